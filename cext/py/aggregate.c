@@ -1,6 +1,7 @@
-/* py/aggregate: arguments with parts: records by value, vectors such as float4, and tuples; and
- * arguments without contents, whose type is their only information. Each item of a tuple is
- * written as a parameter of its own, so a tuple may contain any value that a kernel accepts. */
+/* py/aggregate: writes arguments that consist of several values (records by value, vectors such as
+ * float4, and tuples), and arguments such as None whose type is their only information. Each item
+ * of a tuple is written as a separate parameter, so a tuple may contain any value that a kernel
+ * accepts. */
 #include "py/aggregate.h"
 
 #include <math.h>
@@ -36,8 +37,8 @@ static int write_void(const nl_param *p, PyObject *scalar, unsigned char *at) {
     return copy_record(p, &element, bytes, at);
 }
 
-/* Writes the bytes of a record of the parameter's size. Returns 1, 0 if `value` is not such a
- * record, -1 with an exception. */
+/* Writes the bytes of a record of the parameter's size. Returns 1 on success, 0 if `value` is not a
+ * record of that size, -1 with an exception. */
 static int write_record(nl_py_call *call, const nl_param *p, PyObject *value, unsigned char *at) {
     if (nl_py_hostarray_is_scalar(value))
         return write_void(p, value, at);
@@ -58,7 +59,8 @@ static int write_record(nl_py_call *call, const nl_param *p, PyObject *value, un
     return found;
 }
 
-/* Writes a __nv_bfloat16. Returns 1, 0 if the value does not fit, -1 with an exception. */
+/* Writes a __nv_bfloat16. Returns 1 on success, 0 if the value does not fit, -1 with an
+ * exception. */
 static int write_bfloat16(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     nl_scalar s;
     double number;
@@ -80,7 +82,7 @@ static int write_bfloat16(nl_py_call *call, int index, PyObject *value, unsigned
     return 1;
 }
 
-/* Writes the items of a tuple, or of any sequence for a vector, each as a parameter of its own. */
+/* Writes the items of a tuple, or of any sequence for a vector, each as a separate parameter. */
 static int write_items(nl_py_call *call, int index, PyObject *value, PyObject *items,
                        unsigned char *block) {
     const nl_param *p = &call->params->items[index];
@@ -131,7 +133,7 @@ int nl_py_aggregate_write_tuple(nl_py_call *call, int index, PyObject *value,
     return result;
 }
 
-/* Writes a vector from a tuple, a list or an array of one axis; dim3 also from an int. */
+/* Writes a vector from a tuple, a list or a 1-D array; dim3 may also be an int. */
 static int write_vector(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
     int is_one = PyIndex_Check(value) && !PyTuple_Check(value) && !nl_py_hostarray_is_array(value);
     PyObject *items =
@@ -179,7 +181,7 @@ int nl_py_aggregate_write_struct(nl_py_call *call, int index, PyObject *value,
     const nl_param *p = &call->params->items[index];
     unsigned char *at = block + p->offset;
     nl_scalar s;
-    call->values->runs++; /* its items may be of any class, whose Python code may run */
+    call->values->runs++; /* the items may be of any class, and reading them may run Python code */
     if (is_vector(call, p, value))
         return write_vector(call, index, value, block);
     int found = write_record(call, p, value, at);

@@ -1,9 +1,9 @@
 /* py/argument: writes a Python value to the parameter block.
  *
- * The common cases come first, recognized by exact type: a device array that fits, an int, a
- * float. For any other value, the general path reads its element type, shape and order, or its
- * number, compares them with the parameter, and either writes the value or raises an exception
- * that contains both types. No conversion is surprising: a float never becomes an int, and an
+ * The most frequent cases are tested first, by exact type: a device array that fits, an int, a
+ * float. For other values, the general path reads the number, or the array's element type, shape
+ * and order, and compares them with the parameter. Then it writes the value or raises an exception
+ * that contains both types. Only safe conversions are made: a float never becomes an int, and an
  * array never changes its dtype. */
 #include "py/argument.h"
 
@@ -98,7 +98,7 @@ static int element_fits(const nl_param *p, const nl_element *e) {
     if (p->itemsize == 0)
         return 1;
     if (p->lane != NL_OPAQUE && e->class == NL_ELEMENT_PLAIN && e->dtype == p->lane)
-        return 1; /* check_array checks the number of lanes */
+        return 1; /* check_array also checks the number of lanes */
     int complex_pair = p->takes_complex && e->dtype >= NL_COMPLEX64;
     return e->itemsize == p->itemsize && (e->class == NL_ELEMENT_RECORD || complex_pair);
 }
@@ -199,8 +199,9 @@ static int check_device(nl_py_call *call, int index, const nl_py_value *v) {
     return 0;
 }
 
-/* For pointers and array<>: checks whether the array fits. 0, or -1 with an exception. `mode`:
- * directions of the copy; 0: the array is used in place. */
+/* Checks whether an array fits a parameter that is a pointer or array<>. 0, or -1 with an
+ * exception. `mode`:
+ * directions of the copy; Returns 0 if the array is used in place. */
 static int check_array(nl_py_call *call, int index, const nl_py_value *v, int mode) {
     const nl_param *p = &call->params->items[index];
     const nl_element *e = &v->element;
@@ -238,9 +239,9 @@ static void write_array(const nl_param *p, unsigned char *at, CUdeviceptr addres
 
 /* ---- kinds of arrays ---- */
 
-/* Writes a device array that fits. Its shape and strides are stored as in the parameter. Arrays
- * of one and two dimensions use memcpy with a constant size, because a call of memcpy would take
- * longer than everything else. */
+/* Writes a device array that fits. The shape and strides of the array are stored as in the
+ * parameter. Arrays of one and two dimensions use memcpy with a constant size, because a real call
+ * of memcpy would take longer than the rest of this function. */
 static inline void write_at_once(const nl_param *p, unsigned char *at, const nl_py_array *a) {
     const size_t step = 2 * sizeof(int64_t);
     memcpy(at, &a->address, sizeof a->address);
@@ -258,7 +259,7 @@ static inline void write_at_once(const nl_param *p, unsigned char *at, const nl_
 static int use_device_array(const nl_py_call *call, const nl_py_array *a) {
     nl_error err;
     const nl_device *device = a->buffer->device;
-    /* for an array of another device, the launcher waits before and after the kernel */
+    /* if an array is on another device, the launcher waits before and after the kernel */
     int visiting = a->buffer->size && device != call->device;
     int result = visiting ? nl_device_alive(device, a->buffer->generation, &err)
                           : nl_py_devarray_use(a, call->stream, call->blocking, &err);
@@ -283,7 +284,7 @@ static __attribute__((noinline)) int write_own(nl_py_call *call, int index, PyOb
     return write_device(call, index, &v, at);
 }
 
-/* Returns the directions of the copy, or -1 with an exception. */
+/* Returns the directions in which a host array is copied, or -1 with an exception. */
 static int mode_of(nl_py_call *call, int index, const nl_py_value *v) {
     const nl_param *p = &call->params->items[index];
     if (v->mode == 0)
@@ -296,8 +297,8 @@ static int mode_of(nl_py_call *call, int index, const nl_py_value *v) {
                        : NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT;
 }
 
-/* Adds a host array to the copies of the call. Its copy is C-contiguous, unless the array is only
- * Fortran-contiguous. */
+/* Adds a host array to the copies of the call. The device copy of a host array is C-contiguous,
+ * unless the array is only Fortran-contiguous. */
 static int write_host(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
     char order = v->order == NL_PY_ARRAY_F ? 'F' : 'C';
     if (v->is_masked)
@@ -344,7 +345,8 @@ void nl_py_argument_write_addresses(const nl_py_call *call, unsigned char *block
 }
 
 /* Writes an address: None and 0 are NULL; any other address must be in memory that the driver has
- * allocated or registered. The caller must guarantee that it is correct and remains valid. */
+ * allocated or registered. The user must guarantee that the address is correct and remains
+ * valid. */
 static int write_address(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_param *p = &call->params->items[index];
     CUdeviceptr address = 0;
@@ -414,7 +416,8 @@ static int refuse_array(const nl_py_call *call, int index, const nl_py_value *v)
                                  advice);
 }
 
-/* Adds the kernel and the parameter to the exception that reading the argument raised. */
+/* Adds the names of the kernel and the parameter to an exception that was raised while an argument
+ * was read. */
 static int unreadable(nl_py_call *call, int index) {
     char where[360];
     const nl_param *p = &call->params->items[index];
@@ -427,8 +430,8 @@ static int unreadable(nl_py_call *call, int index) {
 _Static_assert((int)NL_ORDER_C == NL_PY_ARRAY_C && (int)NL_ORDER_F == NL_PY_ARRAY_F,
                "orders are flags");
 
-/* The simple case of check_array: elements of exactly the parameter's dtype, and no conversion.
- * `orders` are flags, like an array's. */
+/* Handles the simple case of check_array: elements of exactly the parameter's dtype, and no
+ * conversion. `orders` are flags, like an array's. */
 static inline int fits_plainly(const nl_param *p, nl_dtype dtype, int ndim, unsigned orders,
                                unsigned misaligned) {
     unsigned wanted = p->kind == NL_PARAM_POINTER ? NL_ORDER_C : p->order;
@@ -437,8 +440,8 @@ static inline int fits_plainly(const nl_param *p, nl_dtype dtype, int ndim, unsi
            !(misaligned & (p->element_align - 1));
 }
 
-/* Writes a tensor of a class with DLPack's exchange API. Returns 1 if it fits, -1 with an
- * exception, or 0: the general path then writes or refuses it. */
+/* Writes a tensor of a class with DLPack's exchange API. Returns 1 if the tensor fits, -1 with an
+ * exception, or 0 if the general path must write or reject the tensor. */
 static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned char *at) {
     const nl_param *p = &call->params->items[index];
     nl_py_foreign f;
@@ -488,7 +491,8 @@ static int write_foreign_array(nl_py_call *call, int index, PyObject *value, uns
 
 /* ---- scalars ---- */
 
-/* Writes a datetime64 or timedelta64. Returns 1, 0 if the value is neither, -1 with an exception.
+/* Writes a datetime64 or timedelta64. Returns 1 if the value was written, 0 if its type is not
+ * supported here, -1 with an exception.
  */
 static int write_time(nl_py_call *call, PyObject *value, unsigned char *at) {
     if (nl_py_devarray_check(call->state, value)) {
@@ -532,8 +536,8 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
 
 /* ---- entry ---- */
 
-/* All conditions of check_array in the simple case: no conversion, and no stream that must be
- * ordered. */
+/* Tests all conditions of check_array for the simple case: no conversion, and no stream that must
+ * be ordered. */
 static inline int fits_at_once(const nl_py_call *call, const nl_param *p, const nl_py_array *a) {
     return fits_plainly(p, (nl_dtype)a->dtype, a->ndim, a->flags, a->misaligned) &&
            (p->is_const || !(a->flags & NL_PY_ARRAY_READONLY)) &&
@@ -572,7 +576,7 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
             return 0;
         } else if (PyFloat_CheckExact(value) && p->dtype == NL_FLOAT32) {
             float v = (float)PyFloat_AS_DOUBLE(value);
-            if (isfinite(v)) { /* infinity may be an overflow of a finite number */
+            if (isfinite(v)) { /* infinity may be the result of an overflow of a finite number */
                 memcpy(at, &v, sizeof v);
                 return 0;
             }

@@ -1,8 +1,8 @@
 /* py/arrayfunction: DeviceArray.__array_function__: NumPy's functions other than ufuncs.
  *
- * The dict `array_functions` maps NumPy's functions to numbalite's. If no argument is of another
- * library's type, the function is called directly. Any other call is handled in Python
- * (numbalite/ndarray/dispatch.py), which also fills the dict. */
+ * The dict `array_functions` maps NumPy's functions to numbalite's functions. If no argument has a
+ * type of another library, the numbalite function is called directly. Any other call is handled in
+ * Python (numbalite/ndarray/dispatch.py), which also fills the dict. */
 #include "py/arrayfunction.h"
 
 #include "py/devarray.h"
@@ -22,8 +22,8 @@ static PyObject *run(PyObject *self, PyObject *const *args, size_t nargsf,
     return nl_py_array_function(self, args, PyVectorcall_NARGS(nargsf));
 }
 
-/* Must the function run on another device? A function without array arguments, whose `like=` is
- * self, runs on the device of self. */
+/* Returns whether the function must run on another device: a function without array arguments whose
+ * `like=` is self runs on the device of self. */
 static int is_like_on_other_device(nl_py_state *state, PyObject *self, PyObject *const *args) {
     if (!nl_py_owner_is_on_other_device(state, self))
         return 0;

@@ -1,10 +1,11 @@
 /* py/arrayinterface: the CUDA Array Interface, import and export.
  *
- * Export: version 3. `stream` is the stream to which the array is bound, or None. With None, work
- * on the legacy default stream and on streams ordered with it requires no wait; a program that uses
- * a non-blocking stream must order it itself. Import: versions 0 to 3. The dictionary may be of any
- * origin, so each field is checked, and the message contains the field. Plain types are read from
- * the typestr itself, so that an argument of a launch costs no NumPy call. */
+ * Export: version 3. `stream` is the stream to which the array is bound, or None. If `stream` is
+ * None, no wait is needed for work on the legacy default stream and on streams ordered with it; a
+ * program that uses a non-blocking stream must order that stream itself. Import: versions 0 to 3.
+ * The dictionary may come from any library, so each field is checked, and error messages contain
+ * the field. Simple element types are parsed from the typestr without a NumPy call, so that
+ * launches are fast. */
 #include "py/arrayinterface.h"
 
 #include <string.h>
@@ -88,7 +89,7 @@ static int read_shape(PyObject *obj, nl_py_foreign *f) {
     return 0;
 }
 
-/* Reads a typestr such as "<f4" without NumPy. NL_OPAQUE if it is not that simple. */
+/* Reads a typestr such as "<f4" without NumPy. Returns NL_OPAQUE for any other typestr. */
 static nl_dtype parse_simple_typestr(PyObject *typestr) {
     if (!PyUnicode_IS_ASCII(typestr))
         return NL_OPAQUE;
@@ -135,7 +136,8 @@ static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr
                 return -1;
             }
             nl_element element = nl_py_hostarray_element(record);
-            /* fields of another total size than the typestr's are ignored: plain bytes */
+            /* if the total size of the fields differs from the typestr's size, they are ignored:
+             * the elements are plain bytes */
             if (element.itemsize != f->element.itemsize || element.class == NL_ELEMENT_OBJECT) {
                 Py_DECREF(record);
             } else {
@@ -261,7 +263,8 @@ done:
     return result;
 }
 
-/* Reads the dictionary of an object. Returns 1, or 0 if it has none, or -1 with an exception. */
+/* Reads the dictionary of an object. Returns 1, or 0 if the object has no such dictionary, or -1
+ * with an exception. */
 static int read_dictionary(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     PyObject *dict;
     int found = nl_py_lookup_attribute(obj, key(state, KEY_ATTRIBUTE), &dict);
@@ -281,7 +284,7 @@ static int read_dictionary(nl_py_state *state, PyObject *obj, nl_py_foreign *out
 int nl_py_arrayinterface_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     nl_dl_current current = {.of = NULL};
     out->descr = NULL;
-    /* a class has the attribute as the descriptor of its instances */
+    /* for a class, the attribute is the descriptor that its instances use */
     if (PyType_Check(obj))
         return 0;
     int found = nl_py_dlpack_read(state, obj, &current, out);
@@ -304,7 +307,7 @@ int nl_py_arrayinterface_needs_stream_order(const nl_py_foreign *foreign, CUstre
     if (!foreign->has_stream || foreign->stream == stream ||
         (foreign->stream == CU_STREAM_LEGACY && blocking))
         return 0;
-    /* the program that launches the graph is responsible for the order */
+    /* during a capture, the program that launches the graph is responsible for the order */
     return !(nl_capture_is_any_active() && nl_capture_has(stream));
 }
 
@@ -345,10 +348,10 @@ PyObject *nl_py_arrayinterface_array(nl_py_state *state, PyObject *obj, nl_py_fo
     return nl_py_devarray_over(state, f->address, &f->layout, &parts);
 }
 
-/* Binds the array to its producer's stream, which is then its default stream. Exception: if the
- * host has waited for a stream that is not ordered with the default stream, the array stays
- * unbound, because its other users use the default stream. Steals the reference to `array` and
- * returns it, or NULL with an exception. */
+/* Makes the producer's stream the default stream of the array. If the host has waited for a
+ * producer's stream that is not ordered with the default stream, the array remains on the default
+ * stream, which its other users use. Steals the reference to `array` and returns it, or NULL with
+ * an exception. */
 static PyObject *bound_to(nl_py_state *state, PyObject *array, CUstream handle, int waited,
                           PyObject *owner) {
     PyObject *stream_object = nl_py_fastarray_stream(state, owner);
@@ -388,7 +391,7 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
         return PyErr_Format(PyExc_TypeError,
                             "*obj* doesn't implement the cuda array interface: it is %.80s",
                             Py_TYPE(obj)->tp_name);
-    /* the current stream of such a library is read at each use: no wait */
+    /* no wait: the current stream of such a library is read at each use of the array */
     if (!sync || nl_py_lender_is(state, obj) || synchronize(&foreign) == 0)
         result = nl_py_arrayinterface_array(state, obj, &foreign);
     if (result && foreign.has_stream && foreign.stream != CU_STREAM_LEGACY &&
@@ -398,9 +401,9 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
     return result;
 }
 
-/* Imports a tensor of a class with the exchange API. The array keeps the tensor itself alive, not
- * a capsule, so that each use can read the current stream of its library. Returns 1 and *array, 0
- * if it is no such tensor, -1 with an exception. */
+/* Imports a tensor of a class with DLPack's exchange API. The array keeps the tensor itself alive,
+ * not a capsule, so that each use can read the current stream of its library. Returns 1 and *array,
+ * 0 if the object is not such a tensor, -1 with an exception. */
 static int import_tensor(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
     nl_dl_current current = {.of = NULL};
     nl_py_foreign foreign;
@@ -437,8 +440,8 @@ static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs)
 
 /* ---- export ---- */
 
-/* Returns the list of fields in NumPy's form. A dtype that has no such form is described as
- * bytes. */
+/* Returns the list of fields in NumPy's form. A dtype without a form for the interface is described
+ * as bytes. */
 static PyObject *field_list(const nl_py_array *a, PyObject *typestr) {
     if (a->class == NL_ELEMENT_RECORD) {
         PyObject *list = PyObject_GetAttrString(a->descr, "descr");

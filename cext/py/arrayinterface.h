@@ -8,12 +8,12 @@
  * object has no such attribute; -1 with an exception that contains the wrong field. */
 int nl_py_arrayinterface_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
 void nl_py_arrayinterface_clear(nl_py_foreign *foreign);
-/* Is the producer's work on a stream that is not ordered with `stream`? `blocking`: `stream` is
- * ordered with the legacy default stream. */
+/* Returns whether the producer's work is on a stream that is not ordered with `stream`. `blocking`:
+ * `stream` is ordered with the legacy default stream. */
 int nl_py_arrayinterface_needs_stream_order(const nl_py_foreign *foreign, CUstream stream,
                                             int blocking);
-/* If so, later work on `stream` waits for the producer's work; the host does not wait. 0, or -1
- * with an exception. */
+/* Makes later work on `stream` wait for the producer's work, unless the streams are ordered; the
+ * host does not wait. 0, or -1 with an exception. */
 int nl_py_arrayinterface_wait(const nl_py_foreign *foreign, CUstream stream, int blocking);
 /* Returns a DeviceArray over the memory of `obj`, which the array keeps alive. New reference. */
 PyObject *nl_py_arrayinterface_array(nl_py_state *state, PyObject *obj, nl_py_foreign *foreign);

@@ -25,7 +25,7 @@ static int devarray_traverse(PyObject *self, visitproc visit, void *arg) {
 static int devarray_clear(PyObject *self) {
     nl_py_array *a = (nl_py_array *)self;
     Py_CLEAR(a->stream);
-    return 0; /* the owner remains: a reachable array must have its memory */
+    return 0; /* the owner is not cleared: a reachable array must keep its memory */
 }
 
 static void devarray_dealloc(PyObject *self) {
@@ -42,8 +42,8 @@ static void devarray_dealloc(PyObject *self) {
     nl_py_free(self);
 }
 
-/* Functions create arrays; a subclass that needs a constructor defines __new__ in Python and
- * calls them. */
+/* Arrays are created by functions, not by the constructor; a subclass that needs a constructor
+ * defines __new__ in Python and calls these functions. */
 static PyObject *devarray_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
                               PyObject *Py_UNUSED(kwargs)) {
     PyErr_Format(PyExc_TypeError,
@@ -196,7 +196,7 @@ static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_
     return NULL;
 }
 
-/* Creates an array. The arguments are those of device_array; NULL: not given. */
+/* Creates an array from the arguments of device_array; NULL: not given. */
 static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype, PyObject *strides,
                             PyObject *order_text, PyObject *stream) {
     PyObject *result = NULL;
@@ -398,7 +398,7 @@ static PyGetSetDef devarray_getset[] = {
      NULL},
     {"stream", devarray_stream, NULL,
      "The stream of method calls without stream=; 0: the default stream.", NULL},
-    {"_is_view", devarray_is_view, NULL, "Is the array a view of another array's memory?", NULL},
+    {"_is_view", devarray_is_view, NULL, "True for a view of another array.", NULL},
     {"_owner", devarray_owner, NULL,
      "The object of another library that owns the memory; None if numbalite allocated it.", NULL},
     {"__cuda_array_interface__", nl_py_arrayinterface_get, NULL, "CUDA Array Interface, version 3.",
@@ -479,7 +479,7 @@ static PyMethodDef functions[] = {
 static PyMemberDef devarray_members[] = {
     {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_array, weakrefs), Py_READONLY, NULL},
     {"_low_bits", Py_T_UBYTE, offsetof(nl_py_array, misaligned), Py_READONLY,
-     "The address bits, of the lowest eight, that elements' addresses have in common."},
+     "Bitwise OR of the lowest eight address bits of all elements."},
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot devarray_slots[] = {

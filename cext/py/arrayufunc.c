@@ -1,8 +1,8 @@
 /* py/arrayufunc: DeviceArray.__array_ufunc__, by which NumPy's own ufuncs accept device arrays.
  *
- * The dict `counterparts` maps NumPy's ufuncs to numbalite's. A call with only arrays and numbers
- * directly calls the method of the same name. Any other call is handled in Python
- * (numbalite/ufuncs/protocols.py), which also fills the dict. */
+ * The dict `counterparts` maps NumPy's ufuncs to numbalite's ufuncs. A call with only arrays and
+ * numbers directly calls the method of the same name on numbalite's ufunc. Any other call is
+ * handled in Python (numbalite/ufuncs/protocols.py), which also fills the dict. */
 #include "py/arrayufunc.h"
 
 #include "py/override.h"
@@ -17,7 +17,7 @@ int nl_py_arrayufunc_is_array_or_number(const nl_py_state *state, PyObject *obj)
     return nl_py_override_plain(state, obj) || nl_py_arrayufunc_is_number(obj);
 }
 
-/* Are all inputs, and all outputs in the tuple out=, plain arrays or numbers? */
+/* Returns whether all inputs, and all outputs in the tuple out=, are plain arrays or numbers. */
 static int are_plain_operands(const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
                               PyObject *keywords) {
     for (Py_ssize_t i = 0; i < nargs; i++)

@@ -5,7 +5,8 @@
 #include "py/state.h"
 
 int nl_py_arrayufunc_is_number(PyObject *obj);
-/* Is the operand a plain array or a number? Other operands may define __array_ufunc__ themselves.
+/* Returns whether the operand is a plain array or a number. Other operands may define
+ * __array_ufunc__ themselves.
  */
 int nl_py_arrayufunc_is_array_or_number(const nl_py_state *state, PyObject *obj);
 

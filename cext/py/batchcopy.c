@@ -1,6 +1,6 @@
-/* py/batchcopy: plans of kernels that copy elements: several copies to one array by one launch
- * (numbalite/ndarray/batchcopy.py has the kernels), a copy between two layouts (assign.py), a
- * gather by arrays of indices (gather.py). */
+/* py/batchcopy: computes the arguments of kernels that copy elements: several copies to one array
+ * in one launch (the kernels are in numbalite/ndarray/batchcopy.py), a copy between two layouts
+ * (assign.py), and a gather by index arrays (gather.py). */
 #include <string.h>
 #include "core/runs.h"
 #include "py/devarray.h"
@@ -9,7 +9,7 @@ enum {
     MAX_PARTS = 32,
     MAX_DIMS = 4,
     MAX_WORD = 16,
-    BLOCK_WORDS = 256 * 4, /* copied by a block, as in cuda_src/templates/join.cu */
+    BLOCK_WORDS = 256 * 4, /* words that a block copies, as in cuda_src/templates/join.cu */
 };
 
 typedef struct part {
@@ -83,7 +83,8 @@ static PyObject *view_of(const nl_py_array *base, CUdeviceptr address, PyObject 
     return nl_py_devarray_new(base->state, &parts, layout);
 }
 
-/* Appends the target's view, the source's, and the number of blocks; returns this number, or -1. */
+/* Appends the view of the target, the view of the source, and the number of blocks; returns the
+ * number of blocks, or -1. */
 static int64_t append_part(PyObject *given, const nl_py_array *target, const part *p,
                            PyObject *descr, int64_t size, int ndim) {
     nl_layout layout;
@@ -177,13 +178,14 @@ done:
 /* ---- a copy between two layouts ---- */
 
 enum {
-    LONG_ROW_BYTES = 512,     /* minimum bytes of rows that the driver copies as fast as a kernel */
-    MAX_ROWS_BYTES = 1 << 22, /* for more bytes the driver needs twice the time */
-    SMALL_BYTES = 4096,       /* too few bytes to compile a kernel for */
+    LONG_ROW_BYTES = 512, /* minimum bytes of a row that the driver copies as fast as a kernel */
+    /* maximum bytes of a driver copy: for more bytes the driver needs twice the time of a kernel */
+    MAX_ROWS_BYTES = 1 << 22,
+    SMALL_BYTES = 4096, /* maximum bytes for which compiling a kernel is not worth its time */
 };
 
-/* Can the driver make the copy in one call? This requires contiguous blocks, or rows with
- * positive strides on both sides. */
+/* Returns whether the driver can make the copy in one call, which requires contiguous blocks, or
+ * rows with positive strides on both sides. */
 static int is_single_driver_copy(const nl_layout *of, const int64_t *to) {
     nl_layout dense = {.ndim = 0, .itemsize = of->itemsize};
     int64_t low[2], size = of->itemsize, bytes = size * nl_layout_count(of);
@@ -215,8 +217,8 @@ static int is_single_driver_copy(const nl_layout *of, const int64_t *to) {
     return bytes <= SMALL_BYTES || (row >= LONG_ROW_BYTES && bytes <= MAX_ROWS_BYTES);
 }
 
-/* Returns the size of the machine words that make up an element; 0 if the element is empty, or if
- * there is no free axis for the words. An element of 16 bytes is one word if all strides are
+/* Returns the size in bytes of the words in which an element is copied. Returns 0 if the element is
+ * empty, or if no axis is left for the words. An element of 16 bytes is one word if all strides are
  * multiples of 16. */
 static int64_t word_of_element(const nl_layout *of, const int64_t *to, uint64_t address) {
     uint64_t steps = address;
@@ -276,11 +278,12 @@ static PyObject *copy_words(PyObject *module, PyObject *const *args, Py_ssize_t 
 
 /* ---- elements at arrays of indices ---- */
 
-/* Indices of the strides: 0 for the source, 1 for the target, from 2 on for the index arrays. */
+/* Index of an array in `strides`: 0 for the source, 1 for the target, 2 and
+ * above for index arrays. */
 enum { SOURCE, TARGET, INDICES, MAX_INDICES = NL_MAX_DIMS };
 
 typedef struct gather {
-    int count, sides; /* number of axes, and of strides per axis */
+    int count, sides; /* number of axes, and number of strides per axis */
     int64_t lengths[NL_MAX_DIMS + 2];
     int64_t steps[INDICES + MAX_INDICES][NL_MAX_DIMS + 2];
     const nl_py_array *arrays[INDICES + MAX_INDICES];
@@ -319,8 +322,8 @@ static int read_index(const nl_py_state *state, PyObject *tuple, gather *g, nl_l
     return 0;
 }
 
-/* Returns the largest word size of which runs, strides and addresses are multiples. The last axis
- * is in bytes. */
+/* Returns the largest word size such that the rows, strides and addresses are multiples of the word
+ * size. The last axis is in bytes. */
 static int64_t widest_word(const gather *g) {
     uint64_t bits = (uint64_t)g->lengths[g->count - 1] | g->arrays[SOURCE]->address |
                     g->arrays[TARGET]->address | MAX_WORD;
@@ -358,7 +361,7 @@ static PyObject *gather_arguments(const gather *g, PyObject *descr) {
     return given;
 }
 
-/* Converts axes of elements to axes of words. */
+/* Converts axes over elements to axes over words. */
 static PyObject *gather_planned(gather *g) {
     int64_t size = widest_word(g), words = 1, run = g->lengths[g->count - 1];
     if (run == size)

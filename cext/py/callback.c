@@ -1,9 +1,10 @@
 /* py/callback: Python functions that run in a stream's order.
  *
- * A thread of the driver must make no driver calls, but Python code may make some at any time:
- * for example, the garbage collector frees device arrays. So Python code runs on a thread of this
- * file, the caller. The driver's thread passes the callback to it, and waits until it is done;
- * the stream waits, too. A callback that has not begun is in a list.
+ * A thread of the driver must not call the driver, but Python code may do so at any time: for
+ * example, the garbage collector frees device arrays. So Python code runs on a separate thread of
+ * this file, the caller thread. The driver's thread passes the callback to the caller thread, and
+ * waits until the callback is done; the stream waits, too. Callbacks that have not begun are in the
+ * list `waiting`.
  *
  * At exit, before the interpreter's finalization, all devices with waiting callbacks are
  * synchronized, so that no callback is lost. Then `closed` is set and the caller thread ends. A
@@ -16,11 +17,12 @@
 #include "py/state.h"
 
 typedef struct callback {
-    struct callback *next, **link; /* the next one in the list, and the pointer to this one */
+    /* next callback of the list, and pointer to the link to this callback */
+    struct callback *next, **link;
     PyObject *stream, *function;
     nl_device *device;
     uint64_t generation;
-    uint64_t number; /* serial number, unique in the process */
+    uint64_t number; /* serial number of the callback, unique in the process */
     int done;
 } callback;
 
@@ -29,10 +31,10 @@ static nl_cond handed = NL_COND_INIT; /* signaled when `current` or `closed` is 
 static nl_cond finished =
     NL_COND_INIT; /* signaled when `current` is NULL, a callback is done, or `running` is 0 */
 static callback *waiting;
-static callback *current; /* the callback that the caller thread runs */
+static callback *current; /* callback that the caller thread is running */
 static nl_thread caller;
 static int caller_lives, running, closed;
-static uint64_t pending; /* number of waiting and running callbacks */
+static uint64_t pending; /* number of callbacks that are waiting or running */
 static uint64_t last_number;
 
 int nl_py_callbacks_pending(void) {
@@ -58,7 +60,7 @@ static void free_callback(callback *c) {
     nl_mem_free(c);
 }
 
-/* The calling thread must hold the interpreter's lock. */
+/* Frees a callback; the calling thread must hold the interpreter's lock. */
 static void drop(callback *c) {
     Py_DECREF(c->stream);
     Py_DECREF(c->function);
@@ -74,7 +76,7 @@ static callback *find_lock_held(const void *data) {
     return c;
 }
 
-/* Runs on a thread of the driver. */
+/* Called by the driver on its own thread, when the stream reaches the callback. */
 static void hand_over(void *data) {
     nl_mutex_lock(&lock);
     callback *c = find_lock_held(data);
@@ -157,7 +159,7 @@ static int register_drain(PyObject *stream) {
     return status;
 }
 
-/* `c` may be freed meanwhile: a reset drops older callbacks. */
+/* `c` may be freed by another thread, because a reset drops older callbacks */
 static int enqueue(callback *c, nl_device *dev, CUstream handle, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
@@ -212,8 +214,8 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
     return -1;
 }
 
-/* Removes the callbacks of `dev` (NULL: all) from before its last reset from the list, and
- * returns them as a list. */
+/* Removes those callbacks of `dev` (NULL: of all devices) that are older than the device's last
+ * reset from the list of waiting callbacks, and returns them as a list. */
 static callback *remove_outdated(const nl_device *dev) {
     callback *dead = NULL;
     nl_mutex_lock(&lock);
@@ -281,8 +283,9 @@ static PyObject *drain_callbacks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
     Py_RETURN_NONE;
 }
 
-/* After a fork: the other threads do not exist in the child, so no callback will run there. The
- * Python objects are not released, because this runs before the child's interpreter is usable. */
+/* Drops all callbacks in a forked child: other threads do not exist in the child, so no callback
+ * will run there. The Python objects of the callbacks are not released, because this function runs
+ * before the child's interpreter is usable. */
 static void forget_in_child(void) {
     nl_mutex_init(&lock);
     nl_cond_init(&handed);

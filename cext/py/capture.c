@@ -1,5 +1,5 @@
-/* py/capture: keeps objects and refuses operations during a capture. core/capture stores which
- * thread captures which stream for which graph. */
+/* py/capture: keeps objects alive and rejects operations during a capture. core/capture stores
+ * which thread captures which stream for which graph. */
 #include "py/capture.h"
 
 #include "base/lock.h"

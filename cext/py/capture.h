@@ -8,39 +8,42 @@
 #include "core/capture.h"
 #include "core/graph.h"
 
-/* The object Graph, whose type is in py/graph. A capture refers to its graph. */
+/* The struct of the Python type Graph, which py/graph defines. A capture refers to its graph. */
 typedef struct nl_py_graph {
     PyObject_HEAD nl_py_state *state;
-    nl_graph *graph;    /* NULL: the capture has not begun */
+    nl_graph *graph;    /* NULL before the capture begins */
     PyObject *stream;   /* the captured stream */
     PyObject *kept;     /* list */
-    PyObject *hooked;   /* list: the kernels with a fault hook */
+    PyObject *hooked;   /* list of the captured kernels that have a fault hook */
     PyObject *launches; /* list of CapturedLaunch */
-    PyObject *scratch;  /* dict: number of a captured stream -> its workspace */
+    PyObject *scratch;  /* dict from the number of a captured stream to its workspace */
     PyObject *weakrefs;
 } nl_py_graph;
 
-/* Call these functions only if nl_capture_is_any_active(), so that ordinary calls make only this
- * test. */
+/* Call the functions below only if nl_capture_is_any_active() returns 1, so that calls without a
+ * capture make only that test. */
 
 /* Returns the graph into which work on the stream is being captured, or NULL. New reference. */
 nl_py_graph *nl_py_capture_graph(CUstream stream);
 /* If the stream is being captured, keeps the object alive as long as the graph and returns 1;
- * otherwise returns 0. -1 with an exception. `host`: the object is an array from or to which the
- * graph will copy. */
+ * otherwise returns 0. Returns -1 with an exception on an error. `host`: the object is an array
+ * from or to which the graph will copy. */
 int nl_py_capture_keep(CUstream stream, PyObject *object, int host);
-/* Like nl_py_capture_keep, for a kernel that is about to be launched. */
+/* Does the same as nl_py_capture_keep for a kernel that is about to be launched. */
 int nl_py_capture_keep_kernel(CUstream stream, PyObject *kernel, int has_hook);
-/* Like nl_py_capture_keep, for the owner of an array's memory. Returns 0, or -1 with *err. */
+/* Does the same as nl_py_capture_keep for the owner of an array's memory. Returns 0, or -1 with
+ * *err. */
 int nl_py_capture_keep_owner(CUstream stream, PyObject *owner, nl_error *err);
-/* Raises RuntimeError (-1) if `what` uses the default stream in a thread that captures another
- * stream. */
+/* Raises RuntimeError and returns -1 if the operation `what` uses the default stream in a thread
+ * that captures another stream. */
 int nl_py_capture_check_default(CUstream stream, const char *what);
-/* Raises RuntimeError (-1) if the stream is being captured: `what` would have to wait for it.
- * `advice` is the end of the message after "cannot be captured", or "". */
+/* Raises RuntimeError and returns -1 if the stream is being captured, because the operation `what`
+ * would have to wait for the stream. `advice` is the end of the message after "cannot be captured",
+ * or "". */
 int nl_py_capture_check_waiting(CUstream stream, const char *what, const char *advice);
-/* Raises RuntimeError (-1) if the stream, or any stream of the device, is being captured: `what`
- * would wait for work, or query work, that does not run now. */
+/* Raises RuntimeError and returns -1 if the stream, or any stream of the device, is being captured,
+ * because the operation `what` would wait for work, or query work, that does not run during a
+ * capture. */
 int nl_py_capture_check_asking(CUstream stream, const char *what);
 int nl_py_capture_check_device(const nl_device *device, const char *what);
 

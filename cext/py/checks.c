@@ -1,9 +1,9 @@
 /* py/checks: sets the checks that the driver makes during launches, and compiles kernels for
  * them.
  *
- * A compilation unit is first compiled for the checks of the thread that needs it. If a launch
- * has other checks, the driver requests another image, which numbalite.runtime.checks compiles.
- * An exception during this compilation remains set in the launching thread. */
+ * A compilation unit is first compiled for the checks of the thread that needs the unit. If a
+ * launch has other checks, the driver requests another image, which numbalite.runtime.checks
+ * compiles. An exception during this compilation remains set in the launching thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +39,13 @@ static int parse(PyObject *args, nl_checks *checks) {
     return 0;
 }
 
-int nl_py_checks_profiling; /* some thread has requested NL_CHECK_PROFILE */
+int nl_py_checks_profiling; /* whether any thread has requested NL_CHECK_PROFILE */
 
 int nl_py_checks_is_profiled_now(void) {
     return nl_cu.Checks && nl_cu.Checks() & NL_CHECK_PROFILE;
 }
 
-int nl_py_checks_note_callers; /* some thread has requested NL_CHECK_STREAM */
+int nl_py_checks_note_callers; /* whether any thread has requested NL_CHECK_STREAM */
 
 /* Returns the package's folder with a slash at its end, or "" if it is not available. */
 static const char *package(void) {
@@ -85,7 +85,7 @@ static const char *label_of(PyObject *filename, const char *file) {
     return strcmp(asked, file) == 0 ? label : file;
 }
 
-/* Reports the line of the innermost frame outside of the package. */
+/* Passes the source line of the innermost frame outside of the package to the driver. */
 static void record_user_frame(void) {
     const char *own = package();
     PyFrameObject *frame = PyEval_GetFrame();

@@ -1,5 +1,5 @@
 /* py/compat: the only file with code for CPython versions (3.10 to 3.14, with and without the
- * interpreter's lock). Every file of py/ includes it instead of Python.h. */
+ * interpreter's lock). Every file of py/ includes py/compat.h instead of Python.h. */
 #ifndef NL_PY_COMPAT_H
 #define NL_PY_COMPAT_H
 
@@ -24,8 +24,8 @@
 #endif
 
 #if PY_VERSION_HEX < 0x030D0000
-/* Strong references from functions that return borrowed ones. Returns 1 if found, 0 if absent, -1
- * with an exception. */
+/* Functions that return strong references where CPython returns borrowed references. Returns 1 if
+ * the key is found, 0 if it is absent, -1 with an exception. */
 static inline int PyDict_GetItemRef(PyObject *dict, PyObject *key, PyObject **result) {
     PyObject *found = PyDict_GetItemWithError(dict, key);
     Py_XINCREF(found);
@@ -63,7 +63,7 @@ static inline int Py_IsFinalizing(void) {
 #endif
 
 /* Enables the vectorcall of a subclass written in Python, which CPython does by itself since
- * 3.12. Call it when the subclass is instantiated. */
+ * 3.12. Call this function when the subclass is instantiated. */
 static inline void nl_py_inherit_vectorcall(PyTypeObject *type) {
 #if PY_VERSION_HEX < 0x030C0000
     if (type->tp_call == PyVectorcall_Call && type->tp_vectorcall_offset > 0)
@@ -74,7 +74,7 @@ static inline void nl_py_inherit_vectorcall(PyTypeObject *type) {
 }
 
 /* Looks up an optional attribute without creating an AttributeError. Returns 1 and a strong
- * reference, 0, or -1 with an exception. */
+ * reference, 0 if the attribute is absent, or -1 with an exception. */
 static inline int nl_py_lookup_attribute(PyObject *object, PyObject *name, PyObject **value) {
 #if PY_VERSION_HEX >= 0x030D0000
     return PyObject_GetOptionalAttr(object, name, value);

@@ -1,5 +1,5 @@
-/* py/counter: the position of a counter-based bit generator in its stream: a key, and a counter
- * of 128 bits, which several threads may advance. */
+/* py/counter: the position of a counter-based random bit generator: a key, and a counter of 128
+ * bits, which several threads may advance. */
 #include "py/state.h"
 #include "base/lock.h"
 
@@ -9,7 +9,7 @@ typedef struct counter {
     uint64_t low, high;
 } counter;
 
-/* Reads a number of at most 64 bits. 0, or -1 with an exception. */
+/* Reads a Python int of at most 64 bits. 0, or -1 with an exception. */
 static int read_word(PyObject *number, uint64_t *word) {
     *word = PyLong_AsUnsignedLongLong(number);
     return *word == (uint64_t)-1 && PyErr_Occurred() ? -1 : 0;

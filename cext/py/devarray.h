@@ -15,23 +15,23 @@
 enum {
     NL_PY_ARRAY_C = 1,
     NL_PY_ARRAY_F = 2,
-    NL_PY_ARRAY_READONLY = 4, /* the owner of the memory allows only reads */
+    NL_PY_ARRAY_READONLY = 4, /* the owner of the memory permits only reads */
     NL_PY_ARRAY_REPEATED = 8, /* from broadcast_to: only kernels may write to it */
     NL_PY_ARRAY_VIEW = 16,    /* a view of another array */
-    NL_PY_ARRAY_LENT = 32,    /* the memory is of a library with a current stream: see py/lender */
+    NL_PY_ARRAY_LENT = 32, /* the memory belongs to a library with a current stream (py/lender) */
     NL_PY_ARRAY_NO_TARGET = NL_PY_ARRAY_READONLY | NL_PY_ARRAY_REPEATED,
 };
 
 /* Immutable after its creation, except `stream` and `code`. */
 typedef struct nl_py_array {
-    PyObject_HEAD nl_py_state *state; /* lives as long as the type */
+    PyObject_HEAD nl_py_state *state; /* lives as long as the Python type */
     nl_buffer *buffer;
     CUdeviceptr address; /* of the first element */
-    uint32_t code;       /* type code; 0: not computed yet, or no kernel accepts the array */
+    uint32_t code;       /* type code; 0 if not computed yet, or if no kernel accepts the array */
     uint8_t dtype;       /* nl_dtype */
     uint8_t class;       /* nl_element_class */
     uint8_t flags;
-    uint8_t misaligned; /* union of the low bits of the elements' addresses, modulo 256 */
+    uint8_t misaligned; /* bitwise OR of the low 8 bits of all elements' addresses */
     int ndim;
     int64_t itemsize;
     int64_t *shape; /* shape[ndim], then strides[ndim] in bytes: as in a parameter block */
@@ -55,12 +55,12 @@ static inline int nl_py_devarray_check(const nl_py_state *state, PyObject *obj) 
 }
 
 /* Returns the stream to which device arrays among these arguments are bound, also in tuples and
- * lists. Borrowed. NULL: there is none, or more than one, or it is ordered with the default stream,
- * or it is the current stream. */
+ * lists. Borrowed. Returns NULL if no array or several different arrays' streams are found, or if
+ * the stream is the current stream or ordered with the default stream. */
 PyObject *nl_py_devarray_find_stream(const nl_py_state *state, PyObject *const *args,
                                      Py_ssize_t count);
 
-/* The parts of a new array. `buffer` is retained; the array has references of its own to the
+/* The parts of a new array. The new array retains `buffer` and takes its own references to the
  * objects. */
 typedef struct nl_py_array_parts {
     nl_buffer *buffer;
@@ -70,12 +70,12 @@ typedef struct nl_py_array_parts {
     PyObject *owner;
     PyObject *stream;
     int readonly, repeated, view, lent; /* flags */
-    int record;        /* make an instance of devrecord_class, without dimensions */
-    nl_device *device; /* device and find_device: for nl_py_devarray_over */
+    int record;                         /* create a 0-D instance of devrecord_class */
+    nl_device *device; /* device and find_device are used only by nl_py_devarray_over */
     int find_device;
 } nl_py_array_parts;
 
-/* Returns the parts that a view has in common with `base`. */
+/* Returns the members that a view has in common with `base`. */
 static inline nl_py_array_parts nl_py_devarray_parts_of(const nl_py_array *base) {
     return (nl_py_array_parts){.buffer = base->buffer,
                                .owner = base->owner,
@@ -92,20 +92,22 @@ PyObject *nl_py_devarray_new(nl_py_state *state, const nl_py_array_parts *parts,
  * `layout` must be complete and checked. */
 PyObject *nl_py_devarray_empty(nl_py_state *state, PyObject *descr, nl_element element,
                                const nl_layout *layout);
-/* The hook that records this thread's new arrays (py/trace); NULL in most threads. It is
- * called instead of nl_py_devarray_allocate, which it calls itself. */
+/* The hook that records this thread's new arrays (py/trace); NULL in most threads. This hook is
+ * called instead of nl_py_devarray_allocate, which the hook must call. */
 typedef PyObject *(*nl_py_array_recorder)(nl_py_state *state, nl_py_array_parts *parts,
                                           const nl_layout *layout);
 extern NL_THREAD_LOCAL nl_py_array_recorder nl_py_devarray_recorder;
-/* Like nl_py_devarray_empty; fills parts->buffer and parts->address. */
+/* Does the same as nl_py_devarray_empty; fills parts->buffer and parts->address. */
 PyObject *nl_py_devarray_allocate(nl_py_state *state, nl_py_array_parts *parts,
                                   const nl_layout *layout);
 /* Returns a view of `base` with another address and geometry, which are not checked. */
 PyObject *nl_py_devarray_view(const nl_py_array *base, CUdeviceptr address,
                               const nl_layout *layout);
-/* Returns the record at `address` in an array of records, as an object over the same memory. */
+/* Returns the record at `address` in an array of records, as an object that shares the array's
+ * memory. */
 PyObject *nl_py_devarray_record(const nl_py_array *base, CUdeviceptr address);
-/* Is address + low to address + high a valid range of addresses? An empty range always is. */
+/* Returns whether address + low to address + high is a valid range of addresses. An empty range
+ * always is. */
 static inline int nl_py_address_fits(CUdeviceptr address, int64_t low, int64_t high) {
     return high <= low ||
            (address != 0 && address + (CUdeviceptr)low <= address + (CUdeviceptr)high);
@@ -117,8 +119,8 @@ PyObject *nl_py_devarray_over(nl_py_state *state, CUdeviceptr address, const nl_
 void nl_py_devarray_layout(const nl_py_array *a, nl_layout *layout);
 nl_range nl_py_devarray_range(const nl_py_array *a);
 int64_t nl_py_devarray_count(const nl_py_array *a);
-/* Call this before work on a stream uses the memory: checks that the memory still exists, and
- * orders the stream after its allocation. 0, or -1 with *err. */
+/* Call this function before work on a stream uses the array: it checks that the array's memory
+ * still exists, and makes the stream wait for the allocation. 0, or -1 with *err. */
 static inline int nl_py_devarray_use(const nl_py_array *a, CUstream stream, int blocking,
                                      nl_error *err) {
     nl_buffer *buffer = a->buffer;
@@ -129,9 +131,10 @@ static inline int nl_py_devarray_use(const nl_py_array *a, CUstream stream, int 
         return -1;
     return nl_buffer_use(buffer, stream, blocking, err);
 }
-/* nl_buffer_alloc on a bound device; releases the interpreter's lock if driver calls are needed. */
+/* Calls nl_buffer_alloc on a bound device; releases the interpreter's lock if driver calls are
+ * needed. */
 int nl_py_devarray_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
-/* Releases a reference; releases the interpreter's lock if driver calls are needed. */
+/* Releases a reference to a buffer; releases the interpreter's lock if driver calls are needed. */
 void nl_py_devarray_buffer_release(nl_buffer *buffer);
 
 #endif

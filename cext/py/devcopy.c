@@ -1,10 +1,10 @@
-/* py/devcopy: copies the elements of device arrays: one element, to and from NumPy arrays,
- * between device arrays; and fills them.
+/* py/devcopy: copies the elements of device arrays (a single element, to and from NumPy arrays,
+ * between device arrays) and fills arrays.
  *
  * On the default stream, a copy from or to the host is complete when the call returns. On another
  * stream, the call only enqueues the copy if the host memory is page-locked, and keeps the NumPy
  * array alive until the copy is complete. Pageable memory cannot be read or written later: an
- * upload is read before the call returns, and a download is waited for. Copies between device
+ * upload is read before the call returns, and the call waits for a download. Copies between device
  * arrays and fills never wait. */
 #include "py/devcopy.h"
 
@@ -24,8 +24,9 @@
 
 /* ---- the element ---- */
 
-/* Reads the array's own stream: its handle (NULL: none, or the default stream), and a new
- * reference to an object that keeps it alive, or NULL. 0, or -1 with an exception. */
+/* Reads the array's own stream: sets the stream's handle (NULL if the array has no stream, or the
+ * default stream), and a new reference to an object that keeps the handle alive, or NULL. 0, or -1
+ * with an exception. */
 static int bound_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **stream_object) {
     *stream = NULL;
     *stream_object = nl_py_lender_array_stream(a);
@@ -74,8 +75,8 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
     return result;
 }
 
-/* Reads the array's own stream. If it has none, reads the thread's current stream if that is on
- * the array's device. */
+/* Reads the array's own stream. If the array has no stream, reads the thread's current stream,
+ * provided that it is on the array's device. */
 static int usual_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **stream_object) {
     const nl_py_stream *current = (nl_py_stream *)nl_py_stream_here;
     if (bound_stream(a, stream, blocking, stream_object) < 0)
@@ -138,8 +139,8 @@ static int check_writable(const nl_py_array *a) {
     return -1;
 }
 
-/* Parses (other, stream=None) to `other` and the stream's handle. The array's own stream replaces
- * the default stream. */
+/* Parses (other, stream=None) to `other` and the stream's handle. If `stream` is the default
+ * stream, the array's own stream is used. */
 static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, PyObject **other,
                  CUstream *stream, int *blocking, PyObject **stream_object) {
     char *names[] = {name, "stream", NULL};
@@ -235,8 +236,8 @@ done:
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* Returns a new NumPy array with the elements. It is complete on return, even if its memory is
- * page-locked. */
+/* Returns a new NumPy array with the elements. The copy is complete on return, even if the new
+ * array's memory is page-locked. */
 PyObject *nl_py_devcopy_download(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self;
     PyObject *order, *stream_object, *result = NULL;
@@ -262,7 +263,7 @@ PyObject *nl_py_devcopy_download(PyObject *self, PyObject *args, PyObject *kwarg
 
 /* Returns True if a copy of the array to the host would become part of a capture or invalidate it,
  * also if another library captures the array's stream or the default stream. Returns False for a
- * lost device, because the copy itself reports that. */
+ * lost device, because the copy itself reports the loss. */
 PyObject *nl_py_devcopy_in_capture(PyObject *self, PyObject *Py_UNUSED(unused)) {
     nl_py_array *a = (nl_py_array *)self;
     nl_device *dev = a->buffer->device;
@@ -331,10 +332,10 @@ static int is_default(CUstream stream) {
     return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
-/* Chooses the streams of both sides of a copy between devices. A stream that the call specifies
- * (`asked`), or one of the source's device, is used on its own side; nl_peer_choose selects the
- * stream of the other side. Otherwise each side uses its array's own stream, or the default
- * stream of its device. */
+/* Chooses the streams of both sides of a copy between devices. If the call specifies a stream
+ * (`asked`), it is used on the side of its own device, and nl_peer_choose selects the stream of the
+ * other side. Otherwise each side uses its array's own stream, or the default stream of its
+ * device. */
 static int find_streams(nl_peer *to, nl_peer *from, CUstream own, int own_blocking, int asked,
                         const nl_peer **given, nl_error *err) {
     nl_device *device = NULL;
@@ -361,8 +362,8 @@ static int find_streams(nl_peer *to, nl_peer *from, CUstream own, int own_blocki
     return 0;
 }
 
-/* Source and destination overlap: copies through a packed buffer, so that the result is as if the
- * source had been read first. */
+/* Copies between overlapping arrays through a packed buffer, so that the source is read completely
+ * before the destination is written. */
 static int copy_overlapping(place to, place from, int64_t bytes, CUstream stream, int blocking,
                             nl_error *err) {
     nl_layout packed = *from.layout;
@@ -386,8 +387,8 @@ static int share_bytes(const place *a, const place *b) {
     return nl_ranges_overlap(nl_layout_range(&one), nl_layout_range(&other));
 }
 
-/* Copies between devices in the order of the stream of the call, or without one (`asked` is 0) of
- * the arrays' own streams. */
+/* Copies between devices in the order of the stream that the call specifies, or, if `asked` is 0,
+ * of the arrays' own streams. */
 static int copy_to_peer(nl_peer *to, nl_peer *from, nl_py_array *source, int asked) {
     const nl_peer *given = NULL;
     PyObject *stream_object = NULL;

@@ -10,11 +10,12 @@
 #include "py/interrupt.h"
 #include "py/state.h"
 
-/* The hook of set_open_hook. One per process, like the driver. */
+/* The function that set_open_hook has set; the process has one hook, as it has one driver. */
 static PyObject *open_hook;
 
-/* The core calls this before and after opening the driver, with or without the interpreter's
- * lock. An exception remains set in this thread, and nl_py_raise does not replace it. */
+/* The C core calls this hook before and after it opens the driver, with or without the
+ * interpreter's lock. An exception remains set in this thread, and nl_py_raise does not replace
+ * it. */
 static int call_open_hook(const char *kind, nl_error *err) {
     PyGILState_STATE gil = PyGILState_Ensure();
     int status = 0;
@@ -51,7 +52,7 @@ static PyObject *configure(PyObject *Py_UNUSED(module), PyObject *args) {
     return nl_py_none(nl_device_configure(kind, sim_devices, first, &err), &err);
 }
 
-/* Opens the driver, which takes a while the first time. NULL with an exception. */
+/* Opens the driver, which takes long the first time. NULL with an exception. */
 static const char *open_driver(void) {
     nl_error err;
     const char *kind;
@@ -103,8 +104,9 @@ static PyObject *synchronize_all(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
     return nl_py_none(result, &err);
 }
 
-/* Is the device executing work on its default stream, or on a stream that is ordered with it? The
- * driver is not queried during a capture, because a query may end the capture. */
+/* Returns whether the device is executing work on its default stream, or on a stream that is
+ * ordered with the default stream. The driver is not queried during a capture, because a query may
+ * end the capture. */
 static int is_busy(int ordinal) {
     nl_error ignored;
     int mode, busy = 0;
@@ -224,7 +226,7 @@ static int read_handle(PyObject *argument, CUdevice *handle) {
     return -1;
 }
 
-/* Reads the device of an argument, with its context, whose creation takes a while the first time.
+/* Reads the device of an argument, with its context, whose creation takes long the first time.
  */
 static nl_device *read_device(PyObject *argument) {
     nl_error err;
@@ -395,8 +397,8 @@ static PyObject *reset_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_device *dev = read_device(argument);
     if (dev == NULL)
         return NULL;
-    /* This wait can be interrupted, and callbacks may use other threads meanwhile. Its error is
-     * ignored: failed work is a reason for a reset. */
+    /* The wait before a reset can be interrupted, and stream callbacks may run during it. An error
+     * of the wait is ignored, because failed work is a reason for a reset. */
     NL_UNLOCKED(status = nl_device_synchronize(dev, &err));
     if (nl_py_interrupt_raise())
         return NULL;

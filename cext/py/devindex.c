@@ -1,15 +1,15 @@
-/* py/devindex: d[key] with NumPy's basic indexing; Python code handles keys that contain arrays.
+/* py/devindex: d[key] with NumPy's basic indexing. Python code handles keys that contain arrays.
  * The key is read from left to right into a new layout. `...` selects all dimensions that the
  * other items do not use. If integers select one element, it is read and returned as a NumPy
  * scalar (a record with fields as an object over its memory); otherwise the result is a view. The
- * messages are NumPy's, which users expect. */
+ * error messages are those of NumPy, which users expect. */
 #include "py/devindex.h"
 
 #include "py/devcopy.h"
 typedef struct cursor {
     const nl_py_array *array;
     const int64_t *strides;
-    int axis; /* axis of the array for the next item */
+    int axis; /* axis of the array that the next item indexes */
     CUdeviceptr address;
     nl_layout layout; /* layout of the result so far */
 } cursor;
@@ -58,7 +58,7 @@ static int apply_slice(cursor *c, PyObject *slice) {
     Py_ssize_t length = PySlice_AdjustIndices(size, &first, &stop, step);
     if (length > 0)
         c->address += (CUdeviceptr)(first * stride);
-    /* with at most one element, the step is not used, and the product might overflow */
+    /* with at most one element, the step does not matter, and its product might overflow */
     return add_dimension(c, length, length > 1 ? stride * step : stride);
 }
 
@@ -69,7 +69,7 @@ static int keep_axes(cursor *c, int count) {
     return 0;
 }
 
-/* Is the item an integer index? bool is not: NumPy reads it as a mask. */
+/* Returns whether the item is an integer index; a bool is not: NumPy reads it as a mask. */
 static int is_integer(PyObject *item) {
     if (PyLong_CheckExact(item))
         return 1;
@@ -82,8 +82,8 @@ static int read_integer(PyObject *item, Py_ssize_t *index) {
     return *index == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
-/* Is the item a mask or an array of indices: a list, or an array of any library? Strings are
- * neither. */
+/* Returns whether the item is a mask or an index array: a list, or an array of any library. Strings
+ * are neither. */
 static int is_index_array(PyObject *item) {
     return nl_py_hostarray_is_bool(item) || nl_py_hostarray_is_array(item) ||
            (PySequence_Check(item) && !PyUnicode_Check(item) && !PyBytes_Check(item)) ||
@@ -98,7 +98,8 @@ static int refuse(PyObject *item) {
     return -1;
 }
 
-/* d[key] with arrays of indices is a copy: numbalite/ndarray/indexing.py gathers it. */
+/* Indexes with arrays (fancy indexing), which makes a copy: numbalite/ndarray/indexing.py gathers
+ * the elements. */
 static PyObject *subscript_by_arrays(const nl_py_array *a, PyObject *key) {
     return PyObject_CallMethod((PyObject *)a, "_by_arrays", "(O)", key);
 }
@@ -177,7 +178,8 @@ static PyObject *subscript_items(const nl_py_array *a, PyObject *const *items, P
     return nl_py_devarray_view(a, c.address, &c.layout);
 }
 
-/* d["x"]: a field of the records, as a view. A field that is an array adds its dimensions. */
+/* Returns a view of a field of the records, for d["x"]. A field that is an array adds its
+ * dimensions. */
 static PyObject *subscript_field(const nl_py_array *a, PyObject *name) {
     PyObject *field, *result = NULL, *shape = NULL, *base = NULL;
     int64_t offset;
@@ -220,7 +222,7 @@ done:
     return result;
 }
 
-/* d[["x", "y"]]: some of the fields, as a view with a dtype that skips the others. */
+/* Returns a view of several fields, for d[["x", "y"]], with a dtype that skips the other fields. */
 static PyObject *subscript_fields(const nl_py_array *a, PyObject *names) {
     nl_layout layout;
     PyObject *result = NULL, *descr = PyObject_GetItem(a->descr, names);
@@ -255,7 +257,7 @@ PyObject *nl_py_devindex_subscript(PyObject *self, PyObject *key) {
     return has_index_array(&key, 1) ? subscript_by_arrays(a, key) : subscript_items(a, &key, 1);
 }
 
-/* The sequence protocol: the caller has converted negative indices. */
+/* Implements the sequence protocol, whose caller has already converted negative indices. */
 PyObject *nl_py_devindex_item(PyObject *self, Py_ssize_t index) {
     const nl_py_array *a = (nl_py_array *)self;
     if (a->ndim == 0) {

@@ -35,7 +35,8 @@ static int has_codes(nl_py_values *read, const uint32_t *codes, PyObject *const 
         if (!fast_type_code(read->state, args[i], &code)) {
             int found = nl_py_type_code(read, args[i], &code, &reason);
             if (found < 0)
-                PyErr_Clear(); /* the search for another kernel raises it again */
+                /* ignored, because the search for another kernel raises the same exception again */
+                PyErr_Clear();
             if (found <= 0)
                 return 0;
         }
@@ -72,7 +73,7 @@ static const char *name_of(const nl_py_dispatcher *d) {
     return name ? name : "kernel";
 }
 
-/* Writes "k(): parameter 1 'x'" to `where`. An exception that is set remains set. */
+/* Writes "k(): parameter 1 'x'" to `where`. Keeps an exception that is already set. */
 static void describe_parameter(nl_py_dispatcher *d, Py_ssize_t i, char *where, size_t size) {
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
@@ -86,7 +87,8 @@ static void describe_parameter(nl_py_dispatcher *d, Py_ssize_t i, char *where, s
     PyErr_Restore(type, error, traceback);
 }
 
-/* Computes the type codes of all arguments, or raises an exception that contains the parameter. */
+/* Computes the type codes of all arguments, or raises an exception that contains the parameter's
+ * name. */
 static int read_codes(nl_py_dispatcher *d, nl_py_values *read, PyObject *const *args,
                       Py_ssize_t nargs, uint32_t *codes) {
     char where[360];

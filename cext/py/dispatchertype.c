@@ -229,7 +229,7 @@ static int dispatcher_init(PyObject *self, PyObject *args, PyObject *kwargs) {
         PyErr_SetString(PyExc_TypeError, "defaults are a tuple, of at most as many as parameters");
         return -1;
     }
-    if (d->parameters || d->overloads.all) { /* launches may be reading the fields */
+    if (d->parameters || d->overloads.all) { /* other threads' launches may be reading the fields */
         Py_XDECREF(tuple);
         PyErr_SetString(PyExc_RuntimeError, "a dispatcher is initialised once");
         return -1;

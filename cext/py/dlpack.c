@@ -8,7 +8,7 @@
  * it.
  *
  * Tensors of a class with DLPack's exchange API are read in place: nothing is exported, no Python
- * object is created, and the object keeps its memory alive while it is used.
+ * object is created, and the tensor keeps its memory alive.
  *
  * Host memory is not imported here: the caller uses it as a host array. On the simulator, device
  * memory is host memory, and device arrays are exported as host memory. A driver call decides
@@ -78,8 +78,8 @@ static int refuse_type(const nl_dl_tensor *t) {
     return -1;
 }
 
-/* Reads and checks the shape, the strides in bytes and the element type. The other fields are not
- * trusted, and not used here. */
+/* Reads and checks the shape, the strides in bytes and the element type. The other fields of the
+ * struct are not trusted and not used. */
 static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *element) {
     element->class = NL_ELEMENT_PLAIN;
     element->dtype = dtype_of(t);
@@ -109,7 +109,8 @@ static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *ele
 
 /* ---- the memory ---- */
 
-/* Simulator only: was this address allocated as device memory, and on which device? Returns 1 and
+/* For the simulator only: finds the device on which this address was allocated as device memory.
+ * Returns 1 and
  * *ordinal, 0 or -1 with *err. */
 static int find_simulated_device(const nl_dl_tensor *t, int *ordinal, nl_error *err) {
     CUdeviceptr address = (CUdeviceptr)(uintptr_t)t->data + t->byte_offset;
@@ -189,9 +190,10 @@ static PyObject *array_over(nl_py_state *state, CUdeviceptr address, const nl_la
     return nl_py_devarray_over(state, address, layout, parts);
 }
 
-/* Returns 1 and the array, 0 for host memory, -1 with an exception. `lender`, if not NULL, is the
- * array that exported the capsule, of a library with a current stream. The new array then keeps
- * `lender` alive instead of the capsule, so that each call on the array can read this stream. */
+/* Makes an array from a capsule. Returns 1 and the array, 0 for host memory, -1 with an exception.
+ * `lender`, if not NULL, is the array that exported the capsule, of a library with a current
+ * stream. The new array then keeps `lender` alive instead of the capsule, so that each call on the
+ * array can read this stream. */
 static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lender,
                           PyObject **array) {
     int versioned = PyCapsule_IsValid(capsule, capsule_names[1]);
@@ -286,7 +288,8 @@ static PyObject *call_dlpack(PyObject *obj, PyObject *stream) {
 /* Returns the number of a stream in DLPack: 1 is the legacy default stream. */
 static PyObject *stream_number(CUstream stream) {
     if (nl_capture_is_any_active() && nl_capture_has(stream))
-        return PyLong_FromLong(-1); /* no waiting: the graph's user is responsible */
+        /* -1: no wait, because the program that launches the graph is responsible for the order */
+        return PyLong_FromLong(-1);
     return PyLong_FromVoidPtr(stream ? stream : CU_STREAM_LEGACY);
 }
 
@@ -349,8 +352,8 @@ static PyObject *name(const nl_py_state *state, int which) {
     return PyTuple_GET_ITEM(state->dlpack_names, which);
 }
 
-/* Returns the C functions of a class, which live as long as the process. NULL if it has none of a
- * supported version. */
+/* Returns the C functions of a class, which live as long as the process. Returns NULL if the class
+ * has no functions of a supported version. */
 static const nl_dl_exchange *functions_of(PyObject *capsule) {
     const nl_dl_exchange *api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     while (api && api->major > 1)
@@ -358,8 +361,8 @@ static const nl_dl_exchange *functions_of(PyObject *capsule) {
     return api && api->major == 1 && api->view_tensor ? api : NULL;
 }
 
-/* Registers a class: its functions, and the descriptor of requires_grad. Reading the attribute
- * through the descriptor takes half as long as by name. */
+/* Registers a class, with its exchange functions and the descriptor of requires_grad. Reading the
+ * attribute through the descriptor takes half as long as by name. */
 static void register_class(nl_py_state *state, PyTypeObject *type, PyObject *capsule) {
     PyObject *grad = NULL;
     if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_REQUIRES_GRAD), &grad) < 0)
@@ -372,7 +375,8 @@ static void register_class(nl_py_state *state, PyTypeObject *type, PyObject *cap
         PyErr_Clear();
 }
 
-/* Is the attribute the class's own, not one of a base class (torch.nn.Parameter)? Never raises. */
+/* Returns whether the class itself defines the attribute, not a base class (as for
+ * torch.nn.Parameter). Never raises. */
 static int defines_exchange(const nl_py_state *state, const PyTypeObject *type) {
     int found = type->tp_dict ? PyDict_Contains(type->tp_dict, name(state, NAME_EXCHANGE)) : 0;
     if (found < 0)
@@ -410,7 +414,8 @@ int nl_py_dlpack_register(nl_py_state *state, PyObject *obj) {
     return nl_py_dlpack_is_registered(state, obj);
 }
 
-/* Is this attribute of a PyTorch tensor True, or does this method return True? Never raises. */
+/* Returns whether an attribute of a PyTorch tensor is True, or whether the method with this name
+ * returns True. Never raises. */
 static int is_attribute_true(const nl_py_state *state, PyObject *obj, int which) {
     PyObject *value = NULL;
     if (nl_py_lookup_attribute(obj, name(state, which), &value) > 0 && !PyBool_Check(value))
@@ -449,7 +454,8 @@ int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_fo
                      (f->element.dtype == NL_COMPLEX64 || f->element.dtype == NL_COMPLEX128);
     if (is_complex && is_attribute_true(state, obj, NAME_IS_CONJ))
         flag = "conj";
-    /* a negative is the imaginary part of a conjugate, and contiguous if it has one element */
+    /* a lazy negative is the imaginary part of a lazy conjugate, and is contiguous if it has one
+     * element */
     else if ((!nl_layout_is_c(layout) || nl_layout_count(layout) == 1) &&
              is_attribute_true(state, obj, NAME_IS_NEG))
         flag = "neg";
@@ -479,8 +485,8 @@ void nl_py_dlpack_add_view(nl_dl_views *views, PyObject *object, const nl_dl_ten
     }
 }
 
-/* Reads the current stream into *current, once in a call, because this takes a third of the time
- * of all other reads of a tensor. */
+/* Reads the current stream into *current, only once per call, because reading the stream takes a
+ * third of the time of all other reads of a tensor. */
 static int find_stream(const nl_dl_exchange *api, PyObject *obj, int device_type, int32_t device_id,
                        nl_dl_current *current) {
     if (current->of == api && current->device_id == device_id)

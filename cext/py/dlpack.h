@@ -55,12 +55,12 @@ typedef struct nl_dl_versioned {
     nl_dl_tensor tensor;
 } nl_dl_versioned;
 
-/* DLPack's exchange API: C functions for the tensors of a class, without Python objects. The
- * class has it as the attribute __dlpack_c_exchange_api__, in a capsule named
+/* DLPack's exchange API: C functions for the tensors of a class, without Python objects. The class
+ * provides this struct as the attribute __dlpack_c_exchange_api__, in a capsule named
  * "dlpack_exchange_api". */
 typedef struct nl_dl_exchange {
     uint32_t major, minor;
-    struct nl_dl_exchange *previous; /* the struct of an older version */
+    struct nl_dl_exchange *previous; /* struct of an older version of the API */
     int (*allocate)(nl_dl_tensor *prototype, nl_dl_versioned **out, void *context,
                     void (*set_error)(void *context, const char *kind, const char *message));
     int (*export_tensor)(void *object, nl_dl_versioned **out);
@@ -69,7 +69,7 @@ typedef struct nl_dl_exchange {
     int (*current_stream)(int device_type, int32_t device_id, void **stream);
 } nl_dl_exchange;
 
-/* Releases a capsule's tensor: calls its deleter, if it has one. */
+/* Releases a capsule's tensor: calls the tensor's deleter, if any. */
 void nl_py_dlpack_release(void *managed, int versioned);
 
 /* Imports an object with __dlpack__, or a capsule. Returns 1 and a new array over the memory,
@@ -78,7 +78,8 @@ void nl_py_dlpack_release(void *managed, int versioned);
  * work. */
 int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
 
-/* Like nl_py_dlpack_array, for device memory and capsules only. Returns 0 for host memory, too. */
+/* Does the same as nl_py_dlpack_array, but only for device memory and capsules. Returns 0 for host
+ * memory, too. */
 int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
 
 /* A tensor that a call has read before it passes the tensor on. Shape and strides are copies. */
@@ -127,13 +128,13 @@ static inline void nl_dl_current_init(nl_dl_current *current) {
 
 /* For a tensor in device memory whose class has the exchange API: returns 1 and fills *out like
  * nl_py_arrayinterface_read. Returns 0 if the caller must use another interface of the object,
- * which also reports what is wrong with it. Returns -1 with an exception for a tensor whose memory
- * does not contain the values of its elements (a lazy conjugate or negative). */
+ * which also reports any error of the object. Returns -1 with an exception for a tensor whose
+ * memory does not contain the values of its elements (a lazy conjugate or negative). */
 int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
                       nl_py_foreign *out);
 /* Fills *out for a tensor of exactly the registered class, which keeps shape and strides. Returns
- * 1, or 0 for another object, for a tensor that requires a gradient, and for one that cannot be
- * viewed. Never raises. */
+ * 1, or 0 for another object, for a tensor that requires a gradient, and for a tensor that cannot
+ * be viewed. Never raises. */
 int nl_py_dlpack_view(nl_py_state *state, PyObject *obj, nl_dl_tensor *out);
 /* Checks whether an object is a lazy conjugate or negative of PyTorch: a view with a flag, whose
  * memory contains the elements of the original tensor, so that kernels would read wrong values. *f
@@ -144,11 +145,11 @@ int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_fo
  * only once in the call. */
 int nl_py_dlpack_current(nl_py_state *state, PyObject *obj, int device, nl_dl_current *current,
                          CUstream *stream);
-/* Is the object of the registered class with the exchange API? Only the first such class is
- * registered. */
+/* Returns whether the object's class is the registered class with the exchange API. Only the first
+ * such class is registered. */
 int nl_py_dlpack_is_registered(nl_py_state *state, PyObject *obj);
-/* Like nl_py_dlpack_is_registered, but registers the object's class first, if there is none yet and
- * this class has the exchange API. Never raises. */
+/* Calls nl_py_dlpack_is_registered after registering the object's class, if no class is registered
+ * yet and this class has the exchange API. Never raises. */
 int nl_py_dlpack_register(nl_py_state *state, PyObject *obj);
 
 #endif

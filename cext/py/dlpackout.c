@@ -1,10 +1,10 @@
 /* py/dlpackout: exports device arrays to other libraries through DLPack.
  *
  * A GPU's memory is exported as memory of the CUDA device; the consumer's stream waits for
- * pending work of the array's own stream. On the simulator the memory is exported as host memory,
- * which it is, after a wait for the device: no other library can mistake it for GPU memory. A
- * consumer that requests host memory (dl_device=(1, 0)) receives a copy of a GPU's array. An
- * exported struct keeps the array alive until its deleter is called, in any thread. */
+ * pending work of the array's own stream. The simulator's memory is exported as host memory, after
+ * a wait for the device, so that no other library can mistake it for GPU memory. A consumer that
+ * requests host memory (dl_device=(1, 0)) receives a copy of a GPU's array. An exported struct
+ * keeps the array alive until its deleter is called, in any thread. */
 #include "py/dlpackout.h"
 
 #include <string.h>
@@ -19,14 +19,15 @@ typedef struct exported {
         nl_dl_managed plain;
         nl_dl_versioned versioned;
     };
-    PyObject *array;     /* a device array, or a host array for a copy on the host */
+    /* owner of the memory: a device array, or a host array for a copy on the host */
+    PyObject *array;
     nl_device *exporter; /* the simulated device whose memory is exported as host memory, or NULL */
     int64_t dims[];      /* shape, then strides in elements */
 } exported;
 
 static void drop(exported *e) {
     if (!nl_py_state_is_alive())
-        return; /* the interpreter ends; the process frees the memory */
+        return; /* while the interpreter ends, nothing is released; the process frees the memory */
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -220,7 +221,7 @@ PyObject *nl_py_dlpackout_dlpack_device(PyObject *self, PyObject *Py_UNUSED(unus
                                 : Py_BuildValue("(ii)", NL_DL_CUDA, ordinal);
 }
 
-/* Exports a copy in host memory, for a consumer that requests it there. */
+/* Exports a copy in host memory, for a consumer that requests host memory. */
 static PyObject *export_host_copy(PyObject *self, int versioned) {
     nl_host_array host;
     PyObject *result = NULL, *copy = PyObject_CallMethod(self, "copy_to_host", NULL);
@@ -235,8 +236,8 @@ static const void *data_of(const nl_py_array *a) {
     return (const void *)(uintptr_t)(nl_py_devarray_count(a) ? a->address : 0);
 }
 
-/* Checks that the array's memory exists. The array may be over memory of another library with a
- * wrong size, and a reader on the host would crash there. */
+/* Checks that the array's memory exists. The array may describe memory of another library with a
+ * wrong size, and a reader on the host would crash past its end. */
 static int check_memory(const nl_py_array *a, const nl_layout *layout) {
     nl_error err;
     int64_t low, high;

@@ -106,7 +106,8 @@ static const char *name_of(uint32_t kind) {
     return "";
 }
 
-/* Returns the index of an element: an int, or a tuple for an array with several dimensions. */
+/* Converts the index of an element to an int, or to a tuple for an array with several
+ * dimensions. */
 static PyObject *index_of(const nl_fault_element *element) {
     if (element->indices == 1)
         return PyLong_FromLongLong(element->index[0]);
@@ -121,7 +122,7 @@ static PyObject *index_of(const nl_fault_element *element) {
     return index;
 }
 
-/* names: of the fields access, block, thread, file and line. */
+/* `names` contains the names of the fields access, block, thread, file and line. */
 static int set_side(PyObject *fields, const nl_fault_side *side, const char *const names[5]) {
     if ((side->access && set_field(fields, names[0], text_of(side->access)) < 0) ||
         (side->has_block && set_field(fields, names[1], dim_of(side->block)) < 0) ||
@@ -187,7 +188,7 @@ static PyObject *builtin_class(nl_error_kind kind) {
 }
 
 PyObject *nl_py_raise(const nl_error *err) {
-    /* The open hook may have raised an exception, which remains set. */
+    /* If the open hook has raised an exception, that exception remains set. */
     if (PyErr_Occurred() || nl_py_interrupt_raise())
         return NULL;
     PyObject *text = PyUnicode_DecodeUTF8(err->text, (Py_ssize_t)strlen(err->text), "replace");

@@ -40,14 +40,15 @@ static void event_dealloc(py_event *self) {
     PyObject_GC_UnTrack(self);
     if (self->weakrefs != NULL)
         PyObject_ClearWeakRefs((PyObject *)self);
-    Py_BEGIN_ALLOW_THREADS; /* may wait for a callback, which needs the interpreter's lock */
+    /* the call may wait for a callback, which needs the interpreter's lock */
+    Py_BEGIN_ALLOW_THREADS;
     nl_event_destroy(self->event);
     Py_END_ALLOW_THREADS;
     nl_py_free((PyObject *)self);
 }
 
-/* For record and wait: reads a stream argument, and makes a core call that may wait for a free
- * entry in the stream's queue. */
+/* Implements record and wait: reads a stream argument, and makes a core call that may wait for a
+ * free entry in the stream's queue. */
 typedef int (*stream_call)(nl_event *event, CUstream stream, nl_error *err);
 
 static PyObject *call_with_stream(py_event *self, PyObject *args, PyObject *kwargs,

@@ -1,14 +1,14 @@
 /* py/fastarray: the fast path for CuPy and PyTorch arrays, which reads their attributes.
  *
  * The property __cuda_array_interface__ of these libraries builds a dictionary, which costs more
- * than a launch. A few attributes contain the same information. The fast path accepts an array
- * only if all of this holds: its class is exactly the library's own; the element type is
- * supported; a CuPy array is C-contiguous, a PyTorch array has no negative stride; and nothing
- * makes the interface refuse it. For any other array, and after any exception, the caller uses
+ * than a launch. Reading a few attributes provides the same information faster. The fast path
+ * accepts an array only if its class is exactly the library's array class, its element type is
+ * supported, a CuPy array is C-contiguous, a PyTorch array has no negative stride, and the
+ * interface would accept the array. For any other array, and after any exception, the caller uses
  * the interface.
  *
  * A class is registered when its module and its name have been verified. The fast path never
- * imports the library: an array of it exists only if the library is loaded. */
+ * imports the library: if an array of the library exists, the library is loaded. */
 #include "py/fastarray.h"
 
 #include <string.h>
@@ -61,7 +61,8 @@ static int truth(PyObject *value) {
     return result;
 }
 
-/* Steals the reference to an int, which is an address or a handle. Returns 0 or -1. */
+/* Converts an int, which is an address or a handle, and steals the reference to it. Returns 0 or
+ * -1. */
 static int read_stolen_address(PyObject *value, CUdeviceptr *address) {
     if (value == NULL)
         return -1;
@@ -70,8 +71,8 @@ static int read_stolen_address(PyObject *value, CUdeviceptr *address) {
     return *address == (CUdeviceptr)-1 ? -1 : 0;
 }
 
-/* Steals the reference to a tuple of ints that are not negative; multiplies each one by `unit`.
- * Returns 0 or -1. */
+/* Reads a tuple of non-negative ints, multiplies each int by `unit`, and steals the reference to
+ * the tuple. Returns 0 or -1. */
 static int read_stolen_ints(PyObject *tuple, int64_t *values, int *count, int64_t unit) {
     int good = tuple != NULL && PyTuple_Check(tuple) && PyTuple_GET_SIZE(tuple) <= NL_MAX_DIMS;
     Py_ssize_t n = good ? PyTuple_GET_SIZE(tuple) : 0;
@@ -85,8 +86,8 @@ static int read_stolen_ints(PyObject *tuple, int64_t *values, int *count, int64_
     return good ? 0 : -1;
 }
 
-/* The checks that the dictionary of the interface gets: the address range must be valid, unless
- * the array is empty. */
+/* Makes the same check as for the dictionary of the interface: the address range must be valid,
+ * unless the array is empty. */
 static int check_address_range(nl_py_foreign *f) {
     int64_t low, high;
     if (nl_layout_count(&f->layout) == 0)
@@ -151,8 +152,8 @@ static PyObject *torch_dtypes(const nl_py_state *state) {
     return PyTuple_GET_ITEM(state->torch_parts, 0);
 }
 
-/* Reads the current stream of a device. Returns 1, or 0 if this version of PyTorch has no
- * function for it, or -1 with an exception. */
+/* Reads the current stream of a device. Returns 1, or 0 if this version of PyTorch has no function
+ * that returns the current stream, or -1 with an exception. */
 static int torch_stream(const nl_py_state *state, int device, CUstream *handle) {
     CUdeviceptr value;
     PyObject *function = PyTuple_GET_ITEM(state->torch_parts, 1);
@@ -195,7 +196,8 @@ static int read_torch(const nl_py_state *state, PyObject *obj, nl_py_foreign *f)
 
 /* ---- registered classes ---- */
 
-static nl_mutex lock = NL_MUTEX_INIT; /* of registered classes; never held while Python code runs */
+/* lock of the registered classes; never held while Python code runs */
+static nl_mutex lock = NL_MUTEX_INIT;
 
 /* Returns the module if it is loaded and its attribute `name` is `type`. NULL otherwise. */
 static PyObject *module_of(PyTypeObject *type, const char *module, const char *name) {

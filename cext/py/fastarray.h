@@ -9,12 +9,13 @@
  * object's interface, which also reports what is wrong with the object. Never raises. */
 int nl_py_fastarray_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
 
-/* Is `obj` a CuPy or PyTorch array whose library reports its current stream? Registers the class.
+/* Returns whether `obj` is a CuPy or PyTorch array whose library reports its current stream.
+ * Registers the class.
  */
 int nl_py_fastarray_has_stream(nl_py_state *state, PyObject *obj);
 /* Reads the current stream of the object's library on a device. *keeper is a new reference that
  * keeps the stream alive, or NULL. Returns 1, or 0 if the library reports no stream, or -1 with
- * an exception. Call it only if nl_py_fastarray_has_stream returned 1. */
+ * an exception. Call this function only if nl_py_fastarray_has_stream returned 1. */
 int nl_py_fastarray_current(nl_py_state *state, PyObject *obj, int device, CUstream *stream,
                             PyObject **keeper);
 
@@ -22,8 +23,8 @@ int nl_py_fastarray_current(nl_py_state *state, PyObject *obj, int device, CUstr
  * interface alive. Returns NULL if `obj` is not of the registered CuPy class. Never raises. */
 PyObject *nl_py_fastarray_stream(nl_py_state *state, PyObject *obj);
 
-/* Registers a class and its helper object in their slots. Steals the reference to the helper. If
- * another class was registered before, that one stays. */
+/* Stores a class and its helper object in the given variables. Steals the reference to the helper.
+ * If another class was registered before, the earlier class stays registered. */
 void nl_py_fastarray_publish(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
                              PyObject *helper);
 

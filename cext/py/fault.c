@@ -2,7 +2,7 @@
  *
  * The module of a checked kernel has one record, in device memory. After a launch of such a
  * kernel, this file waits for the launch and reads the record with one small copy on the same
- * stream. It does not wait for work on other streams, or for kernels without checks. If the
+ * stream. There is no wait for work on other streams, or for kernels without checks. If the
  * record contains a fault, it is reset to zero, and the hook, a Python callable, is called as
  *
  *     hook(record: bytes, kernels: tuple of names, arrays: list)
@@ -12,8 +12,8 @@
  * address, shape, strides, itemsize) or (name, object).
  *
  * Concurrent launches of one module share the record: the first thread that reads it reports the
- * fault. If the kind of a record is -1, another launch is writing it. It is not touched, because
- * the thread of that launch waits for it and reads the record, too. */
+ * fault. If the kind of a record is -1, another launch is writing it. Such a record is not changed,
+ * because the thread of the other launch waits for that launch and then reads the record. */
 #include "py/fault.h"
 
 #include <string.h>
@@ -96,8 +96,9 @@ static int add_arguments(PyObject *list, const nl_params *params, PyObject *args
 static int copy_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     if (NL_CU(err, MemcpyDtoHAsync, record, k->fault, k->fault_size, stream) < 0)
         return -1;
-    nl_wait_hold(); /* the launch was waited for; the copy must end before this function returns,
-                       because `record` is on the stack */
+    /* the launch is complete; the copy must end before this function returns, because `record` is
+     * on the stack */
+    nl_wait_hold();
     int result = NL_CU(err, StreamSynchronize, stream);
     nl_wait_release();
     return result;
@@ -121,7 +122,7 @@ static int reset_record(const nl_py_kernel *k, CUstream stream, char *record, nl
 
 /* Waits for the launch, then locks, reads and resets the record. Returns 1 if it contains a
  * fault, 0 if not, -1 with *err. If the launch itself failed, a fault is still reported, because
- * it is the cause: on the simulator, other threads wait for ever for the threads that the fault
+ * it is the cause: on the simulator, other threads wait forever for the threads that the fault
  * ended. */
 static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     const nl_module *module = k->kernel->module;
@@ -138,8 +139,8 @@ static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_
     return failed && found <= 0 ? -1 : found;
 }
 
-/* Reads and resets the record. Returns it as bytes, or NULL: without an exception if there is no
- * fault. */
+/* Reads and resets the record. Returns the record as bytes, or NULL, without an exception if the
+ * record contains no fault. */
 static PyObject *pop_record(const nl_py_kernel *k, CUstream stream) {
     char record[NL_PY_FAULT_BYTES] = {0};
     nl_error err;
@@ -153,7 +154,8 @@ static PyObject *pop_record(const nl_py_kernel *k, CUstream stream) {
 }
 
 static int call_hook(const nl_py_kernel *k, PyObject *record, PyObject *kernels, PyObject *arrays) {
-    PyObject *hook = Py_XNewRef(k->hook); /* the garbage collector may clear it during the call */
+    /* the garbage collector may clear the hook during the call */
+    PyObject *hook = Py_XNewRef(k->hook);
     PyObject *result = hook ? PyObject_CallFunctionObjArgs(hook, record, kernels, arrays, NULL)
                             : Py_NewRef(Py_None);
     Py_XDECREF(hook);
@@ -203,7 +205,7 @@ static int report_graph(const nl_py_kernel *k, PyObject *record, PyObject *launc
     PyObject *names = PyList_New(0), *arrays = PyList_New(0), *kernels = NULL;
     int result = -1;
     if (names && arrays && gather(k->fault, launches, names, arrays) == 0 &&
-        (PyList_GET_SIZE(names) || /* launches of ufuncs are not in the list */
+        (PyList_GET_SIZE(names) || /* launches of ufuncs are not in the list of launches */
          append_new(names, PyUnicode_FromString(k->kernel->name)) == 0))
         kernels = PyList_AsTuple(names);
     if (kernels)

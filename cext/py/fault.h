@@ -5,18 +5,20 @@
 
 #include "py/kernel.h"
 
-/* The maximum size of a record in bytes: of numbalite::fault_record, and of the records of
- * programs that use _core directly. */
+/* The maximum size in bytes of numbalite::fault_record, and of the records of programs that use
+ * _core directly. */
 #define NL_PY_FAULT_BYTES 512
 
 /* Sets the kernel's record and hook from fault=(variable, hook) of Module.function. 0, or -1 with
  * an exception. */
 int nl_py_fault_set(nl_py_kernel *kernel, nl_module *module, PyObject *fault);
-/* After a launch: waits for the stream. If the kernel has written a record, calls the hook with
- * the arrays of the launch; `values` are the kernel's parameters. 0, or -1 with an exception. */
+/* Called after a launch: waits for the stream. If the kernel has written a record, calls the hook
+ * with the arrays of the launch; `values` are the kernel's parameters. 0, or -1 with an
+ * exception. */
 int nl_py_fault_check(const nl_py_kernel *kernel, CUstream stream, void *const *values);
-/* Like nl_py_fault_check, after the launch of a graph. `kernels` is a list of the kernels with a
- * record; `launches` is a list of pairs of a kernel and the tuple of its arguments. */
+/* Does the same as nl_py_fault_check after the launch of a graph. `kernels` is a list of the
+ * kernels with a record; `launches` is a list of pairs of a kernel and the tuple of its
+ * arguments. */
 int nl_py_fault_check_graph(PyObject *kernels, PyObject *launches, CUstream stream);
 
 #endif

@@ -11,10 +11,10 @@
 typedef struct nl_py_foreign {
     CUdeviceptr address;
     nl_element element;
-    PyObject *descr; /* strong; NULL for PLAIN elements, until it is needed */
+    PyObject *descr; /* strong; the dtype object; for PLAIN elements, NULL until it is needed */
     int readonly;
     int has_stream;
-    CUstream stream; /* stream of pending work; valid if has_stream */
+    CUstream stream; /* stream of the producer's pending work; valid if has_stream is 1 */
     nl_layout layout;
 } nl_py_foreign;
 

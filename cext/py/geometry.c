@@ -1,12 +1,13 @@
-/* py/geometry: shapes and strides from users. This file checks all conditions on which later
- * arithmetic relies: no product overflows, and each element can be addressed. */
+/* py/geometry: reads shapes and strides that users pass. This file checks all conditions on which
+ * later arithmetic relies: no product overflows, and each element can be addressed. */
 #include "py/geometry.h"
 
 #include <limits.h>
 #include <string.h>
 #include "py/state.h"
 
-/* Maximum size in bytes. Larger sizes leave no bits for offsets; no device has so much memory. */
+/* Maximum size of an array in bytes: larger sizes leave no bits for offsets, and no
+ * device has so much memory. */
 #define MAX_BYTES ((int64_t)1 << 61)
 
 static int dimension_from(PyObject *obj, int64_t *value) {
@@ -135,7 +136,7 @@ int nl_py_geometry_extent(const nl_layout *layout, int64_t *low, int64_t *high) 
     int64_t count = 1, first = 0, last = 0, reach;
     int empty = 0;
     for (int i = 0; i < layout->ndim; i++) {
-        /* as in NumPy, the product of the dimensions other than 0 must be a possible size */
+        /* as in NumPy, the product of the nonzero dimensions must be a valid size */
         if (layout->shape[i] == 0) {
             empty = 1;
             continue;
@@ -190,7 +191,7 @@ PyObject *nl_py_geometry_tuple(const int64_t *values, int count) {
 
 /* ---- functions for Python ---- */
 
-/* Reads shape and itemsize. ValueError if the size cannot be represented. */
+/* Reads shape and itemsize. Raises ValueError if the size cannot be represented. */
 static int read_shape(PyObject *shape, PyObject *itemsize, nl_layout *layout) {
     int64_t low, high;
     if (nl_py_geometry_read_shape(shape, layout) < 0)
@@ -240,7 +241,7 @@ static PyObject *strides_like(PyObject *Py_UNUSED(module), PyObject *const *args
     return strides_of(&layout);
 }
 
-/* Reads the strides of several arrays to `into`; rows[i] points to those of array i. */
+/* Reads the strides of several arrays to `into`; rows[i] points to the strides of array i. */
 static int read_all_strides(PyObject *const *given, Py_ssize_t count, int ndim, int64_t *into,
                             const int64_t **rows) {
     nl_layout other = {.ndim = ndim};

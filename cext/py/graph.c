@@ -1,9 +1,9 @@
 /* py/graph: the type Graph.
  *
- * A Graph begins its capture when it is created. The capture has a reference to it until it ends,
- * so the Graph is not freed before. It keeps everything that captured work uses alive: the core's
- * graph keeps buffers, the Graph keeps kernels and host arrays, and its list of launches keeps
- * their arguments (py/graphkernel). */
+ * A Graph begins its capture when it is created. The capture has a reference to the Graph until the
+ * capture ends, so the Graph is not freed earlier. A Graph keeps everything that captured work uses
+ * alive: the core's graph keeps buffers, the Graph keeps kernels and host arrays, and its list of
+ * launches keeps their arguments (py/graphkernel). */
 #include "py/graph.h"
 
 #include "py/callback.h"
@@ -48,7 +48,7 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_DECREF(g);
         return NULL;
     }
-    Py_INCREF(g); /* the capture's reference, released by finish or abandon */
+    Py_INCREF(g); /* the reference of the capture, which finish or abandon releases */
     NL_UNLOCKED(result = nl_graph_begin(((nl_py_stream *)stream)->stream, g, &g->graph, &err));
     if (result == 0)
         return (PyObject *)g;
@@ -183,8 +183,8 @@ static void drop_all(nl_py_graph *g) {
     Py_XDECREF(g->stream);
 }
 
-/* No tp_clear: the objects that it refers to do not refer back, unless they were changed later;
- * such an object can be cleared itself. */
+/* A Graph needs no tp_clear: the objects that it refers to do not refer back, unless they were
+ * changed later, and such an object can be cleared itself. */
 static void graph_dealloc(PyObject *self) {
     nl_py_graph *g = (nl_py_graph *)self;
     PyObject *error_type, *error, *traceback;
@@ -237,7 +237,7 @@ static PyGetSetDef graph_getset[] = {
     {"launches", graph_launches, NULL,
      "The captured launches of kernels, in order: a tuple of CapturedLaunch.", NULL},
     {"stream", graph_stream, NULL, "The stream that was captured.", NULL},
-    {"is_capturing", graph_is_capturing, NULL, "Is the graph still being captured?", NULL},
+    {"is_capturing", graph_is_capturing, NULL, "True while the graph is being captured.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyMemberDef graph_members[] = {

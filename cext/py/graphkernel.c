@@ -1,7 +1,7 @@
 /* py/graphkernel: CapturedLaunch, a launch of a kernel in a graph.
  *
- * It keeps the kernel and the arguments alive, including arrays of other libraries. update()
- * replaces the arguments after the driver has accepted the new ones. */
+ * A CapturedLaunch keeps its kernel and arguments alive, including arrays of other libraries.
+ * update() replaces the arguments after the driver has accepted the new arguments. */
 #include "py/graphkernel.h"
 
 #include "base/mem.h"
@@ -16,7 +16,8 @@ typedef struct nl_py_graphkernel {
     PyObject *extra; /* list of the arrays made from the arguments, or NULL */
     CUgraphNode node;
     nl_launch shape;
-    int updated; /* `args` are from update(): the graph has not recorded their buffers */
+    /* set if `args` are from update(), so that the graph has not recorded their buffers */
+    int updated;
 } nl_py_graphkernel;
 
 static PyObject *pack(PyObject *const *args, Py_ssize_t count) {
@@ -50,7 +51,7 @@ PyObject *nl_py_graphkernel_new(nl_py_state *state, nl_graph *graph, nl_py_kerne
     return (PyObject *)c;
 }
 
-/* Uses the arrays in a tuple, and in nested tuples. */
+/* Calls nl_py_devarray_use for the arrays in a tuple, and in nested tuples. */
 static int use_arrays(const nl_py_state *state, PyObject *tuple, CUstream stream, int blocking,
                       nl_error *err) {
     int result = 0;
@@ -109,8 +110,8 @@ static int set_values(nl_py_graphkernel *c, void **values) {
     return result;
 }
 
-/* Marks the buffers of the arguments as not movable while they live: the graph contains their
- * addresses. */
+/* Marks the buffers of the arguments as not movable for their lifetime, because the graph contains
+ * their addresses. */
 static void fix_arrays(const nl_py_state *state, PyObject *tuple) {
     for (Py_ssize_t i = 0; tuple != NULL && i < PyTuple_GET_SIZE(tuple); i++) {
         PyObject *value = PyTuple_GET_ITEM(tuple, i);
@@ -202,7 +203,7 @@ static PyObject *update(nl_py_graphkernel *c, PyObject *const *args, Py_ssize_t 
     call.kernel = kernel;
     call.device = kernel->module->device;
     call.stream = NULL;
-    call.blocking = 1; /* the launch of the graph orders the work */
+    call.blocking = 1; /* no order is needed here: the launch of the graph orders the work */
     call.epoch = read.epoch;
     call.may_visit = 0;
     call.visited = 0;
@@ -269,8 +270,8 @@ static int captured_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* No tp_clear: each reference cycle contains the graph's list of launches, or an argument that
- * was changed later to refer to it. */
+/* The type needs no tp_clear: each reference cycle contains the graph's list of launches, or an
+ * argument that was changed later to refer to it. */
 static void captured_dealloc(PyObject *self) {
     nl_py_graphkernel *c = (nl_py_graphkernel *)self;
     PyObject_GC_UnTrack(self);

@@ -1,4 +1,4 @@
-/* py/graphkernel: the type CapturedLaunch, of which a graph has a list. */
+/* py/graphkernel: the type CapturedLaunch; a graph has a list of such objects. */
 #ifndef NL_PY_GRAPHKERNEL_H
 #define NL_PY_GRAPHKERNEL_H
 
@@ -10,8 +10,8 @@
  * of arrays that were made from them, or NULL. New reference. */
 PyObject *nl_py_graphkernel_new(nl_py_state *state, nl_graph *graph, nl_py_kernel *kernel,
                                 const nl_launch *shape, PyObject *const *args, PyObject *kept);
-/* Before a launch of the graph: orders the use of arguments set by update() on a stream, like
- * those of any launch. 0, or -1 with *err. */
+/* Called before a launch of the graph: makes `stream` wait where arguments that update() has set
+ * require it, as any launch does. 0, or -1 with *err. */
 int nl_py_graphkernel_use(PyObject *self, CUstream stream, int blocking, nl_error *err);
 /* (kernel, arguments) */
 PyObject *nl_py_graphkernel_kernel_and_args(PyObject *self);

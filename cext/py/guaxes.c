@@ -1,10 +1,10 @@
-/* py/guaxes: axes= and axis=, with NumPy's rules and messages. Core axes are moved after the loop
+/* py/guaxes: axes= and axis=, with NumPy's rules and messages. Core axes are moved behind the loop
  * axes, which keep their order. */
 #include "py/guaxes.h"
 
 #include <stdarg.h>
 
-/* Raises an AxisError with a message, or with an axis and a number of dimensions. */
+/* Raises an AxisError, made from a message, or from an axis and a number of dimensions. */
 static int axis_error(const char *format, ...) {
     PyObject *numpy = PyImport_ImportModule("numpy.exceptions"), *class = NULL, *args = NULL;
     va_list values;
@@ -27,7 +27,7 @@ static int axis_error(const char *format, ...) {
     return -1;
 }
 
-/* Reads an int as NumPy reads axes: bool and float are refused. */
+/* Reads an axis as NumPy does: bool and float are rejected. */
 static int int_from(PyObject *obj, int *out) {
     int overflow;
     if (PyBool_Check(obj)) {
@@ -108,7 +108,7 @@ static int read_axes(nl_gloop *loop, PyObject *axes) {
     }
     for (int i = nin; i < count; i++)
         outputs += loop->core->ndim[i];
-    /* a copy, because reading the items may run Python code that changes the list */
+    /* copies the list, because reading its items may run Python code that changes the list */
     PyObject *items = PyList_AsTuple(axes);
     if (!items)
         return -1;
@@ -128,7 +128,7 @@ static int read_axes(nl_gloop *loop, PyObject *axes) {
 }
 
 /* Raises TypeError unless axis= is allowed: the signature must have exactly one core dimension, and
- * each operand this dimension at most once. */
+ * each operand must have this dimension at most once. */
 static int check_axis(const nl_gcore *c) {
     int shared = c->count == 1;
     for (int i = 0; i < c->nin + c->nout; i++)

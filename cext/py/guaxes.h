@@ -5,8 +5,8 @@
 #include "py/compat.h"
 #include "core/gloop.h"
 
-/* Are axes= and axis= allowed for this signature? Call it before the operands' dimensions are
- * found. 0, or -1 with an exception. */
+/* Checks that axes= and axis= are allowed for this signature. Call this function before the
+ * operands' dimensions are found. 0, or -1 with an exception. */
 int nl_py_guaxes_check(const nl_gcore *core, PyObject *axes, PyObject *axis);
 /* Sets the axes of each operand's core dimensions (loop->operands) from axes= (a list) or axis=
  * (an int); NULL: not given. 0, or -1 with NumPy's exceptions. */

@@ -22,8 +22,8 @@ static int raise_from(const nl_error *err) {
 
 /* ---- choosing a loop ---- */
 
-/* Writes the cache key of a call for _choose and returns its size; 0 if the call cannot be
- * cached. */
+/* Writes the cache key of a call for _choose. Returns the size of the key, or 0 if the call cannot
+ * be cached. */
 static size_t choice_key(const nl_py_gucall *c, uint8_t *key) {
     size_t size = (size_t)c->count + 1;
     if (c->keywords.given[NL_PY_KEY_DTYPE] || c->keywords.given[NL_PY_KEY_SIGNATURE])
@@ -376,7 +376,7 @@ static int set_staged(PyObject *self, PyObject *value, void *Py_UNUSED(closure))
 
 static PyGetSetDef gufunc_getset[] = {
     {"staged", get_staged, set_staged,
-     "Are cores of up to 8 KB read and written through shared memory, on GPUs? None, to begin "
+     "On GPUs, whether cores of up to 8 KB use shared memory. None, to begin "
      "with: where "
      "it is faster, as measured in the first calls of a kind. True and False decide.",
      NULL},

@@ -8,22 +8,30 @@
 #include "core/launch.h"
 #include "py/kernel.h"
 
-#define FIXED_CORE 64    /* max. bytes of a core that a specialized kernel keeps in registers */
-#define FIXED_ALL 256    /* max. bytes of the cores of all operands */
-#define FIXED_WHOLE 24   /* bytes of a core up to which the number of accesses is not limited */
-#define FIXED_ACCESSES 4 /* max. accesses to copy a larger core */
+/* maximum bytes of a core array that a specialized kernel keeps in registers */
+#define FIXED_CORE 64
+/* maximum bytes of the core arrays of all operands for a specialized kernel */
+#define FIXED_ALL 256
+/* maximum bytes of a core array for which the number of accesses is not limited */
+#define FIXED_WHOLE 24
+#define FIXED_ACCESSES 4 /* maximum number of accesses to copy a larger core array */
 #define WARP 32
-#define MIN_THREADS 8           /* min. block size: fewer threads than a warp, if blocks are few */
-#define STAGED_OUTPUT 16        /* min. bytes of a staged core of an output */
-#define STAGED_WITH_OUTPUT 32   /* min. bytes for an input, if an output is staged */
-#define STAGED_INPUT 64         /* min. bytes for an input, if no output is staged */
-#define STAGED_SHORT 1920       /* max. bytes of short cores per loop index: 16 lanes fit */
-#define STAGED_ALL (18 * 1024)  /* max. bytes of long cores per loop index */
-#define STAGED_WARP (30 * 1024) /* max. bytes of a warp's short cores: several warps fit */
-#define LONG_WARP (36 * 1024)   /* max. bytes of a warp's long cores */
-#define LONG_LANES 8 /* max. lanes for long cores: these read different banks (core_stage.cuh) */
-#define STAGED_BLOCK (46 * 1024) /* max. bytes of a block with several warps */
-#define STAGED_SLACK 16          /* bytes per operand, for alignment */
+#define MIN_THREADS 8    /* minimum block size, smaller than a warp, used if there are few blocks */
+#define STAGED_OUTPUT 16 /* minimum bytes of the core array of an output for staging */
+/* minimum bytes of the core array of an input for staging, if an output is staged */
+#define STAGED_WITH_OUTPUT 32
+/* minimum bytes of the core array of an input for staging, if no output is staged */
+#define STAGED_INPUT 64
+#define STAGED_SHORT 1920      /* maximum bytes of short core arrays per loop index: 16 lanes fit */
+#define STAGED_ALL (18 * 1024) /* maximum bytes of long core arrays per loop index */
+/* maximum bytes of short core arrays of a warp, so that several warps fit on a multiprocessor */
+#define STAGED_WARP (30 * 1024)
+#define LONG_WARP (36 * 1024) /* maximum bytes of long core arrays of a warp */
+/* maximum lanes for long core arrays: so many lanes read different banks (core_stage.cuh) */
+#define LONG_LANES 8
+/* maximum shared memory in bytes of a block with several warps */
+#define STAGED_BLOCK (46 * 1024)
+#define STAGED_SLACK 16 /* bytes per operand, for alignment */
 #define MAX_KEY (20 + NL_GU_MAX_OPERANDS * (4 + NL_GU_MAX_CORE))
 
 static int raise_from(const nl_error *err) {
@@ -40,22 +48,23 @@ typedef struct compiled {
     nl_py_gutuning trial;
 } compiled;
 
-/* The kind of a loop: the arguments of _compile, and the cache key of its result. */
+/* The kind of a loop, which consists of the arguments of _compile and is the cache key of the
+ * result. */
 typedef struct kind {
     int dims, wide, fixed;
     uint32_t values; /* bit i: operand i is a number, stored in the parameter itself */
     uint32_t staged; /* bit i: the cores of operand i are staged in shared memory */
     uint32_t loaded; /* bit i: the staged cores of operand i are loaded before the call */
-    uint32_t scale;  /* of staged calls: size classes of pitch and loop */
-    int is_long;     /* too long for 16 lanes; copied in units of 16 bytes */
-    int64_t pitch;   /* bytes per loop index in shared memory */
+    uint32_t scale;  /* for staged calls: size classes of the pitch and of the loop */
+    int is_long;     /* core arrays are too long for 16 lanes, and copied in units of 16 bytes */
+    int64_t pitch;   /* bytes of shared memory per loop index */
     char orders[NL_GU_MAX_OPERANDS]; /* of fixed cores, 'C' or 'F' */
     uint8_t aligns[NL_GU_MAX_OPERANDS];
     int64_t shapes[NL_GU_MAX_OPERANDS][NL_GU_MAX_CORE];
 } kind;
 
-/* Can a kernel specialized for the shapes of the cores keep them in registers? Fills the shapes,
- * orders and alignments. */
+/* Returns whether a kernel that is specialized for the shapes of the core arrays can keep them in
+ * registers. Fills the shapes, orders and alignments. */
 static int find_fixed(const nl_py_gucall *c, kind *k) {
     int64_t all = 0;
     if (c->g->block || c->packed.count < c->g->fixed_from)
@@ -110,8 +119,8 @@ static int64_t dense_bytes(const nl_py_gucall *c, int i) {
     return is_c || is_f ? size : 0;
 }
 
-/* Returns the bytes of a staged core in shared memory: an odd number of words, or for long cores
- * an odd number of 16-byte units (core_stage.cuh). */
+/* Returns the bytes of a staged core in shared memory: an odd number of words, or, for a long core
+ * array, an odd number of 16-byte units (core_stage.cuh). */
 static int64_t staged_pitch(const nl_py_gucall *c, int i, int64_t bytes, int is_long) {
     int64_t word = (int64_t)nl_dtype_size((nl_dtype)c->dtypes[i]);
     if (is_long)
@@ -143,7 +152,8 @@ static void unstage(kind *k) {
     k->pitch = k->is_long = 0;
 }
 
-/* Stages outputs first, because accesses to them in global memory cost more. */
+/* Stages outputs first, because unstaged accesses to outputs in global memory cost more than
+ * accesses to inputs. */
 static void stage_all(const nl_py_gucall *c, kind *k) {
     stage(c, c->nin, c->count, STAGED_OUTPUT, k);
     stage(c, 0, c->nin, k->staged ? STAGED_WITH_OUTPUT : STAGED_INPUT, k);
@@ -287,7 +297,7 @@ static int64_t blocks_of(int64_t count, int64_t each) {
 /* The launch configuration for the loop. */
 typedef struct division {
     unsigned threads; /* block size */
-    int lanes;        /* lanes of a warp that have a loop index */
+    int lanes;        /* number of lanes of a warp that have a loop index */
     int64_t blocks;
     int64_t shared; /* bytes of shared memory of a block */
 } division;
@@ -295,7 +305,7 @@ typedef struct division {
 /* Uses fewer lanes if the staged cores are large. Uses smaller blocks if a block would need too
  * much shared memory, or if there would be too few blocks to occupy the device. Blocks smaller
  * than a warp are used only if there would be fewer blocks than multiprocessors: the accesses of
- * a warp's threads are not adjacent, so each thread adds to the time of the warp. */
+ * a warp's threads are not adjacent, so each additional thread increases the time of the warp. */
 static void divide(const nl_py_gucall *c, unsigned threads, const kind *k, division *d) {
     int64_t count = c->packed.count, processors = c->operation.device->multiprocessors;
     int64_t pitch = k->pitch;
@@ -354,7 +364,8 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made, const kind *of) 
     return nl_py_kernel_run(k, &launch, values, c->operation.epoch);
 }
 
-/* Launches the staged or the plain kernel: the faster one, or the next one of the trial. */
+/* Launches the staged or the plain kernel: the faster kernel, or during the trial the next one to
+ * be measured. */
 static int launch_staged(nl_py_gucall *c, compiled *staged, kind *k) {
     const compiled *made = staged;
     int is_measured = 0;

@@ -69,15 +69,15 @@ int nl_py_guoperands_dimensions(nl_py_gucall *c) {
     return 0;
 }
 
-/* ---- operands that the loop can use ---- */
+/* ---- operands that the loop uses directly ---- */
 
 PyObject *nl_py_guoperands_stream(const nl_py_gucall *c) {
     PyObject *stream = c->keywords.given[NL_PY_KEY_STREAM];
     return stream ? stream : Py_None;
 }
 
-/* Keeps the caller's array in `outs`; the operand that replaces it is copied there after the
- * call. */
+/* Stores the caller's array in `outs`; the operand that replaces this array is copied to it after
+ * the call. */
 static void keep_caller_array(nl_py_gucall *c, int i) {
     c->outs[c->replaced++] = c->operands[i]; /* moves the references */
     nl_py_operand_none(&c->operands[i]);
@@ -103,7 +103,7 @@ static int replace(nl_py_gucall *c, int i, PyObject *array) {
             keep_caller_array(c, i);
         result = nl_py_operand_read_written(&c->operation, array, i, op);
     }
-    Py_DECREF(array); /* the operand has a reference of its own */
+    Py_DECREF(array); /* the operand holds its own reference */
     if (result < 0)
         return -1;
     const nl_layout *before = &c->loop.operands[i].array;
@@ -125,7 +125,7 @@ static int is_aligned(const nl_py_gucall *c, int i, nl_dtype dtype) {
     return (bits & (nl_dtype_align(dtype) - 1)) == 0;
 }
 
-/* Is the core contiguous in C or Fortran order? */
+/* Returns whether the core array is contiguous in C or Fortran order. */
 int nl_py_guoperands_is_dense(const nl_py_gucall *c, int i, char order, int64_t itemsize) {
     int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE], expected = itemsize;
     int n = c->g->core.ndim[i];
@@ -142,9 +142,9 @@ int nl_py_guoperands_is_dense(const nl_py_gucall *c, int i, char order, int64_t 
     return 1;
 }
 
-/* Will the core of a host array still be contiguous in its device copy? The copy is contiguous in
- * the array's own axis order. The core stays contiguous only if no loop dimension has a smaller
- * stride than the core's size. */
+/* Returns whether the core array of a host array is still contiguous in its device copy. The copy
+ * is contiguous in the array's own axis order. The core stays contiguous only if no loop dimension
+ * has a smaller stride than the core's size. */
 static int copy_has_dense_core(const nl_py_gucall *c, int i) {
     const nl_goperand *o = &c->loop.operands[i];
     int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE], bytes = o->array.itemsize;
@@ -167,7 +167,7 @@ static int fits_promise(const nl_py_gucall *c, int i) {
            (op->place != NL_PY_PLACE_HOST || copy_has_dense_core(c, i));
 }
 
-/* Returns the axes of the core, in the core's order: an argument of _lay. */
+/* Returns the axes of the core array in the order of the signature, an argument of _lay. */
 static PyObject *core_axes(const nl_py_gucall *c, int i) {
     const nl_goperand *o = &c->loop.operands[i];
     PyObject *axes = PyTuple_New(o->core);

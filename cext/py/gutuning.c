@@ -1,5 +1,5 @@
-/* py/gutuning: counts launches until both variants have been launched and measured, then reads the
- * events when both launches have ended. */
+/* py/gutuning: counts launches until both variants (staged and plain) have been launched and
+ * measured, then reads the events when both launches have ended. */
 #include "py/gutuning.h"
 
 #include "base/lock.h"

@@ -1,11 +1,11 @@
 /* py/gutuning: measures whether a kind of gufunc calls is faster if its cores are staged in shared
  * memory.
  *
- * This depends on the function: one that reads each element at least once gains; one that reads a
- * few elements, or computes much, loses. So the calls themselves are measured: a staged launch
- * and a plain launch, each between two events. No call waits for the events. The first launch of
- * a kernel loads it, so one launch of each is made before the measurement. A kind that cannot be
- * measured stays staged. */
+ * The result depends on the function: staging is faster if the function reads each element at least
+ * once, and slower if it reads few elements or computes much. So calls of the function are
+ * measured: a staged launch and a plain launch, each between two events. No call waits for the
+ * events. The first launch of a kernel loads the kernel, so each kernel is launched once before the
+ * measurement. A kind of calls that cannot be measured stays staged. */
 #ifndef NL_PY_GUTUNING_H
 #define NL_PY_GUTUNING_H
 
@@ -16,20 +16,20 @@ typedef enum nl_py_staging { NL_PY_UNDECIDED, NL_PY_STAGED, NL_PY_PLAIN } nl_py_
 
 /* The trial of one kind of calls. All zero: not begun. */
 typedef struct nl_py_gutuning {
-    uint64_t busy;     /* set while a launch is between nl_py_gutuning_begin and _end */
+    uint64_t busy;     /* set between nl_py_gutuning_begin and nl_py_gutuning_end */
     uint32_t decision; /* nl_py_staging: the result */
     int launches;
     nl_event *events[4]; /* events before and after the staged launch, then the plain launch */
     int64_t counts[2];   /* loop indices of the two launches */
 } nl_py_gutuning;
 
-/* Before a launch: returns how to launch. If *is_measured is set, the caller must call
- * nl_py_gutuning_end after the launch. */
+/* Called before a launch: returns whether to launch the staged or the plain kernel. If *is_measured
+ * is set, the caller must call nl_py_gutuning_end after the launch. */
 nl_py_staging nl_py_gutuning_begin(nl_py_gutuning *t, nl_device *dev, CUstream stream,
                                    int *is_measured);
 /* Call this after the launch of `count` loop indices. */
 void nl_py_gutuning_end(nl_py_gutuning *t, CUstream stream, int64_t count);
-/* Frees the events. Call it before the kernel is freed. */
+/* Frees the events; call this function before the kernel is freed. */
 void nl_py_gutuning_clear(nl_py_gutuning *t);
 
 #endif

@@ -64,7 +64,8 @@ PyObject *nl_py_hostarray_descr(PyObject *specification) {
 
 PyObject *nl_py_hostarray_descr_of_new(PyObject *specification) {
     PyArray_Descr *descr = (PyArray_Descr *)nl_py_hostarray_descr(specification);
-    if (nl_py_hostarray_is_descr(specification)) /* for example, the dtype of another array */
+    /* already a dtype object, for example that of another array */
+    if (nl_py_hostarray_is_descr(specification))
         return (PyObject *)descr;
     int is_bytes = descr && descr->type_num == NPY_STRING;
     if (!descr || !(is_bytes || descr->type_num == NPY_UNICODE) || PyDataType_ELSIZE(descr) != 0)
@@ -89,7 +90,7 @@ int nl_py_hostarray_is_descr(PyObject *obj) {
 }
 
 static nl_element_class classify_void(PyArray_Descr *d) {
-    if (!PyDataType_HASFIELDS(d)) /* plain bytes have no byte order */
+    if (!PyDataType_HASFIELDS(d)) /* elements that are plain bytes have no byte order */
         return NL_ELEMENT_RECORD;
     PyObject *native = PyObject_GetAttrString((PyObject *)d, "isnative");
     int truth = native ? PyObject_IsTrue(native) : -1;
@@ -234,7 +235,7 @@ PyObject *nl_py_hostarray_new(PyObject *descr, const nl_layout *layout, void *da
         shape[i] = (npy_intp)layout->shape[i];
         strides[i] = (npy_intp)layout->strides[i];
     }
-    Py_INCREF(descr); /* PyArray_NewFromDescr steals it, also on failure */
+    Py_INCREF(descr); /* PyArray_NewFromDescr steals the reference, also on failure */
     PyObject *array =
         PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)descr, layout->ndim, shape, strides,
                              data, data ? NPY_ARRAY_WRITEABLE : 0, NULL);

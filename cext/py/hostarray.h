@@ -11,11 +11,11 @@
 /* The kind of a dtype for kernels. */
 typedef enum nl_element_class {
     NL_ELEMENT_PLAIN,   /* one of nl_dtype */
-    NL_ELEMENT_RECORD,  /* structured or void, or defined outside NumPy: bytes */
-    NL_ELEMENT_SWAPPED, /* not the byte order of this machine */
+    NL_ELEMENT_RECORD,  /* structured, void, or defined outside NumPy: plain bytes */
+    NL_ELEMENT_SWAPPED, /* numbers that do not have this machine's byte order */
     NL_ELEMENT_TIME,    /* datetime64, timedelta64 */
-    NL_ELEMENT_OTHER,   /* longdouble, strings, ...: bytes that no kernel accepts */
-    NL_ELEMENT_OBJECT,  /* Python objects: cannot be copied to a device */
+    NL_ELEMENT_OTHER,   /* longdouble, strings and similar types, which no kernel accepts */
+    NL_ELEMENT_OBJECT,  /* Python objects, which cannot be copied to a device */
 } nl_element_class;
 
 typedef struct nl_element {
@@ -47,8 +47,8 @@ int nl_py_hostarray_same_dtype(PyObject *a, PyObject *b);
 const char *nl_py_hostarray_dtype_name(PyObject *descr, char *text, size_t size);
 /* Returns whether the dtype is a structured one. */
 int nl_py_hostarray_has_fields(PyObject *descr);
-/* Looks up a field. Returns 1 and a new reference to its dtype, 0 if there is none, -1 with an
- * exception. */
+/* Looks up a field. Returns 1 and a new reference to the object's dtype, 0 if it has no dtype, -1
+ * with an exception. */
 int nl_py_hostarray_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *offset);
 
 /* arrays */
@@ -57,15 +57,16 @@ int nl_py_hostarray_is_exact_array(PyObject *obj);
 PyObject *nl_py_hostarray_type(void); /* numpy.ndarray, borrowed */
 int nl_py_hostarray_read(PyObject *array, nl_host_array *out);
 /* Returns a new array with a contiguous layout in any axis order. If `data` is not NULL, the array
- * is over `data`, and `base` (a stolen reference) keeps this memory alive. Otherwise the array has
- * memory of its own, which is not initialized. */
+ * is over `data`, and `base` (a stolen reference) keeps this memory alive. Otherwise new memory is
+ * allocated, which is not initialized. */
 PyObject *nl_py_hostarray_new(PyObject *descr, const nl_layout *layout, void *data, PyObject *base);
-/* Returns the object that owns an array's memory, found through all views: borrowed; NULL if the
- * array itself owns it. */
+/* Returns the object that owns an array's memory, found through all views: borrowed; returns NULL
+ * if the array itself owns the memory. */
 PyObject *nl_py_hostarray_root(PyObject *array);
 int nl_py_hostarray_writable(PyObject *array);
 void nl_py_hostarray_lock(PyObject *array); /* makes it read-only */
-/* New references: numpy.asarray(obj); a copy in this machine's byte order. */
+/* These functions return new references: to numpy.asarray(obj), and to a copy in this machine's
+ * byte order. */
 PyObject *nl_py_hostarray_from(PyObject *obj);
 PyObject *nl_py_hostarray_native(PyObject *array);
 /* to[...] = from */
@@ -75,26 +76,27 @@ PyObject *nl_py_hostarray_item(PyObject *array);
 
 /* scalars */
 int nl_py_hostarray_is_scalar(PyObject *obj); /* numpy.generic */
-int nl_py_hostarray_is_exact_scalar(
-    PyObject *obj);                         /* exactly one of NumPy's number types, no subclass */
-int nl_py_hostarray_is_bool(PyObject *obj); /* a Python or NumPy bool */
+/* returns whether the type is exactly one of NumPy's number types, not a subclass */
+int nl_py_hostarray_is_exact_scalar(PyObject *obj);
+int nl_py_hostarray_is_bool(PyObject *obj);        /* a Python or NumPy bool */
 int nl_py_hostarray_is_scalar_type(PyObject *obj); /* a class such as numpy.float32 */
 /* Returns a NumPy scalar with a copy of the element at `bytes`. New reference. */
 PyObject *nl_py_hostarray_scalar(PyObject *descr, const void *bytes);
 /* Reads the dtype code and value (at most 16 bytes, to `bytes`) of a scalar of NumPy's plain
  * types or a subclass; NL_OPAQUE for other scalars. */
 nl_dtype nl_py_hostarray_scalar_read(PyObject *scalar, void *bytes);
-/* Reads any other numpy.generic: its dtype (new reference) and, for void scalars, a pointer into
- * the scalar, else NULL. 0, or -1 with an exception. */
+/* Reads any other numpy.generic: sets a new reference to its dtype and, for void scalars, a pointer
+ * into the scalar, else NULL. 0, or -1 with an exception. */
 int nl_py_hostarray_void_read(PyObject *scalar, PyObject **descr, const void **bytes);
 /* Returns an array without dimensions over the memory of a void scalar, which may belong to an
  * array. New reference. */
 PyObject *nl_py_hostarray_void_array(PyObject *scalar);
 int nl_py_hostarray_is_void(PyObject *obj);
-/* Reads a datetime64, a timedelta64 or an array of one without dimensions. Returns 1 and writes 8
+/* Reads a datetime64, a timedelta64, or a 0-D array of one of these types. Returns 1 and writes 8
  * bytes to `bytes`, or 0 for any other object. */
 int nl_py_hostarray_time_read(PyObject *obj, void *bytes);
-/* Reads a longdouble or clongdouble, rounded to double. Returns 1, or 0 if it is neither. */
+/* Reads a longdouble or clongdouble, rounded to double. Returns 1, or 0 if the object is
+ * neither. */
 int nl_py_hostarray_long_double_read(PyObject *scalar, nl_scalar *value);
 
 #endif

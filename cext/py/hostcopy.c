@@ -1,19 +1,20 @@
-/* py/hostcopy: host arrays that are arguments of a call. They are collected while the arguments
- * are read, copied to the device when all arguments have been accepted, and copied back after the
- * kernel.
+/* py/hostcopy: host arrays that are arguments of a call. These arrays are collected while the
+ * arguments are read, copied to the device when all arguments have been accepted, and copied back
+ * after the kernel.
  *
- * There are three code paths. A large array has device memory of its own, which core/transfer
- * fills. Small arrays share a page-locked block:
- *   - The kernel of a ufunc reads each element once or a few times. It reads the block itself,
- *     through the bus (mapped).
+ * There are three code paths. A large array has separate device memory, which core/transfer fills.
+ * Small arrays share a page-locked block:
+ *   - The kernel of a ufunc reads each element once or a few times. Such a kernel reads the block
+ *   directly, through the bus (mapped).
  *   - A kernel of the user may read an element any number of times, each time through the bus. So
  *     the block is copied to device memory with one copy, and back with one copy (packed).
  *
- * A block is used only if something is copied back. Then the call waits for the stream anyway,
- * and can release the block afterwards.
+ * A block is used only if something is copied back. In that case the call must wait for the stream
+ * in any case, and can release the block afterwards.
  *
  * A deferred call does not wait: its outputs are in page-locked memory, and the caller waits for
- * the stream. It uses no block, and the arrays are kept alive until the stream is done. */
+ * the stream. A deferred call uses no block, and its arrays are kept alive until the stream is
+ * done. */
 #include "py/hostcopy.h"
 
 #include <string.h>
@@ -25,7 +26,8 @@
 #include "py/hostmemory.h"
 #include "py/keep.h"
 
-#define ALIGNMENT 256 /* bytes between arrays in a block: the alignment of device memory */
+/* Alignment of arrays in a block, equal to that of device memory. */
+#define ALIGNMENT 256
 /* Limit for the total size of the arrays that are copied to a kernel as one block. */
 #define MAX_PACKED NL_PINNED_BYTES
 
@@ -64,7 +66,7 @@ static nl_layout_view view_of(const nl_py_hostcopy *item) {
 }
 
 /* Returns the index of an earlier item whose copy `item` can share, or -1. If the call writes to
- * one of the two, they share a copy only if c->shares is set. */
+ * one of the two items, they share a copy only if c->shares is set. */
 static int find_shared_copy(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
     nl_layout_view wanted = view_of(item);
     for (int i = 0; i < c->count; i++) {
@@ -107,8 +109,8 @@ void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order) {
 
 /* ---- overlaps ---- */
 
-/* Do the arrays overlap? NumPy decides exactly; if that takes too long
- * (numpy.exceptions.TooHardError), assume that they do. */
+/* Do the arrays overlap? NumPy decides exactly whether the arrays overlap; if the decision takes
+ * too long (numpy.exceptions.TooHardError), they are assumed to overlap. */
 static int really_overlap(PyObject *a, PyObject *b) {
     PyObject *numpy = PyImport_ImportModule("numpy");
     PyObject *answer =
@@ -146,7 +148,7 @@ int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second) {
 
 /* ---- choice of the code path ---- */
 
-/* Returns whether this item is copied in the direction `mode`. An item that shares the copy of an
+/* Returns whether an item is copied in the direction `mode`. An item that shares the copy of an
  * earlier item is not copied itself. */
 static int is_copied(const nl_py_hostcopy *item, int mode) {
     return item->same < 0 && item->size > 0 && (item->mode & mode) != 0;
@@ -160,7 +162,8 @@ static int is_contiguous(const nl_layout *layout) {
     return nl_layout_is_c(layout) || nl_layout_is_f(layout);
 }
 
-/* An item that shares the copy of another is the same memory, so it needs no decision of its own.
+/* An item that shares the copy of another item uses the same memory, so only the other item is
+ * tested.
  */
 void nl_py_hostcopy_defer(nl_py_hostcopies *c, nl_py_state *state) {
     int waits = 0;
@@ -180,8 +183,8 @@ static int is_checked(void) {
     return nl_cu.Checks && (nl_cu.Checks() & NL_CHECK_ACCESSES) != 0;
 }
 
-/* The capacity of the block in bytes, up to which a block is faster than separate copies; 0: use
- * no block. */
+/* Returns the maximum size of the block in bytes, up to which a block is faster than separate
+ * copies; 0: use no block. */
 static int64_t block_capacity(const nl_py_hostcopies *c, nl_py_reads reads) {
     int64_t shared = nl_bounce_shared();
     if (!is_copied_back(c) || c->is_deferred || is_checked())
@@ -195,7 +198,8 @@ static int64_t aligned(int64_t offset) {
     return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Assigns offsets in the block to the arrays of one mode that still fit. Returns 1 if all fit. */
+/* Assigns offsets in the block to those arrays of one mode that still fit into the block. Returns 1
+ * if all fit. */
 static int assign_offsets_of_mode(nl_py_hostcopies *c, int mode, int64_t capacity) {
     int all = 1;
     for (int i = 0; i < c->count; i++) {
@@ -212,8 +216,8 @@ static int assign_offsets_of_mode(nl_py_hostcopies *c, int mode, int64_t capacit
     return all;
 }
 
-/* Assigns offsets in the order inputs, in-out arrays, outputs. So the bytes that are copied to
- * the device are one range, and the bytes that are copied back are one range. Returns 1 if all
+/* Assigns offsets in the order inputs, in-out arrays, outputs. With this order, the bytes that are
+ * copied to the device are contiguous, and so are the bytes that are copied back. Returns 1 if all
  * arrays fit. */
 static int assign_offsets(nl_py_hostcopies *c, int64_t capacity) {
     int all = assign_offsets_of_mode(c, NL_PY_TRANSFER_IN, capacity);
@@ -260,7 +264,7 @@ static int alloc(const nl_py_hostcopies *c, int64_t size, nl_buffer **buffer, CU
     return c->is_deferred ? 0 : nl_buffer_use(*buffer, c->stream, c->blocking, err);
 }
 
-/* Sets up the block and, for kernels of the user, its copy in device memory; or chooses to use no
+/* Sets up the block and, for kernels of the user, its copy in device memory, or decides to use no
  * block. */
 static int open_block(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
     int64_t capacity = block_capacity(c, reads);
@@ -379,8 +383,8 @@ int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, i
 
 /* ---- out ---- */
 
-/* Copies the block back from the device if it has a copy there, and waits for the stream.
- * Afterwards the device does not use the block. */
+/* Copies the block back if it has a copy in device memory, and waits for the stream. Afterwards the
+ * device does not use the block. */
 static int fetch_block(nl_py_hostcopies *c, nl_error *err) {
     int64_t size = c->used - c->out_begin;
     if (!c->block)
@@ -395,7 +399,8 @@ static int fetch_block(nl_py_hostcopies *c, nl_error *err) {
     return 0;
 }
 
-/* The stream was waited for, so its buffers can be reused without another wait. */
+/* The wait for the stream is complete, so the buffers that it used can be reused without another
+ * wait. */
 static void forget_buffer_users(nl_py_hostcopies *c) {
     for (int i = 0; i < c->count; i++)
         if (c->items[i].buffer)
@@ -457,8 +462,9 @@ int nl_py_hostcopy_leave(nl_py_hostcopies *c) {
 
 /* ---- the end ---- */
 
-/* After a failure: the block must not be reused before the device has finished with it. Returns 0
- * if the wait was ended early, and the device may still use the block. */
+/* Called after a failure. Waits, because the block must not be reused before the device has
+ * finished using it. Returns 0 if the wait was ended early, and the device may still use the
+ * block. */
 static int wait_for_block(const nl_py_hostcopies *c) {
     nl_error ignored;
     return nl_device_bind(c->device, &ignored) < 0 || nl_wait_is_idle(c->stream);

@@ -12,7 +12,7 @@
 
 #define NL_PY_STACK_HOSTCOPIES 4
 
-/* How often a kernel reads an element of the host arrays. */
+/* Number of times that a kernel reads an element of the host arrays. */
 typedef enum nl_py_reads {
     NL_PY_READS_ONCE,
     NL_PY_READS_SOME, /* several times, if the loop repeats the element */
@@ -23,34 +23,39 @@ typedef enum nl_py_reads {
 typedef struct nl_py_hostcopy {
     /* set by the caller */
     int mode;        /* NL_PY_TRANSFER_IN, _OUT */
-    int tag;         /* any number; nl_py_hostcopy_overlap reports it */
+    int tag;         /* identifies the array for the caller; nl_py_hostcopy_overlap returns it */
     PyObject *array; /* borrowed */
-    char *data;      /* the first element on the host */
+    char *data;      /* address of the first element on the host */
     nl_layout host;
     /* set by this file */
-    int same;          /* -1, or an earlier array of the same elements, whose copy it shares */
-    int is_locked;     /* contiguous page-locked memory of the user; set by nl_py_hostcopy_defer */
-    nl_layout device;  /* contiguous */
-    int64_t size;      /* bytes on the device */
-    int64_t offset;    /* in the page-locked block of the call, or -1 */
-    nl_buffer *buffer; /* its own device memory if it is not in the block, or NULL */
-    CUdeviceptr address; /* on the device; valid after nl_py_hostcopy_enter */
+    int same; /* -NULL, or an earlier item with the same elements, whose copy this item shares */
+    /* whether the array is contiguous page-locked memory of the user; set by
+     * nl_py_hostcopy_defer */
+    int is_locked;
+    nl_layout device;    /* contiguous */
+    int64_t size;        /* bytes on the device */
+    int64_t offset;      /* offset in the page-locked block of the call, or -1 */
+    nl_buffer *buffer;   /* separate device memory of an array that is not in the block, or NULL */
+    CUdeviceptr address; /* address on the device; valid after nl_py_hostcopy_enter */
 } nl_py_hostcopy;
 
-/* Large, so nl_py_hostcopy_init does not initialize all of it. The fields after `shares` are
- * valid only if count > 0. */
+/* The struct is large, so nl_py_hostcopy_init does not initialize all of it. The fields after
+ * `shares` are valid only if count > 0. */
 typedef struct nl_py_hostcopies {
     int count;
-    int shares; /* an array that is passed twice has one copy, even if the call writes to it */
+    /* whether an array that is passed twice has one copy even if the call writes to it */
+    int shares;
     int capacity;
-    int modes; /* union of the modes of all items */
+    int modes; /* bitwise OR of the modes of all items */
     nl_py_hostcopy *items, on_stack[NL_PY_STACK_HOSTCOPIES];
     nl_device *device;
     CUstream stream;
     int blocking;    /* the stream is ordered with the legacy default stream */
-    int is_deferred; /* the call returns before its copies are complete */
-    int is_pending;  /* the device may still be using the block, or the arrays of a deferred call */
-    int was_ended;   /* the wait for the block was ended early: no other wait may follow */
+    int is_deferred; /* whether the call returns before its copies are complete */
+    /* whether the device may still be using the block, or the arrays of a deferred call */
+    int is_pending;
+    /* whether the wait for the block was ended early, so that no other wait may follow */
+    int was_ended;
     /* the page-locked block of the call, or NULL; the block that contains it (small or large);
      * its copy in device memory (packed), or NULL; the address that the device uses */
     char *block;
@@ -58,7 +63,8 @@ typedef struct nl_py_hostcopies {
     nl_host_block *large;
     nl_buffer *packed;
     CUdeviceptr address;
-    int64_t used, in_end, out_begin; /* input: [0, in_end), output: [out_begin, used) */
+    /* byte ranges of the block: inputs [0, in_end), outputs [out_begin, used) */
+    int64_t used, in_end, out_begin;
 } nl_py_hostcopies;
 
 /* Makes the struct empty. Sets only `count` and `shares`: the other fields are not read while
@@ -67,27 +73,30 @@ static inline void nl_py_hostcopy_init(nl_py_hostcopies *c, int shares) {
     c->count = 0;
     c->shares = shares;
 }
-/* Returns an uninitialized item. The caller fills in its part and calls nl_py_hostcopy_add; the
- * pointer is valid until the next call of this function. NULL with an exception. */
+/* Returns the next free item, uninitialized. The caller sets the item's fields and
+ * calls nl_py_hostcopy_add; the pointer is valid until the next call of this function. NULL with an
+ * exception. */
 nl_py_hostcopy *nl_py_hostcopy_next(nl_py_hostcopies *c);
-/* Adds the item. Its copy on the device has the order 'C' or 'F', or for 'K' the axis order of
- * its own strides. */
+/* Adds the item. The device copy of the item has the order 'C' or 'F', or for 'K' the axis order of
+ * the item's strides. */
 void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order);
-/* Searches two arrays that overlap and of which the call writes at least one. Returns 1 and sets
- * *first and *second to their tags; 0 if there are none; -1 with an exception. */
+/* Searches for two arrays that overlap and of which the call writes at least one. Returns 1 and
+ * sets *first and *second to their tags; returns 0 if no arrays overlap so; -1 with an
+ * exception. */
 int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second);
 /* Makes the call a deferred one, which returns before its copies are complete, if every array that
- * the call writes is in page-locked host memory. Call it only if the caller waits for the stream,
- * before nl_py_hostcopy_enter, with the device bound. */
+ * the call writes is in page-locked host memory. Call this function only if the caller waits for
+ * the stream, before nl_py_hostcopy_enter, with the device bound. */
 void nl_py_hostcopy_defer(nl_py_hostcopies *c, nl_py_state *state);
 /* Binds the device, allocates memory and starts the copies to the device, unless there are no
  * items. Afterwards each `address` is valid. 0, or -1 with an exception. */
 int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
                          nl_py_reads reads);
-/* After the launch: copies the outputs back to the host, or only starts these copies if the call is
- * deferred. Returns 1 if it waited for the stream, 0 if not, -1 with an exception. */
+/* Called after the launch: copies the outputs back to the host, or only starts these copies if the
+ * call is deferred. Returns 1 if the function has waited for the stream, 0 if not, -1 with an
+ * exception. */
 int nl_py_hostcopy_leave(nl_py_hostcopies *c);
-/* Releases all memory. Call it on every path, also after errors. */
+/* Releases all memory. Call this function on every path, also after errors. */
 void nl_py_hostcopy_release(nl_py_hostcopies *c);
 static inline void nl_py_hostcopy_clear(nl_py_hostcopies *c) {
     if (c->count)

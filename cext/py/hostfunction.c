@@ -1,13 +1,13 @@
 /* py/hostfunction: the type HostFunction, the Python callable that jit returns.
  *
- * As for kernels, an entry is the code that was compiled for one list of type codes, or for any
- * arguments if the types are declared. A call first compares the entry of the last call. It
- * writes the parameter block on the stack, releases the interpreter's lock, calls the code, and
- * converts the results to Python objects. Entries live as long as the HostFunction, because
- * another thread may be executing one.
+ * An entry is the code that was compiled for one list of type codes, or for any arguments if the
+ * types are declared. A call first compares the entry of the last call. It writes the parameter
+ * block on the stack, releases the interpreter's lock, calls the code, and converts the results to
+ * Python objects. Entries live as long as the HostFunction, because another thread may be executing
+ * the code of an entry.
  *
  * Scalars are converted before arrays are read: a conversion may run Python code, but reading an
- * array does not. So no array can change between its reading and the call. */
+ * array does not. So no array can change between the time when it is read and the call. */
 #include "py/state.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@
 
 /* An item of a function's result: an argument, a number, or a view of an argument. */
 typedef struct result {
-    int parameter;   /* index of the argument; -1: the code has stored the item */
+    int parameter;   /* index of the argument; -1 if the code has stored the item */
     PyObject *descr; /* dtype of a view, else NULL */
     int ndim;
     int writable;
@@ -41,7 +41,7 @@ typedef struct entry {
     char *name; /* for messages */
     nl_params params;
     int has_arrays, has_others;
-    int returns;       /* number of items in `returned`; -1: the code returns plain numbers */
+    int returns;       /* number of items in `returned`; -1 if the code returns plain numbers */
     int returns_tuple; /* 0: one item */
     result returned[NL_HOST_RESULTS];
 } entry;
@@ -50,8 +50,8 @@ typedef struct hostfunction {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *name;
-    PyObject *parameters;      /* tuple of str, or NULL if the names are not available */
-    PyObject *defaults;        /* tuple of the values of the last parameters, or NULL */
+    PyObject *parameters;      /* names of the parameters, a tuple of str, or NULL */
+    PyObject *defaults;        /* default values of the last parameters, a tuple, or NULL */
     nl_py_overloads overloads; /* entries by type codes; if `typed`, one entry for any arguments */
     void *last;                /* entry */
     int typed, keeps_lock;
@@ -128,7 +128,8 @@ static int fill_result(const entry *e, result *r, PyObject *item) {
     return r->descr ? 0 : -1;
 }
 
-/* Fills the results from `returned`: None, or (is it a tuple?, items). */
+/* Fills the results from `returned`, which is None, or a pair of
+ * (whether the results are a tuple, items). */
 static int fill_returned(entry *e, PyObject *returned) {
     PyObject *items;
     e->returns = -1;
@@ -265,8 +266,8 @@ static entry *resolve(hostfunction *f, const uint32_t *codes, size_t size, PyObj
     return e;
 }
 
-/* Returns the entry for these arguments, which is compiled if necessary: a borrowed pointer that
- * is valid as long as f. */
+/* Returns the entry for these arguments, which is compiled if necessary, as a pointer that is valid
+ * for the lifetime of `f`. */
 static entry *find(hostfunction *f, nl_py_values *read, PyObject *const *args, Py_ssize_t nargs) {
     uint32_t codes[INLINE_ARGS];
     size_t size = f->typed ? 0 : (size_t)nargs * sizeof *codes;
@@ -448,8 +449,8 @@ static PyObject *python_result(const nl_host_function *function, const unsigned 
 
 /* ---- calls ---- */
 
-/* Writes some of the values of the parameters first to first + count - 1: if `arrays`, those that
- * are arrays, else those that are not. Items of tuples are treated like parameters. */
+/* Writes the values of the parameters `first` to `first + count - 1` to the block: with `arrays`
+ * only array values, otherwise only other values. Items of tuples are treated like parameters. */
 static int write_some(nl_py_call *call, int first, int count, PyObject *const *values, int arrays,
                       unsigned char *block) {
     for (int i = 0; i < count; i++) {
@@ -474,7 +475,7 @@ static int write_some(nl_py_call *call, int first, int count, PyObject *const *v
  * reallocates an array's memory. */
 static int write_arguments(const hostfunction *f, const entry *e, nl_py_values *read,
                            PyObject *const *args, unsigned char *block) {
-    nl_py_call call; /* not initialized as a whole: it is large */
+    nl_py_call call; /* not initialized as a whole, because the struct is large */
     call.state = f->state;
     call.name = e->name;
     call.params = &e->params;
@@ -539,7 +540,7 @@ static PyObject *call_with(hostfunction *f, nl_py_values *read, PyObject *const 
 }
 
 static PyObject *call_positional(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
-    nl_py_values read; /* not initialized as a whole: it is large */
+    nl_py_values read; /* not initialized as a whole, because the struct is large */
     nl_py_values_init(&read, f->state, NULL, NULL, 0);
     PyObject *result = call_with(f, &read, args, nargs);
     nl_py_values_clear(&read);
@@ -622,7 +623,7 @@ static int hostfunction_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|OppO:HostFunction", names, &name, &parameters,
                                      &typed, &nogil, &defaults))
         return -1;
-    if (f->name) { /* calls may be reading the name */
+    if (f->name) { /* other threads' calls may be reading the name */
         PyErr_SetString(PyExc_RuntimeError, "a host function is initialised once");
         return -1;
     }

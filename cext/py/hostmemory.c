@@ -1,7 +1,7 @@
-/* py/hostmemory: blocks of core/hostblock under NumPy arrays. A HostMemory has the buffer
- * protocol, so numpy.ndarray accepts it as a buffer and keeps it as its base. When the last array
- * over it is freed, the block returns to its pool. This file also has functions to register
- * memory of other owners. */
+/* py/hostmemory: blocks of core/hostblock under NumPy arrays. A HostMemory has the buffer protocol,
+ * so numpy.ndarray accepts it as a buffer and stores it as the array's base. When the last array
+ * over a HostMemory is freed, its block returns to the pool. This file also contains functions that
+ * register memory of other owners. */
 #include "py/hostmemory.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void release_block(nl_host_block *block) {
     PyErr_Restore(type, value, traceback);
 }
 
-/* Returns a HostMemory that owns the block. The block is released on failure. */
+/* Returns a HostMemory that owns the block. On failure, the block is released. */
 static PyObject *wrap_block(PyTypeObject *type, nl_host_block *block) {
     nl_py_hostmemory *self = (nl_py_hostmemory *)type->tp_alloc(type, 0);
     if (!self) {
@@ -52,8 +52,8 @@ static void hostmemory_dealloc(PyObject *self) {
     nl_py_free(self);
 }
 
-/* Raises an exception if the driver allocated the memory and its device was reset since. Pages of
- * numbalite's own remain valid. */
+/* Raises an exception if the driver allocated the memory and the device was reset later. Pages that
+ * numbalite has mapped remain valid after a reset. */
 static int check_alive(const nl_host_block *b) {
     nl_error err;
     if (b->kind < NL_HOST_WRITE_COMBINED || nl_device_alive(b->device, b->generation, &err) == 0)
@@ -109,7 +109,7 @@ static PyMemberDef hostmemory_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot hostmemory_slots[] = {
-    {Py_tp_doc, "Host memory that the device can reach; a buffer."},
+    {Py_tp_doc, "Host memory that the device can access; a buffer."},
     {Py_tp_dealloc, hostmemory_dealloc},
     {Py_tp_getset, hostmemory_getset},
     {Py_tp_members, hostmemory_members},

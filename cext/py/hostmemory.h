@@ -14,12 +14,12 @@ typedef struct nl_py_hostmemory {
 } nl_py_hostmemory;
 
 /* Returns a new NumPy array for a result that is copied to the host, not initialized. The layout
- * must be contiguous. Large arrays use memory that is reused, and page-locked if that is faster.
+ * must be contiguous. Large arrays use reusable memory, which is page-locked if that is faster.
  * NULL with an exception. */
 PyObject *nl_py_hostmemory_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout);
 
-/* Is the array in memory of nl_py_hostmemory_empty? Users do not see that such memory is
- * page-locked: copies treat it like pageable memory. */
+/* Returns whether the array is in memory of nl_py_hostmemory_empty. Users do not see that such
+ * memory is page-locked: copies treat it like pageable memory. */
 int nl_py_hostmemory_is_result(nl_py_state *state, PyObject *array);
 
 #endif

@@ -1,9 +1,9 @@
 /* py/hostmodule: the type HostModule: loaded code of the cpu and parallel targets.
  *
- * An image is a shared object. It is closed when the HostModule is freed, so code that stores an
- * address must keep the HostModule alive. */
+ * An image is a shared object. The code is unloaded when the HostModule is freed, so code that
+ * stores an address must keep the HostModule alive. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* the same definition as in pyconfig.h */
+#define _GNU_SOURCE 1 /* this macro has the same definition in pyconfig.h */
 #endif
 #include "py/hostmodule.h"
 
@@ -16,7 +16,7 @@
 
 typedef struct {
     PyObject_HEAD void *library;
-    const void *code; /* the range that was passed to nl_hostloop_range_add */
+    const void *code; /* address range that was passed to nl_hostloop_range_add */
     const nl_host_image *image;
 } hostmodule;
 
@@ -155,8 +155,8 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-/* Raises a fault of host code as numbalite.errors.KernelError. Loops call this without the
- * interpreter's lock. */
+/* Raises a fault of host code as numbalite.errors.KernelError. Parallel loops call this function
+ * without the interpreter's lock. */
 static int raise_fault(void) {
     nl_error err;
     nl_hostloop_pop_fault(&err.fault);
@@ -167,7 +167,7 @@ static int raise_fault(void) {
     return -1;
 }
 
-/* numbalite/runtime/threads.py checks the values. */
+/* numbalite/runtime/threads.py has already checked the numbers of threads. */
 static PyObject *threads_limit(PyObject *Py_UNUSED(module), PyObject *value) {
     long most = PyLong_AsLong(value);
     if (most == -1 && PyErr_Occurred())
@@ -189,9 +189,9 @@ static PyObject *threads_set(PyObject *Py_UNUSED(module), PyObject *value) {
 }
 
 static PyMethodDef functions[] = {
-    {"host_threads_limit", threads_limit, METH_O, "The most threads of parallel loops."},
-    {"host_threads_get", threads_get, METH_NOARGS, "The threads that this thread's loops use."},
-    {"host_threads_set", threads_set, METH_O, "Sets them for the calling thread; 0: all."},
+    {"host_threads_limit", threads_limit, METH_O, "Maximum threads of parallel loops."},
+    {"host_threads_get", threads_get, METH_NOARGS, "Number of threads of this thread's loops."},
+    {"host_threads_set", threads_set, METH_O, "Sets that number for the calling thread; 0: all."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -4,9 +4,9 @@
 
 #include "py/compat.h"
 
-/* Returns the address of a function or variable of a HostModule, by its name in the unit. NULL
- * with a KeyError, or with a TypeError if `module` is no HostModule. The address is valid as long
- * as the module lives. */
+/* Returns the address of a function or variable of a HostModule, by its name in the unit. Returns
+ * NULL with a KeyError, or with a TypeError if `module` is not a HostModule. The address is valid
+ * as long as the module lives. */
 void *nl_py_hostmodule_find(PyObject *module, const char *name);
 
 #endif

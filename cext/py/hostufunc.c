@@ -4,14 +4,15 @@
  * loop may fail (an assert in the user's code raises an exception) and can be added at any time.
  * A ufunc with signatures also gets the table of types of older ufuncs: with it, NumPy resolves
  * types as for its own ufuncs, and `types` and `ntypes` list the loops. A lazily typed ufunc gets
- * a promoter, which NumPy calls for dtypes without a loop: Python then compiles a loop and adds
- * it.
+ * a promoter, which NumPy calls for dtypes without a loop: the Python function of the promoter
+ * compiles a loop and adds it to the ufunc.
  *
  * All objects to which NumPy keeps pointers belong to a HostLoops object, which the ufunc owns
  * through its field `obj`: names, the table of types, the modules of the loops, and `owner`, the
  * Python object that compiles loops and that pickling uses.
  *
- * Only this feature requires NumPy 2: its API is imported with the first ufunc. */
+ * Only host ufuncs require NumPy 2, so NumPy's ufunc API is imported when the first ufunc is
+ * created. */
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include "py/compat.h"
 
@@ -30,7 +31,7 @@
 /* ---- HostLoops ---- */
 
 /* A table of types. Tables only grow, and NumPy reads them without a lock: each new table is a
- * copy, and the old ones are kept. */
+ * copy, and old tables are kept. */
 typedef struct table {
     struct table *older;
     PyUFuncGenericFunction *functions;
@@ -88,7 +89,7 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-/* Returns the HostLoops of a ufunc that was created here; NULL for any other object. */
+/* Returns the HostLoops of a ufunc that this file created; NULL for any other object. */
 static hostloops *loops_of(PyObject *module, PyObject *object) {
     if (PyUFunc_API == NULL || !PyObject_TypeCheck(object, &PyUFunc_Type))
         return NULL;
@@ -116,8 +117,8 @@ static int identity_kind(PyObject *identity) {
     return PyUFunc_IdentityValue;
 }
 
-/* Marks inputs as written: NumPy passes them as writable memory, and copies the values of
- * converted inputs back. */
+/* Marks inputs that the function writes: NumPy passes them as writable
+ * memory, and copies the values of converted inputs back. */
 static int mark_writable(PyUFuncObject *ufunc, PyObject *numbers) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(numbers); i++) {
         long number = PyLong_AsLong(PyTuple_GET_ITEM(numbers, i));
@@ -128,7 +129,8 @@ static int mark_writable(PyUFuncObject *ufunc, PyObject *numbers) {
             return -1;
         }
         ufunc->op_flags[number] = NPY_ITER_READWRITE | NPY_ITER_UPDATEIFCOPY;
-        /* otherwise NumPy calls "()->()" as an element-wise loop and drops the copies of inputs */
+        /* without it, NumPy calls "()->()" as an element-wise loop and discards the copies of
+         * inputs */
         ufunc->core_enabled = 1;
     }
     return 0;
@@ -182,7 +184,7 @@ static int reduction_initial(PyArrayMethod_Context *context, npy_bool Py_UNUSED(
     return status;
 }
 
-/* Fills the DTypes of a loop's codes (new references) and their type numbers. */
+/* Sets the DTypes for a loop's dtype codes (new references) and their type numbers. */
 static int find_dtypes(const char *codes, Py_ssize_t count, PyArray_DTypeMeta **dtypes,
                        char *numbers) {
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -205,7 +207,7 @@ static int check_codes(const char *codes, Py_ssize_t count, const PyUFuncObject 
     return good ? 0 : -1;
 }
 
-/* A legacy loop, which is never called: each row of the table has a loop of the newer API. */
+/* A legacy loop that is never called, because each row of the table has a loop of the newer API. */
 static void absent_loop(char **Py_UNUSED(args), npy_intp const *Py_UNUSED(dimensions),
                         npy_intp const *Py_UNUSED(strides), void *Py_UNUSED(data)) {}
 
@@ -318,9 +320,9 @@ static PyObject *dtypes_tuple(PyArray_DTypeMeta *const dtypes[], int count) {
     return tuple;
 }
 
-/* The promoter: NumPy calls it to find the loop for these dtypes. Python returns the codes of a
- * loop, which it has added if necessary. In a reduction the first input's dtype is unknown, and
- * None. */
+/* The promoter, which NumPy calls to find the loop for these dtypes. The Python
+ * function returns the dtype codes of a loop, which it has added if necessary. In a reduction, the
+ * dtype of the first input is unknown and passed as None. */
 static int promote(PyObject *object, PyArray_DTypeMeta *const op_dtypes[],
                    PyArray_DTypeMeta *const signature[], PyArray_DTypeMeta *new_op_dtypes[]) {
     PyUFuncObject *ufunc = (PyUFuncObject *)object;

@@ -1,9 +1,9 @@
-/* py/interrupt: Ctrl-C, a notebook's interrupt, and other signals with a handler in the program,
- * while the interpreter's main thread waits in C.
+/* py/interrupt: Handles Ctrl-C, a notebook's interrupt, and other signals with a handler in the
+ * program, while the interpreter's main thread waits in C.
  *
- * The wait polls from time to time (base/interrupt), which runs the signal handlers. If a handler
- * raises, the wait ends. Its exception is kept until the call that waited fails, and then
- * replaces the error of that call. If the call ignores the error, the exception is raised
+ * The wait polls at intervals (base/interrupt), and each poll runs the signal handlers. If a
+ * handler raises an exception, the wait ends. The exception is stored until the waiting call fails,
+ * and then replaces the error of that call. If the call ignores the error, the exception is raised
  * directly after it. A description of the stopped work is added to the exception: as the message of
  * a KeyboardInterrupt without a message, otherwise as a note. */
 #include "py/interrupt.h"
@@ -14,7 +14,7 @@
 #include "py/state.h"
 
 static unsigned long main_thread;
-/* Used only by the main thread: */
+/* The following variables are used only by the main thread. */
 static PyObject *kept;
 static char report[1024];
 
@@ -26,7 +26,8 @@ static int is_pending(void) {
     return kept != NULL && PyThread_get_thread_ident() == main_thread;
 }
 
-/* A pending call, for calls that ignored the error. */
+/* A pending call of the interpreter, which raises the stored exception if the waiting call ignored
+ * its error. */
 static int raise_stored(void *Py_UNUSED(data)) {
     return nl_py_interrupt_raise() ? -1 : 0;
 }

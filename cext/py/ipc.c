@@ -103,7 +103,7 @@ static PyObject *ipc_nbytes(PyObject *self, void *Py_UNUSED(unused)) {
 static PyMethodDef ipc_methods[] = {
     {"alloc", ipc_alloc, METH_O | METH_CLASS, "alloc(nbytes): memory that can be exported."},
     {"open", ipc_open, METH_O | METH_CLASS, "open(handle): memory of another process."},
-    {"close", ipc_close, METH_NOARGS, "Frees or closes it; arrays over it must not be used again."},
+    {"close", ipc_close, METH_NOARGS, "Frees or closes the memory; its arrays must not be used."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -133,7 +133,7 @@ static PyType_Spec ipc_spec = {
 /* The owner of a moved array's buffer. */
 typedef struct moved {
     nl_ipc_memory *memory;
-    nl_buffer *old; /* the old buffer, kept as long as the new one, or NULL */
+    nl_buffer *old; /* the old buffer, which is released with the new buffer, or NULL */
 } moved;
 
 static void release_moved(void *owner) {
@@ -158,8 +158,8 @@ static int is_alone(const nl_py_array *a) {
            !(nl_atomic_load(&a->buffer->users) & (NL_BUFFER_FOREIGN | NL_BUFFER_NOTED));
 }
 
-/* Copies the array's bytes to plain memory, and returns this as a buffer. The device must be
- * idle. */
+/* Copies the array's bytes to memory outside of pools, and returns that memory as a buffer. The
+ * device must be idle. */
 static int copy_to_unshared(nl_buffer *old, nl_buffer **out, nl_error *err) {
     moved *m = nl_mem_zalloc(sizeof *m, err);
     if (m == NULL)
@@ -178,10 +178,10 @@ static int copy_to_unshared(nl_buffer *old, nl_buffer **out, nl_error *err) {
     return 0;
 }
 
-/* Moves an array to plain memory. The copy is made without the interpreter's lock. A program must
- * not use the array in other threads meanwhile; a view that another thread creates is detected.
- * In a free-threaded interpreter another thread may still be about to use the old buffer, so
- * there it is kept as long as the new one. */
+/* Moves an array to memory outside of pools. The copy is made without the interpreter's lock.
+ * During the move, the program must not use the array in other threads; a view that another thread
+ * creates is detected. In a free-threaded interpreter, another thread may still be about to use the
+ * old buffer, so the old buffer is released together with the new one. */
 static int move(nl_py_array *a, nl_error *err) {
     nl_buffer *old = a->buffer, *plain = NULL;
     int status;

@@ -7,7 +7,7 @@
 
 enum {
     MAX_WORD = 16,
-    BLOCK_WORDS = 256 * 4, /* copied by a block, as in cuda_src/templates/join_table.cu */
+    BLOCK_WORDS = 256 * 4, /* words that a block copies, as in cuda_src/templates/join_table.cu */
 };
 
 /* A row of the table: one part (array) of the result. `words` and `offset` are in words.
@@ -17,12 +17,12 @@ typedef struct entry {
 } entry;
 
 typedef struct join {
-    int axis, stacks; /* stacks: the parts are joined along a new axis */
+    int axis, stacks; /* whether the parts are joined along a new axis */
     int64_t rows, pitch, blocks, word, length;
 } join;
 
-/* Returns whether the kernel can read the array through the table: it must be contiguous and match
- * the first array. Other libraries' arrays and arrays that are bound to streams are excluded,
+/* Returns whether the kernel can read the array through the table: the array must be contiguous and
+ * match the first array. Other libraries' arrays and arrays that are bound to streams are excluded,
  * because only arrays that are arguments of a launch are ordered with their streams. */
 static int is_like(const nl_py_array *a, const nl_py_array *first, const join *j) {
     if (!(a->flags & NL_PY_ARRAY_C) || a->owner || a->stream || a->descr != first->descr ||
@@ -42,8 +42,8 @@ static int64_t row_bytes(const nl_py_array *a, const join *j) {
     return bytes;
 }
 
-/* Writes the table in bytes. Returns 1; 0 if another code path must join the arrays; -1 with an
- * exception. */
+/* Writes the table in bytes. Returns 1; Returns 0 if another code path must join the arrays; -1
+ * with an exception. */
 static int fill(const nl_py_state *state, PyObject *parts, join *j, entry *table) {
     Py_ssize_t count = PyList_GET_SIZE(parts);
     const nl_py_array *first = (const nl_py_array *)PyList_GET_ITEM(parts, 0);
@@ -115,7 +115,7 @@ static PyObject *join_table(PyObject *module, PyObject *args) {
     entry *table = (entry *)PyBytes_AS_STRING(bytes);
     int filled = fill(state, parts, &j, table);
     if (filled == 1) {
-        nl_py_trace_invalidate(); /* a replay would use the addresses in this table */
+        nl_py_trace_invalidate(); /* no trace: a replay would use the addresses in this table */
         divide(&j, table, count);
         shape = shape_of_result(first, &j);
         if (shape)

@@ -1,7 +1,7 @@
-/* py/keep: the host arrays of pending copies.
+/* py/keep: keeps the host arrays of pending copies alive.
  *
- * A host function on the stream moves a kept object to the list of released objects, without the
- * interpreter's lock. A later call with the lock drops their references. */
+ * A host function on the stream moves an object to the list of released objects, without the
+ * interpreter's lock. A later call that holds the lock drops the references in that list. */
 #include "py/keep.h"
 
 #include "base/lock.h"
@@ -31,7 +31,8 @@ static void release(void *data) {
     while (!nl_atomic_replace_pointer(&released, &k->next, k))
         ;
     if (Py_IsInitialized() && !Py_IsFinalizing())
-        Py_AddPendingCall(drop_released, NULL); /* if the queue is full, the next copy drops them */
+        /* if the interpreter's queue is full, the next copy drops the references */
+        Py_AddPendingCall(drop_released, NULL);
 }
 
 void nl_py_keep_collect(void) {

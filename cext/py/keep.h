@@ -8,7 +8,8 @@
 /* Keeps `object` alive until the stream has executed all earlier work. Waits for the stream if the
  * host function cannot be launched. Call with the interpreter's lock. */
 int nl_py_keep(PyObject *object, CUstream stream, nl_error *err);
-/* Drops the objects whose streams are done. The interpreter calls it soon by itself. */
+/* Drops the objects whose streams are done. The interpreter also calls this function soon after a
+ * stream is done. */
 void nl_py_keep_collect(void);
 
 #endif

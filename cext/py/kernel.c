@@ -1,6 +1,6 @@
 /* py/kernel: loads images, and looks up functions and variables. A Kernel keeps its module alive,
- * as does a device array over a variable. Python reads the layout of a kernel's parameters from
- * the compiled code and passes it; core/params and core/kernel check it. */
+ * as does a device array over a variable. Python code reads the layout of a kernel's parameters
+ * from the compiled code; core/params and core/kernel check that layout. */
 #include "py/kernel.h"
 
 #include <string.h>
@@ -223,7 +223,8 @@ static Py_ssize_t count_rows(PyObject *rows) {
     return n;
 }
 
-/* Fills the items from `at` on from rows. *next is the first free item. */
+/* Fills the items from index `at` on with the given rows. *next is the index of the first free
+ * item. */
 static int fill(nl_params *params, PyObject *rows, int at, int *next) {
     nl_error err;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(rows); i++) {
@@ -327,7 +328,7 @@ static void kernel_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (k->weakrefs)
         PyObject_ClearWeakRefs(self);
-    nl_kernel_destroy(k->kernel); /* k->module remains: nothing is unloaded here */
+    nl_kernel_destroy(k->kernel); /* k->module keeps its reference, so nothing is unloaded here */
     Py_XDECREF(k->module);
     Py_XDECREF(k->parameters);
     Py_XDECREF(k->hook);
@@ -413,7 +414,8 @@ static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     int result;
     nl_py_checks_record_caller();
     if (__builtin_expect(nl_py_callbacks_pending(), 0)) {
-        /* the queue may be full, and a callback that empties it may need the interpreter */
+        /* the driver's queue may be full, and a callback that empties it may need the
+         * interpreter */
         NL_UNLOCKED(result = nl_launch_run(shape, k->kernel, values, &err));
     } else {
         result = nl_launch_run(shape, k->kernel, values, &err);
@@ -423,7 +425,7 @@ static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     return result;
 }
 
-/* A captured launch cannot fault before its graph is launched. */
+/* A captured launch has no fault before its graph is launched. */
 static __attribute__((noinline)) int run_capturing(nl_py_kernel *k, const nl_launch *shape,
                                                    void **values) {
     int kept = nl_py_capture_check_default(shape->stream, "a launch");
@@ -472,7 +474,7 @@ static PyMethodDef module_methods[] = {
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef module_getset[] = {
-    {"device", module_device, NULL, "Number of the device that it is loaded on.", NULL},
+    {"device", module_device, NULL, "Index of the device on which the module is loaded.", NULL},
     {"alive", module_alive, NULL, "False once the device has been reset.", NULL},
     {"references", module_references, NULL,
      "The number of references: this object, its kernels, arrays over its variables.", NULL},
@@ -515,7 +517,7 @@ static PyGetSetDef kernel_getset[] = {
     {"name", kernel_name, NULL, "The kernel's name, as the user knows it.", NULL},
     {"parameters", kernel_parameters, NULL, "Descriptions of the parameters.", NULL},
     {"module", kernel_module, NULL, "The module that it is in.", NULL},
-    {"device", kernel_device, NULL, "Number of the device that it is on.", NULL},
+    {"device", kernel_device, NULL, "Index of the device on which the kernel is loaded.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyMemberDef kernel_members[] = {

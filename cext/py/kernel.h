@@ -8,7 +8,7 @@
 typedef struct nl_py_module {
     PyObject_HEAD nl_py_state *state;
     nl_module *module;
-    PyObject *kept; /* objects to which its variables point, or NULL */
+    PyObject *kept; /* objects to which the module's variables point, or NULL */
     PyObject *weakrefs;
 } nl_py_module;
 
@@ -34,8 +34,9 @@ static inline int nl_py_kernel_check(const nl_py_kernel *kernel, uint64_t epoch)
                ? 0
                : nl_py_kernel_refuse(kernel);
 }
-/* Checks as nl_py_kernel_check, then launches on the current device, which must be the kernel's.
- * If the kernel has a fault record, waits for the kernel. 0, or -1 with an exception. */
+/* Makes the checks of nl_py_kernel_check, then launches on the current device, which must be the
+ * kernel's device. If the kernel has a fault record, waits for the kernel. 0, or -1 with an
+ * exception. */
 int nl_py_kernel_run(nl_py_kernel *kernel, const nl_launch *launch, void **values, uint64_t epoch);
 
 #endif

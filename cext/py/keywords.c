@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* The names, in the order of nl_py_keyword. `rules` are the values of casting=; the index of a
- * value is part of cache keys. */
+/* `names` are the names of the keywords, in the order of nl_py_keyword. `rules` are the values of
+ * casting=; the index of a value is part of cache keys. */
 static const char *const names_of_keys[NL_PY_KEY_COUNT] = {
     "out",   "where",  "dtype", "signature", "casting",  "order",
     "subok", "stream", "axes",  "axis",      "keepdims", "sig"};

@@ -24,20 +24,20 @@ typedef enum nl_py_keyword {
 #define NL_PY_KEYS_GENERALIZED \
     (1u << NL_PY_KEY_AXES | 1u << NL_PY_KEY_AXIS | 1u << NL_PY_KEY_KEEPDIMS)
 
-/* The keywords of a call, borrowed. NULL: not given, or the default (None for out, dtype and
- * signature). */
+/* The keywords of a call, as borrowed references. `given` contains the value of each keyword, or
+ * NULL for a missing keyword or the default (None for out, dtype and signature). */
 typedef struct nl_py_keywords {
     PyObject *given[NL_PY_KEY_COUNT];
     PyObject *casting; /* str, never NULL: borrowed */
     uint8_t casting_code;
     uint8_t is_unsafe; /* casting="unsafe" */
     char order;        /* 'K', 'A', 'C' or 'F' */
-    uint8_t arrays;    /* out=... (Ellipsis): results without dimensions remain arrays */
+    uint8_t arrays;    /* set for out=... (Ellipsis): 0-D results remain arrays */
 } nl_py_keywords;
 
 void nl_py_keywords_init(const nl_py_state *state, nl_py_keywords *k);
 /* Reads the keywords: `values[i]` is the value of `names[i]`. `refused` has a bit for each
- * keyword that this kind of ufunc does not accept. 0, or -1 with NumPy's exceptions, which
+ * keyword that this kind of ufunc does not accept. Returns 0, or -1 with NumPy's exceptions, which
  * contain the ufunc's name. */
 int nl_py_keywords_read(const nl_py_state *state, PyObject *ufunc_name, PyObject *names,
                         PyObject *const *values, unsigned refused, nl_py_keywords *k);

@@ -1,9 +1,10 @@
 /* py/launcher: k[grid, block] and its call, the shortest path from Python to a launch.
  *
- * A launcher stores the kernel of its last call. If the device and the type codes are the same
- * again, and all arguments are of the common kinds, a call only compares, writes the parameter
- * block on the stack, and launches. It allocates, looks up and releases nothing. Host arrays,
- * keywords, other libraries' arrays and kernels with fault records use the slower paths below. */
+ * A launcher stores the kernel of its last call. If the device and the type codes are unchanged,
+ * and all arguments have common types, a call only compares type codes, writes the parameter block
+ * on the stack, and launches. Such a call allocates no memory, looks up no entry and releases no
+ * reference. Host arrays, keywords, other libraries' arrays and kernels with fault records use the
+ * slower paths below. */
 #include "py/launcher.h"
 
 #include <string.h>
@@ -19,22 +20,22 @@
 
 #define INLINE_BLOCK 1024
 #define INLINE_ARGS 64
-#define SMALL_GRID 128 /* blocks; fewer do not occupy most GPUs */
+#define SMALL_GRID 128 /* number of blocks below which most GPUs are not fully occupied */
 
 typedef struct nl_py_launcher {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_dispatcher *dispatcher;
     PyObject *stream;    /* as given; NULL: the default stream */
-    PyObject *callbacks; /* a list, created at the first read of the attribute; or NULL */
-    void *last;          /* nl_py_overload of the last call, whose limits were checked */
+    PyObject *callbacks; /* list of callbacks, created when the attribute is first read; or NULL */
+    void *last;          /* nl_py_overload of the last call, whose launch limits were checked */
     int blocking;        /* the stream is ordered with the legacy default stream */
     nl_launch shape;
 } nl_py_launcher;
 
 /* ---- launching ---- */
 
-/* Calls `hook`, unless it is NULL or an earlier call of it returned without an exception (`warned`
- * is set then). 0, or -1 with the hook's exception. */
+/* Calls `hook` unless it is NULL or `warned` is set. Sets `warned` when the hook returns without an
+ * exception. 0, or -1 with the hook's exception. */
 static int warn_once(PyObject *hook, uint32_t *warned) {
     if (!hook || nl_atomic_load32_relaxed(warned))
         return 0;
@@ -71,7 +72,7 @@ static int run_with_hosts(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call,
     return nl_py_hostcopy_leave(&call->hosts) < 0 ? -1 : 0;
 }
 
-/* In a capture, device arrays use the general path too, so that the graph records them. */
+/* During a capture, device arrays also use the general path, so that the graph records them. */
 static __attribute__((noinline)) int is_ordered(const nl_py_launcher *l) {
     return l->blocking && !nl_capture_has(l->shape.stream);
 }
@@ -95,8 +96,8 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
 }
 
 /* Waits for a launch that uses memory of another device, whose streams are not ordered with the
- * kernel. Before the launch (`shape` is NULL): waits for the pending work of the other devices.
- * After the launch: waits for the kernel, before the memory can be freed. A failed wait may be
+ * kernel. If `shape` is NULL, the launch has not been made: waits for the pending work of the other
+ * devices. Otherwise waits for the kernel, before the memory can be freed. A failed wait may be
  * temporary, so it is repeated. */
 static __attribute__((noinline)) int wait_for_visit(const nl_py_call *call,
                                                     const nl_launch *shape) {
@@ -122,7 +123,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
     const nl_params *params = &k->kernel->params;
     nl_error err;
     int result = -1, capturing = nl_capture_is_any_active();
-    nl_py_call call; /* not initialized as a whole: it is large */
+    nl_py_call call; /* not initialized as a whole, because the struct is large */
     call.state = l->dispatcher->state;
     call.name = k->kernel->name;
     call.params = params;
@@ -195,7 +196,8 @@ static int launch_once(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
                : launch_large(l, k, read, args);
 }
 
-/* Can an argument have an owner's stream? `read` contains the values that find_kernel has read. */
+/* Returns whether an argument may have an owner with a stream of its own. `read` contains the
+ * values that find_kernel has read. */
 static inline int may_have_owners(const nl_py_values *read, PyObject *const *args,
                                   Py_ssize_t nargs) {
     const nl_py_state *state = read->state;
@@ -208,7 +210,7 @@ static inline int may_have_owners(const nl_py_values *read, PyObject *const *arg
     return 0;
 }
 
-/* Makes a launch without stream= on the stream of its arrays' owner. */
+/* Makes a launch without stream= on the stream of the library that owns its arrays. */
 static __attribute__((noinline)) int launch_for_owners(nl_py_launcher *l, nl_py_kernel *k,
                                                        nl_py_values *read, PyObject *const *args,
                                                        Py_ssize_t nargs) {
@@ -226,11 +228,12 @@ static __attribute__((noinline)) int launch_for_owners(nl_py_launcher *l, nl_py_
     return result;
 }
 
-/* Launches on l->shape.stream. `named`: the user has chosen this stream, so it is used even if the
- * arrays' owner has another one. `views`: tensors among the arguments that were read, or NULL. */
+/* Launches on l->shape.stream. `named`: the user has specified this stream, so it is used even if
+ * the owner of the arrays has another stream. `views`: tensors among the arguments that were read,
+ * or NULL. */
 static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs, int named,
                         const nl_dl_views *views) {
-    nl_py_values read; /* not initialized as a whole: it is large */
+    nl_py_values read; /* not initialized as a whole, because the struct is large */
     nl_error err;
     int result = -1;
     nl_device *dev = nl_device_current(&err);
@@ -391,8 +394,8 @@ static PyObject *launcher_on(PyObject *self, PyObject *const *args, Py_ssize_t n
     return launch_on(args[0], (nl_py_launcher *)self, args + 1, nargs - 1, NULL);
 }
 
-/* Records the launch as a call with the stream as its argument: a replay may use the bound stream
- * of other arrays. */
+/* Records the launch with the stream as an argument, because a replay may use another bound
+ * stream. */
 static PyObject *record_in_order(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords) {
     PyObject *given[1 + INLINE_ARGS] = {l->stream}, *launcher, *on, *result = NULL;
@@ -459,8 +462,8 @@ PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int bl
     return (PyObject *)l;
 }
 
-/* No tp_clear: all objects that a launcher refers to existed before it, so each cycle contains
- * another object that can break it. */
+/* A launcher needs no tp_clear: all objects to which it refers existed earlier, so each cycle
+ * contains another object that can break the cycle. */
 static int launcher_traverse(PyObject *self, visitproc visit, void *arg) {
     nl_py_launcher *l = (nl_py_launcher *)self;
     Py_VISIT(Py_TYPE(self));

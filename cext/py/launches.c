@@ -1,5 +1,5 @@
-/* py/launches: see launches.h. The type ReductionPlan contains launches that run several times:
- * those of a reduction in a trace. */
+/* py/launches: see launches.h. py/launches: the type ReductionPlan contains the launches of a
+ * reduction in a trace, which run several times. */
 #include "py/launches.h"
 
 #include <string.h>
@@ -34,7 +34,8 @@ void nl_py_launches_clear(nl_py_launches *l) {
 
 /* ---- launches ---- */
 
-/* Returns an argument for an array of which only the address of its first element is used. */
+/* Returns a kernel argument for an array of which the kernel uses only the address of the first
+ * element. */
 static PyObject *first_of(PyObject *obj) {
     nl_py_array *a = (nl_py_array *)obj;
     nl_layout layout = {.ndim = 0, .itemsize = a->itemsize};
@@ -81,8 +82,8 @@ static PyObject *new_scratch(nl_py_state *state, const nl_py_scratch *s, PyObjec
     return array;
 }
 
-/* Returns a scratch array. A captured launch never uses a kept one: its graph may run at the same
- * time as later calls. */
+/* Returns a scratch array. A captured launch never uses a kept scratch array, because its graph may
+ * run at the same time as later calls. */
 static PyObject *make_scratch(const nl_py_launches *l, const nl_py_scratch *s, PyObject *stream) {
     if (!s->is_kept || stream || nl_capture_is_any_active() || nl_py_stream_here)
         return new_scratch(l->state, s, stream);
@@ -200,7 +201,8 @@ static int plan_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* No tp_clear: each reference cycle contains the cache dict of a Traced, which can be cleared. */
+/* A ReductionPlan needs no tp_clear: each reference cycle contains the cache dict of a Traced,
+ * which can be cleared. */
 static void plan_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     nl_py_launches_clear(&((reduction_plan *)self)->launches);

@@ -16,38 +16,42 @@ enum {
 /* The objects are strong references. */
 typedef struct nl_py_step {
     PyObject *kernel;   /* a Dispatcher */
-    PyObject *launcher; /* of the default stream, or NULL: none is kept */
+    PyObject *launcher; /* kept scratch array of the default stream, or NULL */
     PyObject *plan;     /* numpy.void */
     nl_launch shape;
     int slot_count;
-    uint8_t slots[NL_REDUCE_MAX_SLOTS]; /* indices: first `given`, then the scratch arrays */
+    /* indices of the kernel's arrays: first those of `given`, then scratch arrays */
+    uint8_t slots[NL_REDUCE_MAX_SLOTS];
 } nl_py_step;
 
 typedef struct nl_py_scratch {
     PyObject *descr;
     int64_t count;
     int is_zeroed;
-    int is_kept; /* each launch resets it to zeros; the next one on the stream reuses it */
+    /* each launch resets the scratch array to zeros, so that the next launch on the stream can
+     * reuse it */
+    int is_kept;
 } nl_py_scratch;
 
 typedef struct nl_py_launches {
     nl_py_state *state;
-    PyObject *owner; /* strong, or NULL: the object whose kept scratch arrays are used */
+    /* strong reference to the object whose kept scratch arrays are used, or NULL */
+    PyObject *owner;
     int step_count, scratch_count;
     nl_py_step steps[NL_PY_MAX_STEPS];
     nl_py_scratch scratch[NL_PY_MAX_SCRATCH];
 } nl_py_launches;
 
-/* Initializes a step without kernel, plan and slots. 0, or -1 with an exception if the launch is
- * too large. */
+/* Initializes a step without kernel, plan and slots. Returns 0, or -1 with an exception if the
+ * launch is too large. */
 int nl_py_launches_start_step(nl_py_step *s, int64_t grid, int threads, int64_t shared);
 /* Initializes empty launches; only used entries are initialized later. */
 void nl_py_launches_init(nl_py_launches *l, nl_py_state *state, PyObject *owner);
 void nl_py_launches_clear(nl_py_launches *l);
-/* Runs the launches. `given` are the four arrays; entries that the launches do not use may be any
- * object. `stream` is NULL for the default stream. 0, or -1 with an exception. */
+/* Runs the launches. `given` are the four arrays of the call; entries that the launches do not use
+ * may be any object. `stream` is NULL for the default stream. 0, or -1 with an exception. */
 int nl_py_launches_run(nl_py_launches *l, PyObject *const *given, PyObject *stream);
-/* Releases the kept scratch arrays of an owner. Call it before the owner is freed. */
+/* Releases the kept scratch arrays of an owner. Call this function before the owner is freed. */
 void nl_py_launches_forget(nl_py_state *state, PyObject *owner);
 
 #endif

@@ -1,5 +1,5 @@
-/* py/lender: reads the current stream of PyTorch through DLPack's exchange API or PyTorch's own
- * function, and the one of CuPy. */
+/* py/lender: reads the current stream of PyTorch, through DLPack's exchange API or PyTorch's own
+ * function, and the current stream of CuPy. */
 #include "py/lender.h"
 
 #include "py/fastarray.h"
@@ -20,11 +20,12 @@ int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
 
 /* ---- a Stream over a foreign handle ---- */
 
-static nl_mutex lock = NL_MUTEX_INIT; /* of foreign_stream; never held while Python code runs */
+/* lock of foreign_stream; never held while Python code runs */
+static nl_mutex lock = NL_MUTEX_INIT;
 
-/* Returns the last Stream that was created for a foreign handle, if it is for this handle, else
- * NULL. That Stream keeps the owner of the handle alive, so no other stream can get the same
- * handle meanwhile. */
+/* Returns the Stream that was created last for a foreign handle, if it wraps this handle, else
+ * NULL. That Stream keeps the owner of the handle alive, so no other stream can have the same
+ * handle at that time. */
 static PyObject *adopt_latest(nl_py_state *state, const nl_device *dev, CUstream handle) {
     PyObject *stream = NULL;
     nl_mutex_lock(&lock);

@@ -10,19 +10,19 @@
 #include "py/dlpack.h"
 #include "py/stream.h"
 
-/* Is `obj` an array of a library that reports its current stream? Device arrays over it have the
- * flag NL_PY_ARRAY_LENT. */
+/* Returns whether `obj` is an array of a library that reports its current stream. Device arrays
+ * over the memory of such an array have the flag NL_PY_ARRAY_LENT. */
 int nl_py_lender_is(nl_py_state *state, PyObject *obj);
-/* Returns the stream on which the owner of the array works now, a new reference. NULL without an
- * exception: the default stream. NULL with an exception: an error. */
+/* Returns a new reference to the current stream of the library that owns the array. Returns NULL
+ * without an exception for the default stream, NULL with an exception on an error. */
 PyObject *nl_py_lender_array_stream(nl_py_array *a);
 
-/* Reads the current stream of the library of `obj` on this device. Returns 1 and *handle, and in
- * *keeper a new reference to an object that keeps the stream alive, or NULL; 0 if the library
- * reports no stream; -1 with an exception. */
+/* Reads the current stream of the library of `obj` on this device. Returns 1, *handle, and in
+ * *keeper a new reference to an object that keeps the stream alive, or NULL; returns 0 if the
+ * library reports no stream; -1 with an exception. */
 int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
                         nl_dl_current *current, CUstream *handle, PyObject **keeper);
-/* Returns a Stream for the stream handle of a library, a new reference. */
+/* Returns a new reference to a Stream that wraps the stream handle of a library. */
 PyObject *nl_py_lender_stream_for_view(nl_py_state *state, const nl_device *dev, CUstream handle,
                                        PyObject *keeper);
 static inline int nl_py_lender_is_default(CUstream handle) {

@@ -2,11 +2,11 @@
  * None)`.
  *
  * An int is passed unchanged, a device array as the address of its first element, None as a null
- * pointer, a LibraryValue as its number. The memory of the arrays, and of the arrays that belong
- * to a value, is used in the stream's order, like that of a kernel's arguments. A graph keeps the
+ * pointer, a LibraryValue as its number. The memory of the arrays, and of arrays that belong to a
+ * LibraryValue, is used in the stream's order, like the arguments of a kernel. A graph keeps the
  * arguments of a captured call alive. If the function's first argument is a library handle, this
- * file inserts the handle of the stream. The call returns the function's status; Python
- * interprets it. */
+ * file inserts the handle of the stream. The call returns the function's status; Python interprets
+ * it. */
 #include "py/librarycall.h"
 
 #include "core/handle.h"
@@ -19,7 +19,7 @@ typedef struct {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     nl_cudalib_function function;
-    int library; /* pass a handle of this library as the first argument; -1: pass none */
+    int library; /* library whose handle is passed as the first argument, or -1 */
     PyObject *name;
 } librarycall;
 
@@ -71,8 +71,8 @@ static int word_from(const librarycall *self, PyObject *argument, const place *a
     return -1;
 }
 
-/* Keeps the arguments of a captured call alive. 0, or -1 with an exception. Only a call with
- * arrays is refused on the default stream: other calls only prepare work. */
+/* Keeps the arguments of a captured call alive. 0, or -1 with an exception. On the default stream,
+ * only a call with arrays is rejected, because other calls only prepare work. */
 static int keep_all(const librarycall *self, PyObject *const *args, Py_ssize_t count,
                     CUstream stream) {
     const char *name = PyUnicode_AsUTF8(self->name);
@@ -138,7 +138,7 @@ nl_cudalib_function nl_py_librarycall_function(const nl_py_state *state, PyObjec
     return Py_TYPE(object) == state->librarycall_type ? ((librarycall *)object)->function : NULL;
 }
 
-/* Returns -1 with an exception if there is no library of this name. */
+/* Returns the library with this name, or -1 with an exception if the name is unknown. */
 static int library_of(const char *name) {
     int library = nl_cudalib_of(name);
     if (library < 0)

@@ -6,13 +6,14 @@
 #include "py/state.h"
 #include "driver/cudalib.h"
 
-/* A number and the objects that it needs; see py/libraryvalue. */
+/* A number and the objects that must live as long (see py/libraryvalue). */
 typedef struct nl_py_libraryvalue {
     PyObject_HEAD nl_py_state *state;
     uintptr_t number;
-    PyObject *kept;    /* a tuple, whose arrays calls use, or any other object */
+    PyObject *kept;    /* a tuple, whose device arrays are used by calls, or any other object */
     PyObject *destroy; /* a LibraryCall, another callable, or None */
-    void *device;      /* the device on which it was created, and its generation then */
+    /* device on which the value was created, and the device's generation at that time */
+    void *device;
     uint64_t generation;
 } nl_py_libraryvalue;
 

@@ -22,7 +22,8 @@ static void destroy_value(void *thing) {
     destruction *d = thing;
     uintptr_t words[NL_CUDALIB_WORDS] = {d->number};
     if (nl_device_bind_for_release(d->device, d->generation))
-        (void)nl_cudalib_call(d->function, words); /* no caller can handle an error */
+        /* an error is ignored, because no caller can handle it */
+        (void)nl_cudalib_call(d->function, words);
     nl_mem_free(d);
 }
 
@@ -30,7 +31,7 @@ static void destroy_by_call(const nl_py_libraryvalue *self, nl_cudalib_function 
     nl_error ignored;
     destruction *d = nl_mem_zalloc(sizeof *d, &ignored);
     if (d == NULL)
-        return; /* leaked, because destroying it might end a capture */
+        return; /* the library's object is leaked, because destroying it might end a capture */
     d->function = function;
     d->number = self->number;
     d->device = self->device;

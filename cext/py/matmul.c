@@ -2,10 +2,10 @@
  * layouts allow it.
  *
  * Arrays are row-major and cuBLAS's matrices are column-major. So c = a b is computed as c' = b'
- * a', which needs no transposition; if c is column-major, as c = a b. Python
- * (numbalite/linalg/matmul.py) handles all other products: other dtypes, broadcasting along
- * several axes, layouts that require a copy, host arguments, a library that is not loaded yet. It
- * then calls this file with arrays that cuBLAS can use. */
+ * a', which needs no transposition. If c is column-major, c = a b is computed directly. Python
+ * (numbalite/linalg/matmul.py) handles all other products: other dtypes, broadcasting along several
+ * axes, layouts that require a copy, host arguments, a library that is not loaded yet. The Python
+ * code then calls this file with arrays that cuBLAS can use. */
 #include "py/matmul.h"
 
 #include "core/gemm.h"
@@ -16,7 +16,7 @@
 #include "py/stream.h"
 #include "py/workspace.h"
 
-/* An array as a batch of matrices; strides are in elements. */
+/* An array that is interpreted as a batch of matrices; strides are in elements. */
 typedef struct matrices {
     int64_t count, rows, columns;
     int64_t step, row, column;
@@ -27,7 +27,8 @@ typedef struct product {
     nl_py_array *a, *b, *out;
     CUstream stream;
     int blocking;
-    int trusted;  /* guaranteed: out shares no memory with a and b, and has a valid dtype */
+    /* the caller guarantees that `out` shares no memory with a and b, and has a valid dtype */
+    int trusted;
     int bfloat16; /* uint16 arrays contain the bits of bfloat16 numbers */
 } product;
 
@@ -46,7 +47,8 @@ static int read_matrices(const nl_py_array *x, matrices *m) {
     return m->step >= 0;
 }
 
-/* Describes a matrix for cuBLAS, which reads column-major memory: transposed or not. `swapped`:
+/* Describes a matrix for cuBLAS, which reads column-major memory, as transposed or not transposed.
+ * `swapped`:
  * describes the transposed matrix. Returns 0 if neither the rows nor the columns are contiguous. */
 static int as_columns(const matrices *m, CUdeviceptr address, nl_gemm_matrix *out, int swapped) {
     int rows_dense = (m->column == 1 || m->columns == 1) &&
@@ -66,7 +68,7 @@ static int as_columns(const matrices *m, CUdeviceptr address, nl_gemm_matrix *ou
     return columns_dense;
 }
 
-/* Plans c = a b for these strides, or, if `swapped`, c' = b' a'. Returns 0 if cuBLAS does not
+/* Plans c = a b for these strides or, with `swapped`, c' = b' a'. Returns 0 if cuBLAS does not
  * support the strides. */
 static int find_product(const nl_py_array *arrays[3], const matrices sets[3], int swapped,
                         nl_gemm *g) {
@@ -107,7 +109,8 @@ static int plan(const product *p, nl_gemm *g) {
             return 0;
     if (g->count > 1 && sets[0].count > 1 && sets[1].count == 1 &&
         sets[0].step == sets[0].rows * sets[0].row && sets[2].step == sets[2].rows * sets[2].row) {
-        for (int i = 0; i < 3; i += 2) { /* one b for the whole batch: one product with all rows */
+        /* if all products of the batch use the same b, one product computes all rows */
+        for (int i = 0; i < 3; i += 2) {
             sets[i].rows *= sets[i].count;
             sets[i].count = 1;
             sets[i].step = 0;
@@ -124,7 +127,7 @@ static int is_plain(const product *p, const nl_py_array *x) {
            !(x->misaligned & (x->itemsize - 1));
 }
 
-/* Can cuBLAS write the product to `out`? */
+/* Returns whether cuBLAS can write the product to `out`. */
 static int fits(const product *p) {
     const nl_py_array *out = p->out;
     if (!is_plain(p, out) || !nl_gemm_has(type_of(p, p->a), type_of(p, out)) ||
@@ -257,7 +260,7 @@ PyObject *nl_py_matmul(PyObject *left, PyObject *right) {
         return result;
     if (nl_py_is_tracing())
         return nl_py_trace_named("_operator", "matmul", args, 2, NULL);
-    if (Py_TYPE(left) == Py_TYPE(right)) { /* one of them is a device array, so both are */
+    if (Py_TYPE(left) == Py_TYPE(right)) { /* one operand is a device array, so both are */
         nl_py_state *state = ((nl_py_array *)left)->state;
         product p = {.state = state, .a = (nl_py_array *)left, .b = (nl_py_array *)right};
         if (nl_py_stream_from(state, NULL, &p.stream, &p.blocking) < 0)
@@ -312,7 +315,7 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t narg
 }
 
 /* The `direct` function of the traced cuda.matmul (py/traced). Only two arguments are accepted,
- * because the third one of cuda.matmul is an epilogue. */
+ * because the third argument of cuda.matmul is an epilogue. */
 static PyObject *plain_matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                               PyObject *keywords) {
     PyObject *result =
@@ -320,7 +323,7 @@ static PyObject *plain_matmul(PyObject *module, PyObject *const *args, Py_ssize_
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_NotImplemented);
 }
 
-/* gemm(a, b, out, stream): computes out = a b. Returns False if cuBLAS cannot compute it
+/* gemm(a, b, out, stream): computes out = a b. Returns False if cuBLAS cannot compute the product
  * directly. */
 static PyObject *gemm(PyObject *module, PyObject *args) {
     nl_py_state *state = nl_py_state_of(module);

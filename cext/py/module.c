@@ -1,5 +1,5 @@
 /* py/module: creates the module numbalite._core. The exec functions of the other files add its
- * contents. Importing it loads neither the driver nor the compiler. */
+ * contents. Importing numbalite._core loads neither the driver nor the compiler. */
 #include "py/state.h"
 
 static int module_exec(PyObject *module) {
@@ -16,7 +16,7 @@ static int module_exec(PyObject *module) {
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, module_exec},
 #if PY_VERSION_HEX >= 0x030C0000
-    /* The driver and NumPy exist once per process. */
+    /* Subinterpreters are not supported, because the driver and NumPy exist once per process. */
     {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
 #endif
 #if PY_VERSION_HEX >= 0x030D0000

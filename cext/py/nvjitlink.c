@@ -1,5 +1,6 @@
-/* py/nvjitlink: one link, from Python bytes to a dict. The interpreter's lock is released while
- * the linker runs; the tuples keep its input alive. */
+/* py/nvjitlink: links inputs, which are Python bytes, and returns the results as a dict. The
+ * interpreter's lock is released while the linker runs; the tuples keep the linker's inputs
+ * alive. */
 #include "driver/nvjitlink.h"
 
 #include "base/mem.h"

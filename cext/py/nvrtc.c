@@ -1,5 +1,6 @@
-/* py/nvrtc: one compilation, from Python strings to a dict. The interpreter's lock is released
- * while the compiler runs; it reads copies of the lists, which no other thread can change. */
+/* py/nvrtc: compiles a source, which consists of Python strings, and returns the results as a dict.
+ * The interpreter's lock is released while the compiler runs; the compiler reads copies of the
+ * lists, which no other thread can change. */
 #include "driver/nvrtc.h"
 
 #include <string.h>
@@ -106,7 +107,7 @@ static int count_of(const text_list *list) {
     return (int)PyTuple_GET_SIZE(list->items);
 }
 
-/* Returns a product of the compiler as bytes, None if there is none. */
+/* Returns an output of the compiler as bytes, or None if the compiler has not made this output. */
 static PyObject *bytes_or_none(const char *data, size_t size) {
     if (data == NULL)
         Py_RETURN_NONE;
@@ -127,7 +128,7 @@ static PyObject *lowered_dict(const nl_nvrtc_result *result, PyObject *expressio
 
 static PyObject *result_dict(const nl_nvrtc_result *result, PyObject *expressions) {
     const char *log = result->log != NULL ? result->log : "";
-    /* PTX is text: its NUL is not part of it. */
+    /* the NUL at the end of PTX is not part of the text. */
     size_t ptx_size = result->ptx_size > 0 ? result->ptx_size - 1 : 0;
     PyObject *text = PyUnicode_DecodeUTF8(log, (Py_ssize_t)strlen(log), "replace");
     PyObject *cubin = bytes_or_none(result->cubin, result->cubin_size);

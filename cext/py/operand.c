@@ -85,7 +85,7 @@ static int set_host(nl_py_operand *op, const nl_host_array *given) {
     return 0;
 }
 
-/* Uses a new host array, whose reference is stolen. */
+/* Replaces the operand by a new host array, whose reference is stolen. */
 static int set_made(nl_py_operand *op, PyObject *array) {
     nl_host_array host;
     int result = array && nl_py_hostarray_read(array, &host) == 0 ? set_host(op, &host) : -1;
@@ -93,7 +93,7 @@ static int set_made(nl_py_operand *op, PyObject *array) {
     return result;
 }
 
-/* An input on the host without dimensions becomes a number. */
+/* Converts a 0-D input on the host to a number. */
 static int set_value_of(nl_py_operand *op) {
     if (op->ndim || op->dtype == NL_OPAQUE || op->place != NL_PY_PLACE_HOST)
         return 0;
@@ -101,7 +101,8 @@ static int set_value_of(nl_py_operand *op) {
     return set_value(op, (nl_dtype)op->dtype, NL_PY_STRONG);
 }
 
-/* Python code of the operand may have made another context current. */
+/* Makes the call's device current again, because Python code of the operand may have made another
+ * context current. */
 static int bind_again(const nl_py_operation *call) {
     nl_error err;
     if (nl_device_bind(call->device, &err) == 0)
@@ -110,8 +111,8 @@ static int bind_again(const nl_py_operation *call) {
     return -1;
 }
 
-/* Adds the stream of an operand's library to those that wait for the call. Returns 1, 0 if it is
- * one of them already, -1 with an exception. */
+/* Adds the stream of an operand's library to the streams that wait for the call. Returns 1, 0 if
+ * that stream was added before, -1 with an exception. */
 static int add_follower(nl_py_operation *call, CUstream stream) {
     for (int i = 0; i < call->follower_count; i++)
         if (call->followers[i] == stream)
@@ -125,8 +126,8 @@ static int add_follower(nl_py_operation *call, CUstream stream) {
     return 1;
 }
 
-/* Orders the call after the earlier work of the operand's library, and notes the stream, so that
- * the library's later work waits for the call. */
+/* Makes the call wait for the earlier work of the operand's library, and stores the library's
+ * stream, so that the library's later work waits for the call. */
 static int order_with(nl_py_operation *call, const nl_py_value *v) {
     CUstream stream;
     if (!nl_py_value_needs_stream_order(v, call->stream, call->blocking, &stream))
@@ -143,7 +144,7 @@ static int order_with_tensor(nl_py_operation *call, const nl_py_foreign *f) {
 }
 
 /* Reads a tensor of a class with DLPack's exchange API, without a device array over it. The caller
- * keeps the tensor. Returns 1, 0 if the general path must read it, -1 with an exception. */
+ * keeps the tensor. Returns 1, 0 if the general path must read the tensor, -1 with an exception. */
 static int read_tensor(nl_py_operation *call, nl_py_operand *op, PyObject *obj) {
     nl_py_foreign f;
     if (!nl_py_dlpack_is_registered(call->state, obj) || nl_capture_is_any_active())
@@ -163,8 +164,8 @@ static int read_tensor(nl_py_operation *call, nl_py_operand *op, PyObject *obj) 
     return 1;
 }
 
-/* Reads an array that is not exactly a DeviceArray or numpy.ndarray. Returns 1, 0 if it is no
- * array, -1 with an exception. */
+/* Reads an array that is not exactly a DeviceArray or numpy.ndarray. Returns 1, 0 if the object is
+ * not an array, -1 with an exception. */
 static int set_other(nl_py_operation *call, int index, nl_py_operand *op, nl_py_value *v) {
     PyObject *array;
     if (v->mode || nl_py_value_export(call->state, v, call->stream) < 0)
@@ -186,7 +187,8 @@ static int set_other(nl_py_operation *call, int index, nl_py_operand *op, nl_py_
     return bind_again(call);
 }
 
-/* Reads a Python or NumPy number. Returns 1, 0 if the object is no number, -1 with an exception. */
+/* Reads a Python or NumPy number. Returns 1, 0 if the object is not a number, -1 with an
+ * exception. */
 static int read_number(nl_py_operand *op, PyObject *obj) {
     unsigned char bytes[16];
     if (nl_py_hostarray_is_scalar(obj)) {
@@ -267,7 +269,7 @@ static int check_overlap(nl_py_operation *call, int index, int is_input, const n
     return -1;
 }
 
-/* Reads an array for writing. Returns 1, 0 if it is no array, -1 with an exception. */
+/* Reads an array for writing. Returns 1, 0 if the object is not an array, -1 with an exception. */
 static int read_out(nl_py_operation *call, int index, nl_py_operand *op, PyObject *obj) {
     if (nl_py_devarray_check(call->state, obj))
         return set_device(call, index, op, obj) < 0 ? -1 : 1;
@@ -450,7 +452,8 @@ PyObject *nl_py_operand_result(nl_py_operand *op, int scalars) {
 
 /* ---- to the device ---- */
 
-/* The layout of the distinct elements: broadcast dimensions have one element. */
+/* Computes the layout of the distinct elements of an operand, in which broadcast dimensions have
+ * length 1. */
 static void distinct_layout(const nl_py_operand *op, nl_layout *layout) {
     layout->ndim = op->ndim;
     layout->itemsize = op->itemsize;
@@ -513,7 +516,7 @@ int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count) {
         nl_py_operand *op = &ops[i];
         if (op->buffer)
             nl_buffer_forget_users(op->buffer);
-        /* an output that is not native-endian */
+        /* an output that does not have this machine's byte order */
         if ((op->copied & NL_PY_TRANSFER_OUT) && !op->made && op->array != op->given &&
             nl_py_hostarray_is_array(op->given) && nl_py_hostarray_assign(op->given, op->array) < 0)
             return -1;

@@ -14,7 +14,7 @@
 
 typedef enum nl_py_place {
     NL_PY_PLACE_NONE,  /* a missing output */
-    NL_PY_PLACE_VALUE, /* a number without dimensions, passed in the kernel's parameters */
+    NL_PY_PLACE_VALUE, /* a number, which is passed in the kernel's parameters */
     NL_PY_PLACE_HOST,
     NL_PY_PLACE_DEVICE,
 } nl_py_place;
@@ -27,38 +27,42 @@ typedef enum nl_py_weak {
     NL_PY_WEAK_COMPLEX,
 } nl_py_weak;
 
-/* Large and mostly unused, so it is never initialized as a whole. */
+/* The struct is large and mostly unused, so it is never initialized as a whole. */
 typedef struct nl_py_operand {
-    PyObject *given; /* the caller's object, borrowed; returned as the result of an output */
+    /* the caller's object (borrowed), which is also the result for a given output */
+    PyObject *given;
     PyObject *array; /* strong: a DeviceArray or NumPy array; NULL for values and tensors */
     uint8_t place;   /* nl_py_place */
     uint8_t weak;    /* nl_py_weak, of values */
-    uint8_t dtype;   /* nl_dtype; NL_OPAQUE: no type that a kernel accepts */
+    uint8_t dtype;   /* nl_dtype; NL_OPAQUE for a type that no kernel accepts */
     uint8_t readonly;
     uint8_t copied; /* NL_PY_TRANSFER_IN, _OUT: directions of the copy */
-    uint8_t made;   /* allocated by nl_py_operand_make: not the caller's */
+    uint8_t made;   /* whether nl_py_operand_make has allocated this operand */
     int ndim;
     int64_t itemsize;
-    uint64_t address; /* of the first element; nl_py_operands_enter moves it to the device */
+    /* address of the first element; changed to a device address by nl_py_operands_enter */
+    uint64_t address;
     const int64_t *shape, *strides; /* of the array at `address` */
     nl_scalar value;                /* VALUE */
-    nl_buffer *buffer;              /* the copy by nl_py_operand_separate */
-    int64_t dims[2 * NL_MAX_DIMS];  /* shape and strides, if no other object keeps them */
+    nl_buffer *buffer;              /* the copy that nl_py_operand_separate has made */
+    int64_t dims[2 * NL_MAX_DIMS];  /* shape and strides, if no other object stores them */
 } nl_py_operand;
 
 #define NL_PY_MAX_FOLLOWERS 4
 
-/* The state of one call that its operands share. Large, so it is never initialized as a whole. */
+/* The state of one call, which its operands share. The struct is large, so it is never initialized
+ * as a whole. */
 typedef struct nl_py_operation {
     nl_py_state *state;
-    PyObject *name; /* of the ufunc, for messages: borrowed */
+    PyObject *name; /* name of the ufunc for messages (borrowed) */
     nl_device *device;
     CUstream stream;
-    int blocking;          /* the stream is ordered with the legacy default stream */
-    uint64_t epoch;        /* nl_device_epoch before the operands were read */
-    nl_dl_current current; /* the exchange API's current stream, read once in a call */
+    int blocking;   /* the stream is ordered with the legacy default stream */
+    uint64_t epoch; /* nl_device_epoch before the operands were read */
+    /* the current stream that DLPack's exchange API returned, read once per call */
+    nl_dl_current current;
     int follower_count;
-    CUstream followers[NL_PY_MAX_FOLLOWERS]; /* libraries' streams that wait for the call */
+    CUstream followers[NL_PY_MAX_FOLLOWERS]; /* streams of other libraries that wait for the call */
     nl_py_hostcopies hosts;
 } nl_py_operation;
 
@@ -78,9 +82,10 @@ static inline void nl_py_operation_init(nl_py_operation *call, nl_py_state *stat
  * device memory, which is on call->device, and for pending work on device arrays of other
  * libraries. 0, or -1 with an exception. */
 int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);
-/* Like nl_py_operand_read, for an output: a writable array whose elements do not overlap. */
+/* Does the same as nl_py_operand_read for an output, which must be a writable array whose elements
+ * do not overlap. */
 int nl_py_operand_read_out(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);
-/* Like nl_py_operand_read_out, for an input that the function also writes. */
+/* Does the same as nl_py_operand_read_out for an input that the function also writes. */
 int nl_py_operand_read_written(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);
 void nl_py_operand_clear(nl_py_operand *op);
 /* Fills *op for a missing output. */
@@ -104,12 +109,12 @@ int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, int may_lose, v
 int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, nl_dtype dtype,
                        int ndim, const int64_t *shape, const int64_t *strides);
 /* Allocates device memory (py/hostcopy) for each operand with `copied` set, which must be HOST,
- * and copies the inputs. A dimension with stride 0 on the host has stride 0 on the device. The
- * copy is otherwise contiguous, in the original's axis order. Afterwards address and strides are
- * those of the device. 0, or -1 with an exception. */
+ * and copies the inputs. A dimension with stride 0 on the host has stride 0 on the device.
+ * Otherwise the copy is contiguous, in the original's axis order. Afterwards the operand has the
+ * address and strides of its device copy. 0, or -1 with an exception. */
 int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, nl_py_reads reads);
-/* After the launch: later work of the libraries that own operands waits for the call. Results on
- * the host are copied back, which waits for the stream. 0, or -1 with an exception. */
+/* Called after the launch: makes later work of the libraries that own operands wait for the call,
+ * and copies results to the host, which waits for the stream. 0, or -1 with an exception. */
 int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count);
 /* Releases the memory of nl_py_operands_enter. Call it on every path. */
 static inline void nl_py_operands_done(nl_py_operation *call) {
@@ -118,14 +123,14 @@ static inline void nl_py_operands_done(nl_py_operation *call) {
 /* Replaces an input that overlaps an output by a copy in device memory. 0, or -1 with an
  * exception. */
 int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op);
-/* Returns the result for an output, a new reference: the caller's object, or the allocated array.
- * If `scalars`, an allocated array without dimensions on the host becomes a NumPy scalar. */
+/* Returns a new reference to the result for an output: the caller's object, or the allocated array.
+ * With `scalars`, an allocated 0-D array on the host becomes a NumPy scalar. */
 PyObject *nl_py_operand_result(nl_py_operand *op, int scalars);
 
-/* ---- geometry of the arrays at the addresses ---- */
-/* Returns 0 if the arrays certainly have no byte in common, else 1. If `same_is_fine`, also 0 for
- * arrays with the very same elements, because then each thread reads an element before it writes
- * it. */
+/* ---- shape and strides of the arrays at the addresses ---- */
+/* Returns 0 if the arrays certainly have no byte in common, else 1. With `same_is_fine`, also
+ * returns 0 for arrays with exactly the same elements, because then each thread reads an element
+ * before it writes that element. */
 int nl_py_operands_overlap(const nl_py_operand *a, const nl_py_operand *b, int same_is_fine);
 
 /* A shape to broadcast. */
@@ -135,7 +140,7 @@ typedef struct nl_py_shape {
 } nl_py_shape;
 /* Returns the shapes as text in NumPy's form, "(2,3) (3,)": a new reference. */
 PyObject *nl_py_operand_shape_text(const nl_py_shape *shapes, int count);
-/* Computes the shape to which all of these broadcast: fills sizes[NL_MAX_DIMS] and returns ndim,
+/* Computes the shape to which all operands broadcast: fills sizes[NL_MAX_DIMS] and returns ndim,
  * or -1 with NumPy's ValueError. */
 int nl_py_operand_broadcast(const nl_py_operation *call, const nl_py_shape *shapes, int count,
                             int64_t *sizes);

@@ -38,7 +38,7 @@ static const char *const names[] = {
 };
 enum { COUNT = sizeof names / sizeof *names };
 
-/* Python's reflected methods. NumPy's divmod does not call one. */
+/* Python's reflected methods. NumPy's divmod calls no reflected operator. */
 static const char *const exchanged[COUNT] = {
     [AT_add] = "__radd__",
     [AT_subtract] = "__rsub__",
@@ -65,15 +65,15 @@ static int is_array(PyObject *object) {
     return state && nl_py_devarray_check(state, object);
 }
 
-/* Returns the operand that is a device array; at least one of them is. */
+/* Returns the operand that is a device array; at least one operand is a device array. */
 static PyObject *ours(PyObject *left, PyObject *right) {
     if (Py_TYPE(left) == Py_TYPE(right) || nl_py_arrayufunc_is_number(right))
         return left;
     return !nl_py_arrayufunc_is_number(left) && is_array(left) ? left : right;
 }
 
-/* Does the object refuse ufuncs (__array_ufunc__ = None)? Then its own operators must be tried.
- * -1 with an exception. */
+/* Returns whether the object refuses ufuncs (__array_ufunc__ = None), so that its own operators
+ * must be tried; -1 with an exception. */
 static int refuses(const nl_py_state *state, PyObject *object) {
     PyObject *handler = NULL;
     int found =
@@ -96,7 +96,7 @@ static PyObject *operate(PyObject *self, int place, PyObject *const *args, Py_ss
 }
 
 /* After a TypeError of the ufunc: returns the result of the reflected operator of `other`, which
- * NumPy would call for each element. If it has none, the exception remains set. */
+ * NumPy would call for each element. If `other` has no such operator, the exception remains set. */
 static PyObject *call_reflected(int place, PyObject *self, PyObject *other) {
     nl_py_exception taken;
     if (!exchanged[place] || !PyErr_ExceptionMatches(PyExc_TypeError))
@@ -185,7 +185,7 @@ PyObject *nl_py_operators_inplace_matmul(PyObject *self, PyObject *other) {
 }
 
 /* Returns the result of == and != for operands without a ufunc: as in NumPy, no element equals
- * None, a string or the like. If `other` is of another kind, the exception that is set is raised
+ * None, a string or the like. If `other` has another type, the exception that is set is raised
  * again. */
 static PyObject *compare_with_no_number(PyObject *self, PyObject *other, int which) {
     nl_py_exception taken;

@@ -36,7 +36,7 @@ PyObject *nl_py_operators_power(PyObject *base, PyObject *exponent, PyObject *mo
 PyObject *nl_py_operators_inplace_power(PyObject *self, PyObject *exponent, PyObject *modulus);
 PyObject *nl_py_operators_inplace_matmul(PyObject *self, PyObject *other);
 PyObject *nl_py_operators_compare(PyObject *self, PyObject *other, int which);
-/* By identity, because comparing compares the elements. */
+/* Searches by identity, because == compares the elements of arrays. */
 Py_hash_t nl_py_operators_hash(PyObject *self);
 
 #define NL_BINARY_SLOT(slot, ufunc) \

@@ -85,8 +85,8 @@ static void put(slots *s, nl_py_overload *e) {
     nl_atomic_store_pointer(slot, e);
 }
 
-/* Returns slots with a free slot for one more entry: a table is at most half full. Dead entries
- * are not copied to larger slots. */
+/* Returns an array of slots with space for one more entry; a table is at most half full. Dead
+ * entries are not copied to larger slots. */
 static slots *grown(nl_py_overloads *t, nl_error *err) {
     slots *old = t->slots;
     size_t count = FEWEST, live = 1;

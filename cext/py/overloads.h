@@ -19,11 +19,12 @@
 typedef struct nl_py_overload {
     struct nl_py_overload *next; /* the list of all entries of the table, newest first */
     const nl_device *device;     /* device of a kernel; NULL: any device */
-    uint64_t generation;         /* of the device, when the entry was made */
-    PyObject *code; /* strong, or NULL: a Kernel, or another object that keeps the code */
+    uint64_t generation;         /* generation of the device when the entry was made */
+    /* strong reference to a Kernel, or to another object that keeps the code alive, or NULL */
+    PyObject *code;
     const void *key;
     uint32_t size, hash; /* size of the key in bytes, and its hash */
-    uint32_t dead;       /* set by nl_py_overloads_forget */
+    uint32_t dead;       /* set to 1 by nl_py_overloads_forget */
 } nl_py_overload;
 
 /* A table. All zero: empty. */
@@ -37,7 +38,8 @@ typedef struct nl_py_overloads {
 enum { NL_PY_KEY_WORD = sizeof(uint64_t) };
 #define NL_PY_KEY_CAPACITY(size) \
     (((size_t)(size) + NL_PY_KEY_WORD - 1) / NL_PY_KEY_WORD * NL_PY_KEY_WORD)
-/* Clears the padding. Call it before a key of `size` bytes is written. */
+/* Sets the padding to zero; call this function before a key of `size` bytes is
+ * written. */
 static inline void nl_py_key_open(void *key, size_t size) {
     if (size % NL_PY_KEY_WORD)
         memset((char *)key + size / NL_PY_KEY_WORD * NL_PY_KEY_WORD, 0, NL_PY_KEY_WORD);
@@ -53,7 +55,7 @@ static inline int nl_py_key_equal(const void *first, const void *second, size_t 
     return 1;
 }
 
-/* Returns whether the entry's code can still run, and is for this device. */
+/* Returns whether the entry's code can still run on this device. */
 static inline int nl_py_overload_lives(const nl_py_overload *e, const nl_device *device) {
     return e->device == device && !nl_atomic_load32_relaxed(&e->dead) &&
            (!device || e->generation == nl_atomic_load(&device->generation));
@@ -76,15 +78,15 @@ int nl_py_overload_load(nl_py_overload *e, const nl_py_state *state, PyObject *k
 /* Frees an entry that was not added. Accepts NULL. */
 void nl_py_overload_free(nl_py_overload *e);
 
-/* Returns the entry, or NULL without an exception. */
+/* Returns the entry for a key, or NULL without an exception. */
 nl_py_overload *nl_py_overloads_find(nl_py_overloads *t, const nl_device *device, const void *key,
                                      size_t size);
-/* Adds the entry, which replaces one with the same key; on success, the table owns it. `owner` is
- * the object that contains the table. 0, or -1 with an exception. */
+/* Adds an entry, which replaces any entry with the same key; on success, the table owns the new
+ * entry. `owner` is the object that contains the table. 0, or -1 with an exception. */
 int nl_py_overloads_add(nl_py_overloads *t, PyObject *owner, nl_py_overload *e);
 /* Marks all entries as dead. */
 void nl_py_overloads_forget(nl_py_overloads *t);
-/* For tp_traverse, tp_clear and tp_dealloc. */
+/* These functions implement tp_traverse, tp_clear and tp_dealloc of the table's owner. */
 int nl_py_overloads_visit(const nl_py_overloads *t, visitproc visit, void *arg);
 void nl_py_overloads_clear(nl_py_overloads *t);
 void nl_py_overloads_free(nl_py_overloads *t);

@@ -10,12 +10,13 @@
 
 typedef struct asked {
     int count;
-    PyObject *objects[MOST];  /* borrowed; one of each type, subclasses before their bases */
+    /* borrowed references to one operand of each type, subclasses before their bases */
+    PyObject *objects[MOST];
     PyObject *handlers[MOST]; /* strong */
 } asked;
 
-/* Finds the handler of the object's type. Returns 1 and a new reference, 0 if the type has none
- * of its own, -1 with an exception. */
+/* Finds the handler of the object's type. Returns 1 and a new reference to the handler, 0 if the
+ * type defines no handler, -1 with an exception. */
 static int handler_of(const nl_py_state *state, PyObject *obj, PyObject **handler) {
     PyObject *name = PyTuple_GET_ITEM(state->override_names, 0), *usual, *memory;
     PyObject *type = (PyObject *)Py_TYPE(obj);

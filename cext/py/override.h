@@ -7,15 +7,15 @@
 #include "py/devarray.h"
 #include "py/dlpack.h"
 
-/* Calls the __array_ufunc__ of the operands. Returns 0 if no operand has one of its own: the
- * caller continues. Returns 1 and *result, which is the handler's result, or NULL with an
- * exception. `args` are `nargs` positional arguments, of which the first `nin` are inputs, then
- * the values of the names in `keywords`. */
+/* Calls the __array_ufunc__ of the operands. Returns 0 if no operand has such a handler, so that
+ * the caller continues. Returns 1 if a handler was called; *result is the handler's result, or NULL
+ * with an exception. `args` are `nargs` positional arguments, of which the first `nin` are inputs,
+ * then the values of the names in `keywords`. */
 int nl_py_override_slow(const nl_py_state *state, PyObject *ufunc, int nin, PyObject *const *args,
                         Py_ssize_t nargs, PyObject *keywords, PyObject **result);
 
-/* Returns 1 if the operand's type certainly has no handler of its own. A fast test: 0 means that
- * it may have one. */
+/* Returns 1 if the operand's type certainly has no handler of its own. A fast test: The result 0
+ * means that the type may have a handler. */
 static inline int nl_py_override_plain(const nl_py_state *state, PyObject *obj) {
     return nl_py_devarray_check_exact(state, obj) || nl_py_hostarray_is_exact_array(obj) ||
            PyFloat_CheckExact(obj) || PyLong_CheckExact(obj) || obj == Py_None ||

@@ -121,7 +121,8 @@ void nl_py_owners_clear(nl_py_owners *owners) {
     owners->count = 0;
 }
 
-/* If `leave`, the other streams wait for the first one; else the first one waits for the others. */
+/* With `leave`, the other streams wait for the first stream; otherwise the first stream waits for
+ * the others. */
 static int order(const nl_py_owners *owners, int leave, nl_error *err) {
     CUstream first = owners->streams[0].handle;
     int result = 0;
@@ -217,8 +218,8 @@ static int device_of(nl_py_state *state, PyObject *const *args, Py_ssize_t count
 }
 
 int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count) {
-    /* If an argument is an array of the current device, the call runs there. The other objects are
-     * not read then, because that is slow. */
+    /* If an argument is an array of the current device, the call runs there. In that case the other
+     * objects are not read, because reading them is slow. */
     for (Py_ssize_t i = 0; i < count; i++)
         if (nl_py_devarray_check(state, args[i]) &&
             ((nl_py_array *)args[i])->buffer->device->ordinal == nl_device_selected())
@@ -253,8 +254,8 @@ PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObj
 
 /* ---- calls ---- */
 
-/* Returns the Stream of the first owner, a new reference: that of a bound array, or one that is
- * created for a foreign handle. */
+/* Returns a new reference to the Stream of the first owner: the Stream of a bound array, or a new
+ * Stream for a foreign handle. */
 static PyObject *stream_of(const nl_py_owners *owners) {
     PyObject *stream = owners->streams[0].stream;
     if (stream && Py_IS_TYPE(stream, owners->state->stream_class))
@@ -287,8 +288,8 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
         *result = nl_py_owners_run_on_device(elsewhere, function, callable, args, nargsf, keywords);
         return 1;
     }
-    if (nl_py_stream_here) { /* the call runs on the current stream, unless all bound arrays have
-                                the same other stream */
+    /* the call runs on the current stream, unless all bound arrays have the same other stream */
+    if (nl_py_stream_here) {
         PyObject *bound = nl_py_devarray_find_stream(state, args, count);
         if (bound)
             *result = nl_py_stream_call(bound, function, callable, args, nargsf, keywords);
@@ -298,7 +299,7 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
      * trace */
     nl_device *dev = nl_capture_is_in_thread() ? NULL : nl_device_get(nl_device_selected(), &err);
     if (!dev)
-        return 0; /* the call itself reports the error */
+        return 0; /* ignored here, because the call itself reports the error */
     int possible = nl_py_owners_read(&owners, state, dev, NULL, args, count) == 0;
     int runs = !possible || owners.count;
     if (possible && owners.count)

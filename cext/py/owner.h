@@ -22,14 +22,17 @@
  * on the first one. */
 typedef struct nl_py_owners {
     nl_py_state *state;
-    nl_device *device;      /* the current device; streams of arrays on other devices are ignored */
-    nl_dl_current *current; /* the exchange API's current stream, read once in a call */
-    int has_default;        /* an owner's stream is the default stream, or ordered with it */
+    nl_device *device; /* current device; streams of arrays on other devices are ignored */
+    /* the current stream that DLPack's exchange API returned, read once per call */
+    nl_dl_current *current;
+    int has_default;    /* whether an owner's stream is the default stream, or ordered with it */
     int captured, mode; /* captured: the owner captures streams[0]; mode: previous capture mode */
     int count;
     struct nl_py_owner {
         CUstream handle;
-        PyObject *stream; /* strong: a Stream, or the keeper of a foreign one, or NULL */
+        /* strong reference to a Stream, or to the object that keeps a foreign stream alive, or
+         * NULL */
+        PyObject *stream;
     } streams[NL_PY_MAX_OWNERS];
 } nl_py_owners;
 
@@ -41,9 +44,9 @@ static inline int nl_py_owner_is_excluded(const nl_py_state *state, PyObject *ob
            nl_py_hostarray_is_scalar(obj);
 }
 
-/* Can this argument have an owner's stream? Tuples, lists and instances of heap types count as
- * possible; nl_py_owners_read decides. Objects with only a CUDA Array Interface are read later
- * (`values` of nl_py_owners_read). */
+/* Returns whether this argument may have an owner with a stream of its own. Tuples, lists and
+ * instances of heap types count as possible; nl_py_owners_read decides. Objects with only a CUDA
+ * Array Interface are read later (`values` of nl_py_owners_read). */
 static inline int nl_py_owner_is_possible(const nl_py_state *state, PyObject *obj) {
     PyTypeObject *type = Py_TYPE(obj);
     if (obj == state->no_value)
@@ -70,20 +73,20 @@ static inline int nl_py_owners_are_possible(const nl_py_state *state, PyObject *
 }
 
 /* Collects the streams of these arguments, also in tuples and lists. If `values` is not NULL,
- * objects with a CUDA Array Interface are read, too. 0, or -1 with an exception; call
- * nl_py_owners_clear afterwards in both cases. */
+ * objects with a CUDA Array Interface are read, too. Returns 0, or -1 with an exception; in both
+ * cases the caller must call nl_py_owners_clear afterwards. */
 int nl_py_owners_read(nl_py_owners *owners, nl_py_state *state, nl_device *device,
                       nl_py_values *values, PyObject *const *args, Py_ssize_t count);
 void nl_py_owners_clear(nl_py_owners *owners);
 /* Makes streams[0] wait for the work of the other owners. Returns 0, or -1 with an exception.
  * After 0 the caller must call nl_py_owners_leave with the result of its own call (0 or -1). If
- * the call succeeded, nl_py_owners_leave makes the other owners wait for streams[0]. It returns
- * `result`, or -1 with an exception. */
+ * the call succeeded, nl_py_owners_leave makes the other owners wait for streams[0].
+ * nl_py_owners_leave returns `result`, or -1 with an exception. */
 int nl_py_owners_enter(nl_py_owners *owners);
 int nl_py_owners_leave(const nl_py_owners *owners, int result);
 
-/* The ordinal of the device on which a call with these arguments must run, also in tuples and
- * lists, if that is not the current device; or one of: */
+/* Returns the ordinal of the device on which a call with these arguments (also in tuples and lists)
+ * must run, if that is not the current device; otherwise one of: */
 enum { NL_PY_DEVICE_IS_CURRENT = -1, NL_PY_DEVICE_IS_OPEN = -2 /* no argument is an array */ };
 int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count);
 /* Calls function(callable, args...) while another device is current. */
@@ -95,7 +98,8 @@ PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObj
  * the caller can make the call on the current device and stream. */
 int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *callable,
                      PyObject *const *args, size_t nargsf, PyObject *keywords, PyObject **result);
-/* Like nl_py_owners_run, inlined for the case that no argument can have a stream. */
+/* Does the same as nl_py_owners_run; inlined, so that a call in which no argument can have a stream
+ * is fast. */
 static inline int nl_py_owners_call(nl_py_state *state, vectorcallfunc function, PyObject *callable,
                                     PyObject *const *args, size_t nargsf, PyObject *keywords,
                                     PyObject **result) {

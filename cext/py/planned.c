@@ -1,11 +1,13 @@
-/* py/planned: calls of a CUDA library that need a plan: one for each thread, device and stream.
+/* py/planned: calls of a CUDA library that need a plan, such as cuFFT's. Each thread, device and
+ * stream has its own plan.
  *
  * Each thread has a hash table of its plans, and destroys the least recently used plan when the
  * table is full. Plans of one thread, device and stream run one after another, so they share a work
  * area, which grows to the largest need. A plan stores the area's address that was last passed to
- * the library; if the area has moved since then, the new address is passed before the next call.
- * Work areas are never shared between threads or streams. A captured call uses a work area of its
- * graph (py/workspace). A stream is identified by its number: a plan holds no reference to it. */
+ * the library; if the work area has moved since then, its new address is passed before the next
+ * call. Work areas are never shared between threads or streams. A captured call uses a work area of
+ * its graph (py/workspace). A stream is identified by its number: a plan holds no reference to
+ * it. */
 #include "base/mem.h"
 #include "core/capture.h"
 #include "core/device.h"
@@ -37,20 +39,20 @@ typedef struct location {
     CUstream stream;
 } location;
 
-/* The work area of all plans of a location. */
+/* The work area that all plans of a location (thread, device and stream) share. */
 typedef struct work_area {
     location at;
     PyObject *memory; /* a device array, or NULL */
-    int plans;        /* number of plans that share it */
+    int plans;        /* number of plans that share this work area */
     uint64_t used;
     struct work_area *next;
 } work_area;
 
 typedef struct entry {
-    int references; /* references of the table and of calls in progress */
+    int references; /* number of references of the table and of calls in progress */
     PyObject *of, *plan;
     size_t needs;         /* required bytes of work area */
-    CUdeviceptr area_set; /* address that was last passed to the library for this plan */
+    CUdeviceptr area_set; /* work area address that was last passed to the library for this plan */
     work_area *area;
     struct entry *next; /* in the bucket */
     struct entry *newer, *older;
@@ -66,7 +68,7 @@ typedef struct plans {
     entry *buckets[BUCKETS];
 } plans;
 
-/* Returns the plans of the calling thread: borrowed; NULL with an exception. */
+/* Returns the plans of the calling thread, a borrowed reference; NULL with an exception. */
 static plans *plans_of_thread(const nl_py_state *state) {
     PyObject *of_thread = PyThreadState_GetDict(), *key = (PyObject *)state->plans_type;
     PyObject *found = of_thread ? PyDict_GetItemWithError(of_thread, key) : NULL;
@@ -86,7 +88,7 @@ static plans *plans_of_thread(const nl_py_state *state) {
 }
 
 static int read_location(nl_py_state *state, PyObject *stream, location *at) {
-    nl_error err; /* this call does not use the device (nl_device_uses) */
+    nl_error err; /* binding here does not count as a device use (nl_device_uses) */
     if (nl_py_stream_number(state, stream, &at->stream) < 0)
         return -1;
     const nl_device *dev = nl_device_get(nl_device_selected(), &err);
@@ -105,7 +107,7 @@ static int is_same(const location *a, const location *b) {
 
 /* ---- work areas ---- */
 
-/* Returns the work area of the location, which is created if necessary. NULL with an exception. */
+/* Returns the work area of a location, which is created if necessary. NULL with an exception. */
 static work_area *area_at(plans *p, const location *at) {
     nl_error err;
     for (work_area *a = p->areas; a; a = a->next)
@@ -174,8 +176,8 @@ static int grow_area(nl_py_state *state, plans *p, work_area *area, size_t size)
     return 0;
 }
 
-/* Returns the work area for a call: that of the graph if the stream is being captured, otherwise
- * the shared one of the location. New reference. */
+/* Returns the work area for a call: the work area of the graph if the stream is being captured,
+ * otherwise the shared work area of the location. New reference. */
 static PyObject *area_for(nl_py_state *state, plans *p, const entry *e, CUstream stream) {
     if (nl_capture_is_any_active()) {
         PyObject *of_graph = nl_py_workspace_of_graph(stream, e->needs);
@@ -211,8 +213,8 @@ static void link_newest(plans *p, entry *e) {
     p->newest = e;
 }
 
-/* Returns the thread's plan for a call at this location: borrowed; NULL, without an exception, if
- * there is none. */
+/* Returns a borrowed reference to the thread's plan for a call at this location, or NULL without an
+ * exception if no such plan exists. */
 static entry *find_entry(plans *p, const planned *of, const location *at) {
     entry *e = *bucket_of(p, of, at);
     while (e && !(e->of == (PyObject *)of && is_same(&e->area->at, at)))
@@ -281,7 +283,8 @@ static entry *make_entry(plans *p, const planned *self, PyObject *stream, const 
     PyObject *made = PyObject_CallFunctionObjArgs(self->make, self->what, stream, NULL);
     entry *e = NULL;
     if (made && PyArg_ParseTuple(made, "On:make", &plan, &needs)) {
-        e = find_entry(p, self, at); /* `make` may have called this object and added it */
+        /* `make` may have called this object, which then has already added a plan */
+        e = find_entry(p, self, at);
         if (!e)
             e = add_entry(p, self, at, plan, needs > 0 ? (size_t)needs : 0);
     }
@@ -358,7 +361,7 @@ static int set_area(const planned *self, entry *e, PyObject *stream, PyObject *a
 }
 
 /* Sets the plan's work area, and uses it in the stream's order. *area is a new reference, or NULL
- * if the plan needs none. 0, or -1 with an exception. */
+ * if the plan needs no work area. 0, or -1 with an exception. */
 static int enter_area(const planned *self, plans *p, entry *e, PyObject *argument,
                       PyObject **area) {
     CUstream stream;

@@ -49,7 +49,7 @@ static PyObject *make_samples(const nl_profile_line *line) {
     return made;
 }
 
-/* Py_BuildValue's N frees the others if one is NULL. */
+/* the format N of Py_BuildValue frees the other objects if one object is NULL. */
 static PyObject *make_line(const nl_profile_line *line) {
     return Py_BuildValue("(siN(NN)N)", line->file, line->line,
                          make_numbers(line->counters, NL_PROFILE_COUNT),

@@ -1,5 +1,5 @@
-/* py/reduceplan: the schedules of reductions and scans (core/reduceplan, core/scanplan), for
- * Python. */
+/* py/reduceplan: makes the schedules of reductions and scans (core/reduceplan, core/scanplan)
+ * available to Python. */
 #include "py/reduceplan.h"
 
 #include <limits.h>
@@ -40,7 +40,7 @@ PyObject *nl_py_reduceplan_name(const nl_reduce_schedule *s) {
 
 /* ---- a schedule by itself ---- */
 
-/* Dimensions from tuples of four integers. */
+/* Reads dimensions from tuples of four integers. */
 static int read_dimensions(PyObject *items, nl_reduce_dims *dims) {
     PyObject *all = PySequence_Tuple(items);
     Py_ssize_t count = all ? PyTuple_GET_SIZE(all) : 0;
@@ -128,7 +128,7 @@ static PyObject *reduction_limit(PyObject *Py_UNUSED(module), PyObject *args) {
 
 /* ---- the launches of a call ---- */
 
-/* Checks the size of an accumulator and of its initial number. */
+/* Checks the sizes of an accumulator and of the initial value. */
 static int check_number(long long accumulator, const Py_buffer *initial) {
     if (accumulator > 0 && accumulator <= INT_MAX && (!initial->buf || initial->len <= accumulator))
         return 0;
@@ -248,8 +248,8 @@ done:
 
 /* ---- the plan of one kernel ---- */
 
-/* Like read_dimensions, for tuples that numbalite's own code creates: their length is not
- * checked. */
+/* Does the same as read_dimensions for tuples that numbalite's own code creates, without checking
+ * their length. */
 static int read_plan_dimensions(PyObject *items, int merges, nl_reduce_dims *dims) {
     Py_ssize_t count = PyList_GET_SIZE(items);
     dims->count = 0;

@@ -232,7 +232,7 @@ int nl_py_reducer_is_empty(const nl_py_array *a) {
     return 0;
 }
 
-/* Adds an axis to the bits. Only ints are axes, although 1.0 and True are equal to 1. */
+/* Sets the bit of an axis. Only ints are accepted as axes, although 1.0 and True are equal to 1. */
 static int add_axis(PyObject *axis, int ndim, uint64_t *axes) {
     int overflow;
     if (!PyLong_CheckExact(axis))
@@ -286,7 +286,7 @@ PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *a, uint64_t 
 
 /* ---- methods ---- */
 
-/* Checks the arrays for which numbalite/ufuncs/reduceloops.py is responsible. */
+/* Checks conditions on the arrays that numbalite/ufuncs/reduceloops.py must ensure. */
 static int check_array(const nl_py_reducer *r, PyObject *object, unsigned low_bits) {
     const nl_py_array *a = (const nl_py_array *)object;
     if (!nl_py_devarray_check(r->state, object)) {

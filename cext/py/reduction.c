@@ -1,9 +1,9 @@
 /* py/reduction: the calls of ufunc.reduce, ufunc.accumulate and cuda.reduce.
  *
- * Calls with the same dtypes are a class: they have the same Reducer and the same initial number.
- * Python finds these in the first call of a class. Python also makes the calls that this file
- * does not support: with host arrays, or with wrong arguments. This file plans all other calls
- * from their geometry. */
+ * Calls with the same dtypes form a class: they use the same Reducer and the same initial value.
+ * Python code determines these in the first call of a class. Python code also handles the calls
+ * that this file does not support: calls with host arrays or invalid arguments. This file plans all
+ * other calls from their geometry. */
 #include "py/reduction.h"
 
 #include <string.h>
@@ -35,8 +35,8 @@ static PyObject *class_key(char method, nl_dtype array, int dtype, int out) {
     return PyLong_FromLong((long)method | (long)array << 8 | (long)dtype << 16 | (long)out << 24);
 }
 
-/* Returns the nl_dtype of a dtype argument; NO_DTYPE for None; -1 if only Python code can handle
- * the argument. */
+/* Returns the nl_dtype of a dtype argument; returns NO_DTYPE for None; -1 if only Python code can
+ * handle the argument. */
 static int number_of(PyObject *dtype) {
     PyObject *descr = NULL;
     if (!is_given(dtype))
@@ -60,8 +60,8 @@ static int is_plain_device_array(const nl_py_state *state, PyObject *value) {
            a->buffer->device->ordinal == nl_device_selected();
 }
 
-/* Returns (Reducer, bytes of the initial number or None, its dtype), a new reference. NULL
- * without an exception: Python must make the call. */
+/* Returns a new tuple (Reducer, bytes of the initial value or None, dtype of the initial value).
+ * NULL without an exception: Python must make the call. */
 static PyObject *find_class(PyObject *classes, const nl_py_state *state, const request *r) {
     PyObject *found = NULL;
     int dtype = number_of(r->dtype), out = NO_DTYPE;
@@ -116,8 +116,8 @@ static int is_same(const nl_py_array *a, const nl_py_array *b) {
            memcmp(a->shape, b->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) == 0;
 }
 
-/* Can the results of a reduction along `axes` be written to out=? If so, `output` gets the
- * strides of the other axes. */
+/* Returns whether the results of a reduction along `axes` can be written to out=. If so, sets
+ * `output` to the strides of the other axes. */
 static int read_output(const request *r, const nl_py_reducer *reducer, uint64_t axes, int keepdims,
                        int64_t *output) {
     const nl_py_array *a = (const nl_py_array *)r->array, *o = (const nl_py_array *)r->out;
@@ -125,7 +125,8 @@ static int read_output(const request *r, const nl_py_reducer *reducer, uint64_t 
     int64_t count = 1;
     if (!nl_py_reducer_writes(reducer, o))
         return 0;
-    if (r->method == 'c' && !is_given(r->axis)) /* any array: writes its first element */
+    /* if `axes` contains all axes, the result is the first element of any output array */
+    if (r->method == 'c' && !is_given(r->axis))
         return !nl_py_reducer_is_empty(o);
     for (int i = 0; i < a->ndim; i++) {
         int is_reduced = axes >> i & 1;
@@ -148,10 +149,10 @@ static int read_output(const request *r, const nl_py_reducer *reducer, uint64_t 
 typedef struct start {
     const void *bytes; /* NULL: the first element */
     size_t size;
-    PyObject *converted; /* the object that keeps `bytes` of initial= alive, or NULL */
+    PyObject *converted; /* object that keeps the bytes of initial= alive, or NULL */
 } start;
 
-/* Converts initial= to a number of a dtype. Returns 0 if Python must convert it. */
+/* Converts initial= to a number of a dtype. Returns 0 if Python code must convert the value. */
 static int read_initial(const nl_py_reducer *reducer, PyObject *number, PyObject *descr, start *s) {
     nl_layout scalar = {.ndim = 0, .itemsize = nl_py_hostarray_element(descr).itemsize};
     nl_host_array made;
@@ -174,7 +175,7 @@ static int read_initial(const nl_py_reducer *reducer, PyObject *number, PyObject
 }
 
 /* Reads the initial number of a call to *s. `class` is the tuple that find_class returns. Returns 0
- * if Python must make the call. */
+ * if Python code must make the call. */
 static int read_start(const request *r, PyObject *class, start *s) {
     PyObject *identity = PyTuple_GET_ITEM(class, 1);
     *s = (start){NULL, 0, NULL};
@@ -188,8 +189,8 @@ static int read_start(const request *r, PyObject *class, start *s) {
     return s->bytes || !r->where; /* a mask may exclude all elements */
 }
 
-/* Returns a view of the mask in the array's shape, a new reference; NULL without an exception if
- * Python must read it. */
+/* Returns a new view of the mask with the array's shape, or NULL without an exception if Python
+ * code must read the mask. */
 static PyObject *read_mask(const nl_py_state *state, PyObject *where, const nl_py_array *a) {
     const nl_py_array *mask = (const nl_py_array *)where;
     nl_layout layout = {.ndim = a->ndim, .itemsize = 1};
@@ -314,8 +315,8 @@ static PyObject *call_python(PyObject *self, const char *method, PyObject *const
     return result;
 }
 
-/* Reads an array of another library with the CUDA Array Interface once. Returns a DeviceArray
- * over it, or the object itself: a new reference. */
+/* Reads an array of another library through the CUDA Array Interface, once per call. Returns a new
+ * reference to a DeviceArray over its memory, or to the object itself. */
 static PyObject *as_device_array(nl_py_state *state, PyObject *obj, PyObject *stream) {
     nl_py_value v;
     CUstream handle;
@@ -335,7 +336,7 @@ static PyObject *as_device_array(nl_py_state *state, PyObject *obj, PyObject *st
     return array;
 }
 
-/* Copies the arguments, and replaces one of them. */
+/* Copies the arguments, and replaces one argument in the copy. */
 static void replace_argument(PyObject *const *args, Py_ssize_t count, const PyObject *old,
                              PyObject *new, PyObject **changed) {
     for (Py_ssize_t i = 0; i < count; i++)
@@ -348,7 +349,7 @@ enum { ARRAY, AXIS, DTYPE, OUT, KEEPDIMS, INITIAL, WHERE, STREAM, PARAMETERS };
 static const char *const parameters[PARAMETERS] = {"array",    "axis",    "dtype", "out",
                                                    "keepdims", "initial", "where", "stream"};
 
-/* takes_more: keepdims, initial and where are parameters of the method. */
+/* `takes_more`: the method has the parameters keepdims, initial and where. */
 static int read_call(const nl_py_state *state, int takes_more, PyObject *const *args,
                      Py_ssize_t nargs, PyObject *keywords, PyObject **values) {
     if (!read_arguments(parameters, PARAMETERS, STREAM, args, nargs, keywords, values))
@@ -440,7 +441,9 @@ PyObject *nl_py_reduction_note(PyObject *self, PyObject *const *args, Py_ssize_t
 typedef struct reduction {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
-    PyObject *classes; /* dict: number of a class -> (Reducer, initial, its dtype) */
+    /* dict from the number of a class of calls to (Reducer, initial value, dtype of the initial
+     * value) */
+    PyObject *classes;
 } reduction;
 
 enum { ARR, SIZE, RES, INIT, ON_STREAM, ALONG, REDUCTION_PARAMETERS };
@@ -455,8 +458,8 @@ static request request_of_reduction(PyObject *const *values) {
                      .stream = values[ON_STREAM]};
 }
 
-/* Converts the result of cuda.reduce: None if it was written to res=, an array if axis= is given,
- * else a number. */
+/* Converts the result of cuda.reduce: returns None if the result was written to res=, an array if
+ * axis= is given, else a number. */
 static PyObject *returned(nl_py_state *state, const request *r, PyObject *made) {
     CUstream handle = NULL;
     PyObject *result = NULL;

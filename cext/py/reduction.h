@@ -4,7 +4,7 @@
 
 #include "py/state.h"
 
-/* Calls that are not planned in C call the methods _reduce and _accumulate. */
+/* For calls that C code cannot plan, this file calls the Python methods _reduce and _accumulate. */
 PyObject *nl_py_reduction_reduce(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords);
 PyObject *nl_py_reduction_accumulate(PyObject *self, PyObject *const *args, Py_ssize_t nargs,

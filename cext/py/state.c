@@ -1,4 +1,5 @@
-/* py/state: the module's definition, from which functions find the state, and its finalization. */
+/* py/state: the definition of the module, through which functions find the module's state, and the
+ * module's finalization. */
 #include "py/state.h"
 
 #include "base/lock.h"
@@ -21,13 +22,13 @@ static int ended;
 
 void nl_py_state_release_caches(void) {
     nl_buffer_exit();
-    if (nl_device_usable()) { /* page-locked memory that no copy uses */
+    if (nl_device_usable()) { /* page-locked memory that no copy is using */
         nl_hostblock_trim(0);
         nl_pinned_unlock();
     }
 }
 
-/* Runs after the interpreter has freed all arrays that it can free. */
+/* Runs at exit, after the interpreter has freed all arrays that it can free. */
 static void at_exit(void) {
     ended = 1;
     nl_py_state_release_caches();

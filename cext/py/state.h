@@ -1,9 +1,9 @@
 /* py/state: the state of one instance of the module _core, and the functions that create it.
  *
  * Each file of py/ that adds something to the module exports one function
- * nl_py_<noun>_exec(module). They are listed here, and called in this order when the module is
- * created. An object that a file keeps for the life of the module is one line in
- * NL_STATE_OBJECTS, from which the functions that visit and clear the state are generated. */
+ * nl_py_<noun>_exec(module). These functions are listed here, and called in this order when the
+ * module is created. Each object that a file stores for the lifetime of the module has a line in
+ * NL_STATE_OBJECTS, from which the functions that traverse and clear the state are generated. */
 #ifndef NL_PY_STATE_H
 #define NL_PY_STATE_H
 
@@ -13,11 +13,14 @@
 /* X(type, name): strong references. */
 #define NL_STATE_OBJECTS(X) \
     X(PyTypeObject, stream_type) \
-    X(PyTypeObject, stream_class) /* register_stream_class: the subclass that C instantiates */ \
+    X(PyTypeObject, stream_class) /* subclass of Stream that C code instantiates \
+    (register_stream_class) */ \
     X(PyTypeObject, event_type) \
     X(PyTypeObject, devarray_type)   /* the C type */ \
-    X(PyTypeObject, devarray_class)  /* register_array_class: the subclass that C instantiates */ \
-    X(PyTypeObject, devrecord_class) /* register_record_class: the same for single records */ \
+    X(PyTypeObject, devarray_class)  /* subclass of DeviceArray that C code instantiates \
+     (register_array_class) */ \
+    X(PyTypeObject, devrecord_class) /* subclass of DeviceArray for single records \
+    (register_record_class) */ \
     X(PyTypeObject, transfer_type) \
     X(PyTypeObject, hostmemory_type) \
     X(PyTypeObject, ipc_type) \
@@ -48,22 +51,25 @@
     X(PyObject, operators)      /* tuple: NumPy's ufuncs in the order of operators.c */ \
     X(PyObject, functions)      /* dict: NumPy's function -> the device version */ \
     X(PyObject, no_value)       /* numpy._NoValue: a missing argument */ \
-    X(PyObject, kept_scratch)   /* dict: address of a Reducer -> its kept scratch array */ \
+    X(PyObject, kept_scratch)   /* dict from the address of a Reducer to its kept scratch array */ \
     X(PyObject, zero_uint32)    /* 0-d array */ \
     X(PyObject, plan_observer)  /* reduction_observer: called with each plan, or None */ \
     X(PyTypeObject, enum_type)  /* enum.Enum */ \
-    X(PyObject, code_objects)   /* list: index in a type code - 1 -> object */ \
-    X(PyObject, code_indices)   /* dict: object -> index */ \
+    X(PyObject, code_objects) /* list of the objects of type codes; index 1 of a type code is the \
+    first item */ \
+    X(PyObject, code_indices) /* dict: object -> index */ \
     X(PyObject, interface_keys) /* tuple of the names that arrayinterface.c looks up */ \
     X(PyObject, known_names)    /* tuple of the names that fastarray.c looks up */ \
     X(PyObject, dlpack_names)   /* tuple of the names that dlpack.c looks up */ \
     X(PyTypeObject, cupy_array) /* fastarray.c: registered classes of other libraries */ \
     X(PyTypeObject, torch_tensor) \
-    X(PyTypeObject, exchange_type) /* dlpack.c: a class with the exchange API */ \
-    X(PyObject, exchange_parts)    /* its capsule, and the descriptor of requires_grad or None */ \
-    X(PyObject, cupy_stream)       /* cupy.cuda.get_current_stream */ \
-    X(PyObject, torch_parts)       /* (dict: torch dtype -> nl_dtype, stream function or None) */ \
-    X(PyObject, foreign_stream)    /* lender.c: the last Stream created for a foreign handle */
+    X(PyTypeObject, exchange_type) /* class with DLPack's exchange API (dlpack.c) */ \
+    X(PyObject, exchange_parts) /* capsule of that class, and the descriptor of requires_grad or \
+    None */ \
+    X(PyObject, cupy_stream)    /* cupy.cuda.get_current_stream */ \
+    X(PyObject, torch_parts)    /* pair of a dict from PyTorch dtypes to nl_dtype, and PyTorch's \
+       stream    function or None */ \
+    X(PyObject, foreign_stream) /* lender.c: the last Stream created for a foreign handle */
 
 typedef struct nl_py_state {
 #define NL_DECLARE(type, name) type *name;
@@ -73,8 +79,8 @@ typedef struct nl_py_state {
 
 extern PyModuleDef nl_py_state_module_def;
 
-/* Return the state for the module; for a type of this module or its subclass (NULL with TypeError
- * for another type); for an object of such a type. */
+/* These functions return the state: from the module, from a type of this module or its subclass
+ * (NULL with TypeError for another type), or from an object of such a type. */
 static inline nl_py_state *nl_py_state_of(PyObject *module) {
     return (nl_py_state *)PyModule_GetState(module);
 }
@@ -110,14 +116,15 @@ static inline Py_ssize_t nl_py_named(PyObject *keywords) {
     return keywords != NULL ? PyTuple_GET_SIZE(keywords) : 0;
 }
 
-/* The last step of each tp_dealloc. */
+/* Frees the object; this is the last step of each tp_dealloc. */
 static inline void nl_py_free(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);
 }
 
-/* Call this before device operations: reports the user's line to a driver that compares streams. */
+/* Call this function before device operations: it reports the user's source line to a driver that
+ * checks streams for races. */
 extern int nl_py_checks_note_callers;
 void nl_py_checks_record_caller_for_streams(void);
 static inline void nl_py_checks_note_caller(void) {
@@ -125,15 +132,15 @@ static inline void nl_py_checks_note_caller(void) {
         nl_py_checks_record_caller_for_streams();
 }
 
-/* Are the accesses of the calling thread's launches counted? Then the counts must be those of a
- * GPU: no plan for the simulator is used, and no trace is replayed. */
+/* Returns whether the accesses of the calling thread's launches are counted. If so, the counts must
+ * be those of a GPU: no schedule for the simulator is used, and no trace is replayed. */
 extern int nl_py_checks_profiling;
 int nl_py_checks_is_profiled_now(void);
 static inline int nl_py_checks_is_profiled(void) {
     return __builtin_expect(nl_py_checks_profiling, 0) && nl_py_checks_is_profiled_now();
 }
 
-/* Like nl_py_checks_note_caller, before a launch, for all reports of the simulator. */
+/* Does the same as nl_py_checks_note_caller before a launch, for all reports of the simulator. */
 void nl_py_checks_record_caller(void);
 
 /* Runs a statement without the interpreter's lock: `NL_UNLOCKED(status = nl_..._open(&err));`. */
@@ -149,8 +156,8 @@ void nl_py_checks_record_caller(void);
  * with an exception. */
 int nl_py_state_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base,
                          PyTypeObject **slot);
-/* May this thread still run Python code if it has the interpreter's lock? Not during
- * finalization, except in the finalizing thread. */
+/* Returns whether this thread may still run Python code if it has the interpreter's lock. During
+ * finalization, only the finalizing thread may. */
 int nl_py_state_is_alive(void);
 /* Registers a function that releases cached resources when the interpreter ends. 0, or -1 with an
  * exception. */
@@ -162,7 +169,8 @@ PyObject *nl_py_state_intern(const char *const *texts, int count);
 /* Adds functions to the module. 0, or -1 with an exception. */
 #define nl_py_state_add_functions(module, methods) PyModule_AddFunctions((module), (methods))
 
-/* The nl_py_..._exec functions in order; each returns 0, or -1 with an exception. */
+/* The nl_py_..._exec functions, in the order of their calls; each function returns 0, or -1 with an
+ * exception. */
 #define NL_PY_EXECS(X) \
     X(nl_py_interrupt_exec) \
     X(nl_py_owner_exec) \

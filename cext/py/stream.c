@@ -5,8 +5,8 @@
 #include "core/graph.h"
 #include "py/capture.h"
 
-/* Reads (version, handle) from an object's __cuda_stream__: a method in the protocol, an
- * attribute in its first version. */
+/* Reads (version, handle) from an object's __cuda_stream__: a method in the current protocol, an
+ * attribute in the protocol's first version. */
 static int from_protocol(PyObject *argument, CUstream *handle) {
     PyObject *pair = PyObject_GetAttrString(argument, "__cuda_stream__");
     if (pair != NULL && PyCallable_Check(pair))
@@ -38,7 +38,7 @@ static int refuse_argument(PyObject *argument) {
     return -1;
 }
 
-/* Does the object have the attribute? */
+/* Returns whether the object has the attribute. */
 static int has_protocol(PyObject *argument) {
     PyObject *found = PyObject_GetAttrString(argument, "__cuda_stream__");
     if (found == NULL)
@@ -166,7 +166,8 @@ int nl_py_stream_number(nl_py_state *state, PyObject *argument, CUstream *handle
 static PyObject *stream_place(PyObject *module, PyObject *argument) {
     nl_error err;
     CUstream handle;
-    const nl_device *dev; /* only read: this is not a device use (nl_device_uses) */
+    /* reading the current device does not count as a device use (nl_device_uses) */
+    const nl_device *dev;
     if (nl_py_stream_number(nl_py_state_of(module), argument, &handle) < 0)
         return NULL;
     dev = nl_device_get(nl_device_selected(), &err);
@@ -321,7 +322,8 @@ static PyObject *stream_wait_event(nl_py_stream *self, PyObject *event) {
     return PyObject_CallMethod(event, "wait", "O", self);
 }
 
-/* An error if the device was reset: the driver may have given the handle to another stream. */
+/* Fails if the device was reset, because the driver may have reused the handle for another
+ * stream. */
 static PyObject *stream_get_handle(nl_py_stream *self, void *Py_UNUSED(unused)) {
     nl_stream *stream = self->stream;
     nl_error err;

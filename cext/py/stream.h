@@ -8,15 +8,16 @@
 
 typedef struct nl_py_stream {
     PyObject_HEAD nl_stream *stream;
-    PyObject *owner; /* Stream.wrap(handle, owner): kept alive */
+    PyObject *owner; /* owner that Stream.wrap(handle, owner) keeps alive */
     PyObject *weakrefs;
 } nl_py_stream;
 
 /* The current stream of this thread, used by work without stream= (`with stream:`, or the bound
- * stream of a call's arrays). NULL: the default stream, as in most threads. */
+ * stream of a call's arrays). NULL is the default stream, which is current in most threads. */
 extern NL_THREAD_LOCAL PyObject *nl_py_stream_here;
 
-/* Is the stream ordered with the default stream? Also 1 if this cannot be determined. */
+/* Returns whether the stream is ordered with the default stream; also 1 if this cannot be
+ * determined. */
 int nl_py_stream_is_ordered(PyObject *stream);
 
 PyObject *nl_py_stream_of_device(void);
@@ -24,27 +25,28 @@ PyObject *nl_py_stream_of_device(void);
 static inline PyObject *nl_py_stream_current(void) {
     return __builtin_expect(nl_py_stream_here != NULL, 0) ? nl_py_stream_of_device() : NULL;
 }
-/* Sets the current stream (NULL: none). Returns the previous one, a new reference. */
+/* Sets the current stream, or removes it for NULL. Returns a new reference to the previous current
+ * stream. */
 PyObject *nl_py_stream_swap(PyObject *stream);
 /* Calls function(callable, args...) while `stream` is the current stream. */
 PyObject *nl_py_stream_call(PyObject *stream, vectorcallfunc function, PyObject *callable,
                             PyObject *const *args, size_t nargsf, PyObject *keywords);
 
-/* Returns the same object, or NULL for NULL, None and 0. */
+/* Returns the argument, or NULL for NULL, None and 0. */
 PyObject *nl_py_stream_or_null(PyObject *stream);
-/* Reads a stream argument. NULL, None and 0 are the thread's current stream, or the captured
- * stream in a thread that captures. Otherwise the argument must be a Stream or an object with
- * __cuda_stream__; anything else raises TypeError. *blocking: the stream is ordered with the
- * legacy default stream (`blocking` may be NULL). The caller must keep `argument` alive while it
- * uses the handle. 0, or -1 with an exception. */
+/* Reads a stream argument. NULL, None and 0 are the thread's current
+ * stream, or the captured stream in a thread that captures. Otherwise the argument must be a Stream
+ * or an object with __cuda_stream__; anything else raises TypeError. *blocking: the stream is
+ * ordered with the legacy default stream (`blocking` may be NULL). The caller must keep `argument`
+ * alive while it uses the handle. 0, or -1 with an exception. */
 int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
-/* Like nl_py_stream_from, for objects that outlive a capture or a `with` block: NULL, None and 0
- * are the default stream. Another difference: during a capture of the stream, nl_py_stream_from
- * sets *blocking to 0, so that all arrays pass through nl_buffer_use; this function sets it to
- * the stream's real property. */
+/* A variant of nl_py_stream_from for objects that outlive a capture or a `with` block: NULL, None
+ * and 0 are the default stream. Another difference: during a capture of the stream,
+ * nl_py_stream_from sets *blocking to 0, so that all arrays pass through nl_buffer_use; this
+ * function sets it to the stream's real property. */
 int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
 
-/* Reads the handle like nl_py_stream_read, but 0 and None are the current stream. Captures have
+/* Reads a handle as nl_py_stream_read does, but 0 and None are the current stream. Captures have
  * no influence. */
 int nl_py_stream_number(nl_py_state *state, PyObject *argument, CUstream *handle);
 

@@ -2,9 +2,10 @@
  *
  * A call reads the tensors by DLPack's exchange API, looks up the plan of their dtypes and their
  * device, allocates the results by a function of the framework, and calls the ufunc or launcher of
- * the plan. No Python code runs. Python makes the plan (numbalite/torch/operator.py), and handles
- * the calls without one. The plans of an operation that is not elementwise also depend on shapes
- * and numbers, because functions of the user compute the shapes of the results and the launch. */
+ * the plan. No Python code runs. Python code makes the plan (numbalite/torch/operator.py), and
+ * handles calls without a plan. The plans of an operation that is not elementwise also depend on
+ * shapes and numbers, because functions of the user compute the shapes of the results and the
+ * launch. */
 #include "py/launcher.h"
 
 #include <string.h>
@@ -14,24 +15,25 @@ enum { MAX_ARGUMENTS = 32, MAX_KEY = 256, MAX_PLANS = 1024 };
 typedef struct tensorkernel {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
-    PyObject *general; /* general(*args) computes calls that this file cannot */
-    PyObject *plan;    /* plan(*tensors and numbers) -> the tuple below */
+    PyObject *general; /* general(*args) handles calls that this file does not support */
+    PyObject *plan;    /* plan(*tensors and numbers) returns the tuple that is described below */
     PyObject *plans;   /* dict: key -> plan */
     PyObject *latest;  /* (key, plan) of the last call, or NULL */
-    PyObject *detach;  /* names of methods of tensors, and of DispatchKeySet */
+    PyObject *detach;  /* names of methods of tensors and of DispatchKeySet */
     PyObject *contiguous;
     PyObject *raw_repr;
-    PyObject *level;          /* name of the item of `levels` */
-    PyObject *levels;         /* dict: its _current_level is -1 outside of forward mode; or NULL */
-    unsigned long long other; /* dispatch keys: general if the keyset has one of these */
-    unsigned long long rows;  /* the bits of the inputs that must be contiguous */
+    PyObject *level;  /* name of the item of `levels` */
+    PyObject *levels; /* dict whose item _current_level is -1 outside of forward mode, or NULL */
+    unsigned long long other; /* dispatch keys for which `general` handles the call */
+    unsigned long long rows;  /* bit mask of the inputs that must be contiguous */
     int elementwise;          /* results have the broadcast shape of all inputs */
     int has_keyset;           /* the first argument is a DispatchKeySet */
 } tensorkernel;
 
-/* A plan is (function, allocate, names, results). function(*inputs, *results) computes. Each result
- * is (size, stride, dtype, device), where size is None for the broadcast shape;
- * allocate(size, stride, dtype, device) returns it. `names` are the keywords of the last values. */
+/* A plan is a tuple (function, allocate, names, results). function(*inputs, *results) computes the
+ * results. Each result is (size, stride, dtype, device), where size is None for the broadcast
+ * shape; allocate(size, stride, dtype, device) returns it. `names` are the keywords of the last
+ * values. */
 enum { PLAN_FUNCTION, PLAN_ALLOCATE, PLAN_NAMES, PLAN_RESULTS, PLAN_SIZE };
 enum { RESULT_SIZE, RESULT_STRIDE, RESULT_DTYPE, RESULT_DEVICE, RESULT_PARTS };
 
@@ -39,8 +41,8 @@ typedef struct call {
     tensorkernel *kernel;
     Py_ssize_t nin, nout;
     PyObject *arguments[MAX_ARGUMENTS]; /* inputs, then results */
-    int owned;                          /* inputs of which this call holds a reference, as bits */
-    int ndim;                           /* the broadcast shape */
+    int owned; /* bit mask of the inputs to which this call holds references */
+    int ndim;  /* the broadcast shape */
     int64_t shape[NL_MAX_DIMS];
     int key_size;
     uint64_t key[MAX_KEY];
@@ -61,7 +63,8 @@ static int is_contiguous(const nl_dl_tensor *t) {
     return 1;
 }
 
-/* Adds the shape of an input to the broadcast shape. Returns 0 for shapes that do not fit. */
+/* Adds the shape of an input to the broadcast shape. Returns 0 if the shapes cannot be
+ * broadcast. */
 static int broadcast(call *c, const nl_dl_tensor *t) {
     if (t->ndim > NL_MAX_DIMS)
         return 0;
@@ -90,7 +93,8 @@ static int add(call *c, uint64_t word) {
     return 1;
 }
 
-/* Replaces an input by the result of a method. Returns 1, or -1 with an exception. */
+/* Replaces an input by the result of calling one of its methods. Returns 1, or -1 with an
+ * exception. */
 static int replace(call *c, Py_ssize_t i, PyObject *method) {
     PyObject *made = PyObject_CallMethodNoArgs(c->arguments[i], method);
     if (!made)
@@ -107,7 +111,8 @@ static int read_tensor(call *c, Py_ssize_t i) {
     const tensorkernel *k = c->kernel;
     nl_dl_tensor t;
     int found = nl_py_dlpack_view(k->state, c->arguments[i], &t);
-    if (!found && !k->has_keyset) { /* below autograd, a tensor with a gradient is its data */
+    /* below autograd, a tensor with a gradient is treated as its data */
+    if (!found && !k->has_keyset) {
         if (replace(c, i, k->detach) < 0)
             return -1;
         found = nl_py_dlpack_view(k->state, c->arguments[i], &t);
@@ -158,7 +163,8 @@ static int read_argument(call *c, Py_ssize_t i) {
     return read_tensor(c, i);
 }
 
-/* Does the dispatcher call the kernel of the device next, and is no tensor dual? Returns 1, 0, or
+/* Returns whether the dispatcher calls the device's kernel next, and no tensor is dual. Returns 1,
+ * 0, or
  * -1 with an exception. */
 static int is_next(const tensorkernel *k, PyObject *keyset) {
     PyObject *level = PyDict_GetItemWithError(k->levels, k->level);
@@ -263,7 +269,7 @@ static PyObject *allocate(const call *c, PyObject *plan, PyObject *result) {
         PyTuple_GET_ITEM(result, RESULT_DTYPE),
         PyTuple_GET_ITEM(result, RESULT_DEVICE),
     };
-    /* the device is passed only by its name */
+    /* the device can be passed only as its name */
     size_t count =
         PyTuple_GET_SIZE(names) ? RESULT_PARTS - (size_t)PyTuple_GET_SIZE(names) : RESULT_DEVICE;
     if (values[RESULT_SIZE] == Py_None) {
@@ -295,7 +301,7 @@ static int allocate_results(call *c, PyObject *plan) {
     return 0;
 }
 
-/* Returns one tensor, a tuple of tensors, or None. */
+/* Returns the results of the call: one tensor, a tuple of tensors, or None. */
 static PyObject *returned(const call *c) {
     if (c->nout == 0)
         return Py_NewRef(Py_None);
@@ -335,7 +341,7 @@ static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargsf
     tensorkernel *k = (tensorkernel *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     PyObject *result = NULL;
-    call c; /* not initialized as a whole: it is large */
+    call c; /* not initialized as a whole, because the struct is large */
     c.kernel = k;
     c.nin = nargs - k->has_keyset;
     c.nout = c.owned = c.ndim = c.key_size = 0;

@@ -1,5 +1,5 @@
-/* py/texture: the type TextureHandle: a CUDA array for texture units, or a texture object over
- * one. numbalite/ndarray/textures.py keeps the memory under a texture object alive. */
+/* py/texture: the type TextureHandle: a CUDA array for texture units, or a texture object over such
+ * an array. numbalite/ndarray/textures.py keeps the memory under a texture object alive. */
 #include "py/state.h"
 
 #include <string.h>

@@ -2,9 +2,9 @@
  * calls are indices of values.
  *
  * The first values are the inputs. A view is stored as an offset from the value whose memory
- * contains it. If several inputs share a buffer, this is the first input that contains the view
- * completely. The cache key (py/traced.c) guarantees that inputs that overlap have the same
- * offset from each other in each call. */
+ * contains it. If several inputs share a buffer, a view belongs to the first input that contains
+ * the view completely. The cache key (py/traced.c) guarantees that inputs that overlap have the
+ * same offset from each other in each call. */
 #include "py/trace.h"
 
 #include <string.h>
@@ -17,27 +17,29 @@ enum {
     MAX_CALLS = 48,
     MAX_ARGUMENTS = 768,
     CALLABLE_SIZE = 512, /* estimated bytes of a launcher or a plan */
-    MAX_BYTES = 1 << 28, /* max. of new arrays; above, device time dominates, memory is scarce */
+    /* maximum bytes of new arrays: above, device time dominates, and memory is scarce */
+    MAX_BYTES = 1 << 28,
 };
 
 typedef enum value_kind { INPUT, STREAM, CONSTANT, TUPLE, NEW, VIEW, RESULT } value_kind;
 
 typedef struct value {
     uint8_t kind;
-    uint8_t readonly, repeated, view, bound, ndim; /* bound: to the stream of the call */
+    /* whether the array is bound to the stream of the call */
+    uint8_t readonly, repeated, view, bound, ndim;
     nl_element element;
     int64_t *geometry; /* shape, strides */
-    int64_t offset;    /* VIEW: in bytes, from the first element of the value `source` */
-    int source, count; /* TUPLE: its items are `count` indices from arguments[source] on */
-    int last;          /* the last call that uses it */
-    PyObject *object;  /* CONSTANT: the constant. While recording: the object of any value */
+    int64_t offset;    /* for VIEW: offset in bytes from the first element of the value `source` */
+    int source, count; /* for TUPLE: the items are `count` indices from arguments[source] on */
+    int last;          /* index of the last call that uses the value */
+    PyObject *object;  /* CONSTANT: the constant. during recording, the object of any value */
     PyObject *descr;   /* NEW, VIEW */
 } value;
 
 typedef struct traced_call {
     PyObject *callable, *keywords;
     int first, count; /* range in `arguments` */
-    int result;       /* index in `values`; -1: the call returned None or True, not an array */
+    int result;       /* index of the result in `values`; -1 if the call returned None or True */
 } traced_call;
 
 typedef struct trace {
@@ -46,16 +48,17 @@ typedef struct trace {
     value *values;
     traced_call *calls;
     int16_t *arguments;
-    size_t size;          /* estimated bytes of memory */
-    uint32_t is_repeated; /* replayed since the last nl_py_trace_was_replayed */
+    size_t size; /* estimated bytes of memory */
+    /* whether the trace was replayed since the last nl_py_trace_was_replayed */
+    uint32_t is_repeated;
 } trace;
 
 struct nl_py_tracer {
     nl_py_state *state;
     trace *made;      /* the trace; NULL: invalidated */
-    PyObject *stream; /* borrowed: the stream of the call, or NULL */
+    PyObject *stream; /* the stream of the call, a borrowed reference, or NULL */
     int device;
-    uint64_t uses; /* nl_device_uses() at the start, then after each recorded operation */
+    uint64_t uses; /* value of nl_device_uses() at the start, later after each recorded operation */
     int64_t bytes; /* bytes of the buffers of new arrays */
 };
 
@@ -72,7 +75,7 @@ void nl_py_trace_invalidate(void) {
         invalidate(nl_py_trace_current);
 }
 
-/* Adds a value. Returns NULL if there are too many. */
+/* Adds a value. Returns NULL if the trace has too many values. */
 static value *add_value(trace *made, value_kind kind, PyObject *object) {
     if (made->value_count == MAX_VALUES)
         return NULL;
@@ -149,8 +152,8 @@ static int is_handle(PyObject *stream, unsigned long long number) {
     return handle && number == (unsigned long long)(uintptr_t)handle;
 }
 
-/* Could the integer be an address in one of the arrays, or the handle of the stream? Such a number
- * may be different in the next call, so it cannot be a constant of the trace. */
+/* Returns whether the integer may be an address in one of the arrays, or the handle of the stream.
+ * Such a number may differ in the next call, so it cannot be a constant of the trace. */
 static int is_address(const nl_py_tracer *r, PyObject *object) {
     const trace *made = r->made;
     unsigned long long number = PyLong_AsUnsignedLongLong(object);
@@ -309,7 +312,8 @@ PyObject *nl_py_trace_call(PyObject *callable, PyObject *const *args, size_t nar
     traced_call *call = r->made ? add_call(r, callable, args, count, keywords) : NULL;
     if (!call)
         invalidate(r);
-    record_with(NULL); /* operations inside the call are part of the call: not recorded */
+    /* operations inside the call are part of the call and not recorded separately */
+    record_with(NULL);
     PyObject *result = PyObject_Vectorcall(callable, args, nargsf, keywords);
     record_with(r);
     r->uses = nl_device_uses();
@@ -361,8 +365,8 @@ static void extend_last_use(trace *made, int number, int until) {
         made->values[number].last = until;
 }
 
-/* Releases the objects of the recorded call, except constants. Computes the last use of each value:
- * a value from which others are made is used as long as these. */
+/* Releases the objects of the recorded call, except constants. Computes the last use of each value;
+ * a value is used at least as long as the views of it. */
 static void compute_last_uses(trace *made) {
     for (int i = 0; i < made->value_count; i++) {
         made->values[i].last = -1;
@@ -460,7 +464,8 @@ typedef struct replay {
     const trace *of;
     PyObject *const *inputs;
     PyObject *stream;
-    PyObject *live[MAX_VALUES]; /* the object of each value; NULL: not created yet, or released */
+    /* the object of each value; objects of the values; NULL if not created yet, or released */
+    PyObject *live[MAX_VALUES];
 } replay;
 
 static PyObject *make(replay *r, int number);
@@ -512,7 +517,7 @@ static PyObject *make_array(replay *r, const value *v) {
     return nl_py_devarray_new(r->of->state, &parts, &layout);
 }
 
-/* Returns the object of a value, which is created if necessary: a borrowed reference. */
+/* Returns a borrowed reference to the object of a value, which is created if necessary. */
 static PyObject *make(replay *r, int number) {
     const value *v = &r->of->values[number];
     if (v->kind == INPUT)
@@ -564,7 +569,7 @@ PyObject *nl_py_trace_replay(PyObject *object, PyObject *const *inputs, PyObject
     nl_atomic_store32_relaxed(&((trace *)object)->is_repeated, 1);
     PyObject *result = NULL;
     int done = 0;
-    replay r; /* not initialized as a whole: it is large */
+    replay r; /* not initialized as a whole, because the struct is large */
     r.of = of;
     r.inputs = inputs;
     r.stream = stream;
@@ -592,7 +597,8 @@ static int trace_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* No tp_clear: each reference cycle contains the cache dict of a Traced, which can be cleared. */
+/* A Trace needs no tp_clear: each reference cycle contains the cache dict of a Traced, which can be
+ * cleared. */
 static void trace_dealloc(PyObject *self) {
     trace *made = (trace *)self;
     PyObject_GC_UnTrack(self);

@@ -13,7 +13,7 @@
 
 typedef struct nl_py_tracer nl_py_tracer;
 
-/* The recorder of the calling thread; NULL unless the thread records a trace. */
+/* The recorder of the calling thread; the pointer is NULL unless the thread records a trace. */
 extern NL_THREAD_LOCAL nl_py_tracer *nl_py_trace_current;
 
 static inline int nl_py_is_tracing(void) {
@@ -22,31 +22,31 @@ static inline int nl_py_is_tracing(void) {
 
 /* ---- hooks for device operations; call them only while this thread records ---- */
 
-/* Makes the call and adds it to the trace. */
+/* Makes a call and adds the call to the trace. */
 PyObject *nl_py_trace_call(PyObject *callable, PyObject *const *args, size_t nargsf,
                            PyObject *keywords);
-/* Like nl_py_trace_call, for a function that is looked up in a module. */
+/* Does the same as nl_py_trace_call for a function that is looked up in a module. */
 PyObject *nl_py_trace_named(const char *module, const char *name, PyObject *const *args,
                             Py_ssize_t nargs, PyObject *keywords);
-/* Like nl_py_trace_call, for a method of a device array. */
+/* Does the same as nl_py_trace_call for a method of a device array. */
 PyObject *nl_py_trace_method(PyObject *self, const char *name, PyObject *args, PyObject *kwargs);
-/* Invalidates the trace that this thread records, if there is one. */
+/* Invalidates the trace that this thread is recording, if any. */
 void nl_py_trace_invalidate(void);
 
 /* ---- traces ---- */
 
 /* Calls function(*args) and records a trace. `inputs` are the device arrays among the arguments.
- * `stream` is the stream to which some of them are bound, or the current one, or NULL. *trace
- * is a new reference, or NULL if the call cannot be replayed. */
+ * `stream` is the stream to which some of these arrays are bound, or the current stream, or NULL.
+ * *trace is a new reference, or NULL if the call cannot be replayed. */
 PyObject *nl_py_trace_record(nl_py_state *state, PyObject *function, PyObject *const *args,
                              size_t nargsf, PyObject *keywords, PyObject *const *inputs, int count,
                              PyObject *stream, PyObject **trace);
-/* Replays the trace for other inputs and their stream, without calling the function. Returns the
- * result of the call. */
+/* Replays a trace for other inputs and their stream, without calling the traced function. Returns
+ * the result that the function would return. */
 PyObject *nl_py_trace_replay(PyObject *trace, PyObject *const *inputs, PyObject *stream);
 /* Returns the estimated memory of a trace in bytes. */
 size_t nl_py_trace_size(PyObject *trace);
-/* Was the trace replayed since the last call of this function? */
+/* Returns whether the trace was replayed since the last call of nl_py_trace_was_replayed. */
 int nl_py_trace_was_replayed(PyObject *trace);
 
 #endif

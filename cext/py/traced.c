@@ -3,10 +3,11 @@
  *
  * The operations of such a function must depend only on its arguments: on the layout and dtype of
  * its device arrays, and on the values of all other arguments. The key of a call contains exactly
- * this. For an array: shape, strides, dtype, flags, the low bits of the address, whether it is
- * bound to a stream, and its offset from the arrays that it overlaps. For any other argument: its
- * value. Each field is a tag, followed by a fixed number of bytes or by a length and that many
- * bytes. So a key can be parsed unambiguously, and two different calls never have the same key.
+ * these properties. For an array, the key contains shape, strides, dtype, flags, the low bits of
+ * the address, whether the array is bound to a stream, and its offset from the arrays that it
+ * overlaps. For any other argument, the key contains the value. Each field of a key is a tag,
+ * followed by a fixed number of bytes or by a length and that many bytes. So a key can be parsed
+ * unambiguously, and two different calls never have the same key.
  *
  * The function itself runs if an argument has no key, and in the first call with a key. */
 #include "py/trace.h"
@@ -17,12 +18,14 @@
 
 enum {
     ENTRY_SIZE = 128, /* bytes per cache entry, without key and trace */
-    MAX_TRIES = 3,    /* traced calls per key: the first may compile kernels */
+    MAX_TRIES = 3, /* maximum number of traced calls per key; the first call may compile kernels */
     MAX_INPUTS = 128,
     MAX_DEPTH = 3,
     KEY_SIZE = 1 << 13,
     ALIGNMENT = 16,
-    SAME = 255, /* instead of an overlap count, which is below MAX_INPUTS: an array passed twice */
+    /* marks an array that is passed twice, where otherwise an overlap count (below MAX_INPUTS) is
+     * stored */
+    SAME = 255,
 };
 
 /* Capacity in bytes of the trace cache of one function. Tests change it. */
@@ -33,9 +36,10 @@ typedef struct traced {
     nl_py_state *state;
     PyObject *function;
     PyObject *direct; /* a C function that is called first, or NULL */
-    PyObject *traces; /* the trace cache: key -> Trace, or the number of calls without one */
-    size_t bytes;     /* estimated size of `traces` */
-    PyObject *dict;   /* attributes, with a copy of the function's __name__, __doc__ and so on */
+    /* the trace cache: dict from a key to its Trace, or to the number of calls without a trace */
+    PyObject *traces;
+    size_t bytes;   /* estimated size of `traces` */
+    PyObject *dict; /* attributes, with a copy of the function's __name__, __doc__ and so on */
     PyObject *weakrefs;
 } traced;
 
@@ -46,7 +50,7 @@ typedef struct key {
     PyObject *inputs[MAX_INPUTS]; /* borrowed */
     nl_range ranges[MAX_INPUTS];
     int count;
-    PyObject *stream; /* borrowed: the arrays' bound stream, the current stream, or NULL */
+    PyObject *stream; /* the arrays' bound stream, the current stream (borrowed), or NULL */
     size_t size;
     unsigned char bytes[KEY_SIZE];
 } key;
@@ -64,9 +68,9 @@ static int append_tag(key *k, char tag, int64_t value) {
 }
 
 /* Appends the position of the array relative to the arrays before it: the number of arrays that it
- * overlaps, then the index and the address offset of each one. For an array that is passed twice:
- * SAME and its first index. The count precedes the list, so that an index cannot be parsed as the
- * tag of the next argument. */
+ * overlaps, then the index and the address offset of each one. An array that is passed twice has a
+ * special mark: SAME and its first index. The count precedes the list, so that an index cannot be
+ * parsed as the tag of the next argument. */
 static int append_distances(key *k, const nl_py_array *a) {
     size_t at = k->size;
     uint8_t count = 0;
@@ -162,7 +166,7 @@ static int append_slice(key *k, PyObject *object, int depth) {
            append_any(k, slice->stop, depth) && append_any(k, slice->step, depth);
 }
 
-/* Objects that live as long as the module: their address identifies them in a key. */
+/* Objects that live as long as the module, so that their address identifies them in a key. */
 static int is_immortal(const nl_py_state *state, PyObject *object) {
     return object == Py_None || object == Py_Ellipsis || object == state->no_value ||
            PyBool_Check(object) ||
@@ -234,7 +238,7 @@ static size_t size_of(const traced *f, PyObject *bytes, PyObject *value) {
     return Py_IS_TYPE(value, f->state->trace_type) ? size + nl_py_trace_size(value) : size;
 }
 
-/* Was the trace replayed since the last eviction? */
+/* Returns whether the trace was replayed since the last eviction. */
 static int was_repeated(const traced *f, PyObject *value) {
     return Py_IS_TYPE(value, f->state->trace_type) && nl_py_trace_was_replayed(value);
 }
@@ -261,8 +265,8 @@ static int evict_from(traced *f, PyObject *all) {
     return 0;
 }
 
-/* If all entries were replayed, the first round evicts none, and the second round evicts the
- * oldest. */
+/* If all entries were replayed, the first round evicts no entry, and the second round evicts the
+ * oldest entries. */
 static int evict(traced *f) {
     int result = 0;
     for (int round = 0; result == 0 && round < 2 && f->bytes > max_bytes; round++) {
@@ -313,7 +317,7 @@ static PyObject *call_function(traced *f, const key *k, PyObject *bytes, PyObjec
     return result;
 }
 
-/* Replays the trace of the key, or runs the function if there is none. */
+/* Replays the trace of the key, or runs the function if the key has no trace. */
 static PyObject *call_traced(traced *f, const key *k, PyObject *bytes, PyObject *const *args,
                              size_t nargsf, PyObject *keywords) {
     PyObject *found = NULL, *result;
@@ -334,7 +338,7 @@ static PyObject *traced_vectorcall(PyObject *self, PyObject *const *args, size_t
     key k; /* not initialized: it is large */
     PyObject *bytes, *result;
     if (nl_capture_is_any_active() ||
-        nl_py_is_tracing()) /* the capture, or the outer trace, contains it */
+        nl_py_is_tracing()) /* the capture, or the outer trace, already contains the call */
         return PyObject_Vectorcall(f->function, args, nargsf, keywords);
     if (nl_py_owners_call(f->state, traced_vectorcall, self, args, nargsf, keywords, &result))
         return result;

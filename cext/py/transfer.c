@@ -26,8 +26,9 @@ static int transfer_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* No tp_clear: launches need the array. A reference cycle is broken in the object that refers to
- * this one and was changed after its creation. */
+/* A Transfer has no tp_clear, because launches need its array. The garbage collector can break a
+ * reference cycle at an object that was changed after its creation, so that it refers to the
+ * Transfer. */
 static void transfer_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     Py_XDECREF(((nl_py_transfer *)self)->array);

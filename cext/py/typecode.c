@@ -1,7 +1,7 @@
 /* py/typecode: computes the type code of a value. A dispatcher without a signature compares the
- * type codes of the arguments with those of its last call. It calls Python for another kernel
- * only if they differ. For an object that does not fit into the code (a record dtype, a tuple's
- * types), the code contains an index in a list that only grows. */
+ * type codes of the arguments with those of its last call. Only if the type codes differ does the
+ * dispatcher call Python for another kernel. For an object that does not fit into the code (a
+ * record dtype, a tuple's types), the code contains an index in a list that only grows. */
 #include "py/typecode.h"
 
 #include <string.h>
@@ -22,13 +22,13 @@ static const char no_size[] = "it does not fit in 64 bits";
 
 #define MAX_DEPTH 16
 
-/* Reads the index of the object, from 1. Objects that compare equal have the same index; a new
- * object is appended. Returns 0, or -1 with an exception. */
+/* Returns the index of an object in the list, counted from 1. Objects that compare equal have the
+ * same index; a new object is appended. Returns 0, or -1 with an exception. */
 static int index_of(nl_py_state *state, PyObject *object, uint32_t *index) {
     int result = -1;
     PyObject *number = NULL;
     Py_BEGIN_CRITICAL_SECTION(state->code_indices);
-    /* NumPy's comparison of dtypes may return "different" with an exception set. */
+    /* NumPy's comparison of dtypes may return "not equal" with an exception set. */
     if (PyDict_GetItemRef(state->code_indices, object, &number) >= 0 && !PyErr_Occurred()) {
         Py_ssize_t count = PyList_GET_SIZE(state->code_objects);
         if (number) {
@@ -199,7 +199,8 @@ nl_dtype nl_py_typecode_dtype(nl_py_state *state, uint32_t code) {
     return dtype;
 }
 
-/* The function for the items of a tuple: nl_py_type_code or nl_py_typecode_of_host. */
+/* Type of the function that computes the code of a tuple's item: nl_py_type_code or
+ * nl_py_typecode_of_host. */
 typedef int (*code_fn)(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason);
 
 /* Computes the type code of a tuple: its object is a pair of the tuple's class and the type codes
@@ -233,8 +234,8 @@ static int is_dtype(PyObject *value) {
     return nl_py_hostarray_is_descr(value) || nl_py_hostarray_is_scalar_type(value);
 }
 
-/* Is the value a numbalite type with a dtype, such as float32? A program that has such a value
- * has imported numbalite.types, so this function does not import the module. */
+/* Returns whether the value is a numbalite type with a dtype, such as float32. A program that has
+ * such a value has imported numbalite.types, so this function does not import the module. */
 static int is_type_object(PyObject *value) {
     PyObject *name = PyUnicode_FromString("numbalite.types");
     PyObject *types = name ? PyImport_GetModule(name) : NULL;
@@ -276,7 +277,8 @@ static int none_or_dtype_code(nl_py_values *values, PyObject *value, uint32_t *c
     return 0;
 }
 
-/* Computes the type code of an enum member, which is that of its value, a number or a tuple. */
+/* Computes the type code of an enum member, which is the type code of its value, a number or a
+ * tuple. */
 static int member_code(nl_py_values *values, PyObject *member, uint32_t *code,
                        const char **reason) {
     PyObject *value = PyObject_GetAttrString(member, "value");
@@ -306,7 +308,8 @@ int nl_py_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, const c
         if (PyObject_TypeCheck(obj, state->enum_type))
             return member_code(values, obj, code, reason);
     }
-    /* DLPack before numbers: a tensor of one element may support the conversion to a number */
+    /* tests DLPack before numbers, because a tensor with one element may be convertible to a
+     * number */
     nl_py_value *v = nl_py_values_export(values, obj);
     if (!v)
         return -1;

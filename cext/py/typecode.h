@@ -11,8 +11,8 @@
 int nl_py_type_code(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason);
 /* Returns the dtype for a type code whose object is a numpy.dtype, NL_OPAQUE for any other code. */
 nl_dtype nl_py_typecode_dtype(nl_py_state *state, uint32_t code);
-/* Like nl_py_type_code, for a function that runs on the host, which uses arrays without changing
- * their layout. */
+/* Does the same as nl_py_type_code for a function that runs on the host and uses arrays in their
+ * own layout. */
 int nl_py_typecode_of_host(nl_py_values *values, PyObject *value, uint32_t *code,
                            const char **reason);
 /* Raises the exception for a value without a type code: "`where`: `value` cannot be passed to a

@@ -1,14 +1,14 @@
 /* py/ufunc: one call of an element-wise function.
  *
- *   1. Operands are read: location, types and geometry.
- *   2. Their types select a loop, which Python chooses once.
+ *   1. The location, type, shape and strides of the operands are read.
+ *   2. The types select a loop, which Python code chooses once.
  *   3. Shapes are broadcast; missing outputs are allocated.
- *   4. Host arrays get device memory; an input that overlaps an output is copied.
- *   5. The geometry is simplified. It selects the kernel, which is compiled once, then launched.
+ *   4. Host arrays are copied to device memory; an input that overlaps an output is copied.
+ *   5. The geometry is simplified. The kernel is selected, compiled once, and launched.
  *   6. Outputs on the host are copied back.
  *
- * If all operands, outputs included, are device arrays, a call makes one driver call and
- * allocates nothing. */
+ * If all operands, including outputs, are device arrays, a call makes one driver call and allocates
+ * no memory. */
 #include "py/ufunc.h"
 
 #include <string.h>
@@ -30,10 +30,10 @@ typedef struct call {
     nl_py_ufunc *ufunc;
     nl_py_keywords keywords;
     PyObject *outs[NL_PY_MAX_OPERANDS]; /* borrowed; NULL: to be allocated */
-    nl_py_operand *operands;            /* inputs, then the mask if there is one, then outputs */
+    nl_py_operand *operands;            /* operands in the order inputs, mask (if any), outputs */
     int nin, nmask, nout, count;
-    int on_device; /* some operand is on the device, so results are, too */
-    int nowhere;   /* where=False: no element is computed */
+    int on_device; /* set if an operand is on the device, so that results are also on the device */
+    int nowhere;   /* set for where=False, for which no element is computed */
     int ndim;
     int64_t shape[NL_MAX_DIMS];
     nl_py_ufunc_types *types; /* or NULL */
@@ -92,7 +92,8 @@ static int read_operands(call *c, PyObject *const *args) {
 
 /* ---- types ---- */
 
-/* Returns the code of dtype=: 0 if it is not given, -1 for a dtype that cannot be cached. */
+/* Returns the code of dtype=, 0 if it is not given, -1 for a dtype that
+ * cannot be part of a key. */
 static int wanted_dtype(const call *c) {
     PyObject *dtype = c->keywords.given[NL_PY_KEY_DTYPE];
     if (!dtype)
@@ -153,7 +154,7 @@ static int choose_loop(call *c, const nl_py_ufunc_key *key) {
             c->keywords.given[NL_PY_KEY_SIGNATURE], c->loop, &c->types);
     Py_XDECREF(inputs);
     Py_XDECREF(outputs);
-    /* _choose ran Python code, which may have made another context current */
+    /* binds again, because Python code of _choose may have made another context current */
     if (result == 0 && nl_device_bind(c->op.device, &err) < 0) {
         nl_py_raise(&err);
         return -1;
@@ -516,9 +517,9 @@ static int is_read_in_c(const nl_py_state *state, PyObject *object) {
     return 1;
 }
 
-/* Did the call fail because another thread moved an array (get_ipc_handle) while the arguments
- * were read? Then nothing was launched, and the call can be repeated, provided that reading the
- * arguments runs no user code. */
+/* Returns whether the call failed because another thread moved an array (get_ipc_handle) while the
+ * arguments were read. In that case nothing was launched, and the call can be repeated, provided
+ * that reading the arguments runs no user code. */
 static int may_retry(const call *c, PyObject *const *args, Py_ssize_t count) {
     if (c->op.epoch == nl_atomic_load(&nl_device_epoch) ||
         !PyErr_ExceptionMatches(PyExc_RuntimeError))
@@ -533,7 +534,7 @@ static int may_retry(const call *c, PyObject *const *args, Py_ssize_t count) {
 static PyObject *call_with_retry(nl_py_ufunc *u, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords, nl_py_operand *operands) {
     PyObject *result;
-    call c; /* not initialized as a whole: it is large */
+    call c; /* not initialized as a whole, because the struct is large */
     do {
         if (begin(&c, u, args, nargs, keywords) < 0)
             return NULL;

@@ -7,7 +7,8 @@
 #include "core/loop.h"
 #include "py/overloads.h"
 
-#define NL_PY_BY_VALUE 0x80 /* in a kernel's operand types: a number among the parameters */
+/* operand type of a kernel for a number that is passed in the parameters */
+#define NL_PY_BY_VALUE 0x80
 
 /* A cache entry: the loop for a combination of operand types. */
 typedef struct nl_py_ufunc_types {
@@ -26,10 +27,10 @@ typedef struct nl_py_ufunc {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *name;
-    PyObject *reductions; /* dict: number of a kind of call -> (Reducer, initial) */
+    PyObject *reductions; /* dict from the number of a class of calls to (Reducer, initial value) */
     PyObject *check;      /* see _check in ufunctype.c; NULL: no check */
     int nin, nout;
-    int quick; /* FLAT loops of few elements have kernels of their own, which compile fast */
+    int quick; /* whether FLAT loops of few elements use separate kernels, which compile fast */
     nl_py_overloads types, kernels;
     PyObject *weakrefs;
 } nl_py_ufunc;
@@ -38,9 +39,9 @@ typedef struct nl_py_ufunc {
 PyObject *nl_py_ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf,
                            PyObject *keywords);
 
-/* The cache key for the loop of a call: its types. */
+/* The cache key for the loop of a call, which consists of the operand types. */
 typedef struct nl_py_ufunc_key {
-    int remember; /* 0: _choose must run in every call */
+    int remember; /* 0 if the key cannot be cached, so that _choose must run in every call */
     size_t size;
     uint8_t bytes[NL_PY_KEY_CAPACITY(2 + NL_LOOP_OPERANDS)];
 } nl_py_ufunc_key;
@@ -48,24 +49,25 @@ typedef struct nl_py_ufunc_key {
 /* The cache key of a kernel. */
 typedef struct nl_py_ufunc_variant {
     size_t size;
-    /* kind and dimensions of the loop, its dtypes, then the operands' own dtypes */
+    /* kind and dimensions of the loop, dtypes of the loop, then dtypes of the operands */
     uint8_t bytes[NL_PY_KEY_CAPACITY(2 + 2 * NL_LOOP_OPERANDS)];
 } nl_py_ufunc_variant;
 
-/* ---- py/ufuncloops: finds loops and kernels ---- */
+/* ---- py/ufuncloops: functions that find loops and kernels ---- */
 /* Returns the cache entry for these types, or NULL. */
 static inline nl_py_ufunc_types *nl_py_ufunc_find_types(nl_py_ufunc *u,
                                                         const nl_py_ufunc_key *key) {
     return (nl_py_ufunc_types *)nl_py_overloads_find(&u->types, NULL, key->bytes, key->size);
 }
 /* Calls _choose with these objects and writes the loop's dtypes to loop[nin + nout]. If
- * key->remember, adds a cache entry and sets *types to it. 0, or -1 with an exception. */
+ * key->remember is set, adds a cache entry and sets *types to the entry. 0, or -1 with an
+ * exception. */
 int nl_py_ufuncloops_choose(nl_py_ufunc *u, const nl_py_ufunc_key *key, PyObject *inputs,
                             PyObject *outputs, PyObject *casting, PyObject *dtype,
                             PyObject *signature, uint8_t *loop, nl_py_ufunc_types **types);
-/* Returns the kernel for the variant, which is compiled if necessary, or the one of kind
- * NL_LOOP_SMALL that replaces it; `variant` is then changed. `latest`, if not NULL,
- * points to the kernel to compare first. NULL with an exception. */
+/* Returns the kernel for the variant, which is compiled if necessary, or the kernel of kind
+ * NL_LOOP_SMALL that replaces it; `variant` is then changed. `latest`, if not NULL, points to the
+ * kernel to compare first. NULL with an exception. */
 nl_py_ufunc_kernel *nl_py_ufuncloops_find_kernel(nl_py_ufunc *u, nl_device *dev,
                                                  nl_py_ufunc_variant *variant, const nl_loop *loop,
                                                  void **latest);

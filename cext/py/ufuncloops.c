@@ -1,13 +1,13 @@
 /* py/ufuncloops: the caches of a ufunc: the loop for the types of a call, and the kernels. If a
- * cache has no entry, the Python method _choose or _compile is called once. Two threads that call
- * it at the same time both add an entry, which is harmless. */
+ * cache has no entry, the Python method _choose or _compile is called once. If two threads call
+ * such a method at the same time, both add an entry, which is harmless. */
 #include "py/ufunc.h"
 
 #include <string.h>
 #include "base/mem.h"
 
-/* FLAT loops of at most this size may use small kernels: with one element per thread they occupy a
- * GPU for about one wave of blocks. */
+/* FLAT loops of at most this size may use small kernels: with one element per thread, such a loop
+ * occupies a GPU for about one wave of blocks. */
 #define SMALL_COUNT 65536
 
 /* ---- loops ---- */

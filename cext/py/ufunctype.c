@@ -34,7 +34,7 @@ static int ufunc_init(PyObject *self, PyObject *args, PyObject *kwargs) {
                      nin, nout, NL_PY_MAX_OPERANDS - 1);
         return -1;
     }
-    if (u->types.all || u->kernels.all) { /* calls may be reading the caches */
+    if (u->types.all || u->kernels.all) { /* other threads' calls may be reading the caches */
         PyErr_SetString(PyExc_RuntimeError, "a ufunc is initialised once");
         return -1;
     }

@@ -7,8 +7,8 @@
  *   - subclasses of numpy.ndarray, after the interface because some are device arrays;
  *   - if an array is required, DLPack.
  *
- * Python attributes are read once in a call: objects build dictionaries and capsules for each
- * read, and may return something else the next time. */
+ * Python attributes are read once per call: an object builds a dictionary or capsule for each read,
+ * and may return another value at the next read. */
 #include "py/value.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ void nl_py_value_clear(nl_py_value *v) {
     v->kind = NL_PY_VALUE_OTHER;
 }
 
-/* Reads v->array, which is a numpy.ndarray. */
+/* Sets the fields of *v from v->array, which is a numpy.ndarray. */
 static int read_host(nl_py_value *v) {
     nl_host_array *host = &v->memory.host;
     if (nl_py_hostarray_read(v->array, host) < 0)
@@ -56,7 +56,8 @@ static int read_host(nl_py_value *v) {
     return 0;
 }
 
-/* `array` is the object itself, or an array that was made from it, whose reference is stolen. */
+/* `array` is the object itself, or an array that was made from the object; its reference is
+ * stolen. */
 static int set_host(nl_py_value *v, PyObject *array) {
     v->array = array;
     v->is_masked = !nl_py_hostarray_is_exact_array(array) && PyObject_HasAttrString(array, "_mask");
@@ -309,7 +310,7 @@ int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *s) {
 
 /* ---- the values of a call ---- */
 
-/* Returns memory for one more value, uninitialized. NULL with an exception. */
+/* Returns uninitialized memory for one more value. NULL with an exception. */
 static nl_py_value *alloc_value(nl_py_values *values) {
     nl_error err;
     nl_py_value *v = values->count < NL_PY_STACK_VALUES ? &values->on_stack[values->count]
@@ -382,7 +383,8 @@ PyObject *nl_py_values_created_arrays(const nl_py_values *values) {
     return made;
 }
 
-/* Preserves an exception that is set: the deleters of other libraries must not run with it. */
+/* Saves and restores an exception that is set, because the deleters of other libraries must not run
+ * with an exception set. */
 void nl_py_values_release(nl_py_values *values) {
     PyObject *type, *exception, *traceback;
     int failing = PyErr_Occurred() != NULL;

@@ -1,6 +1,6 @@
 /* py/value: reads a Python value as the argument of a call: a number, an array or a record in
  * some memory, or another object. Kernels, ufuncs, generalized ufuncs and functions on the host
- * use this file for their arguments. Each argument is read once in a call. */
+ * use this file for their arguments. Each argument is read only once per call. */
 #ifndef NL_PY_VALUE_H
 #define NL_PY_VALUE_H
 
@@ -12,28 +12,30 @@
 #include "py/hostarray.h"
 
 typedef enum nl_py_value_kind {
-    NL_PY_VALUE_OTHER,  /* none of these, or not exported yet: nl_py_value_export */
+    /* any other object, or an array that nl_py_value_export has not yet exported */
+    NL_PY_VALUE_OTHER,
     NL_PY_VALUE_NUMBER, /* a Python or NumPy number */
     NL_PY_VALUE_HOST,   /* an array or a record in host memory */
     NL_PY_VALUE_DEVICE, /* an array that kernels can access: device, managed or mapped memory */
 } nl_py_value_kind;
 
-/* Large and mostly unused, so it is never initialized as a whole. The fields from `element` on
- * are valid only for arrays. */
+/* The struct is large and mostly unused, so it is never initialized as a whole. The fields from
+ * `element` on are valid only for arrays. */
 typedef struct nl_py_value {
-    struct nl_py_value *next; /* the next value of the same call */
+    struct nl_py_value *next; /* next value of the same call */
     PyObject *given;          /* the argument as passed */
-    PyObject *object;         /* without cuda.In, cuda.Out, cuda.InOut; kept alive by `given` */
-    PyObject *array;   /* DeviceArray or numpy.ndarray: `object`, or made from it; else NULL */
-    uint8_t kind;      /* nl_py_value_kind */
-    uint8_t mode;      /* NL_PY_TRANSFER_IN and _OUT; 0: not specified */
+    /* the object without its cuda.In, cuda.Out or cuda.InOut; kept alive by `given` */
+    PyObject *object;
+    PyObject *array; /* DeviceArray or numpy.ndarray: `object`, or an array made from it, or NULL */
+    uint8_t kind;    /* nl_py_value_kind */
+    uint8_t mode;    /* NL_PY_TRANSFER_IN and _OUT; 0: not specified */
     uint8_t exported;  /* DLPack was tried */
-    uint8_t converted; /* `number` is the result of its conversion */
+    uint8_t converted; /* whether `number` is the result of converting the object */
     uint8_t is_record, is_masked, is_readonly;
     uint8_t order;      /* NL_PY_ARRAY_C, NL_PY_ARRAY_F */
-    uint8_t misaligned; /* union of the low bits of the elements' addresses */
-    uint32_t runs;      /* `runs` of nl_py_values when the value was read */
-    int found;          /* result of nl_py_type_code; -2: not called yet */
+    uint8_t misaligned; /* bitwise OR of the low bits of the elements' addresses */
+    uint32_t runs;      /* value of `runs` of nl_py_values when the value was read */
+    int found;          /* result of nl_py_type_code; -2 before its call */
     uint32_t code;
     const char *reason;
     nl_scalar number;
@@ -50,24 +52,25 @@ typedef struct nl_py_value {
 
 /* Reads everything that does not depend on a stream: arrays by their class or by the CUDA Array
  * Interface. Returns 0, or -1 with an exception; after -1, or after nl_py_value_clear, no
- * reference is held. The caller must keep `obj` alive until then. */
+ * reference is held. The caller must keep `obj` alive until nl_py_value_clear. */
 int nl_py_value_read(nl_py_state *state, PyObject *obj, nl_py_value *v);
 void nl_py_value_clear(nl_py_value *v);
-/* Fills *v like nl_py_value_read, for a DeviceArray; holds no reference. */
+/* Fills *v as nl_py_value_read does, for a DeviceArray; holds no reference. */
 void nl_py_value_of_array(nl_py_value *v, PyObject *array);
-/* For OTHER: tries DLPack once. If the object supports it, the value becomes HOST or DEVICE. 0,
- * or -1 with an exception. */
+/* For OTHER values, tries DLPack once: if the object supports it, the value becomes HOST or
+ * DEVICE. 0, or -1 with an exception. */
 int nl_py_value_export(nl_py_state *state, nl_py_value *v, CUstream stream);
-/* For DEVICE: is the producer's work on a stream that is not ordered with `stream`? Returns 1 and
+/* For DEVICE values, returns whether the producer's work is on a stream that is not ordered with
+ * `stream`. Returns 1 and
  * *other, or 0. */
 int nl_py_value_needs_stream_order(const nl_py_value *v, CUstream stream, int blocking,
                                    CUstream *other);
-/* For DEVICE: later work on `stream` waits for the producer's earlier work. */
+/* For DEVICE values, makes later work on `stream` wait for the producer's earlier work. */
 int nl_py_value_wait(const nl_py_value *v, CUstream stream, int blocking);
-/* For HOST and DEVICE: the array, a borrowed reference. It is created if necessary. NULL with an
- * exception. */
+/* For HOST and DEVICE values, returns a borrowed reference to the array. It is created if
+ * necessary. NULL with an exception. */
 PyObject *nl_py_value_array(nl_py_state *state, nl_py_value *v);
-/* Reads a Python or NumPy number without running Python code. Returns 1, 0 if the object is no
+/* Reads a Python or NumPy number without running Python code. Returns 1, 0 if the object is not a
  * number, -1 with an exception. */
 int nl_py_value_read_number(PyObject *obj, nl_scalar *number);
 
@@ -76,11 +79,12 @@ int nl_py_value_read_number(PyObject *obj, nl_scalar *number);
 /* The values of one call, except plain numbers and plain device arrays. */
 typedef struct nl_py_values {
     nl_py_state *state;
-    nl_device *device; /* NULL: the call does not run on a device */
+    nl_device *device; /* NULL if the call does not run on a device */
     CUstream stream;
     int blocking;   /* the stream is ordered with the legacy default stream */
     uint64_t epoch; /* nl_device_epoch when this struct was initialized */
-    uint32_t runs;  /* how often Python code may have run, which may reallocate host arrays */
+    /* number of times that Python code may have run, which may reallocate host arrays */
+    uint32_t runs;
     nl_dl_current current; /* the current stream of a class with DLPack's exchange API */
     int count;
     nl_py_value *first;
@@ -100,7 +104,7 @@ static inline void nl_py_values_init(nl_py_values *values, nl_py_state *state, n
     values->count = 0;
     values->first = NULL;
 }
-/* Returns whether the object was read before in this call. */
+/* Returns whether the object was already read in this call. */
 static inline int nl_py_values_has(const nl_py_values *values, PyObject *obj) {
     const nl_py_value *v = values->first;
     while (v && v->given != obj)
@@ -110,20 +114,21 @@ static inline int nl_py_values_has(const nl_py_values *values, PyObject *obj) {
 /* Returns the value of the object, which is read at the first call. The pointer is valid until
  * the end of the call, and the value keeps the object alive. NULL with an exception. */
 nl_py_value *nl_py_values_read(nl_py_values *values, PyObject *obj);
-/* Like nl_py_values_read, but tries DLPack, too. */
+/* Does the same as nl_py_values_read, but also tries DLPack. */
 nl_py_value *nl_py_values_export(nl_py_values *values, PyObject *obj);
-/* Converts an object to a number. Returns 1 and *number, 0 if the object has no such conversion,
- * -1 with an exception. An element in device memory is read in the order of the call's stream. */
+/* Converts an object to a number. Returns 1 and *number, 0 if the
+ * object cannot be converted, -1 with an exception. An element in device memory is read in the
+ * order of the call's stream. */
 int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *number);
 /* Reads the element of a device array without dimensions, in the order of the call's stream.
  * Returns a new reference. */
 PyObject *nl_py_values_element(nl_py_values *values, PyObject *array);
-/* Returns a new list of the arrays that were created for this call, or NULL: without an exception
- * if there are none. */
+/* Returns a new list of the arrays that were created for this call, or NULL, without an exception
+ * if no array was created. */
 PyObject *nl_py_values_created_arrays(const nl_py_values *values);
 void nl_py_values_release(nl_py_values *values);
-/* Releases all values. Call it on every path, with or without an exception. An exception that is
- * set remains set. */
+/* Releases all values. Call this function on every path, with or without an exception. It keeps an
+ * exception that is set. */
 static inline void nl_py_values_clear(nl_py_values *values) {
     if (__builtin_expect(values->count != 0, 0))
         nl_py_values_release(values);

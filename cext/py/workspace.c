@@ -1,13 +1,13 @@
 /* py/workspace: workspaces for captured calls. A cuBLAS handle and a cuFFT plan have a workspace
  * for the calls on a stream, which run one after another. A captured call keeps the workspace's
  * address, so two graphs that run at the same time would write to the same memory. Therefore each
- * graph has workspaces of its own, one for each captured stream. */
+ * graph has separate workspaces, one for each captured stream. */
 #include "py/workspace.h"
 
 #include "py/devarray.h"
 #include "py/stream.h"
 
-/* Allocates bytes on the current device. */
+/* Allocates a workspace on the current device. */
 static PyObject *new_bytes(nl_py_state *state, size_t size) {
     nl_layout layout = {.ndim = 1, .itemsize = 1, .shape = {(int64_t)size}};
     nl_element element = {NL_UINT8, NL_ELEMENT_PLAIN, 1};

@@ -6,16 +6,17 @@
 #include "core/handle.h"
 #include "py/devarray.h"
 
-/* `size` bytes of device memory on the current device, as an array without a reference to a
- * stream. New reference. */
+/* Allocates `size` bytes on the current device, as an array without a reference to a stream. New
+ * reference. */
 PyObject *nl_py_workspace_new(nl_py_state *state, size_t size);
-/* At least `size` bytes of memory that belong to the graph for which the stream is being
- * captured; None if the stream is not being captured. New reference, or NULL with an exception. */
+/* Returns a new reference to at least `size` bytes of memory that belong to the graph for which the
+ * stream is being captured, or to None if the stream is not being captured. Returns NULL with an
+ * exception on an error. */
 PyObject *nl_py_workspace_of_graph(CUstream stream, size_t size);
 
 /* Sets *out to the workspace for a cuBLAS call on a stream of the current device; unchanged if the
- * stream is not being captured. Call it only if nl_capture_is_any_active(). 0, or -1 with an
- * exception. */
+ * stream is not being captured. Call this function only if nl_capture_is_any_active() returns 1. 0,
+ * or -1 with an exception. */
 int nl_py_workspace_blas(const nl_device *device, CUstream stream, nl_workspace *out);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * XLA calls one C function for every operation. The attribute "key" of a call selects the Python
  * function that runs the ufunc or launches the kernel, from a dictionary that numbalite.jax fills.
- * It gets the addresses and shapes of XLA's buffers, and on a GPU XLA's stream. */
+ * The function receives the addresses and shapes of XLA's buffers and, on a GPU, XLA's stream. */
 #include <string.h>
 #include "py/state.h"
 #include "py/xla_abi.h"
@@ -10,14 +10,15 @@
 static const char handler_name[] = "xla._CUSTOM_CALL_TARGET"; /* XLA's name of such capsules */
 static const char key_name[] = "key";
 
-static PyObject *functions_by_key; /* strong; the dictionary of the process */
+/* strong reference to the dictionary of handlers of the process */
+static PyObject *functions_by_key;
 
 static nl_xla_error *failure(const nl_xla_call *call, const char *message) {
     nl_xla_error_args args = {sizeof args, NULL, message, NL_XLA_INTERNAL};
     return call->api->error_create(&args);
 }
 
-/* XLA's error for the exception that is set. */
+/* Converts the exception that is set to an XLA error. */
 static nl_xla_error *failure_of_exception(const nl_xla_call *call) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -34,7 +35,7 @@ static nl_xla_error *failure_of_exception(const nl_xla_call *call) {
 }
 
 /* XLA asks for the version of a new handler. The handler works with every version 0.x, so it
- * reports XLA's own one. Returns 1 if the call was such a request. */
+ * reports the version of XLA itself. Returns 1 if the call was such a request. */
 static int answer_metadata(const nl_xla_call *call) {
     for (nl_xla_extension *e = call->extensions; e; e = e->next) {
         if (e->type != NL_XLA_METADATA)
@@ -50,7 +51,7 @@ static int answer_metadata(const nl_xla_call *call) {
     return 0;
 }
 
-/* Returns the key of the function; 0 if there is none. */
+/* Returns the key of the Python function; 0 if there is none. */
 static int64_t key_of(const nl_xla_attributes *attributes) {
     for (int64_t i = 0; i < attributes->count; i++) {
         const nl_xla_text *name = attributes->names[i];

@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 enum {
-    NL_XLA_MAJOR = 0, /* versions of one major number add fields at the ends of structs */
+    /* newer versions with the same major number add fields at the ends of structs */
+    NL_XLA_MAJOR = 0,
     NL_XLA_METADATA = 1,
     NL_XLA_BUFFER = 1,
     NL_XLA_SCALAR = 3,
