@@ -1,5 +1,5 @@
-/* sim/check/arena: a list of variables in the order of their first use. It stays the same for all
- * blocks of a launch. */
+/* sim/check/arena: a list of variables in the order of their first use. The list stays the same for
+ * all blocks of a launch. */
 #include "sim/check/arena.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 enum { MOST = 128, ALIGNMENT = 128, ZONE = 4096, SIZE = 4 << 20 };
 
 struct nl_sim_arena {
-    uintptr_t low, at; /* at: end of the last variable */
+    uintptr_t low, at; /* `at` is the end of the last variable */
     nl_sim_arena_entry dynamic;
     nl_sim_arena_entry all[MOST];
     unsigned count;
@@ -73,7 +73,8 @@ _Noreturn static void raise_too_much_shared(nl_sim_worker *w) {
                        w->current, (nl_sim_site){.file = NULL});
 }
 
-/* The address of a variable in a worker's block; allocates it at first use. */
+/* Returns the address of a variable in a worker's block; allocates the variable at its first
+ * use. */
 static void *shared_address(nl_sim_worker *w, const nl_sim_shared *variable) {
     struct nl_sim_arena *a = w->arena;
     if (variable->size == 0) {

@@ -1,25 +1,27 @@
 /* sim/check/arena: the shared memory of a worker's block in a checked launch.
  *
- * It is simulated memory like that of devices, so that shadow memory covers it. The dynamic shared
- * memory comes first, then each __shared__ variable, allocated when the first thread reaches its
- * declaration. Inaccessible gaps between them are larger than a wrong index is likely to skip. */
+ * The arena is simulated memory like device memory, so that shadow memory covers it. The dynamic
+ * shared memory comes first, then each __shared__ variable, allocated when the first thread reaches
+ * its declaration. The inaccessible gaps between variables are larger than a wrong index is likely
+ * to
+ * skip. */
 #ifndef NL_SIM_CHECK_ARENA_H
 #define NL_SIM_CHECK_ARENA_H
 
 #include "sim/engine/worker.h"
 
-/* Call before a worker runs blocks of a checked launch. -1 without memory. */
+/* Prepares a worker for the blocks of a checked launch. Returns -1 if memory runs out. */
 int nl_sim_arena_open(nl_sim_worker *w);
-/* A block begins: marks all variables as unwritten. */
+/* Called when a block begins: marks all variables as unwritten. */
 void nl_sim_arena_block(nl_sim_worker *w);
 /* Implements nl_sim_checker.shared. */
 void *nl_sim_arena_shared(const nl_sim_shared *variable);
-/* A block of a cluster has ended: makes its shared memory inaccessible. */
+/* Called when a block of a cluster has ended: makes the block's shared memory inaccessible. */
 void nl_sim_arena_end(nl_sim_worker *w);
-/* The address in the arena of `other`, a block of the same cluster, that corresponds to an address
- * in the worker's arena. */
+/* Converts an address in the worker's arena to the corresponding address in the arena of `other`, a
+ * block of the same cluster. */
 uintptr_t nl_sim_arena_map(nl_sim_worker *w, uintptr_t address, nl_sim_worker *other);
-/* Is the address anywhere in the worker's arena? */
+/* Returns whether the address is in the worker's arena. */
 int nl_sim_arena_has(const nl_sim_worker *w, uintptr_t address);
 /* Sets the address range of shared memory; equal values: there is none. */
 void nl_sim_arena_range(const nl_sim_worker *worker, uintptr_t *low, uintptr_t *high);
@@ -30,7 +32,7 @@ typedef struct nl_sim_arena_entry {
     uintptr_t base;
     size_t size;
 } nl_sim_arena_entry;
-/* The variable that contains the address, or the nearest one. 0 if there is none. */
+/* Returns the variable that contains the address, or the nearest variable. 0 if there is none. */
 int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_entry *entry);
 
 /* The n-th variable; 0 is the dynamic memory. Returns 0 if there are fewer. */

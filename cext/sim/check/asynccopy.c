@@ -1,5 +1,5 @@
-/* sim/check/asynccopy: a list of copies for each thread, and a list of the copies that barriers
- * count, including completed ones. */
+/* sim/check/asynccopy: keeps a list of copies for each thread, and a list of the copies that
+ * barriers count, including completed copies. */
 #include "sim/check/asynccopy.h"
 
 #include <stdio.h>
@@ -30,14 +30,14 @@ typedef struct copy {
 typedef struct block {
     uint64_t index;
     copy *first[ALL];
-    /* number of committed groups: of normal copies, and of bulk copies */
+    /* numbers of committed groups of normal copies and of bulk copies */
     unsigned committed[ALL][2];
     struct block *next;
 } block;
 
 struct nl_sim_asynccopies {
     block *blocks;
-    copy *counted; /* copies that barriers count, including completed ones */
+    copy *counted; /* copies that barriers count, including completed copies */
     copy *spare;
     block *spare_block;
 };
@@ -75,8 +75,8 @@ void nl_sim_asynccopy_free_all(nl_sim_asynccopies **copies) {
     *copies = NULL;
 }
 
-/* Returns the entry of the running block, and creates it if `make` is 1. Returns NULL if there is
- * none, or if memory runs out; then the block's copies are not checked. */
+/* Returns the entry of the running block; with `make`, creates a missing entry. Returns NULL if the
+ * block has no entry or memory runs out; then the block's copies are not checked. */
 static block *find_block(nl_sim_worker *w, int make) {
     nl_sim_check *check = w->job->check;
     uint64_t index = block_number(w);
@@ -110,7 +110,7 @@ static void mark(const copy *c, unsigned bits, int on) {
         nl_sim_shadow_mark(c->from, c->size, NL_SIM_LEAVING, on);
 }
 
-/* Records the copy's accesses as made by the running thread now. */
+/* Records the copy's accesses as accesses that the running thread makes now. */
 static void record_accesses(nl_sim_worker *w, const copy *c) {
     if (c->from)
         nl_sim_racereport_access(w, c->from, c->size, NL_SIM_ACCESS_RANGE, c->pc);
@@ -119,7 +119,7 @@ static void record_accesses(nl_sim_worker *w, const copy *c) {
                                  c->pc);
 }
 
-/* Removes *at from its list and returns it. */
+/* Removes the copy *at from its list and returns the copy. */
 static copy *unlink_at(copy **at) {
     copy *c = *at;
     *at = c->next;
@@ -133,8 +133,8 @@ static void push(copy **list, copy *c) {
 
 /* Steps */
 
-/* Two threads may copy the same bytes from the same source: where the new copy overlaps such a
- * copy, its destination is not marked as pending. */
+/* Two threads may copy the same bytes from the same source: where two such copies overlap, the
+ * destination of the second copy is not marked as pending. */
 static void forgive(const copy *list, uintptr_t to, uintptr_t from, size_t size) {
     for (const copy *c = list; c; c = c->next) {
         if (c->to && c->to < to + size && to < c->to + c->size && c->to - c->from == to - from) {
@@ -213,7 +213,7 @@ static void bind(nl_sim_worker *w, block *b, const void *barrier) {
     }
 }
 
-/* A copy that the barrier counts and that is not complete, from `first` on; NULL: none. */
+/* Returns the next incomplete copy that the barrier counts, from `first` on; NULL: none. */
 static copy *next_counted(copy *first, const void *barrier) {
     copy *c = first;
     while (c && (c->barrier != barrier || c->landed))
@@ -236,7 +236,8 @@ void nl_sim_asynccopy_complete(nl_sim_worker *w, const void *barrier) {
     }
 }
 
-/* Drops copies that barriers count: the completed copies of `barrier`, or all copies of a block. */
+/* Removes copies from the list of copies that barriers count: the completed copies of `barrier`, or
+ * all copies of a block. */
 static void drop(nl_sim_asynccopies *all, const void *barrier, uint64_t of_block) {
     for (copy **at = &all->counted; *at;) {
         copy *c = *at;
@@ -317,7 +318,8 @@ static const copy *find(const nl_sim_worker *w, const copy *list, uintptr_t addr
     uint64_t index = block_number(w);
     for (const copy *c = list; c; c = c->next) {
         if (c->landed && (c->block != index || c->thread != w->current))
-            /* for other threads, the race check compares the access with the recorded accesses */
+            /* accesses of other threads are compared with the recorded accesses by the race
+             * check */
             continue;
         if (ranges_overlap(c->to, c->size, address, size) ||
             (kind & NL_SIM_ACCESS_WRITE && ranges_overlap(c->from, c->size, address, size)))

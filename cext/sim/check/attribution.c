@@ -1,5 +1,5 @@
-/* sim/check/attribution: finds the argument, variable or named array that an address belongs to: by
- * the allocation that contains the address, or the nearest allocation. */
+/* sim/check/attribution: finds the argument, variable or named array of an address, through the
+ * allocation that contains the address or the nearest allocation. */
 #include "sim/check/attribution.h"
 
 #include <stdio.h>
@@ -29,17 +29,18 @@ typedef struct parameter {
     long long shape[MAX_DIMENSIONS], strides[MAX_DIMENSIONS];
 } parameter;
 
-/* The allocation and variable that an address was probably meant for. */
+/* The allocation and variable to which an invalid address probably should have pointed. */
 typedef struct place {
     nl_sim_memory_info memory;
-    int allocation; /* the result of nl_sim_memory_find_nearest */
-    int is_ours;    /* `parameter` is the variable that was found */
-    /* the worker of another block whose shared memory it is; otherwise NULL */
+    int allocation; /* result of nl_sim_memory_find_nearest for the address */
+    int is_ours;    /* whether `parameter` is the variable that was found */
+    /* worker of another block if the address is in that block's shared memory, else NULL */
     const nl_sim_worker *owner;
     parameter parameter;
 } place;
 
-/* Reads a numbalite::array<T, N>: { T *pointer; int64 shape[N]; int64 strides[N]; } */
+/* Reads a numbalite::array<T, N>, whose layout is { T *pointer; int64 shape[N]; int64 strides[N];
+ * }. */
 static void read_array(const void *argument, int ndim, parameter *p) {
     const long long *words = argument;
     memcpy(p->shape, words + 1, (size_t)ndim * sizeof *p->shape);
@@ -75,7 +76,7 @@ static int read_parameter(const nl_sim_worker *w, const nl_sim_parameters *all, 
     return 1;
 }
 
-/* The address range of an array: [low, high). */
+/* Computes the address range of an array, [low, high). */
 static void extent(const parameter *p, const nl_sim_memory_info *m, uintptr_t *low,
                    uintptr_t *high) {
     *low = p->base;
@@ -133,7 +134,7 @@ static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found
     }
 }
 
-/* Finds a variable in shared memory, and describes it as a parameter. */
+/* Finds a variable in shared memory, and describes the variable in the form of a parameter. */
 static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found) {
     nl_sim_arena_entry e;
     const nl_sim_worker *owner = nl_sim_cluster_owner(w, address);
@@ -158,8 +159,8 @@ static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found
     return 1;
 }
 
-/* The last identifier of a mangled name: "count" for _ZN2ns5countE, _ZN2nsL5countE, _ZL5count and
- * count. */
+/* Returns the last identifier of a mangled name, as "count" for _ZN2ns5countE, _ZN2nsL5countE,
+ * _ZL5count and count. */
 static void last_identifier(const char *symbol, char *name, size_t size) {
     snprintf(name, size, "%s", symbol);
     if (strncmp(symbol, "_Z", 2) != 0)
@@ -176,7 +177,8 @@ static void last_identifier(const char *symbol, char *name, size_t size) {
     }
 }
 
-/* Finds a variable of the module. Its element type is not available. */
+/* Finds a variable of the module, and describes it in the form of a parameter; the element type is
+ * not available. */
 static int locate_variable(const nl_sim_worker *w, uintptr_t address, place *found) {
     nl_sim_elf_variable v;
     const nl_sim_object *image = w->job->check->image;
@@ -246,7 +248,8 @@ static void add_index(nl_fault_element *element, long long index) {
         element->index[element->indices++] = index;
 }
 
-/* Writes "out[127]" or "out(3,7)"; the offset in bytes if the array is not contiguous. */
+/* Writes an element as "out[127]" or "out(3,7)", or its byte offset if the array is not
+ * contiguous. */
 static void write_element(const parameter *p, uintptr_t address, nl_fault_element *element,
                           char *text, size_t size) {
     long long offset = (long long)(address - p->base), item = (long long)p->item;
@@ -290,7 +293,7 @@ static void write_element(const parameter *p, uintptr_t address, nl_fault_elemen
         snprintf(text + at, size - at, " (byte %lld of it)", inside);
 }
 
-/* "out has 100 elements", "out has shape (3, 5)" */
+/* Writes the size of an array, as "out has 100 elements" or "out has shape (3, 5)". */
 static void write_extent(const place *found, char *text, size_t size) {
     const parameter *p = &found->parameter;
     if (p->is_shared && p->ndim > 1) {
@@ -375,7 +378,8 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
     p->is_shared = 0;
     f->element.indices = 0;
     add_index(&f->element, what->index);
-    /* The index was used on a row of an array whose last dimensions are the row's shape. */
+    /* Handles an index that was used on a row of an array whose last dimensions are the row's
+     * shape. */
     if (whole > count &&
         memcmp(p->shape + whole - count, what->shape, (size_t)count * sizeof *p->shape) == 0) {
         axis += whole - count;
@@ -386,7 +390,7 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
     if (!found.is_ours && nl_sim_names_find_pc(w->job->check->image, f->pc, &name)) {
         snprintf(p->name, sizeof p->name, "%s", name.text);
         found.is_ours = 1;
-        /* the array is a row of the named one */
+        /* the indexed array is a row of the named array */
         if (name.indices > (unsigned)count && what->axis < count) {
             nl_fault_name(&f->element, p->name);
             snprintf(f->text, TEXT,
@@ -452,7 +456,8 @@ static int is_argument(const nl_sim_worker *w, uintptr_t address) {
     return 0;
 }
 
-/* Is it a thread-local variable? These are allocated when a thread first uses one. */
+/* Is it a thread-local variable? Local variables of a module are allocated when a thread first uses
+ * one of them. */
 static int is_local(const nl_sim_worker *w, uintptr_t address) {
     uintptr_t low, high;
     nl_sim_object_locals(w->job->check->image, &low, &high);

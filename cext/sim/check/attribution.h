@@ -9,20 +9,22 @@
 #include "sim/engine/worker.h"
 
 /* For an invalid access: sets the finding's text, as "writes out[127], but out has 100 elements",
- * and its element. The other members must be set. */
+ * and its element. The finding's other members must be set before the call. */
 void nl_sim_attribution_describe(const nl_sim_worker *w, nl_sim_finding *finding);
-/* The same for an index out of bounds: "uses index 127 of out, but out has 100 elements". */
+/* Does the same for an index out of bounds, with the text "uses index 127 of out, but out has 100
+ * elements". */
 void nl_sim_attribution_describe_index(const nl_sim_worker *w, const struct nl_sim_index *what,
                                        nl_sim_finding *finding);
-/* Writes "out[12]", or "the memory at 0x...", and sets *element, unless element is NULL. */
+/* Writes the name of an element, as "out[12]" or "the memory at 0x...", and sets *element, unless
+ * `element` is NULL. */
 void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, nl_fault_element *element,
                              char *text, size_t text_size);
-/* Is the address in a named variable or argument that has not been freed? */
+/* Returns whether the address is in a named variable or argument that has not been freed. */
 int nl_sim_attribution_knows(const nl_sim_worker *w, uintptr_t address);
-/* A number that is different for each variable or allocation. */
+/* Returns a number that identifies the variable or allocation of the address. */
 uint64_t nl_sim_attribution_identity(const nl_sim_worker *w, uintptr_t address);
-/* May a kernel access this address outside of the simulated memory (a local variable, a variable of
- * the module)? */
+/* Returns whether a kernel may access this address outside of the simulated memory (a local
+ * variable or a variable of the module). */
 int nl_sim_attribution_is_allowed(const nl_sim_worker *w, uintptr_t address, size_t size);
 
 #endif

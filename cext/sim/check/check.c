@@ -1,7 +1,7 @@
 /* sim/check/check: the settings of checks, and memory accesses.
  *
  * A thread that makes an invalid access is ended, as if it had returned, and the rest of the grid
- * continues: so one run finds several errors, and no memory is damaged. Invalid accesses are
+ * continues. So one run finds several errors, and no memory is damaged. Invalid accesses are
  * reported whichever checks are enabled, as long as accesses are instrumented. A read of memory
  * that was not written is reported and then executed. */
 #include "sim/check/check.h"
@@ -151,8 +151,8 @@ static void unwritten(nl_sim_worker *w, uintptr_t address, size_t size, unsigned
     nl_sim_launch_check_report(w, &f);
 }
 
-/* Does the shadow mark all bytes as allocated and written? Handles only aligned accesses of 4 or 8
- * bytes; returns 0 for others. */
+/* Returns whether the shadow memory marks all bytes as allocated and written. Handles only aligned
+ * accesses of 4 or 8 bytes; returns 0 for other accesses. */
 static int is_plain(uintptr_t address, size_t size) {
     const unsigned char *shadow = nl_sim_shadow.shadow + (address - nl_sim_shadow.low);
     uint64_t word = 0, wanted = UINT64_C(0x0303030303030303);
@@ -167,8 +167,8 @@ static int is_plain(uintptr_t address, size_t size) {
     return 0;
 }
 
-/* Checks an access to simulated memory. Returns 1 if the race check must still see it, 0 if it was
- * reported already. */
+/* Checks an access to simulated memory. Returns 1 if the race check must also check the access, 0
+ * if the access was already reported. */
 static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                         const void *pc) {
     if (is_plain(address, size))
@@ -189,8 +189,8 @@ static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsign
     return 1;
 }
 
-/* Ends the thread here if its stack is nearly full: it must not overflow later in this code, where
- * locks are held. */
+/* Ends the thread here if its stack is nearly full, because the stack must not overflow later in
+ * the checker, while locks are held. */
 static void require_stack(nl_sim_worker *w, const void *pc) {
     enum { ROOM = 8192 };
     const nl_sim_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
@@ -218,7 +218,8 @@ int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const 
     return 0;
 }
 
-/* Checks a copy by a function of the C library, which is not instrumented, and copies. */
+/* Checks a copy by a function of the C library, which is not instrumented, and then makes the
+ * copy. */
 void nl_sim_check_copy(void *to, const void *from, unsigned long long size, const void *pc) {
     if (!size)
         return;
@@ -264,8 +265,8 @@ __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *wha
 
 /* Formats "uses t[5], but t has 4 elements", or names the axis if the array has several dimensions.
  * `type` is for example "float[3][4]", without quotes. The type alone does not determine the axis:
- * t[1] of that array has the type float[4], as a 1-D array has. The number of indices after the
- * name determines it, if the elements are numbers. */
+ * t[1] of that array has the type float[4], as a 1-D array has. If the elements are numbers, the
+ * number of indices after the name determines the axis. */
 static void describe_subscript(const char *type, long long index, unsigned long long extent,
                                unsigned ndim, const nl_sim_name *name, nl_sim_finding *f) {
     size_t length = strcspn(type, "'"), element = strcspn(type, "[");
@@ -286,8 +287,7 @@ static void describe_subscript(const char *type, long long index, unsigned long 
                  index, extent, (int)length, type, name ? ", in " : "", name ? name->text : "");
 }
 
-/* Arrays in shared memory that the arena owns are skipped: their accesses are checked by
- * address. */
+/* Skips arrays in shared memory of the arena, whose accesses are checked by address. */
 void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site, unsigned column,
                             const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;

@@ -46,8 +46,8 @@ static nl_sim_dim thread_index(const nl_sim_worker *w, unsigned thread) {
                         thread / block->x / block->y};
 }
 
-/* Should a missing thread be reported? Not after another error was found, because that may be the
- * reason why the thread ended. */
+/* Should a missing thread be reported? Reports nothing after another error was found, because that
+ * error may be the reason why the thread ended. */
 static int is_wanted(nl_sim_worker *w, nl_sim_site site) {
     nl_sim_findings *all = &w->job->check->findings;
     if (!nl_sim_launch_check_is_on(w, NL_CHECK_SYNC) ||
@@ -87,7 +87,7 @@ void nl_sim_convergence_at_barrier(nl_sim_worker *w) {
     add(w, &f, some, w->barrier.site);
 }
 
-/* Does a lane of `set` read from a lane of `absent`? */
+/* Returns whether a lane of `set` reads from a lane of `absent`. */
 static int reads_from(const nl_sim_thread *lanes, uint32_t set, uint32_t absent) {
     FOR_LANES(lane, set) {
         if (absent >> lanes[lane].argument % NL_SIM_LANES & 1)

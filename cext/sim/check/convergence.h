@@ -6,9 +6,9 @@
 
 #include "sim/engine/worker.h"
 
-/* Call before the block's barrier is released. */
+/* Call this function before the block's barrier is released. */
 void nl_sim_convergence_at_barrier(nl_sim_worker *w);
-/* Call before a group of lanes receives its values. */
+/* Call this function before a group of lanes receives the values of a collective. */
 void nl_sim_convergence_of_warp(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
 
 #endif

@@ -1,16 +1,18 @@
-/* sim/check/epochs: each four bytes have the last plain write, one plain read, and a list of all
- * other accesses since that write. The list has a segment for each block and kind of access; a
+/* sim/check/epochs: for each four bytes, stores the last plain write, one plain read, and a list of
+ * all other accesses since that write. The list has a segment for each block and kind of access; a
  * segment contains the last access of each thread. After an access to fewer than four bytes, each
  * byte has its own record.
  *
- * A plain write drops all older records: conflicting accesses have been reported, and the others
- * are ordered before it. A plain read replaces plain reads that are ordered before it. Atomic and
- * volatile accesses do not replace plain ones, because other accesses conflict with plain ones.
+ * A plain write deletes all older records: conflicting accesses have been reported, and all others
+ * are ordered before the write. A plain read replaces earlier plain reads that are ordered before
+ * it. Atomic and volatile accesses do not replace plain accesses, because a plain access conflicts
+ * with more accesses.
  *
- * For blocks that ended without a fence, one access of a kind is enough: no access can become
- * ordered after them before the next barrier of the grid, so a later access conflicts with all of
- * them or with none. If a block has passed a barrier since its segment was filled, its next access
- * empties the segment, because that access is ordered after all accesses in it. */
+ * For blocks that ended without a fence, one stored access of each kind is enough: no access can
+ * become ordered after these blocks before the next barrier of the grid, so a later access
+ * conflicts with all of their accesses or with none. If a block has passed a barrier since its
+ * segment was filled, its next access empties the segment, because that access is ordered after all
+ * accesses in it. */
 #include "sim/check/epochs.h"
 
 #include <string.h>
@@ -21,15 +23,15 @@
 enum {
     GRANULE = NL_SIM_SHADOW_GRANULE,
     FEW = 4, /* threads of a new segment */
-    /* capacity of the largest segment that is searched linearly; a larger one has one item for each
-     * thread */
+    /* capacity of the largest segment that is searched linearly; a larger segment has one item for
+     * each thread */
     MANY = 16,
     STRONG = NL_SIM_MARK_ATOMIC | NL_SIM_MARK_VOLATILE,
-    /* bits of nl_sim_mark.who; one segment for each combination */
+    /* bits of nl_sim_mark.who; each combination has its own segment */
     KIND = STRONG | NL_SIM_MARK_WRITE | NL_SIM_MARK_NARROW,
     HAS_FENCED = 1, /* flag of a block */
     HAS_ENDED = 2,
-    OPERATION = 15, /* the bits of nl_sim_visit.operation without the size */
+    OPERATION = 15, /* bits of nl_sim_visit.operation without the size */
 };
 
 typedef struct item {
@@ -40,7 +42,7 @@ typedef struct item {
 
 typedef struct segment {
     struct segment *next;
-    uint32_t block, barrier; /* the block's last barrier when the first item was stored */
+    uint32_t block, barrier; /* number of the block's last barrier when the first item was stored */
     uint16_t era, kind;
     /* count: number of stored items; equal to `capacity` if there is one item per thread */
     uint16_t count, capacity;
@@ -116,7 +118,7 @@ void nl_sim_epochs_mark_ended(nl_sim_epochs *e, uint32_t block) {
 
 /* Cells */
 
-/* The cell of the four bytes at `address`; NULL without memory. */
+/* Returns the cell of the four bytes at `address`; NULL without memory. */
 static cell *find_cell(nl_sim_epochs *e, uintptr_t address) {
     return nl_sim_shadow_find(&e->cells, address, sizeof(cell));
 }
@@ -185,18 +187,19 @@ static nl_sim_mark mark_of(const segment *s, const item *i) {
                          .era = s->era};
 }
 
-/* Has the block passed a barrier since all accesses of the segment? Only for accesses of that
- * block. */
+/* Returns whether the block has passed a barrier since all accesses of the segment. Use only for
+ * accesses of that block. */
 static int is_over(const nl_sim_visit *v, const segment *s) {
     return s->block == v->mark.block && s->barrier < v->order->barrier;
 }
 
-/* Can no later access become ordered after the block's accesses? */
+/* Returns whether no later access can become ordered after the block's accesses. */
 static int is_fixed(const nl_sim_epochs *e, uint32_t block) {
     return e->block[block] == HAS_ENDED;
 }
 
-/* Can an access of the segment conflict with this one, if they are unordered? */
+/* Returns whether an access of the segment can conflict with this access if the two are
+ * unordered. */
 static int concerns(const nl_sim_visit *v, const segment *s) {
     uint16_t both = s->kind & v->mark.who, any = s->kind | v->mark.who;
     if (!(any & NL_SIM_MARK_WRITE))
@@ -208,8 +211,8 @@ static int concerns(const nl_sim_visit *v, const segment *s) {
     return (both & NL_SIM_MARK_VOLATILE) && s->block == v->mark.block;
 }
 
-/* The first item that does not happen before the access and is not compatible with it; with
- * `strong`, compatible items count as well. NULL: none. */
+/* Returns the first item that does not happen before the access and is not compatible with it; with
+ * `strong`, also returns compatible items. NULL: none. */
 static const item *find_first_unordered(const nl_sim_visit *v, const segment *s, int strong) {
     if (is_over(v, s))
         return NULL;
@@ -224,7 +227,7 @@ static const item *find_first_unordered(const nl_sim_visit *v, const segment *s,
     return NULL;
 }
 
-/* Returns a segment of this capacity, if possible a free one. NULL without memory. */
+/* Returns a segment of this capacity; reuses a free segment if possible. NULL without memory. */
 static segment *make(nl_sim_epochs *e, unsigned capacity) {
     segment *s = capacity == FEW ? e->spare : NULL;
     if (s) {
@@ -234,7 +237,7 @@ static segment *make(nl_sim_epochs *e, unsigned capacity) {
     return nl_mem_alloc(sizeof *s + capacity * sizeof *s->items, NULL);
 }
 
-/* Enlarges the segment at *at; -1 without memory. */
+/* Enlarges the segment at *at; returns -1 if memory runs out. */
 static int enlarge(nl_sim_epochs *e, segment **at, unsigned threads) {
     segment *old = *at;
     unsigned capacity = old->capacity < MANY ? MANY : threads;
@@ -257,7 +260,7 @@ static int enlarge(nl_sim_epochs *e, segment **at, unsigned threads) {
     return 0;
 }
 
-/* Stores the access in the segment of its block and kind; -1 without memory. */
+/* Stores the access in the segment of its block and kind; returns -1 if memory runs out. */
 static int store_access(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
     item made = {v->mark.time, v->mark.pc, v->thread};
     segment *s = *at;
@@ -287,8 +290,8 @@ static int store_access(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
     return 0;
 }
 
-/* Drops segments of this kind that are no longer needed: segments whose accesses all happen before
- * this access; and of all blocks that ended without a fence together, all segments but one. */
+/* Deletes segments of this kind that are no longer needed: segments whose accesses all happen
+ * before this access, and all but one of the segments of blocks that ended without a fence. */
 static void prune(nl_sim_epochs *e, const nl_sim_visit *v, cell *c, uint16_t kind) {
     int has_fixed = kind == 0 && c->read.era == v->mark.era && is_fixed(e, c->read.block);
     for (segment **at = &c->more; *at;) {

@@ -15,7 +15,7 @@ typedef struct choice {
 struct nl_sim_explorer {
     unsigned count;
     unsigned turn; /* number of schedules that were run */
-    /* for each number of switches: all such choices before this index were taken */
+    /* for each number of switches, index of the first choice that may not have been taken */
     unsigned next[NL_SIM_SWITCHES + 1];
     choice *choices;
     uint32_t table[TABLE]; /* index of a choice plus 1; 0: free */
@@ -99,7 +99,7 @@ void nl_sim_explorer_ran(nl_sim_explorer *e, const nl_sim_schedule *s) {
     }
 }
 
-/* Returns the first choice of so many switches that was not returned before, or NULL. */
+/* Returns the first choice with this number of switches that was not returned before, or NULL. */
 static const choice *next_choice(nl_sim_explorer *e, unsigned switches) {
     while (e->next[switches] < e->count) {
         const choice *c = &e->choices[e->next[switches]++];
@@ -109,7 +109,7 @@ static const choice *next_choice(nl_sim_explorer *e, unsigned switches) {
     return NULL;
 }
 
-/* The number of switches that has its turn: 1, 2, 1, 3, 1, 2, 1, 4, ... */
+/* Returns the number of switches of the next schedule: 1, 2, 1, 3, 1, 2, 1, 4, ... */
 static unsigned switches_of(unsigned turn) {
     unsigned zeros = (unsigned)__builtin_ctz(turn | 1u << (NL_SIM_SWITCHES - 1));
     return zeros + 1;

@@ -14,7 +14,8 @@ typedef struct nl_sim_explorer nl_sim_explorer;
 
 nl_sim_explorer *nl_sim_explorer_open(void); /* NULL without memory */
 void nl_sim_explorer_close(nl_sim_explorer *explorer);
-/* Call after the launch has run with this schedule: adds the schedules that follow from it. */
+/* Call this function after the launch has run with this schedule: it adds the schedules that follow
+ * from the run. */
 void nl_sim_explorer_ran(nl_sim_explorer *explorer, const nl_sim_schedule *schedule);
 /* Returns the next schedule to run; 0 if there is none. */
 int nl_sim_explorer_next(nl_sim_explorer *explorer, nl_sim_schedule *schedule);

@@ -1,4 +1,4 @@
-/* sim/check/finding: the list and the report. */
+/* sim/check/finding: keeps the list of findings and writes the report. */
 #include "sim/check/finding.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static int same_site(nl_sim_site a, nl_sim_site b) {
            (a.file == b.file || (a.file && b.file && strcmp(a.file, b.file) == 0));
 }
 
-/* The finding of the same error at the same instruction, or NULL. The lock must be held. */
+/* Returns the finding of the same error at the same instruction, or NULL. The lock must be held. */
 static nl_sim_finding *find_lock_held(nl_sim_findings *f, unsigned kind, const void *pc,
                                       nl_sim_site site, uint64_t variable) {
     for (unsigned i = 0; i < f->count; i++) {
@@ -68,7 +68,8 @@ void nl_sim_findings_replace(nl_sim_findings *f, const nl_sim_finding *finding) 
 }
 
 typedef struct place {
-    /* line of the user's source, and line of the toolkit header that it calls, if any */
+    /* line of the user's source, and line of the toolkit header that this source line calls, if
+     * any */
     nl_sim_site site, header;
 } place;
 
@@ -84,8 +85,8 @@ static place resolve(const nl_sim_object *image, const void *pc, nl_sim_site sit
     return p;
 }
 
-/* Should the report show a, not b? The finding of the earlier block is shown. But a race is shown
- * before a read of unwritten memory, because the read may be a consequence of the race. */
+/* Should the report show a, not b? The finding of the earliest block is shown. However, a race is
+ * shown before a read of unwritten memory, because the read may be a consequence of the race. */
 static int precedes(const nl_sim_finding *a, const nl_sim_finding *b) {
     unsigned kinds = a->kind | b->kind;
     if (kinds == (NL_CHECK_RACE | NL_CHECK_UNWRITTEN))

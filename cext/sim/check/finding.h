@@ -19,12 +19,13 @@ typedef struct nl_sim_finding {
     unsigned kind;        /* the NL_CHECK_ bit */
     const void *pc;       /* instruction; NULL: `site` has the source line */
     nl_sim_site site;     /* must outlive the launch */
-    const void *other_pc; /* for a conflict: instruction of the other access; NULL: none */
+    const void *other_pc; /* in a conflict, the instruction of the other access; NULL: none */
     nl_sim_site other_site;
-    /* line of the user's source that calls the header in which pc or `site` is; file NULL: none, or
-     * inlined there */
+    /* line of the user's source that calls the header that contains `pc` or `site`; file is NULL if
+     * there is none or the call is inlined there */
     nl_sim_site call;
-    uint64_t variable; /* distinguishes findings of one instruction about several variables */
+    /* number that distinguishes findings of one instruction about several variables */
+    uint64_t variable;
     nl_sim_dim block;
     nl_sim_dim thread;
     uint64_t order;     /* index of the block in the grid */
@@ -32,20 +33,21 @@ typedef struct nl_sim_finding {
     nl_fault_element element;
     uint64_t address, size;
     struct {
-        const char *access; /* NULL: there is no other access, or it is not a thread's */
+        /* thread of the other access; NULL if there is none, or no thread made it */
+        const char *access;
         nl_sim_dim block, thread;
     } other;
-    /* The message: "writes out[127], but out has 100 elements". "%o" in it is replaced by the
-     * source line of the other access. */
+    /* The message, as "writes out[127], but out has 100 elements". "%o" in a message is replaced by
+     * the source line of the other access. */
     char text[NL_SIM_FINDING_TEXT];
-    const char *remedy; /* hint that is appended to the text; NULL: none */
+    const char *remedy; /* hint that is appended to the message; NULL: none */
 } nl_sim_finding;
 
 typedef struct nl_sim_findings {
     nl_mutex lock;
     unsigned count;                      /* of different findings */
     uint64_t total;                      /* including repetitions */
-    unsigned kinds;                      /* kinds of all findings, as bits */
+    unsigned kinds;                      /* bit mask of the kinds of all findings */
     nl_sim_finding all[NL_SIM_FINDINGS]; /* the first ones found */
 } nl_sim_findings;
 
@@ -53,11 +55,11 @@ void nl_sim_findings_init(nl_sim_findings *findings);
 void nl_sim_findings_clear(nl_sim_findings *findings);
 /* Adds a finding, or counts a repetition. */
 void nl_sim_findings_add(nl_sim_findings *findings, const nl_sim_finding *finding);
-/* Replaces the finding of the same error by this one, with its threads. Its position in the list
- * stays. */
+/* Replaces the finding of the same error, and its threads, by this finding. The position in the
+ * list stays the same. */
 void nl_sim_findings_replace(nl_sim_findings *findings, const nl_sim_finding *finding);
-/* Is this finding in the list already, from the same block or an earlier block of the grid? If so,
- * counts it and returns 1; then the caller need not format it. */
+/* If the list already contains this finding, from the same block or an earlier block of the grid,
+ * counts the finding and returns 1; then the caller need not format the message. */
 int nl_sim_findings_know(nl_sim_findings *findings, unsigned kind, const void *pc, nl_sim_site site,
                          uint64_t variable, uint64_t order);
 /* Writes the report: the first finding, and the number of others. `image` has the line table. */

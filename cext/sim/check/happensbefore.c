@@ -1,15 +1,15 @@
 /* sim/check/happensbefore: the events that order accesses.
  *
- * A fence takes a snapshot of the accesses that happened before it. The thread's next atomic, at
- * any address, releases the snapshot: a thread that later reads that address with an atomic is
- * ordered after these accesses. A barrier after fences makes their snapshots available to all
- * threads of the block. In a common pattern, all threads execute a fence, and after the barrier one
- * thread signals the other blocks. An atomic read acquires with the next fence or barrier of its
- * thread (observe), which is what CUDA guarantees, or without (acquire): many real programs rely on
- * that.
+ * A fence takes a snapshot of the accesses that happened before the fence. The thread's next
+ * atomic, at any address, releases the snapshot: a thread that later reads that address with an
+ * atomic is ordered after these accesses. A barrier after fences makes their snapshots available to
+ * all threads of the block. In a common pattern, all threads execute a fence, and after the barrier
+ * one thread signals the other blocks. An atomic read acquires with the next fence or barrier of
+ * its thread (observe), which is what CUDA guarantees, or without (acquire): many real programs
+ * rely on that.
  *
- * If there is no memory for a clock, ordered accesses look unordered. Then `starved` is set, and
- * the caller must not report conflicts from then on. */
+ * If memory for a clock runs out, ordered accesses look unordered. In that case `starved` is set,
+ * and the caller must not report conflicts from then on. */
 #include "sim/check/happensbefore.h"
 
 #include <string.h>
@@ -111,8 +111,9 @@ static void add_fenced(nl_sim_happensbefore *o, nl_sim_happensbefore_scope scope
         add_snapshot(o, f, thread, clock);
 }
 
-/* At a barrier: any thread of the block can now release the snapshots of all threads, for other
- * blocks. Narrow ones are not needed: the barrier orders the block. */
+/* Called at a barrier: from now on, any thread of the block can release the snapshots of all
+ * threads, for other blocks. Snapshots of narrow fences are not needed, because the barrier orders
+ * the block. */
 static void share_fences(nl_sim_happensbefore *o) {
     int all = 1;
     for (unsigned i = 0; i < o->threads && all; i++)
@@ -138,7 +139,8 @@ static void join_clocks(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, uns
     }
 }
 
-/* The thread makes a fence, or waits at a barrier: what it has observed happens before the rest. */
+/* Called when a thread makes a fence or waits at a barrier: what the thread has observed happens
+ * before its later accesses. */
 static void acquire_observed(nl_sim_happensbefore *o, unsigned thread,
                              nl_sim_happensbefore_scope scope) {
     for (int i = scope; o->observers && i < NL_SIM_ORDER_SCOPES; i++) {
@@ -163,7 +165,7 @@ void nl_sim_happensbefore_barrier(nl_sim_happensbefore *o) {
     o->barrier = ++o->time;
 }
 
-/* Gives each of the lanes the union of their snapshots. */
+/* Sets the snapshot of each lane to the union of the snapshots of all these lanes. */
 static void share_warp_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scope scope,
                               unsigned first, uint32_t lanes) {
     nl_sim_fenced joined = {.barrier = 0}, *fenced = &o->fenced[scope][first];
@@ -230,7 +232,7 @@ void nl_sim_happensbefore_warp(nl_sim_happensbefore *o, unsigned warp, uint32_t 
         share_acquired(o, first, lanes);
 }
 
-/* Gives each thread of the tile the union of the snapshots of all. */
+/* Sets the snapshot of each thread of the tile to the union of the snapshots of all its threads. */
 static void share_tile_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scope scope,
                               unsigned first, unsigned end) {
     nl_sim_fenced *all = o->fenced[scope];
@@ -270,7 +272,7 @@ void nl_sim_happensbefore_tile(nl_sim_happensbefore *o, unsigned first, unsigned
     }
 }
 
-/* Takes a snapshot of what happened before now; the thread's time advances. */
+/* Takes a snapshot of the accesses that happened before now, and advances the thread's time. */
 static void take_snapshot(nl_sim_happensbefore *o, unsigned thread, nl_sim_fenced *f) {
     unsigned warp = thread / NL_SIM_ORDER_LANES, lane = thread % NL_SIM_ORDER_LANES;
     f->barrier = o->barrier;
@@ -374,8 +376,8 @@ void nl_sim_happensbefore_acquire(nl_sim_happensbefore *o, unsigned thread,
         nl_sim_happensbefore_acquire_from(o, thread, p->of_block);
 }
 
-/* A fence of block scope suffices for what a thread of the block has released, even if it has
- * observed the release of another block before. */
+/* A fence of block scope suffices for accesses that a thread of the block has released, even if
+ * that thread has earlier observed the release of another block. */
 void nl_sim_happensbefore_observe(nl_sim_happensbefore *o, unsigned thread,
                                   const nl_sim_happensbefore_handover *h, uintptr_t address) {
     const nl_sim_handed *p = nl_sim_happensbefore_find(h, address);
@@ -414,7 +416,8 @@ void nl_sim_happensbefore_reset_clock(nl_sim_happensbefore *o, unsigned thread,
 }
 
 /* Releases the thread's last narrow fence. If another block has released narrow fences at the
- * address, all blocks are given the order: a race may be missed, and none is reported falsely. */
+ * address, the order is extended to all blocks: a race may be missed, but no race is reported
+ * falsely. */
 static void release_narrow(nl_sim_happensbefore *o, unsigned thread, nl_sim_handed *p) {
     nl_sim_vectorclock **to = &p->of_block;
     if (p->of_block && p->block != o->block)

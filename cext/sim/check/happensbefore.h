@@ -1,11 +1,12 @@
-/* sim/check/happensbefore: happens-before relation between accesses of a kernel that is checked for
- * races.
+/* sim/check/happensbefore: the happens-before relation between accesses of a kernel that is checked
+ * for races.
  *
  * Each block has a clock that advances at every synchronization of its threads. The time of a
  * thread is the block's time at the thread's last synchronization. All threads of the block are
  * ordered after everything that the block did before its last barrier. For lanes of one warp, a
- * table of 32 by 32 contains the order that was established since then. Order across warps and
- * blocks is created only by fences and atomics, and is stored in vector clocks (vectorclock.h). */
+ * table of 32 by 32 contains the order that was established since that barrier. Order across warps
+ * and blocks is created only by fences and atomics, and is stored in vector clocks
+ * (vectorclock.h). */
 #ifndef NL_SIM_CHECK_HAPPENSBEFORE_H
 #define NL_SIM_CHECK_HAPPENSBEFORE_H
 
@@ -23,14 +24,15 @@ typedef enum nl_sim_happensbefore_scope {
     NL_SIM_ORDER_SCOPES
 } nl_sim_happensbefore_scope;
 
-/* What a thread has done since its last fence, or since its last wide fence. */
+/* Flags for what a thread has done since its last fence, or since its last wide fence. */
 enum { NL_SIM_ORDER_WRITES = 1, NL_SIM_ORDER_WRITES_WIDE = 2 };
 
-/* Snapshot of a thread's order at its last fence: accesses that happened before the fence. */
+/* The accesses that happened before a thread's last fence. */
 typedef struct nl_sim_fenced {
-    /* everything that the block did before this time; 0: the thread has made no fence */
+    /* everything that the block did before this time; 0 if the thread has made no fence */
     uint32_t barrier;
-    uint32_t row[NL_SIM_ORDER_LANES]; /* for each lane of its warp: everything up to this time */
+    /* for each lane of the warp: everything that the lane did up to this time */
+    uint32_t row[NL_SIM_ORDER_LANES];
     nl_sim_vectorclock *of_block, *of_thread;
 } nl_sim_fenced;
 
@@ -39,18 +41,20 @@ typedef struct nl_sim_happensbefore {
     unsigned threads;
     uint32_t time, barrier;               /* current time; time of the last barrier */
     unsigned fences[NL_SIM_ORDER_SCOPES]; /* number of fences since the last barrier */
-    unsigned acquired;                    /* number of threads with a clock of their own */
+    unsigned acquired;                    /* number of threads that have their own clock */
     /* accesses of all threads before this time are covered by fences of all threads */
     uint32_t released;
     nl_sim_vectorclock *clock, *released_clock;
-    /* is set if memory ran out: then some order is missing, and conflicts must not be reported */
+    /* set if memory ran out: some order is then missing, and conflicts must not be reported */
     int *starved;
-    uint32_t warp_fences; /* bit per warp: a lane has made a fence since the barrier */
+    /* bit mask of the warps of which a lane has made a fence since the barrier */
+    uint32_t warp_fences;
     uint32_t thread_time[NL_SIM_ORDER_THREADS];
     uint8_t unfenced[NL_SIM_ORDER_THREADS]; /* NL_SIM_ORDER_WRITES... */
     nl_sim_vectorclock *thread_clock[NL_SIM_ORDER_THREADS];
-    /* What was released at addresses that the thread has read by atomics since its last fence, for
-     * all threads and for those of its block: it happens before what follows the next fence. */
+    /* Clocks that were released, for all threads or for the thread's own block, at addresses that
+     * the thread has read by atomics since its last fence. The released accesses happen before
+     * everything after the next fence. */
     nl_sim_vectorclock *observed[NL_SIM_ORDER_SCOPES][NL_SIM_ORDER_THREADS];
     unsigned observers; /* number of threads that have observed a clock since the last barrier */
     /* A wide fence replaces the snapshot of an earlier narrow one. */
@@ -64,7 +68,7 @@ typedef struct nl_sim_handed {
     uintptr_t address; /* 0: free */
     nl_sim_vectorclock *clock, *of_block;
     uint32_t block; /* of `of_block` */
-    uint32_t maker; /* the block that has released there last */
+    uint32_t maker; /* the block that was the last to release at the address */
 } nl_sim_handed;
 typedef struct nl_sim_happensbefore_handover {
     size_t count, capacity;
@@ -77,39 +81,40 @@ void nl_sim_happensbefore_begin(nl_sim_happensbefore *order, uint32_t block, uns
 void nl_sim_happensbefore_end(nl_sim_happensbefore *order);
 void nl_sim_happensbefore_barrier(nl_sim_happensbefore *order);
 void nl_sim_happensbefore_warp(nl_sim_happensbefore *order, unsigned warp, uint32_t lanes);
-/* Threads `first` to `first` + `count` - 1, which are complete warps, have synchronized. */
+/* Must be called when the threads `first` to `first` + `count` - 1, which are complete warps, have
+ * synchronized. */
 void nl_sim_happensbefore_tile(nl_sim_happensbefore *order, unsigned first, unsigned count);
 void nl_sim_happensbefore_fence(nl_sim_happensbefore *order, unsigned thread,
                                 nl_sim_happensbefore_scope scope);
-/* Has the thread made a fence since it last wrote? */
+/* Returns whether the thread has made a fence since its last write. */
 static inline int nl_sim_happensbefore_is_fenced(const nl_sim_happensbefore *order,
                                                  unsigned thread) {
     return (order->fenced[NL_SIM_ORDER_WIDE][thread].barrier ||
             order->fenced[NL_SIM_ORDER_NARROW][thread].barrier) &&
            !(order->unfenced[thread] & NL_SIM_ORDER_WRITES);
 }
-/* Called for an atomic or volatile access of `thread` that reads. observe: the order begins with
- * the thread's next fence or barrier. acquire: it begins at once. */
+/* Must be called for an atomic or volatile access of `thread` that reads. With observe, the order
+ * begins at the thread's next fence or barrier; with acquire, it begins immediately. */
 void nl_sim_happensbefore_observe(nl_sim_happensbefore *order, unsigned thread,
                                   const nl_sim_happensbefore_handover *handover, uintptr_t address);
 void nl_sim_happensbefore_acquire(nl_sim_happensbefore *order, unsigned thread,
                                   const nl_sim_happensbefore_handover *handover, uintptr_t address);
 void nl_sim_happensbefore_release(nl_sim_happensbefore *order, unsigned thread,
                                   nl_sim_happensbefore_handover *handover, uintptr_t address);
-/* Releases everything that happened before now, without a fence. */
+/* Releases all accesses that happened before now, without a fence. */
 void nl_sim_happensbefore_release_all(nl_sim_happensbefore *order, unsigned thread,
                                       nl_sim_happensbefore_handover *handover, uintptr_t address);
-/* The clock that was released at the address; NULL: nothing. */
+/* Returns the clock that was released at the address; NULL: nothing. */
 nl_sim_handed *nl_sim_happensbefore_find(const nl_sim_happensbefore_handover *handover,
                                          uintptr_t address);
 void nl_sim_happensbefore_drop(nl_sim_handed *handed);
-/* The same for a barrier that has the clock. Everything that happened before now is released,
- * without a fence. */
+/* Release and acquire for a barrier that stores the clock. All accesses that happened before now
+ * are released, without a fence. */
 void nl_sim_happensbefore_acquire_from(nl_sim_happensbefore *order, unsigned thread,
                                        nl_sim_vectorclock *clock);
 void nl_sim_happensbefore_release_to(nl_sim_happensbefore *order, unsigned thread,
                                      nl_sim_vectorclock **clock);
-/* Replaces the thread's clock by one that it had before; takes over the reference. */
+/* Replaces the thread's clock by an earlier clock of the thread; takes over the reference. */
 void nl_sim_happensbefore_reset_clock(nl_sim_happensbefore *order, unsigned thread,
                                       nl_sim_vectorclock *clock);
 void nl_sim_happensbefore_clear_handover(nl_sim_happensbefore_handover *handover);
@@ -120,8 +125,8 @@ static inline uint32_t nl_sim_happensbefore_now(const nl_sim_happensbefore *orde
     return own > order->barrier ? own : order->barrier;
 }
 
-/* Does the access of thread `other` of `block` at `time` happen before the current access of
- * `thread`? read: the earlier access was not a write. */
+/* Returns whether the access of thread `other` of `block` at `time` happens before the current
+ * access of `thread`. `read`: the earlier access was not a write. */
 int nl_sim_happensbefore_knows(const nl_sim_happensbefore *order, unsigned thread, uint32_t block,
                                unsigned other, uint32_t time, int read);
 static inline int nl_sim_happensbefore_before(const nl_sim_happensbefore *order, unsigned thread,

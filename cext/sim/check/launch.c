@@ -1,4 +1,4 @@
-/* sim/check/launch: functions that all checkers use. */
+/* sim/check/launch: helper functions that all checkers use. */
 #include "sim/check/launch.h"
 
 #include "sim/debuginfo/lines.h"
@@ -9,8 +9,8 @@ int nl_sim_launch_check_is_on(const nl_sim_worker *w, unsigned bit) {
     return w->job->check && (w->job->check->wanted.mask & bit);
 }
 
-/* If the finding is in a function of a header, finds the line of the user's source that calls
- * it. */
+/* If the finding is in a function of a header, finds the line of the user's source that calls this
+ * function. */
 static void find_call(nl_sim_worker *w, nl_sim_finding *f) {
     nl_sim_site site = f->site, header = {.file = NULL};
     if (f->pc && !site.file && !nl_sim_lines_find_call(w->job->image, f->pc, &site, &header))

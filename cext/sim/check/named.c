@@ -1,5 +1,5 @@
-/* sim/check/named: a list for each thread. It is empty when a thread begins, because the thread
- * before may have ended without removing its arrays. */
+/* sim/check/named: a list of arrays for each thread. The list is cleared when a thread begins,
+ * because the previous thread may have ended without removing its arrays. */
 #include "sim/check/named.h"
 
 void nl_sim_named_begin(nl_sim_named *array) {
@@ -18,7 +18,7 @@ void nl_sim_named_end(nl_sim_named *array) {
     }
 }
 
-/* The distance of the address from the elements; 0: within their address range. */
+/* Returns the distance of the address from the elements; 0: within their address range. */
 static uintptr_t distance(const nl_sim_named *a, uintptr_t address) {
     uintptr_t low = (uintptr_t)a->first, high = low + a->item;
     for (unsigned k = 0; k < a->ndim; k++) {
@@ -39,7 +39,7 @@ const nl_sim_named *nl_sim_named_nearest(const nl_sim_worker *w, uintptr_t addre
         uintptr_t far = distance(a, address);
         if ((uintptr_t)a->first - low >= high - low)
             continue;
-        /* Several arrays may share memory: prefer the one that begins at the address. */
+        /* Several arrays may share memory: prefer the array that begins at the address. */
         if (far < least || (far == least && (uintptr_t)a->first == address)) {
             best = a;
             least = far;

@@ -9,8 +9,8 @@
 /* Called by images (nl_sim_checker): adds an array to the running thread's list, or removes it. */
 void nl_sim_named_begin(nl_sim_named *array);
 void nl_sim_named_end(nl_sim_named *array);
-/* Of the running thread's arrays that begin in [low, high), the one whose elements are nearest to
- * the address; NULL: none. */
+/* Of the running thread's arrays that begin in [low, high), returns the array whose elements are
+ * nearest to the address; NULL: none. */
 const nl_sim_named *nl_sim_named_nearest(const nl_sim_worker *worker, uintptr_t address,
                                          uintptr_t low, uintptr_t high);
 

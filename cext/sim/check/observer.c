@@ -57,7 +57,7 @@ static void end_block(nl_sim_worker *w) {
     if (w->job->check->copies)
         nl_sim_asynccopy_end_block(w);
     nl_sim_profile_end_block(w);
-    /* a block that ends because the launch has failed is no reason for a report */
+    /* a block that ends because the launch has failed is not reported */
     if (w->race && w->cluster && !nl_sim_job_stopped(w->job))
         nl_sim_racereport_end_shared(w);
     if (w->race)
@@ -147,8 +147,7 @@ static void allocated(nl_sim_worker *w, uintptr_t address, size_t size) {
         nl_sim_race_renew(w, address, size);
 }
 
-/* Reports an error that instrumented code does not report: g++ has no call for quotients that
- * overflow. */
+/* Reports a quotient that overflows, for which g++ inserts no call into instrumented code. */
 static void overflowed(nl_sim_worker *w, const void *instruction) {
     nl_sim_arithmetic overflow = {.kind = NL_SIM_ARITHMETIC_OVERFLOW, .unknown = 1};
     (void)w;

@@ -4,11 +4,11 @@
 
 #include "sim/engine/observer.h"
 
-/* For launches that have a job->check. */
+/* The hooks of launches that have a job->check. */
 extern const nl_sim_observer nl_sim_observer_of_checks;
 
 /* Stores the functions that instrumented images call in the table of the shadow memory. Call this
- * before any image is loaded. */
+ * function before any image is loaded. */
 void nl_sim_observer_install(void);
 
 #endif

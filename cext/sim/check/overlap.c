@@ -1,6 +1,6 @@
-/* sim/check/overlap: 8 bytes of shadow memory for every 4 bytes of memory, in chunks that are
- * allocated at their first access. Allocations have gaps larger than a chunk, so that each chunk
- * belongs to one allocation. */
+/* sim/check/overlap: sim/check/overlap: the shadow memory has 8 bytes for every 4 bytes of memory,
+ * in chunks that are allocated at their first access. The gaps between allocations are larger than
+ * a chunk, so that each chunk belongs to one allocation. */
 #include "sim/check/overlap.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct nl_sim_overlap {
     char where[NL_SIM_OVERLAP_WHERE];
 };
 
-/* The data of a watched operation that is kept after its end. A later operation reuses the
+/* The data of a watched operation that remain available after its end. A later operation reuses the
  * entry. */
 typedef struct note {
     uint32_t id;
@@ -31,16 +31,16 @@ typedef struct note {
     char who[NL_SIM_OVERLAP_TEXT];
 } note;
 
-/* The last write and one read of 4 bytes: the operation's id, whether the access was atomic, and
- * which of the bytes it accessed. */
+/* The last write and one read of 4 bytes. Each contains the operation's id, whether the access was
+ * atomic, and which of the bytes it accessed. */
 typedef struct granule {
     uint32_t writer, reader;
 } granule;
 
-/* Protects all variables below. No other lock may be acquired while it is held. */
+/* Protects all variables below. No other lock may be acquired while this lock is held. */
 static nl_mutex lock = NL_MUTEX_INIT;
 static uintptr_t low, span;
-/* &untold marks a chunk of host or shared memory, which is not watched */
+/* &untold for a chunk of host or shared memory, which is not watched */
 static granule **chunks, untold;
 static note *notes;
 static uint32_t kept;
@@ -64,7 +64,7 @@ static int open_lock_held(void) {
 }
 
 int nl_sim_overlap_keep(void) {
-    /* before the lock, because the memory's lock must be acquired first */
+    /* called before the lock, because the memory's lock must be acquired first */
     nl_sim_memory_hear(nl_sim_overlap_drop);
     nl_mutex_lock(&lock);
     int status = open_lock_held();
@@ -101,7 +101,7 @@ static granule *find_chunk(uintptr_t address) {
     granule **place = &chunks[(address - low) / CHUNK];
     if (*place)
         return *place == &untold ? NULL : *place;
-    nl_mutex_unlock(&lock); /* the memory's lock must be acquired before this one */
+    nl_mutex_unlock(&lock); /* the memory's lock must be acquired before `lock` */
     int found = nl_sim_memory_find(address, &info);
     nl_mutex_lock(&lock);
     if (!found)
@@ -125,8 +125,8 @@ void nl_sim_overlap_drop(uintptr_t address, size_t size) {
     nl_mutex_unlock(&lock);
 }
 
-/* Does the access happen before the operation, or belong to it? Also returns 1 if the access's data
- * is no longer kept. */
+/* Returns whether the access happens before the operation, or belongs to it. Also returns 1 if the
+ * data of the access are no longer stored. */
 static int is_before(const nl_sim_overlap *o, uint32_t touched) {
     uint32_t id = touched >> ID_SHIFT;
     const note *n = &notes[id % NOTES];
@@ -146,7 +146,7 @@ static uint32_t replace(const nl_sim_overlap *o, uint32_t before, uint32_t bytes
     return ((before | bytes) & ~(uint32_t)ATOMIC) | atomic;
 }
 
-/* Records an access of some bytes of 4. Returns the conflicting access, or 0. */
+/* Records an access to some of four bytes. Returns the conflicting access, or 0. */
 static uint32_t touch(const nl_sim_overlap *o, granule *g, uint32_t bytes, int writes) {
     uint32_t other = 0;
     if (clashes(o, g->writer, bytes))

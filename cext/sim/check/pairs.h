@@ -9,7 +9,7 @@ enum { NL_SIM_PAIRS = 512 };
 /* Positions in the image. Both 0: free. */
 typedef struct nl_sim_pair {
     int32_t earlier, later;
-    int scope; /* the largest nl_sim_race_scope of a report */
+    int scope; /* largest nl_sim_race_scope that was reported for this pair */
 } nl_sim_pair;
 
 typedef struct nl_sim_pairs {
@@ -17,7 +17,7 @@ typedef struct nl_sim_pairs {
     nl_sim_pair table[NL_SIM_PAIRS];
 } nl_sim_pairs;
 
-/* The entry of this pair; a new entry if the table has space, otherwise NULL. */
+/* Returns the entry of this pair: a new entry if the table has space, otherwise NULL. */
 nl_sim_pair *nl_sim_pairs_find(nl_sim_pairs *pairs, int32_t earlier, int32_t later);
 
 #endif

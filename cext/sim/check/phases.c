@@ -1,5 +1,5 @@
-/* sim/check/phases: a hash table of barriers. A barrier has the clocks of its last phases, and the
- * arrivals of the current phase and of the one before. */
+/* sim/check/phases: a hash table of barriers. A barrier stores the clocks of its last phases, and
+ * the arrivals of the current phase and of the previous phase. */
 #include "sim/check/phases.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 enum {
     CLOCKS = 8,
     FIRST_CAPACITY = 64,
-    MAX_REPEATS = 16, /* of a question by a thread that is never in the same state */
+    MAX_REPEATS = 16, /* value of a question by a thread that is never in the same state */
 };
 
 /* The vector-clock time of an event of a thread. */
@@ -31,7 +31,7 @@ typedef struct barrier {
     uint16_t era;
     int64_t phase; /* number of completed phases; the barrier's word has its lower bits */
     int64_t first; /* value of `phase` when the barrier was initialized */
-    nl_sim_vectorclock *clock[CLOCKS]; /* clock[n % CLOCKS] is that of phase n */
+    nl_sim_vectorclock *clock[CLOCKS]; /* clock[n % CLOCKS] is the clock of phase n */
     moments arrivals[2];               /* arrivals[n % 2] are those of phase n */
     moments waits; /* waits by parity, which must happen before the end of the current phase */
     /* for each thread of `block`: the number of phases for whose end it has waited */
@@ -64,7 +64,7 @@ static moment now(const nl_sim_phase_use *u) {
     return (moment){u->order->block, u->thread, nl_sim_happensbefore_now(u->order, u->thread)};
 }
 
-/* The last wait of a thread represents its earlier ones. */
+/* The last wait of a thread also represents its earlier waits. */
 static void replace_moment(nl_sim_phases *p, moments *m, moment one) {
     for (uint32_t i = 0; i < m->count; i++) {
         if (m->all[i].block == one.block && m->all[i].thread == one.thread) {
@@ -75,7 +75,7 @@ static void replace_moment(nl_sim_phases *p, moments *m, moment one) {
     add_moment(p, m, one);
 }
 
-/* Do all happen before the thread's next access? */
+/* Returns whether all these events happen before the thread's next access. */
 static int all_before(const nl_sim_phase_use *u, const moments *m) {
     for (uint32_t i = 0; i < m->count; i++) {
         if (!nl_sim_happensbefore_before(u->order, u->thread, m->all[i].block, m->all[i].thread,
@@ -99,7 +99,7 @@ nl_sim_phases *nl_sim_phases_open(void) {
     return nl_mem_zalloc(sizeof(nl_sim_phases), NULL);
 }
 
-/* Drops everything that happened before: it is ordered in another way. */
+/* Removes events that already happen before the thread's next access. */
 static void clear(barrier *b) {
     for (unsigned i = 0; i < CLOCKS; i++)
         nl_sim_vectorclock_release(&b->clock[i]);
@@ -173,7 +173,7 @@ void nl_sim_phases_forget(nl_sim_phases *p, uintptr_t address) {
         dispose(slot(p, address));
 }
 
-/* Returns the barrier as it is made now; NULL without memory. */
+/* Initialises the record of a barrier when it is first used; NULL without memory. */
 static barrier *make(nl_sim_phases *p, const nl_sim_phase_use *u) {
     if (p->count * 4 >= p->capacity * 3 && grow(p) < 0) {
         p->starved = 1;
@@ -199,19 +199,19 @@ void nl_sim_phases_make(nl_sim_phases *p, const nl_sim_phase_use *u) {
     (void)make(p, u);
 }
 
-/* Has a block used the barrier whose shared memory was freed since? */
+/* Returns whether a block whose shared memory was freed later has used the barrier. */
 static int is_foreign(const barrier *b, const nl_sim_phase_use *u) {
     return u->shared && b->block != u->order->block &&
            !nl_sim_visit_share_cluster(u->worker, b->block, u->order->block);
 }
 
-/* The barrier that is used. One that this launch has not made is made now. */
+/* Returns the record of a barrier; creates a missing record. */
 static barrier *find(nl_sim_phases *p, const nl_sim_phase_use *u) {
     barrier *b = p->count ? slot(p, u->barrier) : NULL;
     if (!b || !b->is_used || is_foreign(b, u))
         return make(p, u);
     if ((unsigned)b->phase % CLOCKS != u->phase % CLOCKS) {
-        p->depend = 1; /* the program has changed the word in another way */
+        p->depend = 1; /* the program has changed the barrier's word by other means */
         return make(p, u);
     }
     if (b->era != u->era) {
@@ -221,7 +221,7 @@ static barrier *find(nl_sim_phases *p, const nl_sim_phase_use *u) {
     return b;
 }
 
-/* Does the end of the phase happen before the thread's next access? */
+/* Returns whether the end of the phase happens before the thread's next access. */
 static int knows(const barrier *b, const nl_sim_phase_use *u, int64_t phase) {
     if (phase < b->first || (b->block == u->order->block && b->seen[u->thread] > phase))
         return 1;
@@ -265,7 +265,7 @@ void nl_sim_phases_complete(nl_sim_phases *p, const nl_sim_phase_use *u) {
 typedef enum answer {
     GOES_ON,
     IS_OVER,
-    /* the phase has ended, but not in each schedule, as far as the thread knows */
+    /* the phase has ended, but as far as the thread knows, not in every schedule */
     MAY_BE_OVER,
 } answer;
 
@@ -279,8 +279,8 @@ static int64_t phase_of_token(const barrier *b, unsigned token) {
     return b->phase - ((b->phase - token) & (CLOCKS - 1));
 }
 
-/* The latest phase of this parity that has begun. The thread may have missed the phase that it asks
- * for if it does not know the end of the phase before the last one. */
+/* Returns the latest phase of this parity that has begun. The thread may have missed the phase for
+ * which it asks if it does not know the end of the phase before the last one. */
 static int64_t phase_of_parity(nl_sim_phases *p, const barrier *b, const nl_sim_phase_use *u,
                                unsigned parity) {
     int64_t latest = b->phase - ((b->phase ^ parity) & 1);
@@ -294,8 +294,8 @@ static void drop(nl_sim_phase_questions *q, unsigned thread) {
     q->of[thread].barrier = 0;
 }
 
-/* Returns the answer, which must not depend on the schedule: 1 only if the thread has asked before,
- * in the same state. */
+/* Returns the answer to the thread's question. Because the answer must not depend on the schedule,
+ * it is 1 only if the thread has asked before in the same state. */
 static int answer_once_more(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_phase_questions *q,
                             int64_t phase, answer found) {
     int repeats = q->of[u->thread].barrier == u->barrier && q->of[u->thread].phase == phase;

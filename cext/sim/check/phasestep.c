@@ -7,8 +7,9 @@
 #include "sim/check/racereport.h"
 #include "sim/engine/worker.h"
 
-/* The copies that the barrier counts are complete with the phase. Then they are accesses of the
- * thread that completes it, which knows as little of the other threads' accesses as before. */
+/* The copies that the barrier counts are complete when the phase is complete. They are then
+ * recorded as accesses of the thread that completes the phase; this does not order that thread
+ * after other threads' accesses. */
 static void complete_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
     const void *address = (const void *)barrier->address;
     if (nl_sim_asynccopy_is_counted(w, address)) {

@@ -1,4 +1,4 @@
-/* sim/check/phasestep: the steps that a thread reports of a barrier with phases (phases.h). */
+/* sim/check/phasestep: the steps of a barrier with phases (phases.h) that a thread reports. */
 #ifndef NL_SIM_CHECK_PHASESTEP_H
 #define NL_SIM_CHECK_PHASESTEP_H
 

@@ -1,5 +1,5 @@
-/* sim/check/profile: each worker counts in a part of its own, which is added to the launch when the
- * worker leaves. */
+/* sim/check/profile: each worker has its own counters, which are added to those of the launch when
+ * the worker leaves. */
 #include "sim/check/profile.h"
 
 #include <stdio.h>
@@ -28,8 +28,8 @@ struct nl_sim_profile_part {
     unsigned barrier_count;
     barrier_line barriers[MAX_BARRIERS];
     uintptr_t shared_low, shared_high; /* the worker's shared memory */
-    /* for each thread that updates by a compare-and-swap loop: the address whose load was counted,
-     * while its compare-and-swap was not; 0: none */
+    /* for each thread in a compare-and-swap loop, the address whose load was counted, while its
+     * compare-and-swap was not yet counted; 0: none */
     uintptr_t updating[NL_SIM_MAX_THREADS];
     unsigned updates; /* entries of `updating` that are not 0 */
 };
@@ -129,7 +129,7 @@ int nl_sim_profile_begin(nl_sim_job *job) {
     return 0;
 }
 
-/* The checksum that numbalite/compilers/image.py computes. */
+/* Computes the same checksum as numbalite/compilers/image.py. */
 static uint64_t image_checksum(const nl_sim_object *image) {
     const char *bytes = image->bytes;
     uint64_t total = 0, totals = 0;
@@ -221,7 +221,7 @@ static nl_profile_line *find_line(struct nl_sim_profile *p, nl_sim_site site) {
     return line;
 }
 
-/* Where the sample of a site belongs in a line; -1: nowhere. */
+/* Returns the index of a site's sample in its source line, or -1. */
 static int sample_index(const nl_sim_request_site *site) {
     if (site->kind == NL_SIM_REQUEST_ATOMIC || !site->sample.mask)
         return -1;
@@ -235,8 +235,8 @@ static uint64_t first_address(const nl_profile_sample *sample) {
     return sample->address[__builtin_ctz(sample->mask)];
 }
 
-/* Keeps the sample with most lanes; of equal ones that with the lowest address, whichever worker is
- * first. */
+/* Keeps the sample with the most lanes, and of equal samples the one with the lowest address, so
+ * that the result does not depend on the order of the workers. */
 static void add_sample(nl_profile_line *line, const nl_sim_request_site *site) {
     int index = sample_index(site);
     if (index < 0)
@@ -347,7 +347,8 @@ static int find_space(const nl_sim_worker *w, uintptr_t address, unsigned kind,
     return 1;
 }
 
-/* Counts an access that a GPU makes by one instruction. Returns 1 if other lanes must run first. */
+/* Counts an access that a GPU makes with one instruction. Returns 1 if other lanes must run
+ * first. */
 static int access_once(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                        const void *pc, nl_sim_request_space space) {
     int writes = (kind & NL_SIM_ACCESS_WRITE) != 0;
@@ -358,7 +359,8 @@ static int access_once(nl_sim_worker *w, uintptr_t address, size_t size, unsigne
                                is);
 }
 
-/* The size of the largest GPU access at the address, at most `size` bytes. */
+/* Returns the size of the largest GPU access that is possible at the address, at most `size`
+ * bytes. */
 static size_t largest_access(uintptr_t address, size_t size) {
     size_t piece = MAX_ACCESS;
     while (piece > 1 && (address % piece || piece > size))

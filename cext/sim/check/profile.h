@@ -11,14 +11,16 @@
 #include "sim/engine/job.h"
 #include "sim/engine/worker.h"
 
-/* A profiling session, whose launches are profiled: nl_driver.OpenProfile and related calls. */
+/* A profiling session, during which launches are profiled (nl_driver.OpenProfile and related
+ * calls). */
 uint64_t nl_sim_profile_open(void);
 void nl_sim_profile_close(uint64_t token);
-/* The result of the oldest finished launch; the caller must free it with nl_mem_free. NULL if there
- * is none. */
+/* Returns the counters of the oldest finished launch; the caller must free them with nl_mem_free.
+ * NULL if there is none. */
 nl_profile *nl_sim_profile_pop(uint64_t token);
 
-/* Call before and after a launch whose job->check is set. begin returns -1 without memory. */
+/* Call these functions before and after a launch whose job->check is set. begin returns -1 if
+ * memory runs out. */
 int nl_sim_profile_begin(nl_sim_job *job);
 void nl_sim_profile_end(nl_sim_job *job, CUresult status);
 
@@ -27,16 +29,18 @@ void nl_sim_profile_enter(nl_sim_worker *worker);
 void nl_sim_profile_leave(nl_sim_worker *worker);
 void nl_sim_profile_begin_block(nl_sim_worker *worker);
 void nl_sim_profile_end_block(nl_sim_worker *worker);
-/* All threads of the block have synchronized; is_barrier: at the block's barrier. */
+/* Call this hook when all threads of the block have synchronized; is_barrier: at the block's
+ * barrier. */
 void nl_sim_profile_barrier(nl_sim_worker *worker, int is_barrier);
-/* These lanes of a warp have synchronized. */
+/* Call this hook when these lanes of a warp have synchronized. */
 void nl_sim_profile_exchanged(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
 
 /* Called by instrumented images for each access, if worker->profile is set. Returns 1 if other
- * lanes must run first; then the access is repeated. */
+ * lanes must run first; the caller then repeats the access. */
 int nl_sim_profile_access(nl_sim_worker *worker, uintptr_t address, size_t size, unsigned kind,
                           const void *pc);
-/* The running thread begins the next iteration of loop `number`, or (pc NULL) leaves the loop. */
+/* Called when the running thread begins the next iteration of loop `number` or, with pc NULL,
+ * leaves the loop. */
 void nl_sim_profile_loop(unsigned number, const void *pc);
 void nl_sim_profile_copy(nl_sim_worker *worker, uintptr_t to, uintptr_t from, size_t size,
                          const void *pc);

@@ -1,11 +1,10 @@
 /* sim/check/race: stores for each four bytes of accessed memory the last write and two reads since
- * then. After an access to fewer than four bytes, each byte has its own record. An
- * access conflicts with a stored access if the stored one does not happen before it
- * (happensbefore.h).
+ * then. After an access to fewer than four bytes, each byte has its own record. An access conflicts
+ * with a stored access that does not happen before it (happensbefore.h).
  *
- * Two readers suffice to find that a later write conflicts, if they are as far apart as possible:
- * in two warps or two blocks. A reader that is not stored can hide a race, but never causes a false
- * report.
+ * Two stored readers suffice to find that a later write conflicts, if the readers are as far apart
+ * as possible: in two warps or two blocks. A reader that is not stored can hide a race, but never
+ * causes a false report.
  *
  * Some accesses look like conflicts but are not:
  *
@@ -18,8 +17,8 @@
  *   If any thread makes an atomicCAS at an address that it read before, no read by that instruction
  *   is reported.
  * - Volatile accesses of different warps, which implement flags. Within a warp, code for GPUs
- *   before Volta used them instead of __syncwarp; there they conflict, except for a flag that is
- *   written right after a fence.
+ *   before Volta used them instead of __syncwarp; within a warp they conflict, except for a flag
+ *   that is written directly after a fence.
  *
  * The conflict of a plain read of a value that another thread wrote is also stored in `reads`. If
  * the reading thread writes to the same address before it synchronizes, both threads have updated
@@ -59,7 +58,7 @@ typedef nl_sim_mark mark;
 typedef nl_sim_visit visit;
 
 typedef struct cell {
-    mark write; /* if SPLIT is set, .block is the index of the four bytes in race->bytes */
+    mark write; /* if the flag SPLIT is set, .block is the index of the four bytes in race->bytes */
     mark read[2];
 } cell;
 
@@ -69,8 +68,8 @@ struct nl_sim_race {
     uint16_t era;
     int starved;           /* memory has run out: no conflict is certain any more */
     nl_sim_epochs *epochs; /* for an exact search, which does not use `cells`; otherwise NULL */
-    int depends;           /* exact search: the schedule orders some atomic accesses */
-    int has_narrow_fences; /* a thread has made a fence of block scope */
+    int depends;           /* whether the schedule orders some atomic accesses (exact search) */
+    int has_narrow_fences; /* whether a thread has made a fence of block scope */
     nl_sim_uncertain uncertain; /* exact search */
     nl_sim_shadow cells;
     cell (*bytes)[GRANULE];
@@ -82,7 +81,7 @@ struct nl_sim_race {
     int32_t guards[GUARDS];
     unsigned update_count;
     nl_sim_pair
-        updates[UPDATES]; /* a read, and a write by the same thread to the address that it read */
+        updates[UPDATES]; /* a read, and a write by the same thread to the address of the read */
     nl_sim_flags flags;
 };
 
@@ -93,7 +92,7 @@ typedef struct latest {
     uint32_t time;
 } latest;
 
-/* A conflict that may still turn out to be none. plain: neither access is atomic. */
+/* A possible conflict, which a later event may disprove. `plain`: neither access is atomic. */
 typedef struct waiting {
     int on, plain;
     uintptr_t granule;
@@ -163,7 +162,7 @@ int nl_sim_race_depends(const nl_sim_race *race) {
 
 /* Cells */
 
-/* The cell of the four bytes at `address`; NULL without memory: then no race is found there. */
+/* Returns the cell of four bytes; NULL if memory runs out: no race is then found for them. */
 static cell *find_cell(nl_sim_race *race, uintptr_t address) {
     return nl_sim_shadow_find(&race->cells, address, sizeof(cell));
 }
@@ -196,14 +195,14 @@ static void record_dependence(nl_sim_worker *w, uintptr_t barrier) {
         nl_sim_schedule_add_contended(w->job->schedule, barrier);
 }
 
-/* The operation of nl_sim_visit. */
+/* Computes nl_sim_visit.operation. */
 static unsigned operation_of(unsigned kind, size_t size) {
     unsigned operation =
         kind & NL_SIM_ACCESS_BLIND ? NL_SIM_OPERATION_PUT : kind >> NL_SIM_ACCESS_OPERATION;
     return operation ? operation | (unsigned)size << 4 : 0;
 }
 
-/* Does the schedule determine the order of the access and others of its memory? */
+/* Records whether the schedule orders this access and other accesses to the same memory. */
 static void record_competition(nl_sim_worker *w, const visit *v) {
     nl_sim_competition found = nl_sim_epochs_compete(w->race->epochs, v);
     if (found == NL_SIM_COMPETES_FOR_VALUE)
@@ -215,7 +214,7 @@ static void record_competition(nl_sim_worker *w, const visit *v) {
         nl_sim_schedule_mark_competing(w->job->schedule);
 }
 
-/* The thread does something else than to wait for a phase. */
+/* Called when the thread does anything other than wait for a phase. */
 static void end_phase_test(nl_sim_worker *w, unsigned thread) {
     uintptr_t barrier = nl_sim_phases_end_test(&w->race_block->questions, thread);
     if (barrier)
@@ -232,7 +231,7 @@ nl_sim_race_scope nl_sim_race_scope_of(const nl_sim_race_conflict *c) {
 }
 
 /* Reports the first conflict of two instructions, and later conflicts of the pair with a larger
- * scope, because those need a stronger synchronization. */
+ * scope, because a larger scope needs a stronger synchronization. */
 static void report(nl_sim_worker *w, nl_sim_race_conflict *c) {
     nl_sim_race *race = w->race;
     if (race->starved)
@@ -250,7 +249,7 @@ static void report(nl_sim_worker *w, nl_sim_race_conflict *c) {
     race->report(w, c);
 }
 
-/* The write that waited has been executed: reports the conflict if the write changed the bytes. */
+/* Called after the write of a stored conflict: reports the conflict if the bytes changed. */
 static void report_pending_write(nl_sim_worker *w) {
     nl_sim_race_block *b = w->race_block;
     if (!b->write.on)
@@ -269,7 +268,7 @@ static int is_guard(const nl_sim_race *race, const void *pc) {
     return 0;
 }
 
-/* The access that is a plain read in a conflict whose other access is atomic. */
+/* Returns the access that is a plain read in a conflict whose other access is atomic. */
 static const nl_sim_race_side *plain_read(const nl_sim_race_conflict *c) {
     return c->later.atomic ? &c->earlier : &c->later;
 }
@@ -291,7 +290,7 @@ static void report_pending_reads(nl_sim_worker *w, unsigned first, unsigned end)
         report_pending_read(w, i);
 }
 
-/* The thread writes to an address that it read and that another thread changed in the meantime. */
+/* Called when the thread writes to an address that another thread changed after the read. */
 static void report_lost_update(nl_sim_worker *w, unsigned thread, uintptr_t address, size_t size) {
     waiting *wait = &w->race_block->reads[thread];
     if (!wait->on || !wait->plain || wait->granule + GRANULE <= address ||
@@ -301,7 +300,7 @@ static void report_lost_update(nl_sim_worker *w, unsigned thread, uintptr_t addr
     report_pending_read(w, thread);
 }
 
-/* The thread's latest plain read of these four bytes, or NULL. */
+/* Returns the thread's latest plain read of these four bytes, or NULL. */
 static const latest *find_latest(const nl_sim_race_block *b, unsigned thread, uintptr_t granule) {
     for (unsigned i = 0; i < LATEST; i++) {
         const latest *l = &b->latest[thread][i];
@@ -311,7 +310,7 @@ static const latest *find_latest(const nl_sim_race_block *b, unsigned thread, ui
     return NULL;
 }
 
-/* The thread makes an atomicCAS at an address that it read before: its read is no conflict. */
+/* Called for an atomicCAS at an address that the thread has read: the read is no conflict. */
 static void forgive_read(nl_sim_race *race, nl_sim_race_block *b, unsigned thread,
                          uintptr_t granule) {
     for (unsigned i = 0; i < LATEST; i++) {
@@ -326,9 +325,9 @@ static void forgive_read(nl_sim_race *race, nl_sim_race_block *b, unsigned threa
     }
 }
 
-/* Stores that the instruction at `pc` writes to the address that `read` has read, if both belong to
- * one statement: the thread has not synchronized since the read, and the same instruction has not
- * read another element since, as in a loop over several elements. */
+/* Records that the instruction at `pc` writes to the address that `read` has read, if both belong
+ * to one statement: the thread has not synchronized since the read, and the same instruction has
+ * not read another element since, as in a loop over several elements. */
 static void store_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned thread,
                          const latest *read, int32_t pc) {
     if (read->time != nl_sim_happensbefore_now(&b->order, thread))
@@ -348,8 +347,8 @@ static void store_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned
         race->updates[race->update_count++] = (nl_sim_pair){.earlier = read->pc, .later = pc};
 }
 
-/* Are the read and the write parts of one update, as in `if (x > *p) *p = x`? Then both threads
- * execute this update for the same element, and the report explains that. */
+/* Returns whether the read and the write are parts of one update, as in `if (x > *p) *p = x`. If
+ * so, both threads execute this update for the same element, and the report explains that. */
 static int is_one_statement(const nl_sim_race *race, mark read, mark write) {
     for (unsigned i = 0; i < race->update_count; i++) {
         if (race->updates[i].earlier == read.pc && race->updates[i].later == write.pc)
@@ -358,14 +357,15 @@ static int is_one_statement(const nl_sim_race *race, mark read, mark write) {
     return 0;
 }
 
-/* Does the thread hold a lock at another address? The value of a lock is 1 while it is held. */
+/* Returns whether the thread holds a lock at another address. The value of a lock is 1 while it is
+ * held. */
 static int holds_lock(const nl_sim_race_block *b, unsigned thread, uintptr_t granule) {
     uintptr_t lock = b->swapped[thread].granule;
     return b->swapped[thread].barrier == b->order.barrier && lock != granule &&
            *(const volatile uint32_t *)lock == 1;
 }
 
-/* Has the thread read a flag of the thread that made the access `m`? */
+/* Returns whether the thread has read a flag that was written by the thread of the access `m`. */
 static int has_read_flag(const nl_sim_race_block *b, unsigned thread, mark m) {
     return nl_sim_flag_is_of(b->flag_of[thread], m.block, nl_sim_mark_thread(m));
 }
@@ -417,7 +417,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
         report_pending_read(v->w, nl_sim_mark_thread(m));
     } else if ((m.who & UPDATE) || ((v->mark.who & UPDATE) && mine)) {
         wait = &b->reads[(m.who & WRITE) ? v->thread : nl_sim_mark_thread(m)];
-        if (wait->on) /* one conflict is enough for the report */
+        if (wait->on) /* one stored conflict is enough for the report */
             return;
     }
     if (one_reads && !one_atomic)
@@ -455,7 +455,7 @@ static void conflict_exactly(visit *v, mark m, uintptr_t address) {
     report(v->w, &c);
 }
 
-/* Stores a read. Reads that happen before it are replaced. */
+/* Stores a read, which replaces reads that happen before it. */
 static void store_read(const visit *v, cell *c) {
     for (unsigned i = 0; i < 2; i++) {
         mark *m = &c->read[i];
@@ -490,7 +490,7 @@ static void visit_cell(visit *v, cell *c, uintptr_t address) {
             continue;
         if (m->block == v->mark.block && nl_sim_mark_thread(*m) == v->thread) {
             if ((v->kind & NL_SIM_ACCESS_COMPARE) && m->era == v->race->era) {
-                m->who |= ATOMIC; /* the read was only for the atomicCAS */
+                m->who |= ATOMIC; /* the value of the read was used only for the atomicCAS */
                 continue;
             }
         } else if (!nl_sim_visit_follows(v, *m) && !nl_sim_visit_is_compatible(v, *m)) {
@@ -512,7 +512,7 @@ static uint16_t pack_thread_and_kind(const nl_sim_race_block *b, unsigned thread
     if (kind & NL_SIM_ACCESS_ATOMIC)
         result |= (kind & NL_SIM_ACCESS_NARROW) ? ATOMIC | NARROW : ATOMIC;
     else if (kind & NL_SIM_ACCESS_VOLATILE)
-        /* a write right after a fence is a flag */
+        /* a write directly after a fence is a flag */
         result |= (kind & NL_SIM_ACCESS_WRITE) && nl_sim_happensbefore_is_fenced(&b->order, thread)
                       ? ATOMIC
                       : VOLATILE;
@@ -542,7 +542,7 @@ static void visit_cells(visit *v) {
     }
 }
 
-/* Drops what a block has released at an address of its shared memory, which was freed since. */
+/* Removes clocks that a block has released in its shared memory, which was freed later. */
 static void drop_foreign(const visit *v) {
     nl_sim_handed *handed =
         v->shared ? nl_sim_happensbefore_find(&v->race->handover, v->address) : NULL;
@@ -583,12 +583,12 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
             record_dependence(w, found);
     }
     if (is_phase) {
-        ; /* the order of phases, not of accesses */
+        ; /* the barrier's own accesses order phases, not other accesses */
     } else if (strong) {
         drop_foreign(&v);
         if (!race->epochs)
             nl_sim_happensbefore_acquire(&b->order, thread, &race->handover, address);
-        else if (!v.operation) /* else it does not know what came before */
+        else if (!v.operation) /* otherwise the thread is not ordered after the earlier accesses */
             nl_sim_happensbefore_observe(&b->order, thread, &race->handover, address);
         nl_sim_flags_access(&race->flags, &b->flag_of[thread],
                             (nl_sim_flag_thread){b->order.block, thread, 1}, address,
@@ -647,7 +647,7 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
     return 0;
 }
 
-/* Does the access happen before the current access of some thread of the block? */
+/* Returns whether the access happens before the current access of some thread of the block. */
 static int happens_before_any_thread(const nl_sim_worker *w, mark m) {
     for (unsigned i = 0; i < w->threads; i++) {
         if (nl_sim_happensbefore_before(&w->race_block->order, i, m.block, nl_sim_mark_thread(m),
@@ -766,7 +766,7 @@ void nl_sim_race_cross_grid(nl_sim_race *race) {
 
 /* The barrier of a cluster */
 
-/* Drops what an earlier cluster has released there. */
+/* Removes clocks that an earlier cluster has released at these addresses. */
 static void drop_release_of_other_cluster(nl_sim_worker *w, uintptr_t barrier) {
     nl_sim_handed *handed = nl_sim_happensbefore_find(&w->race->handover, barrier);
     if (handed && !nl_sim_visit_share_cluster(w, handed->maker, w->race_block->order.block))
@@ -859,7 +859,7 @@ int nl_sim_race_test_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier, i
     nl_sim_phase_use use = use_of(w, barrier);
     nl_sim_phase_questions *questions = w->race->epochs ? &w->race_block->questions : NULL;
     report_pending_write(w);
-    if (blocks && questions) { /* its answers are no part of the program's decisions */
+    if (blocks && questions) { /* the answers do not affect the program's decisions */
         uintptr_t asked = nl_sim_phases_end_test(questions, use.thread);
         if (asked && asked != barrier->address)
             record_dependence(w, asked);

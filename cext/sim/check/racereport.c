@@ -42,7 +42,7 @@ static const char *verb(const nl_sim_race_side *side) {
     return side->write ? "writes" : "reads";
 }
 
-/* Remedies in the terms of the kernel's language. */
+/* Hints in the terms of the kernel's language (C++ or Python). */
 typedef struct words {
     const char *atomic_of_grid, *atomic_of_block, *warp, *block, *phase, *lock, *fence, *flag;
 } words;
@@ -71,9 +71,9 @@ static const words in_cxx =
 static const words in_python = WORDS("cuda.atomic.add, cuda.atomic.max", "cuda.syncthreads()",
                                      "cuda.syncwarp()", "cuda.threadfence()");
 
-/* The synchronization that would have ordered the two accesses or made them one operation. A value
- * that some thread updates by an atomic is most likely shared by the block, even if the two threads
- * are of one warp. */
+/* Returns the synchronization that would have ordered the two accesses, or the atomic that would
+ * have replaced them. A value that some thread updates by an atomic is most likely shared by the
+ * block, even if the two threads are of one warp. */
 static const char *missing(const nl_sim_worker *w, const nl_sim_race_conflict *c, const words *in) {
     nl_sim_race_scope scope = nl_sim_race_scope_of(c);
     int by_atomic = c->earlier.atomic || c->later.atomic;
@@ -98,8 +98,8 @@ static const char *missing(const nl_sim_worker *w, const nl_sim_race_conflict *c
     return c->flag && !by_atomic ? in->flag : ORDERLESS;
 }
 
-/* Is the variable in the image but not the user's (this library's or the compiler's)? Then no line
- * of the user's source makes either access. */
+/* Returns whether the variable is in the image but is not the user's (a variable of this library or
+ * of the compiler), and no line of the user's source makes either access. */
 static int is_internal(const nl_sim_worker *w, const nl_sim_race_conflict *c) {
     const nl_sim_object *image = w->job->check->image;
     nl_sim_site site;
@@ -243,7 +243,7 @@ int nl_sim_racereport_is_shared(const nl_sim_worker *w, uintptr_t address) {
             nl_sim_cluster_owner(w, address));
 }
 
-/* The memory space of an address. */
+/* Returns the memory space of an address. */
 static space find_space(const nl_sim_worker *w, uintptr_t address) {
     if (nl_sim_racereport_is_shared(w, address))
         return SHARED;
@@ -257,8 +257,9 @@ static space find_space(const nl_sim_worker *w, uintptr_t address) {
     return PRIVATE;
 }
 
-/* No thread stops at an access to its own memory: no other thread can notice, and what the
- * simulator reports of a barrier must follow the change of its word at once. */
+/* No thread stops at an access to its own memory, because no other thread can notice the access.
+ * The simulator's report of a barrier must also directly follow the change of the barrier's
+ * word. */
 int nl_sim_racereport_is_due(nl_sim_worker *w, uintptr_t address, unsigned kind) {
     unsigned strong = kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE);
     if (w->job->schedule)
@@ -278,7 +279,7 @@ int nl_sim_racereport_is_due(nl_sim_worker *w, uintptr_t address, unsigned kind)
     return 1;
 }
 
-/* Compares the access with operations of other streams, and reports a conflict. */
+/* Compares the access with accesses of other streams' operations, and reports a conflict. */
 static void compare_streams(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                             const void *pc) {
     nl_sim_overlap_clash clash;

@@ -1,5 +1,5 @@
-/* sim/check/racereport: launches that are checked for races or hangs: handles each access of their
- * threads, and reports races. */
+/* sim/check/racereport: handles each access of the threads of launches that are checked for races
+ * or hangs, and reports races. */
 #ifndef NL_SIM_CHECK_RACEREPORT_H
 #define NL_SIM_CHECK_RACEREPORT_H
 
@@ -10,13 +10,13 @@
 struct nl_sim_job;
 struct nl_sim_worker;
 
-/* Called before and after a launch; job->check contains the settings. begin returns -1 without
- * memory. Call end also if begin failed; it returns the status of the launch. */
+/* Call begin before and end after a launch; job->check contains the settings. begin returns -1 if
+ * memory runs out. Call end even if begin has failed; it returns the status of the launch. */
 int nl_sim_racereport_begin(struct nl_sim_job *job);
 CUresult nl_sim_racereport_end(struct nl_sim_job *job);
 
-/* Should other threads run before the running thread makes its next access, which is of this
- * kind? */
+/* Returns whether other threads should run before the running thread makes its next access, which
+ * is of this kind. */
 int nl_sim_racereport_is_due(struct nl_sim_worker *worker, uintptr_t address, unsigned kind);
 /* Handles the running thread's next access. */
 void nl_sim_racereport_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
@@ -27,10 +27,11 @@ void nl_sim_racereport_access(struct nl_sim_worker *worker, uintptr_t address, s
 struct nl_sim_race_side;
 void nl_sim_racereport_early(struct nl_sim_worker *worker, uintptr_t address, size_t size,
                              unsigned kind, const void *pc, const struct nl_sim_race_side *copy);
-/* A block of a cluster ends: reports accesses of other blocks to its shared memory that are not
- * ordered before its end. */
+/* Called when a block of a cluster ends: reports accesses of other blocks to the block's shared
+ * memory that are not ordered before its end. */
 void nl_sim_racereport_end_shared(struct nl_sim_worker *worker);
-/* Is the address in shared memory of the block, or of another block of its cluster? */
+/* Returns whether the address is in shared memory of the block, or of another block of its
+ * cluster. */
 int nl_sim_racereport_is_shared(const struct nl_sim_worker *worker, uintptr_t address);
 /* Entries of nl_sim_checker. */
 void nl_sim_racereport_fence(int is_narrow);

@@ -2,7 +2,7 @@
  * interrupted thread's state, and lets the thread execute one instruction: the operation is
  * repeated and has its normal result. The trap after this instruction enables the exceptions again.
  * Not every invalid operation makes a NaN: conversions to integers, comparisons, minimum and
- * maximum raise the exception too. The opcode distinguishes them. */
+ * maximum also raise the exception. The opcode distinguishes them. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,7 +19,7 @@
 enum {
     FLAGS = 0x3f,
     MASKED = 0x1f80, /* all exceptions are masked */
-    /* mask bits of: invalid operation, division by zero, overflow */
+    /* mask bits of the exceptions for invalid operation, division by zero and overflow */
     WANTED = 1 << 7 | 1 << 9 | 1 << 10,
     ARMED = MASKED & ~WANTED,
     STEP = 1 << 8, /* trap flag of EFLAGS: trap after one instruction */
@@ -74,9 +74,9 @@ int nl_sim_reals_are_trapped(const nl_sim_job *job) {
     return job->check && job->check->wanted.mask & NL_CHECK_NAN && job->check->traps_reals;
 }
 
-/* Is the instruction an addition, subtraction, multiplication, division, square root or fused
- * multiply-add? The encodings: SSE: prefixes, 0F, opcode; AVX: C5 and one byte or C4 and two bytes,
- * opcode; AVX-512: 62 and three bytes, opcode. */
+/* Returns whether the instruction is an addition, subtraction, multiplication, division, square
+ * root or fused multiply-add: The encodings: SSE: prefixes, 0F, opcode; AVX: C5 and one byte or C4
+ * and two bytes, opcode; AVX-512: 62 and three bytes, opcode. */
 static int is_arithmetic(const unsigned char *p) {
     unsigned map = 1, code;
     while (*p == 0x66 || *p == 0xf2 || *p == 0xf3)
@@ -96,20 +96,20 @@ static int is_arithmetic(const unsigned char *p) {
     } else {
         return 0;
     }
-    if (map == 2) /* forms 132, 213 and 231 of fused multiply-add */
+    if (map == 2) /* encodings 132, 213 and 231 of fused multiply-add */
         return code >= 0x96 && code <= 0xbf && (code & 15) >= 6;
     return map == 1 &&
            (code == 0x51 || code == 0x58 || code == 0x59 || code == 0x5c || code == 0x5e);
 }
 
-/* Is the instruction before the address a call? */
+/* Returns whether the instruction before the address is a call. */
 static int follows_call(const unsigned char *p) {
     return p[-5] == 0xe8 || (p[-6] == 0xff && p[-5] == 0x15) ||
            (p[-2] == 0xff && (p[-1] & 0xf8) == 0xd0);
 }
 
-/* The operation's position as a return address: the address after the operation, or, in a library
- * function, the return address of the user's call, which is searched on the stack. */
+/* Returns the operation's position as a return address: the address after the operation or, in a
+ * library function, the return address of the user's call, which is searched on the stack. */
 static const void *find_return_address(const nl_sim_worker *w, uintptr_t at, uintptr_t stack) {
     const nl_sim_fiber_stack *own = &w->stacks.all[w->thread[w->current].stack];
     uintptr_t end = (uintptr_t)own->low + own->size, size = w->image_high - w->image_low;

@@ -10,16 +10,16 @@
 #include <signal.h>
 #include "sim/engine/worker.h"
 
-/* Does the launch of `job` need the exceptions? */
+/* Returns whether the launch of `job` needs the exceptions. */
 int nl_sim_reals_are_trapped(const struct nl_sim_job *job);
 
-/* Enables the exceptions for the calling OS thread. Returns the previous state; pass it to
- * nl_sim_reals_leave. */
+/* Enables the exceptions for the calling OS thread. Returns the previous state, which the caller
+ * must pass to nl_sim_reals_leave. */
 unsigned nl_sim_reals_enter(void);
 void nl_sim_reals_leave(unsigned saved);
 
-/* Called in a handler of SIGFPE, on a fiber. Returns 1 if the exception was one of these; then the
- * handler must return, and the thread continues. */
+/* Called in a handler of SIGFPE, on a fiber. Returns 1 if the signal was caused by one of these
+ * exceptions; then the handler must return, and the thread continues. */
 int nl_sim_reals_trapped(nl_sim_worker *worker, const siginfo_t *info, void *context);
 
 #endif

@@ -3,8 +3,8 @@
 
 enum { LANES = NL_SIM_REQUEST_LANES, SECTOR = 32, LINE = 128, BANKS = 32, BANK_BYTES = 4 };
 
-/* The number of distinct aligned parts of memory of `unit` bytes. Inlined, so that `unit` is a
- * constant and divisions are shifts. */
+/* Returns the number of distinct aligned units of `unit` bytes that the lanes access. Inlined, so
+ * that `unit` is a constant and divisions are shifts. */
 static inline __attribute__((always_inline)) uint64_t
 count_units(const uintptr_t *address, uint32_t mask, unsigned size, unsigned unit) {
     uintptr_t seen[LANES * 4], highest = 0;
@@ -24,13 +24,14 @@ count_units(const uintptr_t *address, uint32_t mask, unsigned size, unsigned uni
     return count;
 }
 
-/* The number of lanes in one pass: a pass transfers at most 128 bytes, 32 lanes of 4 bytes or
- * less. */
+/* Returns the number of lanes in one pass: a pass transfers at most 128 bytes, such as 32 lanes of
+ * 4 bytes. */
 static unsigned lanes_of_pass(unsigned size) {
     return size <= 4 ? LANES : size <= 8 ? LANES / 2 : LANES / 4;
 }
 
-/* Do all pairs of lanes whose numbers differ in one bit have equal addresses? */
+/* Returns whether all pairs of lanes whose numbers differ only in a given bit have equal
+ * addresses. */
 static int are_pairs_equal(const uintptr_t *address, uint32_t mask, unsigned bit) {
     for (unsigned i = 0; i < LANES; i++) {
         unsigned other = i ^ bit;
@@ -40,8 +41,8 @@ static int are_pairs_equal(const uintptr_t *address, uint32_t mask, unsigned bit
     return 1;
 }
 
-/* Loads of 8 and 16 bytes: if all pairs of neighbours (or all pairs with a distance of two) have
- * equal addresses, one pass serves twice as many lanes
+/* For loads of 8 and 16 bytes: if all pairs of neighbours (or all pairs with a distance of two)
+ * have equal addresses, one pass serves twice as many lanes
  * (https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228). */
 static unsigned lanes_of_load(const uintptr_t *address, uint32_t mask, unsigned size) {
     unsigned lanes = lanes_of_pass(size);
@@ -51,7 +52,7 @@ static unsigned lanes_of_load(const uintptr_t *address, uint32_t mask, unsigned 
 }
 
 static unsigned count_pass(const uintptr_t *address, uint32_t mask, unsigned size) {
-    /* 32 bits suffice, because all words are in one block's shared memory */
+    /* 32-bit addresses suffice, because all words are in one block's shared memory */
     uint32_t words[BANKS][LANES];
     unsigned counts[BANKS] = {0}, most = 0;
     for (; mask; mask &= mask - 1) {
@@ -89,7 +90,7 @@ static uint64_t count_wavefronts(const uintptr_t *address, uint32_t mask, unsign
     return count;
 }
 
-/* The largest number of lanes with equal addresses. */
+/* Returns the largest number of lanes with equal addresses. */
 static unsigned count_equal(const uintptr_t *address, uint32_t mask) {
     unsigned most = 0;
     while (mask) {
@@ -107,7 +108,8 @@ static unsigned count_equal(const uintptr_t *address, uint32_t mask) {
     return most;
 }
 
-/* An atomic unit updates distinct elements of a sector at once, and equal ones in turn. */
+/* Counts atomics: the atomic unit updates distinct elements of a sector simultaneously, and equal
+ * elements one after another. */
 static void count_atomic(const uintptr_t *address, uint32_t mask, uint64_t *c) {
     c[NL_PROFILE_global_atomic_requests]++;
     c[NL_PROFILE_global_atomic_lanes] += (uint64_t)__builtin_popcount(mask);

@@ -13,7 +13,7 @@ typedef enum nl_sim_request_space {
     NL_SIM_REQUEST_GLOBAL,
     NL_SIM_REQUEST_SHARED,
     NL_SIM_REQUEST_VARIABLE,
-    NL_SIM_REQUEST_LOOP, /* no access: an iteration of a loop */
+    NL_SIM_REQUEST_LOOP, /* an iteration of a loop, not an access */
 } nl_sim_request_space;
 typedef enum nl_sim_request_kind {
     NL_SIM_REQUEST_LOAD,
@@ -24,14 +24,14 @@ typedef enum nl_sim_request_kind {
 /* One instruction and the address space that it accessed. */
 typedef struct nl_sim_request_site {
     const void *pc;
-    nl_sim_site place; /* in the user's source; file NULL: unknown */
-    uint32_t line;     /* a number that is equal for the sites of a source line */
+    nl_sim_site place; /* position in the user's source; file is NULL if unknown */
+    uint32_t line;     /* a number that all sites of a source line share */
     unsigned size;     /* bytes per lane */
     nl_sim_request_space space;
     nl_sim_request_kind kind;
     uint64_t counters[NL_PROFILE_COUNT];
     uint64_t widened[NL_PROFILE_WIDTHS][NL_PROFILE_COUNT]; /* minus counters, modulo 2^64 */
-    nl_profile_sample sample;                              /* the first request with most lanes */
+    nl_profile_sample sample; /* the first of the requests with the most lanes */
 } nl_sim_request_site;
 
 typedef struct nl_sim_request {
@@ -59,7 +59,7 @@ static inline int nl_sim_request_is_consecutive(const uintptr_t *address, uint32
     return differences == 0;
 }
 
-/* Adds the counters of one request to `counters`. mask: the participating lanes. */
+/* Adds the counters of one request to `counters`. `mask` contains the participating lanes. */
 void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size,
                           nl_sim_request_space space, nl_sim_request_kind kind, uint64_t *counters);
 

@@ -38,11 +38,12 @@ typedef struct loop {
 } loop;
 
 typedef struct lane {
-    uint64_t iteration; /* a hash of its current loops and their iteration counts; 0: in no loop */
-    uint32_t epoch;     /* in which `next` was set */
-    uint32_t next;      /* index of the request after that of its last access */
-    uint32_t waited;    /* the epoch in which the lane last let other lanes run */
-    unsigned depth;     /* entries of `loops` in use */
+    /* a hash of the lane's current loops and their iteration counts; 0: in no loop */
+    uint64_t iteration;
+    uint32_t epoch;  /* in which `next` was set */
+    uint32_t next;   /* index of the request after that of the lane's last access */
+    uint32_t waited; /* epoch in which the lane last let other lanes run */
+    unsigned depth;  /* entries of `loops` in use */
 } lane;
 
 typedef struct warp {
@@ -178,7 +179,8 @@ static void load_nth(nl_sim_requests *r, const warp *w, unsigned n) {
         load(r, q, s->size);
 }
 
-/* Does a load read the same address as the site's previous load? Then it may be before the loop. */
+/* Returns whether a load reads the same address as the site's previous load, so that a compiler may
+ * move it before the loop. */
 static int is_repeated(const warp *w, const request *q) {
     const visits *v = &w->visits[q->site];
     const request *before = v->counted ? &w->requests[v->counted - 1] : NULL;
@@ -233,7 +235,8 @@ static uint64_t hash_request(uint64_t iteration, uint32_t site, uint32_t number)
     return mix(mix(iteration, site), number) >> 20;
 }
 
-/* Frees the slots of the open requests. A warp mostly has few: then not all slots are written. */
+/* Frees the slots of the open requests. Most warps have few open requests; then not all slots are
+ * written. */
 static void clear_slots(warp *w) {
     if (w->open > SLOTS / 16) {
         memset(w->slots, 0, SLOTS * sizeof *w->slots);
@@ -361,7 +364,7 @@ static int64_t find_site(nl_sim_requests *r, const void *pc, unsigned size,
     return r->count++;
 }
 
-/* The visits of a warp to a site; NULL without memory. */
+/* Returns the counters of a warp's accesses at a site; NULL without memory. */
 static visits *find_visits(nl_sim_requests *r, warp *w, uint32_t site) {
     if (site >= w->visits_capacity) {
         visits *all = nl_mem_resize(w->visits, r->capacity * sizeof *all, NULL);
@@ -449,8 +452,8 @@ static __attribute__((noinline)) int add(nl_sim_requests *r, unsigned thread, co
     return 0;
 }
 
-/* The lanes of a warp mostly make the same accesses in the same order: then the request after that
- * of the lane's last access is the one that the lane's access belongs to. */
+/* Tries the request after that of the lane's last access: the lanes of a warp mostly make the same
+ * accesses in the same order. */
 int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uintptr_t address,
                         unsigned size, nl_sim_request_space space, nl_sim_request_kind kind) {
     warp *w = &r->warps[thread / LANES];
@@ -477,7 +480,8 @@ static void hash_loops(lane *l, const loop *loops) {
     l->iteration = hash;
 }
 
-/* The index of the lane's innermost loop with this id, or the lane's depth if there is none. */
+/* Returns the index of the lane's innermost loop with this id, or the lane's depth if there is no
+ * such loop. */
 static unsigned find_loop(const lane *l, const loop *loops, unsigned loop_id) {
     unsigned i = l->depth;
     while (i > 0 && loops[i - 1].id != loop_id)

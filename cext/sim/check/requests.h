@@ -28,25 +28,29 @@ void nl_sim_requests_destroy(nl_sim_requests *requests);
 int nl_sim_requests_add(nl_sim_requests *requests, unsigned thread, const void *pc,
                         uintptr_t address, unsigned size, nl_sim_request_space space,
                         nl_sim_request_kind kind);
-/* repeat: a lane begins the next iteration of a loop. leave: it has left the loop. */
+/* Call repeat when a lane begins the next iteration of a loop, and leave when the lane has left the
+ * loop. */
 void nl_sim_requests_repeat(nl_sim_requests *requests, unsigned thread, unsigned loop);
 void nl_sim_requests_leave(nl_sim_requests *requests, unsigned thread, unsigned loop);
-/* The lanes of a warp have synchronized or ended: counts the warp's requests. */
+/* Call this function when the lanes of a warp have synchronized or ended: counts the warp's
+ * requests. */
 void nl_sim_requests_close(nl_sim_requests *requests, unsigned warp);
-/* The same for all warps of a block. Their requests are loaded in turn, as warps run at about the
- * same speed. */
+/* Does the same for all warps of a block. The requests of the warps are counted alternately,
+ * because warps run at about the same speed. */
 void nl_sim_requests_close_all(nl_sim_requests *requests, unsigned warps);
-/* The threads of a block with this number of warps begin: no lane is in a loop. */
+/* Call this function when the threads of a block with this number of warps begin: no lane is in a
+ * loop. */
 void nl_sim_requests_begin(nl_sim_requests *requests, unsigned warps);
 
-/* The sites; call this after all warps were closed. */
+/* Returns the sites; call this function after all warps were closed. */
 const nl_sim_request_site *nl_sim_requests_sites(const nl_sim_requests *requests, unsigned *count);
-/* Sectors of global loads by reuse distance, NL_PROFILE_REUSE entries. */
+/* Returns the histogram of the sectors of global loads by reuse distance, with NL_PROFILE_REUSE
+ * entries. */
 const uint64_t *nl_sim_requests_reuse(const nl_sim_requests *requests);
 /* Sectors whose first load or store in the launch was by this worker. */
 uint64_t nl_sim_requests_loaded(const nl_sim_requests *requests);
 uint64_t nl_sim_requests_stored(const nl_sim_requests *requests);
-/* Has memory run out? Then the counters are too small. */
+/* Returns whether memory ran out, so that the counters are too small. */
 int nl_sim_requests_are_starved(const nl_sim_requests *requests);
 
 #endif

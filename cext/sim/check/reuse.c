@@ -8,7 +8,8 @@
 
 enum {
     TIMES = 16384,
-    KEPT = TIMES / 4, /* lines that stay when the times are used up: twice the largest L1 cache */
+    /* cache lines that are kept when the times are used up: twice the largest L1 cache */
+    KEPT = TIMES / 4,
     SLOTS = 2 * TIMES,
     WORD = 64,
     GROUP = 8,
@@ -16,7 +17,7 @@ enum {
 
 typedef struct entry {
     uintptr_t line;
-    uint32_t epoch; /* of the block; other entries are free */
+    uint32_t epoch; /* number of the block; entries of other blocks are free */
     uint16_t time;
     uint8_t sectors; /* that were loaded */
 } entry;
@@ -63,7 +64,7 @@ void nl_sim_reuse_begin(nl_sim_reuse *r) {
     forget_lines(r);
 }
 
-/* The number of last loads from time `first` on. */
+/* Returns the number of last loads of a line from time `first` on. */
 static unsigned count_after(const nl_sim_reuse *r, unsigned first) {
     unsigned count = 0;
     if (first < TIMES)
@@ -88,7 +89,7 @@ static int compare_times(const void *a, const void *b) {
     return (int)((const entry *)a)->time - (int)((const entry *)b)->time;
 }
 
-/* The time of which KEPT last loads are later, or 0. */
+/* Returns the time such that KEPT last loads are later, or 0. */
 static unsigned find_oldest_kept(const nl_sim_reuse *r) {
     unsigned first = TIMES;
     while (first >= WORD && count_after(r, first - WORD) <= KEPT)
@@ -115,7 +116,7 @@ static void keep_newest_lines(nl_sim_reuse *r) {
     r->now = count;
 }
 
-/* The histogram's index of a distance: two entries for each power of two. */
+/* Returns the histogram's index for a distance; each power of two has two entries. */
 static unsigned bucket(unsigned distance) {
     unsigned n = distance + 1, power = 31 - (unsigned)__builtin_clz(n);
     unsigned half = power && n >= (3u << power) / 2;

@@ -16,11 +16,12 @@ typedef struct nl_sim_reuse nl_sim_reuse;
 /* NULL without memory. */
 nl_sim_reuse *nl_sim_reuse_create(void);
 void nl_sim_reuse_destroy(nl_sim_reuse *reuse);
-/* A block begins: no line was loaded. */
+/* Call this function when a block begins: no line was loaded. */
 void nl_sim_reuse_begin(nl_sim_reuse *reuse);
-/* Loads sectors of one line. sectors: one bit for each. */
+/* Counts a load of sectors of one line; `sectors` has one bit for each sector. */
 void nl_sim_reuse_load(nl_sim_reuse *reuse, uintptr_t line, unsigned sectors);
-/* Sectors by distance, NL_PROFILE_REUSE entries; see nl_profile.reuse. */
+/* Returns the histogram of the sectors by reuse distance, with NL_PROFILE_REUSE entries
+ * (nl_profile.reuse). */
 const uint64_t *nl_sim_reuse_histogram(const nl_sim_reuse *reuse);
 
 #endif

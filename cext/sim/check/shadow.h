@@ -32,7 +32,7 @@ nl_sim_shadow_page *nl_sim_shadow_find_page(nl_sim_shadow *shadow, uintptr_t num
 /* Frees all pages. */
 void nl_sim_shadow_clear(nl_sim_shadow *shadow);
 
-/* The cell of the four bytes at `address`; NULL without memory. */
+/* Returns the cell of the four bytes at `address`; NULL without memory. */
 static inline void *nl_sim_shadow_find(nl_sim_shadow *shadow, uintptr_t address, size_t cell_size) {
     uintptr_t number = address / NL_SIM_SHADOW_PAGE;
     nl_sim_shadow_page *p = shadow->recent[number % NL_SIM_SHADOW_RECENT];

@@ -1,9 +1,10 @@
 /* sim/check/shuffle: reports shuffles that read from a lane outside of the mask.
  *
  * __shfl_sync and __shfl_xor_sync are reported at the call. With __shfl_down_sync, correct programs
- * often read from such a lane and ignore the value: the upper lanes in each step of a reduction
- * do, and lanes that test afterwards whether the source lane exists. A call of __shfl_down_sync is
- * therefore reported only if the program uses the undefined value, in one of two ways:
+ * often read from such a lane and ignore the value: for example the upper lanes in each step of a
+ * reduction, and lanes that test afterwards whether the source lane exists. A call of
+ * __shfl_down_sync is therefore reported only if the program uses the undefined value, in one of
+ * two ways:
  *
  * - In a reduction, whose calls have decreasing distances. A lane that passes another value to a
  *   call than to the call before has used the value that it received in between. If that value was
@@ -25,12 +26,12 @@ static const uint64_t UNDEFINED = 0xBADC0DE5BADC0DE5;
 
 /* The last shuffles of a lane. */
 typedef struct doubt {
-    uint64_t order;  /* index plus 1 of the block that executed the previous __shfl_down_sync */
+    uint64_t order;  /* 1 + index of the block that executed the previous __shfl_down_sync */
     uint64_t passed; /* the value that the lane passed to that call */
     unsigned distance;
-    int open; /* the value that the lane received from that call may be undefined */
-    /* index plus 1 of the block in which the lane last received UNDEFINED; site, mask and source
-     * are those of that call */
+    int open; /* whether the value that the lane received from that call may be undefined */
+    /* 1 + index of the block in which the lane last received UNDEFINED; `site`, `mask` and `source`
+     * belong to that call */
     uint64_t marked;
     nl_sim_site site;
     uint32_t mask;

@@ -1,22 +1,24 @@
-/* sim/check/shuffle: finds shuffles that read from lanes outside of the mask. The value of such a
- * lane is undefined. */
+/* sim/check/shuffle: finds shuffles that read from lanes outside of the mask. The value that a
+ * shuffle returns for such a lane is undefined. */
 #ifndef NL_SIM_CHECK_SHUFFLE_H
 #define NL_SIM_CHECK_SHUFFLE_H
 
 #include "sim/engine/worker.h"
 
-/* State of the lanes of a worker's block. */
+/* State of the shuffle check for the lanes of a worker's block. */
 typedef struct nl_sim_doubts nl_sim_doubts;
 
 /* A launch begins. Clears the state, because block indices repeat. */
 void nl_sim_shuffle_enter(nl_sim_worker *w);
-/* Call before a group of lanes exchanges values, in a launch with the check `sync`. */
+/* Call this function before a group of lanes exchanges values, in a launch with the check
+ * `sync`. */
 void nl_sim_shuffle_check_sources(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
 /* Call after the exchange. */
 void nl_sim_shuffle_mark(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
-/* Call before the running thread accesses memory; kind: NL_SIM_ACCESS_... bits. */
+/* Call this function before the running thread accesses memory; `kind` is NL_SIM_ACCESS_...
+ * bits. */
 void nl_sim_shuffle_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind);
-/* Call when the thread's last store is certainly in memory. */
+/* Call this function when the thread's last store is certainly in memory. */
 void nl_sim_shuffle_finish(nl_sim_worker *w, unsigned thread);
 
 #endif

@@ -1,4 +1,4 @@
-/* sim/check/uncertain: a shadow of bytes, 1 where the value is uncertain. */
+/* sim/check/uncertain: shadow memory of bytes, which are 1 where the value is uncertain. */
 #include "sim/check/uncertain.h"
 
 enum { GRANULE = NL_SIM_SHADOW_GRANULE };

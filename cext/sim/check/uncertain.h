@@ -1,5 +1,5 @@
 /* sim/check/uncertain: memory whose value the order of atomics determines, such as a sum of
- * floating-point numbers. That matters only if a thread reads it.
+ * floating-point numbers. An uncertain value matters only if a thread reads it.
  *
  * Only one OS thread at a time may call these functions. */
 #ifndef NL_SIM_CHECK_UNCERTAIN_H
@@ -16,10 +16,10 @@ typedef struct nl_sim_uncertain {
 } nl_sim_uncertain;
 
 void nl_sim_uncertain_clear(nl_sim_uncertain *uncertain);
-/* Marks the memory, or removes its marks. -1 without memory. */
+/* Marks the memory as uncertain, or removes the marks. Returns -1 if memory runs out. */
 int nl_sim_uncertain_mark(nl_sim_uncertain *uncertain, uintptr_t address, size_t size,
                           int is_uncertain);
-/* The first marked four bytes in this memory; 0: none. */
+/* Returns the address of the first marked four bytes in this memory; 0: none. */
 uintptr_t nl_sim_uncertain_search(nl_sim_uncertain *uncertain, uintptr_t address, size_t size);
 static inline uintptr_t nl_sim_uncertain_find(nl_sim_uncertain *uncertain, uintptr_t address,
                                               size_t size) {

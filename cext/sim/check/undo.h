@@ -10,14 +10,14 @@ typedef struct nl_sim_undo nl_sim_undo;
 
 nl_sim_undo *nl_sim_undo_open(void); /* NULL without memory */
 void nl_sim_undo_close(nl_sim_undo *undo);
-/* Call before these bytes are written. Without memory the log becomes incomplete and must not be
- * used. */
+/* Call this function before these bytes are written. If memory runs out, the log becomes incomplete
+ * and must not be used. */
 void nl_sim_undo_record(nl_sim_undo *undo, uintptr_t address, size_t size);
 int nl_sim_undo_is_complete(const nl_sim_undo *undo);
-/* Call after the first launch: saves its results. */
+/* Call this function after the first launch: it saves the results of that launch. */
 void nl_sim_undo_keep(nl_sim_undo *undo);
-/* restore: restores the memory before all launches. finish: restores the results of the first
- * launch. */
+/* `restore` restores the memory as it was before all launches; `finish` restores the results of the
+ * first launch. */
 void nl_sim_undo_restore(nl_sim_undo *undo);
 void nl_sim_undo_finish(nl_sim_undo *undo);
 

@@ -1,5 +1,5 @@
-/* sim/check/vectorclock: a reference-counted hash table. Its only owner modifies it in place; with
- * several owners, a modification makes a copy. */
+/* sim/check/vectorclock: a reference-counted hash table. A clock with one owner is modified in
+ * place; a modification of a clock with several owners makes a copy. */
 #include "sim/check/vectorclock.h"
 
 #include "base/mem.h"
@@ -40,7 +40,7 @@ uint32_t nl_sim_vectorclock_get(const nl_sim_vectorclock *clock, uint64_t key) {
     return clock ? slot((nl_sim_vectorclock *)clock, key)->time : 0;
 }
 
-/* A copy with space for at least one more entry, and a reference count of 1. */
+/* Returns a copy with space for at least one more entry, and a reference count of 1. */
 static nl_sim_vectorclock *copy(const nl_sim_vectorclock *clock) {
     unsigned count = clock ? clock->count : 0, capacity = 8;
     while (capacity * 3 / 4 <= count + 1)

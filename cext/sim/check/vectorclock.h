@@ -1,5 +1,6 @@
-/* sim/check/vectorclock: vector clocks: for other threads, or complete blocks, the time up to which
- * all accesses happened before. Clocks are reference-counted, and copied on write. */
+/* sim/check/vectorclock: a vector clock contains, for other threads or complete blocks, the time up
+ * to which all their accesses happened before. Clocks are reference-counted, and copied on
+ * write. */
 #ifndef NL_SIM_CHECK_VECTORCLOCK_H
 #define NL_SIM_CHECK_VECTORCLOCK_H
 
@@ -25,13 +26,14 @@ static inline uint64_t nl_sim_vectorclock_reads(uint32_t block, unsigned thread)
 }
 
 uint32_t nl_sim_vectorclock_get(const nl_sim_vectorclock *clock, uint64_t key); /* 0: no entry */
-/* Is a write of this thread at this time covered? */
+/* Returns whether the clock covers a write of this thread at this time. */
 static inline int nl_sim_vectorclock_covers(const nl_sim_vectorclock *clock, uint32_t block,
                                             unsigned thread, uint32_t time) {
     return time < nl_sim_vectorclock_get(clock, nl_sim_vectorclock_block(block)) ||
            time <= nl_sim_vectorclock_get(clock, nl_sim_vectorclock_thread(block, thread));
 }
-/* Add entries. Without memory, they return -1, and the clock contains the entries added so far. */
+/* Add entries. If memory runs out, these functions return -1, and the clock contains the entries
+ * that were added so far. */
 int nl_sim_vectorclock_raise(nl_sim_vectorclock **clock, uint64_t key, uint32_t time);
 int nl_sim_vectorclock_join(nl_sim_vectorclock **clock, nl_sim_vectorclock *other);
 

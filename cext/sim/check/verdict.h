@@ -5,7 +5,8 @@
 #include "driver/checks.h"
 
 /* Adds the verdict on one launch. Verdicts with the same number and kernel name are merged: the
- * worst verdict, and the sums of launches and schedules. Without memory the verdict is lost. */
+ * worst verdict, and the sums of launches and schedules. If memory runs out, the verdict is
+ * lost. */
 void nl_sim_verdict_add(uint64_t record, const char *kernel, nl_verdict_kind kind,
                         uint64_t schedules);
 /* Implements nl_driver.TakeVerdict. */

@@ -17,11 +17,12 @@ enum {
     NL_SIM_MARK_ATOMIC = 0x800,
     NL_SIM_MARK_VOLATILE = 0x1000, /* not combined with ATOMIC */
     NL_SIM_MARK_UPDATE = 0x2000,   /* a plain write to an address that its thread has just read */
-    NL_SIM_MARK_NARROW = 0x4000,   /* only with ATOMIC: atomic for the threads of its block only */
-    NL_SIM_MARK_SPLIT = 0x8000,    /* for a cell: each of its bytes has its own cell */
+    /* set only with ATOMIC: the access is atomic only for the threads of its block */
+    NL_SIM_MARK_NARROW = 0x4000,
+    NL_SIM_MARK_SPLIT = 0x8000, /* for a cell: each of its bytes has its own cell */
 };
 
-/* The record of one access; all zeros: none. */
+/* The record of one access; a record with all bits zero is empty. */
 typedef struct nl_sim_mark {
     uint32_t block, time;
     int32_t pc; /* relative to the launch's code */
@@ -36,14 +37,14 @@ typedef struct nl_sim_visit {
     const nl_sim_happensbefore *order;
     nl_sim_mark mark;
     unsigned thread, kind;
-    /* exact search: the operation (nl_sim_operation) and the size of an atomic whose old value is
+    /* for the exact search: operation (nl_sim_operation) and size of an atomic whose old value is
      * not used; 0: another access */
     unsigned operation;
     int shared;
     uintptr_t address;
     size_t size;
     const void *pc;
-    /* a conflict of this access was reported; its other conflicts are of the same kind */
+    /* whether a conflict of this access was reported; its other conflicts are of the same kind */
     int is_reported;
 } nl_sim_visit;
 
@@ -51,18 +52,20 @@ static inline unsigned nl_sim_mark_thread(nl_sim_mark m) {
     return m.who & NL_SIM_MARK_THREAD;
 }
 
-/* Are both blocks in one cluster, so that both can access the shared memory of one of them? */
+/* Returns whether both blocks are in one cluster, so that each can access the shared memory of the
+ * other. */
 static inline int nl_sim_visit_share_cluster(const nl_sim_worker *w, uint32_t a, uint32_t b) {
     return w->cluster && nl_sim_cluster_is_shared(&w->job->launch, a, b);
 }
 
-/* Is the marked access an access to the shared memory of an earlier block at this address? */
+/* Returns whether the marked access is an access to the shared memory of an earlier block at this
+ * address. */
 static inline int nl_sim_visit_is_foreign(const nl_sim_visit *v, uint32_t block) {
     return v->shared && block != v->mark.block &&
            !nl_sim_visit_share_cluster(v->w, block, v->mark.block);
 }
 
-/* Does the marked access happen before this one, or concern other memory? */
+/* Returns whether the marked access happens before this access, or concerns other memory. */
 static inline int nl_sim_visit_follows(const nl_sim_visit *v, nl_sim_mark m) {
     if (m.era != v->mark.era || nl_sim_visit_is_foreign(v, m.block))
         return 1;
@@ -75,7 +78,8 @@ static inline int nl_sim_visit_is_same_warp(const nl_sim_visit *v, nl_sim_mark m
            nl_sim_mark_thread(m) / NL_SIM_LANES == v->thread / NL_SIM_LANES;
 }
 
-/* May both be unordered without a conflict, because both are atomic or volatile? */
+/* Returns whether both accesses may be unordered without a conflict, because both are atomic or
+ * volatile. */
 static inline int nl_sim_visit_is_compatible(const nl_sim_visit *v, nl_sim_mark m) {
     uint16_t strong = NL_SIM_MARK_ATOMIC | NL_SIM_MARK_VOLATILE;
     if (!(m.who & strong) || !(v->mark.who & strong))

@@ -9,7 +9,7 @@ enum { SLOTS = 2 * NL_SIM_WIDEN_MAX, MIN_SLOTS = 16, MAX_BYTES = 16 };
 
 struct nl_sim_widen {
     uint16_t slots[SLOTS]; /* index of a request plus one; 0: free */
-    size_t last;           /* of the slots in use, whose number is a power of two */
+    size_t last;           /* mask of the slots in use, whose number is a power of two */
     uint8_t is_merged[NL_SIM_WIDEN_MAX];
 };
 
@@ -45,7 +45,8 @@ static void insert(nl_sim_widen *w, const nl_sim_request *requests, unsigned ind
     w->slots[at & w->last] = (uint16_t)(index + 1);
 }
 
-/* Does each lane of b access the bytes at `offset` from those that it accesses in a? */
+/* Returns whether each lane accesses in `b` the bytes at `offset` from the bytes that it accesses
+ * in `a`. */
 static int is_neighbour(const nl_sim_request *a, const nl_sim_request *b, uintptr_t offset) {
     if (a->mask != b->mask)
         return 0;
@@ -65,7 +66,8 @@ static int is_aligned(const nl_sim_request *q, unsigned bytes) {
     return 1;
 }
 
-/* The index of an unmerged request of the same line and kind at `offset` from q, or -1. */
+/* Returns the index of an unmerged request of the same line and kind at `offset` from `q`, or
+ * -1. */
 static int find_neighbour(const nl_sim_widen *w, const nl_sim_request *requests,
                           const nl_sim_request_site *sites, const nl_sim_request *q,
                           uintptr_t offset) {
@@ -81,7 +83,7 @@ static int find_neighbour(const nl_sim_widen *w, const nl_sim_request *requests,
     return -1;
 }
 
-/* Removes a request from the counters of its site: it is a part of a wider one. */
+/* Removes a request from the counters of its site, because the request is part of a wider one. */
 static void uncount_request(const nl_sim_request *q, nl_sim_request_site *s, unsigned level) {
     uint64_t own[NL_PROFILE_COUNT] = {0};
     nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, own);

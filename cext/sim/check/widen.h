@@ -1,7 +1,8 @@
 /* sim/check/widen: counts the requests of a warp as if a compiler had merged adjacent accesses of a
  * source line into accesses of 8 or 16 bytes.
  *
- * The machine code decides later whether it is (numbalite/profiler/reconcile.py). */
+ * numbalite/profiler/reconcile.py later determines from the machine code whether the compiler has
+ * merged the accesses. */
 #ifndef NL_SIM_CHECK_WIDEN_H
 #define NL_SIM_CHECK_WIDEN_H
 
@@ -14,7 +15,7 @@ typedef struct nl_sim_widen nl_sim_widen;
 /* NULL without memory. */
 nl_sim_widen *nl_sim_widen_create(void);
 void nl_sim_widen_destroy(nl_sim_widen *widen);
-/* Adds to sites[...].widened by how much wider accesses change the counters. At most
+/* Adds the change of the counters by wider accesses to sites[...].widened. `count` is at most
  * NL_SIM_WIDEN_MAX requests. */
 void nl_sim_widen_count(nl_sim_widen *widen, const nl_sim_request *requests, unsigned count,
                         nl_sim_request_site *sites);

@@ -1,7 +1,8 @@
 /* sim/debuginfo/dwarf: reads .debug_info once from the beginning to the end. Each entry's
- * abbreviation lists its attributes. Of inlined calls (DW_TAG_inlined_subroutine) the addresses and
- * the call's position are used; other entries are skipped. Entries of nested calls follow their
- * parents, so the entries that contain the address are found outermost first. */
+ * abbreviation lists its attributes. The reader uses only inlined calls
+ * (DW_TAG_inlined_subroutine), with their addresses and the call's position, and skips other
+ * entries. Entries of nested calls follow their parents, so the entries that contain the address
+ * are found outermost first. */
 #include "sim/debuginfo/dwarf.h"
 
 #include <string.h>
@@ -120,7 +121,7 @@ static uint64_t read_form(nl_sim_reader *r, const unit *u, uint64_t form) {
         return read_form(r, u, nl_sim_dwarf_read_uleb(r));
     case 0x19: /* flag_present */
         return 1;
-    default: /* unknown form: the rest cannot be read */
+    default: /* after an unknown form, the rest cannot be read */
         r->at = r->end;
         return 0;
     }
@@ -142,7 +143,7 @@ static void learn_abbreviations(unit *u) {
     }
 }
 
-/* Is the address in a list of ranges? */
+/* Returns whether the address is in a list of ranges. */
 static int in_ranges(const unit *u, uint64_t offset, uint64_t address) {
     nl_sim_reader r = u->ranges;
     uint64_t base = u->base, none = u->address_size == 8 ? UINT64_MAX : UINT32_MAX;

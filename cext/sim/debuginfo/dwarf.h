@@ -10,8 +10,8 @@ typedef struct nl_sim_reader {
     const unsigned char *at, *end;
 } nl_sim_reader;
 
-/* At the end of the data, each returns 0 or "". Numbers are in this machine's byte order, as in
- * images. */
+/* These functions read numbers and strings; at the end of the data they return 0 or "". Numbers are
+ * in this machine's byte order, as in images. */
 uint64_t nl_sim_dwarf_read(nl_sim_reader *r, size_t size);
 uint64_t nl_sim_dwarf_read_uleb(nl_sim_reader *r);
 int64_t nl_sim_dwarf_read_sleb(nl_sim_reader *r);

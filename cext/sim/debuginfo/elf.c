@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* maximum distance of an address after the variable that it is attributed to */
+/* maximum distance between the end of a variable and an address that is attributed to it */
 enum { BEHIND = 4096 };
 
 typedef struct object {
@@ -46,7 +46,7 @@ int nl_sim_elf_is_valid(const void *bytes, size_t size) {
     return open_object(&o, bytes, size);
 }
 
-/* Returns the full symbol table, else the dynamic one, else NULL. */
+/* Returns the full symbol table, else the dynamic symbol table, else NULL. */
 static const Elf64_Shdr *find_symbols(const object *o) {
     const Elf64_Shdr *found = NULL;
     for (size_t i = 0; i < o->section_count; i++) {
@@ -59,7 +59,7 @@ static const Elf64_Shdr *find_symbols(const object *o) {
     return found;
 }
 
-/* Is the variable in the body of a function with this name ("ns::saxpy<float>")? */
+/* Returns whether the variable is in the body of a function with this name ("ns::saxpy<float>"). */
 static int is_local_to(const char *variable, const char *function) {
     char part[160];
     const char *end = function + strcspn(function, "<("), *begin = end;
@@ -156,7 +156,7 @@ const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const ch
     return NULL;
 }
 
-/* Is the symbol a variable of the user's code? */
+/* Returns whether the symbol is a variable of the user's code. */
 static int is_variable(const object *o, const Elf64_Sym *symbol, const Elf64_Shdr *strings,
                        int constants, nl_sim_elf_variable *v) {
     if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || symbol->st_size == 0 ||
@@ -204,7 +204,7 @@ void nl_sim_elf_each_variable(const void *bytes, size_t size,
     each_variable(bytes, size, 0, visit, data);
 }
 
-/* Search for the last variable that begins at or below an address. */
+/* State of a search for the last variable that begins at or below an address. */
 typedef struct nearest {
     uintptr_t address;
     nl_sim_elf_variable *variable;

@@ -9,8 +9,8 @@
 /* Returns whether the bytes are a complete shared library for this machine. */
 int nl_sim_elf_is_valid(const void *bytes, size_t size);
 /* Returns the bytes of static __shared__ memory that `kernel` (its name in the source) may use: the
- * variables in its own body and those outside of all kernels, but not those in the bodies of the
- * `count` other kernels, `others`. Without a symbol table, returns the size of all __shared__
+ * variables in the kernel's own body and outside of all kernels, but not variables in the bodies of
+ * the `count` other kernels `others`. Without a symbol table, returns the size of all __shared__
  * variables. */
 size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel,
                               const char *const *others, size_t count);
@@ -18,7 +18,7 @@ size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel
  * of its thread-local variables. */
 void nl_sim_elf_extent(const void *bytes, size_t size, uintptr_t *low, uintptr_t *high,
                        uintptr_t *locals_size);
-/* Returns the contents of a section, *length bytes; NULL if there is no section of this name. */
+/* Returns the contents of a section, *length bytes; returns NULL if no section has this name. */
 const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const char *name,
                                         size_t *length);
 
@@ -32,7 +32,7 @@ typedef struct nl_sim_elf_variable {
 void nl_sim_elf_each_variable(const void *bytes, size_t size,
                               void (*visit)(void *data, const nl_sim_elf_variable *variable),
                               void *data);
-/* Finds the variable with this name and size; returns 0 if there is none. */
+/* Finds the variable with this name and size; returns 0 if no variable matches. */
 int nl_sim_elf_find_variable(const void *bytes, size_t size, const char *name, size_t variable_size,
                              uintptr_t *address);
 

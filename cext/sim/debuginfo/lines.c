@@ -90,7 +90,7 @@ int nl_sim_lines_are_ours(const char *path) {
     return strstr(path, "cuda_src") || strncmp(path, "numbalite/", 10) == 0;
 }
 
-/* Is the file neither a header of numbalite nor generated text? */
+/* Returns whether the file is neither a header of numbalite nor generated text. */
 static int is_users(const unit *u, uint64_t file, uint64_t line) {
     if (!line || !file || file > u->file_count)
         return 0;
@@ -107,11 +107,12 @@ static int is_header(const unit *u, uint64_t file) {
 /* The state of a search in one unit's line program. */
 typedef struct search {
     uint64_t wanted;
-    row last, users; /* the last row of the sequence, and the last one in the user's source */
-    int any;         /* `last` is valid */
+    /* the last row of the sequence, and the last row that is in the user's source */
+    row last, users;
+    int any; /* `last` is valid */
 } search;
 
-/* Processes a row, which ends the address range of the previous one. Returns 1 if that range
+/* Processes a row, which ends the address range of the previous row. Returns 1 if that range
  * contains the address. */
 static int next_row(search *s, const unit *u, const row *r) {
     if (s->any && s->last.address <= s->wanted && s->wanted < r->address)
@@ -214,7 +215,7 @@ static int run_program(nl_sim_reader *r, search *s, const unit *u) {
     return 0;
 }
 
-/* Searches one unit of the section, and moves r past it. */
+/* Searches one unit of the section, and moves `r` past the unit. */
 static int search_unit(nl_sim_reader *r, uint64_t wanted, unit *u, row *found, row *before) {
     uint64_t size = nl_sim_dwarf_read(r, 4);
     size_t word = size == 0xffffffff ? 8 : 4;
@@ -264,9 +265,9 @@ const char *nl_sim_lines_keep(const char *file) {
     return keep("", file);
 }
 
-/* Chooses the innermost position that is not in a header of numbalite: of the row, or of a call. If
- * it is in a header of the toolkit, also finds the innermost call of it in the user's source (line
- * 0: none). */
+/* Chooses the innermost position (of the row, or of a call) that is not in a header of numbalite.
+ * If that position is in a header of the toolkit, also finds the innermost call of the header in
+ * the user's source (line 0 if there is none). */
 static int choose(const unit *u, const row *found, const row *before, const nl_sim_call *calls,
                   unsigned count, nl_sim_call *place, nl_sim_call *call, int *exact) {
     *exact = 1;
@@ -284,8 +285,8 @@ static int choose(const unit *u, const row *found, const row *before, const nl_s
         }
         return 1;
     }
-    /* The compiler merged code of several positions, which has no line: uses the nearest line
-     * before it. */
+    /* Handles code without a line, which the compiler merged from several positions: uses the
+     * nearest line before that code. */
     *place = (nl_sim_call){before->file, before->line, 0};
     *exact = 0;
     return place->line != 0;
@@ -296,8 +297,8 @@ static nl_sim_site site_of(const unit *u, const nl_sim_call *place) {
                          .line = (int)place->line};
 }
 
-/* site: the innermost position; call: the user's call of it; file NULL if `site` is in the user's
- * source. */
+/* `site` is the innermost position; `call` is the user's call of it, with file NULL if `site` is in
+ * the user's source. */
 static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, nl_sim_site *call,
                 int *exact, unsigned *column) {
     size_t length;
@@ -308,7 +309,8 @@ static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, n
         nl_sim_elf_section(image->bytes, image->size, ".debug_line", &length);
     if (!section || (uintptr_t)pc - image->low >= image->high - image->low)
         return 0;
-    uint64_t wanted = (uintptr_t)pc - image->low - 1; /* an address within the call instruction */
+    /* pc - 1 is an address within the call instruction */
+    uint64_t wanted = (uintptr_t)pc - image->low - 1;
     for (nl_sim_reader r = {section, section + length}; r.at < r.end;) {
         if (!search_unit(&r, wanted, &u, &found, &before))
             continue;

@@ -6,20 +6,20 @@
 #include "sim/abi.h"
 #include "sim/debuginfo/object.h"
 
-/* Finds the position of the instruction before the return address `pc`. If it is in a header of
- * CUDA's toolkit or of the system, returns the inlined call of it in the user's source, if there is
- * one. Returns 1, or 0 without setting *site. site->file is never freed. */
+/* Finds the position of the instruction before the return address `pc`. If the instruction is in a
+ * header of CUDA's toolkit or of the system, returns the inlined call of the header in the user's
+ * source, if any. Returns 1, or 0 without setting *site. site->file is never freed. */
 int nl_sim_lines_find(const nl_sim_object *image, const void *pc, nl_sim_site *site);
-/* Like nl_sim_lines_find; also sets *header to the position in the toolkit's or system's header.
- * header->file is NULL if the instruction is not in such a header. */
+/* Does the same as nl_sim_lines_find, and also sets *header to the position in the toolkit's or
+ * system's header. header->file is NULL if the instruction is not in such a header. */
 int nl_sim_lines_find_call(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                            nl_sim_site *header);
-/* Like nl_sim_lines_find; if no line of the user's source belongs to the instruction, sets *site to
- * the nearest line of the user's source before it and *exact to 0. */
+/* Does the same as nl_sim_lines_find. If no line of the user's source belongs to the instruction,
+ * sets *site to the nearest line of the user's source before the instruction, and *exact to 0. */
 int nl_sim_lines_find_near(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                            int *exact);
 /* Finds the position of the instruction before `pc`, with the column, without skipping headers.
- * Returns 1, or 0 if it is not available. */
+ * Returns 1, or 0 if the position is not available. */
 int nl_sim_lines_find_column(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                              unsigned *column);
 /* Returns a copy of the file name that is never freed. */

@@ -15,7 +15,7 @@ static const char *next_line(const char *at) {
     return *at ? at + 1 : at;
 }
 
-/* Does the rest of the line contain the column? */
+/* Returns whether the rest of the line contains the column. */
 static int has_column(const char *at, unsigned wanted) {
     while (*at == ' ') {
         char *after;
@@ -26,7 +26,7 @@ static int has_column(const char *at, unsigned wanted) {
     return 0;
 }
 
-/* Reads a line of the table; returns 1 if it contains the position. */
+/* Reads a line of the table; returns 1 if the line contains the position. */
 static int read_line(const char *at, unsigned line, unsigned column, nl_sim_name *name) {
     char *after;
     int used = 0;

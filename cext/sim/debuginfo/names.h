@@ -13,15 +13,15 @@ enum { NL_SIM_NAME = 64 };
 
 typedef struct nl_sim_name {
     char text[NL_SIM_NAME];
-    unsigned indices; /* number of indices after the name: 2 in t[i][j] */
+    unsigned indices; /* number of indices after the name; 2 in t[i][j] */
 } nl_sim_name;
 
 /* Finds the name of the array that is indexed at a line and column; the column is that of the
- * name's first character, or of a bracket after the name. Returns 1, or 0 if there is none. */
+ * name's first character, or of a bracket after the name. Returns 1, or 0 if no name is found. */
 int nl_sim_names_find(const nl_sim_object *image, nl_sim_site site, unsigned column,
                       nl_sim_name *name);
-/* Like nl_sim_names_find, for the source position of the instruction before the return address
- * `pc`. */
+/* Does the same as nl_sim_names_find for the source position of the instruction before the return
+ * address `pc`. */
 int nl_sim_names_find_pc(const nl_sim_object *image, const void *pc, nl_sim_name *name);
 
 #endif

@@ -1,4 +1,5 @@
-/* sim/debuginfo/object: a loaded image, as its readers need it. */
+/* sim/debuginfo/object: a loaded image, with the data that the readers of debug information
+ * need. */
 #ifndef NL_SIM_DEBUGINFO_OBJECT_H
 #define NL_SIM_DEBUGINFO_OBJECT_H
 

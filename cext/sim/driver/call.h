@@ -29,7 +29,8 @@ static inline void nl_sim_call_leave(const int *device) {
         nl_sim_inflight_leave(*device);
 }
 
-/* Must be first in every call. Clears the calling thread's last error. */
+/* This macro must be the first statement of every driver call. Clears the calling thread's last
+ * error. */
 #define NL_SIM_BEGIN() \
     int inside_ __attribute__((cleanup(nl_sim_call_leave))) = nl_sim_call_enter(); \
     do { \
@@ -41,7 +42,7 @@ static inline void nl_sim_call_leave(const int *device) {
         nl_sim_lasterror_forget(); \
     } while (0)
 
-/* Like NL_SIM_BEGIN, for calls that need a context: declares `context`, the calling thread's
+/* A variant of NL_SIM_BEGIN for calls that need a context: declares `context`, the calling thread's
  * current context. */
 #define NL_SIM_BEGIN_IN(context) \
     NL_SIM_BEGIN(); \
@@ -49,7 +50,7 @@ static inline void nl_sim_call_leave(const int *device) {
     if (!context) \
     return CUDA_ERROR_INVALID_CONTEXT
 
-/* Declares `stream`, the stream of a handle. */
+/* Declares the variable `stream`, the stream of a handle. */
 #define NL_SIM_ANY_STREAM(stream, context, handle) \
     nl_sim_stream *stream = nl_sim_call_stream(context, handle); \
     if (!stream) \
@@ -62,8 +63,8 @@ static inline void nl_sim_call_leave(const int *device) {
             return checked_; \
     } while (0)
 
-/* Like NL_SIM_ANY_STREAM, for calls that issue work to the stream: also returns the error of a
- * capture that forbids that. */
+/* A variant of NL_SIM_ANY_STREAM for calls that issue work to the stream: it also returns the error
+ * of a capture that forbids such work. */
 #define NL_SIM_STREAM(stream, context, handle) \
     NL_SIM_ANY_STREAM(stream, context, handle); \
     NL_SIM_CHECK(nl_sim_capture_admit(stream))

@@ -2,7 +2,8 @@
  *
  * The rules for host memory are those of the real driver, because code relies on them. With
  * pageable memory, an asynchronous copy has read its source, or written its destination, before the
- * call returns (small sources are stored in the operation). With page-locked memory it has not. */
+ * call returns (small sources are stored in the operation). With page-locked memory, the copy may
+ * be incomplete when the call returns. */
 #include "sim/driver/calls.h"
 
 #include <stdio.h>
@@ -22,13 +23,13 @@ enum { STAGED = 65536 }; /* maximum bytes of pageable memory that are stored in 
 
 typedef struct copy_op {
     nl_sim_op op;
-    CUDA_MEMCPY3D box; /* srcHost and dstHost are the addresses, for all kinds of memory */
-    int reads;         /* check that the source was written */
+    CUDA_MEMCPY3D box; /* srcHost and dstHost contain the addresses for all kinds of memory */
+    int reads;         /* whether to check that the source was written */
     char staged[];
 } copy_op;
 
-/* The minimum number of consecutive unwritten bytes that is reported. Fewer may be padding between
- * the fields of a struct. */
+/* The minimum number of consecutive unwritten bytes that is reported. Fewer unwritten bytes may be
+ * padding between the fields of a struct. */
 enum { MIN_UNWRITTEN = 8 };
 
 static void check_row(nl_sim_stream *stream, const void *from, size_t size, size_t before) {
@@ -95,7 +96,8 @@ static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
 }
 
 static nl_sim_op *copy_copy(const nl_sim_op *op) {
-    return nl_sim_op_copy(op, sizeof(copy_op)); /* captured copies have no staged data */
+    /* only for copies outside of captures: captured copies have no staged data */
+    return nl_sim_op_copy(op, sizeof(copy_op));
 }
 
 /* If the calling thread has enabled the check for unwritten memory, enables it for this copy to the

@@ -192,7 +192,8 @@ static CUresult sim_DeviceGetAttribute(int *value, int attribute, CUdevice devic
 
 /* Contexts */
 
-/* These three calls do not use the current context, so they are not counted as in flight there. */
+/* These three calls do not use the current context, so they are not counted as calls in progress of
+ * that context. */
 
 static CUresult sim_DevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     NL_SIM_CHECK(nl_sim_call_state());

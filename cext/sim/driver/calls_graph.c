@@ -29,7 +29,7 @@ static CUresult sim_StreamEndCapture(CUstream handle, CUgraph *out) {
     return CUDA_SUCCESS;
 }
 
-/* The mode is stored only: a capture on the simulator forbids no call of other streams. */
+/* The capture mode is only stored: a capture on the simulator forbids no calls on other streams. */
 static CUresult sim_ThreadExchangeStreamCaptureMode(int *mode) {
     static NL_THREAD_LOCAL int current;
     NL_SIM_BEGIN();

@@ -28,7 +28,7 @@ typedef struct shape {
     nl_sim_dim grid, block;
     unsigned shared;
     int cooperative;
-    nl_sim_dim cluster; /* all 0: use the kernel's, or no clusters */
+    nl_sim_dim cluster; /* cluster size; with zeros, the kernel's cluster size, or no clusters */
 } shape;
 
 typedef struct launch_op {
@@ -40,7 +40,7 @@ typedef struct launch_op {
     nl_sim_function *function;
     size_t words; /* of the arguments */
     void **pointers;
-    uintptr_t arguments[]; /* the values, then the pointers to them */
+    uintptr_t arguments[]; /* the values of the arguments, then the pointers to them */
 } launch_op;
 
 /* Adds the line of the launch to a fault that has no line in the kernel. */
@@ -82,8 +82,8 @@ static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
-/* Runs the grid of this function (NULL: a kernel that only kernels launch). On failure, job->fault
- * is set. */
+/* Runs the grid of this function (NULL for a kernel that only kernels launch). On failure,
+ * job->fault is set. */
 static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_function *function,
                          nl_sim_stream *stream) {
     int plain = !l->checks.mask && !l->checks.shuffled;
@@ -100,8 +100,8 @@ static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_funct
         job);
 }
 
-/* Runs `c`, a launch that a kernel has made. A fault is stored in l->job, the job of the launch
- * that the host made. */
+/* Runs the launch `c`, which a kernel has made. A fault is stored in l->job, the job of the launch
+ * that the host has made. */
 static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
                           nl_sim_stream *stream) {
     nl_sim_function *f = nl_sim_module_function_of(l->function->module, &c->kernel);
@@ -148,8 +148,8 @@ static CUresult check_limit(launch_op *l, const nl_sim_child *c) {
     return CUDA_ERROR_LAUNCH_TIMEOUT;
 }
 
-/* Runs all launches that the kernels of a grid have made, and the launches that those make. After
- * that, the grid is complete. */
+/* Runs all launches that the kernels of a grid have made, and recursively the launches of the
+ * launched kernels. After that, the grid is complete. */
 static CUresult run_children(launch_op *l, CUresult status, nl_sim_stream *stream) {
     nl_sim_child *pending = NULL, *c;
     nl_sim_nested_collect(&l->job, &pending);
@@ -226,7 +226,7 @@ static CUresult check_shape(const nl_sim_function *f, const shape *s) {
 
 /* Arguments */
 
-/* Size of the parameter block in bytes. */
+/* Returns the size of the parameter block in bytes. */
 static size_t block_size(const nl_sim_kernel *kernel) {
     size_t at = 0;
     for (unsigned i = 0; i < kernel->param_count; i++) {
@@ -236,8 +236,8 @@ static size_t block_size(const nl_sim_kernel *kernel) {
     return at;
 }
 
-/* Returns the packed arguments of `extra`: pairs of a tag and a pointer, terminated by tag 0; tag
- * 1: the block, tag 2: the address of its size. */
+/* Returns the packed arguments of `extra`, which contains pairs of a tag and a pointer: tag 0 ends
+ * the list, tag 1 is the block, tag 2 the address of the block's size. */
 static const char *packed_block(void **extra, size_t needed) {
     const char *block = NULL;
     size_t size = 0;
@@ -254,7 +254,7 @@ static const char *packed_block(void **extra, size_t needed) {
 
 enum { MAX_ALIGN = 64 }; /* maximum alignment of a parameter */
 
-/* Copies the arguments to a new operation; NULL with *status set on failure. */
+/* Copies the arguments to a new operation; Returns NULL with *status set on failure. */
 static launch_op *make_launch(const nl_sim_kernel *kernel, void **params, void **extra,
                               CUresult *status) {
     size_t bytes = block_size(kernel), count = kernel->param_count;
@@ -313,8 +313,8 @@ static size_t stack_size(const nl_sim_context *context) {
     return NL_SIM_STACK_MIN + (asked > NL_SIM_STACK_MIN / 4 ? asked : 0);
 }
 
-/* Returns the function to run when `f` is launched with these checks: `f`, or its twin that was
- * compiled for them. NULL with *status set on failure. */
+/* Returns the function to run when `f` is launched with these checks: either `f`, or its twin that
+ * was compiled for these checks. Returns NULL with *status set on failure. */
 static nl_sim_function *find_checked_twin(nl_sim_function *f, const nl_checks *checks,
                                           CUresult *status) {
     char log[900] = "";
@@ -341,7 +341,7 @@ static nl_sim_function *find_checked_twin(nl_sim_function *f, const nl_checks *c
     return NULL;
 }
 
-/* Creates the operation with a copy of the arguments; NULL with *status set on failure. */
+/* Creates the operation with a copy of the arguments; Returns NULL with *status set on failure. */
 static launch_op *prepare(nl_sim_function *f, const shape *given, size_t stack, void **params,
                           void **extra, CUresult *status) {
     shape whole = *given, *s = &whole;

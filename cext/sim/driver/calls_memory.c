@@ -54,7 +54,8 @@ static CUresult sim_MemAlloc(CUdeviceptr *pointer, size_t size) {
     return status;
 }
 
-/* Waits for the device, but does not report faults: only synchronizing calls do. */
+/* Waits for the device, but does not report faults, because only synchronizing calls report
+ * faults. */
 static CUresult sim_MemFree(CUdeviceptr pointer) {
     NL_SIM_BEGIN_IN(context);
     if (!pointer)
@@ -121,7 +122,7 @@ static CUresult sim_MemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     return CUDA_SUCCESS;
 }
 
-/* The memory pool: each device has one, represented by its context. */
+/* The functions of memory pools: each device has one pool, represented by its context. */
 
 static CUresult sim_DeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) {
     NL_SIM_BEGIN();
@@ -249,7 +250,7 @@ static CUresult sim_MemAllocManaged(CUdeviceptr *pointer, size_t size, unsigned 
     return status;
 }
 
-/* Only checks the arguments, because there is nothing to migrate. */
+/* Only checks the arguments, because the simulator has no memory to migrate. */
 static int is_managed(CUdeviceptr pointer, size_t size) {
     nl_sim_memory_info info;
     return size && nl_sim_memory_find((uintptr_t)pointer, &info) &&
@@ -276,7 +277,7 @@ static CUresult sim_MemAdvise(CUdeviceptr pointer, size_t size, int advice, CUde
     return CUDA_SUCCESS;
 }
 
-enum { /* CUpointer_attribute, beyond those in cuda_abi.h */
+enum { /* Values of CUpointer_attribute that cuda_abi.h does not declare. */
        POINTER_DEVICE_POINTER = 3,
        POINTER_HOST_POINTER = 4,
        POINTER_SYNC_MEMOPS = 6,
@@ -353,7 +354,7 @@ static CUresult store_empty_attribute(void *value, int attribute) {
     }
 }
 
-/* An address outside of simulated memory is no error: it has no attributes. */
+/* An address outside of simulated memory is not an error: such an address has no attributes. */
 static CUresult sim_PointerGetAttributes(unsigned count, int *attributes, void **values,
                                          CUdeviceptr pointer) {
     NL_SIM_BEGIN();

@@ -217,7 +217,7 @@ static CUresult sim_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfun
     nl_sim_function *function = nl_sim_calls_module_function(handle);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
-    *blocks = block_size > NL_SIM_BLOCK_THREADS /* ignores launch bounds, as a GPU does */
+    *blocks = block_size > NL_SIM_BLOCK_THREADS /* occupancy ignores launch bounds, as on a GPU */
                   ? 0
                   : nl_sim_calls_module_occupancy(function, block_size, shared);
     return CUDA_SUCCESS;

@@ -1,6 +1,6 @@
 /* sim/driver/capture: records a stream's operations to a graph instead of running them.
  *
- * If an event that was recorded in a capture is waited for by another stream, that stream joins the
+ * If another stream waits for an event that was recorded in a capture, that stream joins the
  * capture (a fork). The graph stores the order of issue, which is one of the orders that the
  * streams and events allow. Calls that the real driver forbids during a capture return its error
  * codes. */
@@ -26,15 +26,15 @@ CUresult nl_sim_capture_admit(nl_sim_stream *stream);
 CUresult nl_sim_capture_refuse(nl_sim_stream *stream);
 CUresult nl_sim_capture_refuse_context(nl_sim_context *context);
 
-/* Call these with the lock of all streams held. */
+/* Call the functions below with the lock of all streams held. */
 void nl_sim_capture_add_lock_held(nl_sim_stream *stream, nl_sim_op *op);
-/* Call when the stream's handle is destroyed. */
+/* Call this function when the stream's handle is destroyed. */
 void nl_sim_capture_lose_lock_held(nl_sim_stream *stream);
 
-/* The capture in which an event was recorded. */
+/* A record of an event in a capture: the capture and the position in it. */
 typedef struct nl_sim_mark {
     nl_sim_capture *capture;
-    nl_sim_stream *stream; /* valid while the capture is active */
+    nl_sim_stream *stream; /* pointer that is valid while the capture is active */
     uint64_t count;
 } nl_sim_mark;
 

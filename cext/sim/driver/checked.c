@@ -21,11 +21,12 @@
 
 enum { GRACE_MS = 1000 }; /* time after the budget until a run is stopped */
 
-/* Parameters and results of one run. */
+/* Parameters and results of one run of a launch. */
 typedef struct run {
-    nl_sim_schedule *schedule; /* NULL: the order that the seed determines */
-    nl_sim_undo *undo;         /* NULL: the launch cannot be repeated */
-    uint64_t limit_ms;         /* 0: the limit of the checks */
+    /* schedule of the run; NULL for the order that the seed determines */
+    nl_sim_schedule *schedule;
+    nl_sim_undo *undo; /* undo log; NULL if the launch cannot be repeated */
+    uint64_t limit_ms; /* 0: the limit of the checks */
     int depends, allocates, is_deadlocked;
     unsigned kinds; /* of its findings, as bits */
 } run;
@@ -36,7 +37,7 @@ static CUresult lack_memory(nl_sim_job *job) {
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Starts the profile; only for the first run. */
+/* Starts the profile of the launch; called only for the first run. */
 static int begin_profile(const nl_sim_checked *what, nl_sim_job *job) {
     if (!(what->checks->mask & NL_CHECK_PROFILE) || job->is_silent ||
         nl_sim_profile_begin(job) == 0)
@@ -66,7 +67,8 @@ static CUresult run_once(const nl_sim_checked *what, nl_sim_job *job, run *r) {
     r->kinds = job->check->findings.kinds;
     r->is_deadlocked = job->is_deadlocked;
     CUresult found = nl_sim_check_end(job->check, nl_sim_fault_kernel_name(job->kernel), &fault);
-    if (found != CUDA_SUCCESS) /* report the findings, because they probably caused the fault */
+    /* reports the findings instead, because they probably caused the fault */
+    if (found != CUDA_SUCCESS)
         job->fault = fault;
     return found != CUDA_SUCCESS ? found : status;
 }

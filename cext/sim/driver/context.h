@@ -9,21 +9,21 @@
 
 typedef struct nl_sim_stream nl_sim_stream;
 
-/* A fault that was not reported yet. */
+/* A fault of the context that was not reported yet. */
 typedef struct nl_sim_pending {
     CUresult status; /* CUDA_SUCCESS: no fault */
     uint64_t id;
-    nl_fault *fault; /* NULL: there was no memory for it */
+    nl_fault *fault; /* details of the fault; NULL if memory ran out */
 } nl_sim_pending;
 
 typedef struct nl_sim_context {
     int device;
     uint64_t retained; /* reference count; 0: not active */
-    uint64_t epoch;    /* increases when the context is destroyed */
+    uint64_t epoch;    /* epoch, which increases when the context is destroyed */
     size_t stack_limit, printf_limit;
     uint64_t release_threshold;
     uint64_t pool_used, pool_high; /* bytes allocated from the pool */
-    /* protected by the lock of all streams: */
+    /* the following members are protected by the lock of all streams */
     nl_sim_stream *streams, *legacy;
     nl_sim_pending fault; /* of a destroyed stream */
 } nl_sim_context;
@@ -37,7 +37,8 @@ int nl_sim_context_is(const void *handle);
 nl_sim_context *nl_sim_context_current(void);
 void nl_sim_context_set_current(nl_sim_context *context);
 
-/* Is this a forked child of the process that opened the simulator? Then no call works. */
+/* Returns whether this is a forked child of the process that opened the simulator. Then no call
+ * works. */
 int nl_sim_context_forked(void);
 void nl_sim_context_forget(void); /* call this in a forked child */
 

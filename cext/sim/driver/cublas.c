@@ -10,19 +10,20 @@
 #include "sim/engine/memory.h"
 #include "sim/engine/shadow.h"
 
-static const nl_driver *driver; /* the open table, which issues products to streams */
+/* the open driver table, through which products are issued to streams */
+static const nl_driver *driver;
 
 typedef struct product {
     int op_a, op_b, type, result;
     int64_t m, n, k, lda, ldb, ldc, count;
-    long long stride_a, stride_b, stride_c; /* distance of two matrices in elements */
+    long long stride_a, stride_b, stride_c; /* stride between matrices in elements */
     const char *a, *b;
     char *c;
 } product;
 
-/* Computes one column of the result at a time. If a is not transposed, adds up its columns; if it
- * is, multiplies its contiguous rows with the column of b. Sums of a few products each are added to
- * `total`s, so that the rounding error does not grow with their number. */
+/* Computes one column of the result at a time. If `a` is not transposed, adds up columns of `a`; if
+ * `a` is transposed, multiplies its contiguous rows with the column of b. Sums of a few products
+ * each are added to `total`s, so that the rounding error does not grow with their number. */
 #define SAME(x) (x)
 #define HALF_OUT(x) nl_half_from_double((double)(x))
 #define HALF_IN(x) ((float)nl_half_to_double(x))
@@ -154,7 +155,7 @@ static int GemmStridedBatchedEx_64(cublasHandle_t handle, int op_a, int op_b, in
     if (lda < (op_a == CUBLAS_OP_N ? m : k) || ldb < (op_b == CUBLAS_OP_N ? k : n) || ldc < m)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (driver->StreamIsCapturing(stream, &capturing) != CUDA_SUCCESS || capturing)
-        /* a graph would have to keep the product's parameters */
+        /* products cannot be captured, because the graph would have to store their parameters */
         return CUBLAS_STATUS_NOT_SUPPORTED;
     product *p = nl_mem_alloc(sizeof *p, &err);
     if (!p)

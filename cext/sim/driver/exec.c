@@ -49,7 +49,7 @@ void nl_sim_exec_destroy(nl_sim_exec *exec) {
     free_exec(exec);
 }
 
-/* Copies of all operations, or NULL without memory. */
+/* Returns copies of all operations, or NULL if memory runs out. */
 static nl_sim_op *copy_all(const nl_sim_exec *exec) {
     nl_sim_op *head = NULL, **tail = &head;
     for (size_t i = 0; i < exec->count; i++) {
@@ -69,8 +69,8 @@ static nl_sim_op *copy_all(const nl_sim_exec *exec) {
     return NULL;
 }
 
-/* An executable graph runs only once at a time: a launch is ordered after the previous one, in any
- * stream. */
+/* An executable graph runs only once at a time: each launch is ordered after the previous launch,
+ * in any stream. */
 CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
     if (!exec->count)
         return CUDA_SUCCESS;
@@ -86,7 +86,8 @@ CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
     if (last && !stream->capture)
         nl_sim_streamclock_join(&stream->clock, &last->clock);
     if (last && last != stream && last->done < ticket && !stream->capture)
-        (void)nl_sim_stream_add_after(op, last, ticket); /* cannot fail: it is the first entry */
+        /* cannot fail, because this is the operation's first dependency */
+        (void)nl_sim_stream_add_after(op, last, ticket);
     for (nl_sim_op *next; op; op = next) {
         next = op->next;
         nl_sim_stream_issue_lock_held(stream, op);

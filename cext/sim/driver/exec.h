@@ -11,7 +11,8 @@ typedef struct nl_sim_exec nl_sim_exec;
 CUresult nl_sim_exec_create(const nl_sim_graph *graph, nl_sim_exec **exec);
 void nl_sim_exec_destroy(nl_sim_exec *exec);
 CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream);
-/* Returns the executable graph's copy of a node's operation; NULL if `node` is not in the graph. */
+/* Returns the executable graph's copy of a node's operation, or NULL if `node` is not in the
+ * graph. */
 const nl_sim_op *nl_sim_exec_find(const nl_sim_exec *exec, const void *node);
 /* Replaces the operation of a node. */
 void nl_sim_exec_replace(nl_sim_exec *exec, const void *node, nl_sim_op *op);

@@ -5,7 +5,8 @@
 #include "driver/cuda_abi.h"
 #include "sim/driver/module.h"
 
-/* Returns the function of a handle; NULL if the handle is invalid. */
+/* Returns the function of a handle, or NULL if the handle is
+ * invalid. */
 nl_sim_function *nl_sim_calls_module_function(CUfunction function);
 /* Returns the number of blocks of `threads` threads and `dynamic` bytes of dynamic shared memory
  * that fit on a multiprocessor. */

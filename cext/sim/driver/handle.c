@@ -15,7 +15,7 @@ typedef struct entry {
 static nl_mutex lock = NL_MUTEX_INIT;
 static struct {
     entry *entries;
-    size_t size, used; /* size: a power of two; used: includes removed entries */
+    size_t size, used; /* `size` is a power of two; `used` includes removed entries */
 } set;
 
 static size_t slot_of(const void *object, size_t size) {

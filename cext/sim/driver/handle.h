@@ -15,7 +15,7 @@ typedef enum nl_sim_handle_kind {
 
 /* Adds a handle to the set. Returns 0, or -1 without memory. */
 int nl_sim_handle_add(nl_sim_handle_kind kind, int device, const void *object);
-/* Removes a handle. Returns 1 if it was in the set, else 0. */
+/* Removes a handle. Returns 1 if the handle was in the set, else 0. */
 int nl_sim_handle_remove(nl_sim_handle_kind kind, const void *object);
 int nl_sim_handle_is(nl_sim_handle_kind kind, const void *object);
 /* Removes and returns any handle of that kind and device, or NULL. */

@@ -1,4 +1,4 @@
-/* sim/driver/lasterror: a fault is large and rare, so its memory is allocated on demand. */
+/* sim/driver/lasterror: faults are large and rare, so memory for a fault is allocated on demand. */
 #include "sim/driver/lasterror.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "base/fault.h"
 
-/* Call at the start of each driver call. */
+/* Clears the last error; call it at the start of each driver call. */
 void nl_sim_lasterror_forget(void);
 /* nl_sim_lasterror_interrupt records that the user interrupted the wait of the current call.
  * nl_sim_lasterror_interrupted returns whether that was recorded, and clears the record. */

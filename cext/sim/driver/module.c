@@ -36,9 +36,10 @@ struct nl_sim_module {
     int is_debug;
     int is_python;                    /* its kernels' bodies are Python */
     int traps_reals;                  /* uses the processor's exceptions (reals.h) */
-    uint32_t checks;                  /* checks that it was compiled for */
-    nl_sim_module *twins, *next_twin; /* the same source, compiled for other checks */
-    nl_sim_variables *variables;      /* for a twin: pairs of its variables and its original's */
+    uint32_t checks;                  /* checks for which the module was compiled */
+    nl_sim_module *twins, *next_twin; /* twin: the same source, compiled for other checks */
+    /* for a twin: pairs of a variable of the twin and the same variable of the original */
+    nl_sim_variables *variables;
 };
 
 /* lock: protects the lists of all modules; loader_lock: only one thread opens or closes
@@ -160,8 +161,9 @@ void nl_sim_module_destroy(nl_sim_module *m) {
     destroy(m);
 }
 
-/* Frees a function later, so that its address is not reused for a while: a thread that still uses
- * it as a handle then receives an error, and does not launch another kernel with its arguments. */
+/* Frees a function after a delay, so that its address is not reused immediately: a thread that
+ * still uses the address as a handle then receives an error, instead of launching another kernel
+ * with its arguments. */
 static void retire(nl_sim_function *f) {
     enum { RETIRED = 512 };
     static void *retired[RETIRED];
@@ -273,7 +275,7 @@ static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn 
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     nl_mutex_lock(&lock);
-    /* created by another thread in the meantime */
+    /* another thread has created the twin in the meantime */
     nl_sim_module *other = find_twin_lock_held(m, mask);
     if (!other) {
         twin->next_twin = m->twins;

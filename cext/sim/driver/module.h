@@ -15,7 +15,7 @@ typedef struct nl_sim_function {
     nl_sim_context *context;
     nl_sim_history history;
     int static_shared, max_dynamic_shared, carveout;
-    int any_cluster; /* cluster sizes above the portable maximum are allowed */
+    int any_cluster; /* whether cluster sizes above the portable maximum are allowed */
     struct nl_sim_function *next;
     char symbol[];
 } nl_sim_function;
@@ -50,7 +50,7 @@ struct nl_sim_variables *nl_sim_module_variables(const nl_sim_module *module);
 /* Returns the loaded shared library. */
 const nl_sim_object *nl_sim_module_object(const nl_sim_module *module);
 nl_sim_context *nl_sim_module_context(const nl_sim_module *module);
-/* Unloads the module. All work that uses it must have ended. */
+/* Unloads the module. All work that uses the module must have ended. */
 void nl_sim_module_destroy(nl_sim_module *module);
 CUresult nl_sim_module_function(nl_sim_module *module, const char *symbol, nl_sim_function **out);
 /* Returns the function that runs this kernel; NULL if the image does not export it. */

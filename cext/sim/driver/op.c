@@ -1,4 +1,4 @@
-/* sim/driver/op: operations that are in no stream, as those of graphs. */
+/* sim/driver/op: functions for operations that belong to no stream, as the operations of graphs. */
 #include "sim/driver/op.h"
 
 #include <stdlib.h>

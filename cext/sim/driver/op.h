@@ -9,11 +9,13 @@ typedef struct nl_sim_stream nl_sim_stream;
 typedef struct nl_sim_op nl_sim_op;
 
 enum {
-    /* short: if the stream is idle, the issuing thread runs it immediately */
+    /* short operation: if the stream is idle, the issuing thread runs it immediately */
     NL_SIM_OP_INLINE = 1,
-    NL_SIM_OP_HOST = 2,    /* calls the program's code: only scheduler threads run it */
-    NL_SIM_OP_LAUNCH = 4,  /* may run forever: an interruptible thread does not run it */
-    NL_SIM_OP_WATCHED = 8, /* its accesses are compared with other streams (check/overlap.h) */
+    NL_SIM_OP_HOST = 2, /* operation that calls the program's code: only scheduler threads run it */
+    /* operation that may run forever: an interruptible thread does not run it */
+    NL_SIM_OP_LAUNCH = 4,
+    /* operation whose accesses are compared with other streams (check/overlap.h) */
+    NL_SIM_OP_WATCHED = 8,
 };
 
 typedef struct nl_sim_after {
@@ -24,15 +26,16 @@ typedef struct nl_sim_after {
 /* The first member of each kind of operation; the issuing code allocates it with malloc. */
 struct nl_sim_op {
     nl_sim_op *next;
-    void (*run)(nl_sim_op *op, nl_sim_stream *stream); /* called without the lock; may be NULL */
-    /* called afterwards with the lock held; may be NULL */
+    /* runs the operation, without the lock; may be NULL */
+    void (*run)(nl_sim_op *op, nl_sim_stream *stream);
+    /* called after `run`, with the lock held; may be NULL */
     void (*settle)(nl_sim_op *op, nl_sim_stream *stream);
-    void (*drop)(nl_sim_op *op); /* frees its resources; may be NULL */
-    /* Copies the operation, for captures; returns NULL without memory. */
+    void (*drop)(nl_sim_op *op); /* frees the operation's resources; may be NULL */
+    /* Copies the operation, for captures; returns NULL if memory runs out. */
     nl_sim_op *(*copy)(const nl_sim_op *op);
     const char *name;        /* of the kernel; NULL: a copy */
-    nl_sim_overlap *overlap; /* set when it is issued, if it is watched */
-    uint64_t number;         /* counts the operations issued to all streams */
+    nl_sim_overlap *overlap; /* set when a watched operation is issued */
+    uint64_t number;         /* serial number among the operations issued to all streams */
     unsigned flags;
     unsigned after_count, after_capacity;
     nl_sim_after *after, after_few[3];

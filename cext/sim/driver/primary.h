@@ -8,7 +8,8 @@
 int nl_sim_primary_open(int devices);
 CUresult nl_sim_primary_retain(int device, nl_sim_context **out);
 CUresult nl_sim_primary_release(int device);
-/* Waits for all work and destroys everything in the context; its reference count stays the same. */
+/* Waits for all work and destroys all contents of the context; the reference count stays the
+ * same. */
 void nl_sim_primary_reset(nl_sim_context *context);
 
 #endif

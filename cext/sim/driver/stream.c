@@ -32,7 +32,7 @@ static struct {
     unsigned ready_count, threads, idle, waiting, running;
     uint64_t issued; /* number of operations issued to all streams */
     int exiting;
-    char stopped[1000]; /* message about the launches that the last interrupt stopped */
+    char stopped[1000]; /* message about the launches that the last interrupt has stopped */
 } sched = {.work = NL_COND_INIT, .done = NL_COND_INIT};
 
 /* References */
@@ -108,8 +108,8 @@ int nl_sim_stream_add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticke
     return 0;
 }
 
-/* Orders op between the default stream and blocking streams. Without memory for the list, waits
- * here instead. */
+/* Orders `op` according to the rule for the default stream and blocking streams. If there is no
+ * memory for the list of dependencies, waits here instead. */
 static void add_legacy_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
     nl_sim_stream *legacy = stream->context->legacy;
     if (stream->flags & CU_STREAM_NON_BLOCKING)
@@ -181,7 +181,7 @@ static void remove_ready_lock_held(nl_sim_stream *stream) {
     sched.ready_count--;
 }
 
-/* Completes the first operation, which has run. */
+/* Completes the first operation of a stream after it has run. */
 static void complete_lock_held(nl_sim_stream *stream) {
     nl_sim_op *op = stream->head;
     if (op->settle)
@@ -195,8 +195,8 @@ static void complete_lock_held(nl_sim_stream *stream) {
         nl_cond_broadcast(&sched.done);
 }
 
-/* Completes operations without work of their own. Returns 0 if the stream is then idle or blocked;
- * returns 1 if its first operation can run: the caller must set the state. */
+/* Completes operations at the head of a stream that have nothing to run. Returns 0 if the stream is
+ * then idle or blocked; returns 1 if its first operation can run: the caller must set the state. */
 static int complete_empty_lock_held(nl_sim_stream *stream) {
     for (;;) {
         nl_sim_op *op = stream->head;
@@ -218,7 +218,7 @@ static int complete_empty_lock_held(nl_sim_stream *stream) {
     }
 }
 
-/* Call after an operation has completed: finds blocked streams that can continue. */
+/* Finds blocked streams that can continue; call it after an operation has completed. */
 static void unblock_lock_held(void) {
     for (nl_sim_stream **p = &sched.blocked; *p;) {
         nl_sim_stream *stream = *p;
@@ -229,7 +229,8 @@ static void unblock_lock_held(void) {
         *p = stream->next_queued;
         if (complete_empty_lock_held(stream))
             make_ready_lock_held(stream);
-        /* restart, because settling may have completed operations that other streams wait for */
+        /* restarts the search, because settling may have completed operations for which other
+         * streams wait */
         p = &sched.blocked;
     }
 }
@@ -247,16 +248,16 @@ static void fail_lock_held(nl_sim_stream *stream, CUresult status, const nl_faul
         *stream->fault.fault = *fault;
 }
 
-/* Initializes a fault that consists of this message only. */
+/* Initializes a fault that consists only of the given message. */
 static const nl_fault *message_fault(nl_fault *fault, const char *what) {
     nl_fault_init(fault, 0, NL_FAULT_HEAD_NONE, "");
     nl_fault_format(fault, "%s", what);
     return fault;
 }
 
-/* Kinds of operations that a waiting thread must not run: launches, if the thread can be
- * interrupted, because it has to check for interrupts. If no scheduler thread could be started, the
- * waiting thread runs all kinds, because no other thread would. */
+/* Returns the kinds of operations that a waiting thread must not run: launches, if the thread can
+ * be interrupted, because it has to check for interrupts. If no scheduler thread could be started,
+ * the waiting thread runs all kinds, because no other thread does. */
 static unsigned not_for_me_lock_held(void) {
     if (sched.threads == 0)
         return 0;
@@ -368,8 +369,8 @@ static void poll_interrupt_lock_held(patience *p) {
     p->interrupted |= asked;
 }
 
-/* Waits for the next completion. From time to time, checks for interrupts. After an interrupt,
- * stops the running launches and cancels the later ones: then this wait ends, too. */
+/* Waits for the next completion. Checks for interrupts at intervals. After an interrupt,
+ * stops the running launches and cancels later launches, so that this wait also ends. */
 static void wait_patiently_lock_held(patience *p) {
     uint64_t time = nl_clock_ns();
     if (p->next && time >= p->next) {
@@ -377,7 +378,7 @@ static void wait_patiently_lock_held(patience *p) {
         if (p->interrupted)
             for_all_lock_held(stop_lock_held);
         p->next = 0;
-        return; /* the operation may have completed in the meantime */
+        return; /* the operation may have completed while the lock was released */
     }
     if (!p->next)
         p->next = time + (p->interrupted ? AGAIN_NS : NL_INTERRUPT_NS);
@@ -455,8 +456,8 @@ void nl_sim_stream_issue_and_wait(nl_sim_stream *stream, nl_sim_op *op) {
     nl_sim_streams_unlock();
 }
 
-/* Updates the host's vector clock: the host has waited for everything that a new operation would be
- * ordered after. */
+/* Updates the host's vector clock: the host has waited for all operations after which a new
+ * operation of the stream would be ordered. */
 static void join_host_clock_lock_held(nl_sim_stream *stream) {
     nl_sim_streamclock_join_host(&stream->clock);
     if (stream != stream->context->legacy)
@@ -477,7 +478,7 @@ static uint64_t ticket_lock_held(const nl_sim_stream *stream, uint64_t number) {
 }
 
 /* Waits for all streams of a context, except those with one of `flags`. Does not wait for
- * operations that other threads issue in the meantime, because those may never end. */
+ * operations that other threads issue in the meantime, because such operations may never end. */
 static void wait_context_lock_held(nl_sim_context *context, unsigned flags) {
     uint64_t now = sched.issued;
 restart:
@@ -490,7 +491,7 @@ restart:
     }
 }
 
-/* Waits for everything that a new operation would be ordered after. */
+/* Waits for all operations after which a new operation of the stream would be ordered. */
 static void wait_stream_lock_held(nl_sim_stream *stream) {
     join_host_clock_lock_held(stream);
     if (stream == stream->context->legacy)
@@ -572,7 +573,7 @@ CUresult nl_sim_stream_report_fault(nl_sim_context *context, nl_sim_stream *stre
     return status;
 }
 
-/* Clears a pending fault if it has this id; id 0: any fault. */
+/* Clears a pending fault if its id is `id`, or any fault if `id` is 0. */
 static void clear(nl_sim_pending *fault, uint64_t id) {
     if (id && fault->id != id)
         return;
@@ -601,8 +602,9 @@ void nl_sim_stream_clear_faults(nl_sim_context *context) {
 
 /* Process exit */
 
-/* Exit handler; operations may be running. Running kernels are stopped at their next block, and no
- * operation is started. A kernel that never ends does not prevent the exit. */
+/* Exit handler, which is called while operations may be running. Running kernels are stopped at
+ * their next block, and no operation is started. A kernel that never ends does not prevent the
+ * exit. */
 static void at_exit(void) {
     if (nl_sim_context_forked())
         return;

@@ -19,8 +19,8 @@ int nl_sim_streamclock_open(void) {
     return status;
 }
 
-/* Assigns a free index if there is one, but not the index released last, so that operations of a
- * destroyed stream are distinguished from those of a new one. */
+/* Assigns a free index, if any, but not the index that was released last, so that operations of a
+ * destroyed stream are distinguished from operations of a new stream. */
 void nl_sim_streamclock_enter(nl_sim_stream *stream) {
     unsigned place = (last_place + 1) % NL_SIM_OVERLAP_STREAMS;
     for (unsigned i = 0; i < NL_SIM_OVERLAP_STREAMS && users[place]; i++)
@@ -49,7 +49,7 @@ void nl_sim_streamclock_join_host(const nl_sim_streamclock *clock) {
     nl_sim_streamclock_join(&host, clock);
 }
 
-/* The same order as add_legacy_lock_held in stream.c. */
+/* Applies the same order as add_legacy_lock_held in stream.c. */
 static void join_legacy(nl_sim_stream *stream) {
     nl_sim_stream *legacy = stream->context->legacy;
     if (stream->flags & CU_STREAM_NON_BLOCKING)

@@ -9,30 +9,31 @@
 /* Enables the clocks; 0, or -1 without memory. Acquires the lock of all streams. */
 int nl_sim_streamclock_open(void);
 
-/* Call these with the lock of all streams held. nl_sim_streamclock_enter assigns a clock index to a
- * new stream; nl_sim_streamclock_leave releases the index. */
+/* Call the functions below with the lock of all streams held. nl_sim_streamclock_enter assigns a
+ * clock index to a new stream; nl_sim_streamclock_leave releases the index. */
 void nl_sim_streamclock_enter(nl_sim_stream *stream);
 void nl_sim_streamclock_leave(nl_sim_stream *stream);
-/* Call when an operation is issued to the stream. */
+/* Call this function when an operation is issued to the stream. */
 void nl_sim_streamclock_issue(nl_sim_stream *stream, nl_sim_op *op);
 /* Merges `earlier` into `later`: everything that happened before `earlier` now happened before
  * `later`, too. */
 void nl_sim_streamclock_join(nl_sim_streamclock *later, const nl_sim_streamclock *earlier);
-/* Merges the clock into the host's: everything in it happened before the host's next operations. */
+/* Merges the clock into the clock of the host: all operations of the clock happened before the
+ * host's next operations. */
 void nl_sim_streamclock_join_host(const nl_sim_streamclock *clock);
 
 /* Sets the user's source line of the calling thread's next operation (nl_driver.SetCaller). */
 enum { NL_SIM_CALLER = 64 };
 void nl_sim_streamclock_set_caller(const char *file, int line);
-/* Writes the line that was set, as "lesson.py, line 20"; "" if none was set. */
+/* Writes the source line that was set, as "lesson.py, line 20", or "" if no line was set. */
 void nl_sim_streamclock_get_caller(char text[NL_SIM_CALLER]);
 /* Returns the number that identifies the stream in reports (nl_driver.StreamNumber). */
 unsigned nl_sim_streamclock_number(CUstream stream);
 
 /* Call begin_host with the operation before a host function runs, and with NULL afterwards.
  *
- * host_knows implements nl_driver.HostKnows, which is called within a host function. Afterwards all
- * work that the stream did before the host function happens before later host code. */
+ * host_knows implements nl_driver.HostKnows, which is called within a host function. After that
+ * call, all work of the stream before the host function happens before later host code. */
 void nl_sim_streamclock_begin_host(const nl_sim_overlap *operation);
 void nl_sim_streamclock_host_knows(void);
 

@@ -1,7 +1,7 @@
 /* sim/driver/streams: the stream struct, and the lock that protects all streams.
  *
- * A stream is a queue of operations. An operation runs after the earlier operations of its stream
- * and those of other streams that it is ordered after (events, the default stream's rule).
+ * A stream is a queue of operations. An operation runs after the earlier operations of its stream,
+ * and after operations of other streams according to events and the default stream's rule.
  *
  * Tickets: the n-th operation issued to a stream has ticket n; `done` is the ticket of the last
  * completed operation. "After" always refers to a ticket of a stream. */
@@ -18,10 +18,10 @@ struct nl_sim_capture;
 struct nl_sim_stream {
     nl_sim_context *context;
     nl_sim_stream *next;        /* in the context's list */
-    nl_sim_stream *next_queued; /* in the list for its state */
-    uint64_t references;        /* of the handle, of `after` entries and of events */
+    nl_sim_stream *next_queued; /* link of the list of streams in the same state */
+    uint64_t references;        /* references of the handle, of `after` entries and of events */
     uint64_t issued, done;
-    uint64_t cancelled; /* launches up to this ticket do not run */
+    uint64_t cancelled; /* launches up to this ticket are cancelled */
     nl_sim_op *head, *tail;
     int state, priority;
     unsigned flags;

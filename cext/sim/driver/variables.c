@@ -1,8 +1,9 @@
-/* sim/driver/variables: copies global variables between a module and its twin. A pair has the
- * variable of one symbol name in both. The value of each side after the last copy is stored in the
- * pair: bytes that differ from it were written since, and only these are copied, because launches
- * of one module on several streams may overlap. Addresses within the image that the loader wrote
- * (function tables, virtual functions) differ between module and twin, and are never copied. */
+/* sim/driver/variables: copies global variables between a module and its twin. A pair consists of
+ * the variables with the same symbol name in the module and its twin. The pair stores the value of
+ * each side after the last copy: bytes that differ from this value were written later, and only
+ * these bytes are copied, because launches of one module on several streams may overlap. Addresses
+ * within the image that the loader wrote (function tables, virtual functions) differ between module
+ * and twin, and are never copied. */
 #include "sim/driver/variables.h"
 
 #include <string.h>
@@ -30,9 +31,9 @@ typedef struct making {
 } making;
 
 /* Sets the module's half of p->last to `initial`, the initial value of the variable in the module's
- * ELF file (NULL: zero). Bytes that the module has written differ from p->last and will be copied
- * to the twin. Addresses within the image were written by the loader: their current values are
- * stored in p->last, so that they are not copied. */
+ * ELF file (NULL: zero). Bytes that the module has written then differ from p->last and will be
+ * copied to the twin. Addresses within the image were written by the loader: their current values
+ * are stored in p->last, so that they are not copied. */
 static void start(pair *p, const unsigned char *initial, const making *m) {
     for (size_t i = 0; i < p->size; i++)
         p->last[i] = initial ? initial[i] : 0;

@@ -1,4 +1,5 @@
-/* sim/engine/barrier: the last thread to arrive makes the others ready and continues. */
+/* sim/engine/barrier: the last thread to arrive at a barrier makes the other threads ready and
+ * continues. */
 #include "sim/engine/barrier.h"
 
 #include "sim/engine/fault.h"
@@ -62,7 +63,7 @@ NL_SIM_INLINE int arrive(nl_sim_worker *w, nl_sim_block_op op, int value, unsign
     if (b->arrived < w->live)
         return 1;
     nl_sim_barrier_release(w);
-    /* the last thread continues without a switch */
+    /* the last thread to arrive continues without a switch */
     (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     w->thread[thread].wait = NL_SIM_WAIT_NONE;
     return 0;
@@ -82,8 +83,8 @@ arrive_in_general(nl_sim_block_op op, int value, unsigned thread, nl_sim_site si
     return w->thread[next].fiber.sp;
 }
 
-/* The fast path of the most frequent case: other threads wait at the same barrier, and the next
- * lane can run or start. It contains no call, so that no registers have to be saved. */
+/* Fast path for the most frequent case: other threads wait at the same barrier, and the next lane
+ * can run or start. The fast path contains no call, so that no registers have to be saved. */
 void *nl_sim_barrier_arrive(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site,
                             void *sp) {
     nl_sim_worker *w = nl_sim_worker_current;

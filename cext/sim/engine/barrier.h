@@ -16,9 +16,11 @@ NL_SIM_LOCAL void *nl_sim_barrier_arrive(nl_sim_block_op op, int value, unsigned
 /* Implements nl_sim_ops.grid_barrier. */
 void nl_sim_barrier_wait_grid(unsigned thread, nl_sim_site site);
 
-/* Call when all live threads of the block have arrived at its barrier: makes them ready to run. */
+/* Makes the threads of the block ready to run; call it when all live threads of the block have
+ * arrived at its barrier. */
 void nl_sim_barrier_release(nl_sim_worker *worker);
-/* Call when all live threads of the block are at the grid's barrier: waits for the other blocks. */
+/* Waits for the other blocks; call it when all live threads of the block are at the grid's
+ * barrier. */
 void nl_sim_barrier_cross_grid(nl_sim_worker *worker);
 
 #endif

@@ -1,5 +1,5 @@
-/* sim/engine/block: runs a block as a loop or as fibers (scheduler.h). Control returns here when
- * the block has ended or an error has occurred. */
+/* sim/engine/block: runs a block as a loop or as fibers (scheduler.h). Control returns to this file
+ * when the block has ended or an error has occurred. */
 #include "sim/engine/block.h"
 
 #include "sim/engine/cluster.h"
@@ -19,7 +19,8 @@ static void enter_block(nl_sim_worker *w) {
         w->kernel->enter_block(&w->job->launch, w->index);
 }
 
-/* Moves to the next of the worker's blocks; 0 if there is none or the grid was stopped. */
+/* Moves to the next of the worker's blocks; returns 0 if the worker has no more blocks or the grid
+ * was stopped. */
 static int advance(nl_sim_worker *w) {
     const nl_sim_dim *grid = &w->job->launch.grid;
     w->first = 0;
@@ -54,7 +55,7 @@ static void enter(nl_sim_worker *w, nl_sim_fiber *fiber) {
     w->inside = 0;
 }
 
-/* Prepares the root fiber; 0, or -1 without memory (the job has a fault then). */
+/* Prepares the root fiber; Returns 0, or -1 if memory runs out; the job then has a fault. */
 static int prepare_root(nl_sim_worker *w, void (*entry)(void *)) {
     int stack = nl_sim_stacks_acquire(&w->stacks);
     if (stack < 0) {
@@ -111,7 +112,7 @@ static unsigned first_thread(nl_sim_worker *w) {
     return chosen >= 0 ? (unsigned)chosen : nl_sim_take_ready(w, 0, 1);
 }
 
-/* Runs the block worker->next, or, as a loop, all blocks that the worker has taken. Returns 0 when
+/* Runs the block worker->next or, in a loop, all blocks that the worker has taken. Returns 0 when
  * the worker should stop. */
 static int step(nl_sim_worker *w) {
     w->leave = NL_SIM_DONE;
@@ -125,7 +126,7 @@ static int step(nl_sim_worker *w) {
         nl_sim_thread *t = &w->thread[w->current];
         int stack = nl_sim_stacks_acquire(&w->stacks);
         if (stack < 0)
-            /* it fails as well, and reports the lack of memory */
+            /* this call also fails, and reports the lack of memory */
             return prepare_root(w, loop_entry);
         t->stack = (uint16_t)stack;
         nl_sim_fiber_prepare(&t->fiber, &w->stacks.all[stack], w->thread_entry, w);

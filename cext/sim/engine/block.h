@@ -4,7 +4,7 @@
 
 #include "sim/engine/worker.h"
 
-/* Runs blocks of `job` on the calling OS thread until there is none left or the job is stopped. */
+/* Runs blocks of `job` on the calling OS thread until no block is left or the job is stopped. */
 void nl_sim_block_run(nl_sim_worker *worker, struct nl_sim_job *job);
 
 #endif

@@ -1,6 +1,6 @@
 /* sim/engine/caller: prefers a return address whose inlined calls lead from the user's source to
- * the given line of the header. If there is none, uses the first return address in the user's
- * source, from where the function of the header was called. */
+ * the given line of the header. If there is no such address, uses the first return address in the
+ * user's source, from where the function of the header was called. */
 #include "sim/engine/caller.h"
 
 #include <string.h>
@@ -25,8 +25,8 @@ static int search(const nl_sim_worker *w, unsigned thread, nl_sim_site site, nl_
         at = w->trap.stack;
     if (!at)
         return 0;
-    /* If the current stack is not a fiber's, searches only its top, because a worker's OS stack is
-     * large. */
+    /* If the current stack does not belong to a fiber, searches only its top, because a worker's OS
+     * stack is large. */
     uintptr_t end = at - low < stack->size ? low + stack->size : at + OWN_WORDS * sizeof at;
     int found = 0;
     at &= ~(uintptr_t)(sizeof at - 1);

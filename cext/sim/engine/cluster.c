@@ -1,8 +1,8 @@
 /* sim/engine/cluster: the blocks of a cluster share a slot of the job, protected by its lock.
  *
- * Arrival and wait are separate steps. A block has arrived when all of its live threads have. The
- * cluster crosses its barrier when all blocks have arrived or ended. A thread stores the parity of
- * the crossing that it waits for. */
+ * Arrival and wait are separate steps. A block has arrived when all of its live threads have
+ * arrived. The cluster crosses its barrier when all blocks have arrived or ended. A thread stores
+ * the parity of the crossing for which it waits. */
 #include "sim/engine/cluster.h"
 
 #include <stdio.h>
@@ -81,8 +81,8 @@ static void await_blocks(nl_sim_worker *w) {
     nl_mutex_lock(&job->lock);
 }
 
-/* Returns the slot of a cluster; the first of its blocks allocates it. There are as many slots as
- * blocks that run concurrently. */
+/* Returns the slot of a cluster; the first of its blocks allocates it. The number of slots is the
+ * number of blocks that run concurrently. */
 static nl_sim_cluster *find_slot(nl_sim_job *job, uint64_t number) {
     nl_sim_cluster *unused = NULL;
     for (uint64_t i = 0; i < job->cluster_count; i++) {
@@ -121,7 +121,7 @@ int nl_sim_cluster_enter(nl_sim_worker *w, uint64_t n) {
     return complete ? 0 : -1;
 }
 
-/* Crosses the barrier if all blocks that have not ended are at it. */
+/* Crosses the barrier if all blocks that have not ended have arrived. */
 static void cross_if_complete(nl_sim_worker *w) {
     nl_sim_cluster *c = w->cluster;
     if (!c->arrived || c->arrived + c->ended < nl_sim_job_cluster_size(w->job))
@@ -165,7 +165,8 @@ void nl_sim_cluster_leave(nl_sim_worker *w) {
 
 /* The barrier */
 
-/* If the barrier was crossed since, resets the block's arrivals for the next crossing. */
+/* If the barrier was crossed since the block's arrival, resets the block's arrivals for the next
+ * crossing. */
 static void update_phase(nl_sim_worker *w) {
     uint64_t crossings = nl_atomic_load(&w->cluster->crossings);
     if (crossings != w->cluster_phase) {
@@ -288,8 +289,8 @@ nl_sim_dim nl_sim_cluster_dim(void) {
     return size->x ? *size : (nl_sim_dim){1, 1, 1};
 }
 
-/* Is the address in shared memory of `w`, a block of `asking`'s cluster? If w's block has ended,
- * w->job is NULL, so asking->job is used. */
+/* Returns whether the address is in shared memory of `w`, a block of `asking`'s cluster. After the
+ * end of w's block, w->job is NULL, so asking->job is used. */
 static int owns(const nl_sim_worker *w, uintptr_t address, const nl_sim_worker *asking) {
     return address - w->locals < w->locals_end - w->locals ||
            address - (uintptr_t)w->shared <= asking->job->launch.shared_bytes ||

@@ -1,8 +1,9 @@
 /* sim/engine/cluster: thread block clusters. The blocks of a cluster run concurrently, each on its
  * own OS thread. They can access each other's shared memory, and share a barrier.
  *
- * A block begins when all blocks of its cluster are present. Its worker runs no other block before
- * all of them have ended, so the shared memory of each block exists as long as any of them runs. */
+ * A block begins when all blocks of its cluster are present. The worker of a block runs no other
+ * block before all blocks of the cluster have ended, so the shared memory of each block exists as
+ * long as any block of the cluster runs. */
 #ifndef NL_SIM_ENGINE_CLUSTER_H
 #define NL_SIM_ENGINE_CLUSTER_H
 
@@ -12,7 +13,7 @@
 typedef struct nl_sim_cluster {
     uint64_t number; /* index in the grid; UINT64_MAX: free */
     unsigned present, ended, left;
-    unsigned arrived; /* number of blocks at the barrier */
+    unsigned arrived; /* number of blocks that have arrived at the barrier */
     /* number of blocks without a thread that can run before the barrier is crossed */
     unsigned asleep;
     uint64_t crossings;
@@ -26,29 +27,29 @@ nl_sim_dim nl_sim_cluster_block(const nl_sim_launch *launch, uint64_t n);
 int nl_sim_cluster_is_shared(const nl_sim_launch *launch, uint64_t a, uint64_t b);
 
 /* Call before and after a launch with clusters; at most `blocks` blocks run concurrently. open
- * returns -1 without memory. */
+ * returns -1 if memory runs out. */
 int nl_sim_cluster_open(struct nl_sim_job *job, uint64_t blocks);
 void nl_sim_cluster_close(struct nl_sim_job *job);
 
 /* Call nl_sim_cluster_enter before the worker runs the n-th block of its launch, and
- * nl_sim_cluster_leave when the block has ended. Both wait for the other blocks of the cluster.
- * nl_sim_cluster_enter returns -1 if the grid was stopped. */
+ * nl_sim_cluster_leave when the block has ended. Both functions wait for the other blocks of the
+ * cluster. nl_sim_cluster_enter returns -1 if the grid was stopped. */
 int nl_sim_cluster_enter(nl_sim_worker *worker, uint64_t n);
 void nl_sim_cluster_leave(nl_sim_worker *worker);
-/* Call when one of the block's threads has ended. */
+/* Call this function when one of the block's threads has ended. */
 void nl_sim_cluster_thread_ended(nl_sim_worker *worker, unsigned thread);
 /* Returns the parity of the next crossing of the cluster's barrier at which the thread has not
  * arrived. */
 unsigned nl_sim_cluster_next_parity(const nl_sim_worker *worker, unsigned thread);
-/* Call when no thread of the block can run and some wait for the cluster. Returns when some can
- * continue. */
+/* Call this function when no thread of the block can run and some threads wait for the cluster.
+ * Returns when some can continue. */
 void nl_sim_cluster_sleep(nl_sim_worker *worker);
 /* Makes all threads of the block ready that wait for a crossing of the cluster's barrier which has
  * happened. */
 void nl_sim_cluster_poll(nl_sim_worker *worker);
 
 /* Returns the worker of the block in this worker's cluster whose shared memory contains the
- * address; NULL if there is none, or if the launch has no clusters. */
+ * address; returns NULL if no block matches, or if the launch has no clusters. */
 nl_sim_worker *nl_sim_cluster_owner(const nl_sim_worker *worker, uintptr_t address);
 
 /* Implement nl_sim_ops.cluster_... */

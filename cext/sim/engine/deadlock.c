@@ -10,8 +10,9 @@
 #include "sim/engine/worker.h"
 
 typedef struct nl_sim_spin {
-    uint64_t state, progress; /* state: hash of the stored state; 0: none */
-    /* turns: yields since the state was stored; most: yields until it is replaced */
+    uint64_t state, progress; /* `state` is the hash of the stored state; 0: none */
+    /* `turns` counts yields since the state was stored; after `most` yields the state is
+     * replaced */
     uint32_t turns, most;
     int repeats, has_moved; /* has_moved: the thread has made an access since its last yield */
 } nl_sim_spin;
@@ -24,7 +25,8 @@ void nl_sim_deadlock_begin(nl_sim_worker *w) {
     w->job->schedule->progress++;
 }
 
-/* The noted write has been executed: counts it as progress if it changed the memory. */
+/* Called after the recorded write was executed: counts the write as progress if it has changed the
+ * memory. */
 static void count_progress(nl_sim_schedule *s) {
     if (!s->written_size)
         return;
@@ -75,7 +77,8 @@ __attribute__((noinline)) uint64_t nl_sim_deadlock_state(const nl_sim_worker *w)
     return hash ? hash : 1;
 }
 
-/* Returns whether the thread waits at a barrier, or is in a loop that it cannot end. */
+/* Returns whether the thread waits at a barrier, or is in a loop that only another thread can
+ * end. */
 static int is_stuck(const nl_sim_worker *w, unsigned thread) {
     const nl_sim_spin *p = &w->spins[thread];
     const nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];

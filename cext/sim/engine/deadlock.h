@@ -13,14 +13,14 @@ struct nl_sim_worker;
 
 /* Call when a block begins. */
 void nl_sim_deadlock_begin(struct nl_sim_worker *worker);
-/* Call before the running thread accesses shared or global memory. */
+/* Call this function before the running thread accesses shared or global memory. */
 void nl_sim_deadlock_record_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
                                    int writes);
-/* Returns a hash of the running thread's state: the same if the thread is at the same position with
- * the same local variables. 0: not available on this processor. */
+/* Returns a hash of the running thread's state; the hash is the same if the thread is at the same
+ * position with the same local variables. 0: not available on this processor. */
 uint64_t nl_sim_deadlock_state(const struct nl_sim_worker *worker);
-/* Call when the running thread yields. Returns 1 if it and all other threads are in loops that
- * cannot end, or wait. */
+/* Call this function when the running thread yields. Returns 1 if all threads wait or are in loops
+ * that cannot end. */
 int nl_sim_deadlock_is_reached(struct nl_sim_worker *worker);
 
 #endif

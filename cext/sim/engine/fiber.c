@@ -2,9 +2,10 @@
  *
  * x86-64 and aarch64: save the registers that a function must preserve, exchange the stack pointer,
  * restore the registers. On x86-64 the switch is inlined (fiber.h), except with a sanitizer. This
- * file contains the parts that are not: nl_sim_fiber_swap (the switch as a function),
+ * file contains the parts that are not inlined: nl_sim_fiber_swap (the switch as a function),
  * nl_sim_fiber_load (its second half, for a switch without return) and nl_sim_fiber_start, where a
- * new fiber begins: its stack is laid out as if it had been suspended there. */
+ * new fiber begins: the fiber's stack is laid out as if the fiber had been suspended at this
+ * function. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -24,8 +25,8 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* Calls that the sanitizers need; empty in a normal build. Always inlined, because no function may
- * return between the announcement and the switch. */
+/* Calls that the sanitizers need; the functions are empty in a normal build. Always inlined,
+ * because no function may return between the announcement and the switch. */
 
 static inline __attribute__((always_inline)) void announce_switch(nl_sim_fiber *from,
                                                                   nl_sim_fiber *to) {
@@ -102,7 +103,7 @@ __asm__(".text\n"
         ".globl nl_sim_fiber_swap\n"
         ".hidden nl_sim_fiber_swap\n"
         ".type nl_sim_fiber_swap, @function\n"
-        "nl_sim_fiber_swap:\n" /* nl_sim_fiber_switch as a function */
+        "nl_sim_fiber_swap:\n" /* nl_sim_fiber_swap is nl_sim_fiber_switch as a function */
         "    subq $32, %rsp\n"
         "    movq %r12, (%rsp)\n"
         "    movq %r13, 8(%rsp)\n"
@@ -143,8 +144,8 @@ __asm__(".text\n"
         "    .cfi_endproc\n"
         ".size nl_sim_fiber_start, .-nl_sim_fiber_start\n");
 
-/* rbx, rbp, the address to continue at; then a return address of 0, as if the entry function had
- * been called. */
+/* Initial stack contents: rbx, rbp, the address at which to continue, and a return address of 0, as
+ * if the entry function had been called. */
 enum { FRAME_WORDS = 4, FRAME_ENTRY = 0, FRAME_ARGUMENT = 1, FRAME_RETURN = 2 };
 #else /* aarch64 */
 __asm__(".text\n"
@@ -278,7 +279,7 @@ _Noreturn void nl_sim_fiber_abandon(nl_sim_fiber *to) {
 
 void nl_sim_fiber_escape(void *signal_context, nl_sim_fiber *to) {
     (void)signal_context;
-    nl_sim_fiber_abandon(to); /* swapcontext has saved the signal mask */
+    nl_sim_fiber_abandon(to); /* swapcontext restores the signal mask that it has saved */
 }
 
 #endif

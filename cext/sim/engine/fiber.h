@@ -33,7 +33,7 @@
 #endif
 
 typedef struct nl_sim_fiber {
-    void *sp; /* NULL: not started (always non-NULL once prepared) */
+    void *sp; /* NULL if the fiber was not started (never NULL once prepared) */
 #ifdef NL_SIM_UCONTEXT
     ucontext_t context;
 #endif
@@ -51,7 +51,8 @@ typedef struct nl_sim_fiber {
 typedef struct nl_sim_fiber_stack {
     char *low;
     size_t size;
-    /* initial stack pointer, below the end: the stacks must not all use the same cache sets */
+    /* initial stack pointer, below the end by an offset that differs, so that not all stacks use
+     * the same cache sets */
     char *top;
 #ifdef NL_SIM_TSAN
     void *tsan;
@@ -68,25 +69,25 @@ static inline void nl_sim_fiber_prepare(nl_sim_fiber *fiber, nl_sim_fiber_stack 
 static inline void nl_sim_fiber_entered(void);
 /* Suspends `from`, the running fiber, and resumes `to`. */
 void nl_sim_fiber_call(nl_sim_fiber *from, nl_sim_fiber *to);
-/* Like nl_sim_fiber_call; faster if many fibers are suspended at the same code position (see
- * below). */
+/* Does the same as nl_sim_fiber_call; faster if many fibers are suspended at the same code position
+ * (see below). */
 static inline void nl_sim_fiber_switch(nl_sim_fiber *from, nl_sim_fiber *to);
 /* Resumes `to`; the stack contents of the running fiber are abandoned. */
 _Noreturn void nl_sim_fiber_abandon(nl_sim_fiber *to);
-/* Like nl_sim_fiber_abandon, for a running fiber that has ended; faster. */
+/* A faster variant of nl_sim_fiber_abandon for a running fiber that has ended. */
 _Noreturn static inline void nl_sim_fiber_leave(nl_sim_fiber *to);
-/* Like nl_sim_fiber_abandon, but called in a signal handler, whose third argument is
- * `signal_context`. Takes effect when the handler returns. */
+/* A variant of nl_sim_fiber_abandon for signal handlers; `signal_context` is the handler's third
+ * argument. The switch takes effect when the handler returns. */
 void nl_sim_fiber_escape(void *signal_context, nl_sim_fiber *to);
 
 #if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
     !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only the registers it needs. Uses jumps instead of calls and
- * returns: processors predict returns with a ring of earlier calls. If every fiber adds and removes
- * the same two or three entries, on whatever stack, the predictions stay correct. A suspended stack
- * contains rbx, rbp and the address to continue at. The function into which this is inlined must
- * contain a call: then the compiler stores nothing below the stack pointer (in the red zone), which
- * the switch would overwrite. */
+/* Inlined, so that the compiler saves only the registers it needs. The switch uses jumps instead of
+ * calls and returns, because processors predict returns with a ring of earlier calls. If every
+ * fiber adds and removes the same two or three entries of this ring, the predictions stay correct.
+ * A suspended stack contains rbx, rbp and the address at which to continue. A function into which
+ * the switch is inlined must contain a call: then the compiler stores nothing below the stack
+ * pointer (in the red zone), which the switch would overwrite. */
 static inline __attribute__((always_inline)) void nl_sim_fiber_switch(nl_sim_fiber *from,
                                                                       nl_sim_fiber *to) {
     void **save = &from->sp, *load = to->sp;
@@ -129,7 +130,8 @@ _Noreturn static inline __attribute__((always_inline)) void nl_sim_fiber_leave(n
 static inline void nl_sim_fiber_entered(void) {}
 
 /* Lays out the stack as if the fiber had been suspended in nl_sim_fiber_start: rbx, rbp, the
- * address to continue at, and above them a return address of 0, as if `entry` had been called. */
+ * address at which to continue, and above these a return address of 0, as if `entry` had been
+ * called. */
 __attribute__((visibility("hidden"))) void nl_sim_fiber_start(void);
 static inline void nl_sim_fiber_prepare(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack,
                                         void (*entry)(void *), void *argument) {

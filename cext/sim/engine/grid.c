@@ -1,7 +1,7 @@
 /* sim/engine/grid: the thread that runs a grid is always its first worker; other workers may join
- * it (job.h). All blocks of a cooperative grid must be alive at the same time, so each gets its own
- * OS thread for the launch. Launches with clusters run as many clusters concurrently as there are
- * processors for. */
+ * it (job.h). All blocks of a cooperative grid must be alive at the same time, so each block has
+ * its own OS thread for the launch. In launches with clusters, the number of clusters that run
+ * concurrently depends on the number of processors. */
 #include "sim/engine/grid.h"
 
 #include "base/clock.h"
@@ -37,7 +37,7 @@ static void run_helper(void *argument) {
     if (!has_blocked)
         nl_sim_signal_block_others();
     has_blocked = 1;
-    (void)run_worker(argument, 0, 0); /* without memory the other workers run the blocks */
+    (void)run_worker(argument, 0, 0); /* if memory runs out, the other workers run the blocks */
 }
 
 static void run_ordinary(nl_sim_job *job) {
@@ -63,7 +63,7 @@ typedef struct resident_start {
     nl_sim_job *job;
     nl_mutex lock;
     nl_cond start;
-    int ready; /* 1: all threads exist; -1: a thread could not be created */
+    int ready; /* 1 if all threads exist; -1 if a thread could not be created */
 } resident_start;
 
 static void *resident_thread(void *argument) {

@@ -4,10 +4,10 @@
 
 #include "sim/engine/job.h"
 
-/* Runs the grid on the calling thread and others. Returns CUDA_SUCCESS, or the status of the first
- * fault, which is in job->fault. */
+/* Runs the grid on the calling thread and further threads. Returns CUDA_SUCCESS, or the status of
+ * the first fault, which is in job->fault. */
 CUresult nl_sim_grid_run(nl_sim_job *job);
-/* For tests: grids run only their last `count` blocks from now on; 0: all blocks. */
+/* For tests: from now on, grids run only their last `count` blocks; 0: all blocks. */
 void nl_sim_grid_run_last(uint64_t count);
 
 #endif

@@ -13,7 +13,7 @@ void nl_sim_gridbarrier_lacks_threads(nl_sim_job *job) {
         "system for each block, and there are not that many");
 }
 
-/* Records the fault that blocks wait at the barrier while others have ended. */
+/* Records the fault that some blocks wait at the barrier while other blocks have ended. */
 static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) {
     nl_fault fault;
     const nl_sim_site *site = &job->grid_site;

@@ -4,13 +4,13 @@
 
 #include "sim/engine/worker.h"
 
-/* Call when all threads of the worker's block are at the barrier. Returns 0 when all blocks have
- * arrived, -1 if the grid was stopped. */
+/* Call this function when all threads of the worker's block have arrived at the barrier. Returns 0
+ * when all blocks have arrived, -1 if the grid was stopped. */
 int nl_sim_gridbarrier_arrive(nl_sim_worker *worker, nl_sim_site site);
-/* Call when the worker's block has ended. If other blocks wait at the barrier, they can never cross
- * it, and the job fails. */
+/* Call this function when the worker's block has ended. If other blocks wait at the barrier, they
+ * can never cross the barrier, and the job fails. */
 void nl_sim_gridbarrier_block_ended(nl_sim_worker *worker);
-/* Records the fault that there are fewer OS threads than blocks. */
+/* Records the fault that the launch has fewer OS threads than blocks. */
 void nl_sim_gridbarrier_lacks_threads(struct nl_sim_job *job);
 
 #endif

@@ -19,15 +19,15 @@ enum { DEFAULT_SIZE = 8 << 20 };
 static nl_mutex lock = NL_MUTEX_INIT;
 static struct {
     size_t size;    /* 0: the default */
-    int is_watched; /* shadow memory marks which bytes are allocated and written */
-    int unwritten;  /* some blocks may be marked as unwritten */
+    int is_watched; /* set if shadow memory marks allocated and written bytes */
+    int unwritten;  /* set if some blocks may be marked as unwritten */
     char *low;
     /* per grain: 0, or, for the first grain of a block, its class | FIRST | LIVE */
     uint8_t *state;
-    uint64_t *asked;        /* per grain: for the first grain of a block, the requested size */
-    uint32_t *next;         /* per grain: index of the next free block of the class plus 1 */
-    uint32_t free[CLASSES]; /* index of the first free block of each class plus 1 */
-    uint32_t grains, fresh; /* number of grains; the grains [fresh, grains) were never used */
+    uint64_t *asked;        /* requested size of a block, stored for its first grain */
+    uint32_t *next;         /* for each grain, 1 + index of the next free block of the class */
+    uint32_t free[CLASSES]; /* for each class, 1 + index of the first free block */
+    uint32_t grains, fresh; /* number of grains, of which [fresh, grains) were never used */
 } heap;
 
 static void *map(size_t size) {
@@ -214,7 +214,7 @@ void nl_sim_heap_reset(void) {
     if (heap.low) {
         size_t size = heap.size, span = (size_t)heap.grains << GRAIN_BITS;
         int is_watched = heap.is_watched;
-        /* replace the pages by inaccessible zero pages */
+        /* replaces the pages by inaccessible zero pages */
         mmap(heap.low, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
              0);
         if (is_watched)

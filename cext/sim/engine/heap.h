@@ -13,17 +13,17 @@ size_t nl_sim_heap_size(void);
 void *nl_sim_heap_alloc(unsigned long long size); /* NULL when it is exhausted */
 /* Returns 0, or -1 if `block` is not an allocated block. NULL is accepted. */
 int nl_sim_heap_free(void *block);
-/* From now on the shadow memory (sim/engine/shadow.h) is updated for the heap's blocks. */
+/* After this call, the shadow memory (sim/engine/shadow.h) is updated for the heap's blocks. */
 void nl_sim_heap_watch(void);
 /* Marks a new block as unwritten. */
 void nl_sim_heap_unwritten(uintptr_t block);
 /* Marks all blocks as written. */
 void nl_sim_heap_written(void);
-/* Describes an address in an allocated block: "byte 8 of 40 bytes of malloc()". Returns 0 if the
- * address is in no such block. */
+/* Describes an address in an allocated block, as "byte 8 of 40 bytes of malloc()". Returns 0 if the
+ * address is in no allocated block. */
 int nl_sim_heap_name(uintptr_t address, char *text, size_t size);
-/* Writes ", 4 bytes after the end of 40 bytes of malloc()"; returns 0 if the address is not in the
- * heap. */
+/* Describes an address near a block, as ", 4 bytes after the end of 40 bytes of malloc()"; returns
+ * 0 if the address is not in the heap. */
 int nl_sim_heap_describe(uintptr_t address, char *text, size_t size);
 void nl_sim_heap_reset(void);
 void nl_sim_heap_forget(void); /* call this in a forked child */

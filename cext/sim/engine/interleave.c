@@ -1,5 +1,5 @@
 /* sim/engine/interleave: a ring of carrier threads, one of which holds the token and runs. A new
- * carrier waits for the token first; a carrier without blocks passes it on and ends. */
+ * carrier waits for the token first; a carrier without blocks passes the token on and ends. */
 #include "sim/engine/interleave.h"
 
 #include "base/mem.h"
@@ -11,11 +11,12 @@
 
 enum {
     MAX_CARRIERS = 64,
-    DEFAULT_CARRIERS = 4, /* enough if no block needs another one to continue */
-    SHORT_SLICE = 24,     /* accesses of memory */
+    /* number of carriers that suffices if no block needs another block to continue */
+    DEFAULT_CARRIERS = 4,
+    SHORT_SLICE = 24, /* accesses of memory */
     LONG_SLICE = 1024,
-    AT_ATOMICS = 256, /* how often in a launch other blocks run before an atomic access */
-    ONE_IN = 4,       /* yields before one in so many atomic accesses */
+    AT_ATOMICS = 256, /* maximum number of yields of a launch before atomic accesses */
+    ONE_IN = 4,       /* average number of atomic accesses per yield */
 };
 
 typedef enum state { CAN_RUN, WAITS, HAS_ENDED } state;
@@ -25,7 +26,8 @@ typedef struct carrier {
     unsigned index;
     uint64_t block;        /* index of its block plus 1; 0: none yet */
     nl_sim_worker *worker; /* that runs the block */
-    uint64_t stuck; /* the progress at which its block could not continue, plus 1; 0: never */
+    /* 1 + the value of `progress` at which the carrier's block could not continue; 0: never */
+    uint64_t stuck;
     state state;
     nl_thread thread;
 } carrier;
@@ -35,11 +37,12 @@ struct nl_sim_interleaver {
     void (*run)(nl_sim_job *job, unsigned carrier);
     nl_mutex lock;
     nl_cond passed;
-    unsigned holder, count, most; /* count: carriers that were created; most: maximum of count */
+    /* `count` is the number of created carriers, `most` its maximum */
+    unsigned holder, count, most;
     unsigned at_atomics;
     uint64_t random;         /* state of the pseudo-random sequence */
-    uint64_t factor, offset; /* define the order of the blocks */
-    carrier carriers[];      /* the first is the OS thread that launched */
+    uint64_t factor, offset; /* these values define the order of the blocks */
+    carrier carriers[];      /* the first carrier is the OS thread that made the launch */
 };
 
 /* The pseudo-random sequence: SplitMix64. */
@@ -77,8 +80,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
     return a;
 }
 
-/* Chooses an order of the blocks or clusters: n * factor + offset modulo their number. It visits
- * each once, because the factor and the number have no common divisor. */
+/* Chooses an order of the blocks or clusters: n * factor + offset modulo their number. This order
+ * visits each block once, because the factor and the number have no common divisor. */
 static void shuffle_blocks(nl_sim_interleaver *t, uint64_t blocks) {
     t->offset = next_random(t) % blocks;
     do {
@@ -100,7 +103,7 @@ uint64_t nl_sim_interleave_block(const nl_sim_job *job, uint64_t n) {
 
 static void *carrier_thread(void *argument);
 
-/* Creates a carrier if there are blocks for it; otherwise returns NULL. */
+/* Creates a carrier if any block has not begun; otherwise returns NULL. */
 static carrier *enlist_lock_held(nl_sim_interleaver *t, int needed) {
     nl_error err;
     if (t->count >= (needed || t->most < DEFAULT_CARRIERS ? t->most : DEFAULT_CARRIERS) ||
@@ -131,8 +134,8 @@ static carrier *find_wanted_lock_held(nl_sim_interleaver *t) {
     return made;
 }
 
-/* Chooses the carrier that runs after carrier `index`: the next in the ring that can run, or a new
- * carrier at the end of the ring. */
+/* Chooses the carrier that runs after carrier `index`: the next carrier of the ring that can run,
+ * or a new carrier at the end of the ring. */
 static unsigned choose_lock_held(nl_sim_interleaver *t, unsigned index, int needed) {
     int stopped = nl_sim_job_stopped(t->job);
     if (t->job->schedule && t->job->schedule->is_wanted && !stopped) {
@@ -254,8 +257,8 @@ static void *carrier_thread(void *argument) {
     return NULL;
 }
 
-/* Was carrier `index` created? A carrier is created by one before it in the list, which must have
- * ended when this is called. */
+/* Was carrier `index` created? Joins the carriers' threads. A carrier is created by an earlier
+ * carrier of the list, which must have ended when this function is called. */
 static int was_created(nl_sim_interleaver *t, unsigned index) {
     nl_mutex_lock(&t->lock);
     int made = index < t->count;

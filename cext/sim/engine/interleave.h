@@ -1,7 +1,7 @@
 /* sim/engine/interleave: the deterministic scheduler of a grid. Only one OS thread runs at a time.
- * This code decides which one, and which thread of its block, so that a seed always produces the
- * same interleaving. Used for launches that are checked for races and for launches in shuffled
- * order.
+ * The scheduler decides which OS thread runs, and which thread of its block, so that a seed always
+ * produces the same interleaving. The scheduler is used for launches that are checked for races and
+ * for launches in shuffled order.
  *
  * Blocks run one after the other. A block that cannot continue alone, because it spins or waits at
  * the barrier of the grid, lets another block begin or continue. Each block needs a stack for every
@@ -22,27 +22,27 @@ typedef struct nl_sim_interleaver nl_sim_interleaver;
 /* Returns the maximum number of blocks that may be alive (begun, but not ended) at the same time.
  */
 uint64_t nl_sim_interleave_max_carriers(const struct nl_sim_job *job);
-/* Runs all blocks: calls run(job, carrier) on each carrier's thread, which must run blocks until
- * there is none left. job->interleaver must be NULL; it is NULL again afterwards. */
+/* Runs all blocks: calls run(job, carrier) on each carrier's thread, which must run blocks until no
+ * block is left. job->interleaver must be NULL before and is NULL after the call. */
 void nl_sim_interleave_run(struct nl_sim_job *job,
                            void (*run)(struct nl_sim_job *job, unsigned carrier));
 /* Lets other blocks run; returns when this worker has the token again. needed: the block cannot
  * continue until other blocks make progress. */
 void nl_sim_interleave_pass(struct nl_sim_worker *worker, int needed);
-/* Waits until nl_sim_interleave_wake is called. Returns -1 if no other block can run, so that none
- * could call it. The caller must not hold the job's lock. */
+/* Waits until nl_sim_interleave_wake is called. Returns -1 if no other block can run, so that no
+ * block could call nl_sim_interleave_wake. The caller must not hold the job's lock. */
 int nl_sim_interleave_wait(struct nl_sim_worker *worker);
 void nl_sim_interleave_wake(struct nl_sim_job *job);
 
-/* Call before the worker runs the block with this linear index. If the job's schedule requires
- * another block, that one runs first. */
+/* Call this function before the worker runs the block with this linear index. If the job's schedule
+ * requires another block, that block runs first. */
 void nl_sim_interleave_enter(struct nl_sim_worker *worker, uint64_t block);
 
-/* Call when no thread of the worker's block can continue before `progress` changes. Returns 1 if
- * this is true for all blocks, and all blocks have begun. */
+/* Call this function when no thread of the worker's block can continue before `progress` changes.
+ * Returns 1 if no thread of any block can continue, and all blocks have begun. */
 int nl_sim_interleave_is_stuck(struct nl_sim_worker *worker, uint64_t progress);
-/* Visits the workers of the other blocks that have begun and not ended: the first one, or, if
- * `after` is not NULL, the one after it; NULL: there is none. */
+/* Visits the workers of the other blocks that have begun and not ended: returns the first worker
+ * or, if `after` is not NULL, the worker after it; NULL: there is none. */
 struct nl_sim_worker *nl_sim_interleave_next_block(const struct nl_sim_worker *worker,
                                                    const struct nl_sim_worker *after);
 
@@ -53,7 +53,7 @@ unsigned nl_sim_interleave_slice(struct nl_sim_job *job);
 /* Returns whether other blocks should run before the running thread's next atomic or volatile
  * access. */
 int nl_sim_interleave_is_due_at_atomic(struct nl_sim_job *job);
-/* Returns the index of the block that runs as the n-th. */
+/* Returns the index of the n-th block to run. */
 uint64_t nl_sim_interleave_block(const struct nl_sim_job *job, uint64_t n);
 
 #endif

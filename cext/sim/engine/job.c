@@ -7,9 +7,10 @@
 #include "sim/engine/worker.h"
 
 enum {
-    WAKE_NS = 20000,        /* estimated work that justifies one more thread */
-    MAX_CHUNK = 1024,       /* blocks */
-    CHUNKS_PER_WORKER = 16, /* at least, so that all workers end at about the same time */
+    WAKE_NS = 20000,  /* estimated work that justifies one more thread */
+    MAX_CHUNK = 1024, /* blocks */
+    /* minimum number of chunks per worker, so that all workers end at about the same time */
+    CHUNKS_PER_WORKER = 16,
 };
 
 void nl_sim_job_open(nl_sim_job *job) {
@@ -24,7 +25,7 @@ void nl_sim_job_close(nl_sim_job *job) {
 
 /* Distribution of blocks */
 
-/* Allows `count` more threads to join. */
+/* Allows `count` more pool threads to join the launch. */
 static void add_helpers(nl_sim_job *job, unsigned count) {
     job->helpers += count;
     nl_threads_share(&job->shared, count, nl_sim_worker_limit() - 1);
@@ -63,8 +64,8 @@ void nl_sim_job_unshare(nl_sim_job *job) {
     remember_cost(job);
 }
 
-/* Called from time to time: adds threads if the cost of the remaining blocks, as measured so far,
- * justifies more. */
+/* Called repeatedly during a launch: adds threads if the measured cost of the remaining blocks
+ * justifies more threads. */
 static void reconsider(nl_sim_job *job) {
     uint64_t taken = nl_atomic_load(&job->next), elapsed = nl_clock_ns() - job->started;
     if (!taken || taken >= job->blocks)
@@ -77,8 +78,8 @@ static void reconsider(nl_sim_job *job) {
         add_helpers(job, wanted - job->helpers);
 }
 
-/* A worker begins with one block and doubles the chunk each time, because the cost of the blocks is
- * not known in advance. */
+/* Takes a chunk of blocks. A worker begins with one block and doubles the chunk each time, because
+ * the cost of the blocks is unknown in advance. */
 int nl_sim_job_next_blocks(nl_sim_job *job, nl_sim_worker *w) {
     nl_atomic_add(&job->done, w->taken);
     w->taken = 0;

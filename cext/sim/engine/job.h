@@ -11,10 +11,12 @@
 
 struct nl_sim_worker;
 
-/* Data about a kernel that is kept between launches; hints, written without a lock. */
+/* Data about a kernel that are kept between launches. They are only hints, and are written without
+ * a lock. */
 typedef struct nl_sim_history {
-    uint32_t synchronises; /* its threads wait for each other: start them as fibers */
-    uint32_t cost;         /* of one block, in nanoseconds; 0: not measured yet */
+    /* set if the kernel's threads wait for each other, so that they start as fibers */
+    uint32_t synchronises;
+    uint32_t cost; /* of one block, in nanoseconds; 0: not measured yet */
 } nl_sim_history;
 
 typedef enum nl_sim_stop { NL_SIM_GOES_ON, NL_SIM_OVERDUE, NL_SIM_INTERRUPTED } nl_sim_stop;
@@ -27,22 +29,22 @@ typedef struct nl_sim_watch {
     struct nl_sim_job *next;
 } nl_sim_watch;
 
-/* One launch. The caller sets the first part (the rest must be zero) and must keep the job until
- * nl_sim_grid_run has returned. */
+/* One launch. The caller sets the first part of the members (the rest must be zero) and
+ * must keep the job until nl_sim_grid_run has returned. */
 typedef struct nl_sim_job {
     nl_sim_launch launch;
     const nl_sim_kernel *kernel;
     const struct nl_sim_object *image; /* the image that contains the kernel; NULL: not available */
-    /* the kernel's body is Python, so messages use Python names */
+    /* whether the kernel's body is Python, so that messages use Python names */
     int is_python;
     nl_sim_history *history;
     size_t stack_size; /* of each thread */
-    int interleaved;   /* blocks run one at a time (interleave.h) */
-    int shuffled;      /* in an order that `seed` determines; requires `interleaved` */
+    int interleaved;   /* whether blocks run one at a time (interleave.h) */
+    int shuffled;      /* whether `seed` determines the order of blocks; requires `interleaved` */
     uint64_t seed;
     struct nl_sim_interleaver *interleaver;
     struct nl_sim_schedule *schedule; /* chosen thread switches (schedule.h); NULL: none */
-    /* no thread can continue, in this schedule and in all later ones */
+    /* whether no thread can continue, in this schedule and in all later schedules */
     int is_deadlocked;
     int is_silent;                   /* printf prints nothing */
     struct nl_sim_cluster *clusters; /* clusters that run (cluster.h); NULL: no clusters */
@@ -54,37 +56,39 @@ typedef struct nl_sim_job {
     struct nl_sim_check *check;             /* owned by the observer */
     /* nesting depth of launches inside kernels (nested.h) */
     unsigned depth;
-    struct nl_sim_child *children; /* launches of this grid, newest first */
+    /* launches that the kernels of this grid have made, newest first */
+    struct nl_sim_child *children;
 
-    uint64_t blocks, next;      /* next: first block that no worker has taken */
-    uint64_t done;              /* ended blocks, without the current chunks of the workers */
+    uint64_t blocks, next; /* `next` is the first block that no worker has taken */
+    uint64_t done; /* number of ended blocks, except those in the current chunks of the workers */
     struct nl_sim_job *running; /* next in the list of running grids (progress.h) */
     uint32_t chunk;             /* maximum size of a chunk */
-    uint32_t stop;              /* the grid was stopped: take no more blocks */
+    uint32_t stop;              /* set if the grid was stopped, so that no more blocks are taken */
     uint64_t started;           /* a time of nl_clock_ns */
-    unsigned helpers, most;     /* other threads that may join; the maximum */
-    nl_threads_job shared;      /* the job of the thread pool that they join */
+    unsigned helpers, most;     /* number of other threads that may join, and its maximum */
+    nl_threads_job shared;      /* job of the thread pool that other threads join */
 
     nl_mutex lock;
     nl_cond crossed;
-    unsigned arrived, ended; /* blocks at the grid barrier; ended blocks */
+    unsigned arrived, ended; /* number of blocks at the grid barrier, and of ended blocks */
     uint64_t crossings;
     nl_sim_site grid_site; /* position of the last block to arrive at the grid barrier */
     int status;
     nl_fault fault; /* the first fault, if status is not CUDA_SUCCESS */
 } nl_sim_job;
 
-/* Call before and after nl_sim_grid_run; between them any thread may record a fault. */
+/* Call these functions before and after nl_sim_grid_run; between the two calls, any thread may
+ * record a fault. */
 void nl_sim_job_open(nl_sim_job *job);
 void nl_sim_job_close(nl_sim_job *job);
-/* share: begins to distribute blocks to the caller and to as many threads of the pool as the
- * kernel's cost justifies; each thread calls run(job) once. unshare: returns when the last of them
- * has left. */
+/* `share` begins to distribute blocks to the caller and to as many threads of the pool as the
+ * kernel's cost justifies; each thread calls run(job) once. `unshare` returns when the last of
+ * these threads has left. */
 void nl_sim_job_share(nl_sim_job *job, void (*run)(void *job));
 void nl_sim_job_unshare(nl_sim_job *job);
 /* Takes the next blocks, worker->next to worker->end - 1. Returns 0 if there are none. */
 int nl_sim_job_next_blocks(nl_sim_job *job, struct nl_sim_worker *worker);
-/* Records a fault, unless there is one already, and stops the grid. */
+/* Records a fault, unless a fault was already recorded, and stops the grid. */
 void nl_sim_job_fault(nl_sim_job *job, CUresult status, const nl_fault *fault);
 void nl_sim_job_fault_lock_held(nl_sim_job *job, CUresult status, const nl_fault *fault);
 /* Stops the grid: no more blocks are taken, and running blocks should end. */

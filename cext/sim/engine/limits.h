@@ -17,9 +17,10 @@ enum {
     NL_SIM_SHARED_DEFAULT = 49152,
     NL_SIM_SHARED_OPTIN = 232448,
     NL_SIM_SHARED_PER_SM = 233472,
-    NL_SIM_SHARED_RESERVED = 1024,   /* per block, for the system */
-    NL_SIM_CLUSTER_BLOCKS = 8,       /* supported for every kernel */
-    NL_SIM_CLUSTER_BLOCKS_MOST = 16, /* maximum if the kernel allows it */
+    NL_SIM_SHARED_RESERVED = 1024, /* per block, for the system */
+    NL_SIM_CLUSTER_BLOCKS = 8,     /* supported for every kernel */
+    /* maximum cluster size if the kernel allows non-portable sizes */
+    NL_SIM_CLUSTER_BLOCKS_MOST = 16,
     NL_SIM_SM_THREADS = 2048,
     NL_SIM_SM_BLOCKS = 32,
     NL_SIM_REGISTERS = 65536,
@@ -28,8 +29,8 @@ enum {
     NL_SIM_L2 = 52428800,
     NL_SIM_DRIVER_VERSION = 13000,
     NL_SIM_LOCAL_PER_THREAD = 524288, /* maximum local memory of a thread on a GPU */
-    NL_SIM_STACK_OWN = 131072,        /* what calls on the CPU need in addition */
-    /* of a fiber; the device's stack limit is smaller and is added */
+    NL_SIM_STACK_OWN = 131072,        /* additional stack that calls on the CPU need */
+    /* stack of a fiber, to which the device's (smaller) stack limit is added */
     NL_SIM_STACK_MIN = NL_SIM_LOCAL_PER_THREAD + NL_SIM_STACK_OWN,
 };
 

@@ -19,9 +19,10 @@ enum {
     MAX_DEVICES = 64,
     ALIGNMENT = 256,
     GUARD = 65536,
-    HEAP_PART = 4, /* the heap's part is this fraction of the range */
+    HEAP_PART = 4, /* fraction of the range that is reserved for the heap */
     HUGE_PAGE = 2 << 20,
-    NEAR = 256 << 20, /* maximum distance between an address and the allocation that explains it */
+    /* maximum distance between an invalid address and the allocation that a report names */
+    NEAR = 256 << 20,
     RED = 0xa5,
     FREED = 64, /* number of freed allocations that are stored to explain faults */
 };
@@ -33,8 +34,8 @@ typedef struct allocation {
     uintptr_t low; /* of its pages; 0 for memory of another owner */
     size_t span;
     int file;            /* file descriptor plus 1 if the memory is shared; otherwise 0 */
-    int written;         /* the memory was written, or may have been */
-    uint32_t generation; /* value of memory.generation when it was allocated */
+    int written;         /* set if the memory was written, or may have been written */
+    uint32_t generation; /* value of memory.generation when the memory was allocated */
 } allocation;
 
 static nl_mutex lock = NL_MUTEX_INIT;
@@ -48,7 +49,7 @@ static struct {
     size_t count, capacity;
     nl_sim_memory_info freed[FREED];
     size_t freed_count;
-    uint32_t generation; /* increases when kernels run that may write anywhere */
+    uint32_t generation; /* counter of kernels that may have written anywhere */
 } memory;
 
 static size_t round_up(size_t value, size_t to) {
@@ -178,7 +179,7 @@ static void erase(allocation *entry) {
 
 /* Red zones */
 
-/* First byte in [low, high) that does not have the pattern, or high. */
+/* Returns the first byte in [low, high) that differs from the pattern, or `high`. */
 static uintptr_t first_damage(uintptr_t low, uintptr_t high) {
     static const uint64_t red = 0x0101010101010101u * RED;
     while (low % sizeof red == 0 && low + sizeof red <= high && *(const uint64_t *)low == red)
@@ -254,10 +255,11 @@ static uintptr_t find_addresses(size_t span, size_t alignment) {
             low = round_up(memory.low, alignment);
             continue;
         }
-        /* the last allocation that begins below the end of the new one; it may overlap */
+        /* the last allocation that begins below the end of the new allocation may overlap with
+         * it */
         size_t i = upper(low + span + GUARD - 1);
         const allocation *a = i ? &memory.table[i - 1] : NULL;
-        if (a && !a->low) { /* skip memory of other owners, which is never in this range */
+        if (a && !a->low) { /* skips memory of other owners, which is never in this range */
             while (i && !memory.table[i - 1].low)
                 i--;
             a = i ? &memory.table[i - 1] : NULL;
@@ -346,7 +348,8 @@ CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
     return status;
 }
 
-/* Sharing: the pages are copied to an unnamed file, which is mapped at the same address. */
+/* Shares memory with other processes: the pages are copied to an unnamed file, which is mapped at
+ * the same address. */
 
 static int write_all(int fd, uintptr_t from, size_t size) {
     while (size > 0) {
@@ -428,7 +431,7 @@ CUresult nl_sim_memory_register(nl_sim_memory_kind kind, int device, void *addre
     nl_mutex_lock(&lock);
     size_t i = upper((uintptr_t)address + size - 1);
     const allocation *a = i ? &memory.table[i - 1] : NULL;
-    /* the new range overlaps an existing entry */
+    /* fails if the new range overlaps an existing entry */
     if (a && a->info.address + a->info.size > (uintptr_t)address)
         status = kind == NL_SIM_MEMORY_GLOBAL ? CUDA_SUCCESS : 712;
     else if (reserve_entry() < 0)
@@ -564,8 +567,8 @@ void nl_sim_memory_range(uintptr_t *low, uintptr_t *high) {
     *high = memory.high;
 }
 
-/* Fills the shadow before it is enabled. Writes of other threads in the meantime are not lost:
- * their targets were marked in the table when the addresses were checked. */
+/* Fills the shadow memory before it is enabled. Writes of other threads during this call are not
+ * lost: their targets were marked in the table when the addresses were checked. */
 int nl_sim_memory_watch(void (*also)(void)) {
     int status = 0;
     nl_mutex_lock(&lock);

@@ -1,9 +1,11 @@
 /* sim/engine/memory: memory of the simulated devices, page-locked host memory, and managed memory.
  *
- * Everything is in one reserved address range. Each allocation has its own pages, with inaccessible
- * pages on both sides. It ends as close to the following guard as its alignment allows; the rest of
- * its first and last page is filled with a pattern (the red zones). Addresses are reused only after
- * the whole range was used, so that an access through a stale pointer traps. */
+ * All simulated memory is in one reserved address range. Each allocation has its own pages, with
+ * inaccessible pages on both sides. An allocation ends as close to the following guard as its
+ * alignment allows; the rest of its first and last page is filled with a pattern (the red zones).
+ * Addresses are reused only after the whole range was used, so that an access through a stale
+ * pointer
+ * traps. */
 #ifndef NL_SIM_ENGINE_MEMORY_H
 #define NL_SIM_ENGINE_MEMORY_H
 
@@ -20,7 +22,7 @@ typedef enum nl_sim_memory_kind {
     NL_SIM_MEMORY_GLOBAL,     /* a variable of a module */
     NL_SIM_MEMORY_POOLED,     /* device memory from a pool */
     NL_SIM_MEMORY_OPENED,     /* device memory of another process */
-    NL_SIM_MEMORY_SHARED,     /* shared memory of blocks in checked launches; never freed */
+    NL_SIM_MEMORY_SHARED, /* shared memory of blocks in checked launches, which is never freed */
 } nl_sim_memory_kind;
 
 typedef struct nl_sim_memory_info {
@@ -28,36 +30,38 @@ typedef struct nl_sim_memory_info {
     size_t size;
     nl_sim_memory_kind kind;
     int device;
-    uint64_t id; /* of the allocation; unique in the process */
+    uint64_t id; /* id of the allocation, unique in the process */
 } nl_sim_memory_info;
 
 enum { NL_SIM_MEMORY_TEXT = 256 };
 
-/* Initializes the memory of the devices; call once. total: bytes of each device. */
+/* Initializes the memory of the devices; must be called once. `total` is the size of each device's
+ * memory in bytes. */
 void nl_sim_memory_open(int devices);
 size_t nl_sim_memory_total(void);
 size_t nl_sim_memory_used(int device);
 
 CUresult nl_sim_memory_alloc(nl_sim_memory_kind kind, int device, size_t size, uintptr_t *address);
 /* Frees the allocation that begins at `address` and has kind `kind` (DEVICE also accepts MANAGED
- * and POOLED). If a kernel wrote outside of it, `damage` describes that; otherwise it is "". The
- * allocation must not be in use. */
+ * and POOLED). If a kernel wrote outside of the allocation, `damage` describes that write;
+ * otherwise `damage` is "". The allocation must not be in use. */
 CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
                             char damage[NL_SIM_MEMORY_TEXT]);
 /* Adds memory of another owner to the table, or removes it, without allocating or freeing it. */
 CUresult nl_sim_memory_register(nl_sim_memory_kind kind, int device, void *address, size_t size);
 CUresult nl_sim_memory_unregister(nl_sim_memory_kind kind, void *address);
-/* File seals: no process can truncate the file while others have mapped it. */
+/* File seals, with which no process can truncate the file while other processes have mapped it. */
 #define NL_SIM_MEMORY_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-/* Backs device memory by a file that other processes can map; its address and contents stay the
- * same. The memory must not be in use. */
+/* Backs device memory by a file that other processes can map; the address and contents of the
+ * memory stay the same. The memory must not be in use. */
 typedef struct nl_sim_memory_file {
-    int fd;            /* still owned by this module */
-    size_t span, lead; /* span: size of its pages; lead: offset of the memory's first byte */
+    int fd; /* still owned by this module */
+    /* `span` is the size of the file's pages, `lead` the offset of the memory's first byte */
+    size_t span, lead;
     size_t size;
 } nl_sim_memory_file;
 CUresult nl_sim_memory_share(uintptr_t address, nl_sim_memory_file *file);
-/* Maps the memory of such a file, as kind OPENED. */
+/* Maps the memory of a file that nl_sim_memory_share has created, as kind OPENED. */
 CUresult nl_sim_memory_open_file(int device, const nl_sim_memory_file *file, uintptr_t *address);
 /* Returns the address of the part of the range that is reserved for the heap of kernels, and sets
  * *size. Its pages are inaccessible. Returns 0 if no part is reserved. */
@@ -72,31 +76,33 @@ int nl_sim_memory_covers(uintptr_t address, size_t size);
 /* Returns whether the address is in an allocation of this table (device, page-locked or registered
  * memory), which a device can access asynchronously. */
 int nl_sim_memory_is_pinned(const void *address);
-/* Checks the red zones of the allocations that the words point to. Returns 1 if one was damaged:
- * then `damage` is a sentence, and `word` the index of the word. */
+/* Checks the red zones of the allocations to which the words point. Returns 1 if a red zone was
+ * damaged: then `damage` is a sentence, and `word` the index of the word. */
 int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM_MEMORY_TEXT],
                         size_t *word);
-/* Appends the position of an address to a sentence that ends with the address: ", 4 bytes after the
- * end of ...". */
+/* Appends the position of an address to a sentence that ends with the address, as ", 4 bytes after
+ * the end of ...". */
 void nl_sim_memory_describe(uintptr_t address, char *text, size_t size);
 
-/* For the shadow memory (sim/engine/shadow.h). */
+/* The following functions serve the shadow memory (sim/engine/shadow.h). */
 /* Sets *low and *high to the address range that contains all allocations. */
 void nl_sim_memory_range(uintptr_t *low, uintptr_t *high);
-/* From now on `hear` is called for memory that is allocated or freed, while this module's lock is
- * held. */
+/* After this call, `hear` is called for memory that is allocated or freed, while the lock of
+ * sim/engine/memory is held. */
 typedef void (*nl_sim_memory_heard_fn)(uintptr_t address, size_t size);
 void nl_sim_memory_hear(nl_sim_memory_heard_fn hear);
-/* Enables the shadow memory, if it is not enabled yet. -1 if there is no address space for it.
- * `also` must set the shadow of the heap's part. */
+/* Enables the shadow memory, if it is not enabled yet. Returns -1 if there is no address space for
+ * it. `also` must set the shadow of the heap's part. */
 int nl_sim_memory_watch(void (*also)(void));
-/* Call when a kernel that is not checked may have written anywhere: marks all memory as written. */
+/* Marks all memory as written; call it when a kernel that is not checked may have written
+ * anywhere. */
 void nl_sim_memory_written(void);
-/* Like nl_sim_memory_covers, for bytes that are about to be written: marks the allocation as
- * written. */
+/* A variant of nl_sim_memory_covers for bytes that are about to be written: also marks the
+ * allocation as written. */
 int nl_sim_memory_covers_target(uintptr_t address, size_t size);
-/* Finds the allocation that an invalid address was probably meant for. Returns 1: the allocation
- * that contains it, or the nearest one; 2: a freed allocation that contained it; 0: none. */
+/* Finds the allocation to which an invalid address probably should have pointed. Returns 1 if it
+ * finds the allocation that contains the address, or the nearest allocation; 2: a freed allocation
+ * that contained it; 0: none. */
 int nl_sim_memory_find_nearest(uintptr_t address, nl_sim_memory_info *info);
 void nl_sim_memory_forget(void); /* call this in a forked child */
 

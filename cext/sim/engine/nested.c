@@ -1,5 +1,6 @@
-/* sim/engine/nested: copies and stores a launch. A launch with invalid parameters is a fault of the
- * calling thread. On a GPU it would only set an error code, which few kernels check. */
+/* sim/engine/nested: copies and stores a launch that a kernel makes. A launch with invalid
+ * parameters is a fault of the calling thread. On a GPU, such a launch would only set an error
+ * code, which few kernels check. */
 #include "sim/engine/nested.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ static int fits(nl_sim_dim size, unsigned x, unsigned y, unsigned z) {
     return size.x && size.y && size.z && size.x <= x && size.y <= y && size.z <= z;
 }
 
-/* Writes the error of a launch to `text`; returns 0 if it is valid. */
+/* Writes the error of a launch to `text`; returns 0 if the launch is valid. */
 static int find_fault(const nl_sim_nested *n, unsigned depth, char *text, size_t size) {
     const nl_sim_dim *g = &n->grid, *b = &n->block;
     uint64_t threads = (uint64_t)b->x * b->y * b->z;

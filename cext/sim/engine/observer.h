@@ -7,8 +7,8 @@
 #include "sim/engine/worker.h"
 
 typedef struct nl_sim_observer {
-    /* enter: an OS thread will run blocks of the launch, as `worker`. leave: it has run all of its
-     * blocks. */
+    /* enter: an OS thread will run blocks of the launch, as `worker`. leave: the OS thread has run
+     * all of its blocks. */
     void (*enter)(nl_sim_worker *worker);
     void (*leave)(nl_sim_worker *worker);
     /* begin_block: called before any code of the block runs; returns -1 if the block cannot run,
@@ -16,40 +16,42 @@ typedef struct nl_sim_observer {
     int (*begin_block)(nl_sim_worker *worker);
     void (*end_block)(nl_sim_worker *worker);
     void (*end_thread)(nl_sim_worker *worker, unsigned thread);
-    /* All live threads of the block are at its barrier, which will be released, or at the barrier
-     * of the grid. */
+    /* Called when all live threads of the block are at the block's barrier, which will be released,
+     * or at the barrier of the grid. */
     void (*barrier)(nl_sim_worker *worker);
     void (*grid_barrier)(nl_sim_worker *worker);
-    /* All threads of a tile, `count` threads from `first` on, are at the tile's barrier. */
+    /* Called when all threads of a tile, `count` threads from `first` on, are at the tile's
+     * barrier. */
     void (*tile)(nl_sim_worker *worker, unsigned first, unsigned count);
-    /* All blocks are at the grid's barrier. */
+    /* Called when all blocks are at the grid's barrier. */
     void (*cross_grid)(struct nl_sim_job *job);
-    /* A thread arrives at the barrier of its cluster, or has waited there. parity: of the
-     * crossing. */
+    /* Called when a thread arrives at the barrier of its cluster, or has waited at this barrier.
+     * `parity` is the parity of the crossing. */
     void (*cluster_arrive)(nl_sim_worker *worker, unsigned thread, unsigned parity);
     void (*cluster_wait)(nl_sim_worker *worker, unsigned thread, unsigned parity);
-    /* A group of lanes is complete: called before and after its values are exchanged. */
+    /* Called before and after the values of a complete group of lanes are exchanged. */
     void (*exchange)(nl_sim_worker *worker, unsigned warp, const nl_sim_group *group);
     void (*exchanged)(nl_sim_worker *worker, unsigned warp, const nl_sim_group *group);
-    /* A thread reads the mask of its warp's active lanes. */
+    /* Called when a thread reads the mask of its warp's active lanes. */
     void (*active)(nl_sim_worker *worker);
-    /* Another block will run on another OS thread. */
+    /* Called before another block runs on another OS thread. */
     void (*pass)(nl_sim_worker *worker);
     /* The kernel has allocated memory. */
     void (*allocated)(nl_sim_worker *worker, uintptr_t address, size_t size);
     /* Called in handlers of SIGFPE, on a fiber. overflowed: the integer division at `instruction`
-     * overflowed. trapped: a floating-point exception; returns 1 if the thread can continue. */
+     * has overflowed. trapped: a floating-point exception was raised; returns 1 if the thread can
+     * continue. */
     void (*overflowed)(nl_sim_worker *worker, const void *instruction);
     int (*trapped)(nl_sim_worker *worker, const siginfo_t *info, void *context);
     /* Returns whether the address is in shared memory that the observer allocated for the block. */
     int (*is_shared)(const nl_sim_worker *worker, uintptr_t address);
     /* Returns the address of the same shared variable and offset in the block of another worker. */
     uintptr_t (*map_shared)(nl_sim_worker *worker, uintptr_t address, nl_sim_worker *other);
-    /* Returns whether the observer checks memory accesses. Then it has reported an invalid access
-     * before the processor traps. */
+    /* Returns whether the observer checks memory accesses. If so, the observer has already reported
+     * an invalid access when the processor traps. */
     int (*sees_accesses)(const nl_sim_worker *worker);
-    /* Writes the name of the element at the address in the kernel's source: "out[127]". Returns 0
-     * if it has none. */
+    /* Writes the name that the element at the address has in the kernel's source, as "out[127]".
+     * Returns 0 if it has none. */
     int (*name)(const nl_sim_worker *worker, uintptr_t address, char *text, size_t size);
 } nl_sim_observer;
 

@@ -1,4 +1,4 @@
-/* sim/engine/progress: a list of the running grids, newest first. */
+/* sim/engine/progress: keeps a list of the running grids, newest first. */
 #include "sim/engine/progress.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ static nl_mutex lock = NL_MUTEX_INIT;
 static nl_sim_job *running;
 static int is_prepared; /* the fork handler is installed */
 
-/* In a forked child: the threads that ran the grids do not exist there. */
+/* Clears the list in a forked child, in which the threads that ran the grids do not exist. */
 static void forget_in_child(void) {
     nl_mutex_init(&lock);
     running = NULL;

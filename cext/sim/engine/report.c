@@ -1,5 +1,6 @@
-/* sim/engine/report: messages about blocks that cannot continue: which threads wait at which line
- * in which operation, and for which threads; and about warp operations whose lanes do not match. */
+/* sim/engine/report: formats messages about blocks that cannot continue (which threads wait at
+ * which line in which operation, and for which threads), and about warp operations whose lanes do
+ * not match. */
 #include "sim/engine/report.h"
 
 #include <stdio.h>
@@ -87,8 +88,7 @@ static int is_live(const nl_sim_worker *w, unsigned thread) {
     return (int)(w->warp[thread / NL_SIM_LANES].live >> thread % NL_SIM_LANES & 1);
 }
 
-/* Is the thread waiting? After different threads arrived at different barriers, they count as
- * waiting. */
+/* Is the thread waiting? Threads that arrived at different barriers count as waiting. */
 static int waits(const nl_sim_worker *w, unsigned thread) {
     return is_live(w, thread) && w->thread[thread].wait != NL_SIM_WAIT_NONE;
 }
@@ -97,8 +97,8 @@ static int is_in_warp(const nl_sim_thread *t) {
     return t->wait >= NL_SIM_WAIT_WARP && t->wait < NL_SIM_WAIT_TILE;
 }
 
-/* Do the threads wait in the same operation at the same position? For a warp operation the masks
- * must be equal, too. */
+/* Returns whether the threads wait in the same operation at the same position. For a warp
+ * operation, the masks must also be equal. */
 static int wait_in_same_operation(const nl_sim_thread *a, const nl_sim_thread *b) {
     int warp = is_in_warp(a);
     return a->wait == b->wait && a->site.line == b->site.line && a->site.column == b->site.column &&
@@ -159,8 +159,9 @@ static int has_not_begun(const nl_sim_worker *w, unsigned thread, const void *da
     return is_live(w, thread) && !w->thread[thread].fiber.sp && thread != w->current;
 }
 
-/* Returns whether the thread is the first one that waits in its operation at its position. A
- * message describes all threads that wait in the same operation together, at the first of them. */
+/* Returns whether the thread is the first thread that waits in its operation at its position. A
+ * message describes all threads that wait in the same operation in one entry, at the position of
+ * the first thread. */
 static int is_first_waiting(const nl_sim_worker *w, unsigned thread) {
     if (!waits(w, thread))
         return 0;
@@ -192,7 +193,7 @@ static void add_unstarted(nl_text *t, const nl_sim_worker *w) {
     }
 }
 
-/* Does another thread wait in the same line at a different column? */
+/* Returns whether another thread waits in the same line at a different column. */
 static int shares_line(const nl_sim_worker *w, nl_sim_site site) {
     for (unsigned i = 0; i < w->threads; i++) {
         nl_sim_site other = w->thread[i].site;
@@ -206,7 +207,7 @@ static int shares_line(const nl_sim_worker *w, nl_sim_site site) {
 }
 
 /* Appends " at k.cu:3", and the column if another thread waits in the same line. The first position
- * that is appended becomes that of the fault. */
+ * that is appended becomes the position of the fault. */
 static void add_location(nl_fault *f, nl_text *t, const nl_sim_worker *w,
                          const nl_sim_thread *thread) {
     nl_sim_site site = thread->site, call = site;
@@ -224,7 +225,7 @@ static void add_location(nl_fault *f, nl_text *t, const nl_sim_worker *w,
 }
 
 /* Describes threads that could run but make no progress. The last address that such a thread
- * accessed is most likely the one that it waits for. */
+ * accessed is most likely the address for which the thread waits. */
 static void add_spinning(nl_fault *f, nl_text *t, const nl_sim_worker *w,
                          const nl_sim_thread *thread) {
     char name[200];
@@ -237,8 +238,8 @@ static void add_spinning(nl_fault *f, nl_text *t, const nl_sim_worker *w,
         nl_text_add(t, ", after an access of %s", name);
 }
 
-/* Appends "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...": one entry for each
- * operation and position that threads wait in, if `wanted` is true for them. If the running thread
+/* Appends "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...", with one entry for each
+ * operation and position in which threads wait for which `wanted` is true. If the running thread
  * only waits for its turn, its entry comes first. */
 static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_fn *wanted,
                         const void *data) {
@@ -317,8 +318,8 @@ static void find_lines(nl_sim_worker *w) {
     if (running->wait == NL_SIM_WAIT_NONE) {
         running->wait = NL_SIM_WAIT_TURN;
         running->site = (nl_sim_site){.file = NULL};
-        /* Uses the line where the thread was interrupted. If that is in a function of this library,
-         * or has no line, uses its last access. */
+        /* Uses the line where the thread was interrupted. If that position is in a function of this
+         * library, or has no line, uses the thread's last access. */
         int exact = 0;
         nl_sim_site at = {.file = NULL};
         if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->image &&
@@ -329,7 +330,7 @@ static void find_lines(nl_sim_worker *w) {
     }
     for (unsigned i = 0; i < w->threads; i++) {
         nl_sim_thread *t = &w->thread[i];
-        /* its operation is complete; it only waits for its turn */
+        /* the thread's operation is complete; the thread only waits for its turn */
         if (is_live(w, i) && t->wait != NL_SIM_WAIT_NONE && t->wait < NL_SIM_WAIT_GRID &&
             (w->warp[i / NL_SIM_LANES].ready >> i % NL_SIM_LANES & 1))
             t->wait = NL_SIM_WAIT_TURN;
@@ -367,7 +368,7 @@ void nl_sim_report_endless(nl_sim_worker *w) {
     nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
-/* A thread that only waits for its turn is in a loop that it cannot end. */
+/* A thread that only waits for its turn is in a loop that only another thread can end. */
 static void mark_spinning(nl_sim_worker *w) {
     for (unsigned i = 0; i < w->threads; i++) {
         if (is_live(w, i) && w->thread[i].wait == NL_SIM_WAIT_TURN)
@@ -375,7 +376,7 @@ static void mark_spinning(nl_sim_worker *w) {
     }
 }
 
-/* Describes the threads of the other blocks that wait, of the first MAX_BLOCKS. */
+/* Describes the waiting threads of the other blocks, for the first MAX_BLOCKS blocks. */
 static void add_waiting_blocks(nl_fault *fault, nl_text *t, nl_sim_worker *w) {
     enum { MAX_BLOCKS = 4 };
     unsigned count = 0;

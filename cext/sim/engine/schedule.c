@@ -1,6 +1,5 @@
 /* sim/engine/schedule: an event is counted when it is executed. So the access before which threads
- * are switched has a higher number than the accesses that the other thread makes in the
- * meantime. */
+ * are switched has a higher number than the accesses of the other thread after the switch. */
 #include "sim/engine/schedule.h"
 
 #include <inttypes.h>
@@ -54,7 +53,8 @@ static uint64_t block_of(const nl_sim_worker *w) {
     return w->index.x + (uint64_t)grid->x * (w->index.y + (uint64_t)grid->y * w->index.z);
 }
 
-/* Has the thread made so many accesses that it may be waiting for another thread in a loop? */
+/* Returns whether the thread has made so many accesses that it may be waiting for another thread in
+ * a loop. */
 static int is_impatient(nl_sim_schedule *s) {
     if (++s->accesses < PATIENCE)
         return 0;

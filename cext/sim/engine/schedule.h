@@ -15,7 +15,7 @@ struct nl_sim_worker;
 
 enum { NL_SIM_SWITCHES = 4, NL_SIM_EVENTS = 4096, NL_SIM_CONTENDED = 16 };
 
-/* Before the launch's `event`-th atomic access, this thread must run. */
+/* A switch: before the launch's `event`-th atomic access, the given thread must run. */
 typedef struct nl_sim_switch {
     uint64_t block; /* linear index */
     uint32_t event, thread;
@@ -27,12 +27,12 @@ typedef struct nl_sim_event {
     uintptr_t address;
     uint32_t thread;
     uint8_t writes;
-    /* it is unordered with an earlier access of the same memory, except by the schedule */
+    /* set if only the schedule orders this access with an earlier access to the same memory */
     uint8_t competes;
 } nl_sim_event;
 
 typedef struct nl_sim_schedule {
-    unsigned count, next; /* number of switches; index of the next one */
+    unsigned count, next; /* number of switches, and index of the next switch */
     nl_sim_switch switches[NL_SIM_SWITCHES];
     uint32_t event; /* number of atomic accesses so far */
     unsigned made;  /* number of switches whose thread could run */
@@ -41,38 +41,39 @@ typedef struct nl_sim_schedule {
     uint64_t wanted_block;
     uint32_t wanted_thread;
     unsigned accesses; /* since other threads have run */
-    /* For deadlock.h: how often memory has changed or a barrier was crossed; and a write whose
-     * effect is not checked yet. */
+    /* For deadlock.h: number of memory changes and crossed barriers, and a write whose effect is
+     * not checked yet. */
     uint64_t progress;
     uintptr_t written;
     size_t written_size;
     unsigned char before[16];
-    /* barriers (check/phases.h) that the schedule orders: all accesses of them compete */
+    /* barriers (check/phases.h) whose order depends on the schedule: all their accesses compete */
     unsigned contended_count;
     uintptr_t contended[NL_SIM_CONTENDED];
     unsigned event_count; /* number of stored events; the first events, in order */
     nl_sim_event events[NL_SIM_EVENTS];
 } nl_sim_schedule;
 
-/* Text form of a schedule: "k@5:0.3,9:2.0", the switches of kernel k as event:block.thread. parse
- * returns 0, or -1 if the text is invalid; "" has no switches. For another kernel the schedule has
- * no switches. */
+/* Convert a schedule to text and back: "k@5:0.3,9:2.0" contains the switches of kernel k as
+ * event:block.thread. parse returns 0, or -1 if the text is invalid; "" has no switches. For a
+ * kernel with another name, the parsed schedule has no switches. */
 int nl_sim_schedule_parse(nl_sim_schedule *schedule, const char *text, const char *kernel);
 void nl_sim_schedule_format(const nl_sim_schedule *schedule, const char *kernel, char *text,
                             size_t size);
 
 /* Returns whether another thread must run before the running thread's next access. is_atomic: the
- * access is atomic or volatile. Must be called again after the other thread has run. */
+ * access is atomic or volatile. The function must be called again after the other thread has
+ * run. */
 int nl_sim_schedule_is_due(struct nl_sim_worker *worker, int is_atomic, int writes,
                            uintptr_t address);
-/* Records that the last counted access competes with another one: their order depends on the
- * schedule. */
+/* Records that the last counted access competes with another access: the order of the two depends
+ * on the schedule. */
 void nl_sim_schedule_mark_competing(nl_sim_schedule *schedule);
 /* Records that the order of all accesses at this address depends on the schedule. */
 void nl_sim_schedule_add_contended(nl_sim_schedule *schedule, uintptr_t address);
 int nl_sim_schedule_competes(const nl_sim_schedule *schedule, const nl_sim_event *event);
-/* Call when threads continue that waited at a barrier or a collective, when a thread has ended, or
- * when a thread can leave its loop. */
+/* Call this function when threads continue that waited at a barrier or a collective, when a thread
+ * has ended, or when a thread can leave its loop. */
 static inline void nl_sim_schedule_count_progress(nl_sim_schedule *schedule) {
     schedule->progress++;
 }

@@ -11,12 +11,12 @@
 #include "sim/engine/schedule.h"
 
 enum {
-    /* Turns of each thread without progress in its block until other blocks run. */
+    /* Number of turns of each thread without progress in its block, after which other blocks
+     * run. */
     PATIENT_YIELDS = 4,
     PATIENT_SLICES = 256,
     FICKLE_SLICES =
-        /* in shuffled order, other blocks run after one turn of this many on average, or more
-         * often */
+        /* in shuffled order, average number of turns (or fewer) after which other blocks run */
     32,
     PATIENT_READS = 1000,
 };
@@ -177,8 +177,8 @@ static void yield_to_other_blocks(nl_sim_worker *w, unsigned *count, unsigned mo
     let_blocks_run(w, 1);
 }
 
-/* Returns the next thread in a loop over all ready threads. It may be of another warp, because the
- * lanes of this warp may wait for that warp. */
+/* Returns the next thread in a loop over all ready threads. The next thread may belong to another
+ * warp, because the lanes of this warp may wait for that warp. */
 static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
     unsigned warp = thread / NL_SIM_LANES;
     int chosen = nl_sim_scheduler_take_chosen(w);
@@ -195,7 +195,9 @@ static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
         if (w->cluster_waiting)
             nl_sim_cluster_poll(w);
         if (!w->job->interleaver)
-            nl_thread_yield(); /* after each round: another block may have to make progress first */
+            /* lets other blocks run after each round, because another block may have to make
+             * progress first */
+            nl_thread_yield();
     }
     warp = (unsigned)__builtin_ctz(warps);
     return nl_sim_take_ready(w, warp, w->warp[warp].ready);

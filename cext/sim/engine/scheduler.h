@@ -3,10 +3,10 @@
  * A block starts as a loop on the worker's root fiber, and the same fiber continues with the next
  * block. If a thread calls an operation that can wait, the loop becomes that thread's fiber, and
  * the later threads become ready. From then on, a thread that must wait switches directly to the
- * next ready thread, without a scheduler fiber in between. If a kernel has done this once, its
- * later blocks start as fibers. Threads start lazily: the first thread runs until it waits, then
- * the second starts. A thread that ends without waiting leaves its stack to the next one, without a
- * switch.
+ * next ready thread, without a scheduler fiber in between. After this has happened once for a
+ * kernel, its later blocks start as fibers. Threads start lazily: the first thread runs until it
+ * waits, then the second starts. A thread that ends without waiting passes its stack to the next
+ * thread, without a switch.
  *
  * Short functions are inlined into the operations that wait (barrier.c, warp.c, thread.c):
  * processors mispredict every return from a function that was called on another stack. */
@@ -27,21 +27,21 @@
 void nl_sim_scheduler_begin(nl_sim_worker *worker, unsigned first);
 /* Converts a loop to fibers; `thread` is the running thread. */
 void nl_sim_scheduler_convert(nl_sim_worker *worker, unsigned thread);
-/* Raises a fault: there is no memory for the thread's stack. */
+/* Raises a fault because memory for the thread's stack ran out. */
 _Noreturn void nl_sim_scheduler_lacks_stack(nl_sim_worker *worker, unsigned thread);
-/* Call when no thread can run. Waits until another block of the cluster makes progress; raises a
- * fault if no thread waits for the cluster. */
+/* Call this function when no thread of the block can run. Waits until another block of the cluster
+ * makes progress; raises a fault if no thread waits for the cluster. */
 void nl_sim_scheduler_starve(nl_sim_worker *worker);
 /* Chooses a random ready thread, for launches in shuffled order. */
 unsigned nl_sim_scheduler_pick_any(nl_sim_worker *worker);
-/* Returns the thread that the launch's schedule requires now, and makes it not ready; -1: any
- * thread may run. */
+/* Returns the thread that the launch's schedule requires now, and makes it not ready; returns -1 if
+ * any thread may run. */
 int nl_sim_scheduler_take_chosen(nl_sim_worker *worker);
-/* Completes operations that wait until no other lane of the warp can run: __activemask(), and the
- * implicit synchronization of a warp's lanes before a volatile access (warp.c). */
+/* Completes the operations that wait until no other lane of the warp can run: __activemask(), and
+ * the implicit synchronization of a warp's lanes before a volatile access (warp.c). */
 void nl_sim_scheduler_complete_active(nl_sim_worker *worker);
 
-/* Lets another thread run, if one can; returns at this thread's next turn. */
+/* Lets another thread run, if possible; returns at this thread's next turn. */
 void nl_sim_scheduler_preempt(nl_sim_worker *worker);
 /* Implements nl_sim_ops.yield. */
 void nl_sim_scheduler_yield(unsigned thread, nl_sim_site site);
@@ -81,8 +81,9 @@ static inline unsigned nl_sim_take_ready(nl_sim_worker *w, unsigned warp, uint32
     return warp * NL_SIM_LANES + lane;
 }
 
-/* Chooses the thread to run after `thread`: of its warp if possible, otherwise of the next warp
- * with a ready thread. If there is none, the block cannot continue, which is a fault. */
+/* Chooses the thread to run after `thread`: a thread of the same warp if possible, otherwise of the
+ * next warp with a ready thread. If no thread is ready, the block cannot continue, which is a
+ * fault. */
 NL_SIM_INLINE unsigned nl_sim_pick(nl_sim_worker *w, unsigned thread) {
     if (__builtin_expect(w->active_waiting != 0, 0)) {
         if (w->shuffled)
@@ -125,8 +126,8 @@ NL_SIM_INLINE void nl_sim_switch_to(nl_sim_worker *w, unsigned thread, unsigned 
     nl_sim_fiber_switch(&w->thread[thread].fiber, &w->thread[next].fiber);
 }
 
-/* Suspends the running thread, which is marked as waiting; returns when it was made ready and has
- * its turn. */
+/* Suspends the running thread, which is marked as waiting; returns when the thread was made ready
+ * and has its turn. */
 NL_SIM_INLINE void nl_sim_suspend(nl_sim_worker *w, unsigned thread) {
     w->warp[thread / NL_SIM_LANES].yielded &= ~nl_sim_lane_bit(thread);
     nl_sim_switch_to(w, thread, nl_sim_pick(w, thread));

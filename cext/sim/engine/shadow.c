@@ -1,6 +1,6 @@
 /* sim/engine/shadow: a second address range, as long as that of simulated memory, with one byte for
- * each of its bytes; the system allocates its pages at the first write. Several threads may set the
- * same byte at the same time: they all mark it as written. */
+ * each byte of simulated memory; the system allocates its pages at the first write. Several threads
+ * may set the same byte at the same time: they all mark it as written. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -61,7 +61,7 @@ void nl_sim_shadow_set(uintptr_t address, size_t size, int state) {
     char *from = (char *)nl_sim_shadow.shadow + at;
     if (!size)
         return;
-    if (state == 0 && size >= GIVEN_BACK) { /* free whole pages, which read as 0 afterwards */
+    if (state == 0 && size >= GIVEN_BACK) { /* frees whole pages, which read as 0 afterwards */
         uintptr_t page = SLACK, first = ((uintptr_t)from + page - 1) / page * page;
         uintptr_t last = ((uintptr_t)from + size) / page * page;
         if (madvise((void *)first, last - first, MADV_DONTNEED) == 0) {

@@ -1,5 +1,5 @@
-/* sim/engine/signal: the handler does little: it stores the signal in the worker and makes the OS
- * thread continue on the worker's own stack (nl_sim_fiber_escape), where the message is formatted
+/* sim/engine/signal: the handler only stores the signal in the worker and makes the OS thread
+ * continue on the worker's own stack (nl_sim_fiber_escape), where the message is formatted
  * (trap.h). A signal that does not come from kernel code is passed to the handler that was
  * installed before. */
 #ifndef _GNU_SOURCE
@@ -86,7 +86,7 @@ static int resume_division(nl_sim_worker *w, void *context) {
 
 static void handle(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_worker_current;
-    int sent = info->si_code <= 0; /* sent by kill(), not by the processor */
+    int sent = info->si_code <= 0; /* the signal was sent by kill(), not by the processor */
     if (!w || !w->inside || sent) {
         chain(number, info, context);
         return;
@@ -108,7 +108,7 @@ void nl_sim_signal_install(void) {
     struct sigaction now, ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&ours.sa_mask);
     /* Checking SIGSEGV suffices in nearly all cases: a program that replaces any of these handlers
-     * replaces that of SIGSEGV. */
+     * also replaces the handler of SIGSEGV. */
     if (sigaction(SIGSEGV, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
         now.sa_sigaction == handle)
         return;

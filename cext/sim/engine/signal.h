@@ -9,14 +9,14 @@
 enum { NL_SIM_WATCH_SIGNAL = SIGURG }; /* interrupts a kernel (watch.h) */
 
 /* Installs handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL (on 64-bit Arm also SIGTRAP), in front of
- * existing handlers. Call before each launch, because other code may have installed its own
- * handlers since. */
+ * existing handlers. Call this function before each launch, because other code may have installed
+ * its own handlers since the last launch. */
 void nl_sim_signal_install(void);
-/* For threads of the engine: blocks all other signals, which the program's own threads must
- * receive. */
+/* Blocks all other signals in a thread of the engine, because the program's own threads must
+ * receive them. */
 void nl_sim_signal_block_others(void);
 
-/* Call enter and leave around kernel code on the calling OS thread. */
+/* Call `enter` before and `leave` after kernel code on the calling OS thread. */
 typedef struct nl_sim_signal_scope {
     stack_t stack; /* the previous signal stack */
     int restore;
@@ -24,8 +24,8 @@ typedef struct nl_sim_signal_scope {
 void nl_sim_signal_enter(nl_sim_worker *worker, nl_sim_signal_scope *scope);
 void nl_sim_signal_leave(const nl_sim_signal_scope *scope);
 
-/* Return the address of the instruction that a signal interrupted (0: not available), and the stack
- * pointer at that time. */
+/* These functions return the address of the instruction that a signal interrupted (0 if not
+ * available), and the stack pointer at that time. */
 uintptr_t nl_sim_signal_instruction(const void *signal_context);
 uintptr_t nl_sim_signal_stack(const void *signal_context);
 

@@ -1,8 +1,8 @@
 /* sim/engine/stack: stacks are mapped in slabs, and their pages are allocated as kernels use them.
- * A guard below each stack is wide, so that a large frame does not skip it. Its size makes the
- * distance between two stacks an odd number of pages, so that equal offsets in different stacks are
- * in different cache sets. The initial stack pointers differ within the page for the same
- * reason. */
+ * The guard below each stack is wide, so that a large frame does not skip it. With the size of the
+ * guard, the distance between two stacks is an odd number of pages, so that equal offsets in
+ * different stacks are in different cache sets. The initial stack pointers differ within the page
+ * for the same reason. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -84,13 +84,13 @@ void nl_sim_stacks_reset(nl_sim_stacks *stacks) {
         nl_sim_stacks_release(stacks, i);
 }
 
-/* Are pages allocated below the part that most kernels use? */
+/* Returns whether pages are allocated below the part of the stack that most kernels use. */
 static int is_deep(const nl_sim_fiber_stack *stack, size_t deep) {
     unsigned char resident = 0;
     return mincore(stack->low + deep - page_size(), page_size(), &resident) == 0 && resident & 1;
 }
 
-/* The first stack runs a thread of every block; the last one, only of the largest blocks. */
+/* The first stack is used by every block, the last stack only by the largest blocks. */
 void nl_sim_stacks_trim(nl_sim_stacks *stacks) {
     if (stacks->count <= MAX_DEEP_STACKS || stacks->size <= NL_SIM_STACK_OWN)
         return;

@@ -1,6 +1,6 @@
-/* sim/engine/texture: see the header. Filters reproduce the results measured on an H100 bit for
- * bit. Exceptions are the last bit of 1 in 500 positions in three dimensions, and of 1 in 20 for
- * signed 8-bit integers. */
+/* sim/engine/texture: implements textures and surfaces. Filters reproduce the results measured on
+ * an H100 bit for bit. Exceptions are the last bit of 1 in 500 positions in three dimensions, and
+ * of 1 in 20 for signed 8-bit integers. */
 #include "sim/engine/texture.h"
 
 #include <math.h>
@@ -12,7 +12,8 @@
 enum { PLACES = 1 << 16, FRACTION = 256 };
 
 static nl_mutex lock = NL_MUTEX_INIT;
-static void *places[PLACES]; /* the object whose number has this index in its low bits */
+/* table of objects: the low bits of an object's number are the index */
+static void *places[PLACES];
 static uint64_t numbers[PLACES];
 static unsigned next_place;
 
@@ -46,7 +47,8 @@ unsigned long long nl_sim_texture_add(const nl_sim_texture *texture) {
         unsigned at = next_place++ % PLACES;
         if (at && !places[at]) {
             numbers[at] += PLACES;
-            number = (numbers[at] + PLACES) | at; /* so that no small number is a valid object */
+            /* starts with a nonzero counter, so that no small number is a valid object */
+            number = (numbers[at] + PLACES) | at;
             nl_atomic_store_pointer(&places[at], own);
         }
     }
@@ -97,8 +99,8 @@ static int is_real(const nl_sim_texture *t) {
     return !wide && !(t->how.flags & CU_TRSF_READ_AS_INTEGER);
 }
 
-/* The channels of a texel: `real` for floating-point results, otherwise `whole`. Missing channels
- * are 0. */
+/* The channels of a texel: `real` for floating-point results, otherwise `whole`. Missing
+ * channels are 0. */
 typedef struct texel {
     float real[4];
     int32_t whole[4];
@@ -161,7 +163,7 @@ static texel read_texel(const nl_sim_texture *t, int x, int y, int z) {
 
 /* ---- coordinates ---- */
 
-/* Applies the addressing mode to an index along an axis of n texels; -1: the border. */
+/* Applies the addressing mode to an index along an axis of n texels; returns -1 for the border. */
 static int inside(int mode, int64_t i, int n) {
     int64_t period = 2 * (int64_t)n;
     switch (mode) {
@@ -182,7 +184,7 @@ static int inside(int mode, int64_t i, int n) {
 /* The two texels of an axis that surround a coordinate. */
 typedef struct spot {
     int first, second;
-    unsigned weight; /* of the second texel, in units of 1 / FRACTION */
+    unsigned weight; /* weight of the second texel, in units of 1 / FRACTION */
 } spot;
 
 static spot locate(const nl_sim_texture *t, int axis, float at, unsigned size) {
@@ -209,9 +211,9 @@ static spot only(int index) {
     return (spot){index, index, 0};
 }
 
-/* The weights of the eight surrounding texels; their sum is FRACTION. They are computed along z, x
- * and y, each rounded to 8 bits, as on an H100; ties round up for the second texel in x, and down
- * for the first. */
+/* Computes the weights of the eight surrounding texels; the sum of the weights is FRACTION. Weights
+ * are computed along z, x and y, each rounded to 8 bits, as on an H100; ties round up for the
+ * second texel in x, and down for the first. */
 static void weigh(const spot *x, const spot *y, const spot *z, unsigned weights[8]) {
     for (int k = 0; k < 2; k++) {
         unsigned slice = k ? z->weight : FRACTION - z->weight;
@@ -226,8 +228,9 @@ static void weigh(const spot *x, const spot *y, const spot *z, unsigned weights[
     }
 }
 
-/* Weighted sum of floating-point values: each is truncated to `digits` plus four bits below the
- * leading bit of the largest one, and the sum is rounded once, half away from zero. */
+/* Computes a weighted sum of floating-point values: each value is truncated to `digits` plus four
+ * bits below the leading bit of the largest value, and the sum is rounded once, half away from
+ * zero. */
 static float sum_reals(const float *values, const unsigned *weights, int digits, int least) {
     int top = least, exponent;
     float plain = 0;
@@ -254,7 +257,8 @@ static float sum_reals(const float *values, const unsigned *weights, int digits,
     return (float)(sum < 0 ? -magnitude : magnitude);
 }
 
-/* Weighted sum of small integers, as fractions of the largest 16-bit integer; ties round up. */
+/* Computes a weighted sum of small integers, as fractions of the largest 16-bit integer; ties round
+ * up. */
 static float sum_integers(const nl_sim_texture *t, const texel *texels, int c,
                           const unsigned *weights) {
     int format = t->array.format;
@@ -298,7 +302,7 @@ static texel filter(const nl_sim_texture *t, const spot *x, const spot *y, const
 
 /* ---- reads ---- */
 
-/* The face of a cubemap in a direction, and the coordinates on the face, from 0 to 1. */
+/* Computes the face of a cubemap in a direction, and the coordinates on the face, from 0 to 1. */
 static int face_of(const nl_sim_fetch *f, float *s, float *t) {
     float ax = fabsf(f->x), ay = fabsf(f->y), az = fabsf(f->z), m, u, v;
     int face;
@@ -414,7 +418,8 @@ const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch 
 
 /* ---- surfaces ---- */
 
-/* Applies the boundary mode to an index along an axis; -1: outside, reads 0; -2: a fault. */
+/* Applies the boundary mode to an index along an axis; returns -1 if the access is outside and
+ * reads 0, -2 for a fault. */
 static int64_t apply_boundary_mode(int outside, int64_t i, int64_t n) {
     if (i >= 0 && i < n)
         return i;

@@ -27,15 +27,15 @@ typedef struct nl_sim_texture {
 
 /* Returns the bytes per texel; 0 for an unsupported format. */
 unsigned nl_sim_texture_size(int format, unsigned channels);
-/* Registers a copy of the object and returns its number; 0 without memory, or if there are too many
- * objects. */
+/* Registers a copy of the object and returns its number; returns 0 if memory runs out or there are
+ * too many objects. */
 unsigned long long nl_sim_texture_add(const nl_sim_texture *texture);
 /* Destroys an object. Returns 1, or 0 if no object has this number. */
 int nl_sim_texture_remove(unsigned long long object, int is_surface);
 /* Destroys all objects of a device. */
 void nl_sim_texture_clear(int device);
 
-/* Implement the functions of nl_sim_ops. */
+/* These functions implement those of nl_sim_ops. */
 const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch *what,
                                  nl_sim_texels *out);
 const char *nl_sim_texture_surface(unsigned long long surface, const nl_sim_place *where,

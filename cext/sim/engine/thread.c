@@ -1,5 +1,5 @@
-/* sim/engine/thread: when a thread ends, operations that only waited for it are completed, and its
- * stack is reused by the next thread. */
+/* sim/engine/thread: when a thread ends, operations that only waited for this thread are completed,
+ * and the next thread reuses its stack. */
 #include "sim/engine/thread.h"
 
 #include "sim/engine/barrier.h"
@@ -39,14 +39,14 @@ NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
     return nl_sim_pick(w, thread);
 }
 
-/* Makes `next` the current thread after `ended`. Returns it if it must be resumed, or NULL if it
- * has not started: then it uses the same stack. */
+/* Makes `next` the current thread after `ended`. Returns `next` if it must be resumed, or NULL if
+ * it has not started and can use the same stack. */
 NL_SIM_INLINE nl_sim_thread *relieve(nl_sim_worker *w, unsigned ended, unsigned next) {
     nl_sim_thread *t = &w->thread[next];
     w->current = next;
     t->wait = NL_SIM_WAIT_NONE;
     if (t->fiber.sp) {
-        /* most likely the next one to run; its stack is not in the cache */
+        /* prefetches the stack of the thread that will most likely run next */
         const char *ahead = t[1].fiber.sp;
         if (ahead) {
             __builtin_prefetch(ahead);
@@ -61,15 +61,15 @@ NL_SIM_INLINE nl_sim_thread *relieve(nl_sim_worker *w, unsigned ended, unsigned 
     return NULL;
 }
 
-/* Call when the running thread's function has returned: chooses the next thread. Returns that
- * thread if it must be resumed, or NULL if it has not started. */
+/* Chooses the next thread; call it when the running thread's function has returned. Returns the
+ * next thread if it must be resumed, or NULL if it has not started. */
 NL_SIM_INLINE nl_sim_thread *follow(nl_sim_worker *w) {
     unsigned ended = w->current;
     return relieve(w, ended, retire(w, ended));
 }
 
-/* Like follow, but switches to the next thread if it must be resumed. Returns only if the caller
- * must start it. */
+/* Calls follow, and switches to the next thread if it must be resumed. Returns only if the caller
+ * must start the next thread. */
 NL_SIM_INLINE void switch_to_next(nl_sim_worker *w) {
     nl_sim_thread *next = follow(w);
     if (next)
@@ -96,8 +96,8 @@ static __attribute__((noinline)) void *next_in_general(nl_sim_worker *w) {
     return stack_pointer_of(follow(w));
 }
 
-/* The fast path of the most frequent case: no operation waited for the thread's end, and the next
- * lane can run. It contains no call, so that no registers have to be saved. */
+/* Fast path for the most frequent case: no operation waited for the thread's end, and the next lane
+ * can run. The fast path contains no call, so that no registers have to be saved. */
 void *nl_sim_thread_next(nl_sim_worker *w) {
     unsigned ended = w->current, index = ended / NL_SIM_LANES, live = w->live - 1;
     nl_sim_warp *warp = &w->warp[index];

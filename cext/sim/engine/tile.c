@@ -1,6 +1,6 @@
-/* sim/engine/tile: the last thread to arrive computes the results of all, makes the others ready
- * and continues. All threads of the tile must arrive: if one has ended, the others wait forever, as
- * on a GPU, where the number of arrived warps is counted. */
+/* sim/engine/tile: the last thread to arrive computes the results of all threads, makes the other
+ * threads ready and continues. All threads of the tile must arrive: if a thread has ended, the
+ * others wait forever, as on a GPU, where the number of arrived warps is counted. */
 #include "sim/engine/tile.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* sim/engine/trampoline: nl_sim_barrier_wait and nl_sim_thread_entry, where a block's threads
- * switch most often, in assembly, so that the processor predicts their returns.
+/* sim/engine/trampoline: implements nl_sim_barrier_wait and nl_sim_thread_entry, in which a block's
+ * threads switch most often, in assembly, so that the processor predicts their returns.
  *
  * A processor predicts a return from the last calls, about 16, regardless of their stacks. Until
  * the threads of a block reach their first barrier there are two calls for each thread, of the
@@ -7,10 +7,10 @@
  * returns. With more than eight threads the predictions were wrong, which cost 20 ns per thread. So
  * a thread that continues because another has ended is entered by a call, from the instruction that
  * calls kernels, and leaves the barrier by a jump: its kernel's return then matches that call. From
- * barrier to barrier each thread adds one call and removes one; these use returns.
+ * barrier to barrier, each thread adds one call and removes one call; these switches use returns.
  *
- * Only on x86-64. Elsewhere, and with sanitizers, which must be informed of each switch, barrier.c
- * and thread.c do the same with calls and returns. */
+ * Only on x86-64. On other processors, and with sanitizers, which must be informed of each switch,
+ * barrier.c and thread.c do the same with calls and returns. */
 #include "sim/engine/barrier.h"
 #include "sim/engine/thread.h"
 
@@ -19,8 +19,8 @@
 /* The assembly code loads the barrier's result from the start of the worker. */
 _Static_assert(offsetof(nl_sim_worker, barrier.result) == 0, "the assembler counts on it");
 
-/* The stack of a waiting thread: rbx, rbp, the address to continue at (as in nl_sim_fiber_switch),
- * r12 to r15, the return address in the kernel. */
+/* The stack of a waiting thread contains rbx, rbp, the address at which to continue (as in
+ * nl_sim_fiber_switch), r12 to r15, and the return address in the kernel. */
 __asm__(".text\n"
         ".p2align 4\n"
         ".globl nl_sim_barrier_wait\n"
@@ -91,7 +91,8 @@ __asm__(".text\n"
         "    movq %rdi, %rbx\n"
         "    leaq nl_sim_thread_run(%rip), %rax\n"
         "1:  movq %rbx, %rdi\n"
-        /* one call instruction for both cases: a resumed thread returns here, too */
+        /* one call instruction serves both cases, because a resumed thread also returns to this
+         * address */
         "    call *%rax\n"
         "    movq %rbx, %rdi\n"
         "    call nl_sim_thread_next\n"

@@ -69,14 +69,14 @@ static CUresult describe_trap(const nl_sim_worker *w, nl_fault *fault, nl_text *
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-/* Reads any word of another stack; not instrumented by the address sanitizer. */
+/* Reads a word of another stack; the function is not instrumented by the address sanitizer. */
 __attribute__((noinline, no_sanitize_address)) static uintptr_t peek(uintptr_t at) {
     return *(const uintptr_t *)at;
 }
 
-/* Finds the line of the user's code, if the image has a line table (checks, lineinfo=True). If the
- * trap was in a function of a library, uses the first address on the stack that is in the user's
- * code, where that function was called. */
+/* Finds the user's source line of a trap, if the image has a line table (checks, lineinfo=True). If
+ * the trap was in a function of a library, uses the first address on the stack that is in the
+ * user's code, where that function was called. */
 static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
     enum { MAX_WORDS = 256 };
     const nl_sim_object *image = w->job->image;
@@ -94,7 +94,7 @@ static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
     }
 }
 
-/* Appends a hint to use checks, if they would report more than this fault. */
+/* Appends a hint to use checks, if checks would report more than this fault. */
 static void advise(int has_line, CUresult status, nl_text *text) {
     int has_address =
         status == CUDA_ERROR_ILLEGAL_ADDRESS || status == CUDA_ERROR_MISALIGNED_ADDRESS;

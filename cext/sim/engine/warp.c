@@ -1,12 +1,13 @@
 /* sim/engine/warp: lanes that arrive with the same operation and mask form a group. A group is
  * complete when it contains all lanes of the mask that have not exited. The last lane to arrive
- * computes the results of all, makes the others ready and continues. Several groups of one warp may
- * wait at the same time, if branches diverge.
+ * computes the results of all lanes, makes the other lanes ready and continues. Several groups of
+ * one warp may wait at the same time, if branches diverge.
  *
  * Before volatile accesses, lanes of a warp synchronize implicitly, for programs that rely on warps
- * executing one instruction at a time. This includes accesses to global memory. The set of lanes is
- * not fixed: when no lane can run, the lanes that are least far in the program continue, because
- * the others would wait for them where branches reconverge. */
+ * executing one instruction at a time. The implicit synchronization includes accesses to global
+ * memory. The set of lanes that synchronize is not fixed: when no lane can run, the lanes that are
+ * at the earliest position in the program continue, because the others would wait for these lanes
+ * where branches reconverge. */
 #include "sim/engine/warp.h"
 
 #include "sim/engine/observer.h"
@@ -170,7 +171,7 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
     group->arrived |= self;
     if (group->arrived == (mask & warp->live)) {
         finish(w, index, group);
-        warp->ready &= ~self; /* the last lane continues without a switch */
+        warp->ready &= ~self; /* the last lane to arrive continues without a switch */
         if (!warp->ready)
             w->ready_warps &= ~(1u << index);
     } else {
@@ -185,7 +186,8 @@ void nl_sim_warp_complete(nl_sim_worker *w, unsigned index) {
     for (unsigned i = 0; i < warp->group_count;) {
         nl_sim_group *group = &w->groups[index][i];
         if (group->arrived == (group->mask & warp->live))
-            finish(w, index, group); /* the last group has moved to index i */
+            /* does not advance i, because the last group has moved to index i */
+            finish(w, index, group);
         else
             i++;
     }

@@ -8,7 +8,7 @@
 unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
                                           unsigned long long value, unsigned argument,
                                           unsigned thread, nl_sim_site site);
-/* Call when a lane has exited: completes operations of its warp that only waited for it. */
+/* Completes operations of a warp that only waited for `lane`; call it when the lane has exited. */
 void nl_sim_warp_complete(nl_sim_worker *worker, unsigned warp);
 
 #endif

@@ -92,7 +92,7 @@ void nl_sim_watch_stop(nl_sim_job *job, nl_sim_stop why) {
 
 /* The watch thread */
 
-/* Stops grids whose limit has passed. Returns the time until the next check, in nanoseconds. */
+/* Stops grids whose limit has passed. Returns the time in nanoseconds until the next check. */
 static uint64_t stop_overdue_lock_held(void) {
     uint64_t time = nl_clock_ns(), wait = UINT64_MAX;
     for (nl_sim_job *job = watch.jobs; job; job = job->watch.next) {

@@ -1,6 +1,6 @@
-/* sim/engine/worker: creates workers and keeps idle ones. A worker is not bound to an OS thread: a
- * thread that runs blocks acquires a worker, with its stacks in the cache, and releases it
- * afterwards. */
+/* sim/engine/worker: creates workers and keeps idle workers for reuse. A worker is not bound to an
+ * OS thread: a thread that runs blocks acquires a worker, with its stacks in the cache, and
+ * releases it afterwards. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -46,7 +46,8 @@ static void *map(size_t size) {
 static nl_sim_worker *make(void) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t shared = ((size_t)NL_SIM_SHARED_OPTIN + page - 1) / page * page;
-    /* One mapping, never freed: the worker, its signal stack, shared memory, a guard. */
+    /* A worker is one mapping, which is never freed: the worker struct, its signal stack, shared
+     * memory, and a guard. */
     size_t own = (sizeof(nl_sim_worker) + page - 1) / page * page;
     char *memory = map(own + NL_SIM_SIGNAL_STACK + shared + 16 * page);
     if (!memory)

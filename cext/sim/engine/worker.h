@@ -21,7 +21,7 @@
 
 enum { NL_SIM_MAX_THREADS = 1024, NL_SIM_LANES = 32, NL_SIM_WARPS = 32 };
 
-/* Values of nl_sim_thread.wait. */
+/* Values of nl_sim_thread.wait: the operation in which a thread waits. */
 enum {
     NL_SIM_WAIT_NONE = 0,
     NL_SIM_WAIT_BLOCK = 1, /* + nl_sim_block_op */
@@ -29,54 +29,57 @@ enum {
     NL_SIM_WAIT_TILE = 57, /* + 1 for two warps, 2 for four, ... 5 for 32 */
     NL_SIM_WAIT_CLUSTER = 63,
     NL_SIM_WAIT_GRID = 64,
-    NL_SIM_WAIT_SPIN, /* waits for its next turn, in a loop that polls */
-    NL_SIM_WAIT_TURN, /* waits for its next turn, after it was interrupted at pc */
+    NL_SIM_WAIT_SPIN, /* the thread waits for its next turn, in a loop that polls */
+    NL_SIM_WAIT_TURN, /* the thread waits for its next turn, after it was interrupted at pc */
 };
 
 typedef struct nl_sim_thread {
     nl_sim_fiber fiber;
     nl_sim_site site;
-    uint64_t value;            /* the lane's input of a warp operation, then its result */
-    const void *pc;            /* of its last access, if accesses are checked */
-    uintptr_t touched;         /* address of its last access to device or shared memory */
+    uint64_t value;    /* input value of the lane in a warp operation, then its result */
+    const void *pc;    /* source position of the thread's last access, if accesses are checked */
+    uintptr_t touched; /* address of the thread's last access to device or shared memory */
     const nl_sim_named *named; /* its named arrays (check/named.h) */
     uint32_t argument;
     uint32_t mask;
     uint16_t stack;
     uint8_t wait;
-    uint8_t worked; /* in a checked launch: it has written, or synchronized */
-    /* it has arrived at the cluster's barrier: 1 + parity of the crossing; 0: it has not */
+    uint8_t worked; /* in a checked launch: whether the thread has written, or synchronized */
+    /* whether the thread has arrived at the cluster's barrier: 1 + parity of the crossing; 0: it
+     * has not */
     uint8_t at_cluster;
 } nl_sim_thread;
 
 /* The lanes that have arrived at one warp operation. */
 typedef struct nl_sim_group {
     uint32_t mask, arrived;
-    uint16_t op, mixed; /* mixed: lanes arrived from different lines */
+    uint16_t op, mixed; /* `mixed`: lanes have arrived from different source lines */
     int line;
 } nl_sim_group;
 
 typedef struct nl_sim_warp {
     _Alignas(32) uint32_t live, ready, barrier, grid, active;
-    uint32_t yielded; /* ready lanes that gave up their turn because they wait for another thread */
+    uint32_t yielded;     /* ready lanes that yielded because they wait for another thread */
     uint32_t group_count; /* used entries of worker.groups */
-    uint32_t alone; /* number of consecutive reads by lanes that were not in step with the others */
+    /* number of consecutive reads by lanes that were not at the same position as the other lanes */
+    uint32_t alone;
 } nl_sim_warp;
 
 typedef struct nl_sim_barrier {
-    int result; /* must stay first, and this struct first in the worker: trampoline.c */
+    /* must stay the first member, and this struct the first in the worker (trampoline.c) */
+    int result;
     int op;
     unsigned arrived, count;
-    int mixed; /* threads arrived at different positions or in different operations */
+    int mixed; /* set if threads arrived at different positions or in different operations */
     nl_sim_site site;
 } nl_sim_barrier;
 
 /* The reason why control returned to the worker's own stack. */
 typedef enum nl_sim_leave {
-    NL_SIM_DONE,     /* the block has ended; for a loop: all blocks taken */
+    NL_SIM_DONE,     /* the block has ended; in a loop, all taken blocks have ended */
     NL_SIM_EXIT,     /* a thread of the loop ended before its function returned */
     NL_SIM_FAULT,    /* a fault was recorded; the grid is abandoned */
-    NL_SIM_TRAP,     /* a signal, in worker->trap; not recorded yet */
+    NL_SIM_TRAP,     /* a signal, described in worker->trap and not recorded yet */
     NL_SIM_STOPPED,  /* the grid was stopped by a fault of another block */
     NL_SIM_REPLAYED, /* a replayed thread reached an operation that ends the replay */
 } nl_sim_leave;
@@ -94,77 +97,80 @@ typedef struct nl_sim_worker {
     nl_sim_barrier barrier;
     struct nl_sim_job *job;
     const nl_sim_kernel *kernel;
-    int fibers;       /* the block was converted to fibers */
+    int fibers;       /* set if the block was converted to fibers */
     unsigned current; /* the running thread, if fibers is set */
     unsigned live;    /* number of threads that have not exited */
     uint32_t ready_warps;
     unsigned grid_waiting;
     uint16_t tile_arrived[NL_SIM_WARPS]; /* counters of tile.c */
-    unsigned active_waiting; /* lanes in __activemask; plus 1 if the order is shuffled */
+    unsigned active_waiting; /* number of lanes in __activemask, plus 1 if the order is shuffled */
     nl_sim_site grid_site;   /* position of the last thread to arrive at the grid barrier */
     unsigned threads, warps;
 
     /* For launches with clusters (cluster.h): */
     struct nl_sim_cluster *cluster; /* NULL: no clusters */
     unsigned cluster_rank;
-    unsigned cluster_arrived;      /* live threads that have arrived at the cluster's barrier */
-    unsigned cluster_waiting;      /* threads that wait at the cluster's barrier */
-    int at_cluster, cluster_ended; /* the block has arrived at the barrier; the block has ended */
+    /* number of live threads that have arrived at the cluster's barrier */
+    unsigned cluster_arrived;
+    unsigned cluster_waiting;      /* number of threads that wait at the cluster's barrier */
+    int at_cluster, cluster_ended; /* set when the block has arrived at the barrier, or has ended */
     uint64_t cluster_phase;        /* number of crossings that the block has processed */
     uintptr_t locals, locals_end;  /* address range of the image's thread-local variables */
 
-    nl_sim_dim index;   /* index of the block */
-    uint64_t next, end; /* blocks that this worker has taken: the current one, and the end */
-    uint32_t chunk;     /* number of blocks to take next */
-    uint64_t taken;     /* size of its last chunk */
-    int owner;          /* it launched the job, and decides whether more threads should join */
-    unsigned first;     /* first thread of the loop over the threads */
+    nl_sim_dim index; /* index of the block */
+    /* blocks that this worker has taken: index of the current block, and the end */
+    uint64_t next, end;
+    uint32_t chunk; /* number of blocks in the next chunk */
+    uint64_t taken; /* size of its last chunk */
+    /* set for the worker of the launching thread, which decides whether more threads should join */
+    int owner;
+    unsigned first; /* first thread of the loop over the threads */
     nl_sim_leave leave;
     void (*thread_entry)(void *);
     /* For interleaved blocks (interleave.h): */
     unsigned carrier, shuffled;
-    unsigned slice;                         /* accesses until other threads may run */
-    unsigned at_atomic;                     /* other blocks run next, before an atomic access */
-    struct nl_sim_spin *spins;              /* state of deadlock.h; NULL until it is needed */
-    unsigned yields, slices;                /* turns since other blocks ran */
+    unsigned slice;            /* number of accesses until other threads may run */
+    unsigned at_atomic;        /* set if other blocks run next, before an atomic access */
+    struct nl_sim_spin *spins; /* state of deadlock.h; NULL until it is needed */
+    unsigned yields, slices;   /* turns since other blocks ran */
     const struct nl_sim_observer *observer; /* same as job->observer */
     /* State of the observer: */
-    int reals;                /* floating-point exceptions are enabled (reals.h) */
+    int reals;                /* set if floating-point exceptions are enabled (reals.h) */
     unsigned modes;           /* their state before that */
-    int stepping;             /* the next instruction is single-stepped */
+    int stepping;             /* set while the next instruction is single-stepped */
     struct nl_sim_race *race; /* NULL: no race check */
     struct nl_sim_race_block *race_block;
     struct nl_sim_profile_part *profile; /* NULL: no profile */
     struct nl_sim_doubts *doubts;        /* state of check/shuffle.h; NULL until it is needed */
-    int inside;                          /* a fiber runs: a signal now comes from the kernel */
-    int replaying;                       /* searching for the thread that trapped */
+    int inside;    /* set while a fiber runs: a signal then comes from the kernel */
+    int replaying; /* set while the engine searches for the thread that trapped */
     nl_sim_trap trap;
 
     nl_sim_fiber main; /* the OS thread's own stack */
-    /* runs the loop; becomes a thread's fiber when the loop is converted to fibers */
+    /* fiber that runs the loop; it becomes a thread's fiber when the loop is converted to fibers */
     nl_sim_fiber root;
     uint16_t root_stack;
     unsigned id;
     void *shared;
     char *shared_end; /* end of dynamic shared memory, followed by a guard */
     char *signal_stack;
-    /* list links of busy workers; idle ones use only `later` */
+    /* links of the list of busy workers; idle workers use only `later` */
     struct nl_sim_worker *later, *earlier;
-    nl_thread os_thread; /* the OS thread that runs it */
+    nl_thread os_thread; /* the OS thread that uses the worker */
     /* For checked launches: */
     uintptr_t image_low, image_high;
     struct nl_sim_arena *arena; /* the block's shared memory (sim/check/arena.h); allocated once */
 
     _Alignas(64) nl_sim_warp warp[NL_SIM_WARPS];
     nl_sim_group groups[NL_SIM_WARPS][NL_SIM_LANES];
-    /* Each on its own cache line. */
-    _Alignas(64) nl_sim_thread
-        thread[NL_SIM_MAX_THREADS + 1]; /* the last entry only makes prefetching safe */
+    /* Each member below has its own cache line. */
+    /* the last entry is unused and only makes prefetching safe */
+    _Alignas(64) nl_sim_thread thread[NL_SIM_MAX_THREADS + 1];
     nl_sim_stacks stacks;
 } nl_sim_worker;
 
-/* Fibers stay on their OS thread, so a thread-local variable is safe; it is read in every
- * operation, so it must be fast. */
+/* Fibers stay on their OS thread, so this thread-local variable is safe; it is read in every
+ * operation, so access must be fast. */
 #if defined(__GLIBC__) && !defined(NL_SIM_TSAN)
 #define NL_SIM_FAST_TLS __attribute__((tls_model("initial-exec"), visibility("hidden")))
 #define NL_SIM_INITIAL_EXEC 1
@@ -180,21 +186,21 @@ typedef struct nl_sim_worker {
 /* The worker that runs kernel code on this OS thread, or NULL. */
 extern _Thread_local nl_sim_worker *nl_sim_worker_current NL_SIM_FAST_TLS;
 
-/* Returns the maximum number of blocks that run concurrently: NUMBALITE_NUM_THREADS, or the number
- * of processors that this process may use. */
+/* Returns the maximum number of blocks that run concurrently: either NUMBALITE_NUM_THREADS, or the
+ * number of processors that this process may use. */
 unsigned nl_sim_worker_limit(void);
 /* Returns a worker for the blocks of a job that the calling thread will run. NULL without memory. A
  * worker is never destroyed. */
 nl_sim_worker *nl_sim_worker_acquire(struct nl_sim_job *job);
 void nl_sim_worker_release(nl_sim_worker *worker);
-/* Call on a fiber: switches to the worker's own stack, without return. */
+/* Switches from a fiber to the worker's own stack, and does not return. */
 _Noreturn void nl_sim_worker_leave(nl_sim_worker *worker, nl_sim_leave reason);
 /* Sends a signal to all threads that run blocks of the job. */
 void nl_sim_worker_signal(const struct nl_sim_job *job, int number);
-/* Call in a forked child: forgets all workers of the parent. */
+/* Removes all workers of the parent process; call it in a forked child. */
 void nl_sim_worker_forget(void);
 
-/* Returns whether both are the same position in the source. */
+/* Returns whether both sites are the same position in the source. */
 static inline int nl_sim_same_site(nl_sim_site a, nl_sim_site b) {
     return a.line == b.line && a.column == b.column &&
            (a.file == b.file || strcmp(a.file, b.file) == 0);

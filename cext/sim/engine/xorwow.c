@@ -1,6 +1,6 @@
 /* sim/engine/xorwow: the generator (Marsaglia 2003) is linear over bits, so skipping ahead
  * multiplies the five words of its state by a power of the matrix of one step. The powers are the
- * same for all kernels; each is computed once per process, when it is first needed. */
+ * same for all kernels; each power is computed once per process, when it is first needed. */
 #include "sim/engine/xorwow.h"
 
 #include <stdint.h>
@@ -10,7 +10,9 @@
 enum {
     WORDS = 5,
     BITS = 160,
-    POWERS = 131 /* powers of two: offsets use 64 of them; sequences use those from index 67 on */
+    /* number of stored powers, at exponents 2^k: offsets use 64 of them, sequences the powers from
+     * index 67 on */
+    POWERS = 131
 };
 
 /* A linear map of the state over GF(2), stored by columns: row[i] is the state to which the map
