@@ -1,20 +1,21 @@
 /* numbalite: the declarations that are available in CUDA C++ source written for numbalite.
  *
- * This header is read before every kernel. So it has only what nearly every kernel needs, in C++
- * that is cheap to parse: NumPy's type names, the thread's index in the grid, and `array`. Other
- * features (complex numbers, tuples, more atomics, random numbers, groups of threads, half
- * precision) are in separate headers, "numbalite/NAME.cuh". numbalite/cxx/devicelib.py includes one
- * if the source mentions a name of it; a source may also include it itself.
+ * This header is read before every kernel. So the header contains only declarations that nearly
+ * every kernel needs, in C++ that is cheap to parse: NumPy's type names, the thread's index in the
+ * grid, and `array`. Other features (complex numbers, tuples, more atomics, random numbers, groups
+ * of threads, half precision) are in separate headers, "numbalite/NAME.cuh".
+ * numbalite/cxx/devicelib.py includes one if the source mentions a name of it; a source may also
+ * include it itself.
  *
- * It includes no other header. It is compiled by NVRTC from 12.0 on and, for the CPU simulator, by
- * g++ and clang++ after sim/prelude.h. Everything is in the namespace numbalite. */
+ * It includes no other header. The header is compiled by NVRTC from 12.0 on and, for the CPU
+ * simulator, by g++ and clang++ after sim/prelude.h. Everything is in the namespace numbalite. */
 #ifndef NUMBALITE_CUH
 #define NUMBALITE_CUH
 
 #define NUMBALITE_FUNCTION __device__ __forceinline__
 
 /* The types of <stdint.h>, which NVRTC lacks; the same types as in CCCL's <cuda/std/cstdint>, so
- * that both can be included. The simulator's prelude defines them already. */
+ * that both can be included. The simulator's prelude already defines these types. */
 #ifndef NUMBALITE_SIM
 typedef signed char int8_t;
 typedef short int16_t;
@@ -69,8 +70,8 @@ typedef unsigned long ulong;
 #endif
 #include "numbalite/array.cuh"
 
-/* Aliases that begin with nl_, for text generated after sources whose macros may replace the other
- * names. */
+/* Aliases that begin with nl_, for code that is generated after sources whose macros may replace
+ * the other names. */
 namespace nl_numbalite = numbalite;
 
 #endif

@@ -1,11 +1,11 @@
 /* host/abi: the interface between compiled code of the cpu and parallel targets (a shared library
- * that the host compiler made) and the runtime (cext/core/hostloop). Plain C without #include; both
- * sides include it.
+ * that the host compiler made) and the runtime (cext/core/hostloop). This header is plain C without
+ * #include, because both sides include it.
  *
  * An image exports one `nl_host_image nl_host_image_table`; the runtime passes its table of
  * functions before any other call. Host code has no grid: its functions are called like any C
- * function. Errors in it (assert, a debug check) leave it through `fault`, which returns to the
- * thread's innermost `guard`; without a guard, `fault` ends the process. */
+ * function. Errors in host code (assert, a debug check) leave the code through `fault`, which
+ * returns to the thread's innermost `guard`; without a guard, `fault` ends the process. */
 #ifndef NL_HOST_ABI_H
 #define NL_HOST_ABI_H
 
@@ -16,8 +16,8 @@
 typedef void (*nl_host_loop)(char *const *data, long long count, const long long *strides,
                              const void *extra);
 
-/* An error: a wrong index (`array` is then the array's name, or "" if it has none), a failed
- * assert, or another one. */
+/* An error: a wrong index (`array` is then the array's name, or "" if the array has no name), a
+ * failed assert, or another error. */
 typedef struct nl_host_fault {
     const char *message;
     const char *file; /* "" if unknown */
@@ -29,11 +29,12 @@ typedef struct nl_host_fault {
 
 typedef struct nl_host_ops {
     unsigned abi;
-    /* Calls run(argument). Returns 0, or -1 after a fault in it, which `raise` then reports. */
+    /* Calls run(argument). Returns 0, or -1 after a fault in the guarded function, which `raise`
+     * then reports. */
     int (*guard)(void (*run)(void *), void *argument);
     /* Ends the call of the innermost guard. */
     void (*fault)(const nl_host_fault *what) __attribute__((noreturn));
-    /* Ends it again, after a fault in a nested call. */
+    /* Ends the call of the innermost guard again, after a fault in a nested call. */
     void (*leave)(void) __attribute__((noreturn));
     /* Raises the calling thread's last fault as a Python exception; returns -1. Acquires the
      * GIL. */

@@ -10,7 +10,7 @@ extern "C" int nl_host_snprintf(char *, size_t, const char *, ...) __asm__("snpr
 namespace numbalite {
 namespace nl_detail {
 
-/* The address ranges of named arrays, for messages. */
+/* The address ranges of named arrays, which messages use. */
 struct array_name {
     const char *low, *high, *name;
 };

@@ -1,5 +1,5 @@
-/* host/exports: creates the table that the runtime requires from an image (abi.h). Read before the
- * user's source and used after it, like sim/exports.h.
+/* host/exports: creates the table that the runtime requires from an image (abi.h). This header is
+ * read before the user's source and used after it, like sim/exports.h.
  *
  *   NUMBALITE_HOST_TABLE_BEGIN
  *   NUMBALITE_HOST_ENTRY("nl_loop", &nl_loop)
@@ -16,7 +16,8 @@ static void nl_host_init(const nl_host_ops *table) {
     ops = table;
 }
 
-/* The described part of a function: its parameters, if it has no return value. */
+/* The types of a function that its description contains: only the parameters if the function has no
+ * return value. */
 template <class F> struct described { typedef int type; };
 #ifdef NUMBALITE_DESCRIBE_CUH
 template <class F> struct described<F *> { typedef numbalite::nl_description::signature<> type; };

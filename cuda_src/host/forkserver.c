@@ -34,7 +34,7 @@ enum { FILES = 4, ANSWER = 3, MAX_WORDS = 4096, MAX_BYTES = 1 << 18, MAX_RUNS = 
 
 static int requests; /* socket that requests arrive on */
 static char text[MAX_BYTES];
-/* the command and the environment, each with a terminating NULL */
+/* argument list and environment of the command, each with a terminating NULL */
 static char *words[MAX_WORDS + 4];
 static struct {
     pid_t pid; /* 0: free */
@@ -81,7 +81,7 @@ typedef struct request {
     char *folder;
 } request;
 
-/* The next string of the message. Exits if there is none before `end`. */
+/* Returns the next string of the message. Exits if no string is left before `end`. */
 static char *next(char **at, const char *end) {
     char *found = *at;
     if (found >= end)
@@ -118,7 +118,7 @@ static void receive(request *asked) {
     words[stored] = words[stored + 1] = NULL; /* the environment may be empty */
 }
 
-/* In the child: applies the request to this process. */
+/* Called in the child: applies the request to this process. */
 static void become(const request *asked, pid_t server) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != server)
@@ -128,7 +128,8 @@ static void become(const request *asked, pid_t server) {
             close(runs[i].answer);
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
-    setpgid(0, 0); /* a process group of its own, which is killed with all that it starts */
+    setpgid(0, 0); /* a separate process group, which is killed with all processes that the child
+    starts */
     for (int i = 0; i < ANSWER; i++)
         if (dup2(asked->files[i], i) < 0)
             _exit(127);
@@ -141,7 +142,7 @@ static void become(const request *asked, pid_t server) {
     environ = words + asked->count + 1;
 }
 
-/* Waits for a request. Meanwhile kills children whose client has gone, and reports finished
+/* Waits for a request. While waiting, kills children whose client has gone, and reports finished
  * children. */
 static void wait_for_request(const sigset_t *heard) {
     for (;;) {
@@ -175,14 +176,15 @@ static int free_slot(void) {
     return -1;
 }
 
-/* Serves requests. Returns only in a child: the number of its command's arguments. */
+/* Serves requests. Returns only in a child, with the number of the command's
+ * arguments. */
 static int serve(void) {
     sigset_t child, none;
     pid_t server = getpid();
     sigemptyset(&none);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, NULL); /* SIGCHLD is delivered in ppoll only */
+    sigprocmask(SIG_BLOCK, &child, NULL); /* SIGCHLD is delivered only during ppoll */
     signal(SIGCHLD, on_child);
     for (;;) {
         request asked;
@@ -202,7 +204,8 @@ static int serve(void) {
             close(asked.files[ANSWER]);
             continue;
         }
-        setpgid(pid, pid); /* in both processes, so that the group exists before it can be killed */
+        setpgid(pid, pid); /* called in both processes, so that the group exists before it can be
+        killed */
         runs[slot].pid = pid;
         runs[slot].answer = asked.files[ANSWER];
         runs[slot].is_wanted = 1;
@@ -213,7 +216,7 @@ typedef int main_function(int, char **, char **);
 typedef int start_function(main_function *, int, char **, void (*)(void), void (*)(void),
                            void (*)(void), void *);
 
-/* Replaces the C library's function of this name, which calls main(). */
+/* Replaces the C library's __libc_start_main, which calls main(). */
 __attribute__((visibility("default"))) int __libc_start_main(main_function *program, int count,
                                                              char **arguments, void (*init)(void),
                                                              void (*fini)(void),

@@ -50,7 +50,7 @@ template <class T, int N, layout L> struct is_array<array<T, N, L>> {
     enum { value = 1 };
 };
 
-/* An array that the extension converts to a NumPy array. Functions in C++ return none: only
+/* An array that the extension converts to a NumPy array. Functions in C++ return no arrays: only
  * generated code for Python functions creates views. */
 template <class A> struct view { A array; };
 template <class A> inline A viewed(A value) {
@@ -64,7 +64,7 @@ template <class A> struct code<view<A>> {
     enum { value = NL_HOST_VIEW };
 };
 
-/* The number of slots of a value, and its storage. */
+/* The number of slots of a value, and how the value is stored in them. */
 template <class T> struct slots {
     enum { value = 1 };
 };

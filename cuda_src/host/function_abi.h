@@ -1,5 +1,5 @@
-/* host/function_abi: the interface of functions compiled for the CPU. Plain C without #include; the
- * image and the extension include it.
+/* host/function_abi: the interface of functions compiled for the CPU. This header is plain C
+ * without #include, because the image and the extension include it.
  *
  * For each list of argument types the image has one nl_host_function. Arguments are passed in a
  * block, as for kernels: a struct with the parameters in order. */
@@ -10,9 +10,9 @@
 /* maximum number of values that a function returns (the items of a tuple) */
 #define NL_HOST_RESULTS 8
 #define NL_HOST_SLOT 16   /* bytes for one number */
-#define NL_HOST_SLOTS 64  /* maximum for all values of a function */
+#define NL_HOST_SLOTS 64  /* maximum number of slots for all values of a function */
 #define NL_HOST_VIEW \
-    255 /* instead of a dtype: an array, which uses one slot plus one for each axis */
+    255 /* used instead of a dtype for an array, which uses one slot plus one for each axis */
 
 /* One call. The results are stored consecutively. An array is stored as its address, its shape and
  * its strides in bytes, 8 bytes each. */
@@ -24,7 +24,7 @@ typedef struct nl_host_frame {
 typedef struct nl_host_function {
     unsigned abi;
     unsigned block_size;
-    int is_tuple;                          /* otherwise one value, or none if count is 0 */
+    int is_tuple; /* if 0, the function returns one value, or none if count is 0 */
     int count;                             /* number of results */
     unsigned char dtypes[NL_HOST_RESULTS]; /* nl_dtype, or NL_HOST_VIEW */
     void (*run)(void *frame);              /* accepts an nl_host_frame */

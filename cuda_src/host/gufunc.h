@@ -1,10 +1,11 @@
-/* host/gufunc: the inner loops of generalized ufuncs on the CPU: the user's function, once for each
- * loop index, over views of the operands' core dimensions.
+/* host/gufunc: the inner loops of generalized ufuncs on the CPU: they call the user's function once
+ * for each loop index, with views of the operands' core dimensions.
  *
  * A generated source defines a class Call with `operands`, is_written(p) and apply(at, sizes,
  * strides): `at` contains each operand's address, `sizes` the sizes of the core dimensions, and
- * `strides` the strides of the operands' core dimensions, concatenated in NumPy's order. A
- * parameter whose type promises C or Fortran order gets a copy where the operand has not got it. */
+ * `strides` the strides of the operands' core dimensions, concatenated in NumPy's order. If a
+ * parameter's type requires C or Fortran order and the operand has another order, the function
+ * receives a copy. */
 #ifndef NUMBALITE_HOST_GUFUNC_H
 #define NUMBALITE_HOST_GUFUNC_H
 
@@ -15,7 +16,8 @@ namespace numbalite_host {
 template <class T> struct without_const { typedef T type; };
 template <class T> struct without_const<const T> { typedef T type; };
 
-/* An operand as a parameter: A is array<T, N, L>; `written` is true for an output. */
+/* An operand as a parameter: A core of an operand. A is array<T, N, L>; `written` is true for an
+ * output. */
 template <class A, bool written> struct parameter;
 template <class T, int N, numbalite::layout L, bool written>
 struct parameter<numbalite::array<T, N, L>, written> {

@@ -1,5 +1,4 @@
-/* host/thread: replaces sim/thread.h for CPU targets, which have no grid, but faults, clocks and
- * fences. */
+/* host/thread: replaces sim/thread.h for CPU targets, which have no grid. */
 #ifndef NUMBALITE_HOST_THREAD_H
 #define NUMBALITE_HOST_THREAD_H
 
@@ -11,7 +10,7 @@ namespace numbalite_sim {
 
 static const nl_host_ops *ops;
 
-/* Called where a simulated thread may wait for another; empty on the CPU. */
+/* Called where a simulated thread may wait for another thread; empty on the CPU. */
 NUMBALITE_SIM_INLINE void spin(const char *, int) {}
 
 NUMBALITE_HOST_NO_GRID("threadIdx") uint3 thread_index();
@@ -64,7 +63,7 @@ NUMBALITE_HOST_NO_SHUFFLE(__reduce_xor_sync)
 #undef NUMBALITE_HOST_NO_SHUFFLE
 #define NUMBALITE_SIM_SHUFFLES(T)
 
-/* The indices of numbalite/index.cuh; nogrid.h declares those of its other parts. */
+/* The index types of numbalite/index.cuh; nogrid.h declares the other functions of that header. */
 namespace numbalite {
 template <int N> NUMBALITE_HOST_NO_GRID("grid()") long long grid();
 template <int N> NUMBALITE_HOST_NO_GRID("gridsize()") long long gridsize();

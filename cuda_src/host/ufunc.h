@@ -10,8 +10,9 @@
  * One kernel over contiguous operands does all the work, because the compiler can vectorize it.
  * Blocks of an operand that is not contiguous are copied to (for results, from) a small buffer,
  * because copying costs less than a loop that is not vectorized. A broadcast element is copied
- * once. A plain loop runs only if iterations read what others write (accumulate, a reduction), or
- * for a few elements. A reduction of a complete axis keeps its value in a register.
+ * once. A plain loop runs only if an iteration reads an element that another iteration writes
+ * (accumulate, a reduction), or for a few elements. A reduction of a complete axis keeps its value
+ * in a register.
  *
  * NumPy receives no floating-point flags, because vectorized code also computes unused lanes. */
 #ifndef NUMBALITE_HOST_UFUNC_H
@@ -27,9 +28,9 @@
 #define NUMBALITE_HOST_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-/* Unrolling a loop that calls the user's function, or that runs for each call and not for each
- * element, takes half of the compilation and gains nothing. The compiler decides about loops in the
- * user's function. */
+/* Prevents unrolling of a loop that calls the user's function, or that runs once per call:
+ * unrolling would take half of the compile time without making the loop faster. For loops in the
+ * user's function, the compiler decides. */
 #if defined(__clang__)
 #define NUMBALITE_HOST_ROLLED _Pragma("clang loop unroll(disable)")
 #else
@@ -69,7 +70,7 @@ NUMBALITE_SIM_INLINE void put(const R &r, First *first, Second *second, More *..
     put_items<0>(r, first, second, more...);
 }
 
-/* An unsigned integer of the size of T, or T. */
+/* The unsigned integer type with the size of T, or T if no such type exists. */
 template <class T, size_t = sizeof(T)> struct same_size { typedef T type; };
 template <class T> struct same_size<T, 1> { typedef unsigned char type; };
 template <class T> struct same_size<T, 2> { typedef unsigned short type; };
@@ -77,7 +78,7 @@ template <class T> struct same_size<T, 4> { typedef unsigned int type; };
 template <class T> struct same_size<T, 8> { typedef unsigned long long type; };
 
 /* Copies of strided elements. Never inlined, so that all operands with elements of one size share a
- * function: the compiler unrolls and vectorizes it, which takes long. */
+ * function: the compiler unrolls and vectorizes this function, which takes long. */
 template <class T>
 static __attribute__((noinline)) void gather_as(T *to, const char *from, size stride, size n) {
     for (size k = 0; k < n; ++k)
@@ -99,7 +100,7 @@ NUMBALITE_SIM_INLINE void scatter(char *to, const void *from, size stride, size 
     scatter_as(to, static_cast<const element *>(from), stride, n);
 }
 
-/* Saves the state of the floating-point unit, and restores it at the end. */
+/* Saves the state of the floating-point unit, and restores the state in the destructor. */
 struct flags {
 #if defined(__x86_64__)
     unsigned state;
@@ -120,7 +121,7 @@ struct flags {
 
 /* ---- loops ---- */
 
-/* The operands of a loop, the inputs first: how many there are, and their sizes of elements. */
+/* The operands of a loop, inputs first: their number, and the sizes of their elements. */
 struct layout {
     int nin, operands;
     const int *sizes;
@@ -236,7 +237,8 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
             blocked(data, n, strides, ins(), outs());
     }
 
-    /* value = apply(value, x): the output and the first input are the same element. */
+    /* A reduction value = apply(value, x), in which the output and the first input are the same
+     * element. */
     template <class T, class X> static void reduce(T *out, const char *x, size n, size stride) {
         T value = load(out);
         NUMBALITE_HOST_ROLLED

@@ -6,13 +6,14 @@
  * `array<T, N, L>` is exactly { T *pointer; int64 shape[N]; int64 strides[N]; }, which the launch
  * writes; `array<float, 2>{p, {n, m}, {row, column}}` creates one in a kernel. L is the layout at
  * compile time: layout::any (the strides are used), or contiguous in C or Fortran order (the
- * strides exist but are not read). An array converts to one of const elements, and to one of layout
- * `any`. Like a pointer, a const array allows writes to its elements; array<const T> does not.
+ * strides exist but are not read). An array converts to an array of const elements, and to an array
+ * of layout `any`. Like a pointer, a const array allows writes to its elements; array<const T> does
+ * not.
  *
  * For N > 1, a[i] is the array of the remaining dimensions. With NUMBALITE_DEBUG every index is
  * checked (check.cuh). Without it an index is a plain number, and only the address arithmetic
  * remains, in 64 bits; a 32-bit index into contiguous memory costs the same as with a pointer.
- * Instrumented images of the simulator check every index as well. */
+ * Instrumented images of the simulator also check every index. */
 #ifndef NUMBALITE_ARRAY_CUH
 #define NUMBALITE_ARRAY_CUH
 
@@ -48,7 +49,7 @@ NUMBALITE_FUNCTION int64 checked(int64 i, int axis, const int64 *shape, int ndim
 /* Element i of elements that are `stride` bytes apart. */
 template <class T> NUMBALITE_FUNCTION T &strided(T *pointer, int64 i, int64 stride) {
 #ifdef NUMBALITE_SIM
-    /* The host compiler creates a version of the complete loop over a block's threads for this
+    /* The host compiler compiles a separate version of the loop over a block's threads for this
      * case. */
     if (__builtin_expect(stride == (int64)sizeof(T), 1))
         return pointer[i];
@@ -82,8 +83,8 @@ template <class T, layout L> struct row<T, 1, L> {
     }
 };
 
-/* Position of a loop over a[0], a[1], ... It contains a copy of the array, which may be a temporary
- * row. */
+/* Position of a loop over a[0], a[1], ... The iterator contains a copy of the array, which may be a
+ * temporary row. */
 template <class T, int N, layout L> struct iterator {
     array<T, N, L> all;
     int64 at;
@@ -99,7 +100,7 @@ template <class T, int N, layout L> struct iterator {
     NUMBALITE_FUNCTION bool operator!=(const iterator &other) const { return at != other.at; }
 };
 
-/* The arrays that an array<T, ..., L> converts to. */
+/* The array types to which an array<T, ..., L> converts. */
 template <class T, class U> struct same_or_const {};
 template <class T> struct same_or_const<T, T> { typedef int yes; };
 template <class T> struct same_or_const<T, const T> { typedef int yes; };
@@ -138,8 +139,8 @@ template <class T, int N, layout L> struct array {
 
 #define NUMBALITE_DIMENSIONS(n) \
     static_assert(N == n, "a(i, j, ...) takes one index for each dimension of the array")
-/* The element at a byte offset plus the last index with its stride, or by its index in C or F
- * order. */
+/* Returns the element at a byte offset plus the last index times its stride, or at its index in C
+ * or Fortran order. */
 #define NUMBALITE_ELEMENT(offset, last, axis, c, f) \
     return L == layout::any \
                ? nl_detail::strided((T *)((char *)pointer + (offset)), last, strides[axis]) \

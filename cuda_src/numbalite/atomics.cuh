@@ -1,4 +1,5 @@
-/* atomics: atomic operations for all integer and floating types; CUDA has them for some types only.
+/* atomics: atomic operations for all integer and floating types; CUDA has atomic operations for
+ * only some types.
  *
  *     old = atomic_add(address, value)
  *           (sub, max, min, nanmax, nanmin, inc, dec, and, or, xor, exch likewise)
@@ -39,7 +40,7 @@ template <class To, class From> NUMBALITE_FUNCTION To bits_as(From from) {
     return to;
 }
 
-/* The integer type for the hardware's compare-and-swap. */
+/* The integer type with which the hardware's compare-and-swap is called. */
 template <int Size> struct word { typedef unsigned int type; /* for 1 and 2 bytes see narrow */ };
 template <> struct word<8> { typedef unsigned long long type; };
 
@@ -47,7 +48,7 @@ template <int Size> struct narrow;
 template <> struct narrow<1> { typedef unsigned char type; };
 template <> struct narrow<2> { typedef unsigned short type; };
 
-/* The storage of a value: a complete word, or some bits of one. */
+/* The storage of a value: a complete word, or some bits of a word. */
 template <class T, bool Whole = (sizeof(T) >= 4)> struct cell {
     typedef typename word<sizeof(T)>::type Word;
     Word *place;
@@ -91,8 +92,8 @@ template <class Word> NUMBALITE_FUNCTION Word swap_if(Word *place, Word old, Wor
     return atomicCAS(place, old, value);
 }
 
-/* Repeats *address = change(*address) while wanted(*address) is true, until it succeeds; returns
- * the old value. */
+/* Repeats *address = change(*address) while wanted(*address) is true, until the compare-and-swap
+ * succeeds; returns the old value. */
 template <class T, class Wanted, class Change>
 NUMBALITE_FUNCTION T update_if(T *address, Wanted wanted, Change change) {
     cell<T> c(address);
@@ -145,7 +146,7 @@ NUMBALITE_FUNCTION T atomic_cas(T *address, NUMBALITE_VALUE(T) expected, NUMBALI
     nl_detail::cell<T> c(address);
     typename nl_detail::cell<T>::Word old = *(volatile typename nl_detail::cell<T>::Word *)c.place,
                                       seen;
-    /* The other bits of the word may change in the meantime; only the bits of the value are
+    /* The other bits of the word may change during the operation; only the bits of the value are
      * compared. */
     while (c.put(old, expected) == old) {
         seen = nl_detail::swap_if(c.place, old, c.put(old, value));
@@ -156,8 +157,8 @@ NUMBALITE_FUNCTION T atomic_cas(T *address, NUMBALITE_VALUE(T) expected, NUMBALI
     return c.get(old);
 }
 
-/* Updates the two parts separately: the sum is correct, but the parts of the old value may be of
- * different moments. */
+/* Updates the two parts separately: the sum is correct, but the two parts of the returned old value
+ * may belong to different times. */
 template <class T>
 NUMBALITE_FUNCTION complex<T> atomic_add(complex<T> *address, NUMBALITE_VALUE(complex<T>) value) {
     T re = atomic_add((T *)address, value.real());
@@ -214,7 +215,7 @@ NUMBALITE_FUNCTION double atomic_sub(double *address, double value) {
 #undef NUMBALITE_NATIVE_SUB
 #undef NUMBALITE_NATIVE
 
-/* ---- an array and an index instead of an address ---- */
+/* ---- Forms with an array and an index instead of an address. ---- */
 
 namespace nl_detail {
 
@@ -229,7 +230,7 @@ struct coordinate {
 };
 #endif
 
-/* The element at M indices, followed by further indices. */
+/* Returns the element at M indices, followed by further indices. */
 template <int M> struct place_of {
     template <class T, int N, layout L, class... More>
     static NUMBALITE_FUNCTION T &in(const array<T, N, L> &a, const coordinate *at,

@@ -6,7 +6,7 @@
 
 namespace numbalite {
 
-/* The dynamic shared memory of the launch. */
+/* Returns the address of the dynamic shared memory of the launch. */
 NUMBALITE_FUNCTION unsigned char *block_memory() {
 #ifdef NUMBALITE_SIM
     return numbalite_sim::dynamic_shared<unsigned char[]>();

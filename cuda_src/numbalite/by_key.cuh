@@ -1,8 +1,8 @@
 /* by_key: reduce by key: reduces runs of consecutive elements with equal keys.
  *
- * It is a scan of pairs: the number of runs so far, and the reduction since the last run began. The
- * first element of a run writes its key, the last one the result. The plan's one dimension has the
- * strides of the keys (input) and of the values (where). */
+ * The kernel scans pairs of the number of runs so far and the reduction since the last run began.
+ * The first element of a run writes the key of the run, and the last element writes the result. The
+ * plan's one dimension has the strides of the keys (input) and of the values (where). */
 #ifndef NUMBALITE_BY_KEY_CUH
 #define NUMBALITE_BY_KEY_CUH
 

@@ -2,9 +2,9 @@
  * check, assert or __trap is reported.
  *
  * The first thread that fails claims `nl_fault_record` and writes the error and its position there.
- * That thread and all others that fail exit, and the launch ends normally: a thread that has exited
+ * All threads that fail exit, and the launch ends normally: a thread that has exited
  * counts as arrived at every barrier. Afterwards the host reads the record
- * (numbalite/kernels/fault.py decodes it: FORMAT there must match `fault_record` here) and raises
+ * (numbalite/kernels/fault.py decodes it: FORMAT in fault.py must match `fault_record`) and raises
  * KernelError. The context stays usable; after a trap or a device assert it would be lost.
  *
  * The host finds the array's name from the recorded address, because it has the launch's
@@ -25,12 +25,13 @@ struct fault_record {
     int line; /* 0: unknown */
     unsigned block[3];
     unsigned thread[3];
-    int ndim, axis; /* fault_index: the array's number of dimensions, and the axis of the index */
+    int ndim, axis; /* for fault_index: the array's number of dimensions, and the axis of the index
+    */
     int64 index, extent;
-    int64 shape[4]; /* fault_index: the first four dimensions */
-    uint64 address; /* fault_index: of the array's first element */
-    uint64 count;   /* number of threads that failed a check, including this one */
-    char name[40];  /* the function, except for fault_index */
+    int64 shape[4]; /* for fault_index: the first four dimensions */
+    uint64 address; /* for fault_index: address of the array's first element */
+    uint64 count;   /* number of threads that failed a check */
+    char name[40];  /* name of the function, except for fault_index */
     char text[128]; /* fault_assert: the condition; fault_raise: the exception */
     char file[64];  /* the end of the path */
 };
@@ -57,8 +58,8 @@ static __device__ void copy_text(char *to, const char *from, int size, bool keep
     to[k] = 0;
 }
 
-/* Returns true for the one thread that must write the record. A record of an earlier launch that
- * the host has not read yet is kept. */
+/* Returns true for the only thread that must write the record. A record of an earlier launch that
+ * the host has not read yet is not overwritten. */
 static __device__ bool claim_fault(int line, const char *file) {
     atomicAdd((unsigned long long *)&nl_fault_record.count, 1ull);
     if (atomicCAS(&nl_fault_record.kind, 0, -1) != 0)
@@ -108,7 +109,7 @@ fail_here(int kind, const char *condition, const char *function, int line, const
 } // namespace nl_detail
 } // namespace numbalite
 
-/* Used where a thread waits for others that may have exited. */
+/* Used where a thread waits for other threads that may have exited. */
 #define NUMBALITE_LEAVE_AFTER_FAULT \
     if (*(volatile int *)&nl_fault_record.kind) \
     ::numbalite::nl_detail::exit_thread()

@@ -1,5 +1,5 @@
-/* checked: an index type that records its source line. The including header defines what a wrong
- * index does (fail_index): check.cuh for kernels, host/check.h for the CPU.
+/* checked: an index type that records its source line. The including header defines fail_index,
+ * which handles a wrong index: check.cuh for kernels, host/check.h for the CPU.
  *
  * The line is recorded by the implicit conversion of a number to `nl_detail::index`: the default
  * arguments of its constructor are evaluated at the position of the index. Compilers without

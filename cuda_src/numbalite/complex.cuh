@@ -73,7 +73,7 @@ NUMBALITE_BOTH complex<R> operator-(const complex<T> &a, const complex<U> &b) {
 NUMBALITE_BOTH complex<R> operator*(const complex<T> &a, const complex<U> &b) {
     return complex<R>((R)a.re * (R)b.re - (R)a.im * (R)b.im, (R)a.re * (R)b.im + (R)a.im * (R)b.re);
 }
-/* The quotient of the smaller part by the larger one scales the divisor (Smith). */
+/* Smith's method: the quotient of the smaller and the larger part scales the divisor. */
 NUMBALITE_BOTH complex<R> operator/(const complex<T> &a, const complex<U> &b) {
     R x = (R)a.re, y = (R)a.im, c = (R)b.re, d = (R)b.im;
     R c_abs = c <= 0 ? R(0) - c : c, d_abs = d <= 0 ? R(0) - d : d;
@@ -179,13 +179,13 @@ NUMBALITE_COMPLEX bool isfinite(const complex<T> &z) {
 /* ---- functions ---- */
 
 namespace nl_detail {
-/* a * b, but zero times infinity or NaN is zero. */
+/* Returns a * b, but zero times infinity or NaN is zero. */
 NUMBALITE_COMPLEX T times(T a, T b) {
     if (a != a || b != b)
         return a == 0 ? a : b == 0 ? b : a + b;
     return a == 0 || b == 0 ? ::copysign(T(0), a) * ::copysign(T(1), b) : a * b;
 }
-/* Approximately the logarithm of the largest T. */
+/* A number slightly below the logarithm of the largest T. */
 template <class T> constexpr T largest_log = T(sizeof(T) == 4 ? 88 : 709);
 template <class T> constexpr T pi = T(3.14159265358979323846);
 template <class T> constexpr T ln2 = T(0.69314718055994530942);
@@ -246,8 +246,8 @@ NUMBALITE_COMPLEX complex<T> sqrt(const complex<T> &z) {
             return complex<T>(x, y == y ? ::copysign(T(0), y) : y);
         return complex<T>(y == y ? T(0) : y, ::copysign(x, y));
     }
-    /* Scaled by a power of 4, so that hypot neither overflows nor underflows; the root is scaled
-     * back by the power of 2. */
+    /* The number is scaled by a power of 4, so that hypot neither overflows nor underflows; the
+     * root is scaled back by the corresponding power of 2. */
     T largest = ::fmax(::fabs(x), ::fabs(y));
     T scale = largest > T(1) ? T(0.25) : T(16), back = largest > T(1) ? T(2) : T(0.25);
     x *= scale;
@@ -284,8 +284,8 @@ NUMBALITE_COMPLEX void drop_nan(complex<T> &z) {
     z.re = z.re == z.re ? z.re : ::copysign(T(0), z.re);
     z.im = z.im == z.im ? z.im : ::copysign(T(0), z.im);
 }
-/* A product as in C99: infinity times any nonzero number is infinite, and so is a product that
- * overflows. */
+/* Returns a product with the rules of C99: infinity times any nonzero number is infinite, and so is
+ * a product that overflows. */
 NUMBALITE_COMPLEX complex<T> infinite_product(complex<T> a, complex<T> b) {
     complex<T> product = a * b;
     if (product.re == product.re || product.im == product.im)
@@ -355,7 +355,7 @@ NUMBALITE_COMPLEX complex<T> cosh(const complex<T> &z) {
     }
     return complex<T>(::cosh(x) * ::cos(y), nl_detail::times(::sinh(x), ::sin(y)));
 }
-/* Kahan's formula, without a quotient of two large numbers. */
+/* Uses Kahan's formula, without a quotient of two large numbers. */
 NUMBALITE_COMPLEX complex<T> tanh(const complex<T> &z) {
     T x = z.re, y = z.im;
     if (::fabs(x) > T(sizeof(T) == 4 ? 11 : 22)) {
@@ -384,7 +384,7 @@ NUMBALITE_COMPLEX bool is_large(const complex<T> &z) {
     T limit = T(sizeof(T) == 4 ? 1e18 : 1e153);
     return ::fabs(z.re) > limit || ::fabs(z.im) > limit;
 }
-/* The logarithm of twice the absolute value of a large number. */
+/* Returns the logarithm of twice the absolute value of a large number. */
 NUMBALITE_COMPLEX T log_of_twice(const complex<T> &z) {
     return ::log(::hypot(z.re / 2, z.im / 2)) + 2 * ln2<T>;
 }

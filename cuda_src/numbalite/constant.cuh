@@ -2,9 +2,9 @@
  *
  *     __constant__ const numbalite::constant_array<float, 2, 3> w = {{1, 2, 3, 4, 5, 6}};
  *
- * It can be used like array<const float, 2, layout::C> and converts to it. The elements are in the
- * variable itself, and the extents in its type, so w(i, j) is one load at an address that depends
- * only on i and j. */
+ * A constant_array can be used like array<const float, 2, layout::C> and converts to this type. The
+ * elements are in the variable itself, and the extents in its type, so w(i, j) is one load at an
+ * address that depends only on i and j. */
 #ifndef NUMBALITE_CONSTANT_CUH
 #define NUMBALITE_CONSTANT_CUH
 

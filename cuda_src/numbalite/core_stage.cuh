@@ -1,6 +1,6 @@
 /* core_stage: copies the cores of a generalized ufunc to shared memory. A core is the subarray of
- * an operand that is passed to one call of the function. Its axes are the core dimensions of the
- * gufunc.
+ * an operand that is passed to one call of the function. The axes of a core are the core dimensions
+ * of the gufunc.
  *
  * Without staging, each thread accesses its own core, and the cores of a warp's threads are far
  * apart in memory. Then an access of the warp loads a 32-byte sector from each core for one element, and the
@@ -10,8 +10,8 @@
  * same shape and strides.
  *
  * Short cores (`core_stage`) are copied by words, and placed so that the same element of all 32
- * cores is in different banks. Of long cores (`long_core_stage`), shared memory holds fewer than a
- * warp has banks; they are copied by pieces of 16 bytes. */
+ * cores is in different banks. Shared memory has space for fewer long cores (`long_core_stage`)
+ * than a warp has lanes; long cores are copied in units of 16 bytes. */
 #ifndef NUMBALITE_CORE_STAGE_CUH
 #define NUMBALITE_CORE_STAGE_CUH
 
@@ -25,7 +25,8 @@ namespace nl_detail {
 
 #define NUMBALITE_WHOLE_WARP 0xffffffffu
 
-/* Returns the address of another lane's subarray (core). All lanes of the warp must call it. */
+/* Returns the address of another lane's subarray (core). All lanes of the warp must call this
+ * function. */
 template <class T> NUMBALITE_FUNCTION T *core_of(T *core, int lane) {
     return (T *)__shfl_sync(NUMBALITE_WHOLE_WARP, (unsigned long long)core, lane);
 }
@@ -33,13 +34,13 @@ template <class T> NUMBALITE_FUNCTION T *core_of(T *core, int lane) {
 /* The contiguous subarrays (cores) of one operand, one per thread of a block; each warp copies
  * those of its 32 threads. */
 template <class T> struct core_stage {
-    /* The unit of a copy; must match gukernel.c. */
+    /* The unit of a copy in bytes; must match gukernel.c. */
     typedef typename word_of<(sizeof(T) < 4 ? 4 : sizeof(T) > 8 ? 8 : sizeof(T))>::type word;
 
     T *core; /* this thread's subarray in global memory */
     int bytes;
-    /* distance of two rows: an odd number of words, so that the same element of all rows is in
-     * different banks */
+    /* distance of two rows in shared memory: an odd number of words, so that the same element of
+     * all rows is in different banks */
     int pitch;
     unsigned char *rows; /* the rows of this warp */
 
@@ -53,7 +54,8 @@ template <class T> struct core_stage {
 
     NUMBALITE_FUNCTION T *staged() const { return (T *)(rows + threadIdx.x % 32 * pitch); }
 
-    /* Copy the first `count` rows of the warp. All lanes of the warp must call them. */
+    /* These functions copy the first `count` rows of the warp. All lanes of the warp must call
+     * them. */
     NUMBALITE_FUNCTION void load(int count) const { move<true>(count); }
     NUMBALITE_FUNCTION void store(int count) const { move<false>(count); }
 
@@ -83,15 +85,16 @@ template <class T> struct core_stage {
     }
 };
 
-/* Like core_stage, for long subarrays. A row in shared memory begins at the same offset from a
- * multiple of 16 bytes as its subarray in global memory, so that both consist of the same 16-byte
- * pieces, with words at both ends. Eight rows are in different banks. */
+/* A variant of core_stage for long subarrays. A row in shared memory begins at the same offset from
+ * a multiple of 16 bytes as its subarray in global memory, so that both consist of the same 16-byte
+ * pieces, with words at both ends. The same element of eight rows is in different banks. */
 template <class T> struct long_core_stage {
     typedef typename word_of<(sizeof(T) > 8 ? 8 : sizeof(T))>::type word;
 
     T *core; /* this thread's subarray in global memory */
     int bytes;
-    int pitch; /* distance of two rows: an odd number of 16-byte pieces; must match gukernel.c */
+    int pitch; /* distance of two rows in shared memory: an odd number of 16-byte units; must match
+    gukernel.c */
     unsigned char *rows; /* the rows of this warp */
 
     NUMBALITE_FUNCTION long_core_stage(T *core, int64 elements, int lanes, unsigned char *&free)
@@ -105,7 +108,8 @@ template <class T> struct long_core_stage {
         return (T *)(rows + threadIdx.x % 32 * pitch + ahead_of(core));
     }
 
-    /* Copy the first `count` rows of the warp. All lanes of the warp must call them. */
+    /* These functions copy the first `count` rows of the warp. All lanes of the warp must call
+     * them. */
     NUMBALITE_FUNCTION void load(int count) const { move<true>(count); }
     NUMBALITE_FUNCTION void store(int count) const { move<false>(count); }
 
@@ -116,7 +120,8 @@ template <class T> struct long_core_stage {
         T *next = core_of(core, 0);
         for (int row = 0; row < count; ++row) {
             T *const global = next;
-            next = core_of(core, row + 1); /* computed while the current row is copied */
+            next = core_of(core, row + 1); /* the address of the next row is computed while the
+            current row is copied */
             const unsigned ahead = ahead_of(global);
             move_bytes<Loads, word, 32>((char *)global - ahead, (char *)rows + row * pitch, ahead,
                                         ahead + (unsigned)bytes, threadIdx.x % 32);

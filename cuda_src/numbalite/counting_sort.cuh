@@ -27,8 +27,8 @@ NUMBALITE_FUNCTION unsigned digit_at(const Count *ends, uint64 position) {
 } // namespace nl_sort
 } // namespace numbalite
 
-/* Writes the sorted rows of n elements. `work` as for nl_radix_count. `blocks` blocks write one row,
- * in pieces of 16 bytes; bytes of a piece outside the row are not written. */
+/* Writes the sorted rows of n elements. `work` has the same layout as for nl_radix_count. `blocks`
+ * blocks write one row, in pieces of 16 bytes; bytes of a piece outside the row are not written. */
 template <class Count, int Threads>
 __global__ void __launch_bounds__(Threads)
     nl_write_counted(void *to, unsigned long long n, unsigned blocks, unsigned long long flip,
@@ -45,7 +45,8 @@ __global__ void __launch_bounds__(Threads)
         ends[threadIdx.x] = before + own;
     __syncthreads();
     unsigned char *target = (unsigned char *)to + row * n;
-    unsigned lead = (unsigned)(uint64)target & 15; /* bytes of the first piece before the row */
+    unsigned lead = (unsigned)(uint64)target & 15; /* number of bytes of the first 16-byte piece
+    before the row */
     uint64 piece = ((uint64)(blockIdx.x - row * blocks) * Threads + threadIdx.x) * 16;
     for (; piece < n + lead; piece += step) {
         uint64 begin = piece < lead ? 0 : piece - lead, end = piece + 16 - lead;

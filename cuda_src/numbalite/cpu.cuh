@@ -6,9 +6,9 @@
  *     random_seed(n)                restarts the thread's sequence of numbers
  *     parallel_for(n, [&](int64 i) { ... });     runs iterations in parallel on several threads
  *
- * Each thread has its own xoroshiro128+ generator. Its first number seeds it with the time, unless
- * random_seed, or numbalite.seed in Python, was called. The functions are templates, so that a
- * function of the user's with the same name is preferred. */
+ * Each thread has its own xoroshiro128+ generator. The generator is seeded with the time when it
+ * draws its first number, unless random_seed, or numbalite.seed in Python, was called. The
+ * functions are templates, so that a function of the user's with the same name is preferred. */
 #ifndef NUMBALITE_CPU_CUH
 #define NUMBALITE_CPU_CUH
 
@@ -20,7 +20,7 @@ namespace nl_detail {
 template <class... T> struct cpu_only { static constexpr bool value = false; };
 
 #ifdef NUMBALITE_HOST
-/* The address of the thread's state is constant, so the compiler may call this only once in a
+/* The address of the thread's state is constant, so the compiler may call nl_state only once in a
  * function. */
 __attribute__((const, noinline)) static xoroshiro128p_state &random_state() {
     return *(xoroshiro128p_state *)numbalite_sim::ops->random();

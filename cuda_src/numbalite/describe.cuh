@@ -1,12 +1,12 @@
 /* describe: extracts the types of a kernel's parameters and of a module's variables from the
  * compiler.
  *
- * This is read before the source, because the source's macros may have any name; the names used
- * after it begin with nl_. nl_kernel_description<decltype(&K)> is a type whose name contains, for
- * each parameter of K, the integers that a launch needs and the parameter's own type. With NVRTC,
- * the name is the lowered name of `nl_describe<that type>`, a name expression; with a host
- * compiler, it is __PRETTY_FUNCTION__. numbalite/types/describe.py parses both, and recognizes the
- * classes that represent NumPy types (complex, __half) by name. */
+ * This header is read before the source, because the source's macros may have any name; the names
+ * that are used after the source begin with nl_. nl_kernel_description<decltype(&K)> is a type
+ * whose name contains, for each parameter of K, the integers that a launch needs and the
+ * parameter's own type. With NVRTC, the name is the lowered name of `nl_describe<that type>`, a
+ * name expression; with a host compiler, it is __PRETTY_FUNCTION__. numbalite/types/describe.py
+ * parses both, and recognizes the classes that represent NumPy types (complex, __half) by name. */
 #ifndef NUMBALITE_DESCRIBE_CUH
 #define NUMBALITE_DESCRIBE_CUH
 
@@ -15,8 +15,9 @@
 namespace numbalite {
 
 namespace nl_description {
-/* Kind: 0 scalar, 1 pointer, 2 array, 3 class by value. Dtype: nl_dtype of cext/core/dtype.h, of
- * the value or of the pointed-to type; Itemsize likewise, in bytes; 0 if unknown (void). */
+/* Kind of a parameter: 0 scalar, 1 pointer, 2 array, 3 class by value. Dtype: nl_dtype of
+ * cext/core/dtype.h, of the value or of the pointed-to type; Itemsize likewise, in bytes; 0 if
+ * unknown (void). */
 template <int Kind, int Size, int Align, int Dtype, int Itemsize, int Ndim, int Layout, int Const,
           class Type>
 struct parameter;
@@ -51,7 +52,7 @@ NUMBALITE_DTYPE(float, 11)
 NUMBALITE_DTYPE(double, 12)
 #undef NUMBALITE_DTYPE
 
-/* The element type: without const and volatile, and without the extents of a C array. */
+/* The element type without const and volatile, and without the extents of a C array. */
 template <class T> struct element {
     typedef T type;
     enum { is_const = 0 };
@@ -124,7 +125,7 @@ struct variable_of<T[N], Extents...> : variable_of<T, Extents..., (long long)N> 
 template <class F> using nl_kernel_description = typename nl_detail::kernel_of<F>::type;
 template <class V> using nl_variable_description = typename nl_detail::variable_of<V>::type;
 
-/* A variable, not a kernel, because a variable of one byte costs the compiler less. */
+/* This is a variable, not a kernel, because a variable of one byte costs less compile time. */
 template <class Description> __device__ char nl_describe;
 
 } // namespace numbalite

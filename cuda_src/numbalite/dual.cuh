@@ -6,8 +6,8 @@
  *
  * Code that is compiled with nl_dual<float, 1> for float computes f(x) and f'(x) in one pass
  * (A. Griewank, A. Walther: Evaluating Derivatives, 2008, chapter 3). Conversions from numbers are
- * implicit and have the derivative 0. A dual does not convert to float or double, so that code
- * which would lose a derivative does not compile. An explicit conversion to an integer is allowed:
+ * implicit and have the derivative 0. A dual does not convert to float or double, so that code that
+ * would lose a derivative does not compile. An explicit conversion to an integer is allowed:
  * its derivative is 0.
  *
  * Where a function has no derivative: abs(x) has 0 at 0, max(x, y) and min(x, y) have the mean of
@@ -35,7 +35,7 @@ template <class T, class U> struct if_number<T, U, true> {};
 template <class U> struct if_number<void, U, false> {};
 template <class V, class U> struct if_number<V *, U, false> {};
 
-/* Like if_number, if T is a built-in integer type. */
+/* if_integer<T, U>::type is U if T is a built-in integer type, like if_number. */
 template <class T, class U, bool IsInteger = (T(0.5) == T(0))> struct if_integer {
     typedef U type;
 };
@@ -76,8 +76,8 @@ template <class T, int N> struct cast_kind_of<nl_dual<T, N>> {
     enum { value = real_kind };
 };
 
-/* The address of a dual. It converts to a pointer to the dual only: a pointer to an integer, which
- * would read the bits of the value without its derivative, does not compile. */
+/* The address of a dual, which converts only to a pointer to the dual: a pointer to
+ * an integer, which would read the bits of the value without its derivative, does not compile. */
 template <class D> struct dual_address {
     D *pointer;
     NUMBALITE_FUNCTION constexpr operator D *() const { return pointer; }
@@ -100,7 +100,7 @@ template <class T, int N> struct nl_dual {
     typedef T value_type;
     T value, tangent[N];
 
-    /* Not trivial, so that a union with a dual does not compile. */
+    /* The constructor is not trivial, so that a union with a dual does not compile. */
     NUMBALITE_FUNCTION constexpr nl_dual() : value(), tangent() {}
     NUMBALITE_FUNCTION constexpr nl_dual(const T &value) : value(value), tangent() {}
     template <class U, class = typename nl_detail::if_number<U, U>::type>
@@ -186,7 +186,7 @@ template <class T, int N> NUMBALITE_FUNCTION constexpr bool is_zero(const nl_dua
             return false;
     return is_zero(x.value);
 }
-/* Like add, but a derivative that is 0 adds 0, even if the slope is infinite or NaN. */
+/* A variant of add in which a derivative that is 0 adds 0, even if the slope is infinite or NaN. */
 template <class T, int N, class U>
 NUMBALITE_FUNCTION void add_nonzero(nl_dual<T, N> &sum, const nl_dual<U, N> &x, const T &slope) {
     for (int i = 0; i < N; i++)
@@ -249,7 +249,7 @@ NUMBALITE_COMPARISON(!=)
 
 /* ---- functions of one number ---- */
 
-/* CUDA's functions, which those of this namespace hide. */
+/* Declares CUDA's functions, which the functions of this namespace would hide. */
 #define NUMBALITE_REAL \
     using ::sqrt; \
     using ::rsqrt; \
@@ -428,7 +428,8 @@ NUMBALITE_TEST(signbit)
         return f(S(a), S(b)); \
     }
 namespace nl_detail {
-/* 1 for the larger number, 0.5 for both if they are equal. A NaN is not chosen. */
+/* The derivative is 1 for the larger number, or 0.5 for both numbers if they are equal. A NaN is
+ * not chosen. */
 template <class T> NUMBALITE_FUNCTION T share_of_larger(const T &x, const T &y) {
     return T(x > y || y != y ? 1.0 : x == y ? 0.5 : 0.0);
 }
@@ -498,7 +499,8 @@ NUMBALITE_PAIR(sincosf, sinf, cosf)
 NUMBALITE_PAIR(sincospi, sinpi, cospi)
 NUMBALITE_PAIR(sincospif, sinpif, cospif)
 
-/* ---- CUDA's fast functions: the value is theirs, the derivative that of the function ---- */
+/* ---- CUDA's fast functions compute the value; the derivative is that of the exact function. ----
+ * */
 
 #define NUMBALITE_FAST(fast, f) \
     template <class T, int N> \
@@ -558,7 +560,7 @@ NUMBALITE_NP_UNARY(np_rint, rint)
 NUMBALITE_NP_UNARY(np_absolute, fabs)
 #undef NUMBALITE_NP_UNARY
 
-/* For two duals, a better match than the template of numpy.cuh for any type. */
+/* For two duals, this overload is a better match than the template of numpy.cuh for any type. */
 #define NUMBALITE_NP_BINARY(np_f, value) \
     template <class T, int N> \
     NUMBALITE_FUNCTION nl_dual<T, N> np_f(const nl_dual<T, N> &a, const nl_dual<T, N> &b) { \

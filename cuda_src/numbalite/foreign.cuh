@@ -1,8 +1,8 @@
 /* foreign: pointer arguments of functions that are compiled elsewhere.
  *
- * A pointer to a number may have another type there with the same representation: long and long
- * long, or a signed and an unsigned integer. If the function's definition is available, it
- * determines the type. */
+ * The other compilation may declare a pointer to a number with another type of the same
+ * representation: long and long long, or a signed and an unsigned integer. If the function's
+ * definition is available, it determines the type. */
 #ifndef NUMBALITE_FOREIGN_CUH
 #define NUMBALITE_FOREIGN_CUH
 

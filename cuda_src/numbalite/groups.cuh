@@ -12,8 +12,8 @@
  *
  * These are in the namespace numbalite::groups, whose alias is cg, and also cooperative_groups if
  * the toolkit's header is not included. Names and behaviour are those of cooperative_groups. Tiles
- * have at most 32 threads; larger ones need the toolkit's header. In blocks with several
- * dimensions, ranks count x fastest, as there. */
+ * have at most 32 threads; larger tiles need the toolkit's header. In blocks with several
+ * dimensions, x varies fastest in ranks, as in cooperative_groups. */
 #ifndef NUMBALITE_GROUPS_CUH
 #define NUMBALITE_GROUPS_CUH
 
@@ -28,8 +28,8 @@
 namespace numbalite {
 namespace nl_detail {
 
-/* Types that match operations accept: numbers. Labels may also be pointers, but not floating-point
- * numbers. */
+/* Types that match operations accept, which are numbers. Labels may also be pointers, but not
+ * floating-point numbers. */
 template <class T> struct is_matched {
     static constexpr bool value = !(__is_class(T) || __is_union(T) || __is_enum(T));
 };
@@ -79,8 +79,8 @@ NUMBALITE_FUNCTION thread_block this_thread_block() {
 
 /* ---- some lanes of a warp ---- */
 
-/* The common base of tiles and coalesced groups: a mask of lanes; members are numbered in lane
- * order. */
+/* The common base class of tiles and coalesced groups. A group is a mask of lanes; its members are
+ * numbered in lane order. */
 struct lanes {
     unsigned int mask;
     NUMBALITE_THREAD_SCOPE(block)
@@ -128,7 +128,7 @@ struct lanes {
         static_assert(nl_detail::is_matched<T>::value, "groups match integers and floating-point numbers");
         return match_any_sync(mask, value NUMBALITE_AND_HERE);
     }
-    /* The lane of the member with this rank. */
+    /* Returns the lane of the member with this rank. */
     NUMBALITE_METHOD int lane_of(unsigned int rank) const {
         if (mask == 0xffffffffu)
             return (int)(rank & 31);
@@ -164,13 +164,13 @@ NUMBALITE_FUNCTION coalesced_group coalesced_threads(NUMBALITE_SITE) {
     return coalesced_group(__activemask(NUMBALITE_AT_SITE));
 }
 
-/* ---- tiles: neighbouring threads, a power of two ---- */
+/* ---- Tiles: neighbouring threads, whose number is a power of two. ---- */
 
 template <unsigned int N, bool is_of_a_warp = (N <= 32)> struct tile_members {
     static_assert(is_of_a_warp, "a tile has 1, 2, 4, 8, 16 or 32 threads (larger ones: include "
                                 "cooperative_groups.h)");
 };
-/* Overrides with shifts instead of loops. */
+/* These overrides use shifts instead of loops. */
 template <unsigned int N> struct tile_members<N, true> : lanes {
     static_assert(N >= 1 && (N & (N - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
 
@@ -235,7 +235,7 @@ struct grid_group {
     struct arrival_token {};
     NUMBALITE_THREAD_SCOPE(device)
 
-    /* Was the kernel launched so that its blocks can wait for each other (cooperative launch)? */
+    /* Returns whether the launch is cooperative, so that blocks can wait for each other. */
     static NUMBALITE_METHOD bool is_valid() {
 #ifdef NUMBALITE_SIM
         return true;
@@ -293,11 +293,11 @@ struct grid_group {
 
     /* Waits for all threads of the grid; needs a cooperative launch.
      *
-     * The driver passes a small workspace to such a launch; its address is in two special
-     * registers, and its second word is a barrier for this purpose. The blocks together add 2^31 to
-     * the word in each round. The top bit flips when the last block arrives, and the other bits
-     * return to their previous values. The toolkit's own implementation counts in the same manner,
-     * so both can be used in one grid. */
+     * The driver passes a small workspace to a cooperative launch: its address is in two special
+     * registers, and its second word is used as the barrier. The blocks together add 2^31 to the
+     * word in each round. The top bit flips when the last block arrives, and the other bits return
+     * to their previous values. The toolkit's own implementation counts in the same manner, so both
+     * can be used in one grid. */
     static NUMBALITE_METHOD void sync(NUMBALITE_SITE) {
 #ifdef NUMBALITE_SIM
         numbalite_sim::grid_barrier(file, line);
@@ -362,7 +362,7 @@ NUMBALITE_FUNCTION grid_group this_grid() {
 
 #include "numbalite/cluster.cuh"
 
-/* ---- any of these groups, distinguished at run time ---- */
+/* ---- any group, whose type is determined at run time ---- */
 
 struct thread_group {
     NUMBALITE_THREAD_SCOPE(device)
@@ -432,7 +432,7 @@ NUMBALITE_FUNCTION thread_group tiled_partition(const thread_group &g, unsigned 
                            : tiled_partition(thread_block(), n);
 }
 
-/* The members whose predicate equals that of the calling thread. */
+/* Returns the group of members whose predicate equals that of the calling thread. */
 NUMBALITE_FUNCTION coalesced_group binary_partition(const lanes &g,
                                                     bool predicate NUMBALITE_AND_SITE) {
     unsigned int yes = __ballot_sync(g.mask, predicate NUMBALITE_AND_HERE) & g.mask;
@@ -440,7 +440,8 @@ NUMBALITE_FUNCTION coalesced_group binary_partition(const lanes &g,
         return coalesced_group(g.mask);
     return coalesced_group(predicate ? yes : g.mask & ~yes, predicate, 2);
 }
-/* The members with the same label; such groups are numbered in the order of their first members. */
+/* Returns the group of members with the same label; these groups are numbered in the order of their
+ * first members. */
 template <class Label>
 NUMBALITE_FUNCTION coalesced_group labeled_partition(const lanes &g,
                                                      Label label NUMBALITE_AND_SITE) {

@@ -12,7 +12,7 @@
 #include "numbalite.cuh"
 #include "numbalite/unsigned_types.cuh"
 
-/* A core, with its name in the user's function for reports. */
+/* A core array, with the name that reports use for it: its name in the user's function. */
 #ifdef NUMBALITE_SIM_CHECKED
 #define NUMBALITE_NAMED(nl_name, ...) \
     (::numbalite_sim::nl_named<decltype(__VA_ARGS__)>(nl_name, __VA_ARGS__).nl_array)
@@ -31,17 +31,17 @@ struct gufunc_divider {
     }
 };
 
-/* A pointer, or a value in its first bytes. */
+/* An operand: a pointer, or a value that is stored in the first bytes. */
 struct alignas(16) gufunc_slot {
     unsigned long long word[2];
 };
 
-/* N operands, D loop dimensions (outermost first, strides in bytes), and C core dimensions, the sum
- * over all operands. */
+/* The kernel parameter for N operands, D loop dimensions (outermost first, strides in bytes), and C
+ * core dimensions (the sum over all operands). */
 template <int N, int D, int C> struct gufunc_call {
     gufunc_slot operand[N];
     int64 count;
-    int64 lanes; /* lanes of a warp that have a loop index */
+    int64 lanes; /* number of lanes of a warp that have a loop index */
     int64 shape[D];
     gufunc_divider by[D];
     int64 strides[N][D];
@@ -49,7 +49,7 @@ template <int N, int D, int C> struct gufunc_call {
     int64 core_strides[C > 0 ? C : 1];
 };
 
-/* Byte offsets of each operand's core at one loop index. */
+/* The byte offset of each operand's core at one loop index. */
 template <int N, class Offset> struct gufunc_place { Offset offset[N]; };
 
 /* Index is int if the count and all offsets fit, otherwise int64. */
@@ -92,7 +92,7 @@ NUMBALITE_FUNCTION array<T, (Dims > 0 ? Dims : 1), L> core_view(const Call &call
     return a;
 }
 
-/* Copies by the widest accesses, of `Align` bytes, a power of two up to 16. */
+/* Copies with the widest accesses, which have `Align` bytes, a power of two up to 16. */
 template <int Bytes, int Align> NUMBALITE_FUNCTION void core_move(void *to, const void *from) {
 #ifdef NUMBALITE_SIM
     __builtin_memcpy(to, from, Bytes);
@@ -123,7 +123,7 @@ template <class T, int Count, int Align> struct core_copy {
     template <class Call> NUMBALITE_FUNCTION void store(const Call &, int, int64) const {}
 };
 #else
-/* A contiguous core of Count elements, or one element, in registers. */
+/* A copy in registers of a contiguous core of Count elements, or of one element. */
 template <class T, int Count, int Align> struct core_copy {
     alignas(16) unsigned char bytes[Count * sizeof(T)];
 

@@ -1,8 +1,9 @@
 /* half: float16, which is CUDA's __half, and the mathematical functions that generic code calls.
  *
  * __half converts to every arithmetic type, so `sin(h)` would be ambiguous. CUDA's own half
- * functions are used if they exist; the others convert to float. For the same reason `h * 2` is
- * ambiguous in CUDA; here the result is a half, h * 2.0f is a float, and h * 2.0 a double. */
+ * functions are used if they exist; other functions convert to float. For the same reason `h * 2`
+ * is ambiguous in CUDA; with this header, the result is a half, h * 2.0f is a float, and h * 2.0 a
+ * double. */
 #ifndef NUMBALITE_HALF_CUH
 #define NUMBALITE_HALF_CUH
 

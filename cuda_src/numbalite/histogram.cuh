@@ -1,6 +1,6 @@
 /* histogram: counts elements by bins, or sums their weights. A functor computes the bin of an
- * element; elements in none of the `bins` are ignored. Few bins are counted in shared memory of
- * each block first, in several copies that warps share. */
+ * element; elements outside of all bins are ignored. If there are few bins, each block first counts
+ * in shared memory, in several copies of the bins that warps share. */
 #ifndef NUMBALITE_HISTOGRAM_CUH
 #define NUMBALITE_HISTOGRAM_CUH
 
@@ -11,7 +11,7 @@
 namespace numbalite {
 namespace nl_count {
 
-/* Returns the element's value as its bin: bincount. */
+/* Returns the element's value as its bin (bincount). */
 struct number_bin {
     template <class T> NUMBALITE_FUNCTION int64 operator()(const T &x) const { return (int64)x; }
 };
@@ -51,7 +51,7 @@ template <class E> struct edge_bin {
     }
 };
 
-/* The amount that is added for an element: 1, or its weight. */
+/* The amount that is added to a bin for an element: 1, or its weight. */
 template <class W> struct weight {
     template <class A> static NUMBALITE_FUNCTION A of(const void *weights, uint64 i) {
         return nl_convert<A>(((const W *)weights)[i]);
@@ -68,10 +68,11 @@ template <class A> struct counter<void, A> {
     typedef unsigned type;
 };
 
-constexpr int THREADS = 1024; /* maximum per block; must match algorithms/counting.py */
+constexpr int THREADS = 1024; /* maximum number of bins per block; must match algorithms/counting.py
+*/
 
-/* The counters of a block: copies of all bins in shared memory, one for each warp or for several;
- * or, with many bins, the result itself. */
+/* The counters of a block. With few bins, these are copies of all bins in shared memory, each used
+ * by one or several warps; with many bins, the result itself. */
 template <class W, class A> struct counters {
     typedef typename counter<W, A>::type C;
     static constexpr unsigned capacity = 32768 / sizeof(C), most = THREADS / 64;
@@ -100,7 +101,7 @@ NUMBALITE_FUNCTION void histogram(const T *x, const void *weights, A *counts, ui
     uint64 step = (uint64)gridDim.x * blockDim.x;
     uint64 thread = (uint64)blockIdx.x * blockDim.x + threadIdx.x;
     bool is_few = bins < own::capacity;
-    /* so that the copies of a bin are in different banks */
+    /* padding, so that the copies of a bin are in different banks */
     unsigned copies = 1, apart = (unsigned)bins + 1;
     if (is_few) {
         while (copies < own::most && 64 * copies < blockDim.x && 2 * copies * apart <= own::capacity)
@@ -129,7 +130,7 @@ NUMBALITE_FUNCTION void histogram(const T *x, const void *weights, A *counts, ui
 } // namespace nl_count
 } // namespace numbalite
 
-/* The counts must be initialized; the kernel adds to them. */
+/* The kernel adds to the counts, which must be initialized. */
 template <class T, class W, class A>
 __global__ void __launch_bounds__(numbalite::nl_count::THREADS)
     nl_count_numbers(const void *x, const void *weights, void *counts, unsigned long long n,

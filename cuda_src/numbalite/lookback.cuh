@@ -2,11 +2,11 @@
  * look-back).
  *
  * Tiles publish their totals (Merrill and Garland, Single-pass parallel prefix scan with decoupled
- * look-back, 2016). In that paper a tile combines the values that are available at that moment, so
- * a sum of floating-point numbers differs from run to run. Here the tree is always the same: 32
- * tiles are a group, whose last tile publishes the total of the group; 32 groups are a range, whose
- * last tile publishes the total of the row so far. A tile waits for the earlier tiles of its group,
- * the earlier groups of its range, and the previous range.
+ * look-back, 2016). In that paper a tile combines the values that are available when it looks, so a
+ * sum of floating-point numbers differs from run to run. In this implementation, the order of
+ * operations is always the same: 32 tiles are a group, whose last tile publishes the total of the
+ * group; 32 groups are a range, whose last tile publishes the total of the row so far. A tile waits
+ * for the earlier tiles of its group, the earlier groups of its range, and the previous range.
  *
  * Blocks get their tiles by tickets (next_ticket): a block waits only for blocks that have started,
  * in any order of starts. The memory must be zero before the launch. */
@@ -63,9 +63,9 @@ template <class T> struct tile_states {
         for (int k = 0; k < words; ++k)
             publish_status(first + k * step + i, part[k] | 1ull << 32);
     }
-    /* A warp's request of `count` values from index i on, one for each lane, with the words read so
-     * far. The loads of several requests run at the same time, so all requests of a tile take the
-     * time of one. */
+    /* A warp's request of `count` values from index i on, one value for each lane; contains the
+     * words that were read so far. The loads of several requests run at the same time, so all
+     * requests of a tile take as long as one request. */
     struct request {
         int64 i;
         int count;
@@ -128,8 +128,8 @@ NUMBALITE_FUNCTION int64 statuses_of_line(int64 tiles) {
 }
 
 /* Publishes the total `own` of tile number `tile` of a row's `tiles`, and returns the tile's
- * prefix; `i` is the index of the row's first status. For all lanes of a warp, which all return the
- * result. */
+ * prefix; `i` is the index of the row's first status. All lanes of a warp must call this function;
+ * all return the result. */
 template <class T, class Op>
 NUMBALITE_FUNCTION maybe<T> before_tile(const tile_states<T> &all, int64 i, int64 tile, int64 tiles,
                                         const T &own, Op op) {
@@ -162,7 +162,7 @@ NUMBALITE_FUNCTION int64 statuses_of_windows(int64 tiles) {
 
 /* The prefix of a tile, computed by all warps of a block: each warp requests 32 tiles of the tile's
  * window and 32 tiles of the previous window. One warp also requests the row's total up to the last
- * tile of the window before those, which was published long ago; the last tile of the previous
+ * tile of the window before these two, which was published long ago; the last tile of the previous
  * window may still be in progress. The constructor starts the loads, so the block can do other work
  * before it waits. The caller must have published the tile's own total. */
 template <class T> struct window {
@@ -181,12 +181,12 @@ template <class T> struct window {
         there = all.load(number > 0 ? begin + first - blockDim.x : i, number > 0 ? 32 : 0);
         before = all.load(begins_line() ? i : of_lines + number - 2, !begins_line());
     }
-    /* Returns whether no window precedes this one and the previous one. */
+    /* Returns whether no window precedes this window and the previous window. */
     NUMBALITE_FUNCTION bool begins_line() const { return number < 2; }
     NUMBALITE_FUNCTION bool is_last_tile() const { return within == (int)blockDim.x - 1; }
     /* The number of warps that requested tiles of this window. */
     NUMBALITE_FUNCTION int warps() const { return (within + 31) / 32; }
-    /* The total of the tiles that the warp requested, of this window and of the previous one.
+    /* The totals of the tiles that the warp requested, in this window and in the previous window.
      * Undefined if it requested none. */
     template <class Op> NUMBALITE_FUNCTION T wait_here(Op op) {
         return reduce_first(all.wait(here), here.count, op);
@@ -194,14 +194,14 @@ template <class T> struct window {
     template <class Op> NUMBALITE_FUNCTION T wait_there(Op op) {
         return reduce_first(all.wait(there), there.count, op);
     }
-    /* Returns the row's total before the two windows. Call it in one warp, and only if
-     * begins_line() is false. */
+    /* Returns the row's total before the two windows. Call this function in only one warp, and only
+     * if begins_line() is false. */
     NUMBALITE_FUNCTION T wait_before() { return all.wait(before); }
     NUMBALITE_FUNCTION void publish_line(const T &so_far) const { all.publish(of_lines + number, so_far); }
 };
 
-/* The block's index in the order in which blocks start; the first word of the memory counts
- * them. */
+/* Returns the block's index in the order in which blocks start; the first word of the memory counts
+ * the blocks. */
 NUMBALITE_FUNCTION int64 next_ticket(nl_status *memory) {
     __shared__ nl_status ticket;
     if (threadIdx.x == 0)

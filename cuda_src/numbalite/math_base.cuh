@@ -1,8 +1,8 @@
 /* math_base: the macros by which math.cuh adds overloads to CUDA's functions.
  *
  * Each NUMBALITE_MATH_... macro adds overloads for one function, in the namespace numbalite. Each
- * costs the compiler a tenth of a millisecond, so a generated source uses only those that it names
- * (numbalite/cxx/devicelib.py). */
+ * macro costs a tenth of a millisecond of compile time, so a generated source uses only the macros
+ * of functions that the source mentions (numbalite/cxx/devicelib.py). */
 #ifndef NUMBALITE_MATH_BASE_CUH
 #define NUMBALITE_MATH_BASE_CUH
 

@@ -1,5 +1,5 @@
-/* math_constants: the constants of <math.h>, for that header and for sources that use them without an
- * include. */
+/* math_constants: the constants of <math.h>, for <math.h> itself and for sources that use these
+ * constants without an include. */
 #ifndef NUMBALITE_MATH_CONSTANTS_CUH
 #define NUMBALITE_MATH_CONSTANTS_CUH
 
@@ -15,7 +15,7 @@
 #endif
 #endif
 #endif
-#ifndef INFINITY /* NVRTC 12.0: not for the initial values of variables */
+#ifndef INFINITY /* with NVRTC 12.0, not usable in the initial values of variables */
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN __int_as_float(0x7fc00000)
 #endif

@@ -53,7 +53,8 @@ NUMBALITE_FUNCTION void exchange(E *items, uint16 *order, unsigned width, unsign
     }
 }
 
-/* One block for each tile of `width` elements, a power of two; `tiles` tiles per row. */
+/* Sorts tiles: one block for each tile of `width` elements, a power of two; `tiles` tiles per row.
+ * */
 template <class E, class T, int Width, class Less>
 NUMBALITE_FUNCTION void sort_tiles(const T *from, E *to, uint64 n, uint64 tiles, Less less) {
     __shared__ __align__(16) unsigned char raw[Width * sizeof(E)];
@@ -105,7 +106,7 @@ NUMBALITE_FUNCTION void merge_runs(const E *from, E *to, uint64 rows, uint64 n, 
     }
 }
 
-/* Extract the elements, or their positions. */
+/* These functions extract the elements, or their positions. */
 template <class E, class T>
 NUMBALITE_FUNCTION void take(const E *from, T *values, uint64 count) {
     uint64 step = (uint64)gridDim.x * blockDim.x;

@@ -131,14 +131,15 @@ template <class T> NUMBALITE_FUNCTION T np_small_power(T x, int n) {
     if (n == 2)
         return square;
     const T factor = n == 3 ? x : square, high = square * factor;
-    if (high == T(0) || high - high != T(0)) /* -0.0, infinite or NaN: there is no rest */
+    if (high == T(0) || high - high != T(0)) /* -for 0.0, infinity or NaN, no rounding error is
+    added */
         return high;
     const T low = ::fma(square, factor, -high);
     return high + (low + (n == 3 ? rest * x : 2 * (rest * square)));
 }
 } /* namespace nl_detail */
 
-/* A product that compilers do not fuse with a later sum. */
+/* Returns a product that compilers do not fuse with a later sum. */
 NUMBALITE_NP auto np_rounded_product(const T &x, const T &y) {
     if constexpr (nl_detail::np_is_half<T>)
         return T(__fmul_rn((float)x, (float)y));
@@ -159,7 +160,7 @@ NUMBALITE_NP T np_power(const T &x, const T &y) {
             return x == T(1) ? T(1) : x == T(-1) ? (y & 1 ? x : T(1)) : T(0);
         typedef typename nl_detail::np_unsigned<(sizeof(T) > 4)>::type word;
         word base = (word)x, result = 1;
-        if (y == T(3)) /* as fast as memory; the loop is not */
+        if (y == T(3)) /* this formula runs at memory bandwidth, unlike the loop */
             return (T)(base * base * base);
         for (word n = (word)y; n; n >>= 1, base *= base)
             if (n & 1)
@@ -169,7 +170,7 @@ NUMBALITE_NP T np_power(const T &x, const T &y) {
         return pow(x, y);
     } else if constexpr (nl_detail::np_same<T, float> || nl_detail::np_same<T, double>) {
         return y == 2 || y == 3 || y == 4 ? nl_detail::np_small_power(x, (int)y) : ::pow(x, y);
-    } else { /* a dual: products would lose the derivative with respect to y */
+    } else { /* for a dual, products would lose the derivative with respect to y */
         return ::pow(x, y);
     }
 }
@@ -264,7 +265,7 @@ NUMBALITE_NP T np_rint(const T &x) {
         return np_real_rint(x);
 }
 
-/* CUDA's functions of two real numbers. */
+/* The following functions are CUDA's functions of two real numbers. */
 #define NUMBALITE_NP_PAIR(name, function) \
     NUMBALITE_NP T name(const T &x, const T &y) { \
         return T(::function(nl_detail::np_up(x), nl_detail::np_up(y))); \
@@ -427,7 +428,7 @@ NUMBALITE_NP T np_sign(const T &x) {
     if constexpr (nl_detail::np_is_complex<T>) {
         auto size = abs(x);
         bool re = np_isinf(x.re), im = np_isinf(x.im);
-        if (np_isinf(size) && !(re && im)) /* the direction of the infinite part */
+        if (np_isinf(size) && !(re && im)) /* moves in the direction of the infinite part */
             return re ? T(np_sign(x.re), 0) : T(0, np_sign(x.im));
         return size == 0 ? T(0) : T(x.re / size, x.im / size);
     } else {
@@ -439,10 +440,10 @@ NUMBALITE_NP bool np_signbit(const T &x) {
     return ::copysign(decltype(a)(1), a) < 0;
 }
 
-/* The logarithmic derivative of the gamma function, for scipy.special: from 10 on the asymptotic
+/* The logarithmic derivative of the gamma function, for scipy.special: from 10 on by the asymptotic
  * series (DLMF 5.11.2), whose seven terms have an error of 4e-17; the recurrence (5.5.2) for
- * smaller numbers, and the reflection (5.5.4) for negative ones. At 0 the result is
- * an infinity with the opposite sign of the zero; at the other poles it is NaN. */
+ * smaller numbers, and the reflection (5.5.4) for negative ones. At 0 the result is an infinity
+ * with the opposite sign of the zero; at the other poles it is NaN. */
 NUMBALITE_NP T np_digamma(const T &given) {
     T x = given, result = 0;
     if (x == 0)

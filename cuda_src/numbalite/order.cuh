@@ -40,7 +40,7 @@ template <class U> struct date : whole<U> {
     static NUMBALITE_FUNCTION U of(U x) { return (U)((U)(x ^ sign_bit<U>::value) - 1); }
 };
 
-/* The bits of infinity: the exponent's bits, all set. */
+/* The bits of infinity, in which all exponent bits are set. */
 template <class U> struct infinity;
 template <> struct infinity<uint16> { static constexpr uint16 value = 0x7c00; };
 template <> struct infinity<uint32> { static constexpr uint32 value = 0x7f800000; };

@@ -1,12 +1,12 @@
 /* permute: random permutations, and gathers by them (numbalite/random/shuffling.py).
  *
  * Short rows are sorted: each item has a random 64-bit key, and its rank is its new position. For
- * long rows, a bijection of b-bit integers computes the item at position i from i alone; it is
- * applied again while the result is not less than n. The bijection is a Feistel network of 24
- * rounds with halves of b / 2 bits (Mitchell, Stokes, Frank and Holmes, "Bandwidth-optimal random
- * shuffling for GPUs", 2022). So a few positions of a large permutation have a small cost. Such
- * networks are even permutations; the first two items are swapped at random, so that odd
- * permutations are equally likely.
+ * long rows, a bijection of b-bit integers computes the item at position i from i alone; the
+ * bijection is applied again while the result is not less than n. The bijection is a Feistel
+ * network of 24 rounds with halves of b / 2 bits (Mitchell, Stokes, Frank and Holmes,
+ * "Bandwidth-optimal random shuffling for GPUs", 2022). So a few positions of a large permutation
+ * have a small cost. Such networks are even permutations; the first two items are swapped at
+ * random, so that odd permutations are equally likely.
  *
  * Weighted choices without replacement are a race: item i arrives after an exponential time divided
  * by its weight, and the first arrivals are chosen. They are found by a bitonic sort. */
@@ -18,8 +18,8 @@
 namespace numbalite {
 namespace nl_random {
 
-/* SHORT and ITEMS must match shuffling.py. LANES threads compute the rank of an item, a block the
- * ranks of ITEMS items at a time. */
+/* SHORT and ITEMS must match shuffling.py. LANES threads compute the rank of one item; a block
+ * computes the ranks of ITEMS items at a time. */
 enum { SHORT = 1024, ROUNDS = 24, LANES = 8, ITEMS = 256 / LANES };
 
 NUMBALITE_FUNCTION words block_after(uint64 key, uint64 low, uint64 high, uint64 k) {
@@ -51,8 +51,8 @@ struct item {
 } // namespace nl_random
 } // namespace numbalite
 
-/* For each of `lines` rows of n <= SHORT items, writes the first m items of a permutation; `blocks`
- * blocks per row, each of which computes all keys and a part of the ranks. */
+/* For each of `lines` rows of n <= SHORT items, writes the first m items of a permutation; Uses
+ * `blocks` blocks per row, each of which computes all keys and a part of the ranks. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_permute_short(long long *out, unsigned long long lines, int n, int m, unsigned long long key,
                      unsigned long long low, unsigned long long high, unsigned blocks) {
@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/* Like nl_permute_short, for rows of more than SHORT items; `blocks` blocks per row. */
+/* A variant of nl_permute_short for rows of more than SHORT items; `blocks` blocks per row. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_permute_long(long long *out, unsigned long long lines, unsigned long long n,
                     unsigned long long m, unsigned long long key, unsigned long long low,
@@ -112,7 +112,8 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/* out[o, i, k] = in[o, index[i], k] for i < m; with `apart`, each o has its own indices. */
+/* Computes out[o, i, k] = in[o, index[i], k] for i < m; with `apart`, each o has its own indices.
+ * */
 template <class T>
 __global__ void __launch_bounds__(256)
     nl_random_take(T *out, const T *in, const long long *index, unsigned long long outer,
@@ -145,7 +146,8 @@ extern "C" __global__ void __launch_bounds__(256)
             else
                 first = middle + 1;
         }
-        /* Rounding can select an item of weight 0: move to the next item with a weight. */
+        /* Rounding can select an item of weight 0; the search then moves to the next item with a
+         * nonzero weight. */
         while (first + 1 < n && weights[first] == 0)
             ++first;
         while (first > 0 && weights[first] == 0)
@@ -154,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/* The arrival time of each item; items from n on never arrive. */
+/* Computes the arrival time of each item; items from n on never arrive. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_random_arrivals(double *times, long long *index, const double *weights, unsigned long long n,
                        unsigned long long padded, unsigned long long key, unsigned long long low,

@@ -31,8 +31,8 @@ struct philox {
         words x = {(uint32)low, (uint32)(low >> 32), (uint32)high, (uint32)(high >> 32)};
 #pragma unroll
         for (int round = 0; round < 10; ++round) {
-            /* Separate products and high halves: 64-bit products would need twice as many
-             * registers. */
+            /* Computes the low and high halves of products separately, because
+             * 64-bit products would need twice as many registers. */
             uint32 p = 0xd2511f53u * x.a, high_p = __umulhi(0xd2511f53u, x.a);
             uint32 q = 0xcd9e8d57u * x.c, high_q = __umulhi(0xcd9e8d57u, x.c);
             x.a = high_q ^ x.b ^ k0;
@@ -50,22 +50,23 @@ NUMBALITE_FUNCTION uint64 wide(uint32 low, uint32 high) {
     return (uint64)high << 32 | low;
 }
 
-/* The operations that depend on the width. A number of this type is computed from one word of the
- * same width. */
+/* The operations that depend on the width of the number type. A number of this type is computed
+ * from one word of the same width. */
 template <class R> struct real;
 
 template <> struct real<float> {
     typedef uint32 word;
     enum { per_block = 4 };
 
-    /* Uniform in [0, 1): a multiple of 2^-24, all equally likely. */
+    /* Returns a uniform number in [0, 1), a multiple of 2^-24; all multiples are equally likely. */
     static NUMBALITE_FUNCTION float uniform(uint32 x) {
         return (float)(x >> 8) * 5.9604645e-08f;
     }
     static NUMBALITE_FUNCTION float epsilon() {
         return 5.9604645e-08f;
     }
-    /* The middle of the x-th of 2^32 parts of (0, 1), rounded; it can be rounded to 1. */
+    /* Returns the middle of the x-th of 2^32 equal parts of (0, 1), rounded; the result can be
+     * rounded to 1. */
     static NUMBALITE_FUNCTION float middle(uint32 x) {
         return ((float)x + 0.5f) * 2.3283064e-10f;
     }
@@ -98,8 +99,9 @@ template <> struct real<float> {
     static NUMBALITE_FUNCTION float root(float x) {
         return ::sqrtf(x);
     }
-    /* Square root for x in [2^-100, 2^100], equal to sqrtf. On a GPU it avoids sqrtf's call for
-     * other values, which would prevent a loop from keeping the round keys in registers. */
+    /* Square root for x in [2^-100, 2^100], equal to sqrtf. On a GPU, this function avoids the call
+     * that sqrtf makes for other values, which would prevent a loop from keeping the round keys in
+     * registers. */
     static NUMBALITE_FUNCTION float near_root(float x) {
 #ifdef NUMBALITE_SIM
         return ::sqrtf(x);
@@ -113,9 +115,9 @@ template <> struct real<float> {
     static NUMBALITE_FUNCTION float fused(float x, float y, float z) {
         return ::fmaf(x, y, z);
     }
-    /* Sine and cosine of a uniform angle; neither is ever 0. The low 30 bits are an angle of up to
-     * an eighth of a turn. Of the other two bits, one swaps sine and cosine, and one negates the
-     * cosine. */
+    /* Computes sine and cosine of a uniform angle; neither result is ever 0. The low 30 bits are an
+     * angle of up to an eighth of a turn. Of the other two bits, one bit swaps sine and cosine, and
+     * the other bit negates the cosine. */
     static NUMBALITE_FUNCTION void turn(uint32 x, float &sine, float &cosine) {
         float t = ((float)(int)(x << 2) + 2.0f) * 1.1641532e-10f; /* in half turns */
         float s = t * t;
@@ -212,8 +214,9 @@ template <class R> NUMBALITE_FUNCTION R log_of(R u) {
     return real<R>::log_of(exponent, f);
 }
 
-/* Unit exponential: the middle of the x-th of equally likely parts, in descending order. Both ends
- * have full resolution: near 0 the step is that of x, not that of floats near 1. */
+/* Returns an exponential number with mean 1: the middle of the x-th of equally likely parts, in
+ * descending order. Both ends have full resolution: near 0 the step size is that of x, not that of
+ * floats near 1. */
 template <class R> NUMBALITE_FUNCTION R exponential_of(typename real<R>::word x) {
     typedef typename real<R>::word word;
     word top = (word)1 << (8 * sizeof(word) - 1);
@@ -224,7 +227,7 @@ template <class R> NUMBALITE_FUNCTION R exponential_of(typename real<R>::word x)
     return -real<R>::log_of(upper ? rest_exponent : exponent, upper ? rest_f : f);
 }
 
-/* Two independent normal numbers, by the Box-Muller transform. */
+/* Computes two independent normal numbers with the Box-Muller transform. */
 template <class R>
 NUMBALITE_FUNCTION void normals_of(typename real<R>::word x, typename real<R>::word y, R &a, R &b) {
     R u = real<R>::middle(x), below_one = 1 - real<R>::epsilon();
@@ -311,8 +314,9 @@ class philox4x32 {
         return nl_random::exponential_of<double>(bits64());
     }
 
-    /* 0 to n - 1, all equally likely; 0 for n = 0. Lemire's method: the high half of a product;
-     * repeated if the low half is in the excess that would cause a bias. */
+    /* 0 to n - 1, all equally likely; 0 for n = 0. Uses Lemire's method: the result is the high
+     * half of a product. The draw is repeated if the low half is in the range that would cause a
+     * bias. */
     NUMBALITE_FUNCTION uint32 below(uint32 n) {
         uint64 product = (uint64)(*this)() * n;
         if ((uint32)product < n) {

@@ -29,8 +29,8 @@ NUMBALITE_FUNCTION unsigned int shared_address(const void *at) {
     return (unsigned int)__cvta_generic_to_shared(at);
 }
 
-/* Initializes an arrival. Call by one thread, before a barrier of the block; call
- * publish_arrivals() after the last one. */
+/* Initializes an arrival. Must be called by one thread before a barrier of
+ * the block; call publish_arrivals() after the last arrival is initialized. */
 NUMBALITE_FUNCTION void make_arrival(arrival *a) {
     asm volatile("mbarrier.init.shared.b64 [%0], 1;" : : "r"(shared_address(a)) : "memory");
 }
@@ -38,8 +38,8 @@ NUMBALITE_FUNCTION void publish_arrivals() {
     asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
 }
 
-/* Announces the number of bytes of a copy. Shared memory that the thread wrote before is visible to
- * the threads that wait for the arrival. */
+/* Announces the number of bytes of a copy. Earlier writes of the thread to shared memory are
+ * visible to the threads that wait for the arrival. */
 NUMBALITE_FUNCTION void expect(arrival *a, unsigned int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
                  :

@@ -1,10 +1,11 @@
 /* pipelined_scan: prefix reductions of long rows; tiles are loaded while earlier tiles are scanned.
  *
  * scan_tiles of scan.cuh reads a tile, publishes its total, waits for the earlier tiles, and
- * writes: the memory is idle while a block waits. Here a block is persistent and processes one tile
- * after the other. While it scans a tile, it has already read and published the next two, and later
- * tiles are being copied to shared memory (pipeline.cuh). So the totals that a tile waits for were
- * published two tiles earlier, and blocks need not run in lockstep.
+ * writes: the memory is idle while a block waits. In pipelined_scan, a block is persistent and
+ * processes one tile after the other. While a block scans a tile, it has already read and published
+ * the next two tiles, and later tiles are being copied to shared memory (pipeline.cuh). So the
+ * totals for which a tile waits were published two tiles earlier, and blocks need not run in
+ * lockstep.
  *
  * A thread has neighbouring pieces of a tile, which it scans in shared memory. Threads begin with
  * different pieces and wrap around, so that their pieces are in different banks. The totals before
@@ -22,8 +23,8 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* Same values as in core/scanplan.c. A piece has at most 16 bytes; the pieces of 8 threads occupy
- * all banks. */
+/* These constants have the same values in core/scanplan.c. A piece has at most 16 bytes; the pieces
+ * of 8 threads occupy all banks. */
 enum { PIPELINE_PIECES = 8, PIPELINE_STAGES = 4, PIPELINE_AHEAD = 2 };
 
 /* Index of the thread's piece in a step. */
@@ -45,14 +46,14 @@ NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int piece, int co
  * first warp, lane or piece of a tile has no predecessor: the member with the total of its
  * predecessors is undefined. */
 template <class T> struct reductions_of_tile {
-    T first; /* total of the thread's pieces before the one that it begins with */
-    T left;  /* total of the earlier lanes of its warp */
-    T warps; /* total of the warps before its own */
+    T first; /* total of the thread's pieces in front of its first piece */
+    T left;  /* total of the earlier lanes of the thread's warp */
+    T warps; /* total of the warps before the thread's warp */
     T tile;
 };
 
-/* Reduces a thread's pieces; `first` receives the total of the pieces before the one it begins
- * with. */
+/* Reduces a thread's pieces; `first` receives the total of the thread's pieces in front of its
+ * first piece. */
 template <bool Whole, int V, class S, class T, class Op>
 NUMBALITE_FUNCTION T reduce_pieces(T &first, const S *stage, int count, Op op) {
     T total = T(), behind = T();
@@ -85,7 +86,7 @@ NUMBALITE_FUNCTION void scan_pieces(const maybe<T> &before, const T &first, cons
     constexpr bool in_place = sizeof(S) == sizeof(O);
     constexpr int kept = in_place ? 1 : PIPELINE_PIECES;
     T v[kept][V];
-    if (!in_place) { /* the results overwrite elements of other threads */
+    if (!in_place) { /* barrier, because the results overwrite elements of other threads */
 #pragma unroll
         for (int step = 0; step < PIPELINE_PIECES; ++step)
             read_staged<Whole>(v[step % kept], stage, piece_of_step(step), count);
@@ -125,7 +126,7 @@ NUMBALITE_FUNCTION void scan_pieces(const maybe<T> &before, const T &first, cons
     }
 }
 
-/* Writes the results of a complete tile, `each` of them for a thread; neighbouring threads write
+/* Writes the results of a complete tile, `each` results per thread; neighbouring threads write
  * neighbouring 16 bytes. */
 template <int each, class O> NUMBALITE_FUNCTION void write_tile(O *y, const O *results) {
     typedef typename word_of<alignment_in(each * (int)sizeof(O))>::type word;
@@ -147,8 +148,9 @@ struct tile_of_line {
     int64 tile;
     int64 window; /* index of the tile's window, and number of earlier tiles in it */
     int within;
-    int count; /* elements; 0 past the last tile of all rows */
-    bool wide; /* the tile is complete, and its results are contiguous at a multiple of 16 bytes */
+    int count; /* elements; number of elements, or 0 past the last tile of all rows */
+    bool wide; /* whether the tile is complete, and its results are contiguous at a multiple of 16
+    bytes */
 };
 
 /* The pipeline stages of a block, and the tile of each stage. */
@@ -161,7 +163,7 @@ template <class S, class O> struct tile_stages {
 
     NUMBALITE_FUNCTION S *at(int stage) const { return (S *)(memory + stage * bytes); }
 
-    /* The tile of a ticket; computed before a stage is free for it. */
+    /* Computes the tile of a ticket before a stage is free for the tile. */
     NUMBALITE_FUNCTION static tile_of_line of(nl_status ticket, const plan &p, const void *input, void *out) {
         tile_of_line it = {};
         it.tile = quotient((int64)ticket, p.results);
@@ -184,7 +186,7 @@ template <class S, class O> struct tile_stages {
     NUMBALITE_FUNCTION void fetch(const tile_of_line &it, int stage) const {
         unsigned int there = it.count * sizeof(S), whole = there & ~15u;
         tiles[stage] = it;
-        /* the rest may begin within an element */
+        /* the remaining bytes may begin within an element */
         for (unsigned int i = whole; i < there; i += sizeof(word))
             *(word *)((char *)at(stage) + i) = *(const word *)(it.from + i);
         nl_pipeline::expect(&arrivals[stage], whole);
@@ -199,11 +201,11 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
     __shared__ nl_pipeline::arrival arrivals[stages];
     __shared__ tile_of_line tiles[stages];
     __shared__ T of_warps[32];
-    /* totals of the tiles that each warp requested */
+    /* totals of the tiles that each warp has requested */
     __shared__ T of_window[32], of_window_before[32];
     __shared__ maybe<T> before_windows;
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    /* a thread of the last warp, which has the least other work */
+    /* a thread of the last warp draws tickets, because that warp has the least other work */
     bool fetches = threadIdx.x == blockDim.x - 32;
     nl_status *tickets = (nl_status *)memory;
     tile_states<T> all = {tickets + 1, p.results * statuses_of_windows(p.parts)};
@@ -240,7 +242,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         coming = ring.of(atomicAdd(tickets, 1ull), p, input, out);
     }
     __syncthreads();
-    /* of the tile that is scanned and of the tiles after it */
+    /* parts of the tile that is being scanned and of the tiles after it */
     reductions_of_tile<T> of[PIPELINE_AHEAD + 1];
 #pragma unroll
     for (int k = 0; k < PIPELINE_AHEAD; ++k) {
@@ -251,7 +253,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         __syncthreads();
     }
 
-    /* stages of the tile that is scanned, and of the newest published tile */
+    /* stages of the tile that is being scanned, and of the newest published tile */
     int stage = 0, last = PIPELINE_AHEAD;
     unsigned int parity = 0;              /* parity of that stage's arrival */
     while (tiles[stage].count > 0) {
@@ -299,7 +301,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
             if (threadIdx.x == 0)
                 w.publish_line(so_far.value);
         }
-        bool follows = base.has; /* the same value in all warps */
+        bool follows = base.has; /* the value is the same in all warps */
         if (warp > 0)
             append(base, of[0].warps, op);
         O *results = (O *)ring.at(stage);

@@ -130,7 +130,7 @@ NUMBALITE_FUNCTION double round_to(double x, int64 digits) {
 NUMBALITE_TUPLES(double, )
 NUMBALITE_TUPLES(float, f)
 #undef NUMBALITE_TUPLES
-/* Zero times infinity is zero, as in Python. */
+/* In this product, zero times infinity is zero, as in Python. */
 template <class T> NUMBALITE_FUNCTION complex<T> rect(T r, T angle) {
     bool infinite = r != 0 && r * 2 == r;
     if (angle - angle != 0 && (r == 0 || infinite)) /* the angle is infinite, or NaN */
@@ -147,7 +147,7 @@ NUMBALITE_FUNCTION tuple<float, float> fast_sincos(float x) {
     return {s, c};
 }
 
-/* The number of items of a range. */
+/* Returns the number of items of a range. */
 NUMBALITE_FUNCTION int64 range_size(int64 start, int64 stop, int64 step) {
     if (step > 0)
         return stop > start ? (stop - start - 1) / step + 1 : 0;
@@ -257,7 +257,7 @@ template <class Item, class... Items> struct dropped<Item, Items...> {
     static constexpr int value = drops<Item>::value + dropped<Items...>::value;
 };
 
-/* Indices followed by one slice without a step: the view stays contiguous. */
+/* Handles indices followed by one slice without a step, for which the view remains contiguous. */
 template <class... Items> struct is_run { static constexpr bool value = false; };
 template <class Start, class Stop> struct is_run<slice_of<Start, Stop, none_type>> {
     static constexpr bool value = true;
@@ -294,7 +294,7 @@ NUMBALITE_FUNCTION auto transposed(array<T, N, L> a) {
     return r;
 }
 
-/* The real (0) or the imaginary (1) parts. */
+/* Returns a view of the real (0) or the imaginary (1) parts. */
 template <class Z, class T> struct part_of { typedef T type; };
 template <class Z, class T> struct part_of<const Z, T> { typedef const T type; };
 template <class Z, int N, layout L>
@@ -323,16 +323,16 @@ NUMBALITE_FUNCTION auto reshaped(array<T, N, layout::C> a, Extents... extents) {
     }
     return r;
 }
-/* The memory at a pointer as an array. */
+/* Returns the memory at a pointer as an array. */
 template <class T, class... Extents>
 NUMBALITE_FUNCTION auto array_at(T *pointer, Extents... extents) {
     return reshaped(array<T, 1, layout::C>{pointer, {}, {}}, extents...);
 }
-/* An element as an array of length 1. */
+/* Returns an element as an array of length 1. */
 template <class T> NUMBALITE_FUNCTION array<const T, 1, layout::C> of_one(const T &element) {
     return {&element, {1}, {sizeof(T)}};
 }
-/* The field of type T at an offset of each record. */
+/* Returns a view of the field of type T at an offset of each record. */
 template <class T, class R, int N, layout L>
 NUMBALITE_FUNCTION auto fields(array<R, N, L> a, int64 offset) {
     array<typename part_of<R, T>::type, N> r = {};
@@ -343,7 +343,7 @@ NUMBALITE_FUNCTION auto fields(array<R, N, L> a, int64 offset) {
     }
     return r;
 }
-/* The same bytes as elements of another type. */
+/* Returns a view of the same bytes as elements of another type. */
 template <class U, class T, int N, layout L> NUMBALITE_FUNCTION auto viewed(array<T, N, L> a) {
     typedef typename part_of<T, U>::type E;
     constexpr int last = L == layout::F ? 0 : N - 1;
@@ -413,7 +413,7 @@ NUMBALITE_FUNCTION int64 item(int64 i, int64 n, const char *function, int line, 
 }
 #define NUMBALITE_ITEM(i, n) ::numbalite::py::item(i, n, __FUNCTION__, __LINE__, __FILE__)
 
-/* out[...] = f(a[...], ...); inputs with fewer dimensions or one element are broadcast. */
+/* Computes out[...] = f(a[...], ...); inputs with fewer dimensions or one element are broadcast. */
 template <int N, class T, int M, layout L>
 NUMBALITE_FUNCTION decltype(auto) along(const array<T, M, L> &a, int64 i) {
     if constexpr (M < N)

@@ -6,8 +6,8 @@
  * tile of a row. Every warp ranks its elements among those with the same digit. The counts of
  * earlier tiles are read from `state`, where each tile first stores its own count of a digit and
  * later the sum with all earlier tiles (the first tile stores the digit's base plus its count).
- * Flags in the highest two bits mark which one it is. Tiles are assigned in order (`ticket`), so a
- * block waits only for blocks that are running or finished.
+ * Flags in the highest two bits mark which of the two values is stored. Tiles are assigned in order
+ * (`ticket`), so a block waits only for blocks that are running or finished.
  *
  * Values may be moved with the keys. If values are moved but `values_from` is null, they are the
  * positions in the row. */
@@ -22,13 +22,13 @@
 namespace numbalite {
 namespace nl_sort {
 
-enum { DIGITS = 256, TICKETS = 32 }; /* same values as in radix.py */
+enum { DIGITS = 256, TICKETS = 32 }; /* constants with the same values as in radix.py */
 
 struct no_value {};
 
 /* Returns a mask of the lanes with the same digit as the calling lane, by one vote for each bit,
- * inverted if the calling lane's bit is 0. In PTX, because that compiles to three instructions for
- * a bit; __ballot_sync compiles to seven. */
+ * inverted if the calling lane's bit is 0. The function is written in PTX, which compiles to three
+ * instructions per bit; __ballot_sync compiles to seven. */
 NUMBALITE_FUNCTION unsigned same_digit(unsigned digit) {
 #ifdef NUMBALITE_SIM
     return __match_any_sync(0xffffffffu, digit);
@@ -53,8 +53,9 @@ NUMBALITE_FUNCTION unsigned same_digit(unsigned digit) {
 #endif
 }
 
-/* Assigns a position to each lane: `*next`, the next free position of the lane's digit, plus the
- * lane's rank among the lanes of the mask `same`. Advances `*next`. For all lanes of a warp. */
+/* Assigns a position to each lane: Returns `*next`, the next free position of the lane's digit,
+ * plus the lane's rank among the lanes of the mask `same`. Advances `*next`. For all lanes of a
+ * warp. */
 NUMBALITE_FUNCTION unsigned take_place(unsigned *next, unsigned same, unsigned lane) {
     unsigned place = *next + __popc(same & ((1u << lane) - 1));
     __syncwarp();
@@ -64,8 +65,8 @@ NUMBALITE_FUNCTION unsigned take_place(unsigned *next, unsigned same, unsigned l
     return place;
 }
 
-/* The exclusive prefix sum over the digits: thread d passes the value of digit d; threads from 256
- * on pass any value. All threads of the block must call this. */
+/* Computes the exclusive prefix sum over the digits: thread d passes the value of digit d; threads
+ * from 256 on pass any value. All threads of the block must call this function. */
 template <class T> NUMBALITE_FUNCTION T digits_before(T own, T *of_warps) {
     unsigned thread = threadIdx.x, lane = thread & 31;
     T sum = own;
@@ -92,9 +93,10 @@ template <class Count> struct flags {
     static constexpr Count own = (Count)1 << shift, all = (Count)2 << shift, number = own - 1;
 };
 
-/* The sum of one digit's counts in the `tiles` earlier tiles, which store them in `mine[-256]`,
- * `mine[-512]`... Several are loaded at a time, because a load has a long latency. The search ends
- * at a tile that has published a sum with all earlier tiles; the first tile always does. */
+/* Returns the sum of one digit's counts in the `tiles` earlier tiles, which store their counts in
+ * `mine[-256]`, `mine[-512]`... Several counts are loaded at a time, because a load has a long
+ * latency. The search ends at a tile that has published a sum with all earlier tiles; the first
+ * tile always publishes such a sum. */
 template <class Count>
 NUMBALITE_FUNCTION Count look_back(const volatile Count *mine, unsigned tiles) {
     constexpr unsigned window = 4;
@@ -116,8 +118,8 @@ NUMBALITE_FUNCTION Count look_back(const volatile Count *mine, unsigned tiles) {
     }
 }
 
-/* The values that are moved with the keys, of type V; none if V is no_value. They are loaded late,
- * because the registers cannot hold items and values at the same time. */
+/* The values of type V that are moved with the keys; no values if V is no_value. The values are
+ * loaded late, because the registers cannot hold items and values at the same time. */
 template <class V, int Items> struct carried {
     V values[Items];
     V *shared;
@@ -286,7 +288,7 @@ __global__ void __launch_bounds__(Threads)
     using namespace numbalite::nl_sort;
     constexpr unsigned bins = K::places * DIGITS;
     unsigned *counts =
-        /* [position][digit][Apart]: Apart copies reduce conflicts between lanes */
+        /* [position][digit][Apart]: `Apart` copies of the counts reduce conflicts between lanes */
         (unsigned *)numbalite::block_memory();
     for (unsigned i = threadIdx.x; i < bins * Apart; i += Threads)
         counts[i] = 0;
@@ -304,7 +306,7 @@ __global__ void __launch_bounds__(Threads)
     __syncthreads();
     for (unsigned bin = threadIdx.x; bin < bins; bin += Threads) {
         Count sum = 0;
-        /* each lane begins with another copy, so that the banks differ */
+        /* each lane begins with another copy, so that the lanes access different banks */
         for (unsigned k = 0; k < Apart; ++k)
             sum += counts[bin * Apart + (bin + k) % Apart];
         if (sum)

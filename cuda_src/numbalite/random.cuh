@@ -42,8 +42,8 @@ template <class State> NUMBALITE_FUNCTION double xoroshiro128p_uniform_float64(S
 }
 
 template <class State> NUMBALITE_FUNCTION float xoroshiro128p_uniform_float32(State &state) {
-    /* Rounded once: the same number that numba computes through a double, with half of the
-     * conversions. */
+    /* The result is rounded once: it is the same number that numba computes through a double, with
+     * half of the conversions. */
     float u = (float)(xoroshiro128p_next(state) >> 11) * 1.1102230246251565e-16f; /* 2^-53 */
     return ::fminf(u, 0.99999994f);
 }
@@ -54,7 +54,7 @@ template <class State> NUMBALITE_FUNCTION float xoroshiro128p_normal_float32(Sta
     return ::sqrtf(-2.0f * ::logf(u)) * ::cosf(6.2831855f * v);
 }
 
-/* As in numba, computed from two float32 uniform numbers. */
+/* Returns a normal number, computed from two float32 uniform numbers as in numba. */
 template <class State> NUMBALITE_FUNCTION double xoroshiro128p_normal_float64(State &state) {
     float u = xoroshiro128p_uniform_float32(state);
     float v = xoroshiro128p_uniform_float32(state);
@@ -82,7 +82,7 @@ template <class State> NUMBALITE_FUNCTION void xoroshiro128p_jump(State &state) 
     xoroshiro128p_advance(state, 0xbeac0467eba5facbull, 0xd86b048b86aa9922ull);
 }
 
-/* The state for a seed: one round of splitmix64 for both halves, as in numba. */
+/* Computes the state for a seed: one round of splitmix64 for both halves, as in numba. */
 template <class State> NUMBALITE_FUNCTION void init_xoroshiro128p_state(State &state, uint64 seed) {
     uint64 z = seed + 0x9e3779b97f4a7c15ull;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;

@@ -1,7 +1,8 @@
 /* random_draw: distributions that need a varying number of words.
  *
- * Element i owns the blocks from RUN * i on, more than it will ever use. Everything is computed in
- * double, also for float32 results, because acceptance tests subtract large numbers. Gamma:
+ * Element i uses the blocks of random words from RUN * i on, which are more than it ever needs.
+ * Everything is computed in double, also for float32 results, because acceptance tests subtract
+ * large numbers. Gamma:
  * Marsaglia and Tsang 2000. Poisson and binomial: Hörmann 1993 (transformed rejection, PTRS and
  * BTRS). Hypergeometric: Stadlober 1990. Von Mises: Best and Fisher 1979. Zipf: Devroye 1986.
  * Logarithmic: Kemp 1981. Wald: Michael, Schucany and Haas 1976. */
@@ -29,7 +30,7 @@ static __device__ __noinline__ double called_exponential(uint64 x) {
     return exponential_of<double>(x);
 }
 
-/* The random words of one element. */
+/* The source of the random words of one element. */
 class stream {
   public:
     NUMBALITE_FUNCTION stream(uint64 key, uint64 low, uint64 high)
@@ -62,7 +63,7 @@ class stream {
     bool has_other_;
 };
 
-/* Gamma numbers for shape >= 1 and scale 1. */
+/* Draws gamma-distributed numbers for shape >= 1 and scale 1. */
 static __device__ __noinline__ double large_gamma(stream &rng, double shape) {
     double d = shape - 1.0 / 3.0, c = 1.0 / ::sqrt(9.0 * d);
     for (;;) {
@@ -177,7 +178,7 @@ struct noncentral_f {
 };
 
 struct binomial {
-    /* log(k!) minus the first terms of its series. */
+    /* Returns log(k!) minus the first terms of Stirling's series. */
     static NUMBALITE_FUNCTION double correction(double k) {
         if (k < 10.0)
             return ::lgamma(k + 1.0) -
@@ -185,7 +186,8 @@ struct binomial {
         double x = k + 1.0, s = x * x;
         return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / s) / s) / x;
     }
-    /* Counts successes by the numbers of trials between them. */
+    /* Draws a binomial number: counts successes by drawing the number of trials between two
+     * successes. */
     static NUMBALITE_FUNCTION long long waiting(stream &rng, double n, double p) {
         double rate = -::log1p(-p), trials = 0.0;
         for (long long k = 0;; ++k) {

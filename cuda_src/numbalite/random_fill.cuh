@@ -35,13 +35,13 @@ struct source {
     NUMBALITE_FUNCTION words block() const {
         return philox::block(key, low, high);
     }
-    /* The block at the same position of another stream, which has a different key. */
+    /* Returns the block at the same position of another stream, which has a different key. */
     NUMBALITE_FUNCTION words other(uint64 attempt) const {
         return philox::block(key + attempt * 0x9e3779b97f4a7c15ull, low, high);
     }
 };
 
-/* The elements that a thread stores by one access. */
+/* The elements that a thread stores with one access. */
 template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) unit {
     T items[N];
 };
@@ -107,8 +107,7 @@ template <class R> struct uniform : each<R, uniform<R> > {
     }
 };
 
-/* A float16 has 11 bits of precision: conversion of a float would round some numbers below 1 to
- * 1. */
+/* A float16 has 11 bits of precision: converting a float would round some numbers below 1 to 1. */
 struct uniform_half : each<float, uniform_half> {
     static NUMBALITE_FUNCTION float one(uint32 x) {
         return (float)(x >> 21) * 4.8828125e-04f;
@@ -182,7 +181,7 @@ template <class R> struct gumbel : each<R, gumbel<R> > {
     }
 };
 
-/* log(u / (1 - u)), computed from the smaller of u and 1 - u. */
+/* Computes log(u / (1 - u)) from the smaller of u and 1 - u. */
 template <class R> struct logistic : each<R, logistic<R> > {
     typedef typename real<R>::word word;
     static NUMBALITE_FUNCTION R one(word x, R loc, R scale) {
@@ -212,7 +211,8 @@ template <class R> struct rayleigh : each<R, rayleigh<R> > {
     }
 };
 
-/* Computed in double, because powers of floats near 0 and 1 would lose too much precision. */
+/* The result is computed in double, because powers of floats near 0 and 1 would lose too much
+ * precision. */
 template <class R> struct weibull : each<R, weibull<R> > {
     typedef typename real<R>::word word;
     static NUMBALITE_FUNCTION R one(word x, R a) {
@@ -242,7 +242,7 @@ template <class R> struct triangular : each<R, triangular<R> > {
     }
 };
 
-/* The number of trials up to the first success. */
+/* Draws a geometric number: the number of trials up to the first success. */
 struct geometric : each<double, geometric> {
     static NUMBALITE_FUNCTION long long one(uint64 x, double p) {
         double trials = ::ceil(exponential_of<double>(x) / -::log1p(-p));
@@ -250,7 +250,8 @@ struct geometric : each<double, geometric> {
     }
 };
 
-/* low to low + last, all equally likely: Lemire's method, as in philox4x32::below. */
+/* Draws an integer from low to low + last; all are equally likely: Lemire's method, as in
+ * philox4x32::below. */
 template <class W> struct integers {
     typedef W word;
     static NUMBALITE_FUNCTION uint32 product(uint32 a, uint32 b, uint32 &low) {

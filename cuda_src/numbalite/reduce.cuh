@@ -39,7 +39,7 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* Strides in bytes; 0 for an array that the launch does not have. */
+/* Strides in bytes, which are 0 for an array that the launch does not have. */
 struct dimension {
     int64 length, input, where, output;
 };
@@ -49,17 +49,17 @@ struct dimension {
  * 0) stores its parts: all parts of a result contiguously, or, if by_part is set, part k of all
  * results contiguously. */
 struct __align__(16) plan {
-    /* a T, combined with the result if has_initial */
+    /* initial value, a T, which is combined with the result if has_initial is set */
     unsigned char initial[NUMBALITE_REDUCE_INITIAL];
     int64 results, length;     /* elements of one result */
     int64 parts, chunk;        /* elements of one part */
     int32 kept, reduced;
     int32 has_initial;
-    int32 team;    /* groups of a block (staged_columns.cuh) */
-    int32 is_last; /* this launch stores results, not parts */
+    int32 team;    /* number of groups of a block (staged_columns.cuh) */
+    int32 is_last; /* whether this launch stores results, not parts */
     int32 segment; /* index of the kept dimension that has segments, or -1 */
     int32 by_part;
-    int32 by_one; /* one block runs this plan, whatever its index */
+    int32 by_one; /* whether one block of any index runs this plan */
     double divisor; /* passed to Op::result */
     dimension dims[NUMBALITE_REDUCE_DIMS];
 };
@@ -71,10 +71,10 @@ struct plan_of_both {
     plan parts, result;
 };
 
-/* Is the calling block the last block of the launch to call this? If so, the writes of all blocks
- * before their calls are visible to it. The counter must be 0 before the launch, and is 0 again
- * after it. One thread of each block increments the counter, after a barrier: a fence in each
- * thread costs one microsecond more. */
+/* Returns whether the calling block is the last block of the launch that calls this function. If
+ * so, the writes of all blocks before their calls are visible to the calling block. The counter
+ * must be 0 before the launch, and is 0 again after it. One thread of each block increments the
+ * counter, after a barrier: a fence in each thread costs one microsecond more. */
 NUMBALITE_FUNCTION bool is_last_block(unsigned int *counter) {
     __shared__ bool is_last;
     __syncthreads();
@@ -119,12 +119,13 @@ template <class Op, class T> struct operation_on {
 };
 
 /* Returns whether passing several elements to the operation at once is faster (Op::in_chunks).
- * Such an operation is commutative and does not use the indices of the elements. */
+ * An operation with in_chunks is commutative and does not use the indices of the elements. */
 template <class Op, class = void> struct takes_chunks { static constexpr bool value = false; };
 template <class Op> struct takes_chunks<Op, decltype((void)Op::in_chunks)> {
     static constexpr bool value = Op::in_chunks;
 };
-/* Can the operation add such elements to an existing total quickly (Op::start, Op::extend)? */
+/* True if the operation can add such elements to an existing total quickly (Op::start, Op::extend).
+ * */
 template <class Op, class = void> struct extends_totals { static constexpr bool value = false; };
 template <class Op> struct extends_totals<Op, decltype((void)Op::extends)> {
     static constexpr bool value = Op::extends;
@@ -145,8 +146,8 @@ template <class T, class Op> NUMBALITE_FUNCTION void append(maybe<T> &a, const m
         append(a, b.value, op);
 }
 
-/* Adds several elements, the first of which has index i, in one step. `has`: does `total` have a
- * value already? */
+/* Adds several elements, the first of which has index i, in one step. `has`: whether `total`
+ * already has a value. */
 template <class T, class S, int N, class Op>
 NUMBALITE_FUNCTION void append_chunk(T &total, bool has, const S (&items)[N], int64 i, Op op) {
     if constexpr (extends_totals<Op>::value) {
@@ -200,7 +201,7 @@ NUMBALITE_FUNCTION place place_of(const plan &p, int64 result, int64 part, const
     return at;
 }
 
-/* Bytes from a result's first element to its i-th element. */
+/* Returns the offset in bytes from a result's first element to its i-th element. */
 struct offsets {
     int64 input, where;
 };
@@ -233,8 +234,8 @@ NUMBALITE_FUNCTION void store(const plan &p, maybe<T> m, const place &at, int64 
     }
 }
 
-/* The initial value of the reduction, from the bytes in the plan: they are a T, unless the
- * operation has its own conversion (Op::first). */
+/* Returns the initial value of the reduction from the bytes in the plan: these bytes are a T,
+ * unless the operation has its own conversion (Op::first). */
 template <class T, class Op>
 NUMBALITE_FUNCTION auto first_of(const void *bytes, const Op &op, int) -> decltype(op.first(bytes)) {
     return op.first(bytes);
@@ -256,8 +257,8 @@ template <class T, class Op> NUMBALITE_FUNCTION void begin_with(const plan &p, m
 /* ---------------------------------------------------------------------------------- sources */
 
 /* Elements are read once and need not stay in the caches (streaming load). Small inputs are
- * compiled with NUMBALITE_REDUCE_CACHED: they may be in the cache already, and stay there for the
- * next call. */
+ * compiled with NUMBALITE_REDUCE_CACHED: such inputs may already be in the cache, and stay there
+ * for the next call. */
 template <class Word> NUMBALITE_FUNCTION Word load_once(const Word *x) {
 #ifdef NUMBALITE_REDUCE_CACHED
     return *x;
@@ -266,8 +267,8 @@ template <class Word> NUMBALITE_FUNCTION Word load_once(const Word *x) {
 #endif
 }
 
-/* The value of one memory access. It is kept as one integer of the same size until it is unpacked,
- * because compilers put arrays of small elements into local memory. */
+/* The value of one memory access. The value is stored as one integer of the same size until it is
+ * unpacked, because compilers put arrays of small elements into local memory. */
 template <class W, class Word = typename word_of<sizeof(W)>::type,
           bool IsWord = sizeof(Word) == sizeof(W)>
 struct once {
@@ -299,7 +300,7 @@ template <class S, class T, bool Masked> struct packed {
         if (p.reduced > 1)
             first = (const S *)((const char *)first + offsets_of(p, at.begin).input) - at.begin;
     }
-    /* The number of elements between the preceding 16-byte boundary and element i. */
+    /* Returns the number of elements between the preceding 16-byte boundary and element i. */
     NUMBALITE_FUNCTION int lead(int64 i) const {
         return (int)(((size_t)(first + i) & 15) / sizeof(S));
     }
@@ -353,12 +354,12 @@ template <class S, class T, bool Masked> struct stepped : strided<S, T, Masked> 
 /* --------------------------------------------------------------------------------- warps */
 
 constexpr unsigned int ALL = 0xffffffffu; /* mask of all lanes */
-/* warps of a block, the same number as in core/reduceplan.c */
+/* number of warps of a block, the same as in core/reduceplan.c */
 constexpr int TEAM = 8;
 
-/* All bits or none: the mask argument of `chosen`. Compilers turn a condition that several
- * selections share into a branch, and shuffles after a branch wait for lanes that diverged. The
- * empty asm hides from the compiler that the mask is a condition. */
+/* Returns all bits or none, for the mask argument of `chosen`. Compilers turn a condition that
+ * several selections share into a branch, and shuffles after a branch wait for lanes that diverged.
+ * The empty asm hides from the compiler that the mask is a condition. */
 NUMBALITE_FUNCTION unsigned int bits_if(bool condition) {
     unsigned int mask = condition ? ~0u : 0u;
 #ifndef NUMBALITE_SIM
@@ -406,7 +407,7 @@ template <class T, class Op> NUMBALITE_FUNCTION T with_partner(const T &mine, in
     return op(chosen(upper, other, mine), chosen(upper, mine, other));
 }
 
-/* The total of `Tiles` consecutive tiles; v has the lane's value of each tile. */
+/* Returns the total of `Tiles` consecutive tiles; v contains the lane's value of each tile. */
 template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T reduce_tiles(T (&v)[Tiles], Op op) {
     int lane = laneid(), left = Tiles;
 #pragma unroll
@@ -480,7 +481,7 @@ NUMBALITE_FUNCTION void reduce_groups(const Source &source, int64 &at, int64 end
     }
 }
 
-/* A warp's reduction of the elements from begin to end; all lanes return the result. */
+/* Reduces the elements from begin to end in one warp; all lanes return the result. */
 template <bool Masked, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> reduce_range(const Source &source, int64 begin, int64 end, Op op) {
     constexpr int count = Source::count, tile = 32 * count, few = 4, many = 8;
@@ -519,8 +520,8 @@ NUMBALITE_FUNCTION maybe<T> reduce_range(const Source &source, int64 begin, int6
     return total;
 }
 
-/* Reduces a thread's last pieces, at most `Most`, `step` elements apart, from index i on: all loads
- * are issued before the first value is used. */
+/* Reduces the last pieces of a thread: at most `Most` pieces, `step` elements apart, from index i
+ * on. All loads are issued before the first value is used. */
 template <int Most, class T, class Source, class Op>
 NUMBALITE_FUNCTION void reduce_last(const Source &source, int64 i, int64 step, int64 last,
                                   maybe<T> &total, Op op) {
@@ -535,7 +536,7 @@ NUMBALITE_FUNCTION void reduce_last(const Source &source, int64 i, int64 step, i
             append(total, Source::reduce(raw[k], i + k * step, op), op);
 }
 
-/* Do the elements of a source's pieces have at least 4 bytes? Compilers put arrays of smaller
+/* True if the elements of a source's pieces have at least 4 bytes. Compilers put arrays of smaller
  * elements into local memory. */
 template <class S> struct is_word { static constexpr bool value = sizeof(S) >= 4; };
 template <> struct is_word<void> { static constexpr bool value = false; };
@@ -573,8 +574,8 @@ NUMBALITE_FUNCTION maybe<T> reduce_interleaved(const Source &source, int64 begin
     int64 last = end - (end - first) % count;
     for (int64 k = begin + thread; k < first; k += Threads)
         append(total, source.at(k, op), op);
-    /* All threads run the same number of iterations: a thread with one more would wait once more
-     * for memory. */
+    /* All threads run the same number of iterations: a thread with one more iteration would wait
+     * once more for memory. */
     int64 at = first;
     for (; at + ahead * step <= last; at += ahead * step) {
         const int64 i = at + thread * count;
@@ -606,7 +607,7 @@ NUMBALITE_FUNCTION maybe<T> reduce_interleaved(const Source &source, int64 begin
     return total;
 }
 
-/* A warp's reduction of the elements from begin to end; all lanes return the result. */
+/* Reduces the elements from begin to end in one warp; all lanes return the result. */
 template <bool Masked, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> reduce_by_warp(const Source &source, int64 begin, int64 end, Op op) {
     if constexpr (Op::commutes && !Masked) {
@@ -625,7 +626,7 @@ template <class T, class Op> NUMBALITE_FUNCTION void reduce_warps(maybe<T> &tota
         of_warps[threadIdx.x / 32] = total;
     __syncthreads();
     if (threadIdx.x == 0) {
-        maybe<T> others[TEAM]; /* all are read before the first is used */
+        maybe<T> others[TEAM]; /* all totals are read before the first one is used */
 #pragma unroll
         for (int w = 1; w < TEAM; ++w)
             others[w] = of_warps[w];
@@ -635,8 +636,8 @@ template <class T, class Op> NUMBALITE_FUNCTION void reduce_warps(maybe<T> &tota
     }
 }
 
-/* A block's reduction of the elements from begin to end; only its first thread has the result. Each
- * warp reduces one range of complete tiles. */
+/* Reduces the elements from begin to end in one block; only the block's first thread has the
+ * result. Each warp reduces one range of complete tiles. */
 template <bool Masked, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> reduce_by_block(const Source &source, int64 begin, int64 end, Op op) {
     maybe<T> total;
@@ -684,7 +685,7 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
     if (slot >= p.results * p.parts)
         return; /* complete warps return, and no barrier follows */
     int64 result = slot, part = 0;
-    if (p.parts > 1) { /* the same branch in all threads; saves a division */
+    if (p.parts > 1) { /* all threads take the same branch, which saves a division */
         result = quotient(slot, p.parts);
         part = slot - result * p.parts;
     }

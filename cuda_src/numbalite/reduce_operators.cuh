@@ -20,10 +20,11 @@ template <class R> NUMBALITE_FUNCTION bool is_nan(const complex<R> &x) {
 
 /* ---- sums that are rounded once ----
  *
- * Sums of W are computed in an accumulator. Where the device computes in a type of twice the
- * precision as fast as it reads memory, the accumulator has this type. Elsewhere it is two numbers,
- * the second of which has the rounding errors of the first (Knuth's two-sum, 1969). Then a sum of
- * any length is as accurate as one rounding, unless nearly all of it cancels. */
+ * Sums of W are computed in an accumulator. If the device computes in a type of twice the precision
+ * as fast as it reads memory, the accumulator has this type. Otherwise the accumulator consists of
+ * two numbers, the second of which contains the rounding errors of the first (Knuth's two-sum,
+ * 1969). Then a sum of any length is as accurate as one rounding, unless nearly all of it cancels.
+ * */
 
 template <class W> struct two_part {
     W high, low;
@@ -58,7 +59,7 @@ template <> struct accurate_of<double> { typedef two_part<double> type; };
 template <> struct accurate_of<complex<double>> { typedef two_part<complex<double>> type; };
 template <class W> using accurate = typename accurate_of<W>::type;
 
-/* Is the accumulator a single number, not a two_part? */
+/* True if the accumulator is a single number, not a two_part. */
 template <class A> struct is_number { static constexpr bool value = true; };
 template <class W> struct is_number<two_part<W>> { static constexpr bool value = false; };
 
@@ -77,7 +78,7 @@ template <class W> struct into<two_part<W>> {
     static NUMBALITE_FUNCTION two_part<W> of(const two_part<W> &x) { return x; }
 };
 
-/* The sum of both parts, or `high` alone if the sum is NaN or `low` is 0. */
+/* Returns the sum of both parts, or only `high` if the sum is NaN or `low` is 0. */
 template <class R> NUMBALITE_FUNCTION R joined(const R &high, const R &low) {
     const R both = high + low;
     return both != both || low == R(0) ? high : both;
@@ -88,7 +89,7 @@ template <class R> NUMBALITE_FUNCTION complex<R> joined(const complex<R> &high, 
 template <class A> NUMBALITE_FUNCTION A number_in(const A &a) { return a; }
 template <class W> NUMBALITE_FUNCTION W number_in(const two_part<W> &a) { return joined(a.high, a.low); }
 
-/* a / b, accurate to a few units in the last place; b is a number of elements. */
+/* Computes a / b, accurate to a few units in the last place; b is a number of elements. */
 NUMBALITE_FUNCTION float quick_quotient(float a, float b) {
     return __fdividef(a, b);
 }
@@ -99,8 +100,9 @@ NUMBALITE_FUNCTION double quick_quotient(double a, double b) {
     return a * inverse;
 }
 
-/* Quotients and square roots that are rounded once. A division is slower than a multiplication by
- * an inverse, so the quotient is estimated by quick_quotient; the remainder corrects its error. */
+/* These functions compute quotients and square roots that are rounded once. A division is slower
+ * than a multiplication by an inverse, so the quotient is estimated by quick_quotient; the
+ * remainder corrects its error. */
 template <class R> NUMBALITE_FUNCTION R quotient_of(const R &high, const R &low, const R &divisor) {
     if (!(divisor > R(0)))
         return high / divisor;
@@ -127,7 +129,7 @@ template <class R> NUMBALITE_FUNCTION R root_in(const two_part<R> &a) {
     return root > R(0) ? joined(root, rest / (root + root)) : root;
 }
 
-/* A sum of W; the initial value in the plan is a W. */
+/* The operator of a sum of W; the initial value in the plan is a W. */
 template <class W, class A> struct sum_of : operation_on<sum_of<W, A>, A> {
     typedef A value;
     typedef operation_on<sum_of, value> base;
@@ -146,14 +148,14 @@ template <class W, class A> struct sum_of : operation_on<sum_of<W, A>, A> {
     }
     template <class O> NUMBALITE_FUNCTION O result(const A &total, double) const {
         if constexpr (nl_detail::is_same_type<O, A>::value)
-            return total; /* a part, or the accumulator is the result type */
+            return total; /* the result is a part, or the accumulator has the result type */
         else
             return nl_convert<O>(number_in(total));
     }
 };
 
-/* A product that is rounded before it is used. Compilers contract a product and a sum to one fma;
- * then the error term would belong to a different product. */
+/* Returns a product that is rounded before it is used. Compilers contract a product and a sum to
+ * one fma; then the error term would belong to a different product. */
 NUMBALITE_FUNCTION float rounded_product(float a, float b) {
     return __fmul_rn(a, b);
 }
@@ -198,7 +200,7 @@ template <class W, class A> struct prod_of : sum_of<W, A> {
 /* NumPy's sums start at 0: the sum of -0.0 alone is 0.0. */
 template <class W> NUMBALITE_FUNCTION W from_0(const W &total) { return total + W(0); }
 
-/* A sum of W that is divided by the plan's divisor at the end. */
+/* The operator of a mean: a sum of W that is divided by the plan's divisor at the end. */
 template <class W, class A> struct mean_of : operation_on<mean_of<W, A>, A> {
     typedef A value;
     typedef operation_on<mean_of, value> base;
@@ -229,16 +231,16 @@ template <class R> NUMBALITE_FUNCTION R real_product(const complex<R> &x, const 
     return x.real() * y.real() + x.imag() * y.imag();
 }
 
-/* The number of elements (count), one of them (shift), and the sums of the differences from it and
- * of their squares. */
+/* The accumulator of a variance: the number of elements (count), one of the elements (shift), and
+ * the sums of the differences from `shift` and of their squares. */
 template <class W> struct __align__(16) shifted_sums {
     W shift, sum;
     real_of<W> squares, count;
 };
 
-/* Variances in one pass, by sums in W, which has twice the precision of the result. Sum of squares
- * minus square of the sum: this loses a factor of up to `count` in precision if the shift is an
- * outlier. */
+/* Variances in one pass, by sums in W, which has twice the precision of the result. The result is
+ * computed from the sum of squares minus the square of the sum, which loses a factor of up to
+ * `count` in precision if the shift is an outlier. */
 template <class W, bool IsRoot>
 struct shifted_variance : operation_on<shifted_variance<W, IsRoot>, shifted_sums<W>> {
     typedef shifted_sums<W> value;
@@ -311,7 +313,7 @@ struct variance_of : operation_on<variance_of<W, IsRoot>, moments<W>> {
     typedef real_of<W> real;
     static constexpr bool commutes = true, in_chunks = true;
 
-    /* The moments of both; `part` is b's share of the elements. */
+    /* The moments of both; `part` is the fraction of the elements that belong to b. */
     NUMBALITE_FUNCTION value both_of(const value &a, const value &b, real part) const {
         const W apart = (b.mean - a.mean) + (b.rest - a.rest);
         const two_part<W> mean = sum_of_two<W>(a.mean, a.rest + apart * part);
@@ -530,8 +532,8 @@ template <class R> struct reduced {
     R number;
 };
 
-/* The sum of Each::of(element), which converts a W to an R; Each::end converts the sum to the
- * result. */
+/* The operator of the sum of Each::of(element), which converts a W to an R; Each::end converts the
+ * sum to the result. */
 template <class W, class R, class Each>
 struct sum_of_each : operation_on<sum_of_each<W, R, Each>, reduced<R>> {
     typedef reduced<R> value;
@@ -554,7 +556,7 @@ struct sum_of_each : operation_on<sum_of_each<W, R, Each>, reduced<R>> {
     }
 };
 
-/* A product that is rounded once, or, in two parts, not at all. */
+/* Returns a product that is rounded once or, in two parts, is exact. */
 template <class A> struct exact_product {
     template <class R> static NUMBALITE_FUNCTION A of(const R &a, const R &b) { return A(a) * A(b); }
 };
@@ -576,14 +578,14 @@ template <class A> struct exact_product_of_conjugate {
         return exact_product<A>::of(conj(a), b);
     }
 };
-/* A sum that is rounded once, or, in two parts, not at all. */
+/* Returns a sum that is rounded once or, in two parts, is exact. */
 template <class A> struct exact_sum {
     template <class R> static NUMBALITE_FUNCTION A of(const R &a, const R &b) { return A(a) + A(b); }
 };
 template <class R> struct exact_sum<two_part<R>> {
     static NUMBALITE_FUNCTION two_part<R> of(const R &a, const R &b) { return sum_of_two(a, b); }
 };
-/* The square of an absolute value. */
+/* Returns the square of an absolute value. */
 template <class A, class R> NUMBALITE_FUNCTION A exact_square(const R &x) {
     return exact_product<A>::of(x, x);
 }
@@ -695,7 +697,7 @@ struct extreme_place : operation_on<extreme_place<S, IsLargest, NansCount>, plac
             if (NansCount ? is_nan(x) : is_nan(y))
                 return is_nan(x) != is_nan(y);
             return IsLargest ? is_below(y, x) : is_below(x, y);
-        } else { /* negated comparison, because it is true for NaN as well */
+        } else { /* the comparison is negated, so that it is also true for NaN */
             return !(IsLargest ? x <= y : x >= y) && !is_nan(NansCount ? y : x);
         }
     }
