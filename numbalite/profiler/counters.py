@@ -332,6 +332,7 @@ class Launch(_WithLines):
             warps = self.blocks * self.warps_of_block
             reconcile.reconcile(lines, self.code, warps)
             self.block_counts, self.block_lanes = execution.counts(self.code, lines, warps)
+            reconcile.count_loads_of_all_warps(lines, self.code, self.block_counts)
             self.work = timing.work(self.code, self.block_counts)
         return lines
 

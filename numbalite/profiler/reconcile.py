@@ -166,3 +166,23 @@ def _count_lanes(line):
     line.requests += line.atomic_requests + line.variable_load_requests
     if before:
         line.lanes = round(line.lanes * line.requests / before)
+
+
+def count_loads_of_all_warps(lines, code, block_counts) -> None:
+    """Counts loads of shared memory that the compiler moved before a branch: all warps execute them, also those that
+    do not take the branch in the source. block_counts: how often each block is executed (execution.py)."""
+    places = Places(lines)
+    executed: dict = {}
+    for block, count in zip(code.blocks, block_counts, strict=True):
+        for instruction in block.instructions:
+            if instruction.kind == "shared_load":
+                key = places.find(instruction.frames)
+                executed[key] = executed.get(key, 0) + count
+                if instruction.guard:
+                    executed[key] = -math.inf
+    for line in lines:
+        requests, more = line.shared_load_requests, executed.get(line.key, 0)
+        if 0 < requests < more:
+            least = line.shared_load_wavefronts - line.shared_load_conflicts
+            line.shared_load_wavefronts += round((more - requests) * least / requests)
+            line.shared_load_requests = round(more)

@@ -267,6 +267,26 @@ def test_threads_before_a_branch_are_not_those_after_it(reach):
     assert execution.active_threads(code, counts, lanes, 256) == pytest.approx(expected)
 
 
+MOVED = """
+.text.f:
+	//## File "user.cu", line 1
+        /*0000*/                   LDS R2, [UR4] ;
+        /*0010*/              {} LDS R3, [R5] ;
+        /*0020*/                   EXIT ;
+"""
+
+
+@pytest.mark.parametrize(("guard", "times"), [("", 10), ("@P0", 10), ("", 2)])
+def test_all_warps_execute_a_load_that_was_moved_before_a_branch(guard, times):
+    code = machinecode.parse(MOVED.format(guard), "f")
+    line = line_of(1, shared_load_requests=5, shared_load_wavefronts=25, shared_load_conflicts=15)
+    reconcile.count_loads_of_all_warps([line], code, [times])
+    is_more = not guard and times == 10
+    assert line.shared_load_requests == (20 if is_more else 5)
+    assert line.shared_load_wavefronts == 25 + (15 * 2 if is_more else 0)
+    assert line.shared_load_conflicts == 15
+
+
 @pytest.mark.parametrize("n", [1, 5, 1000])
 def test_arithmetic_in_a_loop_without_accesses_is_counted(disassembled, n):
     x = cuda.to_device(np.zeros(64, np.float32))
