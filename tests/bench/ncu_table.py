@@ -31,13 +31,14 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 _GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 _SHARED = "l1tex__data_{}_mem_shared_op_{}.sum"
-_BY_ADDRESS = "smsp__sass_l1tex_data_{}_mem_shared{}.sum"
+_BY_ADDRESS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+_CONFLICTS_BY_ADDRESS = "derived__memory_l1_wavefronts_shared_excessive"  # of SourceCounters
 """What follows from the addresses of instructions. The metrics of _SHARED also count passes that are
 repeated because another access occupies the data path."""
 
 
 class Counter(NamedTuple):
-    """A counter, the metrics of ncu whose sum it is, and the target."""
+    """A counter, the metrics of ncu whose sum it is ("-NAME": subtracted), and the target."""
 
     name: str
     metrics: tuple
@@ -55,14 +56,14 @@ COUNTERS = (
     Counter("global_store_sectors", (_GLOBAL.format("sectors", "st"),), 0.02, 0.95),
     Counter(
         "shared_load_wavefronts",
-        (_BY_ADDRESS.format("pipe_lsu_wavefronts", "_op_ld"),),
+        (_BY_ADDRESS.format("ld"),),
         0.02,
         0.95,
         (_SHARED.format("pipe_lsu_wavefronts", "ld"),),
     ),
     Counter(
         "shared_store_wavefronts",
-        (_BY_ADDRESS.format("pipe_lsu_wavefronts", "_op_st"),),
+        (_BY_ADDRESS.format("st"),),
         0.02,
         0.95,
         (_SHARED.format("pipe_lsu_wavefronts", "st"),),
@@ -71,7 +72,11 @@ COUNTERS = (
     Counter("shared_store_instructions", ("smsp__inst_executed_op_shared_st.sum",), 0.02, 0.95),
     Counter(
         "bank_conflicts",
-        (_BY_ADDRESS.format("bank_conflicts_pipe_lsu", ""),),
+        (
+            _CONFLICTS_BY_ADDRESS,
+            "-" + _BY_ADDRESS.format("atom"),  # without the conflicts of atomics
+            "smsp__inst_executed_op_shared_atom.sum",
+        ),
         0.02,
         0.95,
         (
@@ -166,10 +171,12 @@ def name_of(kernel: str) -> str:
 
 def run_ncu(path: pathlib.Path) -> str:
     """Returns the output of ncu for a program on the GPU."""
-    metrics = ",".join(metric for counter in COUNTERS for metric in counter.metrics)
+    metrics = dict.fromkeys(m.lstrip("-") for counter in COUNTERS for m in counter.metrics)
+    del metrics[_CONFLICTS_BY_ADDRESS]
     command = [
         "ncu", "--csv", "--page", "raw", "--print-units", "base", "--kernel-name-base", "function",
-        "--cache-control", "all", "--clock-control", "none", "--metrics", metrics,
+        "--cache-control", "all", "--clock-control", "none", "--section", "SourceCounters", "--metrics",
+        ",".join(metrics),
         sys.executable, str(path),
     ]  # fmt: skip
     done = subprocess.run(
@@ -227,14 +234,21 @@ def _measured_values(row, units):
     values = {}
     for counter in COUNTERS:
         for metrics in filter(None, (counter.metrics, counter.otherwise)):
-            texts = {m: row[m] for m in metrics if row.get(m, "n/a") not in ("", "n/a")}
-            parts = [_number(text) * _UNITS.get(units[m], 1) for m, text in texts.items()]
-            if len(parts) == len(metrics):
+            parts = [_signed_value(metric, row, units) for metric in metrics]
+            if None not in parts:
                 values[counter.name] = sum(parts) * _SCALES.get(counter.name, 1)
                 break
     return Launch(
         name_of(row["Kernel Name"]), _sizes(row["Grid Size"]), _sizes(row["Block Size"]), values
     )
+
+
+def _signed_value(metric, row, units):
+    name = metric.lstrip("-")
+    text = row.get(name, "n/a")
+    if text in ("", "n/a"):
+        return None
+    return _number(text) * _UNITS.get(units[name], 1) * (-1 if metric != name else 1)
 
 
 def _number(text):

@@ -6,7 +6,11 @@ import pytest
 from bench import ncu_table
 from bench.ncu_table import COUNTERS, Launch, Row
 
-METRICS = [metric for counter in COUNTERS for metric in counter.metrics + counter.otherwise]
+METRICS = list(
+    dict.fromkeys(
+        m.lstrip("-") for counter in COUNTERS for m in counter.metrics + counter.otherwise
+    )
+)
 HEAD = [
     "ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size",
     "Device", "CC", *METRICS,
@@ -61,14 +65,16 @@ def test_a_metric_that_ncu_does_not_have_is_not_compared():
     assert not {"dram_bytes", "global_load_sectors"} & set(launch.values)
 
 
-CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared.sum"
+CONFLICTS = "derived__memory_l1_wavefronts_shared_excessive"
 ALL_CONFLICTS = [
     f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum" for op in ("ld", "st")
 ]
 
 
 def test_conflicts_of_addresses_are_preferred_to_all_conflicts():
-    values = {CONFLICTS: "7", ALL_CONFLICTS[0]: "30", ALL_CONFLICTS[1]: "12"}
+    of_atomics = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"
+    values = {CONFLICTS: "20", ALL_CONFLICTS[0]: "30", ALL_CONFLICTS[1]: "12"}
+    values.update({of_atomics: "18", "smsp__inst_executed_op_shared_atom.sum": "5"})
     (launch,) = ncu_table.read_ncu(output_of_ncu(("f", "(32, 1, 1)", "(4, 4, 1)", values)))
     assert launch.values["bank_conflicts"] == 7
     values[CONFLICTS] = "n/a"
