@@ -142,6 +142,34 @@ def test_gradient_descent_finds_the_parameters():
     assert ((p > 0.5) == labels).mean() > 0.97
 
 
+def test_training_losses_equal_those_of_autograd():
+    """200 steps of a network with two layers."""
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(64, 4)), (random.random((64, 1)) > 0.5).astype(float)
+    first = [random.normal(size=shape) for shape in [(4, 8), (8, 1)]]
+
+    def losses(activation, array):
+        inputs, targets = array(x), array(y)
+
+        def loss(v, w):
+            p = activation(anp.dot(activation(anp.dot(inputs, v)), w))
+            return anp.sum((p - targets) ** 2) / 64
+
+        step, (v, w), found = grad_and_loss(loss, (0, 1)), map(array, first), []
+        for _ in range(200):
+            (gv, gw), value = step(v, w)
+            found.append(float(value))
+            v, w = v - 0.5 * gv, w - 0.5 * gw
+        return found
+
+    sigmoid = vectorize(
+        ["float64(float64)"], target="cuda", source="return 1 / (1 + exp(-x));", args="x", name="s"
+    )
+    expected = losses(lambda x: 1 / (1 + anp.exp(-x)), np.asarray)
+    assert expected[-1] < expected[0]
+    np.testing.assert_allclose(losses(sigmoid, cuda.to_device), expected, rtol=1e-9)
+
+
 def test_fused_functions_have_gradients():
     fused = numbalite.fuse(lambda a, b: np.sin(a) * b)
     x, y = generator().random((4, 3)), generator().random(3)
