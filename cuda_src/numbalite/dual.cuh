@@ -356,15 +356,19 @@ NUMBALITE_UNARY(normcdfinv, normcdfinvf, T(nl_detail::SQRT_2_PI) * exp(T(0.5) * 
 NUMBALITE_UNARY(lgamma, lgammaf, nl_detail::digamma(x))
 NUMBALITE_UNARY(tgamma, tgammaf, y *nl_detail::digamma(x))
 NUMBALITE_UNARY(fabs, fabsf, nl_detail::sign(x))
-/* The Bessel functions: J0' = -J1, J1' = J0 - J1 / x, and the same for Y. */
+/* The Bessel functions: J0' = -J1, J1' = J0 - J1 / x, and the same for Y; I0' = I1, I1' = I0 - I1 /
+ * x. */
 template <class T, int N> NUMBALITE_FUNCTION nl_dual<T, N> j1(const nl_dual<T, N> &a);
 template <class T, int N> NUMBALITE_FUNCTION nl_dual<T, N> y1(const nl_dual<T, N> &a);
+template <class T, int N> NUMBALITE_FUNCTION nl_dual<T, N> cyl_bessel_i1(const nl_dual<T, N> &a);
 #define NUMBALITE_BESSEL(f, f_f, slope) \
     template <class T, int N> NUMBALITE_FUNCTION nl_dual<T, N> f(const nl_dual<T, N> &a) { \
         using ::j0; \
         using ::j1; \
         using ::y0; \
         using ::y1; \
+        using ::cyl_bessel_i0; \
+        using ::cyl_bessel_i1; \
         const T x = a.value, y = T(f(x)); \
         nl_dual<T, N> result(y); \
         nl_detail::add(result, a, T(slope)); \
@@ -375,6 +379,27 @@ NUMBALITE_BESSEL(j0, j0f, -j1(x))
 NUMBALITE_BESSEL(y0, y0f, -y1(x))
 NUMBALITE_BESSEL(j1, j1f, x == 0 ? T(0.5) : T(j0(x)) - y / x)
 NUMBALITE_BESSEL(y1, y1f, T(y0(x)) - y / x)
+NUMBALITE_BESSEL(cyl_bessel_i0, cyl_bessel_i0f, cyl_bessel_i1(x))
+NUMBALITE_BESSEL(cyl_bessel_i1, cyl_bessel_i1f, x == 0 ? T(0.5) : T(cyl_bessel_i0(x)) - y / x)
+#undef NUMBALITE_BESSEL
+/* Of an order: 2 Jn' = J(n-1) - J(n+1), and the same for Y. CUDA has no functions of negative
+ * order. */
+#define NUMBALITE_BESSEL(f, f_f) \
+    template <class T, int N> NUMBALITE_FUNCTION nl_dual<T, N> f(int n, const nl_dual<T, N> &a) { \
+        using ::f; \
+        const T x = a.value; \
+        nl_dual<T, N> result(T(f(n, x))); \
+        const T next = T(f(n + 1, x)); \
+        nl_detail::add(result, a, n ? (T(f(n - 1, x)) - next) * T(0.5) : -next); \
+        return result; \
+    } \
+    template <class T, int N> \
+    NUMBALITE_FUNCTION typename nl_detail::single<nl_dual<T, N>>::type f_f( \
+        int n, const nl_dual<T, N> &a) { \
+        return f(n, typename nl_detail::single<nl_dual<T, N>>::type(a)); \
+    }
+NUMBALITE_BESSEL(jn, jnf)
+NUMBALITE_BESSEL(yn, ynf)
 #undef NUMBALITE_BESSEL
 
 /* Functions that round: the derivative is 0. */
@@ -443,6 +468,7 @@ NUMBALITE_BINARY(remainder, remainderf, 1, -rint(x / y))
 NUMBALITE_BINARY(copysign, copysignf, nl_detail::sign(x) * copysign(T(1), y), 0)
 NUMBALITE_BINARY(atan2, atan2f, y / (x * x + y * y), -x / (x * x + y * y))
 NUMBALITE_BINARY(hypot, hypotf, z == 0 ? T(0) : x / z, z == 0 ? T(0) : y / z)
+NUMBALITE_BINARY(rhypot, rhypotf, -x *z *z *z, -y *z *z *z)
 NUMBALITE_DUALS R max(const A &a, const B &b) {
     return fmax(R(a), R(b));
 }
@@ -482,6 +508,61 @@ template <class A, class B, class C,
 NUMBALITE_FUNCTION R fmaf(const A &a, const B &b, const C &c) {
     return R(a) * R(b) + R(c);
 }
+
+/* The lengths of vectors and their reciprocals. `slope` is the derivative divided by the component,
+ * an expression of the result r. */
+#define NUMBALITE_NORM(f, f_f, slope) \
+    template <class A, class B, class C, \
+              class R = typename nl_detail::dual_sum< \
+                  A, typename nl_detail::number_sum<B, C>::type>::type> \
+    NUMBALITE_FUNCTION R f(const A &a, const B &b, const C &c) { \
+        using ::f; \
+        typedef typename R::value_type T; \
+        const T x = nl_detail::value_as<T>(a), y = nl_detail::value_as<T>(b), \
+                z = nl_detail::value_as<T>(c), r = T(f(x, y, z)), s = slope; \
+        R result(r); \
+        nl_detail::add(result, a, x *s); \
+        nl_detail::add(result, b, y *s); \
+        nl_detail::add(result, c, z *s); \
+        return result; \
+    } \
+    template <class A, class B, class C, \
+              class S = typename nl_detail::single<typename nl_detail::dual_sum< \
+                  A, typename nl_detail::number_sum<B, C>::type>::type>::type> \
+    NUMBALITE_FUNCTION S f_f(const A &a, const B &b, const C &c) { \
+        return f(S(a), S(b), S(c)); \
+    }
+NUMBALITE_NORM(norm3d, norm3df, r == 0 ? T(0) : T(1) / r)
+NUMBALITE_NORM(rnorm3d, rnorm3df, -r *r *r)
+#undef NUMBALITE_NORM
+#define NUMBALITE_NORM(f, f_f, slope) \
+    template <class A, class B, class C, class D, \
+              class R = \
+                  typename nl_detail::dual_sum<typename nl_detail::number_sum<A, B>::type, \
+                                               typename nl_detail::number_sum<C, D>::type>::type> \
+    NUMBALITE_FUNCTION R f(const A &a, const B &b, const C &c, const D &d) { \
+        using ::f; \
+        typedef typename R::value_type T; \
+        const T x = nl_detail::value_as<T>(a), y = nl_detail::value_as<T>(b), \
+                z = nl_detail::value_as<T>(c), w = nl_detail::value_as<T>(d), \
+                r = T(f(x, y, z, w)), s = slope; \
+        R result(r); \
+        nl_detail::add(result, a, x *s); \
+        nl_detail::add(result, b, y *s); \
+        nl_detail::add(result, c, z *s); \
+        nl_detail::add(result, d, w *s); \
+        return result; \
+    } \
+    template <class A, class B, class C, class D, \
+              class S = typename nl_detail::single<typename nl_detail::dual_sum< \
+                  typename nl_detail::number_sum<A, B>::type, \
+                  typename nl_detail::number_sum<C, D>::type>::type>::type> \
+    NUMBALITE_FUNCTION S f_f(const A &a, const B &b, const C &c, const D &d) { \
+        return f(S(a), S(b), S(c), S(d)); \
+    }
+NUMBALITE_NORM(norm4d, norm4df, r == 0 ? T(0) : T(1) / r)
+NUMBALITE_NORM(rnorm4d, rnorm4df, -r *r *r)
+#undef NUMBALITE_NORM
 
 #define NUMBALITE_PAIR(f, first, second) \
     template <class T, int N, class U> \

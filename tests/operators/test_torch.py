@@ -207,11 +207,13 @@ def test_a_non_contiguous_tensor_for_a_pointer_is_copied():
 
 FUNCTIONS = (
     "sqrt rsqrt cbrt rcbrt sin cos tan sinpi cospi asin acos atan sinh cosh tanh asinh atanh exp exp2 exp10 expm1 log "
-    "log2 log10 log1p erf erfc erfcx erfinv erfcinv normcdf normcdfinv lgamma tgamma fabs j0 j1 y0 y1"
+    "log2 log10 log1p erf erfc erfcx erfinv erfcinv normcdf normcdfinv lgamma tgamma fabs j0 j1 y0 y1 "
+    "cyl_bessel_i0 cyl_bessel_i1"
 ).split()
 OF_TWO = [
     "pow(x, y)", "atan2(x, y)", "hypot(x, y)", "fmod(x, y)", "fmax(x, y)", "fmin(x, y)", "fdim(x, y)",
-    "copysign(x, -y)", "fma(x, y, x)", "pow(x, 3) * pow(2.0, y)", "x * 3 - 2 / y + (1 - x) / 7",
+    "copysign(x, -y)", "fma(x, y, x)", "rhypot(x, y)", "jn(2, x) * yn(3, y + 1)", "norm3d(x, y, 1.0)",
+    "rnorm3d(2, x, y)", "norm4d(x, 1, y, x)", "rnorm4d(y, x, 2.0, y)", "pow(x, 3) * pow(2.0, y)", "x * 3 - 2 / y + (1 - x) / 7",
 ]  # fmt: skip
 
 
@@ -234,7 +236,7 @@ def test_gradcheck_of_functions(names):
     assert torch.autograd.gradcheck(op, (doubles(4),))
 
 
-@pytest.mark.parametrize("texts", in_groups(OF_TWO, 11), ids=["all"])
+@pytest.mark.parametrize("texts", in_groups(OF_TWO, 20), ids=["all"])
 def test_gradcheck_of_functions_of_two_numbers(texts):
     assert torch.autograd.gradcheck(group(texts, "x, y"), (doubles(4), doubles(4)))
 
