@@ -299,8 +299,8 @@ static int refuse(nl_device *dev, size_t size, CUresult status, nl_error *err) {
         return -1;
     format_limit(s.limit, limit, sizeof limit);
     nl_error_prefix(err,
-                    "%zu bytes on device %d (%zu of %zu bytes are free; arrays of this process use "
-                    "%zu and %zu more are held for reuse%s)",
+                    "%zu bytes on device %d (%zu of %zu bytes are free; "
+                    "arrays of this process use %zu and %zu more are held for reuse%s)",
                     size, dev->ordinal, available, total, s.used, s.cached, limit);
     return -1;
 }

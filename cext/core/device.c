@@ -91,8 +91,8 @@ int nl_device_configure(const char *kind, int sim_devices, int first, nl_error *
         nl_atomic_store(&first_device, (uint64_t)first);
     } else if (strcmp(kind, "auto") != 0 && strcmp(kind, nl_cu.kind) != 0) {
         status = nl_error_set(err, NL_ERR_RUNTIME,
-                              "the driver is open already and is \"%s\"; \"%s\" has to be chosen "
-                              "before the first use of a device",
+                              "the driver is open already and is \"%s\"; "
+                              "\"%s\" has to be chosen before the first use of a device",
                               nl_cu.kind, kind);
     }
     nl_mutex_unlock(&lock);
@@ -332,9 +332,9 @@ static int refuse_callback(nl_error *err) {
     if (!here.in_callback)
         return 0;
     return nl_error_set(err, NL_ERR_RUNTIME,
-                        "a stream callback must not use the device: the stream waits until the "
-                        "callback has returned; let the callback wake up another thread, which "
-                        "uses the device");
+                        "a stream callback must not use the device: "
+                        "the stream waits until the callback has returned; "
+                        "let the callback wake up another thread, which uses the device");
 }
 
 static int bind_anew(nl_device *dev, nl_error *err) {
@@ -457,8 +457,9 @@ int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err) {
         return 0;
     if (generation == NL_GENERATION_CLOSED) {
         return nl_error_set(err, NL_ERR_RUNTIME,
-                            "the memory of this array was closed: close() of its IPC handle, or "
-                            "the end of its `with` block, ends the use of the array");
+                            "the memory of this array was closed: "
+                            "close() of its IPC handle, or the end of its `with` block, ends the "
+                            "use of the array");
     }
     return nl_error_set(
         err, NL_ERR_RUNTIME,

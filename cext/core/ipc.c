@@ -123,8 +123,8 @@ int nl_ipc_export(nl_device *dev, CUdeviceptr address, CUipcMemHandle *handle, s
     if (NL_CU(err, IpcGetMemHandle, handle, base) == 0)
         return 0;
     if (err->code == CUDA_ERROR_INVALID_VALUE)
-        nl_error_prefix(err, "this memory cannot be shared with other processes: it is managed, "
-                             "page-locked or from a memory pool; cuda.ipc_array() makes an array "
-                             "that can");
+        nl_error_prefix(err, "this memory cannot be shared with other processes: "
+                             "it is managed, page-locked or from a memory pool; "
+                             "cuda.ipc_array() makes an array that can");
     return -1;
 }

@@ -107,8 +107,8 @@ static int check_cooperative(const nl_launch *l, nl_kernel *k, nl_error *err) {
     if (blocks > limit)
         return nl_error_set(
             err, NL_ERR_VALUE,
-            "%s(): a cooperative grid of %llu blocks is more than this device's limit "
-            "of %llu blocks of %d threads at a time",
+            "%s(): a cooperative grid of %llu blocks is more than this device's limit of %llu "
+            "blocks of %d threads at a time",
             k->name, (unsigned long long)blocks, (unsigned long long)limit, threads);
     return 0;
 }

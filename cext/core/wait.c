@@ -156,8 +156,8 @@ static const char limit_passed[] =
     "compile it with stoppable=True or set NUMBALITE_STOPPABLE=1";
 static const char runs_on[] =
     "only the wait has ended: the kernel runs on, because it was not compiled to be stopped; "
-    "compile it with stoppable=True or set NUMBALITE_STOPPABLE=1, then Ctrl-C stops it; the host "
-    "memory that it uses stays allocated";
+    "compile it with stoppable=True or set NUMBALITE_STOPPABLE=1, then Ctrl-C stops it; "
+    "the host memory that it uses stays allocated";
 
 /* Ends a wait early: stops the kernels, if possible, and formats the message. `elapsed`:
  * nanoseconds since the wait began. */

@@ -72,18 +72,18 @@ static int try_table(const nl_driver *table, nl_error *err) {
     if (status == CUDA_SUCCESS || status == CUDA_ERROR_NO_DEVICE) {
         return nl_error_set(
             err, NL_ERR_SUPPORT,
-            "the CUDA driver finds no GPU: check `nvidia-smi`, the variable "
-            "CUDA_VISIBLE_DEVICES and, in a container, that it was started with the "
-            "GPUs; without a GPU, NUMBALITE_DRIVER=sim runs kernels on the CPU");
+            "the CUDA driver finds no GPU: check `nvidia-smi`, the variable CUDA_VISIBLE_DEVICES "
+            "and, in a container, that it was started with the GPUs; "
+            "without a GPU, NUMBALITE_DRIVER=sim runs kernels on the CPU");
     }
     const char *name = NULL, *text = NULL;
     table->GetErrorName(status, &name);
     table->GetErrorString(status, &text);
-    nl_error_set(
-        err, NL_ERR_SUPPORT,
-        "the CUDA driver does not start: %s failed with %s (%d): %s; check `nvidia-smi` (a "
-        "driver that was just updated needs a reboot)",
-        call, name != NULL ? name : "status", (int)status, text != NULL ? text : "no description");
+    nl_error_set(err, NL_ERR_SUPPORT,
+                 "the CUDA driver does not start: %s failed with %s (%d): %s; "
+                 "check `nvidia-smi` (a driver that was just updated needs a reboot)",
+                 call, name != NULL ? name : "status", (int)status,
+                 text != NULL ? text : "no description");
     err->code = status;
     snprintf(err->call, sizeof err->call, "%s", call);
     return -1;
@@ -118,8 +118,8 @@ static int open_lock_held(const char *kind, int sim_devices, nl_error *err) {
             return 0;
         return nl_error_set(
             err, NL_ERR_RUNTIME,
-            "the driver is open already and is \"%s\"; \"%s\" has to be chosen before "
-            "the first use of a device (NUMBALITE_DRIVER)",
+            "the driver is open already and is \"%s\"; "
+            "\"%s\" has to be chosen before the first use of a device (NUMBALITE_DRIVER)",
             nl_cu.kind, kind);
     }
     if (fill(&table, kind, sim_devices, err) < 0 || try_table(&table, err) < 0)

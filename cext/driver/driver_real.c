@@ -64,12 +64,11 @@ static int too_old(int version, nl_error *err) {
         snprintf(found, sizeof found, " (this one is for CUDA %d.%d)", version / 1000,
                  version % 1000 / 10);
     }
-    return nl_error_set(
-        err, NL_ERR_SUPPORT,
-        "the NVIDIA driver is too old%s: numbalite needs a driver for CUDA 11.4 or "
-        "newer, that is 470 or newer; without it, NUMBALITE_DRIVER=sim runs kernels on "
-        "the CPU",
-        found);
+    return nl_error_set(err, NL_ERR_SUPPORT,
+                        "the NVIDIA driver is too old%s: "
+                        "numbalite needs a driver for CUDA 11.4 or newer, that is 470 or newer; "
+                        "without it, NUMBALITE_DRIVER=sim runs kernels on the CPU",
+                        found);
 }
 
 /* The message includes dlerror's text: "cannot open shared object file" is the usual reason, other
@@ -80,9 +79,9 @@ static void *open_library(nl_error *err) {
         return library;
     const char *reason = dlerror();
     nl_error_set(err, NL_ERR_SUPPORT,
-                 "no CUDA driver was found (%s): install NVIDIA's driver for the GPU, or "
-                 "in a container start it with the GPUs; without a GPU, NUMBALITE_DRIVER=sim runs "
-                 "kernels on the CPU",
+                 "no CUDA driver was found (%s): "
+                 "install NVIDIA's driver for the GPU, or in a container start it with the GPUs; "
+                 "without a GPU, NUMBALITE_DRIVER=sim runs kernels on the CPU",
                  reason != NULL ? reason : "libcuda.so.1 is missing");
     return NULL;
 }

@@ -393,8 +393,9 @@ static PyGetSetDef devarray_getset[] = {
     {"alloc_size", devarray_base_nbytes, NULL,
      "The bytes of the whole allocation, of which the array may be a view.", NULL},
     {"readonly", devarray_readonly, NULL,
-     "Is the array read-only? So are memory that another library lends for reading, and the result "
-     "of broadcast_to, which only kernels may write to.",
+     "Is the array read-only? "
+     "So are memory that another library lends for reading, and the result of broadcast_to, which "
+     "only kernels may write to.",
      NULL},
     {"stream", devarray_stream, NULL,
      "The stream of method calls without stream=; 0: the default stream.", NULL},
@@ -416,8 +417,9 @@ static PyMethodDef devarray_methods[] = {
     {"_bind", devarray_bind, METH_O,
      "_bind(stream): returns a view of the array with another default stream."},
     {"_view", KEYWORDS(devarray_view),
-     "_view(shape, strides, dtype, offset_bytes=0, repeated=False): returns a view of the same "
-     "memory with any geometry inside it; repeated: only kernels may write to it."},
+     "_view(shape, strides, dtype, offset_bytes=0, repeated=False): "
+     "returns a view of the same memory with any geometry inside it; "
+     "repeated: only kernels may write to it."},
     {"_read", KEYWORDS(nl_py_devcopy_read), "_read(dest, stream=None): copies to a NumPy array."},
     {"_download", KEYWORDS(nl_py_devcopy_download),
      "_download(order, stream=None): returns the elements as a new NumPy array, after the copy has "
@@ -436,9 +438,9 @@ static PyMethodDef devarray_methods[] = {
     {"__array_function__", (PyCFunction)(void (*)(void))nl_py_array_function, METH_FASTCALL,
      "__array_function__(function, types, args, keywords): calls NumPy's function on the device."},
     {"__dlpack__", KEYWORDS(nl_py_dlpackout_dlpack),
-     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None): returns a DLPack "
-     "capsule over the memory, which is host memory on the simulator. With dl_device=(1, 0), a GPU "
-     "copies the elements to host memory."},
+     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None): "
+     "returns a DLPack capsule over the memory, which is host memory on the simulator. "
+     "With dl_device=(1, 0), a GPU copies the elements to host memory."},
     {"__dlpack_device__", nl_py_dlpackout_dlpack_device, METH_NOARGS,
      "__dlpack_device__(): returns (2, device) on a GPU (kDLCUDA), (1, 0) on the simulator "
      "(kDLCPU)."},
@@ -468,8 +470,9 @@ static PyMethodDef functions[] = {
     {"device_empty", KEYWORDS(device_empty),
      "device_empty(shape, dtype, order='C', strides=None): returns a new uninitialized array."},
     {"from_pointer", KEYWORDS(from_pointer),
-     "from_pointer(address, shape, strides, dtype, owner=None, readonly=False): returns an array "
-     "over the memory at an address, which must stay allocated while owner is alive."},
+     "from_pointer(address, shape, strides, dtype, owner=None, readonly=False): "
+     "returns an array over the memory at an address, which must stay allocated while owner is "
+     "alive."},
     {"register_array_class", register_array_class, METH_O,
      "register_array_class(cls): sets the subclass of DeviceArray for all new arrays."},
     {"register_record_class", register_record_class, METH_O,

@@ -455,16 +455,18 @@ static PyObject *arrays_overlap(PyObject *module, PyObject *const *args, Py_ssiz
 
 static PyMethodDef functions[] = {
     {"copy_words", (PyCFunction)(void (*)(void))copy_words, METH_FASTCALL,
-     "copy_words(source, target): views of both arrays, of one shape and itemsize, as the integers "
-     "that a kernel copies; None where the driver copies, or no element is copied."},
+     "copy_words(source, target): "
+     "views of both arrays, of one shape and itemsize, as the integers that a kernel copies; "
+     "None where the driver copies, or no element is copied."},
     {"gather_plan", gather_plan, METH_VARARGS,
-     "gather_plan(source, of, target, to, shape, indices): (dtype of a word, dimensions, words, "
-     "words of a run, arguments of the kernel). `of` and `to`: strides of both in this shape. An "
-     "index is (array, its strides in this shape, length and stride of the axis that it indexes)."},
+     "gather_plan(source, of, target, to, shape, indices): "
+     "(dtype of a word, dimensions, words, words of a run, arguments of the kernel). "
+     "`of` and `to`: strides of both in this shape. "
+     "An index is (array, its strides in this shape, length and stride of the axis that it "
+     "indexes)."},
     {"arrays_overlap", (PyCFunction)(void (*)(void))arrays_overlap, METH_FASTCALL,
-     "arrays_overlap(a, b, exact): do the addresses that two device arrays span overlap? exact: "
-     "may "
-     "they share an element, judging by the strides alone?"},
+     "arrays_overlap(a, b, exact): do the addresses that two device arrays span overlap? "
+     "exact: may they share an element, judging by the strides alone?"},
     {"batch_copy_plan", (PyCFunction)(void (*)(void))batch_copy_plan, METH_FASTCALL,
      "batch_copy_plan(target, parts): (bytes of a word, dimensions, blocks, arguments of the "
      "kernel), or None for parts on another device or with too many dimensions. A part is (source, "

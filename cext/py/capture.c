@@ -52,8 +52,8 @@ int nl_py_capture_check_default(CUstream stream, const char *what) {
     if ((stream && stream != CU_STREAM_LEGACY) || !nl_capture_is_in_thread())
         return 0;
     PyErr_Format(PyExc_RuntimeError,
-                 "%s on the default stream inside a capture would not be part of the graph: name "
-                 "the captured stream (stream=), or do it before the capture",
+                 "%s on the default stream inside a capture would not be part of the graph: "
+                 "name the captured stream (stream=), or do it before the capture",
                  what);
     return -1;
 }
@@ -67,8 +67,9 @@ int nl_py_capture_check_waiting(CUstream stream, const char *what, const char *a
 
 static int refuse_asking(const char *what, const char *where) {
     PyErr_Format(PyExc_RuntimeError,
-                 "%s while %s is being captured: work is recorded then and does not run before the "
-                 "graph is launched. Do it before the capture begins or after it ends",
+                 "%s while %s is being captured: "
+                 "work is recorded then and does not run before the graph is launched. "
+                 "Do it before the capture begins or after it ends",
                  what, where);
     return -1;
 }

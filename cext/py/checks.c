@@ -207,14 +207,12 @@ static PyMethodDef methods[] = {
      "the "
      "calling thread launches them; is_debug: with debug=True."},
     {"set_checks", set_checks, METH_VARARGS,
-     "set_checks(mask, seed, limit[, record, profile, budget, schedule]): what the calling "
-     "thread's "
-     "launches are checked for, "
-     "where the driver can; without arguments, the setting of the process. record: a number other "
-     "than "
-     "0 for an exact search for races, whose verdicts are recorded under it; profile: a token of "
-     "profile_open; budget: milliseconds "
-     "for more schedules of a launch; schedule: the only one to run."},
+     "set_checks(mask, seed, limit[, record, profile, budget, schedule]): "
+     "what the calling thread's launches are checked for, where the driver can; "
+     "without arguments, the setting of the process. "
+     "record: a number other than 0 for an exact search for races, whose verdicts are recorded "
+     "under it; profile: a token of profile_open; "
+     "budget: milliseconds for more schedules of a launch; schedule: the only one to run."},
     {"take_verdicts", pop_verdicts, METH_O,
      "pop_verdicts(record): (kernel, verdict, launches, schedules) of each kernel, which are "
      "then forgotten."},

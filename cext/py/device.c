@@ -533,8 +533,8 @@ static PyMethodDef methods[] = {
     {"open", open_, METH_NOARGS,
      "open(): opens the driver if it is not open yet. Returns \"cuda\" or \"sim\"."},
     {"end", end, METH_NOARGS,
-     "Releases the caches of reductions, and waits for all devices, interruptibly; called when the "
-     "interpreter ends, before destructors would wait."},
+     "Releases the caches of reductions, and waits for all devices, interruptibly; "
+     "called when the interpreter ends, before destructors would wait."},
     {"give_up", end_all_waits, METH_NOARGS,
      "give_up(): makes the process exit without waiting for devices, where a kernel may never "
      "end."},
@@ -550,8 +550,8 @@ static PyMethodDef methods[] = {
      "None if nothing runs. Binds a device to the thread."},
     {"is_open", is_open, METH_NOARGS, "is_open(): returns whether the driver is open."},
     {"driver_kind", driver_kind, METH_NOARGS,
-     "driver_kind(): returns \"cuda\" or \"sim\", or None if the driver is not open. Use it in "
-     "messages only; code that depends on the driver calls driver_has."},
+     "driver_kind(): returns \"cuda\" or \"sim\", or None if the driver is not open. "
+     "Use it in messages only; code that depends on the driver calls driver_has."},
     {"driver_has", driver_has, METH_O,
      "driver_has(name): opens the driver, and returns whether it has \"checks\" (of running "
      "kernels), \"host_code\" (kernels are compiled for the host) or \"host_memory\" (device "
@@ -590,8 +590,8 @@ static PyMethodDef methods[] = {
     {"reset_device", reset_device, METH_O,
      "Destroys and remakes the context of a device: everything on it is lost."},
     {"close_device", close_device, METH_O,
-     "Releases the context of a device until its next use; its memory is lost, unless other code "
-     "in the process retains the context."},
+     "Releases the context of a device until its next use; "
+     "its memory is lost, unless other code in the process retains the context."},
     {"memory_info", memory_info, METH_NOARGS, "(free, total) bytes of this thread's device."},
     {"context_handle", context_handle, METH_O, "context_handle(device): the CUcontext, an int."},
     {"device_generation", device_generation, METH_O,

@@ -76,8 +76,9 @@ static int fill_type(const nl_element *element, nl_dl_tensor *t) {
         return 0;
     }
     PyErr_SetString(PyExc_BufferError,
-                    "DLPack has no such element type: booleans, integers, floating-point and "
-                    "complex numbers in the machine's byte order can be exported");
+                    "DLPack has no such element type: "
+                    "booleans, integers, floating-point and complex numbers in the machine's byte "
+                    "order can be exported");
     return -1;
 }
 

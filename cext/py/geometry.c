@@ -326,8 +326,8 @@ static PyMethodDef functions[] = {
      "broadcast_strides(shape, strides, wanted): with which an array appears in another shape; "
      "None if it cannot be broadcast to it. Leading axes of one element may be dropped."},
     {"reshaped_strides", (PyCFunction)(void (*)(void))reshaped_strides, METH_FASTCALL,
-     "reshaped_strides(shape, strides, itemsize, new_shape): with which the elements appear in a "
-     "new shape, in C order; None if there is no such view."},
+     "reshaped_strides(shape, strides, itemsize, new_shape): "
+     "with which the elements appear in a new shape, in C order; None if there is no such view."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_geometry_exec(PyObject *module) {

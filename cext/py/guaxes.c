@@ -116,8 +116,8 @@ static int read_axes(nl_gloop *loop, PyObject *axes) {
     int result = 0;
     if (given != count && (given != nin || outputs)) {
         PyErr_Format(PyExc_ValueError,
-                     "axes should be a list with an entry for all %d inputs and outputs; entries "
-                     "for outputs can only be omitted if none of them has core axes.",
+                     "axes should be a list with an entry for all %d inputs and outputs; "
+                     "entries for outputs can only be omitted if none of them has core axes.",
                      count);
         result = -1;
     }

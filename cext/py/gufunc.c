@@ -376,9 +376,9 @@ static int set_staged(PyObject *self, PyObject *value, void *Py_UNUSED(closure))
 
 static PyGetSetDef gufunc_getset[] = {
     {"staged", get_staged, set_staged,
-     "On GPUs, whether cores of up to 8 KB use shared memory. None, to begin "
-     "with: where "
-     "it is faster, as measured in the first calls of a kind. True and False decide.",
+     "On GPUs, whether cores of up to 8 KB use shared memory. "
+     "None, to begin with: where it is faster, as measured in the first calls of a kind. "
+     "True and False decide.",
      NULL},
     {0}};
 
@@ -393,11 +393,11 @@ static PyMemberDef gufunc_members[] = {
 
 static PyType_Slot gufunc_slots[] = {
     {Py_tp_doc,
-     "GUfunc(name, text, dimensions, operands, nin, block=False, written=0): a generalized ufunc "
-     "on the device. text: the layout, as a string. dimensions: (size or -1, optional) of each "
-     "core "
-     "dimension. operands: for each operand, inputs first, the tuple of indices of its core "
-     "dimensions in `dimensions`. written: bit i is set if the function writes input i. "
+     "GUfunc(name, text, dimensions, operands, nin, block=False, written=0): "
+     "a generalized ufunc on the device. text: the layout, as a string. "
+     "dimensions: (size or -1, optional) of each core dimension. "
+     "operands: for each operand, inputs first, the tuple of indices of its core dimensions in "
+     "`dimensions`. written: bit i is set if the function writes input i. "
      "Subclasses define _choose, _compile, _cast, _copy_contiguous and _copy_result."},
     {Py_tp_new, gufunc_new},
     {Py_tp_init, gufunc_init},

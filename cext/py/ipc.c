@@ -147,9 +147,9 @@ static int refuse_move(nl_error *err) {
     return nl_error_set(
         err, NL_ERR_RUNTIME,
         "this array's memory is from a pool, which the driver does not share with other processes, "
-        "and it cannot be moved: views of it, graphs, other libraries or streams of their own know "
-        "where it is; make the array with cuda.ipc_array(), or ask for its handle right after "
-        "making it");
+        "and it cannot be moved: "
+        "views of it, graphs, other libraries or streams of their own know where it is; "
+        "make the array with cuda.ipc_array(), or ask for its handle right after making it");
 }
 
 /* Returns whether only this array has the address of its memory, so that it can be moved. */

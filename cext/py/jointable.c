@@ -128,11 +128,12 @@ static PyObject *join_table(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef functions[] = {{"join_table", join_table, METH_VARARGS,
-                                   "join_table(parts, axis, stacks): (shape of the result, table, "
-                                   "bytes of a word, rows, words of "
-                                   "a row, blocks) to join device arrays along an axis, a new one "
-                                   "with `stacks`. None if they are "
-                                   "not contiguous, or differ in dtype, device or shape."},
+                                   "join_table(parts, axis, stacks): "
+                                   "(shape of the result, table, bytes of a word, rows, words of a "
+                                   "row, blocks) to join device arrays along an axis, a new one "
+                                   "with `stacks`. "
+                                   "None if they are not contiguous, or differ in dtype, device or "
+                                   "shape."},
                                   {NULL, NULL, 0, NULL}};
 
 int nl_py_jointable_exec(PyObject *module) {

@@ -464,10 +464,10 @@ static PyObject *module_references(PyObject *self, void *Py_UNUSED(closure)) {
 
 static PyMethodDef module_methods[] = {
     {"function", KEYWORDS(module_function),
-     "function(lowered, name, parameters, fault=None, claimed=False) -> Kernel: a kernel by its "
-     "symbol; parameters are tuples as numbalite.types.describe.Parameter, read from compiled code "
-     "or, "
-     "if claimed, in the form of a user's option; None: unknown, so it cannot be launched."},
+     "function(lowered, name, parameters, fault=None, claimed=False) -> Kernel: "
+     "a kernel by its symbol; "
+     "parameters are tuples as numbalite.types.describe.Parameter, read from compiled code or, if "
+     "claimed, in the form of a user's option; None: unknown, so it cannot be launched."},
     {"variable", KEYWORDS(module_variable),
      "variable(lowered, dtype, shape) -> DeviceArray over a __constant__ or __device__ variable; "
      "shape None: all of it, in one dimension."},

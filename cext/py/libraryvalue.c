@@ -106,10 +106,10 @@ static PyMemberDef members[] = {
     {"kept", Py_T_OBJECT_EX, offsetof(nl_py_libraryvalue, kept), 0, NULL}, {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc,
-     "LibraryValue(number, destroy=None, kept=None): a number that functions of a CUDA library "
-     "take, made on the current device. `kept` lives as long; device arrays in a tuple are used "
-     "whenever the number is. In the end destroy(0, number) is called."},
+    {Py_tp_doc, "LibraryValue(number, destroy=None, kept=None): "
+                "a number that functions of a CUDA library take, made on the current device. "
+                "`kept` lives as long; device arrays in a tuple are used whenever the number is. "
+                "In the end destroy(0, number) is called."},
     {Py_tp_new, libraryvalue_new},
     {Py_tp_dealloc, libraryvalue_dealloc},
     {Py_tp_members, members},

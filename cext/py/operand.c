@@ -41,8 +41,8 @@ static int set_device(nl_py_operation *call, int index, nl_py_operand *op, PyObj
     op->strides = nl_py_devarray_strides(a);
     if (__builtin_expect(a->buffer->device != call->device && a->buffer->size, 0)) {
         PyErr_Format(PyExc_ValueError,
-                     "%U(): operand %d is on device %d, but the call is on device %d: copy it "
-                     "over, or call where the array is",
+                     "%U(): operand %d is on device %d, but the call is on device %d: "
+                     "copy it over, or call where the array is",
                      call->name, index + 1, a->buffer->device->ordinal, call->device->ordinal);
         return -1;
     }

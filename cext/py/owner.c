@@ -328,8 +328,9 @@ static PyObject *call_for_owners(PyObject *module, PyObject *const *args, Py_ssi
 
 static PyMethodDef functions[] = {
     {"call_for_owners", (PyCFunction)(void (*)(void))call_for_owners, METH_FASTCALL,
-     "call_for_owners(function, *args): function(*args), with the stream of the owner of the "
-     "arguments as the thread's current stream."},
+     "call_for_owners(function, *args): "
+     "function(*args), with the stream of the owner of the arguments as the thread's current "
+     "stream."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_owner_exec(PyObject *module) {

@@ -320,29 +320,31 @@ static PyObject *reduction_observer(PyObject *module, PyObject *observer) {
 
 static PyMethodDef functions[] = {
     {"reduction_observer", reduction_observer, METH_O,
-     "reduction_observer(function): function(is it a scan, steps) is called with the plan of each "
-     "reduction and scan, for tests; None: none is. Returns the one before. A step of a scan is as "
-     "in "
-     "scan_plan, one of a reduction (kernel, kernel of its last block or '', what it reads, what "
-     "it writes, wide, cached, grid, threads, plan, slots)."},
+     "reduction_observer(function): "
+     "function(is it a scan, steps) is called with the plan of each reduction and scan, for tests; "
+     "None: none is. Returns the one before. "
+     "A step of a scan is as in scan_plan, one of a reduction (kernel, kernel of its last block or "
+     "'', what it reads, what it writes, wide, cached, grid, threads, plan, slots)."},
     {"kernel_plan", kernel_plan, METH_VARARGS,
      "kernel_plan(kept, reduced, parts, chunk, team, results, initial, is_last, itemsize, merges): "
-     "(the plan of a kernel as bytes, is it a wide one). Dimensions are lists of (length, stride "
-     "of the input, of the mask, of the output). merges: neighbours become one where the strides "
-     "allow, 1: the reduced ones, 2: the kept ones, 3: both. results: 0 for the product of the "
-     "kept lengths. initial: bytes of a number, or None."},
+     "(the plan of a kernel as bytes, is it a wide one). "
+     "Dimensions are lists of (length, stride of the input, of the mask, of the output). "
+     "merges: neighbours become one where the strides allow, 1: "
+     "the reduced ones, 2: the kept ones, 3: both. results: 0 for the product of the kept lengths. "
+     "initial: bytes of a number, or None."},
     {"scan_plan", scan_plan, METH_VARARGS,
-     "scan_plan(array, out, axis, accumulator, initial): (steps, scratch), for "
-     "tests. A step is (kernel, what it reads, what it writes: 0 the array's dtype, 1 "
-     "accumulators, 2 the output's, wide, columns that are one element, grid, threads, plan, "
-     "slots, bytes of shared memory), a scratch array (0 accumulators, 1 booleans, 2 a counter, 3 "
-     "zeroed uint32; count)."},
+     "scan_plan(array, out, axis, accumulator, initial): (steps, scratch), for tests. "
+     "A step is (kernel, what it reads, what it writes: "
+     "0 the array's dtype, 1 accumulators, 2 the output's, wide, columns that are one element, "
+     "grid, threads, plan, slots, bytes of shared memory), a scratch array (0 accumulators, 1 "
+     "booleans, 2 a counter, 3 zeroed uint32; count)."},
     {"reduction_schedule", reduction_schedule, METH_VARARGS,
      "reduction_schedule(kept, reduced, itemsize, address, accumulator, masked, any_order): "
      "(kernel, threads, team, parts, chunk, groups)."},
     {"reduction_row_part", reduction_row_part, METH_VARARGS,
-     "reduction_row_part(rows, row, itemsize, results, any_order): how many elements of a row, of "
-     "which there are several with gaps between them, a part has; 0 if rows cannot be divided so."},
+     "reduction_row_part(rows, row, itemsize, results, any_order): "
+     "how many elements of a row, of which there are several with gaps between them, a part has; "
+     "0 if rows cannot be divided so."},
     {"reduction_limit", reduction_limit, METH_VARARGS,
      "reduction_limit(name, value): sets a limit of core/reducelimit.c, and returns the value "
      "before."},

@@ -485,8 +485,8 @@ static void reducer_dealloc(PyObject *self) {
 static PyMethodDef reducer_methods[] = {
     {"reduce", (PyCFunction)(void (*)(void))reducer_reduce, METH_VARARGS | METH_KEYWORDS,
      "reduce(array, axes, out, initial=None, where=None, segments=None, axis=-1, divisor=1.0, "
-     "stream=None): writes the results along the other axes to out. initial: bytes of an "
-     "accumulator. segments: begins and ends of the parts of one axis."},
+     "stream=None): writes the results along the other axes to out. "
+     "initial: bytes of an accumulator. segments: begins and ends of the parts of one axis."},
     {"made", reducer_made, METH_VARARGS,
      "made(array, axis, keepdims, in_c_order, divisor): a new array with the results, whose axes "
      "have the order of the array's in memory, or C order. None for an array or an axis that "

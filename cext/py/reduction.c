@@ -553,8 +553,8 @@ static PyMemberDef reduction_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot reduction_slots[] = {
-    {Py_tp_doc, "Base of cuda.reduce. Calls of device arrays are planned here; the first one with "
-                "its dtypes, and those of other arrays, go to _work_out."},
+    {Py_tp_doc, "Base of cuda.reduce. Calls of device arrays are planned here; "
+                "the first one with its dtypes, and those of other arrays, go to _work_out."},
     {Py_tp_new, reduction_new},
     {Py_tp_dealloc, reduction_dealloc},
     {Py_tp_traverse, reduction_traverse},

@@ -388,8 +388,8 @@ static PyMethodDef stream_methods[] = {
      "Returns\n-------\n"
      "bool"},
     {"add_callback", (PyCFunction)stream_add_callback, METH_O,
-     "add_callback(fn): enqueues a call of fn() on another thread. Later work of the stream waits "
-     "until it returns. fn must not use a device."},
+     "add_callback(fn): enqueues a call of fn() on another thread. "
+     "Later work of the stream waits until it returns. fn must not use a device."},
     {"wait_event", (PyCFunction)stream_wait_event, METH_O,
      "wait_event($self, event, /)\n--\n\n"
      "Makes later work of the stream wait for an event, without blocking the host.\n\n"

@@ -433,9 +433,9 @@ static PyMemberDef members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "TensorKernel(general, plan, elementwise, contiguous, other=0, levels=None): the "
-                "kernel of an operator, for a framework's dispatcher. With `levels`, the first "
-                "argument is a DispatchKeySet."},
+    {Py_tp_doc, "TensorKernel(general, plan, elementwise, contiguous, other=0, levels=None): "
+                "the kernel of an operator, for a framework's dispatcher. "
+                "With `levels`, the first argument is a DispatchKeySet."},
     {Py_tp_new, tensorkernel_new},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_traverse, tensorkernel_traverse},

@@ -436,10 +436,12 @@ static PyGetSetDef traced_getset[] = {
 
 static PyType_Slot traced_slots[] = {
     {Py_tp_doc,
-     "Traced(function, direct=None): records the device operations of a function, and replays "
-     "them for arrays of equal shape, strides and dtype. The operations must depend only on the "
-     "layout of the arrays and on the values of the other arguments. Calls that wait for the "
-     "device or read an element are never replayed. `direct`, a function in C, is called first; "
+     "Traced(function, direct=None): "
+     "records the device operations of a function, and replays them for arrays of equal shape, "
+     "strides and dtype. "
+     "The operations must depend only on the layout of the arrays and on the values of the other "
+     "arguments. Calls that wait for the device or read an element are never replayed. "
+     "`direct`, a function in C, is called first; "
      "it returns NotImplemented for arguments that it does not support."},
     {Py_tp_new, traced_new},
     {Py_tp_dealloc, traced_dealloc},

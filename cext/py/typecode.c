@@ -433,8 +433,8 @@ static PyMethodDef functions[] = {
      "ndim, 14-15 order (0 any, 1 C, 2 F), 16-19 kind (0 value, 1 array, 4 another object), 20-31 "
      "the index of an object."},
     {"code_object", code_object, METH_O,
-     "code_object(index): the object of an index in a type code: a dtype, None, or of a tuple "
-     "(class, the type codes of its items)."},
+     "code_object(index): the object of an index in a type code: "
+     "a dtype, None, or of a tuple (class, the type codes of its items)."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_typecode_exec(PyObject *module) {

@@ -103,8 +103,9 @@ static PyMethodDef ufunc_methods[] = {
      "thread)."},
     {"_clear", ufunc_forget, METH_NOARGS, "_clear(): forgets all loops and kernels."},
     {"_note", (PyCFunction)(void (*)(void))nl_py_reduction_note, METH_FASTCALL,
-     "_note(method, array, dtype, out, reducer, initial, loop): the Reducer of calls with these "
-     "dtypes; initial is bytes of an accumulator, or None; initial= is converted to loop."},
+     "_note(method, array, dtype, out, reducer, initial, loop): "
+     "the Reducer of calls with these dtypes; initial is bytes of an accumulator, or None; "
+     "initial= is converted to loop."},
     {"reduce", (PyCFunction)(void (*)(void))nl_py_reduction_reduce, METH_FASTCALL | METH_KEYWORDS,
      "reduce($self, array, axis=0, dtype=None, out=None, keepdims=False, initial=..., where=True, "
      "*,\n"
@@ -126,8 +127,9 @@ static PyMemberDef ufunc_members[] = {
     {"nout", Py_T_INT, offsetof(nl_py_ufunc, nout), Py_READONLY, "Number of outputs."},
     {"_name", Py_T_OBJECT_EX, offsetof(nl_py_ufunc, name), Py_READONLY, "Its name."},
     {"_check", Py_T_OBJECT_EX, offsetof(nl_py_ufunc, check), 0,
-     "check(last input, where) raises for invalid values; called once per call of the ufunc, "
-     "before any element is computed, if the selected loop is for integers."},
+     "check(last input, where) raises for invalid values; "
+     "called once per call of the ufunc, before any element is computed, if the selected loop is "
+     "for integers."},
     {"_quick", Py_T_INT, offsetof(nl_py_ufunc, quick), 0,
      "Whether kernels of kind \"small\" compute few contiguous elements, unless the one of kind "
      "\"flat\" is already compiled."},

@@ -76,8 +76,8 @@ static PyObject *workspace_of_graph(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef functions[] = {{"workspace_of_graph", workspace_of_graph, METH_VARARGS,
-                                   "workspace_of_graph(stream, size): if the stream is being "
-                                   "captured, returns memory of at least "
+                                   "workspace_of_graph(stream, size): "
+                                   "if the stream is being captured, returns memory of at least "
                                    "`size` bytes, which is freed with the graph; otherwise None."},
                                   {NULL, NULL, 0, NULL}};
 

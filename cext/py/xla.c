@@ -158,8 +158,9 @@ static PyObject *xla_handlers(PyObject *Py_UNUSED(module), PyObject *functions) 
 
 static PyMethodDef functions[] = {
     {"xla_handlers", xla_handlers, METH_O,
-     "xla_handlers(functions): the handlers of XLA's custom calls, as capsules: for the host and "
-     "for CUDA. `functions` has a function of operands, results and a stream for each key."},
+     "xla_handlers(functions): the handlers of XLA's custom calls, as capsules: "
+     "for the host and for CUDA. "
+     "`functions` has a function of operands, results and a stream for each key."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_xla_exec(PyObject *module) {

@@ -13,8 +13,8 @@
 enum { CHUNK = 65536, NOTES = 16384, ATOMIC = 16, ID_SHIFT = 5, ID_LIMIT = 1 << 27 };
 
 const char nl_sim_overlap_remedy[] =
-    ", with nothing that orders the two: let one stream wait for an event that the other records, "
-    "or give both operations one stream";
+    ", with nothing that orders the two: "
+    "let one stream wait for an event that the other records, or give both operations one stream";
 
 struct nl_sim_overlap {
     uint32_t id;

@@ -42,11 +42,10 @@ static void check_row(nl_sim_stream *stream, const void *from, size_t size, size
     fault.at.access = "reads";
     fault.address = (uintptr_t)from + first;
     fault.size = count;
-    nl_fault_format(
-        &fault,
-        "a copy to the host reads device memory which nothing has written: %zu bytes, from byte "
-        "%zu of what is copied on",
-        count, before + first);
+    nl_fault_format(&fault,
+                    "a copy to the host reads device memory which nothing has written: "
+                    "%zu bytes, from byte %zu of what is copied on",
+                    count, before + first);
     nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, &fault);
 }
 
