@@ -43,12 +43,13 @@ def compile_count() -> int:
 
 
 def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
-    """Compiles a source, or returns its cached image; ``again`` ignores the cached image and replaces it.
+    """Compiles a CUDA C++ source, or returns its cached image. ``again`` ignores the cached image and
+    replaces it.
 
-    target is ("cuda", major, minor), the compute capability to compile for; ("sim",), the simulator, or
-    ("sim", *names of checks) for an instrumented image (see numbalite.runtime.checks);
-    or ("host",): plain functions for the CPU, which the source's ``kernels`` names (see host.py).
-    Raises CompileError for errors in the source.
+    target is ("cuda", major, minor), the compute capability to compile for; ("sim",), the simulator; ("sim",
+    *names of checks), an instrumented image for the simulator (see numbalite.runtime.checks); or ("host",):
+    the functions in the source's ``kernels``, for the CPU (see host.py). compile_source raises CompileError
+    for errors in the source.
     """
     target = _effective_target(target)
     if target[0] in _ON_THE_CPU:
@@ -71,8 +72,8 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
 
 
 def _with_register_limit(source):
-    """Returns the source, with a constant if it has max_registers, an option that changes nothing on the simulator.
-    Sources are found by their images, and the profiler compiles them for a GPU."""
+    """Returns the source; if max_registers is set, adds a constant option that changes nothing on the
+    simulator. The image then identifies its Source, which the profiler compiles again for a GPU."""
     if source.max_registers is None:
         return source
     name = "nl_max_registers"
@@ -84,10 +85,12 @@ def _with_register_limit(source):
 def warn_of(
     image: Image, target: tuple, others: Callable[[], Iterable[Source]], before: Container = ()
 ) -> None:
-    """Issues warnings for the slips of an image that are not in `before`; raises KernelWarning if a filter makes it an error.
+    """Issues warnings for the probable mistakes of an image that are not in `before`; raises KernelWarning if
+    a filter makes a warning an error.
 
-    ``others`` returns the sources of the same function for its other signatures. They are compiled
-    if there are slips, because a line that is a slip for one type may be right for another.
+    ``others`` returns the function's sources for its other signatures. If warnings were found, these other
+    sources are compiled, too, because a line that is a probable mistake for one type may be right for
+    another.
     """
     found = [slip for slip in image.slips if slip not in before]
     if found:
@@ -96,7 +99,7 @@ def warn_of(
         for source in others():
             try:
                 found = slipwarnings.common(found, compile_source(source, target).slips)
-            except CompileError:  # raised when that signature is compiled
+            except CompileError:  # its error is raised when that signature itself is compiled
                 continue
         slipwarnings.issue(found)
 
@@ -116,7 +119,7 @@ def _digest(data):
 
 
 def origin(source: Source, target: tuple) -> str:
-    """Returns the origin of a source's image, for messages: the cache file or the compiler."""
+    """Returns a text about the origin of a source's image, for messages: the cache file, or the compiler."""
     path = cache.location(_key(source, _effective_target(target)))
     return path or "the compiler, just now"
 
@@ -164,7 +167,7 @@ def _run(source, target):
 
 
 def _key(source, target):
-    """Returns the key in the disk cache; None if this source cannot be cached."""
+    """Returns the key of a source in the disk cache, or None if the source cannot be cached."""
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 
@@ -200,7 +203,7 @@ def _restore_process_number(text):
 
 
 def _change_file_names(made, change):
-    """Returns an Image or Source with the file names in its slips changed by `change`."""
+    """Returns an Image or Source whose warnings have their file names changed by `change`."""
     slips = tuple(slip._replace(file=change(slip.file)) for slip in made.slips)
     return made.replace(slips=slips) if slips else made
 

@@ -14,22 +14,26 @@ RECORD = "nl_failure"
 _NAME = "nl_assertfail"
 _OF_CUDA = re.compile(rb"(?<![\w$%])__assertfail(?![\w$%])")
 _DECLARED = re.compile(rb"\.extern\s+\.func\s+__assertfail\s*\([^)]*\)[^;]*;")
-_TEXT, _FILE = (40, 128), (168, 256)  # offsets and sizes in the record
+_TEXT, _FILE = (
+    (40, 128),
+    (168, 256),
+)  # byte offsets and sizes of the fields of the record of a failed assert
 
 
 def has(ptx: bytes | None) -> bool:
-    """Does a kernel of the PTX contain an assert?"""
+    """Returns whether a kernel of the PTX contains an assert."""
     return ptx is not None and _DECLARED.search(ptx) is not None
 
 
 def catch(ptx: bytes) -> bytes:
-    """Returns the PTX with failed asserts that write the record."""
+    """Returns the PTX, changed so that a failed assert writes the record."""
     whole = _DECLARED.sub(lambda _: _FUNCTION.encode(), ptx, count=1)
     return _OF_CUDA.sub(_NAME.encode(), whole)
 
 
 def _copy_string(number, parameter, at, size):
-    """Copies a string and its terminating zero; the record is zero before."""
+    """Returns PTX that copies a string of at most `size` - 1 characters into the record, whose other bytes
+    are zero."""
     return f"""ld.param.u64 %from, [{parameter}];
 mov.u64 %to, {RECORD};
 add.u64 %to, %to, {at};

@@ -1,7 +1,7 @@
 """The headers that NVRTC 13.3 and newer contain: cuda_fp16.h, cooperative groups, CCCL and others.
 
-They are written once into a folder of the disk cache, if a source needs headers and no package next to NVRTC has them.
-The CUDA runtime's headers (cuda_runtime.h) and cuRAND are not among them.
+The headers are written once into a folder of the disk cache, if a source needs headers and no package next to
+NVRTC has them. NVRTC does not contain the CUDA runtime's headers (cuda_runtime.h) and cuRAND.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def version(path: str) -> tuple | None:
 
 
 def directory(path: str) -> str | None:
-    """Returns the include folder of the headers in the NVRTC at `path`; None if it has none, or
-    without a disk cache."""
+    """Returns the include folder of the headers in the NVRTC at `path`; None if this NVRTC contains no
+    headers, or without a disk cache."""
     if (version(path) or (0, 0)) < SINCE or not (parent := cache.directory()):
         return None
     real = os.path.realpath(path)
@@ -53,7 +53,7 @@ def _fill(working, path):
 
     try:
         if _core.nvrtc_open(path) != version(path):
-            return False  # the process has opened another NVRTC
+            return False  # the process has opened an NVRTC of another version
         _core.nvrtc_install_headers(working)
     except (NumbaliteError, OSError):
         return False

@@ -2,11 +2,11 @@
 
 There is one file per image, named by its key: a hash of everything that determines the image. Translated Python bodies
 (kernels/translations.py) and the choices of cuda.autotune (tuning/tuned.py) are stored likewise. A file is written under a temporary name and renamed, so readers never see
-a partial file. It begins with its key and the hash of its contents; a file that does not match is deleted and
-compiled again. All other problems are cache misses, never errors.
+a partial file. A cache file begins with its key and the hash of its contents; a file that does not match is
+deleted and compiled again. All other problems with cache files are cache misses, never errors.
 
 Loading an image executes code, so the directory must belong to the user or to root, and no other user may have write
-permission. Otherwise there is no cache, and a warning is issued.
+permission. If other users can write to the directory, there is no cache, and a warning is issued.
 
 No other files in the directory are modified: the cache recognizes its files by name and first bytes, its folders by
 their mark (folders.py).
@@ -37,7 +37,7 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-SCHEMA = 2  # of the key and of the file
+SCHEMA = 2  # version of the formats of keys and files
 
 _MAGIC = b"numbalite image\1"
 IMAGE, TRANSLATION, TUNING = ".image", ".body", ".tuning"  # suffixes of files
@@ -47,7 +47,7 @@ _ABANDONED = 3600.0  # seconds: age at which a temporary file is abandoned
 _NAME = re.compile(r"[0-9a-f]{32}\.(image|body|tuning)(\.\d+-[0-9a-f]{12}\.tmp)?")
 PRELUDE = "prelude-"  # prefix of folders with precompiled headers of the host compiler
 TEXTS = "texts-"  # prefix of folders with generated source texts for debuggers (debugger.py)
-_PRELUDE_AGE = 30 * 24 * 3600.0  # seconds, after which a precompiled header is compiled again
+_PRELUDE_AGE = 30 * 24 * 3600.0  # seconds after which a precompiled header is compiled again
 
 
 def digest(*parts) -> bytes:
@@ -72,7 +72,7 @@ _checked: dict[str, bool] = {}  # directory -> is it usable?
 
 
 def directory() -> str | None:
-    """Returns the cache's directory, created if necessary; None if there is no cache."""
+    """Returns the cache's directory, created if necessary, or None if there is no cache."""
     if config.DISABLE_CACHE:
         return None
     path = wanted_directory()
@@ -124,9 +124,9 @@ def load(key: bytes | None) -> Image | None:
 
 
 def load_as(made_from: Callable, key: bytes | None, suffix: str = IMAGE) -> Any:
-    """``made_from(bytes)`` for the bytes stored under a key, or None.
+    """Returns ``made_from(bytes)`` for the bytes stored under a key, or None.
 
-    ``made_from`` raises ValueError for invalid bytes, which count as a miss.
+    A ValueError of ``made_from`` means that the stored bytes are invalid, and counts as a miss.
     """
     path = _path(key, suffix)
     if key is None or path is None:
@@ -209,13 +209,13 @@ def _remove(path):
 
 
 def _entries(folder):
-    """Returns (date of last use, size, path) of each file whose name is one of the cache's."""
+    """Returns (date of last use, size, path) of each file whose name has the form of a cache file."""
     return [(status.st_mtime, status.st_size, entry.path) for entry, status in _scan(folder)
             if _NAME.fullmatch(entry.name) and stat.S_ISREG(status.st_mode)]  # fmt: skip
 
 
 def _preludes(folder):
-    """Returns (date, path) of the folders of precompiled headers and of texts."""
+    """Returns (date, path) of the cached folders with precompiled headers and with source texts."""
     return [(status.st_mtime, entry.path) for entry, status in _scan(folder)
             if entry.name.startswith((PRELUDE, TEXTS)) and folders.is_marked(entry.path)]  # fmt: skip
 
@@ -249,7 +249,8 @@ def _remove_ours(path):
 def trim(limit: int) -> int:
     """Removes the least recently used files until at most `limit` bytes are left.
 
-    Removes somewhat more, so that not each new file requires it. Returns the number of removed files.
+    Trimming leaves some free space, so that not each new file starts another trim. Returns the number of
+    removed cache files.
     """
     folder = directory()
     if not folder:

@@ -1,9 +1,9 @@
 """CUB, thrust, libcu++ and cuRAND for the simulator: the toolkit's own headers, with their inline PTX
 translated.
 
-The parts of libcu++ and cuRAND that most sources use are also in cuda_src/sim/include, where they compile in a
-tenth of the time. The toolkit's headers are used with CUB, with thrust, for headers of libcu++ that are missing
-there, and for sources that do not compile with numbalite's.
+cuda_src/sim/include also contains the parts of libcu++ and cuRAND that most sources use; these compile ten
+times as fast. The toolkit's headers are used with CUB, with Thrust, for libcu++ headers that
+cuda_src/sim/include lacks, and for sources that do not compile with numbalite's headers.
 
 Headers with asm statements are translated once (sim/ptx.py) and stored in the cache directory, which precedes
 the toolkit's folder in the search path. libcu++ sees a compiler that looks like NVRTC; cuda_src/sim/cccl
@@ -27,9 +27,9 @@ _PROBE = "cub/block/block_reduce.cuh"
 _PROBE_OF_CURAND = "curand_kernel.h"
 _ASM = re.compile(r"\basm\b|\b__asm")
 _PARTS = ("cub/thread", "cub/warp", "cub/block", "cub/detail", "cuda")
-# A class that calls a template's instance by the template's name, which g++ rejects.
+# Matches a class that refers to an instance of a template by the template's name, which g++ rejects.
 _SAME_NAME = re.compile(r"\b(using (\w+)\s*=\s*(?:typename )?)(?=\2<)")
-_OFFSET = "!(&(((type*) 0)->member))"  # which is not a constant for clang++
+_OFFSET = "!(&(((type*) 0)->member))"  # an expression that clang++ does not accept as a constant
 _LARGEST = (
     400_000  # characters: larger headers are tables of cuda::ptx, which are replaced by empty files
 )
@@ -46,9 +46,10 @@ def root_of_toolkit(probe: str = _PROBE) -> str | None:
 
 
 def search(texts, all_of_it: bool = False) -> list:
-    """Returns the include folders that texts need; [] if they need none, or if the folders are not available.
+    """Returns the include folders that texts need; [] if the texts need no such headers, or if the folders
+    are not available.
 
-    all_of_it: use them also in place of numbalite's part of libcu++.
+    all_of_it: use the toolkit's headers also in place of numbalite's part of libcu++.
     """
     if not any(_needs(text, all_of_it) for text in texts):
         return []
@@ -62,8 +63,8 @@ def search(texts, all_of_it: bool = False) -> list:
 
 
 def search_curand() -> tuple:
-    """Returns the include folders of all of cuRAND: those before numbalite's, and those after; () if it is
-    missing."""
+    """Returns the include folders of all of cuRAND: those to search before numbalite's, and those after; ()
+    if cuRAND is missing."""
     root, libcuxx = root_of_toolkit(_PROBE_OF_CURAND), root_of_toolkit()
     if root is None or libcuxx is None:
         return ()
@@ -83,7 +84,8 @@ def _needs(text, all_of_it):
 
 
 def _translated_folder(root, paths):
-    """Returns the folder with the translated headers, created if necessary; None if it cannot be created."""
+    """Returns the folder with the translated headers, created if necessary, or None if the folder cannot be
+    created."""
     parent = cache.directory()
     if parent is None:
         return None
@@ -109,7 +111,7 @@ def _translated_folder(root, paths):
 
 
 def forget_damaged() -> bool:
-    """Were headers that were found earlier damaged? Then the next search creates them again."""
+    """Returns whether headers that were found earlier are damaged; the next search then creates them again."""
     damaged = [
         place
         for place, folder in _kept.items()
@@ -121,8 +123,8 @@ def forget_damaged() -> bool:
 
 
 def _translators():
-    """Returns the sorted paths of the files that determine the translation of a header: all of sim/, and the token
-    reader."""
+    """Returns the sorted paths of the files that determine the translation of a header: all of sim/, and the
+    tokenizer."""
     packages = [os.path.dirname(module.__file__) for module in (translation, scanner)]
     paths = [os.path.join(package, name) for package in packages for name in os.listdir(package)]
     return sorted(path for path in paths if path.endswith(".py"))

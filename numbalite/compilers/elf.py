@@ -52,15 +52,15 @@ def objects(data: bytes) -> list[tuple]:
 
 
 def _symbols(data, kind):
-    """Yields (name, info, section, size) of each symbol in tables of a kind; 64-bit little-endian
-    ELF.
+    """Yields (name, info, section, size) of each symbol in the symbol tables of one type. 64-bit
+    little-endian ELF.
 
-    Raises ValueError if the file is truncated.
+    Raises ValueError if the ELF file is truncated.
     """
     try:
         yield from _read_symbols(data, kind)
     except (error, IndexError) as problem:
-        raise ValueError(f"this is not a shared object, or a truncated one: {problem}") from problem
+        raise ValueError(f"this is not a shared object, or it is truncated: {problem}") from problem
 
 
 def _sections(data):

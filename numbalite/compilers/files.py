@@ -22,12 +22,12 @@ def kind_of_file(mode: int) -> str:
 
 
 def read_bytes(path) -> bytes:
-    """Returns the contents of a file. Raises ValueError if it is not a regular file; OSError with its name if it
-    cannot be read."""
+    """Returns the contents of a file. Raises ValueError if the path is not a regular file. Raises OSError
+    with the file name if the file cannot be read."""
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
         raise ValueError(f"{os.fspath(path)} is {kind_of_file(mode)}, not a file")
-    # Non-blocking, because the file may have been replaced by a pipe in the meantime.
+    # O_NONBLOCK, because the file may have been replaced by a pipe in the meantime.
     with open(path, "rb", opener=_not_blocking) as file:
         try:
             return file.read()

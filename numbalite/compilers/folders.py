@@ -1,10 +1,11 @@
-"""Folders of the disk cache. Each has a mark (CACHEDIR.TAG): folders without it are neither removed nor trusted.
+"""Folders of the disk cache. Each of these folders has a marker file (CACHEDIR.TAG): folders without a marker
+are neither removed nor trusted.
 
 A permanent folder (`make`) has a list of its files with their hashes. If the files do not match the list (after a full
 disk or a power failure), `find` treats the folder as missing, and it is created again.
 
-A process locks the mark of its `Working` folder during its lifetime. A folder without a lock belongs to a killed
-process; the next process that creates a folder in the same parent removes it.
+A process locks the marker file of its `Working` folder during its lifetime. A folder without a lock belongs
+to a killed process; the next process that creates a folder in the same parent removes it.
 """
 
 from __future__ import annotations
@@ -27,15 +28,16 @@ _MARK = b"""Signature: 8a477f597d28d172789f06886806bc55
 # For information about cache directory tags see https://bford.info/cachedir/
 """
 _PREFIX = "numbalite-"
-_LIST = "files"  # of a permanent folder: its own hash, then a line for each file, `hash path`
+_LIST = "files"  # list of a permanent folder: its own hash, then a line `hash path` for each file
 _DIGEST = 16
-_MAX_NAMES = 4  # names to try, if a file that is not numbalite's has the first one
-_ROOM = 1 << 20  # bytes that are enough for the files of any build
-_swept: set[str] = set()  # folders in which abandoned ones were searched
+_MAX_NAMES = 4  # number of names to try, if a file that is not numbalite's has the first name
+_ROOM = 1 << 20  # bytes of free disk space that any build needs
+_swept: set[str] = set()  # parent folders already searched for abandoned folders
 
 
 def is_others(status) -> bool:
-    """Does a file with this status belong to another user, or may other users write to it?"""
+    """Returns whether a file with this status belongs to another user, or other users may write to the
+    file."""
     if not hasattr(os, "geteuid"):
         return False
     return status.st_uid not in (os.geteuid(), 0) or bool(status.st_mode & 0o022)
@@ -52,7 +54,7 @@ def mark(folder: str) -> None:
 
 
 def is_marked(folder: str) -> bool:
-    """Is this a folder (not a link) that contains the mark?"""
+    """Returns whether the path is a folder (not a link) that contains the marker file."""
     path = os.path.join(folder, _TAG)
     try:
         if stat.S_ISDIR(os.lstat(folder).st_mode) and stat.S_ISREG(os.lstat(path).st_mode):
@@ -64,7 +66,8 @@ def is_marked(folder: str) -> bool:
 
 
 def is_ours(folder: str, *names: str) -> bool:
-    """Is the folder marked, and does it have regular files of these names that no other user may write to?"""
+    """Returns whether the folder is marked and has regular files of these names that no other user may write
+    to."""
     try:
         files = [os.lstat(os.path.join(folder, name)) for name in (_TAG, *names)]
         if is_others(os.lstat(folder)) or any(map(is_others, files)):
@@ -75,8 +78,8 @@ def is_ours(folder: str, *names: str) -> bool:
 
 
 def without_room(folder: str) -> str:
-    """Returns the reason why a program cannot write the files of a build there (full disk, file
-    size limit), or ""."""
+    """Returns the reason why a program cannot write a build's files to the folder (full disk, file size
+    limit), or ""."""
     import resource
 
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
@@ -104,13 +107,14 @@ def find(folder: str, *names: str) -> str | None:
     """Returns the path of an undamaged folder that `make` created, with files of these names; None
     if there is none.
 
-    The path may end with a number.
+    The returned path may end with a number.
     """
     return next((path for path in _paths(folder) if is_whole(path, *names)), None)
 
 
 def is_whole(folder: str, *names: str) -> bool:
-    """Did `make` create this folder, with files of these names, and do all files match their hashes?"""
+    """Returns whether `make` created this folder, with files of these names, and all files match their
+    hashes."""
     if not is_ours(folder, _LIST, *names):
         return False
     try:
@@ -152,7 +156,7 @@ def _digest(data):
 
 
 def _digests(folder):
-    """Returns {path in the folder: hash} of all files but the list."""
+    """Returns {path in the folder: hash} of all files except the list of files itself."""
     found = {}
     for where, _, names in os.walk(folder):
         for name in names:
@@ -195,7 +199,7 @@ def _is_abandoned(folder):
 class Working:
     """A temporary folder for a `with` block, in `parent` or the system's folder for temporary files.
 
-    `name` is its path. Raises OSError if it cannot be created.
+    `name` is its path. Entering the `with` block raises OSError if the folder cannot be created.
     """
 
     def __init__(self, parent: str | None = None):

@@ -1,13 +1,13 @@
 """Loads a compiler once: each later run is a fork of the first process, from a point before main().
 
-clang++ is linked with libraries of a hundred megabytes. Loading them takes 30 ms of processor time in each of
-the two runs that a kernel needs, more than a third of the compilation. A fork takes 3 ms.
-cuda_src/host/forkserver.c is preloaded: it stops the compiler before main(), forks on request, and reports the
-exit status.
+clang++ uses shared libraries of a hundred megabytes. Loading clang++ takes 30 ms of processor time in each
+of the two runs that a kernel needs, more than a third of the compilation. A fork takes 3 ms.
+cuda_src/host/forkserver.c is preloaded: it stops the compiler before main(), forks on request, and reports
+the exit status.
 
-The server lives as long as this process and occupies 12 MB. If no server is possible (a statically linked
-compiler, a script, no cache directory for the shared object), `run` returns None, and the caller starts the
-compiler as usual.
+The server lives as long as this process and uses 12 MB of memory. If no server is possible (a statically
+linked compiler, a script, no cache directory for the shared object), `run` returns None, and the caller
+starts the compiler as usual.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from numbalite.compilers.process import PERIOD, STOPPED
 _NUMBER = struct.Struct("q")
 _FILE = "forkserver.so"
 _LONGEST, _MAX_WORDS = 1 << 17, 4000  # bytes of a request
-_PATIENCE = (
-    2  # runs before the shared object is built, because a program with one kernel gains nothing
-)
+_PATIENCE = 2  # compiler runs before the shared object is built, because a program with one kernel gains nothing
 
 _lock = allocate_lock()
 _servers: dict[
@@ -39,8 +37,8 @@ _asked: dict[str, int] = {}  # program -> number of runs, while there is no shar
 
 
 def _forget_lock():
-    """Replaces the lock in a forked child, in which the thread that holds it does not exist. The parent's servers also
-    serve the child."""
+    """Replaces the lock in a forked child: the thread that held the lock does not exist in the child. The
+    parent's compiler servers also serve the forked child."""
     global _lock
     _lock = allocate_lock()
 
@@ -52,14 +50,14 @@ def run(command, stdin, folder, environment, plainly):
     """Runs a compiler in a folder. Returns a CompletedProcess, or None if the caller must start the compiler
     itself.
 
-    environment: its variables. plainly(command): runs a program as usual.
+    environment: the compiler's environment variables. plainly(command): runs a program without the server.
     """
     try:
         server = _server(command[0], environment, plainly)
     except OSError:
         return None
     result = server and server.run(command, stdin, folder, environment)
-    # The server died of a signal: the compiler's files may have been changed or truncated.
+    # The server was killed by a signal: the compiler's files may have been changed or truncated.
     return None if result and result.returncode < 0 else result
 
 
@@ -69,7 +67,7 @@ def _server(program, environment, plainly):
         program,
         status.st_size,
         status.st_mtime_ns,
-    )  # a new version may be installed while it runs
+    )  # a new version of the compiler may be installed while the server runs
     with _lock:
         if key not in _servers:
             shared_object = _shared_object(program, plainly)
@@ -84,7 +82,9 @@ def _server(program, environment, plainly):
 def _shared_object(program, plainly):
     """Returns the path of the shared object to preload, built once with the compiler itself and cached."""
     root = cache.directory()
-    if root is None or set(root) & set(" :"):  # which would end the file name in LD_PRELOAD
+    if root is None or set(root) & set(
+        " :"
+    ):  # a space or colon would end the file name in LD_PRELOAD
         return None
     source = os.path.join(headers.cuda_src(), "host", "forkserver.c")
     stamps = [(s.st_size, s.st_mtime_ns) for s in (os.stat(source), os.stat(program))]
@@ -106,7 +106,7 @@ def _shared_object(program, plainly):
 
 
 def _start_server(program, shared_object, environment):
-    """Returns a Server, or None: the process of a script is its interpreter."""
+    """Returns a Server; None if the compiler is a script, whose process is the script's interpreter."""
     with open(program, "rb") as file:
         if file.read(4) != b"\x7fELF":
             return None
@@ -148,7 +148,8 @@ class Server:
         self.owner = os.getpid()
 
     def is_ready(self):
-        """Has the process stopped before main()? A statically linked program has run instead."""
+        """Returns whether the compiler's process stopped before main(). A statically linked compiler does not
+        stop, but runs to its end."""
         self.requests.settimeout(10)
         try:
             ready = self.requests.recv(1) == b"\0"
@@ -170,17 +171,19 @@ class Server:
             files = [file.fileno() for file in (given, output, errors)]
             status = self._run_status(message, files)
             if _has_stopped(files[2]):
-                status = 1 << 8  # exit status 1: the compiler failed, even if it was then killed
+                status = (
+                    1 << 8
+                )  # exit status 1: the compiler reported errors, even if the process was then killed
             if status is None:
                 return None
             outputs = map(_read_all, files[1:])
             return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(status), *outputs)
 
     def _run_status(self, words, files):
-        """Returns the exit status of a run; None without an answer, or if the run was ended.
+        """Returns the exit status of a compiler run; None without an answer, or if the run was ended.
 
-        The server ends a run when our end of `answer` is closed. So an interrupt needs no further
-        communication.
+        The server ends a run when this process closes its end of `answer`. So an interrupt only closes
+        `answer`, without any message to the server.
         """
         answer, theirs = socket.socketpair()
         with answer:
@@ -194,17 +197,17 @@ class Server:
                 theirs.close()
                 answer.shutdown(
                     socket.SHUT_WR
-                )  # a forked process may hold it, too, so closing is not enough
+                )  # shutdown(), because a forked process may hold a copy of the socket, so closing is not enough
                 _number(answer)  # now the server has ended
                 raise
 
     def _send(self, words, files):
-        # socket.send_fds accepts no flags: SIGPIPE may not be ignored in this process.
+        # socket.send_fds has no parameter for MSG_NOSIGNAL, which prevents a SIGPIPE.
         rights = socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", files)
         self.requests.sendmsg([words], [rights], socket.MSG_NOSIGNAL)
 
     def close(self):
-        """Ends the server; a process that was forked from this one only closes the socket."""
+        """Ends the server; in a forked process, only closes the socket."""
         self.requests.close()
         if self.owner == os.getpid():
             self.process.kill()
@@ -216,12 +219,12 @@ def _read_all(file):
 
 
 def _has_stopped(errors):
-    """Has clang written its last message?"""
+    """Returns whether clang has written its last message; None if the other end of the pipe is closed."""
     return STOPPED in _read_all(errors)
 
 
 def _number(answer, errors=None):
-    """Returns the number that arrives; None if the other end is closed. Ends the run when its errors are complete."""
+    """Returns the number that arrives; None if the other end is closed. Ends the compiler run when its errors are complete."""
     answer.settimeout(PERIOD)
     while True:
         try:

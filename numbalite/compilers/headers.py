@@ -4,9 +4,9 @@
 standard headers (cuda_src/std) as in-memory headers; all others are found on disk in the toolkit's and the user's
 directories.
 
-The key of the disk cache must depend on each text that is compiled. `closure` follows #include lines as the compilers
-do and returns the contents of the user's files. Of the toolkit's headers, which users do not edit, only the size and
-date of the included header are used.
+The key of the disk cache must depend on each text that is compiled: `closure` returns the contents of the
+user's headers for the key. `closure` follows #include lines as the compilers do. Of the toolkit's headers,
+which users do not edit, only the size and date of the included header are used.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _read_text(path):
 
 
 def in_memory() -> dict:
-    """Name -> text of the headers that NVRTC receives with each source."""
+    """Returns {name: text} of the headers that NVRTC receives with each source."""
     global _in_memory
     if _in_memory is None:
         root = cuda_src()
@@ -62,8 +62,9 @@ def in_memory() -> dict:
     return _in_memory
 
 
-# CCCL of CUDA 12.3 to 12.5 includes private headers by the names of standard headers, as in #include "climits". NVRTC
-# prefers a header in memory to the file next to the including one, so the header in memory includes the private one.
+# CCCL of CUDA 12.3 to 12.5 includes private headers by the names of standard headers, as in #include "climits".
+# NVRTC prefers headers in memory to files next to the including one.
+# So a header in memory includes CCCL's private header of the same name.
 _PRIVATE_SINCE, _PRIVATE_UNTIL = (12, 3), (12, 6)
 _PRIVATE = "algorithm climits cmath cstddef cstdint cstdlib ctime initializer_list utility".split()
 _WITH_PRIVATE = """\
@@ -78,7 +79,7 @@ _WITH_PRIVATE = """\
 
 
 def in_memory_for(version) -> dict:
-    """Name -> text of the headers that an NVRTC of this version receives with each source."""
+    """Returns {name: text} of the headers that an NVRTC of this version receives with each source."""
     texts = in_memory()
     if not _PRIVATE_SINCE <= version < _PRIVATE_UNTIL:
         return texts
@@ -87,7 +88,7 @@ def in_memory_for(version) -> dict:
 
 @functools.cache
 def _private_included():
-    """Name -> text of the standard headers that include CCCL's private header of the same name."""
+    """Returns {name: text} of the standard headers that include CCCL's private header of the same name."""
     return {
         name: _WITH_PRIVATE.format(
             name=name, guard=name.upper(), text=in_memory()[name].replace("#pragma once\n", "")
@@ -115,7 +116,7 @@ def user_directories(options) -> list:
 
 _GAP = r"(?:[ \t\f\v]|/\*.*?\*/)*"
 _MARK = rf"(?:\#|%:){_GAP}"
-# Comments, and literals that may contain the characters of a comment.
+# Matches comments, and literals that may contain the characters of a comment.
 _COMMENT_OR_NOT = re.compile(
     rf"""//[^\n]*|/\*.*?(?:\*/|\Z)
       |{_MARK}(?:include|import|include_next|embed)\b{_GAP}<[^>\n]*>
@@ -141,7 +142,7 @@ _DIRECTIVE = re.compile(
 def includes(text: str) -> list:
     """Returns (name, quoted) for each header that a text includes or tests with __has_include.
 
-    The name is "" if it depends on the preprocessor (a macro, #include_next).
+    The name is "" if an #include depends on the preprocessor (a macro, #include_next).
     """
     plain = _PLAIN.findall(text)
     unusual = ("/*", "\\", "??", 'R"')
@@ -174,10 +175,9 @@ def _without_comment(match):
 
 
 def find(name: str, folders) -> str | None:
-    """Returns the path of a file in the first of these folders that has it; None if no folder has
-    it.
+    """Returns the path of a file in the first of these folders that has the file, or None.
 
-    Raises CompileError for a pipe or a device, whose reading could block.
+    Raises CompileError for a pipe or a device, because reading a pipe or device could block.
     """
     for folder in folders:
         path = os.path.join(folder, name)
@@ -204,7 +204,7 @@ class SearchFolders:
         self._toolkit = toolkit_directories
 
     def is_of_toolkit(self, name, quoted) -> bool:
-        """Does an #include of this name refer to a header of the toolkit?"""
+        """Returns whether an #include of this name refers to a header of the toolkit."""
         before = [self._beside, *self._users] if quoted else self._users
         if find(name, [folder for folder in before if folder not in self._toolkit]):
             return False
@@ -212,14 +212,17 @@ class SearchFolders:
 
 
 class Closure:
-    """The transitive includes of a source. `parts` is for the cache key; None: they cannot be determined."""
+    """The transitive includes of a source. `parts` is part of the cache key. None: they cannot be
+    determined."""
 
     def __init__(self, source, toolkit_directories, forced=()):
         self._parts = []
         self._is_complete = True
         self._memory = dict(source.headers)
         self._directories = [*user_directories(source.options), *config.INCLUDE_PATH]
-        self._toolkit = toolkit_directories  # called when the first header is searched on disk
+        self._toolkit = (
+            toolkit_directories  # function, called when the first header is searched on disk
+        )
         self._seen = set()
         before = "".join(f'#include "{name}"\n' for name in forced)
         self._scan(before + source.text, os.path.dirname(source.name))
@@ -235,7 +238,7 @@ class Closure:
             near = directory if quoted else None
             if not name:
                 self._is_complete = False
-            elif name in self._memory:  # or a file next to the including one
+            elif name in self._memory:  # a file next to the including one has priority
                 if near is not None and find(name, [near]):
                     self._follow(name, near)
             elif not _is_own(name):
@@ -262,7 +265,7 @@ class Closure:
         self._scan(raw.decode("utf-8", "replace"), folder)
 
     def _is_users(self, name, directory):
-        """Does the user have a file with the name of a standard header?"""
+        """Returns whether the user has a file with the name of a standard header."""
         near = [] if directory is None else [directory]
         return find(name, [*near, *self._directories]) is not None
 
@@ -281,7 +284,7 @@ _own_names = None
 
 
 def _is_own(name):
-    """Is the header part of numbalite? (The key contains all of numbalite's headers.)"""
+    """Returns whether the header is part of numbalite; the key always contains all of numbalite's headers."""
     global _own_names
     if name.startswith("numbalite"):
         return name == "numbalite.cuh" or name.startswith("numbalite/")
@@ -291,11 +294,11 @@ def _is_own(name):
 
 
 def closure(source, toolkit_directories):
-    """Returns a list that identifies all headers that `source` includes, except numbalite's. It is part of the cache
-    key.
+    """Returns a list that identifies all headers that `source` includes, except numbalite's. The returned
+    list is part of the cache key.
 
-    None if they cannot be determined (an #include of a macro, options in a file): such a source is not cached.
-    `toolkit_directories` is called only if needed.
+    Returns None if the headers cannot be determined (an #include of a macro, options in a file): such a
+    source is not cached. `toolkit_directories` is called only if a header of the toolkit is included.
     """
     forced = []
     for option in source.options:

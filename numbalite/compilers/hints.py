@@ -167,7 +167,7 @@ _MAIN_HINT = (
     'cuda.module(Path("program.cu")) uses the kernels alone'
 )
 _INTEGER_POWER = re.compile(r"Unresolved extern function '_Z\d+powi")
-# The same, only if a line with an error contains such a construct.
+# Matches the same text, only if a line with an error contains such a construct.
 _AT_LINES = [
     (
         r"must have integral or unscoped enum|invalid operands (?:to binary|of types)",
@@ -216,7 +216,7 @@ def explain(
 
     ``refused`` maps names of the Python scope to the reasons why they were not usable; ``parameters`` are
     (name, types.Array) of the array parameters; ``text`` is the user's text; ``others`` are the Texts of the
-    device functions that it calls.
+    device functions that the kernel calls.
     """
     if text is not None and len(text.value) > _LONGEST:
         text, others = None, ()
@@ -275,7 +275,7 @@ def explain(
 
 
 def _array_in(wrong, parameters):
-    """Returns the name of the first array that the lines with errors use; "a" if they use none."""
+    """Returns the name of the first array on the lines with errors; "a" if these lines use no array."""
     names = [name for name, _ in parameters]
     found = re.search(rf"\b(?:{'|'.join(map(re.escape, names))})\b", wrong) if names else None
     found = found or re.search(r"\b\w+(?=\.(?:size|ndim|data|shape|strides)\b)", wrong)
@@ -289,7 +289,8 @@ _FIELD_BY_TEXT = re.compile(
 
 
 def about_records(parameters: Any, wrong: str, log: str) -> list[str]:
-    """Hints about fields of records that are written as in Python. ``wrong``: the lines with errors."""
+    """Yields hints about fields of records that are accessed as in Python. ``wrong``: the lines with
+    errors."""
     found = []
     arrays = {
         name: t.dtype.dtype.names or () for name, t in parameters if isinstance(t.dtype, Record)
@@ -329,8 +330,8 @@ def _line_of_value(name, text):
 
 
 def _reported_lines(message, text, with_texts=False):
-    """Returns the lines of the user's text that contain errors, joined to one text. String and character literals are
-    blank, unless `with_texts`."""
+    """Returns the lines of the user's text that contain errors, joined to one text. String and character
+    literals are replaced by blanks, unless `with_texts`."""
     numbers = set(re.findall(rf"{re.escape(text.label)}\((\d+)\): error", message))
     source = text.value if with_texts else strip(text.value)
     lines = zip(source.split("\n"), text.lines, strict=True)
@@ -342,7 +343,7 @@ def _at_lines(log, wrong):
 
 
 def _about_the_host(log, text, wrong):
-    """Yields advice for host code in a program. `wrong` are the lines with errors."""
+    """Yields advice about host code in a complete CUDA program. `wrong` are the lines with errors."""
     plain = strip(text.value)
     if _MAIN.search(plain):
         yield _MAIN_HINT

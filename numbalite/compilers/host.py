@@ -2,11 +2,11 @@
 
 There are two targets. "sim" is the CPU simulator, which runs kernels with a grid. "host" compiles functions for the CPU:
 the cpu and parallel targets of vectorize, guvectorize and jit. The kernels of a source are then arbitrary functions,
-which the image exports by name, and operations that need a grid are errors.
+which the image exports by name, and operations that need a grid are errors in such a source.
 
 clang++ is preferred over g++, because its LLVM IR can be rewritten to give undefined operations a GPU's results
-(irpatch.py); compilation takes equally long. $NUMBALITE_CXX and $CXX have priority over both. If neither is installed,
-``python -m ziglang c++`` of the package ziglang is used, which is a clang++, too.
+(irpatch.py); compilation takes equally long. $NUMBALITE_CXX and $CXX have priority over both. If neither
+compiler is installed, ``python -m ziglang c++`` of the package ziglang is used, which is a clang++, too.
 
 The disk cache uses this module for each kernel. hostbuild.py, which compiles, is imported only when needed.
 """
@@ -39,8 +39,8 @@ class Compiler(NamedTuple):
 
 
 def find() -> Compiler:
-    """Returns the compiler to use, found by name without running it. Raises CudaSupportError if there is
-    none."""
+    """Returns the compiler to use, found by name without running it. Raises CudaSupportError if there is no
+    host compiler."""
     for variable, text in (("NUMBALITE_CXX", config.CXX), ("CXX", config.read_external("CXX"))):
         if text:
             command = _split_command(text)
@@ -80,7 +80,7 @@ def _packaged_zig():
 
 
 def _split_command(text):
-    """Splits a command line. Imports shlex only if needed, because its import is slow."""
+    """Splits a command line. shlex is imported only if needed, because its import is slow."""
     if not any(sign in text for sign in " '\"\\"):
         return (text,)
     from shlex import split
@@ -128,10 +128,10 @@ def _cpu():
     return _cpu_text
 
 
-# C++ extensions that NVRTC rejects: errors for clang++, too. (g++ only warns; hostbuild.py converts its warnings to
-# errors.)
-# Accepted by NVRTC: narrowing in braces; F(x) for a macro F(x, ...), which newer compilers count as C++20; a < b < c,
-# an error in newer compilers. (-w would disable all warnings and these errors.)
+# clang++ flags that turn C++ extensions that NVRTC rejects into errors. (For g++, hostbuild.py does so.)
+# NVRTC accepts narrowing in braces, and a < b < c, which is an error in newer compilers.
+# NVRTC also accepts F(x) for a macro F(x, ...), which newer compilers count as C++20.
+# The flag -w would disable all warnings, and the errors for C++ extensions.
 _SILENT = ["-Wno-narrowing", "-Wno-error=parentheses"]
 # Additional warnings: slipwarnings.py reads those about the user's lines.
 _REPORTED = {
@@ -150,8 +150,8 @@ _AS_NVRTC = {
 
 
 def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
-    """Returns the flags that determine the generated code; equal for the precompiled prelude and
-    the source. ``covers``: the image records the executed lines."""
+    """Returns the flags that determine the generated code; these flags are equal for the precompiled prelude
+    and the source. ``covers``: the image records the executed lines."""
     level = _default_level(kind) if opt is True or opt is None else int(opt)
     if checks:
         level = min(level, 1)
@@ -176,22 +176,24 @@ def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
     if family == "clang":
         result.append(
             "-fno-strict-return"
-        )  # a function may end without a return statement, as with NVRTC
+        )  # NVRTC accepts a non-void function that ends without a return statement
     if kind == "sim":
-        # A frame larger than the guard below the stack would skip it.
+        # A stack frame larger than the guard page below the stack would skip the guard page.
         result.append("-fstack-clash-protection")
     result += _thread_locals(family)
     has_lines = options.lineinfo or checks or covers
     result.append("-g" if options.debug else "-g1" if has_lines else "-g0")
     if has_lines:
-        result.append("-gdwarf-4")  # the engine reads this version of line tables
+        result.append("-gdwarf-4")  # the simulator's engine reads DWARF line tables of this version
     if checks:
         result += [f"-DNUMBALITE_SIM_CHECKED={checks_mask(checks)}"]
         result += _instrumentation(family, checks)
     if covers:
         result.append("-fno-discard-value-names")  # coverage.py needs the names of all blocks
     if checks or (kind == "sim" and family == "clang"):
-        result += ["-fno-delete-null-pointer-checks"]  # keep accesses of NULL, for the checker
+        result += [
+            "-fno-delete-null-pointer-checks"
+        ]  # keep accesses of NULL, so that the memory check reports them
     if family == "gcc":
         traps = "nan" in checks and _traps_reals()
         result += ["-ftrapping-math" if traps else "-fno-trapping-math"]
@@ -199,7 +201,7 @@ def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
             "-fno-semantic-interposition",
             "-fno-gnu-unique",
             "-fno-isolate-erroneous-paths-dereference",  # no trap instruction for a division by zero
-        ]  # each image has its own variables
+        ]  # each image has its own copy of global variables
         if options.wraps:
             result.append("-fwrapv")  # clang++: irpatch.py
         if level == 2 and not (options.debug or checks):
@@ -221,7 +223,8 @@ def _default_level(kind):
 
 
 def _thread_locals(family):
-    """Flags that keep thread-local accesses from losing AVX-512 registers: see cuda_src/sim/threadlocal.h."""
+    """Returns flags that keep accesses of thread-local variables from losing AVX-512 registers: see
+    cuda_src/sim/threadlocal.h."""
     if family != "clang" or os.uname().machine != "x86_64":
         return []
     if find().is_zig or not _glibc_version():
@@ -245,8 +248,8 @@ def _instrumentation(family, checks):
     if not {"memory", "unwritten", "race", "profile"} & set(checks):
         return flags
     places = [] if "profile" in checks else ["-fsanitize=bounds", "-fsanitize=alignment"]
-    # No vectorization, so that each access is reported as in the source: a vectorized 16-byte access would have
-    # another alignment and element, and accesses of more than 16 bytes are not instrumented.
+    # No vectorization, so that each access is reported as in the source: a vectorized access of 16 bytes has another
+    # alignment and element index, and the instrumentation omits accesses of more than 16 bytes.
     if family == "gcc":
         told = ["distinguish-volatile=1", "instrument-func-entry-exit=0"]
         return [
@@ -254,7 +257,7 @@ def _instrumentation(family, checks):
             "-fno-tree-vectorize",
             *places,
             "-fsanitize=thread",
-            "-fno-tree-tail-merge",  # each inserted call keeps its own line
+            "-fno-tree-tail-merge",  # each inserted call keeps its own source line
             "-fno-crossjumping",
             *(word for t in told for word in ("--param", f"tsan-{t}")),
         ]
@@ -266,13 +269,13 @@ def _instrumentation(family, checks):
     flags += ["-fno-vectorize", "-fno-slp-vectorize"]
     flags += [place.replace("=bounds", "=array-bounds") for place in places]
     flags.append("-fsanitize=thread")
-    flags += ["-mllvm", "-enable-tail-merge=0"]  # each inserted call keeps its own line
+    flags += ["-mllvm", "-enable-tail-merge=0"]  # each inserted call keeps its own source line
     flags += ["-fno-discard-value-names"]  # irpatch.py recognizes bit-fields by value names
     return [*flags, *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
 
 
 def _traps_reals():
-    """Can the processor trap on NaN and infinity (cext/sim/check/reals.c)?"""
+    """Returns whether the processor can trap on NaN and infinity (cext/sim/check/reals.c)."""
     return os.uname().machine == "x86_64"
 
 

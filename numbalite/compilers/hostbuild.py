@@ -46,13 +46,13 @@ _REFUSED = re.compile(
     r"variable length array|zero-size array|flexible array|compound-literals|braced-groups"
     r"|omitted middle operand|omitting the middle term|range expressions in switch"
     r"|address of a label|computed goto|only available with .-std=c\+\+2|'register' storage class"
-    # The end of an endless loop would be treated as unreachable.
+    # g++ treats the end of a function without a return statement as unreachable.
     r"|no return statement in function returning non-void"
 )
-# No C++ library, no undefined symbols (dlopen would report them too late), no symbols of other libraries.
+# Link without a C++ library and without undefined symbols, which dlopen would report too late.
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
 _SHARED_LIMIT, _CONSTANT_LIMIT = 48 << 10, 64 << 10
-# Warp reductions in volatile shared memory: x[t] += x[t + 16]
+# Matches warp reductions in volatile shared memory: x[t] += x[t + 16]
 _IN_STEP = re.compile(
     r"\bvolatile\b[^;{}()]*?\b(\w+)\s*(?=[\[,;)=])"
     r".*\b\1\s*\[\s*(\w+)\s*\]\s*[+*|&^]?=[^;=]*\b\1\s*\[\s*\2\s*[+^-]",
@@ -65,10 +65,12 @@ _NOT_IN_STEP = (
 _MAY_BE_ENDLESS = re.compile(r"\bwhile\b|\bfor *\( *; *; *\)")
 """Flags for loops without side effects: C++ compilers assume that they end, and remove endless ones. On a GPU,
 and in Python, such loops do not end."""
-# Errors for names that numbalite's subset of libcu++ and cuRAND lacks.
+# Matches errors about names that numbalite's subset of libcu++ and cuRAND lacks.
 _OF_CCCL = re.compile(r"error: .*\bcuda::")
 _OF_CURAND = re.compile(r"error: .*\bcurand")
-_ZIG_STDIN = re.compile(r"[^\s:]*/tmp/[0-9a-f]+-stdin\.cpp")  # zig's copy of its standard input
+_ZIG_STDIN = re.compile(
+    r"[^\s:]*/tmp/[0-9a-f]+-stdin\.cpp"
+)  # zig's name for the copy of its standard input
 _NOBODYS = (
     hostunit.END,
     "<stdin>",
@@ -91,7 +93,8 @@ _identities: dict[tuple, Identity] = {}  # command -> Identity
 
 
 def identify(compiler) -> Identity:
-    """Runs the compiler's --version, once per process. Raises CudaSupportError if the compiler is not supported."""
+    """Runs the compiler's --version, once per process. Raises CudaSupportError if the host compiler is not
+    supported."""
     identity = _identities.get(compiler.command)
     if identity is None:
         result = _run([*compiler.command, "--version"])
@@ -102,7 +105,7 @@ def identify(compiler) -> Identity:
 
 
 def describe() -> str:
-    """Returns one line for ``python -m numbalite info``."""
+    """Returns a line about the host compiler for ``python -m numbalite info``."""
     compiler = host.find()
     return f"{identify(compiler).title} ({' '.join(compiler.command)})"
 
@@ -125,7 +128,8 @@ def _compiler_version(compiler, text):
 
 
 def _family(compiler):
-    """ "clang" or "gcc", by its file name if possible: running it takes as long as a compilation."""
+    """Returns "clang" or "gcc", by the compiler's file name if possible: running the compiler takes as long
+    as a compilation."""
     if compiler.is_zig:
         return "clang"
     name = os.path.basename(os.path.realpath(compiler.path))
@@ -135,7 +139,7 @@ def _family(compiler):
 
 
 def _environment():
-    """Returns the compiler's environment: English messages, and no preloaded sanitizer of this process."""
+    """Returns the compiler's environment variables: English messages, and no preloaded sanitizer of this process."""
     environment = {**os.environ, "LC_ALL": "C"}
     preloaded = re.split(r"[\s:]+", environment.pop("LD_PRELOAD", "").strip())
     kept = [name for name in preloaded if name and not _SANITIZER.match(os.path.basename(name))]
@@ -145,8 +149,8 @@ def _environment():
 
 
 def _run(command, stdin=b"", folder=os.sep):
-    """Runs a compiler, by the fork server if possible. It runs in `folder`, because the current directory of the
-    process may have been deleted."""
+    """Runs a compiler, by the fork server if possible. The compiler runs in `folder`, because the current
+    directory of the process may have been deleted."""
     if "clang" in os.path.basename(os.path.realpath(command[0])):
         result = forkserver.run(command, stdin, folder, _environment(), _run_program)
         if result is not None:
@@ -165,7 +169,7 @@ def _run_program(command, stdin=b"", folder=os.sep):
 def _absolute(path):
     """Returns the absolute path, because compilers run in other working directories.
 
-    If the current directory was deleted, the path is in a nonexistent folder.
+    If the current directory was deleted, the returned path is in a nonexistent folder.
     """
     try:
         return os.path.abspath(path)
@@ -191,10 +195,12 @@ def compile(source, kind="sim", *checks) -> Image:
         )
     options = hostoptions.read_options(source)
     if kind == "host" and source.is_python and not (source.fastmath or _says_fmad(source)):
-        options = options._replace(fmad=False)  # as in Python, and as numba on the CPU
+        options = options._replace(
+            fmad=False
+        )  # no contraction, as in Python, and as numba on the CPU
     flags = host.flags(family, options, source.opt, kind, checks, covers)
     if checks and family == "clang" and identify(compiler).version >= (16, 0):
-        # The last array of a struct has its declared length: it is not a flexible array.
+        # The last array of a struct has its declared length; without the flag, clang++ treats it as flexible.
         flags.append("-fstrict-flex-arrays=1")
     flags += _without_outlined_atomics(compiler, family)
     text = source.text
@@ -251,8 +257,8 @@ def _without_outlined_atomics(compiler, family):
     """Returns a list with the flag that disables out-of-line atomics on 64-bit Arm; [] for other processors and for
     compilers without the flag.
 
-    Otherwise, compilers call atomics in libgcc, which queries the processor's features from the C library. Images are
-    linked without both, and are compiled for this processor.
+    Without the flag, compilers call atomics in libgcc, which queries the processor's features from the C
+    library. Images are linked without libgcc and the C library, and are compiled for this processor.
     """
     if os.uname().machine not in ("aarch64", "arm64"):
         return []
@@ -275,7 +281,7 @@ def _image(source, kind, data, log, unit):
     """Creates the Image of a shared object. unit: the IR of the kernels, if the compiler generated it."""
     names = [*source.kernels, *source.variables]
     told = {int(match[1]): match[0].decode() for match in _DESCRIPTION.finditer(data)}
-    symbols = names  # the runtime reads the image's table
+    symbols = names  # the runtime reads the description table in the image
     if kind == "sim":
         _check_shared(data, source, unit)
         _check_constant(data, source)
@@ -301,9 +307,10 @@ def _text_flags(source, folder):
 
 
 def _check_shared(data, source, unit):
-    """Raises CompileError for more than 48 KiB of static __shared__ variables in a kernel and its callees, as on a GPU.
+    """Raises CompileError if a kernel and its callees have more than 48 KiB of static __shared__ variables,
+    the limit of a GPU.
 
-    unit: the kernels' IR; None for g++, for which each function is checked separately.
+    unit: the kernels' LLVM IR; None for g++, for which each function is checked separately.
     """
     sizes = {
         symbol: size
@@ -338,7 +345,7 @@ def _check_shared(data, source, unit):
 
 
 def _check_constant(data, source):
-    """Raises CompileError for more than 64 KiB of __constant__ variables, as on a GPU."""
+    """Raises CompileError for more than 64 KiB of __constant__ variables, the limit of a GPU."""
     texts = (source.text, *dict(source.headers).values())
     found = [v for text in texts if "__constant__" in text for v in scanner.scan(text)[1]]
     names = {variable.name for variable in found if variable.space == "__constant__"}
@@ -370,7 +377,8 @@ def _check_size(kind, variables, limit, larger, source):
 
 
 def _split_local(name):
-    """Splits the mangled name of a function's variable: ("_ZZ4kernPf", "E1", "a"); ("", "", name) for others."""
+    """Splits the mangled name of a function's variable, such as "_ZZ4kernPfE1a", into ("_ZZ4kernPf", "E1",
+    "a"); returns ("", "", name) for other names."""
     found = re.fullmatch(r"(_ZZ.*)(E\d+)(\w+?)(?:_\d*_?)?", name)
     if found:
         length = int(found[2][1:])
@@ -388,22 +396,22 @@ def _is_ours(file):
 
 
 class _Build:
-    """One compilation: its steps and their state."""
+    """The steps and the state of one compilation."""
 
     def __init__(self, source, compiler, family, flags, search, output, kind, checks=()):
         self.source, self.compiler, self.family, self.flags = source, compiler, family, flags
         self.search, self.output, self.kind = search, output, kind
         self.checks, self.log, self.whole = checks, "", ""
-        self.unit = None  # the kernels' IR from the front end
-        self.marked = False  # has the source marks at divisions?
-        self.covers = False  # does it record coverage?
+        self.unit = None  # the kernels' LLVM IR from the front end
+        self.marked = False  # whether the source has marks at divisions
+        self.covers = False  # whether the image records coverage
         self.header = "prelude.h"  # the precompiled parts
-        # NVRTC parses template bodies only when they are instantiated. clang++ cannot use precompiled headers in
-        # that mode, so it is tried second.
+        # Flags for delayed template parsing: NVRTC parses template bodies only when they are instantiated.
+        # clang++ cannot use precompiled headers with these flags, so they are tried second.
         self.delayed = []
 
     def run(self, whole):
-        """Writes the shared object to `output` and returns the log."""
+        """Writes the shared object to `output` and returns the compiler's log."""
         self.whole = whole
         text = whole.encode("utf-8", "surrogatepass")
         of = (self.kind, self.header)
@@ -487,8 +495,8 @@ class _Build:
     def _link(self, objects):
         command = self.compiler.command
         if self.compiler.is_zig:
-            # Without these flags, zig would build a C library to link with. The process has one, and the few names
-            # that images use are checked by _check_names.
+            # Without -nostdlib, zig would build a C library to link with.
+            # _check_names checks the few names of the C library that images use.
             self._step([*command, "-shared", "-nostdlib", *objects, "-o", self.output])
             return
         gcc = ["-nodefaultlibs", "-lm", "-lc", "-lgcc"]
@@ -549,7 +557,7 @@ class _Build:
 
 
 def _demangle(name):
-    """Returns the demangled name of a symbol; the symbol itself if it cannot be demangled."""
+    """Returns the demangled name of a symbol, or the symbol itself if demangling fails."""
     try:
         return demangle(name)
     except ValueError:
@@ -564,7 +572,8 @@ def _reader(source, read="", marked=False):
 
 
 def _unclosed_bracket_error(source):
-    """Returns an error message at the position of an unclosed bracket; compilers report a later position."""
+    """Returns an error message at the position of an unclosed bracket, because compilers report a later
+    position."""
     tokens = scanner.tokenize(source.text)
     partner = scanner.brackets(tokens)
     for at in reversed(range(len(tokens))):

@@ -3,8 +3,8 @@ not modified.
 
 A header on disk that sim/translation.py changes, or that includes such a header, is copied into the working
 folder under a new name, and #include lines refer to the copy. A copied header includes files of its original
-folder by their full paths, because the copy is elsewhere. Headers in memory are written into the same folder
-under their own names, which therefore must not contain paths that leave it.
+folder by their full paths, because the copy is in another folder. Headers in memory are written into the
+working folder under their own names, which therefore must not contain paths that leave the folder.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Headers:
     """The user's headers that a source includes, in a folder.
 
     before: the text that is compiled before the source; users: the user's include directories, near: the folder
-    of the source, all of them absolute; marks: does the compiler need marks at divisions?
+    of the source, all of them absolute; marks: whether the compiler needs marks at divisions.
     """
 
     def __init__(self, source, before, users, near, folder, checked, kind, marks=False):
@@ -68,8 +68,7 @@ class Headers:
         return [*own, *(word for path in self._users for word in ("-I", path))]
 
     def with_copies(self, text: str, directory: str | None = None) -> str:
-        """Returns a text whose #includes name the copies; `directory` is its original folder if it
-        is a header."""
+        """Returns a text whose #includes name the copies; `directory` is the original folder of a header."""
         if not self._known:
             return text
         out: list[str] = []
@@ -82,7 +81,7 @@ class Headers:
 
     @property
     def marked(self) -> bool:
-        """Does some text contain marks at divisions?"""
+        """Returns whether a text contains marks at divisions."""
         return self._spared is not None
 
     def translated(self, text: str) -> str:
@@ -90,8 +89,8 @@ class Headers:
         return translation.translate(text, self._checked, self._kind, self._spared)
 
     def _translated(self, text):
-        """Returns the text of a header, translated like the source. Not all functions of a header are called: one that
-        cannot be translated is an error only if it is called."""
+        """Returns the text of a header, translated like the source. If a function of a header cannot be
+        translated, calling the function is an error; including the header is not."""
         return self.translated(text).replace("NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_USED(")
 
     def _directive(self, text, directory):
@@ -114,7 +113,8 @@ class Headers:
         return f'{match[1]}"{header.path}"' if header else match[0]
 
     def _gather(self, text, directory):
-        """Reads the headers on disk that a text includes, directly or not; returns the direct ones."""
+        """Reads the headers on disk that a text includes, directly or through other headers; returns the
+        direct ones."""
         found = []
         for name, is_quoted in headers.includes(text):
             path = self._path(name, is_quoted, directory)
@@ -147,8 +147,8 @@ class Headers:
         return path and self._known.get(os.path.realpath(path))
 
     def _path(self, name, is_quoted, directory):
-        """Returns the path of the user's file on disk to which an #include refers; None if the header is in memory or
-        not the user's."""
+        """Returns the path of the user's file on disk to which an #include refers; None if the header is in
+        memory or not the user's."""
         near = [directory] if is_quoted and directory is not None else []
         path = headers.find(name, near) if name else None
         if path is None and name and name not in self._memory:
@@ -158,7 +158,7 @@ class Headers:
     def _write(self, name, text):
         path = os.path.join(self._folder, name)
         if os.path.relpath(path, self._folder).startswith(".."):
-            raise ValueError(f"headers: the name {name!r} leads out of the folder of headers")
+            raise ValueError(f"headers: the name {name!r} is outside of the folder of headers")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)

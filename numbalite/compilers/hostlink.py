@@ -1,12 +1,13 @@
 """Links images by calling the linker directly: starting the compiler driver takes longer than linking.
 
-An image is one object file; one with checks has the hooks as a second. Most images need only functions that are
-in every C library process, and are linked without a library, or with the dynamic linker alone; the others with
-libm and libc. If that fails, because these libraries are not found or a name is missing, the compiler driver
-links the image or reports the error.
+An image is linked from one object file; an image with checks, from two: the second contains the hooks. Most
+images need only functions that every process with a C library has loaded, and are linked without a library,
+or with the dynamic linker alone. The other images are linked with libm and libc. If direct linking fails,
+because a library is not found or a name is missing, the compiler driver links the image or reports the error.
 
-CPU time on one machine: 5 ms without libraries, 6 with the dynamic linker, 16 with the two, 21 for the command
-of clang's driver (with the startup files and libgcc), 52 with the driver.
+CPU time on one machine: linking takes 5 ms without libraries, 6 ms with the dynamic linker, 16 ms with libm
+and libc, 21 ms with the command of clang's driver (with the startup files and libgcc), and 52 ms with the
+driver itself.
 """
 
 from __future__ import annotations
@@ -15,26 +16,26 @@ import os
 
 from numbalite.compilers import elf, host
 
-# The address of a thread-local variable, and the functions to which compilers translate copies.
+# The functions for the address of a thread-local variable, and for copies that compilers insert.
 _ALWAYS_THERE = frozenset(
     ("__tls_get_addr", "_GLOBAL_OFFSET_TABLE_", "memcpy", "memmove", "memset", "memcmp")
 )
-# The one versioned name (cuda_src/sim/threadlocal.h), and its library, a file whose path the ABI of
+# The only versioned name (cuda_src/sim/threadlocal.h), and its library: a file whose path is defined by the ABI of
 # x86-64 defines.
 _VERSIONED = "__tls_get_addr@GLIBC_2.3"
 _DYNAMIC_LINKER = "/lib64/ld-linux-x86-64.so.2"
 _LIBRARIES = ("-z", "defs", "--as-needed", "-lm", "-lc")
-_unfit: set[str] = set()  # linkers that failed although the driver succeeded
+_unfit: set[str] = set()  # linkers that failed although the compiler driver succeeded
 
 
 def link(compiler, flags, objects, output, run):
-    """Links object files. `flags` are for the compiler's driver; `run(command)` runs a program.
+    """Links object files. `flags` are for the compiler driver. `run(command)` runs a program.
 
-    Returns the result of the last run, which is the driver's if direct linking failed.
+    Returns the result of the last linker run: of the compiler driver, if direct linking failed.
     """
     linker = (
         host.find_program("ld") if len(compiler) == 1 else None
-    )  # options may be for the linker
+    )  # the user's options may be for the linker
     if linker and linker not in _unfit:
         libraries = _libraries(objects)
         result = run([linker, "-shared", "-Bsymbolic", *objects, "-o", output, *libraries])

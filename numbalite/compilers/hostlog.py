@@ -1,9 +1,10 @@
-"""Translates messages of g++ and clang++ into NVRTC's form: ``file(line): error: text``, then the source line.
+"""Translates messages of g++ and clang++ into NVRTC's form: ``file(line): error: text``, then
+the source line.
 
-A message about one of numbalite's headers is moved to the user's line that led to it, where the template is
-instantiated, the macro used, or the header included. Messages of numbalite's static assertions contain
-"numbalite:". If there is a message of this kind, or one about the user's text, the other messages
-are its consequences and are omitted.
+A message about one of numbalite's headers is moved to the line of the user that instantiates the template,
+uses the macro or includes the header. Messages of numbalite's static assertions contain "numbalite:". If a
+message contains "numbalite:" or is about the user's text, the other messages are its consequences and are
+omitted.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _UNDEFINED = re.compile(
     re.MULTILINE,
 )
 _OURS = re.compile(r"numbalite: (.*?)(?:\"|'| \[-W|$)")
-# NUMBALITE_SIM_ASM_USED (prelude.h) is reported by the compiler's last step, which may not know the
+# NUMBALITE_SIM_ASM_USED (prelude.h) is reported by the compiler's last step, which may not have the
 # position.
 _USED = re.compile(r"^.*?error: call to .* declared with (?:'error' attribute|attribute error): "
                    r"(?P<text>numbalite: .*), at (?P<file>.*):(?P<line>\d+)$", re.MULTILINE)  # fmt: skip
@@ -50,8 +51,8 @@ _NOISE = re.compile(r"^\S.*: In (?:function|member function|instantiation|lambda
 
 
 class Message:
-    """One error or warning: its position, its text, the source lines shown with it, and the positions that led
-    to it."""
+    """One error or warning: its position, its text, the source lines shown with the message, and the
+    positions of its instantiations and #includes."""
 
     def __init__(self, match, required, included):
         self.kind = match["kind"].removeprefix("fatal ")
@@ -102,11 +103,11 @@ def as_errors(log: str, words, ours) -> str:
 
 
 class Reader:
-    """Translates a log. `source` is the user's, with a #line at its beginning; `read` is the text that the
-    compiler read, with the same positions; `ours(file)`: is the file one of numbalite's?
+    """Translates a log. `source` is the user's source, with a #line at its beginning. `read` is the text that
+    the compiler read, with the same positions. `ours(file)` returns whether the file is one of numbalite's.
 
-    `meanings` maps names of generated files to a prefix that replaces the position of an error there; marked:
-    did the compiler read the source with the marks of divisions.py?
+    `meanings` maps names of generated files to a prefix that replaces the position of an error in such a
+    file; `marked` is True if the compiler read the source with the marks of divisions.py.
     """
 
     def __init__(self, source, read, ours, meanings, marked=False):
@@ -117,7 +118,7 @@ class Reader:
         self._source_lines = None
 
     def errors(self, log: str) -> str:
-        """Returns the log's errors; "" if it has none."""
+        """Returns the errors in a compiler's log; "" if there are none."""
         log = _USED.sub(r"\g<file>:\g<line>:1: error: \g<text>", log)
         errors = [m for m in messages(log) if m.kind == "error" and not _is_candidate(m)]
         if not errors:
@@ -143,8 +144,8 @@ class Reader:
         return "\n".join(self._text(m, (m.file, m.line), None) for m in kept)
 
     def _user_location(self, message):
-        """Returns the first (file, line) of a message, its instantiations and its #includes that is in the user's text,
-        else in a file with a meaning; or None."""
+        """Returns the first (file, line) of a message, its instantiations and its #includes that is in the
+        user's text; otherwise the first that is in a file with a meaning; or None."""
         places = [(message.file, message.line), *message.required, *message.included]
         for place in places:
             if not self.ours(place[0]) and place[0] not in self.meanings:
@@ -168,13 +169,13 @@ class Reader:
         return longlines.shortened("\n".join(parts))
 
     def _line_with_caret(self, message):
-        """Returns the user's line and a line with a caret if g++ did not show them, else []: g++ looks in the file of
-        that name, which may not exist or may contain other lines."""
+        """Returns the user's line and a line with a caret if g++ did not show them, else []. g++ shows lines
+        of the file of that name, which may not exist or may contain other text."""
         place = message.file, message.line
         lines = [divisions.remove_marks(text) for text in self._lines_read().get(place, ())]
         if any(message.shown[0].split() == line.split() for line in lines if message.shown):
             return []
-        if len(lines) > 1:  # the lines of a text that is in memory
+        if len(lines) > 1:  # the lines of a text that exists only in memory
             meant = _QUOTED.findall(message.text)
             lines = [t for t in lines if any(t.startswith(m, message.column - 1) for m in meant)]
         given = self._lines_given().get(place, ())
@@ -183,7 +184,8 @@ class Reader:
         return [lines[0].expandtabs(), " " * (message.column - 1) + "^"]
 
     def _source_line(self, file, line):
-        """Returns the text of a source line, from its position according to #line; "" if it is unknown."""
+        """Returns the text of a source line, from its position according to #line; "" if the line is
+        unknown."""
         return next(iter(self._lines_given().get((file, line), ())), "")
 
     def _lines_read(self):
@@ -208,13 +210,13 @@ class Reader:
 
 
 def _is_candidate(message):
-    """Is this only g++'s note that an operator of sim/division.h does not match?"""
+    """Returns whether the message is only g++'s note that an operator of sim/division.h does not match."""
     return message.file.endswith("sim/division.h") and _OPERANDS.match(message.text)
 
 
 def texts_by_line(source: str) -> dict:
-    """Returns {(file, line): text} for a source with #line directives; the first one if several lines have the
-    position."""
+    """Returns {(file, line): text} for a source with #line directives; the first text if several lines have
+    the same position."""
     found: dict[tuple, str] = {}
     for place, text in lines_with_origin(source):
         found.setdefault(place, text)

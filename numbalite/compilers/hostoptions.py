@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from numbalite.errors import CompileError
 
-# name -> (does a value follow?, its meaning here)
+# option name -> (whether a value follows, its meaning for the host compiler)
 _OPTIONS = {
     "-I": (True, "include"),
     "--include-path": (True, "include"),
@@ -59,7 +59,7 @@ class Options(NamedTuple):
 
 
 def read_options(source) -> Options:
-    """Returns the options of a source. Raises CompileError for one that NVRTC would reject, too."""
+    """Returns the options of a source. Raises CompileError for an option that NVRTC would reject, too."""
     result = Options(
         std=source.std, fastmath=source.fastmath, debug=source.debug, lineinfo=source.lineinfo,
         wraps=source.is_python,
@@ -91,7 +91,7 @@ def read_options(source) -> Options:
 
 
 def _split(option, rest, text):
-    """Returns (meaning, value) of an option; takes a separate value from `rest`."""
+    """Returns (meaning, value) of an option; removes a separate value from `rest`."""
     name, equals, value = option.partition("=")
     if name in _OPTIONS:
         takes_value, meaning = _OPTIONS[name]

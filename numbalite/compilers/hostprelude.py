@@ -1,12 +1,12 @@
 """Precompiles the text before each source for the CPU, because parsing it takes longer than
 compiling a small kernel.
 
-The text is the prelude (prelude.h), or, if the source's options define no macros that must come between, the head
-(head.h): the prelude, numbalite.cuh and the code that exports and describes kernels.
+The text is the prelude (prelude.h). If the source's options define no macros that must follow the prelude,
+the text is the head (head.h): the prelude, numbalite.cuh and the code that exports and describes kernels.
 
-There is one folder per compiler, flags and header in the cache directory, named by a hash of these and of the
-headers' files. It is created at the second compilation of a process, so that a program with one kernel does not
-wait for it. On any failure, the prelude is read as text.
+The cache directory has one folder per compiler, flags and header, named by a hash of these and of the
+headers' files. The precompiled header is created at the second compilation of a process, so that a program
+with one kernel does not wait for it. If precompiling fails, the compiler reads the prelude as text.
 
 This module also caches the object file of the functions that instrumented sources call.
 """
@@ -18,7 +18,9 @@ import os
 from numbalite.compilers import cache, folders, headers
 
 _hooks: dict[tuple, bytes] = {}  # key -> an object file
-_made: dict[tuple, list | None] = {}  # key -> arguments of the compiler, or None if it failed
+_made: dict[
+    tuple, list | None
+] = {}  # key -> arguments of the compiler, or None if precompiling failed
 _asked: set[tuple] = set()  # keys that were requested once
 
 
@@ -33,7 +35,7 @@ def path(kind, name="prelude.h") -> str:
 
 
 def arguments(compiler, family, flags, run, kind, name="prelude.h") -> list:
-    """Returns the arguments that include the precompiled prelude or head; `run(command)` runs a
+    """Returns the arguments that include the precompiled prelude or head. `run(command)` runs a
     compiler."""
     key = (kind, name, compiler.command, *flags)
     if key in _made:
@@ -58,7 +60,8 @@ def forget(compiler, flags, kind, name="prelude.h") -> None:
 
 
 def forget_damaged(compiler, family, flags, kind, name="prelude.h") -> bool:
-    """Is the folder that `arguments` found damaged? Then the next call creates it again."""
+    """Returns whether the folder that `arguments` found is damaged; the next call then creates the folder
+    again."""
     key = (kind, name, compiler.command, *flags)
     folder = _folder(key, compiler)
     if not _made.get(key) or folder is None or _ready(family, folder) is not None:
@@ -68,8 +71,8 @@ def forget_damaged(compiler, family, flags, kind, name="prelude.h") -> bool:
 
 
 def hooks(compiler, flags, compile) -> bytes:
-    """Returns the object file of the functions that checked images call (cuda_src/sim/hooks.h). It
-    is compiled once for a compiler and its flags, by `compile()`."""
+    """Returns the object file of the functions that checked images call (cuda_src/sim/hooks.h). `compile()`
+    creates this object file once for a compiler and its flags."""
     key = ("hooks", compiler.command, *flags)
     if key not in _hooks:
         _hooks[key] = _kept_hooks(_folder(key, compiler), compile)
@@ -116,8 +119,8 @@ def _stamps(program):
 
 
 def _ready(family, folder):
-    """Returns the compiler arguments that include the precompiled prelude in a folder; None if it is missing, damaged,
-    or writable for others."""
+    """Returns the compiler arguments that include the precompiled prelude in a folder; None if the prelude is
+    missing, damaged, or writable for other users."""
     compiled = "prelude.pch" if family == "clang" else "prelude.h.gch"
     found = folders.find(folder, compiled, "prelude.h")
     if found is None:

@@ -1,5 +1,5 @@
-"""Assembles the translation unit for a host compiler: the user's source, then the tables of its kernels and
-variables.
+"""Assembles the translation unit for a host compiler: the user's source, then the description tables of its
+kernels and variables.
 
 The runtime reads these tables in the image (cuda_src/sim/exports.h, cuda_src/host/exports.h).
 """
@@ -32,10 +32,10 @@ _DESCRIBED = {
 def translation_unit(
     source: Source, text: str, kind: str, checks: Sequence[str] = (), covers: bool = False
 ) -> str:
-    """Returns the unit without the prelude: ``text``, the translated source, then the tables.
-    ``kind`` is "sim" or "host". ``covers``: it records which lines run."""
+    """Returns the translation unit without the prelude. ``text`` is the translated source, followed by the
+    tables. ``kind`` is "sim" or "host". ``covers`` is True if the image records the executed lines."""
     name = escape_file_name(source.name)
-    if checks or covers:  # reports contain no positions in generated text
+    if checks or covers:  # coverage reports contain no positions in generated text
         names = "|".join(map(re.escape, {name, os.path.basename(name)}))
         directive = re.compile(rf'^(#line \d+ )"({names})"$', re.MULTILINE)
         text = directive.sub(lambda found: f'{found[1]}"numbalite/{name}"', text)
@@ -74,7 +74,8 @@ def _head(source, text, kind):
 
 
 def _limits(name, i, attributes):
-    """Constants of a kernel for the simulator: the maximum number of threads per block, and the cluster size."""
+    """Constants of a kernel for the simulator: the maximum number of threads per block, and the cluster size,
+    as C++ expressions; and the names of the parameters."""
     yield f"constexpr unsigned nl_sim_threads_{i} = {attributes.threads};"
     dims = f"numbalite_sim::cluster_dims({attributes.cluster})"
     if attributes.cluster_head:  # it contains the template parameters
@@ -119,7 +120,7 @@ def _variable(source, i, kind):
 
 
 class _Attributes(NamedTuple):
-    """The contents of a kernel's declaration: C++ expressions, and the names of the parameters."""
+    """The contents of a kernel's declaration:"""
 
     threads: str
     cluster: str
@@ -128,8 +129,8 @@ class _Attributes(NamedTuple):
 
 
 def _attributes(text: str, kernels: Sequence[str]) -> Iterator[_Attributes]:
-    """Yields the constants of each kernel as in the source. The maximum number of threads is "0" if
-    the source does not define it."""
+    """Yields the launch bounds and cluster size of each kernel as written in the source. The maximum number
+    of threads is "0" if the source does not define it."""
     scanned = scanner.scan(text)[0]
     similar = {scanner.last_name(found.name): found for found in scanned}
     known = {found.name: found for found in scanned}

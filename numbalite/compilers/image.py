@@ -1,7 +1,7 @@
-"""Image, the result of a compilation: machine code, its symbols, and the types that the compiler reported.
+"""The result of a compilation: machine code, its symbols, and the types that the compiler reported.
 
-Its byte format is for the disk cache: length-prefixed fields in a fixed order, whose reading executes no code. The
-cache verifies the checksum first (see numbalite.compilers.cache).
+The byte format of an image is for the disk cache: length-prefixed fields in a fixed order. Reading the fields
+executes no code. The cache verifies the checksum of the bytes first (see numbalite.compilers.cache).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from numbalite.cxx.slip import Slip
 
 _LENGTH = Struct("<Q")
-_SIMULATED = Struct("<8sQ")  # nl_sim_image_header; the mark and the checksum
+_SIMULATED = Struct("<8sQ")  # struct nl_sim_image_header: the magic number and the checksum
 _ABSENT = (1 << 64) - 1
 
 

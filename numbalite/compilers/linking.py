@@ -1,7 +1,8 @@
-"""Links kernels with compiled code, for GPUs: PTX, cubins, LTO-IR, objects and archives.
+"""Links kernels with compiled code, for GPUs: The accepted files are PTX, cubins, LTO-IR, objects and
+archives.
 
-The toolkit's nvJitLink links the code of the source and the files of ``link=`` to one cubin. It runs in a
-separate process, because a damaged file can crash it.
+The toolkit's nvJitLink links the code of the source and the files of ``link=`` to one cubin. nvJitLink runs
+in a separate process, because a damaged file can crash it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ pickle.dump(answer, sys.stdout.buffer)
 
 
 class Binary(NamedTuple):
-    """Compiled code to link with. kind: a value of SUFFIXES; name: in messages."""
+    """Compiled code to link with. kind: a value of SUFFIXES; name: the name in messages."""
 
     kind: str
     name: str
@@ -42,7 +43,7 @@ class Binary(NamedTuple):
 
 
 def device_runtime() -> Binary:
-    """Returns the device runtime library, with which kernels that launch kernels are linked."""
+    """Returns the device runtime library, which is linked to kernels that launch kernels."""
     path = toolkit.device_runtime()
     with open(path, "rb") as file:
         return Binary("archive", os.path.basename(path), file.read())
@@ -53,8 +54,8 @@ def refuse_linked(source) -> None:
     if source.linked:
         names = ", ".join(binary.name for binary in source.linked)
         raise NotImplementedError(
-            f"link=: {names}: code that is compiled for GPUs cannot run on the CPU; for the simulator give "
-            "the CUDA C++ source of it"
+            f"link=: {names}: code that is compiled for GPUs cannot run on the CPU; for the simulator, "
+            "pass its CUDA C++ source"
         )
 
 
@@ -89,10 +90,10 @@ _SHARED_MEMORY = 48 << 10  # bytes of static shared memory
 
 
 def _align_shared_arrays(ptx):
-    """Returns the PTX with shared arrays aligned to 16 bytes, if it fits.
+    """Returns the PTX with shared arrays aligned to 16 bytes, if the result fits in shared memory.
 
-    The linker decides where shared arrays begin only after the assembler has selected instructions, so without this the
-    assembler cannot combine loads of neighbouring elements as in a whole program.
+    The linker decides where shared arrays begin only after the assembler has selected instructions. So
+    without this alignment, the assembler cannot combine loads of neighbouring elements as in a whole program.
     """
     found = [(int(align), int(size)) for _, align, _, size in _SHARED.findall(ptx)]
     if sum(size for _, size in found) + _WIDEST * len(found) > _SHARED_MEMORY:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_MAX = 300  # columns of a line that is shown with a caret
+_MAX = 300  # maximum columns of a line that is shown with a caret
 _BEFORE = 100  # columns before the caret
 _MAX_ANY = 10_000  # columns of any other line
 _CARET = re.compile(r"[ \t]*(?:\|[ \t]*)?[\^~][ \t^~]*$")
@@ -12,7 +12,7 @@ _MARK = re.compile(r"[\^~]")
 
 
 def shortened(text: str) -> str:
-    """Returns a log in which of each long line only the part around the caret is left."""
+    """Returns a log in which long lines are shortened to the text around the caret."""
     if len(text) <= _MAX:
         return text
     lines = text.split("\n")

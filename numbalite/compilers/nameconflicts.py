@@ -1,8 +1,8 @@
-"""Resolves conflicts between names of a source and names of numbalite: the source's own are used.
+"""Resolves conflicts between names of a source and names of numbalite: the names of the source are used.
 
-``using namespace numbalite;`` makes the use of such a name ambiguous. Only the compiler knows the conflicts,
-because headers and macros may declare names. So if a source fails because of ambiguous names, it is compiled
-once more, with using-declarations of all other names instead of the directive.
+``using namespace numbalite;`` makes the use of a name that both define ambiguous. Only the compiler knows the
+conflicts, because headers and macros may declare names. So if a source fails because of ambiguous names, the
+source is compiled once more, with using-declarations of all other names instead of the directive.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ _AMBIGUOUS = re.compile(
       | call\ of\ overloaded\ '(?:numbalite::)?(?P<gcc>\w+)""",
     re.VERBOSE,
 )
-# Also a name that the source declares at this position.
+# Matches the error about a name that the source also declares at this position.
 _DECLARED = re.compile(
     r"error: ([^\n]*(?:conflict|redefinition|redeclar|already been declared|different kind)[^\n]*)"
 )
 _ROUNDS = 8  # compilers stop after this number of errors
 
-# Names that parts declare in addition to those for which they are included.
+# Names that a part of numbalite's headers declares in addition to those for which the part is included.
 _BESIDE = {
     "complex": "abs arg conj imag norm polar real isfinite isinf isnan".split(),
     "half": "abs fma isinf isnan".split(),
     "tuple": ["get"],
 }
-_OPERATORS = "+ - * / == != < <= > >=".split()  # of half, which is not a class of numbalite
+_OPERATORS = (
+    "+ - * / == != < <= > >=".split()
+)  # of half, which is not a class of namespace numbalite
 _NAMESPACES = ("cg", "groups")
 
 
@@ -55,8 +57,8 @@ def compile(source, run, texts):
 
 
 def _namesakes(log, hidden):
-    """Returns names of numbalite that a compiler reports as ambiguous; in later rounds also those
-    that it reports as redeclared."""
+    """Returns names of numbalite that a compiler reports as ambiguous; in later rounds also names reported as
+    redeclared."""
     found = {name for match in _AMBIGUOUS.finditer(log) for name in match.groups() if name}
     if hidden:
         for match in _DECLARED.finditer(log):
@@ -80,7 +82,7 @@ def _replace_directive(source, hidden, texts):
 
 
 def _available(text):
-    """Returns the set of names that namespace numbalite contains where the directive is."""
+    """Returns the set of names that namespace numbalite contains at the position of the directive."""
     included = set(re.findall(r'#include "numbalite/(\w+)\.cuh"', text))
     found = {
         name for name, part in devicelib.PARTS.items() if part in included - devicelib.OF_MACROS

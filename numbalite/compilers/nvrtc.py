@@ -124,7 +124,7 @@ def expressions(source) -> tuple:
     return symbols, texts
 
 
-# nvcc accepts lambdas that are marked for the device. NVRTC does not, and all of its code is device
+# nvcc accepts lambdas that are marked for the device. NVRTC rejects such lambdas, and all of its code is device
 # code.
 _MARKED_LAMBDA = re.compile(r"(?<=[^\]]\] )(?:__device__|__host__ __device__)(?= ?[({])")
 
@@ -138,7 +138,7 @@ def _unit(source, describes):
 
 
 def _code(result, kind):
-    """Returns (kind, bytes) of NVRTC's result; `kind` is what the driver can load."""
+    """Returns (kind, bytes) of NVRTC's result; `kind` is a format that the driver can load."""
     if result["ltoir"]:
         return "ltoir", result["ltoir"]
     if kind == "ptx" or not result["cubin"]:
@@ -147,13 +147,13 @@ def _code(result, kind):
     return kind, result["cubin"]
 
 
-# User options that select the target, or another kind of code than PTX.
+# User options that select the target, or an output format other than PTX.
 _NOT_STOPPABLE = ("-arch", "--gpu-architecture", "-dlto", "--dlink-time-opt")
 
 
 def _assemble(source, ptx, architecture):
-    """Returns (kind, bytes) for PTX: a cubin for the GPU, or the PTX itself, which the driver assembles, if the
-    toolkit has no linker or if other code is linked."""
+    """Returns (kind, bytes) for PTX: a cubin for the GPU. Returns the PTX itself, which the driver assembles,
+    if the toolkit has no linker or if other code is linked."""
     data = ptx.rstrip(b"\0") + b"\0"
     if source.linked or source.launches or not architecture.startswith("sm_"):
         return "ptx", data
@@ -164,8 +164,8 @@ def _assemble(source, ptx, architecture):
 
 
 def _catching(source, ptx, kind, data, architecture):
-    """Returns (PTX and code of a source whose asserts write a record, True), or (the compiler's result, False)
-    if nothing can assemble PTX."""
+    """Returns (PTX and code of a source whose asserts write a record, True); (the compiler's result, False)
+    if no assembler for PTX is available."""
     changed = asserts.catch(ptx)
     if kind == "ptx":
         return changed, kind, changed.rstrip(b"\0") + b"\0", True
@@ -229,7 +229,7 @@ def compile(source, capability) -> Image:
     if source.linked:
         if not architecture.startswith("sm_"):
             raise CudaSupportError(
-                f"link= with compiled code needs an NVRTC that knows the GPU; this one is "
+                f"link= with compiled code needs an NVRTC that supports the GPU; this NVRTC is "
                 f"{version[0]}.{version[1]} ({chosen.path}): {toolkit.INSTALL}"
             )
         data = linking.link(source, kind, data, architecture, toolkit.linker_library())

@@ -1,9 +1,9 @@
 """Reads NVRTC's log: its messages, without repetitions and hints, at the lines of the user's source.
 
-The wording differs between releases, so only the structure of a log is used: an empty line ends a message, its
-first line begins with ``file(line): ``, and so does each note. Indented lines of a message name the source
-positions that led to it. An error in one of numbalite's headers is reported at the last line of a user's file
-that its message names, in any position and format.
+The wording differs between releases, so only the structure of a log is used: an empty line ends a message,
+and its first line begins with ``file(line): ``, and so does each note. Indented lines of a message name the
+source positions that led to it. An error in one of numbalite's headers is reported at the last line of a
+user's file that its message names, in any position and format.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ _WARNING = re.compile(
     r"(?P<file>[^\n]+?)\((?P<line>\d+)\): warning #(?P<number>\d+)(?:-D)?: (?P<text>[^\n]*)"
 )
 _NOTE = re.compile(r"(?P<file>[^\s(][^\n(]*)\(\d+\): note\b|Note\b")
-_TRIED = re.compile(r"[^\n]*\bnote #33\d\d-D: ", re.I)  # an overload that did not match
+_TRIED = re.compile(
+    r"[^\n]*\bnote #33\d\d-D: ", re.I
+)  # a note about an overload that did not match
 _CARET = re.compile(r"[ \t]*[\^~][ \t^~]*$")
-# A position in any file: `at line 3 of FILE`, `FILE(3): here` (NVRTC before 12.2), `FILE:3:`.
+# A position in any file: Matches `at line 3 of FILE`, `FILE(3): here` (NVRTC before 12.2), `FILE:3:`.
 _LINE_OF = re.compile(r'\bline (?P<line>\d+) of "?(?P<file>[^"\n]+?)"?[ \t]*$')
 _POSITION = re.compile(r'^[ \t]*"?(?P<file>[^\s(":][^\n(":]*)(?:\((?P<line>\d+)\)|:(?P<row>\d+)):')
 _DIRECTIVE = re.compile(r'(?m)^[ \t]*#[ \t]*line[ \t]+\d+[ \t]+"((?:[^"\\\n]|\\.)*)"')
@@ -38,7 +40,7 @@ _STATIC_ASSERTION = re.compile(r"static assertion failed with ")
 
 
 def messages(log: str) -> list[str]:
-    """Returns the compiler's messages, each with the source lines that it shows."""
+    """Returns the compiler's messages, each with the source lines shown in the log."""
     text = _ENDING.sub("", log.replace("\0", ""))
     blocks = (block.strip("\n") for block in re.split(r"\n[ \t]*\n", text))
     return [block for block in blocks if block.strip() and not block.startswith(_HINT)]
@@ -62,7 +64,7 @@ def warnings(log: str) -> list[tuple[str, str, str, int, list[str]]]:
 
 
 def is_about_headers(log: str, directories) -> bool:
-    """Is one of the errors in a header, not in the user's text?"""
+    """Returns whether one of the errors is in a header, not in the user's text."""
     foreign = (*directories, *headers.in_memory())
     return any(m.startswith(foreign) and "error" in m for m in messages(log))
 
@@ -81,7 +83,7 @@ def _about_expressions(found, source):
     """Reports each name expression that failed once, by its kernel or variable."""
     kept = []
     meant = {scanner.address(name): name for name in source.kernels if name.endswith(")")}
-    # NVRTC 12.0 and 12.1 list the names after all of the causes, in the same order.
+    # NVRTC 12.0 and 12.1 list the name expressions after all of the causes, in the same order.
     old = iter(m[1].replace(" ", "") for m in map(_OLD_EXPRESSION.search, found) if m)
     for message in found:
         if message.startswith(_MAP):
@@ -103,8 +105,8 @@ def _about_expressions(found, source):
 
 
 def at_the_users_line(message: str, files=(), directories=()) -> str:
-    """Returns a message at a line of the user's, without notes about numbalite's headers and about
-    each overload.
+    """Returns a message at a line of the user's text, without notes about numbalite's headers and about each
+    overload.
 
     `files` are the names of the user's files. A message about a file that is not numbalite's keeps its line.
     """
@@ -122,8 +124,8 @@ def at_the_users_line(message: str, files=(), directories=()) -> str:
 
 
 def _split(message):
-    """Returns (the message without its notes, its notes). A note ends after the line that it
-    shows."""
+    """Returns (the message without its notes, its notes). A note ends after the source line that the compiler
+    shows with it."""
     body: list[str] = []
     notes: list[list[str]] = []
     of_note = False
@@ -141,7 +143,7 @@ def _split(message):
 
 
 def _users_line(part, files, foreign):
-    """Returns the last (file, line) of a user's file in these lines; None without one."""
+    """Returns the last (file, line) of a user's file in these lines. None without one."""
     best = None
     named = _position_in(tuple(files))
     for row in part.split("\n"):
@@ -154,7 +156,7 @@ def _users_line(part, files, foreign):
 
 @functools.lru_cache(maxsize=16)
 def _position_in(files):
-    """Finds a position in one of these files; None without files."""
+    """Returns a position in one of these files. None without files."""
     if not files:
         return None
     names = "|".join(re.escape(one) for one in sorted(files, key=len, reverse=True))

@@ -1,14 +1,16 @@
-"""Packs: compiled images of numbalite's own kernels that come with the package, so that first calls do not compile.
+"""Packs contain compiled images of numbalite's own kernels. The package includes them, so that first calls do
+not compile.
 
-There is one file for each architecture, images/sm_90.pack in the package. A pack is valid for the CUDA C++ files and
-the compiler modules from which it was made, whose digest it contains; in a package whose files differ, it is ignored. A
-key covers the complete source and its options, but neither paths nor the user's compiler: numbalite's own sources
-include only numbalite's headers and those of the toolkit. If the driver rejects an image, the source is compiled
-(kernels/images.py).
+There is one pack for each architecture, images/sm_90.pack in the package. A pack contains the digest of the
+CUDA C++ files and the compiler modules from which it was made; in a package whose files differ, the pack is
+ignored. The key of an image covers the complete source and its options, but neither paths nor the user's
+compiler: numbalite's own sources include only numbalite's headers and those of the toolkit. If the driver
+rejects an image of a pack, the source is compiled (kernels/images.py).
 
-Layout: MAGIC, the digest, the number of images and of blocks as 32-bit integers; for each image its key, its block, and
-offset and size in the decompressed block; for each block its offset in the file and its size. The blocks, of about
-BLOCK bytes each, are compressed by LZMA: images of one block share most of their code.
+Layout: The file consists of MAGIC, the digest, the number of images and of blocks as 32-bit integers; for
+each image its key, its block, and offset and size in the decompressed block; for each block its offset in the
+file and its size. The blocks, of about BLOCK bytes each, are compressed by LZMA: images of one block share
+most of their code.
 
 `.ci/images` makes the packs of a release.
 """
@@ -109,7 +111,7 @@ def load(source: Source, target: tuple) -> Image | None:
 
 
 def key_of(source: Source) -> bytes:
-    """Returns the key of a source: equal for equal packages in different folders."""
+    """Returns the key of a source; the key is equal for equal packages in different folders."""
     return cache.digest(cache.SCHEMA, tuple(portable(source)))
 
 

@@ -1,20 +1,23 @@
-"""Precompiles headers within a process: NVRTC 12.8 and newer can store the state after reading them.
+"""Precompiles headers within a process: NVRTC 12.8 and newer can store the compiler's state after reading
+heavy headers, and later restore it.
 
 A source that begins with includes of heavy headers (cooperative_groups.h, cuda/std/..., curand) needs seconds
-for them and a tenth of that for the rest. These includes, which follow numbalite.cuh, become the preamble,
-which is put before the source; the original includes cost nothing, because the headers have include guards.
-NVRTC writes a precompiled header file when it compiles the first source with a preamble, and reads it for the
-next ones.
+for the headers, and a tenth of that time for the rest. These includes, which follow numbalite.cuh, become the
+preamble, which is put before the source; the original includes cost nothing, because the headers have include
+guards. NVRTC writes a precompiled header file when it compiles the first source with a preamble, and reads
+this file for the next sources.
 
 numbalite's own header is a preamble, too, with the code that describes kernels and is otherwise after the
-source. It saves a fifth of a small kernel's compile time and costs a third more once. So the third source of a
-process creates it, and programs with one or two kernels do not pay.
+source. Precompiling numbalite's header saves a fifth of a small kernel's compile time, and costs a third of
+one compile time once. So numbalite's header is precompiled at the third source of a process, and programs
+with one or two kernels do not pay for it.
 
-The file is an image of NVRTC's memory, valid for this process only, and a modified one could execute anything.
-So no other user may access it: it is created in a folder that only the user can write to, opened, and unlinked
-at once; the next compilation reads it through our file handle. It disappears when the process ends, in any
-case. Its key covers everything that determines its contents. On failure (the disk is full, another library has
-moved NVRTC's heap), the source is compiled without a precompiled header.
+The precompiled file is an image of NVRTC's memory, valid for this process only, and a modified file could
+execute any code. So no other user may access the file: it is created in a folder that only the user can write
+to, opened, and unlinked at once; the next compilation reads the file through its open file descriptor. The
+unlinked file disappears when the process ends, however it ends. The key of a preamble covers everything that
+determines the file's contents. If precompiling fails (the disk is full, another library has moved NVRTC's
+heap), the source is compiled without a precompiled header.
 """
 
 from __future__ import annotations
@@ -31,17 +34,17 @@ SINCE = (12, 8)
 _HEAVY = ("cuda/", "cub/", "thrust/", "cooperative_groups", "curand", "mma.h")
 _OPTIONS = ("-pch", "--pch", "-create-pch", "--create-pch", "-use-pch", "--use-pch")
 _FORCED = ("-include", "--pre-include", "-pre-include", "--options-file", "-optf", "@")
-_MOST = 4  # maximum number kept; a heavy one occupies about 100 MB of disk
+_MOST = 4  # maximum number of stored preambles; a heavy one occupies about 100 MB of disk
 _PATIENCE = 2  # compilations before numbalite's header is precompiled
 _OWN = "#include <numbalite.cuh>\n#include <numbalite/describe.cuh>\n"
 
 _lock = allocate_lock()  # held only briefly
-_kept: dict[str, KeptPreamble] = {}  # key -> KeptPreamble, the most recently used last
+_kept: dict[str, KeptPreamble] = {}  # key -> KeptPreamble, the most recently used preamble last
 
 
 class File:
-    """An open file, closed when its last user releases it. `close` is a default argument because modules may be
-    gone by then."""
+    """An open file, closed when its last user releases it. `close` is a default argument because modules may
+    no longer exist when the file is released."""
 
     def __init__(self, path):
         self.number = -1
@@ -53,18 +56,18 @@ class File:
 
 
 class KeptPreamble:
-    """A preamble, and the file that NVRTC created from it, if there is one."""
+    """A preamble, and the file that NVRTC created from it, if it exists."""
 
     def __init__(self):
-        self.lock = allocate_lock()  # held by the thread that creates it
+        self.lock = allocate_lock()  # lock, held by the thread that creates the file
         self.file = None
         self.works = True
         self.asked = 0
 
 
 def _forget_locks():
-    """Called in a forked child: the thread that was creating a file does not exist here. Complete files stay
-    valid."""
+    """Called in a forked child: a thread that was creating a file does not exist in the child. Complete files
+    stay valid."""
     global _lock
     _lock = allocate_lock()
     for key, kept in list(_kept.items()):
@@ -77,11 +80,12 @@ os.register_at_fork(after_in_child=_forget_locks)
 
 
 def compile(run, source, text, arguments, directories):
-    """Compiles `text` with its heavy headers precompiled; None: the caller must compile without it.
+    """Compiles `text` with its heavy headers precompiled. Returns None if the caller must compile without
+    precompiled headers.
 
     run(text, options) calls NVRTC and returns a dict with "status" and "log"; arguments are its options,
-    directories those of the toolkit. If the result has an error status, the source itself is wrong: it would also
-    fail without precompiled headers.
+    directories those of the toolkit. If the result has an error status, the source itself is wrong: the
+    source would also fail without precompiled headers.
     """
     start = preamble(source, text, directories)
     if not start or _has(arguments, _OPTIONS + _FORCED):
@@ -103,7 +107,7 @@ def compile(run, source, text, arguments, directories):
             kept, run(whole, [f"--use-pch=/proc/self/fd/{file.number}"])
         )
     except CompileError:
-        kept.works = False  # NVRTC itself failed, not the source
+        kept.works = False  # an internal error of NVRTC, not an error in the source
         return None
 
 
@@ -113,7 +117,7 @@ def _has(options, prefixes):
 
 # --- the preamble -------------------------------------------------------------------------------------
 
-# Text before an #include that does not change its meaning: whitespace, comments, numbalite's own
+# Matches text before an #include that does not change its meaning: whitespace, comments, numbalite's own
 # lines.
 _COMMENT = r"//(?:[^\n\\]|\\.)*|/\*.*?\*/"
 _PASSED = re.compile(
@@ -126,8 +130,8 @@ _INCLUDED = re.compile(r'[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[ \t]*(?://.*)?$', re.
 
 
 def preamble(source, text, directories) -> str:
-    """Returns the #include lines of heavy headers, and of headers between them, at the beginning of
-    a source; if there are none, the one of numbalite's header; "" if the source does not begin with
+    """Returns the #include lines of heavy headers, and of headers between them, at the beginning of a source.
+    Without heavy headers, returns the #include of numbalite's header; "" if the source does not begin with
     that either."""
     names, own, is_heavy, at = [], [], False, 0
     places = headers.SearchFolders(source, directories)
@@ -146,14 +150,14 @@ def preamble(source, text, directories) -> str:
             break
         if name in headers.in_memory():
             weighs = _is_heavy(name)
-            # Numbalite's parts that read no heavy header may also follow those that do.
+            # numbalite's headers that include no heavy header may also follow the heavy headers.
             if name.startswith("numbalite") and not weighs:
                 own.append(name)
                 continue
         elif places.is_of_toolkit(name, bool(included[1])):
             weighs = _is_heavy(name)
         else:
-            break  # the user's header: what follows may depend on it
+            break  # the user's header: the following text may depend on it
         names.append(name)
         is_heavy |= weighs
     if not is_heavy:
@@ -191,7 +195,7 @@ def _find(key):
     with _lock:
         kept = _kept.pop(key, None) or KeptPreamble()
         _kept[key] = kept
-        # The file that another thread will use stays open as long as that thread holds it.
+        # The file of a preamble stays open as long as another thread holds it.
         for old in list(_kept)[:-_MOST]:
             del _kept[old]
     return kept
@@ -210,26 +214,27 @@ def _make(kept, run, text):
         try:
             kept.file = File(path)
         except OSError:
-            kept.works = False  # NVRTC created none, for example because its heap is too small
+            kept.works = False  # NVRTC created no file, for example because its heap is too small
     return result
 
 
 _USED = re.compile(r'(?m)^"[^\n]*": (?:creating|using) precompiled header file "[^\n]*"\n*')
 _ABOUT = re.compile(
-    r"Warning #\d+(?:-D)?: [^\n]*(?:precompiled header|\bPCH\b)"  # of no line of the source
-    r"|[^\n]*\): warning #(?:639|20283)(?:-D)?: "  # not enough memory; the source continues after #line
+    r"Warning #\d+(?:-D)?: [^\n]*(?:precompiled header|\bPCH\b)"  # the message refers to no line of the source
+    r"|[^\n]*\): warning #(?:639|20283)(?:-D)?: "  # not enough memory; the source itself begins after the #line
 )
 _BAD = re.compile(r"(?i)catastrophic error: [^\n]*precompiled header|internal error")
 
 
 def _without_header_messages(kept, result):
-    """Returns the result without messages about precompiled headers; None if these caused the failure."""
+    """Returns the result without messages about precompiled headers; None if the precompiled headers caused
+    the failure."""
     if result is None:
         return None
     log = _USED.sub("", result["log"])
     is_used = len(log) < len(result["log"])
     if not is_used:
-        kept.works = False  # it was compiled without one, and so will the next sources be
+        kept.works = False  # this source was compiled without a precompiled header, and the next sources will be, too
     if result["status"] and (not is_used or _BAD.search(log)):
         kept.works = False
         return None

@@ -1,8 +1,8 @@
 """Runs a program until it ends, or until this process is interrupted: then ends the program and its children.
 
-Signals interrupt Python code of the main thread between any two bytecodes. One that arrives after
-subprocess.Popen has started a program, but before it returns, would leave the program running. So a thread of
-its own, which no signal interrupts, starts programs.
+Signals interrupt Python code of the main thread between any two bytecodes. A signal that arrives after
+subprocess.Popen has started a program, but before Popen returns, would leave the program running. So a
+separate thread, which no signal interrupts, starts programs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ the wait."""
 
 
 def run(command, stdin=b"", folder=None, environment=None) -> subprocess.CompletedProcess:
-    """Returns the program's output as bytes. Raises OSError if it cannot be started."""
+    """Returns the program's output as bytes. Raises OSError if the program cannot be started."""
     started = _Run(command, stdin, folder, environment)
     try:
         try:
@@ -36,7 +36,7 @@ def run(command, stdin=b"", folder=None, environment=None) -> subprocess.Complet
 
 
 class _Run:
-    """A program, and the results from the thread that runs it, which calls this object."""
+    """A program and its results; the thread that runs the program calls this object."""
 
     def __init__(self, command, stdin, folder, environment):
         self.command, self.stdin, self.folder = command, stdin, folder
@@ -71,7 +71,7 @@ class _Run:
             self.done.release()
 
     def end(self):
-        """Ends the program if it was started, and waits for its end."""
+        """Ends the program if it was started, and waits until the program has ended."""
         self.is_wanted = False
         with self.starting:
             process = self.process
@@ -89,7 +89,7 @@ class _Run:
 
 
 def _results(process):
-    """Returns what the program writes to its output and errors; ends it after its last message."""
+    """Returns the program's standard output and errors; ends the program after its last message."""
     while True:
         try:
             return process.communicate(timeout=PERIOD)

@@ -1,8 +1,8 @@
 """Analyses the loops of a PTX function: the cost of an iteration, and which loops are counted.
 
-A counted loop has an integer register that a constant or loop-invariant step changes once in each iteration,
-and its branch compares the register with a loop-invariant bound. It ends by itself, after at most 2**32 or
-2**64 / step iterations. Compilers write the comparison in one of these forms:
+A counted loop has an integer register that a constant or loop-invariant step changes once in each iteration.
+Its branch compares the register with a loop-invariant bound. A counted loop ends by itself, after at most
+2**32 or 2**64 / step iterations. Compilers write the comparison in one of these forms:
 
     add.s32 i, i, step;  setp.lt.s32 p, i, bound;                       @p bra L;
     mov.u32 j, i;  ...  add.s32 i, j, step;  setp...                    @p bra L;
@@ -55,18 +55,18 @@ _INVERSE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq", "eq": "n
 
 
 class CountedLoop(NamedTuple):
-    """How a loop counts. It continues while ``tested goes_on bound``; ``tested`` is the register
-    after the step."""
+    """How a loop counts. The loop continues while ``tested goes_on bound``. ``tested`` is the register after
+    the step is added."""
 
     compare: Statement  # the setp
-    condition: str  # of the setp, with the register on the left
+    condition: str  # comparison of the setp, with the register on the left
     compared: str  # the type of the setp
-    joined: Statement | None  # the and.pred or or.pred that has the result of the setp
-    result: str  # the predicate register of the setp
+    joined: Statement | None  # the and.pred or or.pred that reads the result of the setp
+    result: str  # the predicate register that the setp writes
     goes_on: str
     kind: str  # "s" or "u"
     width: int
-    register: str  # holds the counter at the beginning of an iteration
+    register: str  # the register that contains the counter at the beginning of an iteration
     tested: str
     step: int | str
     bound: str
@@ -74,10 +74,10 @@ class CountedLoop(NamedTuple):
 
 
 class Loop:
-    """The branches back to a block, and the indices of the loop's blocks, None if the loop is
-    irreducible.
+    """The branches back to a block, and the indices of the loop's blocks; None if the loop is irreducible.
 
-    ``begin`` is the offset after the last label of an innermost loop that has one latch, a `bra`; else None.
+    ``begin`` is the offset after the last label of an innermost loop with exactly one latch, a `bra`;
+    otherwise None.
     """
 
     def __init__(self, header: int, blocks: set[int] | None) -> None:
@@ -90,13 +90,13 @@ class Loop:
 
     @property
     def most(self) -> int | None:
-        """The cost of all iterations; None if their number is not a constant."""
+        """The cost of all iterations; The number of iterations is None if it is not constant."""
         most = self.counted.most if self.counted else None
         return None if most is None else most * self.cost
 
 
 def cost_of(text: str) -> int:
-    """Returns the estimated cost of a PTX statement, relative to a simple instruction; 0 for a directive."""
+    """Returns the estimated cost of a PTX statement, relative to a simple instruction. 0 for a directive."""
     if text.startswith("."):
         return 0
     body = _GUARD.sub("", text, count=1) if text.startswith("@") else text
@@ -104,18 +104,18 @@ def cost_of(text: str) -> int:
 
 
 def find(function: Function) -> list[Loop]:
-    """Returns the loops of a function, the inner ones first. Each backward branch is a latch of one
-    of them."""
+    """Returns the loops of a function, the inner ones first. Each backward branch is a latch of one of the
+    returned loops."""
     return _Graph(function).loops()
 
 
 def falls_through(function: Function) -> bool:
-    """Does the function return at its closing brace?"""
+    """Returns whether the function returns at its closing brace."""
     return not function.statements or _ENDS.match(function.statements[-1].text) is None
 
 
 class _Graph:
-    """The blocks of a function: block i has the statements from starts[i] to starts[i + 1]."""
+    """The blocks of a function: block i contains the statements from starts[i] to starts[i + 1]."""
 
     def __init__(self, function):
         self.function = function
@@ -183,8 +183,8 @@ class _Graph:
         return loops
 
     def _natural(self, header, branches):
-        """Returns the set of blocks from which a latch is reached without the header; None if one can enter the loop
-        elsewhere."""
+        """Returns the set of blocks from which a latch is reached without passing the header; None if a path
+        enters the loop elsewhere."""
         if header < 0:
             return None
         found, waiting = {header}, [self.block(branch.number) for branch in branches]
@@ -196,10 +196,10 @@ class _Graph:
         return None if 0 in found and header != 0 else found
 
     def _measure(self, loops):
-        """Sets costs, and how the innermost loops count."""
+        """Sets the costs of loops, and the counters of the innermost loops."""
         count = Counter(block for loop in loops for block in loop.blocks or ())
         is_irreducible = any(loop.blocks is None for loop in loops)
-        claimed = {}  # block -> the innermost loop with it
+        claimed = {}  # block -> the innermost loop that contains the block
         latches = {self.block(b.number): loop for loop in loops for b in loop.latches}
         for loop in loops:
             if loop.blocks is None:
@@ -233,7 +233,8 @@ class _Graph:
         return max(self.function.labels[key].end for key in found)
 
     def definitions(self):
-        """Returns {register: indices of the statements that may write it, because it is in their first operand}."""
+        """Returns {register: indices of the statements whose first operand contains the register, and which
+        may therefore write it}."""
         if self._definitions is None:
             self._definitions = {}
             for index, statement in enumerate(self.function.statements):
@@ -243,7 +244,7 @@ class _Graph:
         return self._definitions
 
     def uses(self):
-        """Returns {register: indices of the statements in which it occurs}."""
+        """Returns {register: indices of the statements in which the register occurs}."""
         if self._uses is None:
             self._uses = {}
             for index, statement in enumerate(self.function.statements):
@@ -253,12 +254,12 @@ class _Graph:
 
 
 class _Counting:
-    """Finds out how an innermost loop with one latch counts."""
+    """Determines the counter of an innermost loop with one latch."""
 
     def __init__(self, graph, loop):
         self.graph, self.loop, self.latch = graph, loop, loop.latches[0]
         self.statements = graph.function.statements
-        # The statements of the first and of the last block, which each iteration executes -> their order.
+        # statement of the first or last block, which each iteration executes -> its position
         last = graph.block(self.latch.number)
         blocks = [loop.header] if last == loop.header else [loop.header, last]
         spans = [range(graph.starts[block], graph.starts[block + 1]) for block in blocks]
@@ -282,7 +283,8 @@ class _Counting:
         return [i for i in found if self.graph.block(i) in self.loop.blocks]
 
     def _only_definition(self, register):
-        """Returns the index of the statement that alone writes a register in the loop, once in each iteration."""
+        """Returns the index of the only statement in the loop that writes a register, if each iteration
+        executes it once."""
         inside = self._definitions_in_loop(register)
         if len(inside) != 1 or inside[0] not in self.order:
             return None
@@ -294,12 +296,12 @@ class _Counting:
         )
 
     def _is_used_by(self, register, indices):
-        """Do only these statements have the register?"""
+        """Returns whether only these statements contain the register."""
         return self.graph.uses().get(register) == indices
 
     def _comparisons(self, is_negated, predicate):
-        """Yields (index of a setp, index of the and.pred or or.pred with its result, or None): if
-        it is false, the loop ends."""
+        """Yields (index of a setp, index of the and.pred or or.pred with its result, or None) for each
+        condition that ends the loop if false."""
         index = self._only_definition(predicate)
         if index is None or not self._is_used_by(predicate, {index, self.latch.number}):
             return
@@ -365,13 +367,13 @@ class _Counting:
         return None
 
     def _max_iterations(self, counted):
-        """Returns the largest possible number of iterations, or None if it is unknown."""
+        """Returns the largest possible number of iterations, or None if the number is unknown."""
         bound, step = _integer(counted.bound), counted.step
         starts = self._starts(counted)
         if bound is None or isinstance(step, str):
             return None
         if counted.kind == "u" and counted.goes_on in ("lt", "le"):
-            starts = [0]  # allows the most iterations, also if the counter overflows
+            starts = [0]  # 0 allows the most iterations, also if the counter overflows
         smallest, largest = limits(counted)
         ends = [end + step for end in (bound, *starts)]
         if not starts or not all(smallest <= end <= largest for end in ends):
@@ -408,7 +410,7 @@ def limits(counted: CountedLoop) -> tuple[int, int]:
 
 
 def _ends(goes_on, kind, width, step):
-    """Does a loop with this condition and this step end, unless the counter overflows?"""
+    """Returns whether a loop with this condition and this step ends without an overflow of the counter."""
     if isinstance(step, str):
         return goes_on in ("lt", "le") and kind != "b"
     if not 0 < abs(step) <= MAX_STEP:
@@ -419,7 +421,7 @@ def _ends(goes_on, kind, width, step):
 
 
 def _integer(operand):
-    """Returns the value of an operand that is a number, else None."""
+    """Returns the value of an operand that is a number; otherwise None."""
     try:
         return int(operand, 0)
     except ValueError:
@@ -427,7 +429,7 @@ def _integer(operand):
 
 
 def _first_operand(text):
-    """Returns the first operand of an instruction, "" if that is an address."""
+    """Returns the first operand of an instruction; "" if the operand is an address."""
     operands = text.partition(" ")[2] if " " in text else text.partition("\t")[2]
     operands = operands.strip()
     if operands.startswith("["):

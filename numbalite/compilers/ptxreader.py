@@ -20,8 +20,8 @@ _FILE = re.compile(r'\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"')
 
 
 class Statement(NamedTuple):
-    """A statement: its text without the semicolon, the offsets at which it begins and ends, the path of scopes, and its
-    source position (file, line, column)."""
+    """A statement: its text without the semicolon, the offsets at which the statement begins and ends, the
+    path of scopes, and its source position (file, line, column)."""
 
     begin: int
     end: int
@@ -31,7 +31,7 @@ class Statement(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """A branch: the number of its statement, and its label, or that of its list of labels."""
+    """A branch: the index of its statement, and its label or the name of its list of labels."""
 
     number: int
     target: str
@@ -45,7 +45,7 @@ class Label(NamedTuple):
 
 
 class Function:
-    """A function with a body, which begins and ends at these offsets."""
+    """A function with a body; the function begins and ends at these offsets."""
 
     def __init__(self, name: str, is_kernel: bool, begin: int) -> None:
         self.name, self.is_kernel, self.begin = name, is_kernel, begin
@@ -53,7 +53,9 @@ class Function:
         self.statements: list[Statement] = []
         self.branches: list[Branch] = []
         self.labels: dict[tuple, Label] = {}  # (path of scopes, name) -> offsets
-        self.lists: dict[tuple, list[str]] = {}  # the same key -> targets of a .branchtargets
+        self.lists: dict[
+            tuple, list[str]
+        ] = {}  # (scope, name) -> targets of a .branchtargets directive
         self.calls: set[str] = set()
         self.location: tuple | None = None
 
@@ -65,7 +67,8 @@ class Function:
 
 
 class Module(NamedTuple):
-    """functions, file number -> name, and position -> the position of the call at which it was inlined."""
+    """Returns the functions, {file number: name}, and {position: position of the call at which it was
+    inlined}."""
 
     functions: list[Function]
     files: dict[int, str]
@@ -73,7 +76,8 @@ class Module(NamedTuple):
 
 
 def _find(table, path, name):
-    """Returns the entry of a name that is visible in a scope: its innermost declaration; None if there is none."""
+    """Returns the value stored for a name at its innermost declaration that is visible in a scope. None if
+    there is none."""
     for count in range(len(path), 0, -1):
         found = table.get((path[:count], name))
         if found is not None:
@@ -90,9 +94,12 @@ class _Reader:
         self.ptx = ptx
         self.functions, self.files, self.parents = [], {}, {}
         self.function = None
-        self.scopes, self.opened = [], 0  # the path of scopes; how many scopes were opened
+        self.scopes, self.opened = (
+            [],
+            0,
+        )  # the path of scopes, and the number of scopes opened so far
         self.start = 0  # of the statement
-        self.depth = 0  # of braces in a statement: vectors, initializers
+        self.depth = 0  # depth of braces within a statement: vectors, initializers
         self.skipped = 0  # braces of a .section
         self.location = None
         self.last_label = None
@@ -130,7 +137,7 @@ class _Reader:
             return
         numbers = [int(n) if n else None for n in where.groups()]
         call = tuple(numbers[3:]) if numbers[3] is not None else None
-        if numbers[1]:  # line 0: no line of its own
+        if numbers[1]:  # line 0: the statement has no line of its own
             self.location = tuple(numbers[:3])
             self.parents[self.location] = call or self.parents.get(self.location)
         if self.function is not None and self.function.location is None:

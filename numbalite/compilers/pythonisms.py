@@ -1,5 +1,5 @@
 """Finds Python constructs in C++ text that compilers report at another position or in terms that do not help a
-Python programmer. Runs only if a source does not compile."""
+Python programmer. The search for Python constructs runs only if a source does not compile."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ _HOSTS = {
 
 
 def explain_missing_name(name: str, in_program: bool) -> str:
-    """Explains where a name exists that the compiler does not know: in a header, in Python, in numba; "" if
-    nowhere.
+    """Explains where a name that the compiler does not declare exists: in a header, in Python, in numba; ""
+    if nowhere.
 
-    in_program: the name is in a complete program with a main, for whose host part there is one hint.
+    in_program: the name is used in a complete program with a main, for whose host code one hint is given.
     """
     from numbalite.types.inkernel import INSTEAD
 
@@ -106,7 +106,7 @@ def explain_missing_name(name: str, in_program: bool) -> str:
 
 
 def _as_loop(written):
-    """`for i in range(n)` and `for v in a` in C++."""
+    """Matches `for i in range(n)` and `for v in a` in C++."""
     counted = re.match(r"for\s*\(?\s*(\w+)\s+in\s+range\s*\(([^(),]*(?:\([^()]*\))?)\)", written)
     if counted:
         name, end = counted[1], counted[2].strip()
@@ -192,7 +192,7 @@ _SLIPS: list[tuple[str, str | Callable[[str], str]]] = [
     (r"\b\d+j\b|\b\d+\.\d*j\b", _as_imaginary),
     (r"\b\d+_\d[\d_]*\b", _as_number),
 ]
-# Text that is valid in other contexts: (pattern, the compiler's message, the hint).
+# Patterns of text that is valid in other contexts: (pattern, the compiler's message, the hint).
 _OTHERS = [
     (
         r"\b(?:if|while)[ \t]+(?!constexpr\b)[^(\s{;][^{;:\n]*\{",
@@ -234,7 +234,7 @@ _BLOCK = re.compile(r"\s*(?:if|for|while|else|do|switch|template|struct|case|def
 
 
 def pythonisms(text: Text, message: str):
-    """Hints for a text that does not compile, from the text and the compiler's messages."""
+    """Yields hints for a text that does not compile, from the text and the compiler's messages."""
     line = broken_string(text.value)
     if line is not None:
         yield (
@@ -281,7 +281,9 @@ def pythonisms(text: Text, message: str):
         yield from _missing_semicolon_hints(text, tokens, message)
 
 
-_LONG = 1000  # characters of a line that are scanned; longer lines are generated, and get no hints
+_LONG = (
+    1000  # maximum length of a line that is scanned; longer lines are generated, and need no hints
+)
 
 
 def _strip_source(text):
@@ -311,7 +313,7 @@ _IN_A_TERM = re.compile(r"[\w.)\]]")
 
 
 def _opening(plain, at):
-    """Returns the position of the bracket that closes at ``at``; 0 if there is none."""
+    """Returns the position of the bracket that closes the bracket at ``at``. 0 if there is none."""
     depth = 0
     for i in range(at, -1, -1):
         depth += (plain[i] in ")]") - (plain[i] in "([")
@@ -321,13 +323,13 @@ def _opening(plain, at):
 
 
 def without_type(name: str, text: Text) -> bool:
-    """Is the name assigned as in Python, at the start of a statement?"""
+    """Returns whether the name is assigned as in Python, at the start of a statement."""
     start = rf"(?:^|[;{{}}])[ ]?(?:\w+ ?, ?)*{name} ?(?:, ?\w+ ?)*=(?!=)"
     return name in text.value and bool(re.search(start, _strip_source(text), re.MULTILINE))
 
 
 def _missing_semicolon_hints(text, tokens, message):
-    """Yields a hint for the statement without a semicolon; compilers report the statement after it."""
+    """Yields a hint for a statement without a semicolon; compilers report the statement after it."""
     found = _NO_SEMICOLON.search(message)
     if found is None or not tokens:
         return

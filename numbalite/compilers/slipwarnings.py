@@ -1,11 +1,11 @@
-"""Warnings about slips (cxx/slips.py): those found in the tokens, those that compilers report, and how they are
-issued.
+"""Issues warnings about probable mistakes (cxx/slips.py): those found in the tokens, and those that compilers
+report.
 
-Each compiler has its own warnings, and most are about style, signedness or unused code. The tables below list
-the few that are slips, by their switch or number; all others are ignored. A slip that is also found in the
-tokens is not reported twice.
+Each compiler has its own warnings, and most are about style, signedness or unused code. The tables below
+contain the few warnings that are probable mistakes, by their switch or number; all other warnings are
+ignored. A mistake that is also found in the tokens is not reported twice.
 
-The slips of a source are part of its Image and are cached with it. `issue` issues the warnings.
+The warnings of a source are part of its Image and are cached with it. `issue` issues the warnings.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def _explain_unused_result(text):
 
 
 def _explain_limited_range(text):
-    """Explains a comparison of an unsigned number with 0. Returns None, so that there is no slip, for a narrow integer
-    that is compared with a number outside of its range."""
+    """Returns an explanation of a comparison of an unsigned number with 0. Returns None, so that no warning
+    is issued, for a narrow integer that is compared with a number outside of its range."""
     if "limited range" in text or "out of range" in text or "result of comparison" in text:
         return None
     return _explain_unsigned_comparison(text)
@@ -138,10 +138,10 @@ _MEANT = {
     "logical-not-parentheses": ("not", _NOT),
     "constant-logical-operand": ("logical", _LOGICAL),
 }  # fmt: skip
-# Kind of a slip in the tokens -> the kinds under which compilers report it, too.
+# Warning kind of the token scan -> the kinds under which compilers report the same mistake.
 _ALSO = {"comma": ("unused",), "chain": ("assigned",), "not": ("chain",), "reversed": ("assigned",),
          "macro": ("unused",), "bits": ("not",)}  # fmt: skip
-# Compiler warnings about the C++ of a Python body that are also slips in Python.
+# Compiler warnings about the C++ of a Python body that are also mistakes in Python.
 _OF_PYTHON = {
     "unsigned": "an unsigned number is never below 0, so this comparison has one result: convert an operand first, as in "
     "int64(a) - b >= 0",
@@ -152,21 +152,21 @@ _SWITCH = re.compile(r" \[-W(?:error=)?([\w=+-]+)(?:,[^\]]*)?\]$")
 
 
 def of_host(log: str, source: Source) -> list[Slip]:
-    """Returns the slips in a log of g++ or clang++."""
+    """Returns the probable mistakes in a log of g++ or clang++."""
     found = []
     for message in hostlog.messages(log) if source.users else ():
         switch = _SWITCH.search(message.text)
         if message.kind != "warning" or switch is None:
             continue
         if message.required and switch[1] in ("type-limits", "tautological-unsigned-zero-compare"):
-            continue  # in a template, for a type for which it may be unintended
+            continue  # the comparison is in a template, for a type for which it may be unintended
         text = message.text[: switch.start()]
         found.append((switch[1], text, message.file, message.line, message.shown))
     return _slips_of_user(found, source)
 
 
 def of_nvrtc(log: str, source: Source) -> list[Slip]:
-    """Returns the slips in a log of NVRTC."""
+    """Returns the probable mistakes in a log of NVRTC."""
     return _slips_of_user(nvrtclog.warnings(log), source) if source.users else []
 
 
@@ -195,7 +195,7 @@ def _slips_of_user(found, source):
         if meaning is None or (kind == "division" and _BY_REAL.search(own)):
             continue
         if kind == "unsigned" and times[_key(message)] < copies[(file, line), own]:
-            continue  # the function has several signatures, with other types
+            continue  # the function has several signatures, with other argument types
         made.append(Slip(file, line, kind, meaning, _line_with_marker(own, shown)))
     return made
 
@@ -214,8 +214,8 @@ def _line_with_marker(line, shown):
 
 
 def search(source: Source) -> list[Slip]:
-    """Returns the slips in the tokens of a source, and those of its Python bodies. Raises CompileError for
-    a wrong number of indices."""
+    """Returns the probable mistakes in the tokens of a source, and those of its Python bodies. Raises
+    CompileError if an array is used with a wrong number of indices."""
     found, refused = slips.find(source.text, source.users, source.std)
     if refused:
         rows = []
@@ -227,7 +227,7 @@ def search(source: Source) -> list[Slip]:
 
 
 def merge_slips(found: Iterable[Slip], others: Iterable[Slip]) -> tuple[Slip, ...]:
-    """Merges the slips of the tokens with those of a compiler, one per line and kind."""
+    """Merges the warnings of the token scan with those of a compiler, one per line and kind."""
     kept = list(found)
     seen = {(slip.file, slip.line, slip.kind) for slip in kept}
     seen |= {(slip.file, slip.line, kind) for slip in kept for kind in _ALSO.get(slip.kind, ())}
@@ -244,8 +244,8 @@ _WRONG_ALONE = frozenset(("format", "shift", "overflow"))
 
 
 def common(found: Iterable[Slip], others: Iterable[Slip]) -> list[Slip]:
-    """Returns the slips of one signature that another signature has, too: `x < 0` is right for float32, and always
-    false for uint8."""
+    """Returns the warnings of one signature that another signature has, too. `x < 0` is right for float32,
+    and always false for uint8."""
     there = {(slip.file, slip.line, slip.kind) for slip in others}
     return [
         slip
@@ -258,13 +258,15 @@ def common(found: Iterable[Slip], others: Iterable[Slip]) -> list[Slip]:
 # ----------------------------------------------------------------------------------
 
 _listeners: list[list[Slip]] = []
-_registries: dict[str, dict] = {}  # file -> the warnings that the filter "default" has shown
+_registries: dict[
+    str, dict
+] = {}  # file -> the warnings that the warning filter "default" has shown
 
 
 @contextlib.contextmanager
 def collect_slips() -> Iterator[list[Slip]]:
-    """Collects the slips that `issue` receives in the block, independent of warning filters: ``with collect_slips()
-    as found``."""
+    """Collects the warnings that `issue` receives in the `with` block, independent of warning filters. ``with
+    collect_slips() as found``."""
     found: list[Slip] = []
     _listeners.append(found)
     try:
@@ -274,8 +276,8 @@ def collect_slips() -> Iterator[list[Slip]]:
 
 
 def issue(found: Iterable[Slip]) -> None:
-    """Issues a warning for each slip, at its line. With the warning filter "error", the first
-    warning is raised."""
+    """Issues a Python warning for each probable mistake, at its line. With the warning filter "error", the
+    first warning is raised as an exception."""
     for slip in found:
         for listener in _listeners:
             if slip not in listener:
@@ -289,7 +291,9 @@ def issue(found: Iterable[Slip]) -> None:
 
 
 def _warn(warning, slip):
-    if slip.file.startswith("<source of "):  # a generated source: warn at the line of the call
+    if slip.file.startswith(
+        "<source of "
+    ):  # a generated source: report the warning at the line of the call
         warning.text = f"{slip.file}, line {slip.line}: {slip.text}"
         warn(warning, KernelWarning)
         return
@@ -310,6 +314,6 @@ def _module_of(file):
                 name = each
                 break
     if name is None or name not in sys.modules:
-        # Python's name for the module of a file; without a name Python would drop the warning.
+        # Python's name for the module of a file, because Python drops a warning without a module name.
         return file.removesuffix(".py"), _registries.setdefault(file, {})
     return name, sys.modules[name].__dict__.setdefault("__warningregistry__", {})

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from numbalite.cxx.linemap import quote
 from numbalite.cxx.slip import Lines, Slip
 
-# The beginning of generated text: includes of numbalite's headers, and using-directives.
+# The beginning of each generated source: includes of numbalite's headers, and using-directives.
 _HEAD = re.compile(
     r"""(?://[^\n\\]*\n)?(?:[ \t]*(?:\#include[ ]"(?:numbalite\.cuh|numbalite/[^"\n]+|host/\w+\.h)"
       |\#define[ ]NUMBALITE_\w+[^\n]*
@@ -19,8 +19,8 @@ _HEAD = re.compile(
       |using[ ](?:namespace[ ]numbalite|numbalite::\w+);)?[ \t]*\n)+""",
     re.VERBOSE,
 )
-# Matches -DN=128, -D N=128, --define-macro=N=128: names of users. Macros of libraries, and those
-# for the compiler or for numbalite, must be defined before any header is read.
+# Matches -DN=128, -D N=128, --define-macro=N=128, where the user chose the name. Macros of libraries, and those
+# for the compiler or for numbalite: they must be defined before any header is read.
 _MACRO = re.compile(
     r"(?:-D[ ]?|--define-macro=)((?!_|NUMBALITE|NDEBUG\b|CUDA|CCCL|CUB_|THRUST|LIBCUDACXX)[A-Za-z]\w*)"
     r"(\([\w, .]*\))?(?:=(.*))?"

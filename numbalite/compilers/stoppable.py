@@ -1,17 +1,19 @@
 """Transforms PTX so that kernels can be stopped.
 
-A GPU runs a kernel until its threads end. This module inserts tests of a flag in device memory, which the host
-sets to stop the kernel (cext/core/stop.c): the thread loads the flag, and exits if it is set.
+A GPU runs a kernel until its threads end. This module inserts tests of a flag in device memory. To stop the
+kernel, the host sets the flag (cext/core/stop.c): a thread loads the flag, and exits if it is
+set.
 
-- A counted loop (ptxloops.py) is divided into strips: the comparison gets a nearer bound; when it is reached, the
-  thread tests the flag and begins the next strip. An iteration executes the same instructions as before, and the
-  assembler unrolls the loop as before. A strip never has more iterations than the loop had left, and it ends for all
-  values of counter, step and bound. A loop with few iterations gets no test.
+- A counted loop (ptxloops.py) is divided into strips: the comparison gets a nearer bound; when the counter
+  reaches this bound, the thread tests the flag and begins the next strip. An iteration executes the same
+  instructions as before, and the assembler unrolls the loop as before. A strip never has more iterations than
+  the loop has left, and a strip ends for all values of counter, step and bound. A loop with few iterations
+  gets no test.
 - Each other backward branch adds the cost of an iteration to a register. If the sum reaches BUDGET, the thread tests
-  the flag. Every loop has a backward branch, in any form: `bra`, or `brx.idx` with a list of targets, in compiled code
-  or in inline PTX with its own labels. Inner counted loops add their cost.
-- Functions that can call themselves, directly or through pointers, test the flag at their beginning. So do kernels
-  that have a test, so that kernels which are already queued end at once.
+  the flag. Every loop has a backward branch: `bra`, or `brx.idx` with a list of targets, in compiled code or
+  in inline PTX with its own labels. Inner counted loops add their cost to the register.
+- Functions that can call themselves, directly or through pointers, test the flag at their beginning. Kernels
+  with a test also test the flag at their beginning, so that kernels which are already queued end at once.
 
 The first thread that exits writes the number of its test and its block and thread into the record RECORD, as
 the struct `record` in cext/core/stop.c. `instrument` returns the function and the source position of each test.
@@ -33,7 +35,8 @@ _DECLARATION = f".visible .global .align 4 .b8 {RECORD}[36];\n"
 
 
 class Site(NamedTuple):
-    """A test: the symbol of its function, and the file and the line, which are "" and 0 if the PTX has none."""
+    """A test of the stop flag: the symbol of its function, and its file and line, which are "" and 0 if the
+    PTX has no position."""
 
     function: str
     file: str
@@ -41,9 +44,10 @@ class Site(NamedTuple):
 
 
 def instrument(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
-    """Returns the PTX with its tests, and the tests in the order of their numbers.
+    """Returns the PTX with tests of the stop flag, and the tests in the order of their numbers.
 
-    ``is_users``: is this a file of the user? A test in any other file has the position of the user's call.
+    ``is_users(file)`` returns whether the file is the user's. A test in any other file has the position of
+    the user's call into that file.
     """
     module = ptxreader.read_ptx(ptx)
     recursive = _recursive(module.functions, ptx)
@@ -69,8 +73,8 @@ def instrument(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
 
 
 def of_source(ptx: bytes, source, symbols: dict, lowered: dict) -> tuple[bytes, bytes | None]:
-    """Returns the PTX of a compiled source with its tests, and the tests as Image.stop has them;
-    None without any."""
+    """Returns the PTX of a compiled source with tests of the stop flag, and the tests in the form of
+    Image.stop. None without any."""
     own = headers.cuda_src()
     names = {lowered[expression]: _user_name(name) for name, expression in symbols.items()}
 
@@ -84,7 +88,7 @@ def of_source(ptx: bytes, source, symbols: dict, lowered: dict) -> tuple[bytes, 
 
 
 def _user_name(expression):
-    """Returns the user's name of a kernel: "saxpy" of "k_saxpy::nl_saxpy"."""
+    """Returns the user's name of a kernel: "saxpy" for "k_saxpy::nl_saxpy"."""
     return expression.rpartition("::")[2].removeprefix("nl_")
 
 
@@ -119,8 +123,8 @@ def _recursive(functions, ptx):
 
 
 def _names_with_address_taken(functions, ptx):
-    """Returns the names of the functions whose address is taken: names that occur outside of declarations and direct
-    calls."""
+    """Returns the names of the functions whose address is used: names that occur outside of declarations and
+    direct calls."""
     result = set()
     for function in functions:
         if function.is_kernel:
@@ -136,8 +140,8 @@ def _names_with_address_taken(functions, ptx):
 
 
 def _site(function, location, files, parents, is_users):
-    """Returns a Site for a location: its file and line, or those of the call in the user's file into which it was
-    inlined."""
+    """Returns a Site for a location: its file and line, or the position of the user's call into which the
+    code was inlined."""
     seen = set()
     place = location
     while place is not None and place not in seen:
@@ -153,7 +157,7 @@ def _site(function, location, files, parents, is_users):
 # --- writing
 
 _LOAD = f"ld.volatile.global.u32 %nl_word, [{RECORD}];\nsetp.ne.u32 %nl_hit, %nl_word, 0;\n"
-# A kernel's first load may hit in the L1 cache, which a launch invalidates; a volatile load of each warp would wait for
+# A load in a kernel may hit in the L1 cache, which each launch invalidates; a volatile load by each warp would wait for
 # one slice of the L2 cache.
 _BEGIN = f"ld.global.u32 %nl_word, [{RECORD}];\nsetp.ne.u32 %nl_hit, %nl_word, 0;\n@%nl_hit exit;\n"
 _EXIT = (
@@ -172,7 +176,8 @@ _EXIT = (
 
 
 class _Writer:
-    """Makes the edits of a function: (begin, end, text). `site` returns the number of a new test."""
+    """Returns the edits of a function: (begin, end, text). `site` returns the number of a new test of the
+    flag."""
 
     def __init__(self, ptx, function, site):
         self.ptx, self.function, self.site = ptx, function, site
@@ -221,7 +226,7 @@ class _Writer:
                 branch, f"\n{count}{goes_on}@%nl_hit bra {next_};\n{test}{next_}:\n{text};"
             )
             return
-        # The loop keeps a single branch, taken if the loop continues and there is no test.
+        # The loop keeps a single branch, which is taken if the loop continues without a test.
         negated, predicate, target = parts.groups()
         if predicate is None:
             self._replace(branch, f"\n{count}{goes_on}@%nl_hit bra {target};\n{test}bra {target};")
@@ -235,15 +240,15 @@ class _Writer:
         )
 
     def _sleeps(self, latch):
-        """Does the loop of a branch sleep? Then it tests at each iteration."""
+        """Returns whether the loop of a branch sleeps; such a loop tests the flag at each iteration."""
         begin = self.function.statements[latch.number].begin
         label = self.function.targets(latch)[0]
         return label is not None and "nanosleep" in self.ptx[label.begin : begin]
 
     def _uncounted(self, loop):
-        """Splits an innermost loop with an unknown number of iterations into strips of BUDGET instructions, and tests
-        in a new loop around the strips. A test in the loop itself would be slower: the assembler would then
-        synchronize the threads of a warp at each iteration."""
+        """Splits an innermost loop with an unknown number of iterations into strips of BUDGET instructions. A
+        new outer loop around the strips tests the flag. A test in the loop itself would be slower: the
+        assembler would then synchronize the threads of a warp at each iteration."""
         branch = self.function.statements[loop.latches[0].number]
         number = self.site(self.function, branch.location)
         negated, predicate, target = ptxloops.PLAIN_BRANCH.fullmatch(branch.text).groups()
@@ -302,12 +307,13 @@ class _Writer:
 
 
 def _test_flag(number):
-    """Loads the flag, and exits if it is set."""
+    """Returns PTX that loads the flag, and exits if the flag is set."""
     return f"{_LOAD}mov.u32 %nl_site, {number};\n@%nl_hit bra $nl_exit;\n"
 
 
 def _iterations(counted, left, most):
-    """Sets `left` to the number of iterations of a strip, for a loop with a constant step."""
+    """Returns PTX that sets `left` to the number of iterations of a strip, for a loop with a constant
+    step."""
     width, register, step, bound = counted.width, counted.register, counted.step, counted.bound
     size = abs(step)
     high, low = (bound, register) if step > 0 else (register, bound)
@@ -329,7 +335,8 @@ def _iterations(counted, left, most):
 
 
 def _set_strip_bound(counted, near, away, most):
-    """Sets `near` to the bound of a strip, for a loop with a step in a register, without a division."""
+    """Returns PTX that sets `near` to the bound of a strip without a division, for a loop with a step in a
+    register."""
     width, register, step = counted.width, counted.register, counted.step
     kind = f"{counted.kind}{width}"
     smallest, largest = ptxloops.limits(counted)
@@ -340,7 +347,7 @@ def _set_strip_bound(counted, near, away, most):
         f"mul.lo.s{width} {away}, {away}, {min(most, 1 << 10)};\nadd.s{width} {near}, {register}, {away};\n"
         f"setp.lt.{kind} %nl_hit, {near}, {register};\nselp.b{width} {near}, {largest}, {near}, %nl_hit;\n"
         f"min.{kind} {near}, {near}, {counted.bound};\n"
-        # If the step is not positive, or the counter overflows before it reaches `near`: one iteration.
+        # If the step is not positive, or the counter overflows before it reaches `near`, the strip has one iteration.
         f"sub.s{width} {away}, {largest}, {step};\nsetp.gt.{kind} %nl_hit, {near}, {away};\n"
         f"setp.gt.or.{kind} %nl_hit, {register}, {away}, %nl_hit;\n"
         f"setp.lt.or.{kind} %nl_hit, {step}, 1, %nl_hit;\n"
@@ -351,10 +358,10 @@ def _set_strip_bound(counted, near, away, most):
 
 
 def _add_strip_cost(counted, near, left, cost):
-    """Adds the cost of a strip to the count."""
+    """Returns PTX that adds the cost of a strip to the count."""
     width, step = counted.width, counted.step
     text = ""
-    if isinstance(step, str):  # divided by the largest power of two in the step
+    if isinstance(step, str):  # cost divided by the largest power of two in the step
         text = (
             f"sub.s{width} {left}, {near}, {counted.register};\nbfind.u{width} %nl_word, {step};\n"
             f"shr.u{width} {left}, {left}, %nl_word;\nmin.u{width} {left}, {left}, {BUDGET // cost + 1};\n"

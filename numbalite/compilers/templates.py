@@ -14,15 +14,16 @@ def _template(name: str) -> string.Template:
     text = files.read_text(os.path.join(headers.cuda_src(), "templates", f"{name}.cu"))
     return string.Template(
         text[text.index("*/\n") + 3 :]
-    )  # without the comment at the beginning of the file
+    )  # skips the comment at the beginning of the file
 
 
 def fill(name: str, /, **words: object) -> str:
-    """Returns the text of a template with its placeholders replaced; raises KeyError for a missing one."""
+    """Returns the text of a template with its placeholders replaced; raises KeyError for a missing
+    placeholder."""
     return _template(name).substitute(words)
 
 
 def fill_around(name: str, /, **words: object) -> tuple[str, str]:
-    """Returns the texts before and after the user's text."""
+    """Returns the template's texts before and after the user's text."""
     before, _, after = fill(name, user="\0", **words).partition("\0")
     return before, after.rstrip("\n")

@@ -2,8 +2,8 @@
 
 The usual locations are searched directly, which takes microseconds: pip packages (nvidia/cu13, nvidia/cuda_nvrtc, ...), a
 conda environment, CUDA_PATH or CUDA_HOME, the linker's path, /usr/local/cuda. cuda-pathfinder, which searches more
-locations and takes 0.1 s, is used only if they have no library. This module loads no library, except that bundled.py
-may load NVRTC for its headers.
+locations and takes 0.1 s, is used only if these locations have no library. This module loads no library,
+except that bundled.py may load NVRTC for its headers.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _package_roots():
 
 
 def _toolkit_roots():
-    """Installed toolkits, most specific first; one may occur twice."""
+    """Yields installed toolkits, most specific first; a toolkit may occur twice."""
     for variable in ("CUDA_PATH", "CUDA_HOME"):
         root = config.read_external(variable)
         if root:
@@ -77,7 +77,7 @@ def _toolkit_roots():
 def _library_folders():
     for root in _package_roots():
         names = _listdir(root)
-        # One folder per CUDA version since 13, one per component before.
+        # One folder per CUDA version since CUDA 13, and one per component before.
         for name in sorted((n for n in names if n[:2] == "cu" and n[2:].isdecimal()), reverse=True):
             yield os.path.join(root, name, "lib")
         if "cuda_nvrtc" in names:
@@ -95,14 +95,14 @@ def _library_folders():
 
 
 def folders_with(name: str) -> list[str]:
-    """Folders that may contain a library of the toolkit, such as "cusolver"."""
+    """Yields folders that may contain a library of the toolkit, such as "cusolver"."""
     packages = [os.path.join(root, name, "lib") for root in _package_roots()]
     return [*_library_folders(), *packages]
 
 
 def _libraries_in(folder):
-    """Yields the NVRTC libraries in a folder, newest first. Tests each name, because some folders are too large to
-    list."""
+    """Yields the NVRTC libraries in a folder, newest first. Tests each possible file name, because some
+    folders are too large to list."""
     for major in range(_NEWEST, OLDEST - 2, -1):
         path = f"{folder}/libnvrtc.so.{major}"
         if os.path.exists(path):
@@ -149,7 +149,7 @@ opened: Library | None = None
 
 
 def _driver_major():
-    """Returns the CUDA major version of the driver; None before it is open, and on the simulator."""
+    """Returns the CUDA major version of the driver; None before the driver is open, and on the simulator."""
     from numbalite import _core
 
     if _core.is_open() and not _core.driver_has("host_code"):
@@ -170,8 +170,8 @@ def fingerprint(with_linker: bool = False, with_runtime: bool = False) -> tuple:
 
 
 def linker_library() -> str:
-    """Returns the nvJitLink of the same version as the selected NVRTC. Raises CudaSupportError if there is
-    none."""
+    """Returns the nvJitLink of the same version as the selected NVRTC. Raises CudaSupportError if no
+    nvJitLink of this version is found."""
     nvrtc = nvrtc_library()
     majors = [nvrtc.major] if nvrtc.major else range(_NEWEST, OLDEST - 1, -1)
     names = [f"libnvJitLink.so.{major}" for major in majors]
@@ -198,7 +198,8 @@ def device_runtime() -> str:
 
 
 def _beside_nvrtc(package, names):
-    """Returns the path of the first file of these names in the library folders of the selected NVRTC; or None."""
+    """Returns the path of the first file of these names in the library folders of the selected NVRTC, or
+    None."""
     path = nvrtc_library().path
     folders = [os.path.dirname(path), os.path.dirname(os.path.realpath(path))]
     # Each package of CUDA 12 has a folder of its own.
@@ -211,14 +212,13 @@ def _beside_nvrtc(package, names):
     return None
 
 
-_chosen = None  # (state that the choice depends on, library)
+_chosen = None  # (settings on which the choice depends, library)
 
 
 def nvrtc_library() -> Library:
-    """Returns the selected NVRTC: the first that is not newer than the driver, if the driver is
-    open.
+    """Returns the selected NVRTC: the first library that is not newer than the driver, if the driver is open.
 
-    A driver runs the output of NVRTC versions up to its own CUDA version.
+    A driver accepts the output of NVRTC versions up to its own CUDA version.
     """
     global _chosen
     if opened:
@@ -247,8 +247,8 @@ def _choose(driver):
             f"newer: {INSTALL}"
         )
     raise CudaSupportError(
-        f"NVRTC, the compiler of CUDA C++, was not found: {INSTALL}. Or name the library in "
-        "NUMBALITE_NVRTC, or the toolkit's folder in CUDA_HOME."
+        f"NVRTC, the compiler of CUDA C++, was not found: {INSTALL}. Or set NUMBALITE_NVRTC to "
+        "the library's path, or CUDA_HOME to the toolkit's folder."
     )
 
 
@@ -258,13 +258,13 @@ def _folders_near(path):
         for real in dict.fromkeys((path, os.path.realpath(path))):
             home = os.path.dirname(os.path.dirname(real))
             yield os.path.join(home, "include")
-            if os.path.basename(home) == "cuda_nvrtc":  # the packages of CUDA 12: one each
+            if os.path.basename(home) == "cuda_nvrtc":  # CUDA 12 has one package for each component
                 for name in ("cuda_runtime", "cuda_cccl", "curand", "cuda_nvcc"):
                     yield os.path.join(os.path.dirname(home), name, "include")
 
 
 def _folders_of_other_toolkits():
-    """Yields candidates for include folders of other toolkits, nearest first."""
+    """Yields candidates for the include folders of other toolkits, nearest first."""
     for root in _toolkit_roots():
         yield os.path.join(root, "include")
         targets = os.path.join(root, "targets")
@@ -276,7 +276,7 @@ def _folders_of_other_toolkits():
                 yield os.path.join(root, name, "include")
 
 
-# A header of each toolkit part that kernels use: a folder is used for the parts that no previous folder has.
+# Toolkit part -> one of its headers: a folder is used for the parts that no previous folder has.
 _PARTS = (
     ("cudart", "cuda_fp16.h"),
     ("crt", "crt/host_defines.h"),
@@ -331,7 +331,8 @@ _directories: dict[tuple, tuple] = {}
 
 
 def _bundled_folder(path):
-    """Returns the folder of the headers that NVRTC contains, or None; `path` is as for include_directories."""
+    """Returns the folder of the headers that NVRTC contains, or None; `path` has the same meaning as for
+    include_directories."""
     try:
         return bundled.directory(path or nvrtc_library().path)
     except CudaSupportError:
@@ -368,8 +369,8 @@ def include_directories(path: str | None = None) -> tuple:
 
 
 def headers_version(directories) -> tuple | None:
-    """Returns (major, minor) of the toolkit headers in these folders; None if they do not declare
-    it."""
+    """Returns (major, minor) of the toolkit headers in these folders; None if the headers do not declare the
+    version."""
     for folder in directories:
         try:
             with open(f"{folder}/cuda_runtime_api.h", encoding="utf-8", errors="replace") as file:
@@ -390,7 +391,7 @@ def _take(folder, missing, result):
                 del missing[part]
 
 
-_MATHDX = "nvidia-mathdx", "nvidia-mathdx"  # the same package for CUDA 13 and 12
+_MATHDX = "nvidia-mathdx", "nvidia-mathdx"  # CUDA 13 and 12 use the same package
 
 # (header prefix, pip package of CUDA 13, of CUDA 12): the first matching prefix is used.
 _PACKAGES = (
@@ -430,18 +431,18 @@ _OF_THE_HOST = re.compile(
 
 
 def is_for_host_code(header: str) -> bool:
-    """Is the header one of a library that code on the CPU calls?"""
+    """Returns whether the header is one of a library that code on the CPU calls."""
     return _OF_THE_HOST.match(header) is not None
 
 
 def is_for_nvcc(header: str) -> bool:
-    """Is the header one of Thrust's that require host code compilation by nvcc?"""
+    """Returns whether the header is one of Thrust's that require host code compilation by nvcc."""
     return header.startswith("thrust/") and not _OF_KERNELS.match(header)
 
 
 def pip_install(packages: str) -> str:
-    """Returns the command that installs pip packages. CCCL is upgraded: it is not bound to NVRTC's version, and the
-    packages of CUDA 12.0 to 12.2 lack most of its headers."""
+    """Returns the command that installs pip packages. The command upgrades CCCL, which is not bound to
+    NVRTC's version: the packages of CUDA 12.0 to 12.2 lack most of its headers."""
     option = "-U " if packages.startswith("nvidia-cuda-cccl") else ""
     return f"pip install {option}{packages}"
 

@@ -125,7 +125,7 @@ def test_headers_in_memory_stay_in_their_folder(tmp_path, name):
     path = tmp_path / "mine.h"
     path.write_text("mine")
     name = name if name.startswith("..") else str(path)
-    with pytest.raises(ValueError, match="leads out of the folder"):
+    with pytest.raises(ValueError, match="is outside of the folder"):
         hostbuild.compile(Source("", "user.cu", headers=((name, "#define MINE"),), describe=False))
     assert path.read_text() == "mine"
 

@@ -1,10 +1,10 @@
 """Inserts flags into LLVM IR that record the executed lines and branches of the user's kernels.
 
-`instrument` edits the IR of clang's front end, like irpatch.py. A block whose instructions have a line of the user's
-gets a flag, which it sets; so does the target of a conditional branch. Where the target has other predecessors, the
-branch gets a block of its own. It covers what `clang --coverage` counts, without counting: a flag
-needs no atomic operation, and the optimizer can move it out of a loop. cuda_src/sim/coverage.h maps
-the flags to a file.
+`instrument` edits the IR of clang's front end, like irpatch.py. A basic block with an instruction on a line
+of the user gets a flag, which the block sets. The target of a conditional branch gets a flag, too. If the
+target has other predecessors, the branch gets a new block of its own. The flags cover the same code as `clang
+--coverage`, without counting: setting a flag needs no atomic operation, and the optimizer can move it out of
+a loop. cuda_src/sim/coverage.h maps the flags to a file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FIELD = {name: re.compile(rf"\b{name}: (!?\d+)") for name in ("line", "column",
 _OF = re.compile(r"!dbg (!\d+)")
 _TARGET = re.compile(rf"label ({syntax.NAME})")
 _PHI = re.compile(rf"^  {syntax.NAME} = phi ")
-_SANITIZER = "%handler."  # the blocks that report a sanitizer's errors
+_SANITIZER = "%handler."  # the basic blocks that report a sanitizer's errors
 _ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
 
 
@@ -52,15 +52,15 @@ class _Block:
     def __init__(self, label):
         self.label = label
         self.start = self.end = 0  # the lines of its instructions
-        self.last = 0  # the first line of its terminator
+        self.last = 0  # the first line of the block's terminator
         self.places: dict[tuple, None] = {}  # (file, line)
         self.branch: Position | None = None
         self.targets: list[str] = []
 
 
 def instrument(ir: str, is_users: Callable[[str], bool]) -> str:
-    """Returns the IR with code that sets a flag for each executed line and branch. ``is_users(file)``: is the coverage
-    of the file requested?"""
+    """Returns the IR with code that sets a flag for each executed line and branch. ``is_users(file)`` returns
+    whether the file's coverage is recorded."""
     head, functions = syntax.functions(ir)
     places = _Positions(ir, is_users)
     made = _Flags(
@@ -71,7 +71,7 @@ def instrument(ir: str, is_users: Callable[[str], bool]) -> str:
 
 
 class _Positions:
-    """The source position of each debug location of a module, if it is the user's."""
+    """Returns the source position of each debug location of a module that is in a file of the user."""
 
     def __init__(self, ir, is_users):
         files = {
@@ -93,7 +93,7 @@ class _Positions:
         return self._found.get(found[1]) if found else None
 
     def of_function(self, first_line: str) -> tuple | None:
-        """Returns (file, line) of the declaration."""
+        """Returns (file, line) of a function's declaration."""
         found = _OF.search(first_line)
         file = self._files.get(found[1]) if found else None
         line = int(self._lines.get(found[1]) or 0) if found and file else 0
@@ -114,8 +114,8 @@ def _unescape(quoted):
 
 
 def _path(file, folder):
-    """Returns the absolute path of a file that exists; a name such as "<source of k>" as it is."""
-    # Clang splits a path whose beginning is that of the folder of the compilation.
+    """Returns the absolute path of a file that exists; returns a name such as "<source of k>" unchanged."""
+    # Clang splits a path that begins with the path of the compilation folder.
     for path in (os.path.join(folder, file), os.path.abspath(file)):
         if os.path.isfile(path):
             return path
@@ -123,14 +123,14 @@ def _path(file, folder):
 
 
 class _Flags:
-    """The flags of a module, and their lines and branches."""
+    """The coverage flags of a module, and their lines and branches."""
 
     def __init__(self, pointer):
         self.pointer = pointer
         self.count = 0
         self.files: dict[str, int] = {}
         self.lines: list = []  # [file, line, flag]
-        self.branches: list = []  # [file, line, column, number at this position, [flags]]
+        self.branches: list = []  # [file, line, column, index among the entries of this position, [flags]]
 
     def flag(self):
         self.count += 1
@@ -140,7 +140,7 @@ class _Flags:
         return self.files.setdefault(name, len(self.files))
 
     def store(self, flag):
-        array = "[NL x i8]"  # its length is available at the end
+        array = "[NL x i8]"  # the array's length is known at the end
         if self.pointer == "ptr":
             at = f"ptr getelementptr inbounds ({array}, ptr @{FLAGS}, i64 0, i64 {flag})"
         else:
@@ -242,7 +242,7 @@ def _has_phi(rows, block):
 
 
 def _redirect(rows, block, to, label):
-    """Replaces the target of a branch by a new block that jumps there."""
+    """Redirects a branch to a new block that sets a flag and jumps to the target."""
     target = re.compile(rf"(label ){re.escape(to.label)}(?![\w.$-])")
     for at in range(block.last, block.end + 1):
         rows[at] = target.sub(lambda m: m[1] + label, rows[at])
@@ -269,7 +269,7 @@ def _with_variables(ir, made):
     ir = ir.replace("[NL x i8]", f"[{size} x i8]")
     for variable, value in values.items():
         ir = _define_variable(ir, variable, value)
-    # The simulator copies variables of one name between the images of a kernel with different checks.
+    # The simulator shares variables of one name between the images of a kernel with different checks, by copying them.
     return ir.replace(f"@{FLAGS}", f"@{FLAGS}.{cache.digest(table).hex()}")
 
 
@@ -282,7 +282,7 @@ def _define_variable(ir, name, value):
     old, new = re.escape(found[1]), re.search(r"\[\d+ x i\d+\]", value)
     assert new is not None
     ir = declared.sub(lambda _: f"@{name} = {value}", ir, count=1)
-    # Uses as an array of unknown length, with typed pointers.
+    # Matches uses of the variable as an array of unknown length, with typed pointers.
     ir = re.sub(rf"{old}\* @{name}\b", f"{new[0]}* @{name}", ir)
     return re.sub(rf"\({old}, ({re.escape(new[0])}\*|ptr) @{name}\b", rf"({new[0]}, \1 @{name}", ir)
 

@@ -37,7 +37,7 @@ def run_gdb(arguments) -> int:
         options.append(arguments.pop(0))
         if options[-1] in ("-ex", "-x", "-iex", "-ix", "-cd") and arguments:
             options.append(arguments.pop(0))
-    # One worker, so that blocks run one after another. Without checks, into which gdb would step.
+    # One worker thread, so that blocks run one after another. Without checks, because gdb would step into their calls.
     defaults = {
         "NUMBALITE_DRIVER": "sim",
         "NUMBALITE_CUDA_DEBUGINFO": "1",
@@ -50,12 +50,13 @@ def run_gdb(arguments) -> int:
     os.execv(gdb, [gdb, "-q", "-x", script(), *options, "--args", sys.executable, *arguments])
 
 
-# --- texts that are not in a file
+# --- texts that are not in a file, such as a notebook's cell
 # -------------------------------------------------------------------------
 
 
 def texts_by_label(source: str) -> dict:
-    """{label: {line: text}} of the texts from other origins in a generated source, by its #line directives."""
+    """Returns {label: {line: text}} of the texts from other origins in a generated source, by its #line
+    directives."""
     found: dict[str, dict[int, str]] = {}
     lines, number = None, 0
     for text in source.split("\n"):
@@ -70,7 +71,8 @@ def texts_by_label(source: str) -> dict:
 
 
 def keep_texts(source: str) -> str | None:
-    """Writes the texts that are not in a file. Returns their folder, None if there are none."""
+    """Writes the texts that are not in a file to a folder, and returns the folder; None if there are no such
+    texts."""
     texts = {label: lines for label, lines in texts_by_label(source).items() if _is_no_file(label)}
     if not texts:
         return None
@@ -85,7 +87,7 @@ def keep_texts(source: str) -> str | None:
             with open(os.path.join(folder, label), "w", encoding="utf-8", errors="replace") as file:
                 file.write(_whole_text(label, lines))
     except OSError:
-        return None  # then the debugger shows line numbers without text
+        return None  # without the folder, the debugger shows line numbers without text
     return folder
 
 
@@ -96,11 +98,11 @@ def _is_no_file(label):
 
 
 def _folder(source):
-    """Returns the path of the folder for the texts of a source. It is the same for the same source, because cached
-    images refer to it."""
+    """Returns the path of the folder for the texts of a source. The path is the same for the same source,
+    because cached images refer to it."""
     global _temporary
     root = cache.directory()
-    if root is None:  # then images are not cached either
+    if root is None:  # without a cache directory, images are not cached either
         if _temporary is None:
             _temporary = folders.Working()
         root = _temporary.name

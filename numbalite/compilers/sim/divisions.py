@@ -1,11 +1,13 @@
 """Marks divisions whose divisor may be zero, for g++, which assumes that no division by zero happens.
 
-``a / b`` becomes ``a / by->* b`` and ``a /= b`` becomes ``a /= by = b`` (cuda_src/sim/division.h): the inserted
-words bind to the divisor alone, so precedence is unchanged and the types select the operator.
+``a / b`` becomes ``a / by->* b`` and ``a /= b`` becomes ``a /= by = b`` (cuda_src/sim/division.h): the
+inserted operators bind to the divisor alone. So precedence is unchanged, and the operand types select the
+operator.
 
-Not marked are divisors that are nonzero numbers, macros that #if uses, and units in which the marks
-could have another meaning: with pointers to members; with bit-fields, which are promoted by width;
-with templates of the operators themselves, whose parameters would deduce the divisor's type.
+Three groups of divisions are not marked: those by nonzero literals, those in macros that #if uses, and those
+in units where a mark could have another meaning. Such units contain pointers to members; or bit-fields, which
+are promoted by width; or templates of the operators themselves, whose parameters would deduce the divisor's
+type.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _PRINTED = frozenset(("assert", "static_assert", "_Static_assert"))
 
 
 def unmarked_macros(texts) -> frozenset | None:
-    """Returns the macros of a unit (its source and headers) whose divisions are not marked; None:
+    """Returns the macros of a unit (its source and headers) whose divisions are not marked. None:
     no division is marked."""
     if not any(_DIVISION.search(text) for text in texts):
         return None
@@ -55,7 +57,7 @@ def unmarked_macros(texts) -> frozenset | None:
 
 
 def has_any(text: str) -> bool:
-    """May a text contain divisions to mark?"""
+    """Returns whether a text may contain divisions to mark."""
     return _DIVISION.search(text) is not None
 
 
@@ -91,7 +93,7 @@ def marker_line_without_marks(line: str, below: str) -> str:
 
 
 def _touches(tokens, at, *signs):
-    """Does one of the signs follow immediately?"""
+    """Returns whether one of these punctuators follows immediately."""
     after = tokens[at + 1] if at + 1 < len(tokens) else None
     return after is not None and after.start == tokens[at].start + 1 and after.text in signs
 

@@ -1,10 +1,12 @@
-"""Rewrites declarations that a goto or switch jumps over, which GPU compilers allow for numbers.
+"""Rewrites declarations that a goto or switch jumps over, which GPU compilers allow for numbers. An example,
+before and after the rewrite:
 
     case 0: int i = 3; ...          case 0: int i; i = 3; ...
     case 1: ...                     case 1: ...
 
-C++ rejects the first form and accepts the second. So a declaration before a label of its own block becomes a
-declaration and an assignment, if there is a jump past it: from the switch, or by a goto before it.
+C++ rejects the code before the rewrite and accepts the code after it. So a declaration that precedes a label
+of the same block becomes a declaration and an assignment, if a jump skips it: from the switch, or by an
+earlier goto.
 """
 
 from __future__ import annotations
@@ -98,8 +100,8 @@ def _split(text, tokens, partner, first, last):
 
 
 def _declarators(tokens, partner, first, last):
-    """Returns a list with the token indices of each declarator, separated by commas. Those of the first one include the
-    type."""
+    """Returns a list with the token indices of each declarator, separated by commas. The tokens of the first
+    declarator include the type."""
     parts, at = [[]], first
     while at < last:
         token = tokens[at]
@@ -115,12 +117,12 @@ def _declarators(tokens, partner, first, last):
 
 
 def _value(tokens, part):
-    """Returns the token index of a declarator's =, or None."""
+    """Returns the token index of a declarator's `=`, or None."""
     return next((i for i in part if tokens[i].text == "="), None)
 
 
 def _is_simple_declarator(tokens, part, value):
-    """Does the text before the value contain only names, * and type punctuation?"""
+    """Returns whether the text before the value contains only names, * and type punctuation."""
     declared = [tokens[i] for i in part if value is None or i < value]
     if value is not None and (value == part[-1] or tokens[value + 1].text == "="):
         return False
@@ -132,7 +134,8 @@ def _is_simple_declarator(tokens, part, value):
 
 
 def _type(tokens, part, value):
-    """Returns (the texts of the type's tokens, the token indices of the first declarator); (None, None) without a type."""
+    """Returns (the texts of the type's tokens, the token indices of the first declarator); (None, None) if
+    the declaration has no type."""
     end = part.index(value) if value is not None else len(part)
     name = end - 1
     while name > 0 and tokens[part[name - 1]].text in ("*", "const"):

@@ -1,9 +1,9 @@
 """Instruments signed overflow in the computation of indices, in LLVM IR from clang's front end.
 
-An index is followed backwards from its use (a getelementptr, an element of an array) through local variables, sums and
-products, to the functions that return it and the callers that pass it. Each signed sum, difference and product on that
-path whose overflow is undefined in C++ gets a call of cuda_src/sim/check.h. Masked, divided and shifted values are not
-followed: hashes and random numbers wrap on purpose.
+An index is followed backwards from its use (a getelementptr of an array element) through local variables,
+sums and products, to the functions that return it and the callers that pass it. For each signed sum,
+difference and product on that path whose overflow is undefined in C++, a call of cuda_src/sim/check.h is
+inserted. Masked, divided and shifted values are not followed: hashes and random numbers wrap on purpose.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class _Function:
 
 
 def watch(functions: list[str], is_watched) -> list[str]:
-    """Returns the texts of all functions, with a check inserted after each operation of an index that may overflow.
-    is_watched(text): is the function user code? Others are unchanged."""
+    """Returns the texts of all functions, with a check inserted after each operation of an index that may
+    overflow. is_watched(text) returns whether the function is user code. Others are unchanged."""
     functions_by_name = {}
     for at, text in enumerate(functions):
         if (found := syntax.DEFINED.match(text)) and is_watched(text):
@@ -124,7 +124,7 @@ def watch(functions: list[str], is_watched) -> list[str]:
 
 
 def declarations(functions: list[str]) -> str:
-    """Returns the declarations of the intrinsics that the calls need."""
+    """Returns the declarations of the intrinsics that the inserted calls need."""
     found = sorted(
         {m for text in functions for m in re.findall(r"@llvm\.s\w+\.with\.overflow\.i\d+", text)}
     )

@@ -1,6 +1,7 @@
-"""The syntax of LLVM IR as clang's front end writes it: one instruction a line, with its debug location at the end.
+"""The syntax of LLVM IR as clang's front end writes it: one instruction per line, with its debug location at
+the end.
 
-The modules of this folder that rewrite IR (irpatch.py, locals.py, indices.py, loops.py) read it by these names.
+The modules that rewrite IR (irpatch.py, locals.py, indices.py, loops.py) import these patterns and functions.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def without_debug(text: str) -> str:
 
 
 def functions(ir: str) -> tuple[str, list[str]]:
-    """Returns (the text before the first function, the text from each function to the next)."""
+    """Returns (the text before the first function, a list with the text of each function up to the next)."""
     starts = [found.start() for found in re.finditer("\ndefine ", "\n" + ir)]
     texts = [ir[start:end] for start, end in zip(starts, [*starts[1:], None])]
     return ir[: starts[0]] if starts else ir, texts
@@ -46,21 +47,21 @@ def defined_symbols(ir: str) -> set[str]:
 
 
 def sanitized_groups(ir: str) -> frozenset[str]:
-    """Returns the attribute groups, such as "#0", with sanitize_thread: functions of these have
-    instrumented accesses."""
+    """Returns the attribute groups, such as "#0", with sanitize_thread: memory accesses in functions with
+    such a group are instrumented."""
     return frozenset(
         group for group, words in _GROUP.findall("\n" + ir) if "sanitize_thread" in words.split()
     )
 
 
 def has_group(function: str, groups: frozenset[str]) -> bool:
-    """Does the function have one of these attribute groups, or none at all?"""
+    """Returns whether the function has one of these attribute groups, or no attribute group at all."""
     own = _GROUPS_OF.findall(first_line(function))
     return not own or not groups.isdisjoint(own)
 
 
 def split(text: str) -> list[str]:
-    """Returns the parts of a list that commas separate, as of parameters or of a struct's types."""
+    """Returns the comma-separated elements of a list, such as parameters or the types of a struct."""
     parts, depth, start = [], 0, 0
     for at, sign in enumerate(text):
         depth += (sign in "([{<") - (sign in ")]}>")

@@ -5,19 +5,20 @@ line there, and the optimizer then receives well-defined code.
 
 Alternatives that do not work:
 
-* Marks in the source, as for g++ (divisions.py), cover divisions only: implicit conversions are invisible there.
-* Headers cannot redefine the operators of built-in types.
-* The handlers that sanitizers call cannot return a result.
+* Marks in the source, as for g++ (divisions.py), cover divisions only: implicit conversions are invisible in
+* the source. Headers cannot redefine the operators of built-in types. The handlers that sanitizers call
+* cannot return a result.
 * -fno-strict-float-cast-overflow saturates to integers of fewer than 32 bits and converts NaN to 0 for 64 bits; no
-  GPU does either. There is no such option for shifts.
+  GPU does either. There is no compiler option for shifts.
 * A compiler plug-in must be built against the headers of each LLVM version.
 
-Cost: 2 ms for a small kernel, and 10 ms of 140 for the second run of the compiler (forkserver.py).
+Cost: rewriting takes 2 ms for a small kernel, and the second run of the compiler takes 10 ms of 140
+(forkserver.py).
 
 All images:
 
 * Integer division by zero returns all ones, the remainder by zero the dividend. INT_MIN / -1 returns INT_MIN,
-  its remainder 0. None of them traps.
+  its remainder 0. Integer division never traps.
 * Shifts by the width or more return 0, or the sign bits for an arithmetic right shift.
 * A conversion from floating point to an integer saturates. NaN becomes 0 from float to 32 bits; if either type has
   64 bits, NaN becomes the integer that has only the top bit set. Integers of fewer than 32 bits are truncated from
@@ -34,22 +35,24 @@ Images with checks:
 * "nan": a call of cuda_src/sim/arithmetic.h after each floating-point operation, and after each call of an
   external function of one or two numbers, detects NaN and infinity.
 * "divide": a call at each signed division detects a quotient that does not fit.
-* "memory": before a struct is copied, both addresses are checked for the alignment of its type. Clang's sanitizer
-  omits this check, and the optimizer may copy a float4 element by element. The back edge of each loop gets an
-  instruction with a line number: an endless loop is then not removed, and the report has its line.
+* "memory": before a struct is copied, both addresses are checked for the alignment of its type. Clang's
+  sanitizer does not check the alignment of struct copies, and the optimizer may copy a float4 element by
+  element. The back edge of each loop gets an instruction with a line number: an endless loop is then not
+  removed, and the report has its line.
 * "unwritten": accesses to local variables are recorded (locals.py).
 * "profile": calls at loops (loops.py), and one call for each load and store of a struct copy.
 * "race": before a call of an atomic function whose result is not used, nl_sim_drop_value (cuda_src/sim/check.h).
 * All checks of memory accesses: copies of structs of 3, 5, 6 or 7 bytes become calls, because the optimizer
-  creates accesses that clang's instrumentation omits. For "unwritten", so do copies of 2, 4 and 8 bytes, which the
-  optimizer makes a single number. Before a bit-field is stored, its storage unit is marked as
-  written, because the store first loads the other fields of the unit.
+  creates accesses that clang's instrumentation omits. For the check "unwritten", copies of 2, 4 and 8 bytes
+  become calls, too, because the optimizer would turn each into an access of a single number. Before a
+  bit-field is stored, its storage unit is marked as written, because the store first loads the other fields
+  of the unit.
 
 On the host target, declarations of libm functions name their vector versions in libmvec, so that the optimizer
 vectorizes loops that call them (cuda_src/host/vector.h does this for g++).
 
-Newer clang versions wrap the address of a thread-local variable in an intrinsic. It hides from alias analysis that
-threadIdx is private to a thread, so it is replaced by a plain address.
+Newer clang versions wrap the address of a thread-local variable in an intrinsic. The intrinsic hides from
+alias analysis that threadIdx is private to a thread, so a plain address replaces it.
 """
 
 from __future__ import annotations
@@ -91,7 +94,9 @@ _ODD_COPY = re.compile(
 )
 _COPIES = "__tsan_memcpy"
 MAX_PIECES = 16
-_CALL_OF_COPY = "notail call"  # its return address determines the source line of a report
+_CALL_OF_COPY = (
+    "notail call"  # the return address of the call determines the source line of a report
+)
 _TOLD_COPY = re.compile(rf"^  %nl\.copy\.\d+ = {_CALL_OF_COPY} (\S+) @{_COPIES}\(", re.MULTILINE)
 _POINTER = re.compile(r"(?P<type>i8\*|ptr) [^%\n]*(?P<name>%[\w.]+)")
 _PART = re.compile(
@@ -107,7 +112,7 @@ _WRITE_FIELD = "nl_sim_write_field"
 _DROP = "nl_sim_drop_value"
 _UNUSED_ATOMIC = re.compile(
     r"^  (?P<result>%[\w.]+) = (?:tail )?call [^@\n]*@(?:"
-    # CUDA's functions (sim/atomics.h) and those of Python kernels (numbalite/atomics.cuh)
+    # Atomic functions of CUDA (sim/atomics.h) and of Python kernels (numbalite/atomics.cuh)
     r"_Z\d+atomic(?:Add|Sub|And|Or|Xor|Min|Max|Inc|Dec|Exch)(?:_block|_system)?"
     r"(?:P(?P<own>[ijlmxyf])(?P=own)(?:PKci)?|ILi0EEdPdd|P\d?6__half\w+|P\d?13__nv_bfloat16\w+)"
     r"|_ZN9numbalite\d+atomic_(?:add|sub|and|or|xor|min|max|nanmin|nanmax|inc|dec|exch)E"
@@ -134,11 +139,12 @@ _LIBRARYS = re.compile(r"@_ZN?K?(?:9numbalite|13numbalite_sim)")
 def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: bool = False) -> str:
     """Returns the IR of a whole module, rewritten as the module's docstring describes.
 
-    spins: rewrite volatile accesses; False for code that runs without simulated threads. vectors: the level from
-    host.vector_math(), 0 for no vector functions. checks: names in config.CHECKS that the image is compiled with.
-    is_python: the kernels have Python bodies, whose integers wrap.
+    spins: True to rewrite volatile accesses; False for code that runs without simulated threads.
+    vectors:
+    the level from host.vector_math(), 0 for no vector functions. checks: names in config.CHECKS that the
+    image is compiled with. is_python: the kernels have Python bodies, whose integers wrap.
     """
-    ir = ir.replace(" noundef ", " ")  # of parameters and results; not the metadata, !noundef
+    ir = ir.replace(" noundef ", " ")  # of parameters and results; the metadata !noundef stays
     head, functions = syntax.functions(ir)
     if not functions:
         return ir
@@ -179,7 +185,8 @@ _ENTRY = re.compile(r"(i8\* bitcast \([^@]*|ptr )@(\w+)( to i8\*\))?(, )?")
 def _without_unasked(head, functions):
     """Removes the support functions of cuda_src/sim/library.h that the module does not call.
 
-    They have the attribute `used`, because this module and clang's front end insert calls by symbol name.
+    The support functions have the attribute `used`, because this module and clang's front end insert calls by
+    symbol name.
     """
     idle = {}
     for name in (_ACCESS, _PURE_VIRTUAL, *NAMES):
@@ -194,7 +201,7 @@ def _without_unasked(head, functions):
 
 
 def _remove_functions(head, functions, idle):
-    """Removes functions, and their entries in llvm.used; idle: symbol -> text of the function."""
+    """Removes functions, and their entries in llvm.used. idle: {symbol: text of the function}."""
     if not idle:
         return head, functions
     lines = [_unlist(line, idle) if _LISTS.match(line) else line for line in head.split("\n")]
@@ -235,7 +242,7 @@ _USED = re.compile(
     re.MULTILINE,
 )
 _MIN_WIDTH = re.compile(r'"min-legal-vector-width"="\d+"')
-# (letter of the vector ABI, CPU feature that it requires, bytes of a vector)
+# (letter of the vector ABI, required CPU feature, bytes of a vector)
 _WIDTHS = (("b", "+sse2", 16), ("d", "+avx2", 32), ("e", "+avx512f", 64))
 
 
@@ -270,7 +277,7 @@ def vectorize(ir: str, level: int) -> str:
     if not declared:
         return ir
     # If LLVM prefers 32-byte vectors, a function may not use 64-byte registers: a call with a 64-byte vector would
-    # pass two halves, which libmvec's function does not expect.
+    # pass two 32-byte halves, but libmvec's function expects one register.
     ir = _MIN_WIDTH.sub(f'"min-legal-vector-width"="{8 * widths[-1][1]}"', ir)
     # llvm.compiler.used keeps the declarations until the loop vectorizer runs.
     if re.search(r"\bptr\b", ir):
@@ -304,8 +311,8 @@ _CALLED = re.compile(r'@([\w.$]+|"[^"]+")\(')
 def _tell_volatile(functions):
     """Inserts a call of nl_sim_volatile_access before each volatile access, with its address and position.
 
-    Positions increase in program order, and callees have smaller ones than their callers. The lowest bit is 0 for
-    loads and 1 for stores.
+    Position numbers increase in program order, and callees have smaller numbers than their callers. The
+    lowest bit of a position number is 0 for loads and 1 for stores.
     """
     place = 0
 
@@ -377,14 +384,15 @@ def _tell_unused(text):
 
 
 def _is_users(text, watched):
-    """Is it a function of the user, and has it one of these attribute groups? None: any."""
+    """Returns whether it is a function of the user with one of these attribute groups. None: any."""
     if _LIBRARYS.search(syntax.first_line(text)):
         return False
     return watched is None or syntax.has_group(text, watched)
 
 
 def _with_wrapping(text):
-    """Removes `nsw` from additions, multiplications and shifts, except in functions of the engine."""
+    """Removes `nsw` from additions, multiplications and shifts, except in functions of the simulator's
+    engine."""
     return text if _ENGINES in syntax.first_line(text) else _NO_OVERFLOW.sub(r"\1 ", text)
 
 
@@ -394,7 +402,7 @@ def _function(text, checks, defined, watched):
         checks = ()
     if not syntax.has_group(
         text, watched
-    ):  # NUMBALITE_SIM_UNCHECKED (sim/attributes.h): no access checks
+    ):  # functions with NUMBALITE_SIM_UNCHECKED (sim/attributes.h) have no access checks
         checks = tuple(check for check in checks if check not in _ACCESSES)
     if _ACCESSES.intersection(checks):
         if "profile" in checks:
@@ -422,8 +430,8 @@ def _keep_loops(text):
 def _tell_odd_copies(text, by_bytes):
     """Replaces copies of 3, 5, 6 or 7 bytes (modulo 8) by calls, because clang would not instrument their accesses.
 
-    by_bytes: also replace copies of 2, 4 and 8 bytes between non-local addresses. The optimizer would load them as
-    one number, but some bytes of a struct may be uninitialized.
+    by_bytes: also replace copies of 2, 4 and 8 bytes between non-local addresses. The optimizer would load
+    such a copy as one number, but some bytes of a struct may be uninitialized.
     """
     if "@llvm.memcpy." not in text:
         return text
@@ -449,7 +457,8 @@ def _tell_odd_copies(text, by_bytes):
 def _count_copies(text):
     """Replaces each struct copy by the calls that count its accesses on a GPU.
 
-    A GPU copies in pieces of the struct's alignment, at most 16 bytes. More than MAX_PIECES pieces become one call.
+    A GPU copies a struct in units of its alignment, at most 16 bytes. A copy of more than MAX_PIECES units
+    becomes one call.
     """
     if "@llvm.memcpy." not in text:
         return text
@@ -481,7 +490,7 @@ def _count_copies(text):
 
 
 def _own_pointers(text):
-    """Returns the names of the local variables, and of pointers into them."""
+    """Returns the names of the local variables, and of pointers into local variables."""
     own = set(_LOCAL.findall(text))
     for part, whole in _PART.findall(text):
         if whole in own:
@@ -490,7 +499,8 @@ def _own_pointers(text):
 
 
 def _declared_copies(functions):
-    """Returns the declaration of __tsan_memcpy (cuda_src/sim/hooks.h), if a call of it was inserted; otherwise ""."""
+    """Returns the declaration of __tsan_memcpy (cuda_src/sim/hooks.h), if a call of that function was
+    inserted; otherwise ""."""
     for text in functions:
         if "%nl.copy." in text and (found := _TOLD_COPY.search(text)):
             kind = found[1]
@@ -531,7 +541,7 @@ def _check_copies(text):
 
 
 class _State:
-    """Rewrites the operations of one function; creates the names of new values.
+    """Rewrites the operations of one function; creates unique names of new values.
 
     defined: names of the functions that the module defines, whose results need no check for NaN.
     """
@@ -603,7 +613,7 @@ class _State:
         return lines
 
     def _overflow(self, type_, a, minus):
-        """Inserts the call that reports the lowest integer divided by -1."""
+        """Inserts the call that reports a division of the lowest integer by -1."""
         least, both = self._new(), self._new()
         lowest = -(1 << (int(type_[1:]) - 1))
         return [
@@ -620,7 +630,8 @@ class _State:
         return self._report_value(match, type_, a, b, _SIGNS[match["name"]])
 
     def _call(self, match):
-        """Checks the result of a call, if the module does not define the function and it has one or two numbers."""
+        """Inserts a NaN check of a call's result, if the module does not define the called function and the
+        function has one or two numeric parameters."""
         found = _FUNCTION.match(match["rest"])
         if found is None or found[1] in self.defined:
             return None

@@ -1,13 +1,14 @@
 """Instruments LLVM IR to detect reads of uninitialized local variables.
 
-Works on the text from clang's front end, in which each variable is a separate `alloca`. A watched variable gets a
-shadow variable of the same type, whose bytes are zero where the variable is uninitialized. Pointers to its elements
-and fields are computed twice, stores and copies are made twice. Each use of a loaded value calls
-cuda_src/sim/uninitialized.h with the shadow value. The optimizer removes all of this where it can prove the result.
+The instrumentation edits the text from clang's front end, in which each variable is a separate `alloca`. A
+watched variable gets a shadow variable of the same type. A byte of the shadow is zero while the same byte of
+the variable is uninitialized. The address of an element or field is also computed in the shadow variable, and
+stores and copies are also made there. Each use of a loaded value calls cuda_src/sim/uninitialized.h with the
+shadow value. The optimizer removes the shadow code where it can prove the result.
 
-Arithmetic, conditions, indices and stores to memory use a value. Copies to another variable, arguments and
-return values do not, because a function may ignore an argument. When a pointer to the variable is passed anywhere
-else, the whole variable counts as initialized.
+These operations count as uses of a loaded value: arithmetic, conditions, indices and stores to memory. Copies
+to another variable, arguments and return values are not uses, because a function may ignore an argument. When
+a pointer to the variable is passed anywhere else, the whole variable counts as initialized.
 """
 
 from __future__ import annotations
@@ -44,23 +45,23 @@ _INDEX = re.compile(
     r"getelementptr [^\n]*?\[\d+ x [^\n]*, i\d+ 0, i(?P<bits>\d+) (?P<index>[^ ,\n]+)"
 )
 _CALLED = re.compile(r"@([\w.$]+)\(")
-# Functions that use all of their arguments, such as those of the C library.
+# Functions that use all of their arguments, such as the functions of the C library.
 _LOOKS = re.compile(
     r"(?:__)?(?:atomic\w+|(?:max|min|abs|fma|pow|exp|exp2|exp10|expm1|log|log2|log10|log1p|r?sqrt|r?cbrt|sin"
     r"|cos|tan|sinh|cosh|tanh|asin|acos|atan|atan2|hypot|floor|ceil|round|rint|trunc|erfc?|fabs|fmax|fmin"
     r"|fmod|fdim|add|sub|mul|div|fadd|fsub|fmul|fdiv|frcp|dadd|dmul|ddiv)f?(?:_r[nzud]|divide)?)"
 )
-# x += y as a function call: of complex numbers, and of types with a non-member operator.
+# Functions for x += y: of complex numbers, and of types with a non-member operator.
 _ADDS = re.compile(
     rf"@_Z(?:N9numbalite7complexI[fd]E|(?=\w\wR))(?:pL|mI|mL|dV)\w+\([^%\n]*(?:%[^%\n]*\* [^%\n]*)?({_NAME})"
 )
-# Functions that read the fragments of a warp's matrices: all arguments but the first.
+# Functions that read the fragments of warp matrix operations: all arguments but the first.
 _MATRICES = re.compile(
     r"@_ZN6nvcuda4wmma(?:8mma_sync|9bmma_sync|17store_matrix_sync)\w*\((?P<given>.*)\)"
 )
 _POINTER = re.compile(rf"(?P<type>ptr|%[^\n]*?\*) [^%\n]*(?P<name>{_NAME})")
 _SCALARS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
-_LARGEST = 4096  # maximum bytes of a watched variable: its shadow needs stack, too
+_LARGEST = 4096  # maximum bytes of a watched variable, because its shadow needs stack space, too
 _TELL, _FETCH, _PUT = "nl_sim_unset", "nl_sim_fetch_written", "nl_sim_put_written"
 NAMES = (_TELL, _FETCH, _PUT)
 """The functions of cuda_src/sim/uninitialized.h."""
@@ -84,7 +85,7 @@ class Locals:
         self._is_declared = {name: f"@{name}(" in ir for name in (self.memset, self.memmove)}
 
     def watch(self, text: str) -> str:
-        """Returns the text of a function, instrumented."""
+        """Returns the instrumented text of a function."""
         if not syntax.has_group(text, self._checked):
             return text
         about = {
@@ -110,7 +111,7 @@ class Locals:
         )
 
     def string(self, name: str) -> str:
-        """Returns a pointer to a string constant with the name."""
+        """Returns a pointer to a string constant that contains the name."""
         at = self._strings.setdefault(name, len(self._strings))
         if not self.is_typed:
             return f"ptr @nl.unset.{at}"
@@ -118,7 +119,7 @@ class Locals:
         return f"i8* getelementptr ({kind}, {kind}* @nl.unset.{at}, i64 0, i64 0)"
 
     def reads_arguments(self, function: str) -> bool:
-        """Does the function use all of its arguments?"""
+        """Returns whether the function uses all of its arguments."""
         if mangled := re.match(r"_Z(\d+)", function):
             name = function[mangled.end() :][: int(mangled[1])]
             return _LOOKS.fullmatch(name) is not None
@@ -144,14 +145,14 @@ class Locals:
 
 
 def _read_matrices(line):
-    """Returns (type, name) of the pointers to matrix fragments that the call on this line reads."""
+    """Returns (type, name) of the pointers to matrix fragments that the call in this line of IR reads."""
     called = _MATRICES.search(line) if "4wmma" in line else None
     found = [_POINTER.fullmatch(one) for one in syntax.split(called["given"])[1:]] if called else []
     return [(one["type"], one["name"]) for one in found if one]
 
 
 def _bits(type_):
-    """Returns the number of bits of a type that can be cast to an integer, else 0."""
+    """Returns the number of bits of a type that can be cast to an integer; otherwise 0."""
     if type_ in _SCALARS:
         return _SCALARS[type_]
     if re.fullmatch(r"i\d+", type_):
@@ -188,16 +189,16 @@ def _twin(name):
 
 
 class _Function:
-    """Instruments one function. `about`: name of an alloca -> the source variable."""
+    """Instruments one function. `about` maps the name of an alloca to the source variable."""
 
     def __init__(self, module, text, about):
         self.module, self.about = module, about
         self.lines = text.split("\n")
         self.roots = {}  # name -> type
-        self.own = set()  # all allocas, and pointers into them
+        self.own = set()  # names of all allocas, and of pointers into them
         self.whole = {}  # pointer into a watched variable -> the variable
-        self.parts = {}  # pointer into a watched variable -> the line that computes it
-        self.used = {}  # the name of a value -> the lines that mention it
+        self.parts = {}  # pointer into a watched variable -> the line of IR that computes the pointer
+        self.used = {}  # name of a value -> the lines of IR that contain it
         self.started = set()  # watched variables that become uninitialized at each declaration
         self.second = set()  # loaded values that have a shadow
         self.count = 0
@@ -247,7 +248,8 @@ class _Function:
                         self.whole[found["name"]] = self.whole[found["base"]]
 
     def _leave_out(self):
-        """Excludes variables that are initialized at each declaration, and variables that cannot be tracked."""
+        """Excludes variables that are initialized at each declaration, and variables that cannot be
+        tracked."""
         events, block = {root: [] for root in self.roots}, 0
         for line in self.lines:
             block += line[:1] not in (" ", "}", "")  # a label
@@ -270,7 +272,7 @@ class _Function:
 
     @staticmethod
     def _is_idle(line):
-        """Is the pointer on this line neither read nor written through?"""
+        """Returns whether the pointer in this line of IR is neither read nor written through."""
         return (
             "dbg.declare" in line
             or "#dbg_" in line
@@ -281,8 +283,8 @@ class _Function:
         )
 
     def _writes(self, line, root):
-        """Must the variable count as initialized after this line? It does if the line writes all of it, or if it is
-        unclear what the line does."""
+        """Returns whether the variable must count as initialized after this line of IR. The result is True if
+        the line writes the whole variable, or if the effect of the line is unclear."""
         if any(self.whole.get(name) == root for _, name in _read_matrices(line)):
             return False
         if store := _STORE.match(line):
@@ -345,7 +347,8 @@ class _Function:
         return f"i64 ptrtoint ({pointer} getelementptr ({type_}, {pointer} null, i64 1) to i64)"
 
     def _fill(self, name, value, size, out):
-        """Sets the bytes of the shadow variable. `name` is the variable or a pointer to its bytes."""
+        """Returns code that sets the bytes of the shadow variable. `name` is the variable or a pointer to its
+        bytes."""
         to = self.module.bytes_pointer
         second = _twin(name)
         if name in self.roots and self.module.is_typed:
@@ -379,7 +382,8 @@ class _Function:
             out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug}")
 
     def _add(self, line, out):
-        """Reports a number that a function updates; the shadow of its first byte represents it."""
+        """Inserts a report for a number that a function updates; the shadow of the number's first byte
+        represents all of its bytes."""
         found, debug = _ADDS.search(line), _debug_of(line)
         name = found[1] if found and debug else None
         if name not in self.roots:
@@ -395,7 +399,8 @@ class _Function:
         )
 
     def _add_matrices(self, line, out):
-        """Reports the fragments that a function reads; the shadow of the first byte represents each."""
+        """Inserts reports for the fragments that a function reads; the shadow of a fragment's first byte
+        represents the fragment."""
         debug, kind = _debug_of(line), self.module.bytes_pointer
         for type_, name in dict.fromkeys(_read_matrices(line)):
             if name not in self.whole or not debug:
@@ -427,8 +432,8 @@ class _Function:
         return number
 
     def _describe_read(self, pointer, out):
-        """Returns the text of the call arguments that describe the read: variable name, number of indices (-1: a
-        field), the indices."""
+        """Returns the arguments that describe the read to the checker: variable name, number of indices (-1:
+        a field), the indices."""
         root, indices, at = self.whole[pointer], [], pointer
         while at != root:
             line = self.parts[at]

@@ -4,9 +4,9 @@ The simulator runs the lanes of a warp one after another. The profiler combines 
 whole warp. It needs the iteration of each loop in which an access was made: two lanes whose inner loops have different
 lengths continue together in the next iteration of the outer loop.
 
-A loop is a back edge of the depth-first search from the function's first block, with all blocks that reach the edge
-without passing its head. The calls are declared not to access program memory, so the optimizer still moves loads and
-stores across them.
+A loop is a back edge of the depth-first search from the function's first block, with all blocks that reach
+the edge without passing the loop's header. The calls are declared not to access program memory, so the
+optimizer still moves loads and stores across them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Block:
 
 
 def mark(text: str, first: int) -> tuple[str, int]:
-    """Returns (the function with the calls, the number of the next loop). first: the number of its
+    """Returns (the function with the calls, the number of the next loop). first: the number of the function's
     first loop."""
     lines = text.split("\n")
     blocks = _blocks(lines)
@@ -72,7 +72,7 @@ def _call(name, number):
 
 
 def _blocks(lines):
-    """Returns {label: block}, beginning with the entry block."""
+    """Returns {label: block}, with the entry block first."""
     found: dict[str, _Block] = {}
     block = None
     for at, line in enumerate(lines[1:], 1):
@@ -95,7 +95,7 @@ def _blocks(lines):
 
 
 def _loops(blocks):
-    """Returns {label of a loop's head: labels of the loop's blocks} for the natural loops."""
+    """Returns {label of a loop's header: labels of the loop's blocks} for the natural loops."""
     if not blocks:
         return {}
     sources: dict[str, list] = {label: [] for label in blocks}

@@ -1,8 +1,9 @@
 """Translates inline PTX to C++ for the simulator: each asm statement becomes statements that use cuda_src/sim/ptx.h.
 
-A register becomes a local variable of the size and kind of its type. An instruction converts its operands to its own
-type and stores its result in the register: bits are kept if the kinds differ, integers are sign-extended. `{`, `}`,
-predicates and labels become blocks, ifs and gotos. An instruction that is not in the tables is an error that names it.
+A register becomes a local variable of the size and kind of its type. An instruction converts its operands to
+its own type and stores its result in the register: bits are copied unchanged between integers and floating
+point, and integers are sign-extended. `{`, `}`, predicates and labels become blocks, ifs and gotos. For an
+instruction that is not in the tables, translation raises an error with the instruction's name.
 
 ptxtext.py parses the text. This module has statements, arithmetic and conversions; ptxmemory.py, ptxbits.py,
 ptxmatrix.py, ptxasync.py and ptxthreads.py have the other instructions.
@@ -123,7 +124,7 @@ def _operands(tokens, text, is_output):
             at += 1
             continue
         if tokens[at].text == "[":
-            raise UnknownInstruction("with named operands, which NVRTC does not read,")
+            raise UnknownInstruction("with named operands, which NVRTC does not accept,")
         constraint = tokens[at].text.strip('"') if at < len(tokens) else ""
         opening = at + 1
         if opening >= len(tokens) or tokens[opening].text != "(":
@@ -140,7 +141,7 @@ def _operands(tokens, text, is_output):
 
 
 def _join_tokens(tokens):
-    """Returns the text of the tokens, with a blank only between tokens that are apart in the source (`>>` is two
+    """Returns the text of the tokens; tokens that are adjacent in the source stay adjacent (`>>` is two
     tokens)."""
     out = ""
     for before, token in itertools.pairwise([None, *tokens]):
@@ -154,7 +155,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         self.template, self.number = template, number
         self.operands = operands
         self.is_extended = is_extended
-        self.registers = []  # for each open block: name -> (variable, type)
+        self.registers = []  # for each open block: {name: (variable, type)}
         self.serial = 0
         self.labels = {}
         self.uses_carry = False
@@ -201,7 +202,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
                     out.append(self.instruction(rest))
             elif piece.strip():
                 out.append(self.instruction(piece.strip()))
-        if self.labels:  # a goto must not cross a declaration: declare all variables first
+        if self.labels:  # declare all variables first, because a goto must not cross a declaration
             heads, out = self.hoisted(out)
         del at
         return " ".join([*heads, *out])
@@ -254,7 +255,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return self.register(operand)[0]
 
     def register(self, operand):
-        """Returns (variable, C++ type, or None) of a register."""
+        """Returns (variable, C++ type) of a register; (variable, None) if the type is unknown."""
         if operand == "_":
             return f"{PTX}nobody()", None
         special = operand.replace("%%", "%")
@@ -381,7 +382,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return self.set(operands[0], result)
 
     def sixteen(self, name, kind, modifiers, operands):
-        """Returns the C++ statement for an instruction on 16-bit numbers, or pairs of them."""
+        """Returns the C++ statement for an instruction on 16-bit numbers, or on pairs of 16-bit numbers."""
         known = "add sub mul fma min max neg abs tanh ex2".split()
         if name not in known or (name == "sub" and "relu" in modifiers):
             raise UnknownInstruction(".".join([name, *modifiers]))
@@ -554,7 +555,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return self.set(operands[0], result)
 
     def cvt_of_pairs(self, modifiers, operands):
-        """Conversions from and to pairs of 8-, 6- or 4-bit numbers in one register."""
+        """Translates conversions from and to pairs of 8-, 6- or 4-bit numbers in one register."""
         to, source = [m for m in modifiers if m in _PAIRS or m in TYPES]
         rest = {*modifiers} - {to, source}
         if to in _PAIRS and source in ("f32", "f16x2") and rest == {"rn", "satfinite"}:

@@ -15,7 +15,8 @@ _TYPES = {"u32": "unsigned", "s32": "int", "b32": "unsigned", "u64": "unsigned l
 
 
 class Asynchronous:
-    """Translates the asynchronous instructions. A base class of the statement, which has the operands."""
+    """Translates the asynchronous instructions. Mixin with methods for barriers and bulk copies; the
+    statement class provides the operands."""
 
     def do_mbarrier(self, modifiers, operands):
         what = modifiers[0]
@@ -56,7 +57,7 @@ class Asynchronous:
         return f"reinterpret_cast<unsigned long long *>({self.address(operand, ['shared'])})"
 
     def do_cp(self, modifiers, operands):
-        """cp.async, of up to 16 bytes or in bulk, and cp.reduce.async.bulk."""
+        """Translates cp.async, of up to 16 bytes or in bulk, and cp.reduce.async.bulk."""
         if modifiers[0] == "reduce":
             return self.bulk_reduction(modifiers[1:], operands)
         if modifiers[0] != "async" or "tensor" in modifiers:
@@ -90,8 +91,8 @@ class Asynchronous:
         return f"{_SIM}bulk_copy_tx({to}, {source}, {size}, {barrier});"
 
     def groups(self, modifiers, operands, bulk):
-        """Returns the C++ statement that ends a group of the thread's copies, or that waits for all groups but the last
-        ones."""
+        """Returns the C++ statement that ends a group of the thread's asynchronous copies, or that waits for
+        all groups except the last n."""
         if modifiers[0] == "commit_group":
             return f"{_COPY}commit({bulk});"
         if modifiers[0] == "wait_all":
@@ -129,7 +130,7 @@ class Asynchronous:
         )
 
     def store_async(self, kind, size, operands, parts):
-        """st.async: stores, then counts the bytes at the barrier."""
+        """Translates st.async, which stores and then counts the bytes at the barrier."""
         at = self.address(operands[0], ["shared"])
         values = ", ".join(self.value(one, kind) for one in parts)
         done = f"{_MBARRIER}complete({self.barrier(operands[2])}, {size * len(parts)});"

@@ -1,5 +1,5 @@
-"""Inline PTX of bits as C++, for numbalite/compilers/sim/ptx.py: shifts, fields of bits, counts, and the instructions on
-the bytes and halves of a word (dp4a, the video instructions)."""
+"""Translates inline PTX instructions on bits to C++, for numbalite/compilers/sim/ptx.py: shifts, bit fields,
+counts, and instructions on the bytes and halves of a 32-bit word (dp4a, the video instructions)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SELECTED = re.compile(r"(.*)\.([bh])([0-3])")
 
 
 class Bits:
-    """The instructions, for ptx.py's statement."""
+    """Mixin with a method for each bit instruction; ptx.py's statement class provides the operands."""
 
     def do_bfe(self, modifiers, operands):
         kind = TYPES[type_of(modifiers)]
@@ -100,7 +100,8 @@ class Bits:
         return self.set(operands[0], f"{PTX}dp2a<{a}, {b}>({values})")
 
     def video(self, name, count, modifiers, operands):
-        """vadd2, vset4...: lanes of 16 and 8 bits, all of them; with .add their sum and c."""
+        """Translates vadd2, vset4, ...: SIMD video instructions on 16- and 8-bit lanes; with .add, the result
+        is the sum of the lanes and c."""
         kinds = [m for m in modifiers if m in ("u32", "s32")]
         compare = [m for m in modifiers if m in ("eq", "ne", "lt", "le", "gt", "ge")]
         kinds = kinds if name != "set" else ["u32", *kinds]
@@ -117,8 +118,8 @@ class Bits:
         return self.set(operands[0], f"{PTX}{function}({values})")
 
     def scalar_video(self, name, modifiers, operands):
-        """Translates vadd, vmad and the other scalar video instructions. An operand is a word, or the byte or
-        half of it that the suffix of its name selects."""
+        """Translates vadd, vmad and the other scalar video instructions. The suffix of an operand's name
+        selects a byte or a half; without a suffix, the operand is the 32-bit word."""
         kinds = [m for m in modifiers if m in ("u32", "s32")]
         after = [m for m in modifiers if m in ("add", "min", "max")]
         if set(modifiers) - {"u32", "s32", "sat", *after} or _SELECTED.match(operands[0]):
@@ -136,7 +137,7 @@ class Bits:
         return self.set(operands[0], result)
 
     def selected(self, operand, kind):
-        """Returns the C++ expression for an operand of a video instruction as 64 bits with a sign."""
+        """Returns the C++ expression for an operand of a video instruction as a signed 64-bit integer."""
         found = _SELECTED.fullmatch(operand)
         if not found:
             return f"static_cast<long long>({self.value(operand, TYPES[kind])})"

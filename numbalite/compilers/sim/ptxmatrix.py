@@ -1,4 +1,5 @@
-"""Inline PTX of matrices as C++: mma, ldmatrix, stmatrix and movmatrix, by cuda_src/sim/matrix.h."""
+"""Translates inline PTX matrix instructions to C++: mma, ldmatrix, stmatrix and movmatrix, with
+cuda_src/sim/matrix.h."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import re
 from numbalite.compilers.sim.ptxtext import UnknownInstruction, registers_of
 
 _MATRIX = "::numbalite_sim::matrix::"
-# mma: the shapes of each type of a, the types of its results.
+# For mma: the shapes for each type of matrix A, and the types of the results.
 _BYTES_SHAPES = "m8n8k16 m16n8k16 m16n8k32".split()
 _HALVES_SHAPES = "m8n8k32 m16n8k32 m16n8k64".split()
 _PRODUCTS = {
@@ -34,12 +35,12 @@ def _register_type(kind):
 
 
 def _registers(kind, elements):
-    """Returns the number of registers of a lane for its part of a matrix."""
+    """Returns the number of registers that one lane holds of a matrix."""
     return elements // 32 // (32 // _BITS[kind]) if kind in _BITS else elements // 32
 
 
 class Matrices:
-    """The instructions, for ptx.py's statement."""
+    """Mixin with a method for each matrix instruction; ptx.py's statement class provides the operands."""
 
     def do_mma(self, modifiers, operands):
         given = set(modifiers) - {"sync", "aligned", "satfinite", "kind::f8f6f4"}

@@ -1,5 +1,5 @@
-"""Inline PTX of memory as C++, for numbalite/compilers/sim/ptx.py: loads, stores, atomics, and addresses of the state
-spaces."""
+"""Translates inline PTX memory instructions to C++, for numbalite/compilers/sim/ptx.py: loads, stores,
+atomics, and addresses of the state spaces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ATOMIC_TYPES = {
 
 
 class Memory:
-    """The instructions, for ptx.py's statement."""
+    """Mixin with a method for each memory instruction; ptx.py's statement class provides the operands."""
 
     def do_cvta(self, modifiers, operands):
         way = "to" if modifiers[0] == "to" else "from"

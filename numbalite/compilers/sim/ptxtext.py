@@ -1,4 +1,4 @@
-"""The text of inline PTX: its instructions, their types and their operands."""
+"""Parses the text of inline PTX: its instructions, their types and their operands."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "16x2": 4, "32x2": 8, "128": 16}
 
 
 class UnknownInstruction(Exception):
-    """The statement has no C++ equivalent: an instruction, as text."""
+    """Raised for an instruction without a C++ equivalent; the argument is the instruction's text."""
 
 
 def split(text):
-    """Returns the list of operands between commas; those in braces and brackets are one."""
+    """Returns the list of comma-separated operands; an operand in braces or brackets may contain commas."""
     parts, depth, start = [], 0, 0
     for i, sign in enumerate(text):
         depth += (sign in "{[(") - (sign in "}])")
@@ -33,7 +33,7 @@ def split(text):
 
 
 def split_template(text):
-    """Yields the texts of the instructions of an inline assembly template, and the braces of its blocks."""
+    """Yields the instructions of an inline assembly template, and the braces of its blocks, as texts."""
     start, depth = 0, 0
     for i, sign in enumerate(text):
         at_start = not text[start:i].strip()
@@ -60,12 +60,12 @@ def split_template(text):
 
 
 def registers_of(operand):
-    """Returns the list of registers of an operand; several are in braces."""
+    """Returns the list of registers of an operand, which contains several registers if it is in braces."""
     return split(operand[1:-1]) if operand.startswith("{") else [operand]
 
 
 def type_of(modifiers):
-    """Returns the type of an instruction: the last of its modifiers that is a type."""
+    """Returns the type of an instruction: the last type among its modifiers."""
     return next(m for m in reversed(modifiers) if m in TYPES)
 
 

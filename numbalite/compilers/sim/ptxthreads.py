@@ -1,4 +1,4 @@
-"""Inline PTX that involves several threads as C++, for numbalite/compilers/sim/ptx.py: fences,
+"""Translates inline PTX that involves several threads to C++, for numbalite/compilers/sim/ptx.py: fences,
 barriers, and exchanges between the lanes of a warp."""
 
 from __future__ import annotations
@@ -7,12 +7,12 @@ from numbalite.compilers.sim.ptxtext import PTX, TYPES, UnknownInstruction, type
 
 
 def fence(modifiers):
-    """Returns the C++ statement for the fence of an instruction, with the scope in its modifiers."""
+    """Returns the C++ statement for a fence instruction, with the scope in its modifiers."""
     return "__threadfence_block();" if "cta" in modifiers else "__threadfence();"
 
 
 class Threads:
-    """Mixin with a method for each instruction; the statement class provides the operands."""
+    """Mixin with a method for each thread instruction; the statement class provides the operands."""
 
     def do_membar(self, modifiers, operands):
         return fence(modifiers)

@@ -1,10 +1,10 @@
 """Finds the static __shared__ variables that each kernel of a module uses, in LLVM IR.
 
-A GPU allocates those of a kernel and of all functions that it calls, in all scopes, together, and
-ptxas refuses a kernel whose variables are larger than a block's static shared memory. The front
-end's IR still has each function's calls: after the optimizer, inlined functions cannot be
-attributed to kernels. In images that look for mistakes, a variable is an object of the engine's
-with the size in its value (cuda_src/sim/thread.h).
+A GPU allocates the static shared variables of a kernel and of all functions that it calls together; ptxas
+rejects a kernel whose variables are larger than a block's static shared memory. The front end's IR is used
+because it still contains each function's calls: after the optimizer, inlined functions cannot be attributed
+to kernels. In instrumented images, a shared variable is an object of the simulator's engine, with the size in
+its initial value (cuda_src/sim/thread.h).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Variable(NamedTuple):
 
 
 def by_kernel(ir: str) -> list[list[Variable]]:
-    """Returns the list of variables of each kernel in a module as the front end gives it."""
+    """Returns {kernel: list of shared variables} for the front end's IR of a module."""
     starts = [match.start() for match in _DEFINITION.finditer(ir)]
     bodies = {}
     for start, end in zip(starts, [*starts[1:], len(ir)], strict=True):

@@ -1,8 +1,8 @@
-"""Positions of names before an index, ``x[i]`` and ``w(i, j)``, by line and column.
+"""Determines the line and column of names before an index, ``x[i]`` and ``w(i, j)``.
 
-Instrumented images contain this table (cext/sim/debuginfo/names.h). A compiler reports the source
-position of an access, and compilers differ in it: clang++ reports the first letter of the indexed
-expression, g++ a bracket. All of them are in the table.
+Instrumented images contain a table of these positions (cext/sim/debuginfo/names.h). A compiler reports the
+source position of an access, and compilers differ in it: clang++ reports the first letter of the indexed
+expression, g++ a bracket. The table contains both positions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LONGEST = 63  # NL_SIM_NAME
 
 
 def names(source: str) -> str:
-    """Returns the table, as the engine reads it: "@file" and "line name indices column column
+    """Returns the table, in the simulator's format: "@file" and "line name indices column column
     ..."."""
     tokens = scanner.tokenize(source)
     partner = scanner.brackets(tokens)
@@ -27,7 +27,7 @@ def names(source: str) -> str:
     file, shift = "", 1
     files: dict[
         str, dict
-    ] = {}  # file -> {(line, column): (name, indices)}, None where two names begin
+    ] = {}  # file -> {(line, column): (name, indices)}, None if two names have the same position
     for at, token in enumerate(tokens):
         directive = _LINE.match(token.text) if token.kind == "directive" else None
         if directive:
@@ -58,7 +58,7 @@ def _checks_by_line(checks):
 
 
 def _is_indexed(tokens, partner, declared, at):
-    """Does an index follow this name? A function's name is none."""
+    """Returns whether an index follows this name. A function's name is none."""
     token, opening = tokens[at], at + 1
     if token.kind != "name" or token.text in scanner.KEYWORDS or len(token.text) > _LONGEST:
         return False
@@ -68,14 +68,15 @@ def _is_indexed(tokens, partner, declared, at):
 
 
 def literal(text: str) -> str:
-    """Returns the text as a C++ literal; in pieces, for compilers that limit the length of one."""
+    """Returns the text as a C++ literal, split into several literals for compilers that limit the length of
+    one."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
     return " ".join(f'"{line}\\n"' for line in escaped.split("\n") if line) or '""'
 
 
 def _brackets(tokens, partner, at):
     """Returns the token indices of all opening and closing brackets directly after a name, and the number of
-    pairs of [] among them, at least 1."""
+    pairs of [], at least 1."""
     found, count = [], 0
     while at in partner and tokens[at].text in "[(":
         found += at, partner[at]
@@ -87,7 +88,8 @@ def _brackets(tokens, partner, at):
 
 
 def _beginning(tokens, partner, at):
-    """Returns the index of the first token of ``p->rows[i].name``, whose last is at ``at``."""
+    """Returns the index of the first token of an expression such as ``p->rows[i].name``, whose last token is
+    at ``at``."""
     while at > 1:
         if tokens[at - 1].text not in _MEMBER:
             break

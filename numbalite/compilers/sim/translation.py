@@ -1,19 +1,19 @@
 """Translates CUDA C++ text into C++ that a host compiler accepts.
 
-Macros and functions of cuda_src/sim/prelude.h implement nearly all of CUDA's language. This module edits the tokens of
-the source where no macro can. Line numbers do not change.
+Macros and functions of cuda_src/sim/prelude.h implement nearly all of CUDA's language. This module edits the
+tokens of the source where a macro cannot. Line numbers do not change.
 
 * ``extern __shared__ T x[];`` becomes a reference to the block's dynamic shared memory. A declaration at namespace
   scope is removed, and each function that mentions the name begins with the reference.
 * ``alignas`` after ``__shared__`` is moved before it.
 * For instrumented images, a struct or union that such a declaration defines gets a declaration of its own before it.
 * ``static`` next to ``__shared__`` is removed, because the macro contains it. For instrumented images, these
-  variables become references, too, to memory from the engine, which separates them.
+  variables become references, too, to memory from the simulator's engine, which separates the variables.
 * ``asm(...)`` becomes equivalent C++ (ptx.py), or an error that names the instruction.
 * A launch inside a kernel, ``k<<<1, 32>>>(x)``, becomes a call of a function in nested.h.
 * Code that host compilers accept and NVRTC rejects becomes an error before its statement: shared variables with an
   initializer, __constant__ and __device__ variables of a function that are not static, thread_local, __typeof__.
-  (The compilers themselves report the other GNU extensions: host.py, hostbuild.py.)
+  (The host compilers report the other GNU extensions: host.py, hostbuild.py.)
 * For the simulator, a namespace-scope or static variable whose initializer is not constant is an error, too: the
   compiler checks it by NUMBALITE_SIM_CONSTANT.
 * Initializers of declarations that a goto or a switch jumps over become assignments (gotos.py).
@@ -42,7 +42,7 @@ _TRIGGER = re.compile(
     r"|__(?:constant|device)__[^(){};]*[;=[{]|\b(?:const|static)\b[^(){};]*=|\bgoto\b|\bcase\b|\batomicExch"
     r"|\bvoid\s+__(?:syncthreads|threadfence)"
 )
-_HEADER = re.compile(r"\s*<[^<>]*>\s*$")  # the rest of an #include line
+_HEADER = re.compile(r"\s*<[^<>]*>\s*$")  # the tokens after an #include's header name
 _CONDITIONS = ("if", "ifdef", "ifndef")
 _ASM = frozenset(("asm", "__asm__", "__asm"))
 _ASM_WORDS = frozenset(("volatile", "__volatile__", "__volatile", "goto", "inline", "__inline__"))
@@ -67,7 +67,7 @@ _NO_VARIABLES = frozenset(
 )
 _NO_NAMES = frozenset(
     ("return", "else", "do")
-)  # keywords that end before a name, unlike type specifiers
+)  # keywords after which a name follows, unlike type specifiers
 _OWN_TYPES = frozenset("float double int char short long unsigned signed bool".split())
 _TYPES = frozenset(("class", "struct", "union", "enum"))
 _DROPPED_VALUE = "::numbalite_sim::drop_value(), "
@@ -80,9 +80,9 @@ def translate(
 ) -> str:
     """Returns the translated source, which follows the prelude.
 
-    checked: for an image whose memory accesses are instrumented. kind: "sim", or "host" for code of the CPU targets,
-    which may use features that no GPU has. spared: the result of divisions.py for the unit; None for a compiler that
-    needs no marks.
+    checked: True for an image with instrumented memory accesses. kind: "sim", or "host" for code of the CPU
+    targets, which may use features that no GPU has. spared: the result of divisions.py for the unit; spared
+    is None for a compiler that needs no marks.
     """
     if not _concerns(text, spared):
         return text
@@ -115,7 +115,7 @@ _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([\w./+-]+)>", re.MULTILINE)
 
 
 def is_of_the_host(name: str) -> bool:
-    """Does the name denote a header of the host's library, which kernel compilers do not have?"""
+    """Returns whether the name is a header of the host's library, which kernel compilers do not have."""
     if name in headers.in_memory() or toolkit.packages_for(name):
         return False
     if os.path.isfile(os.path.join(headers.cuda_src(), "sim", "include", name)):
@@ -136,8 +136,8 @@ _REFUSED = (("thrust_for_nvcc.h", toolkit.is_for_nvcc), ("host_library.h", is_of
 
 
 def without_host_headers(text: str, given, folders) -> str:
-    """Replaces #includes of host library headers by errors. Headers named in ``given``, or found in one of
-    ``folders``, are the user's and stay."""
+    """Replaces #includes of host library headers by errors. Headers in ``given``, or found in one of
+    ``folders``, are the user's and stay unchanged."""
 
     def replace(match):
         name = match[1]
@@ -156,8 +156,9 @@ def _literal(text):
 
 
 def _branches(tokens):
-    """Returns (directive, tokens) for each branch of the #if among the tokens, at most one; without
-    an #if ("", tokens). An asm statement that has it is written once for each branch."""
+    """Returns (directive, tokens) for each branch of the #if among the tokens, of which there may be at most
+    one; ("", tokens) without an #if. An asm statement that contains an #if is written once for each of its
+    branches."""
     places = [i for i, token in enumerate(tokens) if token.kind == "directive"]
     words = [scanner.directive_word(tokens[i].text) for i in places]
     ways = [word in ("elif", "else") for word in words[1:-1]]
@@ -180,11 +181,11 @@ class _Translation:
         self.spared = spared
         self.tokens = scanner.tokenize(text)
         self.edits = []  # (start, end, replacement)
-        self.externs = {}  # name of extern shared memory -> (tokens of its type, position)
+        self.externs = {}  # name of extern shared memory -> (tokens of its type, source position)
         self.partner = scanner.brackets(
             self.tokens
         )  # index of a bracket -> index of the matching bracket
-        self.inside_function = inside_function  # also for the bodies of macros
+        self.inside_function = inside_function  # bodies of macros are translated, too
 
     def result(self):
         bodies, scopes = self._scopes()
@@ -222,7 +223,7 @@ class _Translation:
         out, at = [], 0
         for start, end, replacement in sorted(self.edits):
             if start < at:
-                continue  # inside the range of another edit
+                continue  # the position is inside the range of another edit
             out += self.text[at:start], replacement
             at = end
         out.append(self.text[at:])
@@ -231,7 +232,7 @@ class _Translation:
     # ---- positions ----
 
     def _replace(self, first, last, replacement):
-        """Replaces the tokens first to last (inclusive); keeps the number of line ends."""
+        """Replaces the tokens first to last (inclusive), and keeps the number of line ends."""
         start, end = self.tokens[first].start, self._end(last)
         lost = self.text.count("\n", start, end) - replacement.count("\n")
         self.edits.append((start, end, replacement + "\n" * lost))
@@ -247,8 +248,8 @@ class _Translation:
         )
 
     def _scopes(self):
-        """Returns the outermost function bodies as (opening, closing) token indices, and for each token whether it is
-        in a function."""
+        """Returns the outermost function bodies as (opening, closing) token indices, and for each token
+        whether it is inside a function."""
         bodies, scopes, stack, head = [], [], [], 0
         for at, token in enumerate(self.tokens):
             scopes.append(self.inside_function or "function" in stack)
@@ -309,7 +310,8 @@ class _Translation:
         return at < len(self.tokens) and self.tokens[at].text == "(" and at in self.partner
 
     def _is_unused_exchange(self, at):
-        """Is it, for g++, a call of atomicExch whose result is unused? For clang, irpatch.py finds all such atomics."""
+        """Returns whether the tokens are a call of atomicExch whose result is unused, for g++. For clang,
+        irpatch.py finds all atomics whose results are unused."""
         if not self.checked or self.spared is None or not self._is_statement(at):
             return False
         inside = self.tokens[at + 2 : self.partner[at + 1]]
@@ -318,7 +320,8 @@ class _Translation:
         )
 
     def _is_statement(self, at):
-        """Is the call whose name is at `at` a whole statement, so that its result is unused?"""
+        """Returns whether the call whose name is at `at` is a whole statement, so that its result is
+        unused."""
         if not self._opens(at + 1) or at == 0:
             return False
         after = self.partner[at + 1] + 1
@@ -332,7 +335,8 @@ class _Translation:
     # ---- shared memory ----
 
     def _shared(self, at, in_function):
-        """Translates one __shared__ declaration. Returns the declarations that functions need instead."""
+        """Translates one __shared__ declaration. Returns the reference declarations that functions need
+        instead of a variable at namespace scope."""
         first = self._behind_type(self._declaration_start(at))
         last = self._declaration_end(at)
         own = self._own_type(first, last)
@@ -371,7 +375,8 @@ class _Translation:
         return pattern.format(name=name, type=type_, label=f'"{name}"' if self.checked else "")
 
     def _shared_of_own_type(self, at, first, last, own, in_function, pattern):
-        """Splits a declaration that also defines its struct or union: the type definition, then references."""
+        """Splits a declaration that also defines its struct or union into the type definition and reference
+        declarations."""
         keyword, opening, closing, name = own
         declared = [name for name, _ in self._declarators(first, last, own, "")]
         if not declared:
@@ -436,8 +441,8 @@ class _Translation:
         return self._end(end)
 
     def _alignas(self, first, last, is_replaced):
-        """Moves alignas to the start of its declaration. NVRTC accepts it after __shared__, which is an attribute
-        for NVRTC and two specifiers for host compilers."""
+        """Moves alignas to the start of its declaration. NVRTC accepts alignas after __shared__, because
+        __shared__ is an attribute for NVRTC, but two specifiers for host compilers."""
         specifiers = list(self._specifiers(first, last))
         at = next(i for i in specifiers if self.tokens[i].text == "alignas")
         if any(self.tokens[i].text not in _ATTRIBUTES for i in specifiers[: specifiers.index(at)]):
@@ -451,7 +456,7 @@ class _Translation:
             self._replace(at, closing, "")
 
     def _one_type(self, first, last):
-        """Rejects two declarations of one name with different builtin types."""
+        """Raises an error for two declarations of one name with different builtin types."""
         for name, type_ in self._declarators(first, last):
             words = re.findall(r"\w+", type_)
             if not _OWN_TYPES.issuperset(words):
@@ -462,7 +467,7 @@ class _Translation:
                 self._insert_error(first, f"NUMBALITE_SIM_SHARED_TYPES({name})")
 
     def _has_value(self, first, last):
-        """Does a declaration have an initializer, by = or {...}?"""
+        """Returns whether a declaration has an initializer, by = or {...}."""
         at, is_type = first, False
         while at < last:
             token = self.tokens[at]
@@ -475,7 +480,8 @@ class _Translation:
         return False
 
     def _is_plain(self, first, last):
-        """Can a declaration without `extern` become a reference (in instrumented images only)?"""
+        """Returns whether a declaration without `extern` can become a reference (in instrumented images
+        only)."""
         if not self.checked:
             return False
         texts = set(self._texts(first, last))
@@ -510,7 +516,8 @@ class _Translation:
                 at = own[2]
 
     def _has_list(self, first, last):
-        """Does the declaration declare several names? Commas in template arguments do not count."""
+        """Returns whether the declaration declares several names. Commas in template arguments do not
+        separate names."""
         at, angles = first, 0
         while at < last:
             text = self.tokens[at].text
@@ -543,16 +550,15 @@ class _Translation:
         return at
 
     def _specifiers(self, first, last):
-        """Yields indices of the tokens before the first declarator's name, without parenthesized
-        ones."""
+        """Yields indices of the tokens before the first declarator's name, except tokens in parentheses."""
         at = first
         while at < last and self.tokens[at].text not in ("[", "=", ";", "{", ","):
             yield at
             at = self.partner[at] + 1 if self._opens(at) else at + 1
 
     def _declarators(self, first, last, own=None, type_name=None):
-        """Returns (name, type) of each variable that a declaration declares. own: the type
-        definition in it, if there is one; type_name: the name of that type."""
+        """Returns (name, type) of each variable that a declaration declares. own: the type definition in the
+        declaration, if any; type_name: the name of that type."""
         parts, kept = [[]], []
         at, angles = first, 0
         while at < last:
@@ -584,7 +590,7 @@ class _Translation:
         return kept
 
     def _bring_into(self, bodies, wide):
-        """Declares the shared variables of namespace scope in each function that mentions them."""
+        """Declares the shared variables of namespace scope in each function that uses them."""
         for head, opening, closing in bodies:
             mentioned = {
                 self.tokens[i].text
@@ -615,7 +621,8 @@ class _Translation:
             self.edits.append((start, start, f"{macro} "))
 
     def _variable_of_a_function(self, at):
-        """Rejects __constant__ and __device__ in a function, except for static variables, lambdas and local classes."""
+        """Reports __constant__ and __device__ variables in a function as errors, except static variables, and
+        variables in lambdas and local classes."""
         first = self._declaration_start(at)
         words = [token.text for token in self.tokens[first:at]]
         if not self.in_macro and set(words) <= {"const", "volatile", "constexpr"}:
@@ -676,8 +683,8 @@ class _Translation:
         self._replace(end, end + 2, "))")
 
     def _name_before(self, at):
-        """Returns the index of the first token of the qualified name (with template arguments) that ends before a
-        token; or None."""
+        """Returns the index of the first token of the qualified name (with template arguments) that ends
+        before a token, or None."""
         at -= 1
         if self.tokens[at].text == ">":
             depth = 0
