@@ -300,7 +300,7 @@ def _headers(name, value):
             raise ValueError(f"headers: {key!r} is not the name of a file")
         if os.path.isabs(key) or os.path.normpath(key).split(os.sep)[0] in ("..", "."):
             raise ValueError(
-                f"headers: the name {key!r} leads out of the folder of headers; give it as the source's "
+                f"headers: the name {key!r} is outside of the folder of headers; give it as the source's "
                 '#include has it, such as "mine.h" or "parts/mine.h"'
             )
     return tuple(value.items())

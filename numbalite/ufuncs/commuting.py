@@ -1,15 +1,16 @@
 """Recognizes commutative operations, whose reductions may combine elements in any order.
 
-A user's operation must only be associative. Keeping the order of elements costs shuffles between the lanes of a warp,
-so a recognized operation is faster; any other operation is reduced in order. Recognition is strict, and uses only the
-text. With parameters a and b of one type, in either order:
+A user's operation must be associative, but need not be commutative. Keeping the order of elements costs
+shuffles between the lanes of a warp, so a recognized operation is faster; any other operation is reduced in
+order. The recognition uses only the operation's text, and fails in case of doubt. With parameters a and b of
+one type, in either order:
 
     a + b   a * b   a & b   a | b   a ^ b   a && b   a || b
-    min(a, b)   and similar ones, if the name is the device's own
+    min(a, b)   and similar ones, if the name denotes the device library's function
     a < b ? a : b   and its variants, for integers (for floats, NaN and signed zeros make a difference)
 
-each as an expression or as the body "return ...;". Another order rounds sums of floating-point numbers differently,
-which is allowed.
+each as an expression or as the body "return ...;". Another order of the elements rounds sums of
+floating-point numbers differently, which is allowed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _NAMES = frozenset(
 
 
 def commutes(function, dtype) -> bool:
-    """Does the function's text prove f(a, b) == f(b, a) for all numbers of this dtype?"""
+    """Returns whether the function's text proves f(a, b) == f(b, a) for all numbers of this dtype."""
     definition = function.definition
     if definition.is_unit or len(definition.parameters) != 2 or len(function.signatures) > 1:
         return False
@@ -53,12 +54,13 @@ def commutes(function, dtype) -> bool:
 
 
 def applies_in_any_order(function, dtype) -> bool:
-    """Is f(f(a, b), c) == f(f(a, c), b), except for rounding? True for commutative operations and for a - b."""
+    """Returns whether f(f(a, b), c) == f(f(a, c), b), except for rounding: True for commutative operations
+    and for a - b."""
     return commutes(function, dtype) or _is_operation(function, "-", dtype)
 
 
 def adds(function, dtype) -> bool:
-    """Is the function a + b, on numbers? (The sum of booleans is a logical or.)"""
+    """Returns whether the function is a + b, on numbers. (The sum of booleans is a logical or.)"""
     return dtype.kind != "b" and commutes(function, dtype) and _is_operation(function, "+", dtype)
 
 
@@ -81,7 +83,7 @@ def _expression_tokens(definition):
 
 
 def _is_ours(function, name):
-    """Does the name denote the device library's function, and not a user's function or macro?"""
+    """Returns whether the name denotes the device library's function, and not a user's function or macro."""
     options = function.options
     given = bool(options and (options.options or options.headers))
     return not given and name not in function.definition.capture().functions

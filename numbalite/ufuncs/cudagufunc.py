@@ -1,8 +1,8 @@
 """Generalized ufuncs on the GPU, with the interface of NumPy's.
 
-C code implements calls. It calls this module once for each combination of types (`_choose`) and once for each kernel
-(`_compile`), and in rare cases: operands that need conversion, layouts that a signature requires, and an ``out=`` of
-another dtype.
+C code implements calls. The C code calls this module once for each combination of types (`_choose`), once for
+each kernel (`_compile`), and in rare cases: operands that need conversion, layouts that a signature requires,
+and an ``out=`` of another dtype.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
 
     ``f(*inputs, out=None, axes=, axis=, keepdims=, casting="same_kind", order="K", dtype=None,
     signature=None, stream=0)``; outputs can be passed after the inputs. Inputs are device arrays, NumPy arrays, arrays
-    of other libraries and numbers; results are on the host if all inputs are. Raises ValueError if
-    core or loop dimensions do not match, TypeError if no loop does.
+    of other libraries and numbers; results are on the host if all inputs are. A call raises ValueError if
+    core or loop dimensions do not match, TypeError if no loop matches.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         self.identity = identity
         self._cores = tuple(map(len, self._layout.operands))
         self._threads = _threads(block)
-        self._fixed_plans = {}  # types -> plans with cores of fixed shapes
+        self._fixed_plans = {}  # types -> launch plans for fixed core shapes
         self._loops += [_checked(function, s, self._layout, self._written) for s in self._given]
         super().__init__(
             self.__name__,
@@ -70,8 +70,9 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             self._compile_plans(map(self._plan, self._loops))
 
     def _all_written(self):
-        """Returns the indices of the inputs that the function writes: those of writable_args. Without writable_args and
-        outputs, all non-const arrays of the layout or the signatures."""
+        """Returns the indices of the inputs that the function writes: those in writable_args. Without
+        writable_args and outputs, the function writes all arrays that are not const in the layout or the
+        signatures."""
         if self._layout.nout or self._writable:
             return self._writable
         loops = [signature.args[: self.nin] for signature in self._given]
@@ -90,11 +91,11 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
 
     @property
     def signatures(self) -> list:
-        """The types of the function's parameters, for each loop."""
+        """Returns the types of the function's parameters, for each loop."""
         return [types.Signature(types.void, loop) for loop in self._loops]
 
     def _shown(self, signature):
-        """Returns the default plan for operands of the loop's types."""
+        """Returns the default launch plan for operands of the loop's types."""
         return self._plan(signature.args)
 
     def _dtypes(self, loop):
@@ -174,8 +175,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
     # --- called by C code
 
     def _choose(self, inputs, outputs, casting, dtype, signature):
-        """Returns the loop for operands of these types as bytes: one dtype code per operand, then one layout letter per
-        operand."""
+        """Returns the loop for operands of these types as bytes: one dtype code per operand, then one letter
+        per operand for its memory layout."""
         loop = self._loop_for(inputs, outputs, casting, dtype, signature)
         codes = [types.SCALARS.index(t.dtype if t.is_array else t) + 1 for t in loop]
         return bytes(codes) + "".join(t.layout if t.is_array else "A" for t in loop).encode()
@@ -189,8 +190,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return self._lazy_loop([types.scalar(t) for t in found])
 
     def _lazy_results(self, request, inputs):
-        """Returns the output dtypes of a function without signatures: those of dtype= or signature=, else those of the
-        passed outputs, as in numba, else the promoted dtype of the inputs."""
+        """Returns the output dtypes of a function without signatures, as numba: those of dtype= or
+        signature=, otherwise those of the passed outputs, otherwise the promoted dtype of the inputs."""
         common = types.scalar(np.result_type(*inputs)).dtype
         asked = request.fixed[self.nin :] if request.fixed else (None,) * self.nout
         return tuple(
@@ -199,7 +200,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         )
 
     def _loop_of(self, chosen):
-        """Returns the parameter types of the loop whose codes _choose returned."""
+        """Returns the parameter types of the loop whose dtype codes _choose returned."""
         count = self.nargs
         for loop in self._loops:
             codes = bytes(types.SCALARS.index(t.dtype if t.is_array else t) + 1 for t in loop)
@@ -216,7 +217,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         )
 
     def _compile(self, device, chosen, dims, wide, values, staged, loaded, is_long, fixed):
-        """Returns (the kernel on the current device, its block size, whether it stages cores in
+        """Returns (the kernel on the current device, its block size, whether the kernel stages cores in
         shared memory)"""
         with self._lock:
             plan = self._plan(self._loop_of(chosen), dims, bool(wide), values)
@@ -231,7 +232,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             kernel = self._compiled(special).load(device)
             if special.staged and kernel.attribute(
                 SHARED_SIZE
-            ):  # the function uses shared memory itself
+            ):  # the user's function uses shared memory itself
                 special = plan
                 kernel = self._compiled(plan).load(device)
             if plan.types not in self._loops:
@@ -239,7 +240,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             return kernel, special.threads, bool(special.staged)
 
     def _with_fixed(self, chosen, plan, fixed):
-        """Returns the plan specialized for fixed core shapes, unless too many specialized plans
+        """Returns the launch plan specialized for fixed core shapes, unless too many specialized plans
         exist."""
         if fixed is None:
             return plan
@@ -270,13 +271,13 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return _device_cast(array, dtype, stream)
 
     def _cast_to_write(self, array, dtype, stream):
-        """Returns a converted copy of an input, which the function may write."""
+        """Returns a converted copy of an input, which the function may overwrite."""
         if isinstance(array, np.ndarray):
             return array.astype(dtype)
         return _device_cast(array, dtype, stream)
 
     def _copy_contiguous(self, array, axes, order, stream):
-        """Returns a copy whose core, along `axes`, is contiguous in that order."""
+        """Returns a copy of an array whose core, along `axes`, is contiguous in that order."""
         axes = list(axes) if order == "C" else list(axes)[::-1]
         rest = [axis for axis in range(array.ndim) if axis not in axes]
         moved = array.transpose(*rest, *axes)
@@ -320,7 +321,7 @@ def _first_if_repeated(n, stride):
 
 
 def _takes(out, dtype):
-    """Can a function write results of the dtype directly to `out`?"""
+    """Returns whether a function can write results of the dtype directly to `out`."""
     try:
         types.scalar(out)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Generates the kernels of a CUDA ufunc: one for each loop and each kind of operand layout.
+"""Generates the kernels of a CUDA ufunc: one for each loop and each type of operand layout.
 
 The generated source has the user's function, a struct that computes one element, and one kernel:
 
@@ -11,8 +11,8 @@ The generated source has the user's function, a struct that computes one element
     };
     extern "C" __global__ void nl_hypotenuse(flat<3> p) { run<nl_element, 4, in<float, float>, ...>(p); }
 
-Kernels of the kind "small" have no such struct: they compute one element per thread, so that they compile in a third
-of the time. C code uses them for few contiguous elements.
+Kernels of the type "small" have no such struct: they compute one element per thread, and compile in a third
+of the time. C code uses the small kernels for few contiguous elements.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class Plan(NamedTuple):
 
 
 def per_thread(plan: Plan) -> int:
-    """Returns the number of elements per thread: 16 bytes of the widest operand, doubled while the narrowest has less
-    than 4 bytes. Transposed operands use a square of elements; strided ones at most 4, because each needs its own
-    access."""
+    """Returns the number of elements per thread: 16 bytes of the widest operand, doubled if the narrowest
+    operand has less than 4 bytes. For transposed operands, a thread computes a square of elements; for
+    strided operands at most 4 elements, because each needs a separate access."""
     sizes = [types.SCALARS[code - 1].size for code in plan.stored if not code & BY_VALUE]
     widest, narrowest = max(sizes), min(sizes)
     if plan.kind == "tiled":
@@ -138,7 +138,7 @@ def _builder(function, plan, kernel):
 
 
 def _small_text(function, namespace, plan, stored):
-    """Returns the words of the template ufunc_small."""
+    """Returns the placeholder values of the template ufunc_small."""
 
     def value(i):
         t = plan.loop[i].cxx
@@ -175,7 +175,8 @@ def _loop_body(function, namespace, plan):
 
 
 def _stores(plan, called, store):
-    """Returns the statements that store the results of a call; ``store(operand, type, result)`` stores one."""
+    """Returns the statements that store the results of a call; ``store(operand, type, result)`` returns the
+    statement for one result."""
     first, results = plan.nin + plan.has_mask, plan.loop[plan.nin :]
     if len(results) == 1:
         return f"        {store(first, results[0], called)}"

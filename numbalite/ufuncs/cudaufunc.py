@@ -1,10 +1,11 @@
 """Ufuncs on the GPU. C code implements calls; this module handles the first call with new types.
 
-A CudaUfunc has one loop for each list of dtypes: those of its signatures, or, without signatures, those with which it
-was called. Each loop has several kernels, one for each kind of operand layout, which are compiled when a call first
-needs them. A kernel for few contiguous operands is compiled immediately for each signature, so that errors are
-reported at the definition: that of kind "small", which compiles in a third of the time of the others. Calls with many
-elements compile the kernel of kind "flat", which later serves few elements, too.
+A CudaUfunc has one loop for each list of dtypes: the dtypes of its signatures, or, without signatures, the
+dtypes of previous calls. Each loop has several kernels, one for each type of operand layout, which are
+compiled when a call first needs them. The kernel for few contiguous operands (type "small") is compiled
+immediately for each signature, so that errors are reported at the definition. It compiles in a third of the
+time of the other kernels. Calls with many elements compile the kernel of type "flat", which also serves later
+calls with few elements.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _OPTIONS = (
 
 
 class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
-    """A NumPy-like ufunc of a C++ function on the GPU: ``f(x, y, out=None, where=True, ...)``.
+    """A NumPy-like ufunc of a C++ function on the GPU: Called as ``f(x, y, out=None, where=True, ...)``.
 
     Operands are device arrays, NumPy arrays, numbers, and objects with the CUDA Array Interface or DLPack; they are
     broadcast. If all operands are on the host, the result is a NumPy array (a scalar for scalars); otherwise a device
@@ -77,7 +78,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return bytes(_CODES[types.scalar(t)] for t in loop)
 
     def _compile(self, device, loop, stored, kind, dims):
-        """Returns (Kernel, block size, elements per thread) of a loop for a kind of operand layout."""
+        """Returns (Kernel, block size, elements per thread) of a loop for a type of operand layout."""
         scalars = tuple(types.SCALARS[code - 1] for code in loop)
         kind = self._kind_of(kind, device)
         plan = cudaloops.Plan(scalars, self.nin, bytes(stored), kind, dims)
@@ -88,7 +89,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         )
 
     def _kind_of(self, kind, device):
-        """Returns the kind of kernel to compile. The simulator has flat kernels in place of small ones."""
+        """Returns the type of kernel to compile. The simulator uses flat kernels instead of small ones."""
         return kind if kind != "small" or target_of(device)[0] in _QUICK_ON else "flat"
 
     def _loop_for(self, *asked):
@@ -124,20 +125,21 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return cudaloops.kernel(self._function, plan, self._options)
 
     def _shown(self, signature):
-        """Returns the plan for contiguous operands of the loop's types."""
+        """Returns the launch plan for contiguous operands of the loop's types."""
         loop = signature.args + element.returned(signature)
         stored = bytes(_CODES[t] for t in loop)
         return cudaloops.Plan(loop, self.nin, stored, "flat", 0)
 
     def _first(self, signature):
-        """Returns the plan that is compiled when the signature is defined."""
+        """Returns the launch plan that is compiled when the signature is defined."""
         kind = self._kind_of("small" if self._quick else "flat", current_device())
         return self._shown(signature)._replace(kind=kind)
 
     def add(self, sig):
         """Compiles the loop of another signature, which is tried after the existing ones.
 
-        Raises TypeError or SignatureError for an unsuitable signature. An existing signature has no effect.
+        Raises TypeError or SignatureError for an unsuitable signature. Adding an existing signature has no
+        effect.
         """
         signature = self._parsed(sig)
         if not all(isinstance(t, types.Scalar) for t in signature.args):
@@ -181,8 +183,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
 
         Parameters
         ----------
-        by : int
-            The number of the input.
+        by : int The index of the input.
 
         Returns
         -------
@@ -192,7 +193,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         Raises
         ------
         ValueError
-            There is no such input.
+            There is no input with this index.
         """
         from . import differentiation
 

@@ -1,7 +1,7 @@
 """``vectorize`` and ``guvectorize``: from decorated functions to ufuncs.
 
-Forms and options are those of numba, and further ones for sources. The target determines the class of the
-result: a CudaUfunc or CudaGUfunc for "cuda", a numpy.ufunc for "cpu" and "parallel".
+The decorators accept numba's arguments and options, and further options for sources. The target determines
+the class of the result: a CudaUfunc or CudaGUfunc for "cuda", a numpy.ufunc for "cpu" and "parallel".
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     class CudaGUfuncDecorator(Protocol):
         def __call__(self, function: Callable[..., Any], /) -> CudaGUfunc: ...
 
-    # The results for a text: a ufunc if the text is a source, a decorator if it is a signature.
+    # The possible results for a text: a ufunc if the text is a source, a decorator if the text is a signature.
 
     class HostUfuncOrDecorator:
         @overload
@@ -209,18 +209,17 @@ def vectorize(
     """Makes a NumPy ufunc from a function of numbers.
 
     The function's body is a string of C++; a complete source is accepted,
-    too. It is a decorator, bare or with signatures. Without a signature, a
-    loop is compiled for the dtypes of each call. A function that returns a
-    ``tuple<...>`` makes a ufunc with several results ("Tuple((float32,
-    float32))(float32)"). A call accepts arrays that can be broadcast, and
-    raises the exceptions of NumPy's ufuncs.
+    too. ``vectorize`` is a decorator, with or without signatures. Without a signature, a
+    loop is compiled for the dtypes of each call. A function that returns a ``tuple<...>`` becomes a ufunc
+    with several results ("Tuple((float32, float32))(float32)"). A call accepts arrays that can be broadcast,
+    and raises the exceptions of NumPy's ufuncs.
 
     Parameters
     ----------
     ftylist_or_function : str, list, type or function
         A signature ("float32(float32, float32)", types) or a list of them:
-        the first that accepts a call's dtypes is used. Or the function, or
-        a source.
+        the first signature that accepts a call's dtypes is used. The argument can also be the function, or a
+        source.
     target : str
         "cpu", "parallel" (a thread pool) or "cuda".
     identity : number, None or "reorderable"
@@ -501,10 +500,10 @@ def guvectorize(
     ftylist : str, list or type
         The types of the parameters, "void(float32[:,:], float32[:,:],
         float32[:,:])", or a list of such signatures; without it a loop is
-        compiled for the dtypes of each call. Or a source.
+        compiled for the dtypes of each call. The argument can also be a source.
     signature : str
-        The layout, "(m,n),(n,p)->(m,p)". It may have no outputs, "(n),(m)";
-        without ``writable_args``, all its arrays are written.
+        The layout, "(m,n),(n,p)->(m,p)". The layout may have no outputs, "(n),(m)";
+        without ``writable_args``, the function may write all its arrays.
     target : str
         "cpu", "parallel" (a thread pool) or "cuda".
     identity : number, None or "reorderable"
@@ -513,12 +512,10 @@ def guvectorize(
         As in vectorize.
     block : bool or int
         True (on "cuda"): a whole thread block runs the body for each loop
-        index, with shared memory and barriers. An int, such as 256, is the
-        number of threads.
+        index, with shared memory and barriers. An int, such as 256, sets the number of threads per block.
     **given
         The options of vectorize, and ``writable_args``: the inputs that the
-        function writes, by name or number. After the call, the array that
-        was passed has the new values.
+        function writes, by name or number. After the call, the passed array contains the new values.
 
     Returns
     -------
@@ -761,7 +758,7 @@ def _scalar_signatures(function, listed, target):
                     + (", guvectorize those of arrays" if isinstance(t, types.Array) else "")
                 )
         if not signature.args:
-            raise SignatureError(f"{function.name}: a ufunc takes at least one argument")
+            raise SignatureError(f"{function.name}: a ufunc has at least one argument")
         complete.append(_with_result(function, signature, target))
     counts = {len(element.returned(signature)) for signature in complete}
     if len(counts) > 1:
@@ -773,7 +770,7 @@ def _scalar_signatures(function, listed, target):
 
 
 def _with_result(function, signature, target):
-    """Returns the signature with a return type, which the compiler deduces if it has none."""
+    """Returns the signature with a return type; if it has none, the compiler deduces the return type."""
     if signature.return_type is None:
         deduced = element.result_types(function, signature.args, _compile_target(target))
         returned = types.Tuple(deduced) if len(deduced) != 1 else deduced[0]
@@ -862,7 +859,7 @@ def _check_target(target):
 
 
 def _options(what, given, more=()):
-    """Returns the parsed options; raises TypeError for one that does not exist."""
+    """Returns the parsed options; raises TypeError for an unknown option."""
     options_.check_names(what, given, _KNOWN | set(more))
     if given.get("forceobj"):
         raise TypeError(f"{what}: there is no object mode: the function is C++")

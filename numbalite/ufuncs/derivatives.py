@@ -1,14 +1,14 @@
 """Derivatives of ufuncs by forward-mode automatic differentiation.
 
 The function's C++ source is compiled a second time, with dual numbers (cuda_src/numbalite/dual.cuh)
-in place of float and double. Around it, a generated text gives the inputs their derivatives and
-returns those of the results:
+in place of float and double. Generated code around the source sets the derivatives of the inputs and returns
+the derivatives of the results:
 
     derivative(i)   df/dx_i                           inputs as of f
     jvp             f, and sum_i df/dx_i * t_i        inputs x..., t... (t for each differentiable input)
     vjp             sum_o g_o * df_o/dx_i for each i  inputs x..., g... (g for each result)
 
-A derivative is a ufunc, so that it has derivatives, too: their duals are nested.
+A derivative is a ufunc, so derivatives have derivatives, too: these use nested dual numbers.
 
 A complex number z = x + iy is a pair of real numbers with two directions, so functions need not be holomorphic. As in
 JAX, the gradient for the cotangent g is Re(g df/dx) - i Re(g df/dy), which is g f'(z) for a holomorphic function.
@@ -51,7 +51,7 @@ def is_floating(t: Any) -> bool:
 
 
 def has_tangent(t: Any) -> bool:
-    """Is this the type of real or complex numbers?"""
+    """Returns whether this is a type of real or complex numbers."""
     return is_floating(t) or is_complex(t)
 
 
@@ -64,7 +64,8 @@ def _directions(t: Any) -> int:
 
 
 class Derivative(DeviceFunction):
-    """A derivative of a function. Its text depends on the types of the arguments: `with_signature`."""
+    """A derivative of a function. The text of a derivative depends on the types of the arguments: see
+    `with_signature`. `with_signature`."""
 
     def __init__(self, function: DeviceFunction, order: Order):
         names = list(element.parameter_names(function))
@@ -82,7 +83,8 @@ class Derivative(DeviceFunction):
         self.function, self.order = function, order
 
     def primal_types(self, args: tuple) -> tuple:
-        """Returns the types of the function's own arguments, the first of the argument types of its derivative."""
+        """Returns the types of the function's arguments, which are the first argument types of its
+        derivative."""
         return args[: element.arity(self.function)]
 
     def with_signature(self, signature: types.Signature) -> DeviceFunction:
@@ -119,8 +121,8 @@ class Derivative(DeviceFunction):
                 )
             if not is_floating(args[i]):
                 raise SignatureError(
-                    f"{self.function.name}: input {i} of {signature} is {args[i]}: derivatives are by "
-                    "float32 and float64 inputs"
+                    f"{self.function.name}: input {i} of {signature} is {args[i]}: derivatives exist "
+                    "only for float32 and float64 inputs"
                 )
         return signature
 
@@ -137,7 +139,7 @@ def _one_or_tuple(found):
 
 
 def is_differentiable(signature: types.Signature) -> bool:
-    """Are the results and at least one input of this signature real or complex numbers?"""
+    """Returns whether the results and at least one input of this signature are real or complex numbers."""
     return any(map(has_tangent, signature.args)) and all(
         map(has_tangent, element.returned(signature))
     )
@@ -152,8 +154,8 @@ def check(name: str, signature: types.Signature) -> None:
 
 
 def check_text(function: DeviceFunction) -> None:
-    """Raises TypeError for a text that loses the derivative of its numbers: it reads their bits, or has variables of
-    type long double."""
+    """Raises TypeError for source text that loses derivatives: text that reads the bits of numbers, or has
+    variables of type long double."""
     definition = function.definition
     if definition.is_python:
         return
@@ -187,7 +189,7 @@ class _Text:
         function, self.more = derivative.function, ""
         typed = types.Signature(_one_or_tuple(self.results), args)
         if function.rules and self.inputs:
-            # the user's rule is the first derivative; later ones differentiate the rule's source
+            # the user's rule is the first derivative; higher derivatives differentiate the rule's source
             (result,) = self.results
             function = function.rules[self.inputs[0]]
             typed = types.Signature(result, (*args, result))
@@ -214,7 +216,7 @@ class _Text:
         return name
 
     def type_like(self, t: Any, levels: list) -> str:
-        """Returns the C++ type of real or complex numbers with these duals."""
+        """Returns the C++ type of real or complex numbers with these dual numbers."""
         dual = self.type_of(_PARTS.get(t, t).cxx, levels)
         return f"numbalite::complex<{dual}>" if is_complex(t) else dual
 
@@ -268,7 +270,8 @@ class _Text:
         return "\n".join([*lines, f"return {_tuple(values)};"])
 
     def result(self, o: int, part: str) -> str:
-        """Returns the C++ expression for a part of the o-th result: its value, or one of its derivatives."""
+        """Returns the C++ expression for a component of the o-th result: its value, or one of its
+        derivatives."""
         t = self.results[o]
         return f"{t.cxx}(r{o}.re{part}, r{o}.im{part})" if is_complex(t) else f"r{o}{part}"
 

@@ -1,6 +1,7 @@
 """The base class of ufuncs and generalized ufuncs on the GPU.
 
-They have a loop for each list of dtypes. A loop has several kernels: one for each kind of operand layout."""
+Each ufunc has a loop for each list of dtypes. A loop has several kernels: one for each type of operand
+layout."""
 
 from __future__ import annotations
 
@@ -19,10 +20,11 @@ from . import element
 
 
 class DeviceUfunc(Compiled):
-    """A ufunc whose kernels are selected by plans; a plan has the parameters of a kernel.
+    """A ufunc whose kernels are selected by launch plans; a launch plan has the parameters of a kernel.
 
-    A sub-class also defines ``nin``, ``nout`` and ``signatures``; ``_generate(plan)``; ``_shown(signature)``, the plan
-    whose kernel is inspected for a signature; and ``_dtypes(loop)``, the dtypes of a loop's operands.
+    A sub-class also defines ``nin``, ``nout`` and ``signatures``; ``_generate(plan)``; ``_shown(signature)``
+    returns the launch plan whose kernel is inspected for a signature; and ``_dtypes(loop)`` returns the
+    dtypes of a loop's operands.
     """
 
     nin: int
@@ -36,7 +38,7 @@ class DeviceUfunc(Compiled):
     def _begin_as(
         self, function: Any, given: Iterable[Signature], options: Any, doc: str | None = None
     ) -> None:
-        """Initializes the base class; call it first."""
+        """Initializes the base class; subclasses call this method first."""
         self._begin(given)
         self._function = function
         self._options = options
@@ -55,7 +57,7 @@ class DeviceUfunc(Compiled):
         raise NotImplementedError
 
     def _generate(self, plan: Any) -> Any:
-        """Returns the kernel of a plan, not yet compiled."""
+        """Returns the kernel of a launch plan, not yet compiled."""
         raise NotImplementedError
 
     def _build(self, plan: Any) -> Any:
@@ -67,7 +69,7 @@ class DeviceUfunc(Compiled):
         return kernel
 
     def _compile_plans(self, plans: Iterable) -> None:
-        """Compiles the kernels of several plans, in parallel."""
+        """Compiles the kernels of several launch plans, in parallel."""
         made = {plan: self._build(plan) for plan in plans if plan not in self._overloads}
         target = target_of(current_device()) if made else None
         if len(made) < 2:
@@ -105,7 +107,7 @@ class DeviceUfunc(Compiled):
 
     @property
     def types(self) -> list:
-        """The loops in NumPy's notation, "ff->f"; without signatures, those of previous calls."""
+        """Returns the loops in NumPy's notation, "ff->f"; without signatures, the loops of previous calls."""
         found = []
         for loop in self._loops:
             letters = "".join(t.char for t in self._dtypes(loop))
@@ -147,7 +149,7 @@ class DeviceUfunc(Compiled):
     def _asked_dtypes(self, dtypes: Iterable, reduction: bool) -> tuple:
         """Returns the checked argument of resolve_dtypes: numpy.dtype, a Python type or None for each operand."""
         if reduction:
-            raise NotImplementedError("resolve_dtypes has no reduction=True")
+            raise NotImplementedError("resolve_dtypes does not support reduction=True")
         dtypes = tuple(dtypes)
         if len(dtypes) != self.nargs:
             raise ValueError(f"{self.__name__}: one dtype for each of {self.nargs} operands")

@@ -1,6 +1,7 @@
 """Derivatives of ufuncs for users: derivative, jvp, vjp and defvjp, for every target.
 
-Ufuncs have them as methods (those for the CPU from NumPy 2.2 on, whose ufuncs have attributes).
+All ufuncs on the GPU have these methods; ufuncs on the CPU have them with NumPy 2.2 or newer, which allows
+attributes of ufuncs.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from .generalderivatives import GeneralFamily, Made
 def derivative(ufunc: Any, by: int = 0) -> Any:
     """Returns the derivative of a ufunc with respect to one of its inputs, as a ufunc with the same inputs.
 
-    ``ufunc`` is made by ``vectorize``, for any target; ``by`` is the number of a float32 or float64 input. The
+    ``ufunc`` is made by ``vectorize``, for any target; ``by`` is the index of a float32 or float64 input. The
     derivative is exact (forward-mode automatic differentiation): the function's text is compiled with dual
-    numbers. It has derivatives itself.
+    numbers. The returned ufunc has derivatives itself.
 
-    Raises SignatureError if no signature has a floating input there and floating results. Raises
-    CompileError if the text uses a function without a rule: give the derivative by ``defvjp``.
+    Raises SignatureError if no signature has floating-point results and a floating-point input with this
+    index. Raises CompileError if the text uses a function without a derivative rule: define the derivative by
+    ``defvjp``.
 
         f = vectorize(["float64(float64, float64)"], target="cuda")(...)
         f.derivative(1)(x, y)
@@ -35,8 +37,8 @@ def derivative(ufunc: Any, by: int = 0) -> Any:
 def jvp(ufunc: Any, primals: Any, tangents: Any) -> tuple:
     """Returns (f(x...), the derivative of f at x... in the direction of the tangents).
 
-    ``tangents`` has an array or number for each of the ``primals``, None for 0; those of integers are None. Both
-    are broadcast. Where the ufunc has several results, both items are tuples.
+    ``tangents`` has an array or number for each of the ``primals``, or None for 0; tangents of integers are
+    None. Primals and tangents are broadcast. If the ufunc has several results, both items are tuples.
     """
     return family_of(ufunc).jvp(tuple(primals), tuple(tangents))
 
@@ -44,9 +46,9 @@ def jvp(ufunc: Any, primals: Any, tangents: Any) -> tuple:
 def vjp(ufunc: Any, primals: Any, cotangents: Any) -> tuple:
     """Returns the gradient with respect to each primal: the sum over all results of derivative times cotangent.
 
-    ``cotangents`` is an array or number, or a tuple of them where the ufunc has several results. A gradient has the
-    shape and the dtype of its primal (sums over the axes along which the primal was broadcast), and is None for an
-    integer.
+    ``cotangents`` is an array or number, or a tuple of arrays or numbers if the ufunc has several results. A
+    gradient has the shape and the dtype of its primal (sums over the axes along which the primal was
+    broadcast), and is None for an integer.
     """
     several = isinstance(cotangents, (tuple, list))
     primals = tuple(primals)
@@ -60,8 +62,9 @@ def vjp(ufunc: Any, primals: Any, cotangents: Any) -> tuple:
 def defvjp(ufunc: Any, *rules: Any) -> Any:
     """Defines the derivatives of a ufunc with one result; returns the ufunc.
 
-    A rule for each input, in C++ (a body or an expression) or a device function, with the inputs' names and ``g``:
-    it returns g times the derivative by this input. ``derivative`` and ``jvp`` use the rules with g = 1.
+    Each input has a rule: C++ text (a body or an expression) or a device function, whose parameters are the
+    inputs' names and ``g``. The rule returns g times the derivative with respect to its input. ``derivative``
+    and ``jvp`` use the rules with g = 1.
 
         relu.defvjp("x > 0 ? g : 0")
     """
@@ -91,10 +94,10 @@ class Family:
             return _cached(owner.__dict__, ufunc, owner.function, owner.signatures, owner.like_this)
         if owner is not None or isinstance(ufunc, _core.GUfunc):
             raise TypeError(
-                f"{ufunc.__name__} is a generalized ufunc: it has jvp and vjp; derivative and defvjp are of the "
-                "ufuncs of vectorize"
+                f"{ufunc.__name__} is a generalized ufunc: use jvp and vjp; only ufuncs of vectorize have "
+                "derivative and defvjp"
             )
-        raise TypeError(f"derivatives are of a ufunc that vectorize made, not of {ufunc!r}")
+        raise TypeError(f"derivatives exist only for ufuncs made by vectorize, not for {ufunc!r}")
 
     # --- ufuncs
 
@@ -102,7 +105,7 @@ class Family:
         count = self.ufunc.nin
         if isinstance(by, bool) or not isinstance(by, (int, np.integer)) or not 0 <= by < count:
             raise ValueError(
-                f"{self.ufunc.__name__}: the number of an input is from 0 to {count - 1}, not {by!r}"
+                f"{self.ufunc.__name__}: the index of an input is from 0 to {count - 1}, not {by!r}"
             )
         order = Order((*self.inputs, int(by)))
         return self._cached((order,), lambda: self._derivative(order))
@@ -132,8 +135,9 @@ class Family:
         return self.made[key]
 
     def gradients(self, dtypes):
-        """Returns the ufunc of the vjp for inputs of these dtypes. Its inputs are the inputs and one cotangent per
-        result; its results are the gradients with respect to the floating-point inputs."""
+        """Returns the ufunc of the vjp for inputs of these dtypes. The inputs of the vjp are the ufunc's
+        inputs and one cotangent per result; its results are the gradients with respect to the floating-point
+        inputs."""
         return self._for_types("vjp", self.signature(dtypes))
 
     def signature(self, dtypes):
@@ -178,7 +182,7 @@ class Family:
     def define(self, rules):
         name, function = self.ufunc.__name__, self.function
         if self.inputs:
-            raise TypeError(f"{name} is a derivative: define the rules of {function.name}")
+            raise TypeError(f"{name} is a derivative: define the rules for {function.name}")
         if self.ufunc.nout != 1:
             raise TypeError(f"{name} has {self.ufunc.nout} results: rules are for ufuncs with one")
         if len(rules) != self.ufunc.nin:
@@ -237,12 +241,12 @@ def _supports_order(signature, order):
 
 
 def _gradient(found, primal):
-    """Returns the gradient with respect to an array that was broadcast: summed to the array's shape, in its dtype; None
-    for an array of integers."""
+    """Returns the gradient with respect to an array that was broadcast: summed to the array's shape, in its
+    dtype; None for an array of integers."""
     dtype = np.dtype(operands.dtype_of_value(primal))
     if dtype.kind not in "fc":
         return None
-    if dtype.kind == "f" and found.dtype.kind == "c":  # the primal has no imaginary part to vary
+    if dtype.kind == "f" and found.dtype.kind == "c":  # a real primal has no imaginary part to vary
         found = found.real
     shape = np.shape(primal)
     ahead = np.ndim(found) - len(shape)

@@ -1,4 +1,5 @@
-"""Converts all forms of a user's function for ufuncs, reductions and host functions to a DeviceFunction.
+"""Converts a user's function (a decorated body, a source, an expression) for ufuncs, reductions and host
+functions to a DeviceFunction.
 
 The source builder writes the DeviceFunction, and generated code calls it:
 
@@ -36,8 +37,8 @@ def element_function(
 
     ``source`` is a complete C++ function (template, overloads; ``name`` selects one of several), or with
     ``args`` ("x, y") a body or an expression with these parameters, which may use numbers of the enclosing Python
-    scope. ``what`` is the kind of object for messages. ``frame`` is the caller's frame, which contains the source.
-    Raises TypeError unless exactly one of function and source is passed.
+    scope. ``what`` is the type of the created object, for messages. ``frame`` is the caller's frame, which
+    contains the source. Raises TypeError unless exactly one of function and source is passed.
     """
     frame = frame or sys._getframe(1)
     if source is None:
@@ -101,7 +102,7 @@ def _from_unit(code, name, options, frame):
                 "no function was found in the source: write a complete one, as in "
                 "'float f(float x) { return x; }', or give args= for a body or an expression"
             )
-        name = defined[-1]  # the functions before it are helpers
+        name = defined[-1]  # the functions before the last one are its helpers
     made = Definition(
         name, (), text, capture.Scope(), is_unit=True, module=frame.f_globals.get("__name__")
     )
@@ -109,7 +110,8 @@ def _from_unit(code, name, options, frame):
 
 
 def check_alone(what, functor, more):
-    """Raises TypeError if the call that creates a function from an operation has arrays as further arguments."""
+    """Raises TypeError if a call that creates a function from an operation passes arrays as further
+    arguments."""
     if more:
         raise TypeError(
             f"{what} accepts an operation and returns a function, which accepts the array: "
@@ -123,8 +125,8 @@ def operation(
     """Returns the DeviceFunction of an argument of ``cuda.reduce`` (``what``; ``noun``: "reduction") and similar
     functions.
 
-    It is a text in ``parameters`` ("a, b"), a complete source, or a function. Raises TypeError for another number of
-    parameters."""
+    The argument is a text in ``parameters`` ("a, b"), a complete source, or a function. Raises TypeError if
+    the function has another number of parameters."""
     if isinstance(functor, str):
         if source is not None:
             raise TypeError(f"{what}: two sources are given")
@@ -147,12 +149,12 @@ def operation(
 
 
 def from_body(function) -> bool:
-    """Is the function written as a body, for which generated code declares the types?"""
+    """Returns whether the function is written as a body, for which generated code declares the types."""
     return not function.definition.is_unit
 
 
 def arity(function: DeviceFunction) -> int | None:
-    """Returns the number of parameters; None if the source's overloads differ in it."""
+    """Returns the number of parameters; None if the source's overloads have different numbers."""
     counts = {len(names) for names in _parameter_lists(function)}
     return counts.pop() if len(counts) == 1 else None
 
@@ -176,7 +178,8 @@ def _parameter_lists(function):
 
 
 def typed(function: DeviceFunction, signature) -> DeviceFunction:
-    """Returns the function with the types of one signature: a body then converts its return value to the declared type.
+    """Returns the function with the types of one signature: the body of the returned function converts its
+    result to the declared type.
 
     A complete source declares its own types and is unchanged."""
     if not from_body(function):
@@ -209,9 +212,9 @@ def plain_name(function: DeviceFunction) -> str:
 def result_count(function: DeviceFunction, target) -> int:
     """Returns the number of values that a ufunc's function returns, for unknown argument types.
 
-    It is 1 unless the text contains a tuple; then the function is compiled for some types.
-    ``target`` may be a function that returns the target. Raises TypeError if it compiles for none
-    of them: then the user must declare a signature.
+    The number is 1 unless the text contains a tuple; then the function is compiled for some types.
+    ``target`` may be a function that returns the target for this compilation. Raises TypeError if the
+    function compiles for none of these types: then the user must declare a signature.
     """
     if not _mentions_tuple(function, set()):
         return 1
@@ -238,7 +241,7 @@ def _mentions_tuple(function, seen):
     seen.add(function)
     definition = function.definition
     if definition.is_python:
-        return True  # to be asked, which costs no compiler
+        return True  # deciding by the text needs no compiler
     if builder.identifiers(definition.text.value) & {"tuple", "make_tuple"}:
         return True
     inner = definition.capture().functions.values()

@@ -18,18 +18,19 @@ def text(file: str, **words: object) -> str:
 
 
 def function(name: str, file: str | None = None, **words: object) -> DeviceFunction:
-    """Returns the DeviceFunction whose C++ text is a template file. ``words`` are the values of the template's
-    placeholders. The default of ``file`` is ``name``."""
+    """Returns the DeviceFunction whose C++ text is a template file. ``words`` contains the values of the
+    template's placeholders. ``file`` defaults to ``name``."""
     return element.element_function(source=text(file or name, **words), name=name)
 
 
 @functools.cache
 def ufunc(name: str, file: str | None = None) -> CudaUfunc:
-    """Returns a ufunc of the function in a file, compiled for the dtypes with which it is called."""
+    """Returns a ufunc of the function in a template file, compiled for the dtypes of each call."""
     return CudaUfunc(function(name, file))
 
 
 @functools.cache
 def gufunc(name: str, layout: str) -> CudaGUfunc:
-    """Returns a generalized ufunc of the function in a file, compiled for the dtypes with which it is called."""
+    """Returns a generalized ufunc of the function in a template file, compiled for the dtypes of each
+    call."""
     return CudaGUfunc(function(name), (), layout, Options())

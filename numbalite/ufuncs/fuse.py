@@ -1,8 +1,8 @@
 """``numbalite.fuse``: compiles an element-wise Python function of arrays to one kernel, by tracing.
 
 The function is called once for each list of types, with operands that record operations (`_Traced`). The trace becomes
-the body of a ufunc, or of a map-reduce kernel. Each step uses the loop of its ufunc, so the types equal those of the
-unfused function.
+the body of a ufunc, or of a map-reduce kernel. Each step of the trace uses the loop of its ufunc, so the
+types equal those of the unfused function.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def fuse(function: Callable | None = None) -> Any:
 
     The function may use NumPy's ufuncs, operators, numbalite's GPU ufuncs,
     ``np.where``, ``np.clip``, ``.astype``, and as the last step one sum,
-    prod, max, min, any or all. It is called once for each list of argument
-    types, with placeholders for the arrays that record the operations.
-    Types and results equal those of the function without ``fuse``.
+    prod, max, min, any or all. The function is called once for each list of argument types, with placeholders
+    for the arrays; the placeholders record the operations. Types and results equal those of the function
+    without ``fuse``.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ def fuse(function: Callable | None = None) -> Any:
     Returns
     -------
     Fused or decorator
-        The fused function. Its arguments are device arrays, host arrays and
-        numbers, which are broadcast. ``out=`` and ``stream=`` are as for
-        ufuncs. A decorator if no function was passed.
+        The fused function. The arguments of the fused function are device arrays, host arrays and
+        numbers, which are broadcast. ``out=`` and ``stream=`` have the same meaning as for ufuncs. Without a
+        function, a decorator is returned.
 
     Raises
     ------
@@ -132,7 +132,7 @@ class Fused:
 
 
 def _type_of(value):
-    """Returns the dtype of an argument, or int, float or complex for a number without one."""
+    """Returns the dtype of an argument; int, float or complex for a number without a dtype."""
     kind = type(value)
     if kind in _WEAK:
         return kind
@@ -188,7 +188,7 @@ class _Trace:
         return f"v{len(self.steps) - 1}"
 
     def constant(self, value):
-        """Adds a constant of the function as another argument of the kernel."""
+        """Adds a constant of the function as another parameter of the kernel."""
         dtype = _type_of(value)
         self.constants.append(value)
         return _Traced(self, f"c{len(self.constants) - 1}", dtype)
@@ -250,7 +250,7 @@ def _dtype(kind):
 
 
 def _number(value):
-    """Returns a constant of the function, as a number; raises TypeError for other values."""
+    """Returns a constant of the function as a number; raises TypeError for other values."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -311,7 +311,7 @@ class _Traced:
 
     def __array_function__(self, function, kinds, args, keywords):
         name = function.__name__
-        # Compare by name, because numpy.where may be wrapped at the moment.
+        # Compare by name, because numpy.where may be wrapped by other code at the moment.
         of_numpy = name if function.__module__ == "numpy" else ""
         if of_numpy in _REDUCTIONS and args and args[0] is self:
             return _reduced(name, *args, **keywords)
@@ -319,12 +319,12 @@ class _Traced:
             return self.trace.call(chosen(), args, {})
         if of_numpy == "clip":
             return _clipped(*args, **keywords)
-        raise TypeError(f"fuse: numpy.{name} cannot be fused: it is no function of single elements")
+        raise TypeError(f"fuse: numpy.{name} cannot be fused: it is not an element-wise function")
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        raise TypeError(f"fuse: what stands for an array while it is fused has no {name}")
+        raise TypeError(f"fuse: the placeholder of an array has no attribute {name}")
 
     def clip(self, min=None, max=None):
         return _clipped(self, min, max)
@@ -498,7 +498,7 @@ class _Mapping:
 
 
 class _FusedReduction:
-    """A program with a reduction: a map-reduce of the trace."""
+    """A program with a reduction: a map-reduce kernel of the trace."""
 
     def __init__(self, trace, kinds, reduction):
         value = reduction.value
@@ -544,5 +544,5 @@ class _FusedReduction:
     def _check_sum(self):
         if not self.is_sum:
             raise TypeError(
-                f"fuse: {self.name} ends with a reduction that is no sum: it has no derivative"
+                f"fuse: {self.name} ends with a reduction other than a sum, which has no derivative"
             )

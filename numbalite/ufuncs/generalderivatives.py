@@ -1,4 +1,4 @@
-"""Derivatives of generalized ufuncs by dual numbers: their ufuncs for jvp and vjp.
+"""Computes jvp and vjp of generalized ufuncs, by dual numbers.
 
 As for ufuncs (derivatives.py), the text of the function is compiled with dual numbers instead of float and double.
 
@@ -42,7 +42,8 @@ class Made(NamedTuple):
 
 
 class GeneralFamily:
-    """A generalized ufunc and its derivatives. ``make`` makes such a ufunc of another function, for the same target."""
+    """A generalized ufunc and its derivatives. ``make`` creates a generalized ufunc of another function, for
+    the same target."""
 
     def __init__(self, ufunc, made, make):
         self.ufunc, self.made, self.make = ufunc, made, make
@@ -111,13 +112,13 @@ class GeneralFamily:
         return tuple(result)
 
     def differentiated(self, dtypes) -> tuple:
-        """Returns the indices of the inputs with respect to which `gradients` differentiates."""
+        """Returns the indices of the inputs for which `gradients` computes gradients."""
         loop = self.loop(dtypes)[: self.made.layout.nin]
         return tuple(i for i, t in enumerate(loop) if is_floating(t))
 
     def gradients(self, dtypes):
-        """Returns the generalized ufunc that computes the gradients. Its inputs are those of the function and one
-        cotangent per result."""
+        """Returns the generalized ufunc that computes the gradients. The inputs of the returned ufunc are
+        those of the function and one cotangent per result."""
         loop = self.loop(dtypes)
         return self._cached(("vjp", loop), lambda: self._vjp(loop))
 
@@ -170,7 +171,7 @@ class GeneralFamily:
         found = [layout.dimensions[i] for i in layout.operands[operand]]
         if any(d.size < 0 or d.optional for d in found):
             raise TypeError(
-                f"{self.name}.vjp: the layout {layout} has no fixed sizes, as (3),(3)->(3) has: use jvp"
+                f"{self.name}.vjp: the layout {layout} lacks fixed sizes, such as (3),(3)->(3): use jvp"
             )
         return tuple(d.size for d in found)
 
@@ -181,7 +182,7 @@ class GeneralFamily:
     # --- both
 
     def _parameters(self, numbers, cores, nin):
-        """Returns the list of parameter types: inputs without core dimensions are numbers."""
+        """Returns the list of parameter types, in which inputs without core dimensions are numbers."""
         return [
             types.Array(t, max(len(core), 1)) if core or i >= nin else t
             for i, (t, core) in enumerate(zip(numbers, cores, strict=True))
@@ -201,7 +202,7 @@ class GeneralFamily:
         return self.make(function, [types.Signature(types.void, args)], layout)
 
     def _typed(self, loop):
-        """Returns the function for a loop: a Python body is translated for these types."""
+        """Returns the function for a loop; a Python body is translated for the loop's types."""
         layout = self.made.layout
         args = [
             t.copy(readonly=True) if t.is_array and i < layout.nin else t
@@ -216,8 +217,8 @@ class GeneralFamily:
 
 
 def _as_dual(x: Any, tangent: Any, t: Any) -> Any:
-    """Returns a complex array whose real parts are the values and whose imaginary parts are the tangents; x itself if
-    it is not a floating-point input."""
+    """Returns a complex array whose real parts are the values and whose imaginary parts are the tangents;
+    returns x itself if x is not a floating-point input."""
     if not is_floating(t):
         if tangent is not None:
             raise TypeError(f"jvp: the tangent of an input of type {t} is None")

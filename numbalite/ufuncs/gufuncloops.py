@@ -1,4 +1,4 @@
-"""Generates the kernels of a generalized ufunc on CUDA: one for each loop and each kind of operand layout.
+"""Generates the kernels of a generalized ufunc on CUDA: one for each loop and each type of operand layout.
 
 The core of an operand is the array of its core dimensions that one call of the function processes.
 
@@ -13,9 +13,9 @@ The generated source has the user's function and one kernel that calls it for ea
         f1_matmul::matmul(core_view<const float, 2, layout::any, 0>(call, 0, place.offset[0]), ...);
     }
 
-With ``block``, a whole thread block runs the function for each index. Small cores of a fixed shape (`Plan.fixed`) are
-copied to registers before the call, and those of results are copied back after it. Larger cores (`Plan.staged`) are copied to
-shared memory, by the threads of a warp together.
+With ``block``, a whole thread block runs the function for each index. Small cores of a fixed shape
+(`Plan.fixed`) are copied to registers before the call; cores of results are copied from registers to memory
+after the call. Larger cores (`Plan.staged`) are copied to shared memory, by the threads of a warp together.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Plan(NamedTuple):
     """Bit i: the function writes input i."""
 
     def writes(self, i: int) -> bool:
-        """Does the function write to operand i?"""
+        """Returns whether the function writes to operand i."""
         return i >= self.nin or bool(self.written >> i & 1)
 
     @property
@@ -206,8 +206,8 @@ def _operand(plan, i):
 
 
 def _staged_operand(plan, i, lying):
-    """Returns the C++ code for an operand whose cores are staged in shared memory. `lying` is the view of a core in
-    global memory."""
+    """Returns the C++ code for an operand whose cores are staged in shared memory. `lying` is the C++ view of
+    a core in global memory."""
     t = plan.types[i]
     stage = f"{'long_' * plan.is_long}core_stage<{t.dtype.cxx}> stage{i}"
     before = (
@@ -215,7 +215,7 @@ def _staged_operand(plan, i, lying):
         f"{stage}(core{i}.data(), core{i}.size(), lanes, free);\n"
         f"core{i}.pointer = stage{i}.staged();\n"
     )
-    if plan.cores[i] == 1:  # contiguous: let the compiler use that
+    if plan.cores[i] == 1:  # the core is contiguous: tell the compiler by the stride's type
         before += f"core{i}.strides[0] = sizeof({t.dtype.cxx});\n"
     if plan.loaded >> i & 1:
         before += f"stage{i}.load(rows);\n"
@@ -256,8 +256,8 @@ def _named_for_reports(plan, i, names, value):
 
 
 def _either_way(function, namespace, plan):
-    """Returns the C++ call of a function that declares its own types: inputs are passed as arrays of const elements,
-    unless it accepts only arrays of non-const elements."""
+    """Returns the C++ call of a function that declares its own types. Inputs are passed as arrays of const
+    elements, unless the function accepts only arrays of non-const elements."""
     count = len(plan.types)
     heads = ", ".join(f"class nl_T{i}" for i in range(count))
     parameters = ", ".join(f"nl_T{i} a{i}" for i in range(count))

@@ -1,9 +1,9 @@
-"""Layouts of generalized ufuncs as text, NEP 20: ``(m,n),(n,p)->(m,p)``.
+"""Parses the layouts of generalized ufuncs, in the syntax of NEP 20. For example, ``(m,n),(n,p)->(m,p)``. ¶
 
 A dimension is a name, a fixed size (``(3),(3)->(3)``), or either with a ``?`` if an operand may
-lack it (``(m?,n),(n,p?)->(m?,p?)``, as numpy.matmul's). Syntax and meaning are those of NumPy; fixed
-dimensions of one size are one dimension. A mistake raises a SignatureError that shows the text with a caret
-below the position.
+lack it (``(m?,n),(n,p?)->(m?,p?)``, as numpy.matmul's). Syntax and meaning are those of NumPy; all fixed
+dimensions of equal size count as one dimension. A mistake raises a SignatureError that shows the text with a
+caret below the position.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAX_DIMENSIONS = 8
 
 
 class Dimension(NamedTuple):
-    """One core dimension: several operands may have it."""
+    """One core dimension, which several operands may share."""
 
     name: str
     """As written, without ``?``; of a fixed dimension its size."""
@@ -54,7 +54,7 @@ class Layout(NamedTuple):
 
     @property
     def unspecified(self) -> tuple[int, ...]:
-        """Dimensions that only outputs have: out= determines their sizes."""
+        """Dimensions that occur in outputs only: out= determines their sizes."""
         known = {i for operand in self.inputs for i in operand}
         return tuple(
             i for i, d in enumerate(self.dimensions) if d.size < 0 and i not in known
@@ -97,7 +97,7 @@ class _Parser:
     def __init__(self, text):
         self.text = text
         self.dimensions = []
-        self.places = {}  # name or size -> index in dimensions
+        self.places = {}  # name or size of a dimension -> index in dimensions
         self.at = 0
         self.skip()
 

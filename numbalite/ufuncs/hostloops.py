@@ -1,8 +1,9 @@
-"""The compiled loops of the cpu and parallel targets: sources, compilation, results.
+"""Generates, compiles and loads the loops of the cpu and parallel targets.
 
-One source holds all loops of a list of signatures, each under one name for "cpu" and one for "parallel". The two
-differ by a few instructions, and a program that uses both targets compiles once. The functions have the form in
-which NumPy calls inner loops; their templates are cuda_src/host/ufunc.h and gufunc.h.
+One source holds all loops of a list of signatures, each under one name for "cpu" and one for "parallel". The
+two versions differ by a few instructions, so a program that uses both targets compiles only once. The
+functions have the signature with which NumPy calls inner loops; their templates are cuda_src/host/ufunc.h and
+gufunc.h.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..errors import CompileError, SignatureError
 from . import element, gusignature
 
 TARGET = ("host",)
-# With these in a source, its code may leave a loop in the middle.
+# Texts in a source whose code may leave a loop early.
 _FAULTS = re.compile(r"\b(?:assert|__trap|NUMBALITE_RAISE|__nl_\w+)\b")
 
 
@@ -48,9 +49,9 @@ def codes(operands) -> bytes:
 
 
 def ufunc_loops(function, signatures, target, options) -> list:
-    """Loops for complete signatures of scalars, as a list of Loop.
+    """Returns the loops for complete signatures of scalars, as a list of Loop.
 
-    CompileError, with the signature, if the function does not accept one of them.
+    Raises CompileError, with the signature, if the function does not accept one of the signatures.
     """
     rows = [(s.args, element.returned(s)) for s in signatures]
     module = _load(function, signatures, options, _ufunc_source)
@@ -77,9 +78,10 @@ def _ufunc_source(function, signatures, options):
 
 
 def lazy_loop(function, inputs, nout, target, options) -> Loop:
-    """Returns the loop for inputs of these Scalar types; its results are of the types that the compiler deduces.
+    """Returns the loop for inputs of these Scalar types; the compiler deduces the types of its results.
 
-    Raises CompileError if the function does not take them, TypeError for a result that no array can hold.
+    Raises CompileError if the function does not accept these types, TypeError for a result that no array can
+    store.
     """
     function = function.of(inputs)
     builder, names = _builder(function)
@@ -109,7 +111,8 @@ def _builder(function):
 
 
 def _add_function(builder, function):
-    """Adds the function to the builder and returns its C++ namespace. Messages are about code for the CPU."""
+    """Adds the function to the builder and returns its C++ namespace. Adds the function to the builder and
+    returns the function's C++ namespace."""
     with on_cpu():
         return builder.add_function(function)
 
@@ -139,8 +142,8 @@ def _ufunc_run(i, inputs, outputs):
 
 
 def _write_entries(builder, i, run, arguments, guarded):
-    """Writes the C++ functions of loop i, one for each target, and returns the list of their names. `run` lacks its
-    last two parameters: whether it is parallel, and whether guarded."""
+    """Writes the C++ functions of loop i, one for each target, and returns the list of their names. `run`
+    lacks its last two parameters: whether the loop is parallel, and whether it is guarded."""
     names = [_name(i, target) for target in ("cpu", "parallel")]
     for name, parallel in zip(names, (False, True), strict=True):
         how = f"{run}, {_cxx_bool(parallel)}, {_cxx_bool(guarded)}>"
@@ -157,7 +160,7 @@ def _cxx_bool(value):
 
 
 def _is_interruptible(builder, options):
-    """Must calls of the code be interruptible?"""
+    """Returns whether calls of the code must be interruptible."""
     return bool(
         options.has_checks
         or builder.includes
@@ -169,9 +172,10 @@ def _is_interruptible(builder, options):
 
 
 def gufunc_loops(function, signatures, layout, target, options, writable=()) -> list:
-    """Loops for signatures of arrays and scalars that fit a gusignature.Layout, as a list of Loop.
+    """Returns the loops for signatures of arrays and scalars that fit a gusignature.Layout, as a list of
+    Loop.
 
-    ``writable``: the numbers of the inputs that the function writes.
+    ``writable``: the indices of the inputs that the function writes.
     """
 
     def generate(function, signatures, options):
@@ -208,8 +212,8 @@ def element_type(t):
 
 
 def _written_operands(args, layout, writable) -> list:
-    """Returns a list with one bool per operand: may the function write it? Without outputs and `writable`, all arrays
-    that are not const."""
+    """Returns a list with one bool per operand: whether the function may write to the operand. Without
+    outputs and `writable`, the function may write to all arrays that are not const."""
     if not layout.nout and not writable:
         return [t.is_array and not t.readonly for t in args]
     return [k >= layout.nin or k in writable for k in range(len(args))]
@@ -245,8 +249,8 @@ def _write_gufunc(builder, i, function, namespace, args, layout, writable):
 
 
 def check_layout(name, signature, layout, writable=()) -> None:
-    """Raises SignatureError if the types of a signature do not fit the core dimensions, or the inputs that are
-    written."""
+    """Raises SignatureError if the types of a signature do not fit the core dimensions, or the written
+    inputs."""
     if len(signature.args) != len(layout.operands):
         raise SignatureError(
             f"{name}: the layout {layout} has {len(layout.operands)} operands, "
@@ -280,7 +284,7 @@ def check_layout(name, signature, layout, writable=()) -> None:
 
 
 def parse_layout(name, text):
-    """Returns the gusignature.Layout of a text; SignatureError names the function."""
+    """Returns the gusignature.Layout of a text. A SignatureError contains the function's name."""
     try:
         return gusignature.parse(text, may_lack_outputs=True)
     except SignatureError as problem:
@@ -292,9 +296,9 @@ def parse_layout(name, text):
 
 
 def _load(function, signatures, options, generate):
-    """Compiles all loops and returns their loaded module. If they do not compile, the error is about the first
-    signature that does not compile alone. generate(function, signatures, options) returns a Builder and the names of
-    loops."""
+    """Compiles all loops and returns their loaded module. If the loops do not compile, the error is about the
+    first signature that does not compile alone. generate(function, signatures, options) returns a Builder and
+    the names of loops."""
 
     def source_of(some):
         builder, names = generate(function, some, options)
@@ -315,7 +319,7 @@ def _module(image):
     from .. import _core
 
     if b"ELF" not in image.data[:8]:
-        raise ImportError("the compiler gave no shared object")
+        raise ImportError("the compiler created no shared object")
     return _core.HostModule(image.data)
 
 

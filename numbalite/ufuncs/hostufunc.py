@@ -1,7 +1,7 @@
 """The cpu and parallel targets of vectorize and guvectorize: real numpy.ufunc objects.
 
-The ufunc references its Owner, which has its definition: the Owner compiles loops for new dtypes of a lazily
-typed ufunc, and is pickled in place of the ufunc.
+The ufunc references its Owner, which contains the definition of the ufunc. The Owner compiles loops for new
+dtypes of a ufunc without signatures, and is pickled in place of the ufunc.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from . import element, hostloops, resolve
 
 def make_ufunc(function, signatures, target, identity, options, doc=None, results=None) -> np.ufunc:
     """Returns a numpy.ufunc of a function of numbers. If `signatures` is empty, a loop is compiled for the dtypes of
-    each call. ``results``: the number of results, if the caller determines it."""
+    each call. ``results``: the number of results, if the caller has determined the number."""
     signatures = _without_repetitions(function, signatures)
     owner = Owner(function, signatures, None, target, identity, options, doc)
     if signatures:
@@ -40,7 +40,7 @@ def make_ufunc(function, signatures, target, identity, options, doc=None, result
             f"give signatures"
         )
     if count == 0:
-        raise SignatureError(f"{function.name}: a ufunc takes at least one argument")
+        raise SignatureError(f"{function.name}: a ufunc has at least one argument")
     if results is None:
         with on_cpu():
             results = element.result_count(function, hostloops.TARGET)
@@ -50,8 +50,8 @@ def make_ufunc(function, signatures, target, identity, options, doc=None, result
 def make_gufunc(
     function, signatures, layout_text, target, identity, options, doc=None, writable=()
 ) -> np.ufunc:
-    """Returns a generalized numpy.ufunc. The function's last parameters are its outputs. ``writable`` are the indices
-    or names of the inputs that it writes, too.
+    """Returns a generalized numpy.ufunc. The function's last parameters are its outputs. ``writable`` are the
+    indices or names of the inputs that the function also writes.
 
     Without signatures a loop is compiled for the dtypes of each call: all outputs have the common dtype
     of the inputs, unless dtype= or signature= is passed (NumPy does not pass the dtype of out=).
@@ -76,7 +76,7 @@ def make_gufunc(
 
 
 def numbers_of(function, writable, layout) -> tuple:
-    """Returns the sorted indices of the inputs that writable_args names."""
+    """Returns the sorted indices of the inputs in writable_args."""
     if writable is None or writable is True or isinstance(writable, str):
         raise TypeError(
             f"{function.name}: writable_args is a list of parameters, by name or number, not {writable!r}"
@@ -98,7 +98,8 @@ def numbers_of(function, writable, layout) -> tuple:
 
 
 def _without_repetitions(function, signatures, nin=None):
-    """Returns the list of signatures without repetitions; two for the same inputs are a mistake."""
+    """Returns the list of signatures without repetitions; raises an error for two different signatures for
+    the same inputs."""
     found = {}
     for signature in signatures:
         key = tuple(hostloops.element_type(t) for t in signature.args[:nin])
@@ -115,8 +116,8 @@ _DERIVATIVES = ("derivative", "jvp", "vjp", "defvjp")
 class _Method:
     """A function of differentiation.py as a method of a NumPy ufunc.
 
-    It references the ufunc's definition and not the ufunc, which Python's garbage collector does
-    not visit: a cycle would never be freed.
+    The method references the ufunc's definition, not the ufunc. Python's garbage collector does not visit
+    ufuncs, so a reference cycle would never be freed.
     """
 
     def __init__(self, name, owner):
@@ -153,13 +154,13 @@ class Owner:
         self.doc = doc
         self.lock = RLock()
         self._equal = None
-        self.loops = {}  # dtypes of all operands -> Loop, of those that the ufunc has
-        self.waiting = {}  # the same of those that are compiled and not yet its
+        self.loops = {}  # dtypes of all operands -> Loop, for loops of the ufunc
+        self.waiting = {}  # dtypes of all operands -> Loop, for loops that are compiled but not yet added
 
     def make(self, nin, nout, loops):
-        """Returns the ufunc with these loops. If there are none, loops are compiled on demand."""
+        """Returns the ufunc with these loops. Without loops, loops are compiled on demand."""
         if self.target == "parallel":
-            threads.pool_size()  # the pool's size is set before a loop needs it
+            threads.pool_size()  # sets the pool's size before a loop needs the pool
         _register()
         self.nin, self.nout = nin, nout
         self.__name__ = element.plain_name(self.function)
@@ -168,8 +169,9 @@ class Owner:
         return self._named(self.__name__, loops)
 
     def _with_plain_reductions(self, loops):
-        """Returns the ufunc with the reductions of a second ufunc that has a different name: NumPy's reductions of any
-        ufunc with this name add or multiply small integers in its default one."""
+        """Returns the ufunc with the reductions of a second ufunc that has a different name. NumPy's
+        reductions of each ufunc named "add" or "multiply" compute small integers in the default integer
+        type."""
         twin = Owner(*self.arguments())
         twin.nin, twin.nout, twin.__name__ = self.nin, self.nout, self.__name__
         other = twin._named(f"{self.__name__}_", loops)
@@ -177,7 +179,7 @@ class Owner:
         try:
             for method in ("reduce", "accumulate", "reduceat"):
                 setattr(ufunc, method, getattr(other, method))
-        except AttributeError:  # NumPy 2.0 and 2.1: ufuncs have no attributes of their own
+        except AttributeError:  # ufuncs of NumPy 2.0 and 2.1 have no attributes
             return other
         return ufunc
 
@@ -196,10 +198,12 @@ class Owner:
         return ufunc
 
     def promote(self, ufunc, inputs, fixed):
-        """Returns the dtype codes of the loop for these dtypes. A new loop is compiled and added.
+        """Returns the dtype codes of the loop for these dtypes. If there is no such loop, one is compiled and
+        added.
 
-        inputs: dtypes, or int, float, complex for scalars that adopt the others' type; the first is
-        None in a reduction. fixed: the types in dtype= and signature=, None where they have none.
+        inputs: dtypes, or int, float, complex for scalars that adopt the type of the other inputs; the first
+        is None in a reduction. fixed: the types in dtype= and signature=, None for operands without a type
+        there.
         """
         fixed = fixed if any(t is not None for t in fixed) else None
         is_reduction = inputs[0] is None
@@ -209,7 +213,7 @@ class Owner:
         with self.lock:
             chosen = resolve.choose_lazily(request, lambda natural: self._results(natural, fixed))
             if is_reduction and fixed is None and np.can_cast(chosen[0], chosen[-1], "safe"):
-                # C++ adds int8 numbers as int: they are reduced in the function's return type.
+                # C++ adds int8 numbers as int, so int8 is reduced in the function's return type.
                 request = resolve.Request(self, chosen[-1:] * self.nin, (), "unsafe", None, None)
                 chosen = resolve.choose_lazily(
                     request, lambda natural: self._results(natural, None)
@@ -258,7 +262,8 @@ class Owner:
         return loops[0]
 
     def equal(self):
-        """Returns an equal ufunc, made from the same function and options: the same object in all calls."""
+        """Returns an equal ufunc, made from the same function and options; all calls return the same
+        object."""
         if self._equal is None:
             self._equal = _unpickle(*self.arguments())
         return self._equal
@@ -272,7 +277,7 @@ class Owner:
         return make_gufunc(function, signatures, layout, self.target, None, self.options, "")
 
     def arguments(self):
-        """Returns the arguments from which `_again` makes an equal ufunc."""
+        """Returns the arguments from which `_again` creates an equal ufunc."""
         layout = None if self.layout is None else str(self.layout)
         return (
             self.function, self.signatures, layout, self.target, self.identity, self.options, self.doc,
@@ -290,7 +295,7 @@ _before = None
 
 
 def _register():
-    """Our ufuncs are pickled by their definitions, all others as before."""
+    """Pickles ufuncs of numbalite by their definitions, and all other ufuncs as before."""
     global _before
     current = copyreg.dispatch_table.get(np.ufunc)
     if current is not _reduce:

@@ -1,4 +1,5 @@
-"""Map-reduce: applies a function to the elements of several arrays and reduces its results in one kernel.
+"""Map-reduce: applies a function to the elements of several arrays and reduces the results in the same
+kernel.
 
 `MapReduce` uses the reductions of cuda_src/numbalite/reduce.cuh, without a temporary array of the function's results.
 """
@@ -29,7 +30,7 @@ from .reduction import reduce_axes
 if TYPE_CHECKING:
     from typing import Any
 
-_SCALE = 4  # the plan is made for elements of 4 bytes: a byte offset in it is 4 times the element's index
+_SCALE = 4  # the launch plan is made for elements of 4 bytes, so a byte offset in the plan is 4 times the element's index
 _MANY_PARTS = 1024
 _KERNEL = "nl_map_reduce"
 _NAMES = ("plan", "operands", "output")
@@ -54,7 +55,8 @@ class Form(NamedTuple):
 
 
 class Place:
-    """An operand whose value is the index of the element among the elements of its result, in C order."""
+    """A marker for an operand whose value is the index of the element among the elements of its result, in C
+    order."""
 
     shape: tuple[int, ...] = ()
     dtype = np.dtype(np.int64)
@@ -66,7 +68,7 @@ PLACE = Place()
 class MapReduce:
     """Reduces a function's results for all elements of its arguments with a ufunc, in ``dtype``.
 
-    ``loops``: the reduction kernels; default: the ufunc's. ``mapped``: the C++ name of a function of
+    ``loops``: the reduction kernels, by default those of the ufunc. ``mapped``: the C++ name of a function of
     cuda_src/numbalite/reduce_operators.cuh that creates the accumulators of ``loops`` from elements.
     """
 
@@ -121,7 +123,7 @@ class MapReduce:
         return target
 
     def _can_write_into(self, out, given):
-        """Can the kernel write its results directly to ``out``?"""
+        """Returns whether the kernel can write its results directly to ``out``."""
         return (
             isinstance(out, _core.DeviceArray)
             and out.dtype == self._dtype
@@ -169,7 +171,8 @@ class MapReduce:
         reduce_axes(self._loops, scratch, (target.ndim,), self._accumulator, target, stream=stream)
 
     def _planned(self, given, every, shape, axes):
-        """Plans the launch for operands of this geometry: kernel, grid, schedule, plan and packed strides."""
+        """Plans the launch for operands of these shapes and strides: returns kernel, grid, schedule, launch
+        plan and packed strides."""
         linear = shapes.packed(shape, _SCALE, "C")
         places = iter(shapes.packed(operands.drop_axes(shape, axes), self._dtype.itemsize, "C"))
         kept, reduced = [], []
@@ -301,7 +304,8 @@ def _operand_kind(value, step):
 
 
 def _read(number, kind, dtype):
-    """Returns the C++ statement that loads N neighbouring elements of an operand; "" if it is no array."""
+    """Returns the C++ statement that loads N neighbouring elements of an operand; "" if the operand is not an
+    array."""
     if kind not in _ARRAYS:
         return ""
     items = f"nl_items<{_in_memory(dtype)}, {'N' if kind == 'array' else 1}>"
@@ -309,7 +313,7 @@ def _read(number, kind, dtype):
 
 
 def _element_expression(number, kind, cxx):
-    """Returns the C++ expression for an operand's element j of the N loaded ones."""
+    """Returns the C++ expression for element j of the N loaded elements of an operand."""
     if kind in _ARRAYS:
         return f"x{number}.template get<{cxx}>(j)"
     if kind == "value":
@@ -335,7 +339,7 @@ def _broadcast_strides(value, shape):
 
 
 def _merge_axes(shape, every, axes):
-    """[lengths, strides of each operand] along these axes in C order.
+    """Returns [lengths, strides of each operand] along these axes in C order.
 
     Neighbouring axes are merged if the strides of all operands allow it.
     """
@@ -351,10 +355,10 @@ def _merge_axes(shape, every, axes):
 
 
 def _divided(schedule, rows, results, commutes):
-    """Adapts the parts of a schedule to rows of equal stride.
+    """Adapts the number of parts of a schedule to rows of equal stride.
 
-    `rows` are the lengths of the merged reduced axes; elements along the last one have equal strides. Returns
-    (schedule, whether all elements of a part have equal strides).
+    `rows` are the lengths of the merged reduced axes; elements along the last axis have equal strides.
+    Returns (schedule, whether all elements of a part have equal strides).
     """
     length = math.prod(rows)
     if schedule.parts > 1 and schedule.kind != "serial":
@@ -362,7 +366,9 @@ def _divided(schedule, rows, results, commutes):
         chunk = outer and _core.reduction_row_part(math.prod(outer), row, _SCALE, results, commutes)
         if chunk:
             return schedule._replace(parts=length // chunk, chunk=chunk), True
-        if schedule.parts >= _MANY_PARTS:  # a part starts more slowly here than in plain reductions
+        if (
+            schedule.parts >= _MANY_PARTS
+        ):  # each part has more overhead at its start than in reductions of one array
             schedule = schedule._replace(
                 parts=-(-length // (4 * schedule.chunk)), chunk=4 * schedule.chunk
             )
@@ -372,8 +378,9 @@ def _divided(schedule, rows, results, commutes):
 def _width(given, steps, outer, rows, result):
     """Returns the number of elements that one access of mapped.cu loads.
 
-    1: the elements are not contiguous. 0: their strides differ within a part. `steps` are the strides along the reduced
-    axis (None for width 0), `outer` the strides along all other axes.
+    The result 1 means that the elements are not contiguous. The result 0 means that the strides differ within
+    a part. `steps` are the strides along the reduced axis (None for width 0), `outer` the strides along all
+    other axes.
     """
     if steps is None:
         return 0

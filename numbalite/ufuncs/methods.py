@@ -1,11 +1,12 @@
 """NumPy's ufunc methods for CUDA ufuncs: reduce, accumulate, reduceat, at, outer.
 
-Arguments, exceptions and results are NumPy's. Results of device arrays are device arrays (0-dimensional where NumPy
-returns a scalar). Elements are combined in order, unless the function is recognized as commutative (commuting.py), and
-equal calls give bitwise equal results. Several threads compute one result, so the function must be associative, which
-NumPy does not require: ``(a - b) - c`` is not ``a - (b - c)``. ``at`` accepts any function and applies it to one index
-after another, or in any order if the function is recognized as independent of it; the rounding of floating-point sums
-may then differ from call to call.
+Arguments, exceptions and results equal those of NumPy. Results of device arrays are device arrays
+(0-dimensional where NumPy returns a scalar). Elements are combined in order, unless the function is
+recognized as commutative (commuting.py). Equal calls return bitwise equal results. Several threads compute
+one result, so the function must be associative, which NumPy does not require: ``(a - b) - c`` is not ``a - (b
+- c)``. ``at`` accepts any function and applies the function to one index after another. If the function is
+recognized as independent of the order, any order is used; the rounding of floating-point sums may then differ
+from call to call.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class ReductionMethods:
         return self._reduction_loops, loop
 
     def _function_for(self, dtype):
-        """Returns the DeviceFunction that combines numbers of a dtype."""
+        """Returns the DeviceFunction that combines two numbers of a dtype."""
         for signature in self._given:
             if all(t.dtype == dtype for t in signature.args):
                 return element.typed(self._function, signature)
@@ -84,8 +85,8 @@ class ReductionMethods:
         return found[0]
 
     def _cached_reduction_dtype(self, method, call, dtype):
-        """Returns the accumulator dtype of a call of reduce, accumulate or reduceat; resolved once per combination of
-        dtypes."""
+        """Returns the accumulator dtype of a call of reduce, accumulate or reduceat; the dtype is resolved
+        once per combination of dtypes."""
         x, out = call.array, call.out_dtype
         key = method, x.dtype, dtype, out
         can_be_kept = dtype is None or isinstance(dtype, np.dtype)
@@ -106,7 +107,7 @@ class ReductionMethods:
         return tuple(np.dtype(describe.DTYPES[code]) for code in codes)
 
     def _start(self):
-        """Returns the identity as a number, or None if there is none or it is a text."""
+        """Returns the identity as a number; None if there is no identity or the identity is a text."""
         return None if isinstance(self.identity, str) else self.identity
 
     def _is_reorderable(self):
@@ -119,10 +120,10 @@ class ReductionMethods:
         return dtype
 
     def _initial_value(self, initial, loop, has_mask, is_empty):
-        """Returns the initial value of a reduction, in its dtype; None: the first element.
+        """Returns the initial value of a reduction, in the reduction's dtype; None means the first element.
 
-        As in NumPy, it is the identity if there is one, which can change the result: `hypot` of the identity and a
-        number is not that number, and 0.0 + -0.0 is 0.0.
+        As in NumPy, the initial value is the identity if there is one. The identity can change the result:
+        `hypot` of the identity and a number is not that number, and 0.0 + -0.0 is 0.0.
         """
         if initial is _NO_VALUE:
             initial = self._start()
@@ -155,7 +156,8 @@ class ReductionMethods:
         *,
         stream=0,
     ):
-        """Handles calls of `reduce` outside the C fast path: the first with its dtypes, and those with host arrays."""
+        """Handles calls of `reduce` outside the C fast path: the first call with its dtypes, and calls with
+        host arrays."""
         self._only_binary("reduce")
         call = _Call(self, array, out, (where,), stream)
         x = call.array
@@ -202,7 +204,8 @@ class ReductionMethods:
             self._note(method, call.array.dtype, dtype, call.out_dtype, reducer, start, loop)
 
     def _accumulate(self, array, axis=0, dtype=None, out=None, *, stream=0):
-        """Handles calls of `accumulate` outside the C fast path: the first with its dtypes, and those with host arrays."""
+        """Handles calls of `accumulate` outside the C fast path: the first call with its dtypes, and calls
+        with host arrays."""
         self._only_binary("accumulate")
         call = _Call(self, array, out, (), stream)
         along = _one_axis(axis, call.array, "accumulate")
@@ -221,7 +224,8 @@ class ReductionMethods:
     def reduceat(self, array, indices, axis=0, dtype=None, out=None, *, stream=0):
         """Reduces array[indices[i]:indices[i + 1]] along one axis, as numpy.ufunc.reduceat.
 
-        The last segment extends to the end. If indices[i] >= indices[i + 1], the result is array[indices[i]].
+        The last segment extends to the end. If indices[i] >= indices[i + 1], the result for segment i is
+        array[indices[i]].
         """
         return _core.call_for_owners(self._reduceat, array, indices, axis, dtype, out, stream)
 
@@ -260,7 +264,8 @@ class ReductionMethods:
         return traced(self._scatter)
 
     def _scatter(self, a, indices, b, stream):
-        """`at` without the wait for the bounds check. Returns the argument of scatter.wait_for_bounds_check, or None."""
+        """Runs `at` without waiting for the bounds check. Returns the argument of
+        scatter.wait_for_bounds_check, or None if no check is needed."""
         on_device = operands.is_on_device(a)
         if not on_device and not isinstance(a, np.ndarray):
             raise TypeError("first operand must be array")
@@ -311,7 +316,7 @@ class ReductionMethods:
         A, B = (
             operands.device_view(x)
             if operands.is_on_device(x)
-            else np.asarray(x)  # also a Python number, as in NumPy
+            else np.asarray(x)  # other values include Python numbers, as in NumPy
             for x in (A, B)
         )
         behind = len(getattr(B, "shape", ()))
@@ -321,8 +326,8 @@ class ReductionMethods:
 
 
 def _is_written_back(loop, stored):
-    """Can `at` convert the results of a loop, such as the booleans of a comparison, to the dtypes of its operands and
-    of the array?"""
+    """Returns whether `at` can convert the results of a loop, such as the booleans of a comparison, to the
+    dtypes of its operands and of the array."""
     return (
         len(set(loop[:-1])) == 1
         and np.can_cast(loop[-1], loop[0], "safe")
@@ -374,7 +379,7 @@ class _Call:
         raise ValueError(f"{name}: the output array has shape {self.out.shape}, the result {shape}")
 
     def device(self):
-        """Returns a context manager that makes the array's device, or the output's, current."""
+        """Returns a context manager that makes the device of the array, or of the output, current."""
         return assign.on_device_of(self.array if self.is_device else self.out)
 
     def upload(self):
@@ -385,8 +390,9 @@ class _Call:
     def target(self, shape, axis_order, loop, *sources, exact=False):
         """Returns the device array to write: the output, or a new array.
 
-        A new array is needed if the output shares memory with a source (``exact``: unless all elements coincide), or if
-        kernels cannot write to it. Its axis order is that of the strides ``axis_order``; C order without them.
+        A new array is needed if the output shares memory with a source (with ``exact``, unless all elements
+        have the same addresses), or if kernels cannot write to the output. The axis order of a new array is
+        that of the strides ``axis_order``; without ``axis_order``, C order.
         """
         if self.out_on_device and operands.is_aligned(self.out):
             same = exact and all(

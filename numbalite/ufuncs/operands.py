@@ -16,7 +16,7 @@ from numbalite.runtime import shapes
 
 
 def is_on_device(value) -> bool:
-    """Is the value an array in device memory, of numbalite or of another library?"""
+    """Returns whether the value is an array in device memory, of numbalite or of another library."""
     if isinstance(value, _core.DeviceArray) or hasattr(value, "__cuda_array_interface__"):
         return True
     if isinstance(value, (np.ndarray, np.generic)) or not hasattr(value, "__dlpack_device__"):
@@ -53,13 +53,14 @@ def dtype_of_value(value):
 
 
 def check_dtype(dtype, name):
-    """Raises TypeError for dtypes that kernels cannot compute with. `name` is the function's name, for the message."""
+    """Raises TypeError for dtypes that kernels cannot compute with. `name` is the called function's name, for
+    the message."""
     if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
         raise no_numbers(dtype, name)
 
 
 def no_numbers(dtype, name) -> TypeError:
-    """Returns the TypeError for an unsupported dtype; its message has the remedy."""
+    """Returns the TypeError for an unsupported dtype, with a remedy in its message."""
     if dtype.names:
         way = "compute with the fields, as d['name'], or "
     elif dtype.kind in "mM":
@@ -81,7 +82,7 @@ def to_device(value, stream):
 
 
 def axes_of(axis, ndim) -> tuple:
-    """Returns an `axis` argument as a sorted tuple of axis numbers; None means all axes.
+    """Returns an `axis` argument as a sorted tuple of axis numbers. None means all axes.
 
     Raises AxisError for an axis out of range, ValueError for duplicates.
     """
@@ -100,12 +101,12 @@ def axes_of(axis, ndim) -> tuple:
 
 
 def drop_axes(shape, axes) -> tuple:
-    """Returns a shape (or strides) without these axes."""
+    """Returns a shape, or strides, without these axes."""
     return tuple(n for i, n in enumerate(shape) if i not in axes)
 
 
 def broadcast_view(array, shape):
-    """Returns a view of a device array, broadcast to a shape with strides of zero."""
+    """Returns a view of a device array that is broadcast to a shape, with strides of zero."""
     if array.shape == shape:
         return array
     return array._geometry(shape, shapes.broadcast_strides(array.shape, array.strides, shape))
@@ -117,12 +118,12 @@ def contiguous(array, stream=0):
 
 
 def is_aligned(array) -> bool:
-    """Are all elements aligned for their dtype, as kernels require?"""
+    """Returns whether all elements are aligned for their dtype, as kernels require."""
     return not array._low_bits & (array.dtype.alignment - 1)
 
 
 def first_of(array):
-    """Returns a contiguous array with the address of the array's first element, for kernels that get strides
+    """Returns a contiguous array that begins at the array's first element, for kernels that receive strides
     separately."""
     return array if array.is_c_contiguous() else array._view((), (), array.dtype)
 
@@ -133,14 +134,14 @@ def empty(shape, dtype):
 
 
 def empty_along(shape, dtype, *strides):
-    """Returns a new device array whose axis order in memory follows these strides of other arrays; C order without
-    strides."""
+    """Returns a new device array whose axis order in memory follows these strides of other arrays; without
+    strides, C order."""
     packed = shapes.packed_as(shape, dtype.itemsize, *strides)
     return _core.device_empty(shape, dtype, strides=packed)
 
 
 def copy(source, target, stream):
-    """Copies between device arrays of equal shape; converts if the dtypes differ."""
+    """Copies between device arrays of equal shape; converts the elements if the dtypes differ."""
     if source.dtype != target.dtype:
         assign.convert(source, target, stream)
     else:

@@ -1,9 +1,9 @@
 """Ufuncs of NumPy and SciPy on device arrays: np.add(d, 1), np.add.reduce(d, axis=0), d * 2 + e, special.erf(d).
 
-NumPy calls DeviceNDArray.__array_ufunc__, which calls this module. If the table below has NumPy's ufunc, a CUDA ufunc of
-the same expression runs. NumPy's type resolution selects the loop, so dtypes, exceptions, `out=`, `where=`, `casting=`
-and the methods are NumPy's. Other ufuncs raise TypeError with the reason and a remedy; none
-computes on the host.
+NumPy calls DeviceNDArray.__array_ufunc__, which calls this module. If the table below contains NumPy's ufunc,
+a CUDA ufunc of the same expression runs. NumPy's type resolution selects the loop, so dtypes, exceptions,
+`out=`, `where=`, `casting=` and the methods are NumPy's. Other ufuncs raise TypeError with the reason and a
+remedy; no ufunc of device arrays computes on the host.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .. import _core
 from . import element, operands, resolve, special
 from .cudaufunc import CudaUfunc
 
-# The names of NumPy's ufuncs -> (expression, kinds of the loops that it has: b u i f c).
+# The names of NumPy's ufuncs -> (expression, dtype kinds of the loops: b u i f c).
 _REAL, _ALL, _WHOLE = "buif", "buifc", "bui"
 _TABLE = {
     "add": ("x + y", _ALL),
@@ -86,9 +86,10 @@ _TABLE = {
     "isfinite": ("np_isfinite(x)", _ALL),
     "signbit": ("np_signbit(x)", "f"),
 }
-# Ufuncs without an identity whose reductions over several axes are independent of the order of the axes.
+# Ufuncs without an identity whose reductions over several axes do not depend on the order of the axes.
 _REORDERABLE = (np.maximum, np.minimum, np.fmax, np.fmin)
-# Ufuncs that reductions and scans may apply to parts; NumPy applies the others strictly from left to right.
+# Ufuncs whose reductions and scans may be split into parts.
+# NumPy applies all other ufuncs strictly from left to right.
 _ASSOCIATIVE = {
     *("add", "multiply", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "logaddexp2"),
     *("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor"),
@@ -96,7 +97,7 @@ _ASSOCIATIVE = {
 }
 _LOGICAL = {np.logical_and, np.logical_or, np.logical_xor}
 _COMPARISONS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
-# Ufuncs of matrices: importing this module adds their device versions to the table of C code.
+# Ufuncs of matrices: importing these modules adds their device versions to the table of the C code.
 _LATER = dict.fromkeys(("matmul", "vecdot", "matvec", "vecmat"), "numbalite.linalg.matmul")
 
 
@@ -152,9 +153,9 @@ class NumpyUfunc(CudaUfunc):
         return tuple(loop)
 
     def _loop_dtype(self, method, inputs, dtype=None):
-        """Returns the loop's dtype. Logical ufuncs convert the elements to booleans and reduce these."""
+        """Returns the loop's dtype. Reductions of logical ufuncs convert the elements to booleans first."""
         if self._numpy not in _LOGICAL or method == "at":
-            if dtype is not None:  # raises NumPy's exception if there is no such loop
+            if dtype is not None:  # raises NumPy's exception if there is no loop for this dtype
                 same = (np.dtype(dtype),) * 3
                 operands.check_dtype(same[0], self.__name__)
                 self._loop_for(same[:2], same[2:], "same_kind", None, same)
@@ -164,16 +165,16 @@ class NumpyUfunc(CudaUfunc):
         return np.dtype(bool)
 
     def _reduction_dtype(self, dtype, array, out):
-        """Returns the reduction's dtype; as in NumPy, at least the default integer for sums and products of
-        integers."""
+        """Returns the reduction's dtype. As in NumPy, sums and products of integers use at least the default
+        integer."""
         if dtype is not None or out is not None or self._numpy not in (np.add, np.multiply):
             return dtype
         default = np.dtype(np.uintp if array.dtype.kind == "u" else np.intp)
         return default if array.dtype.kind in "bui" and array.dtype.itemsize < 8 else None
 
     def _reduction_loops_for(self, stored, loop):
-        """Returns (the object with the kernels of a reduction, its loop dtype). Sums and products of floating-point
-        numbers use a more precise accumulator."""
+        """Returns (the object with the kernels of a reduction, its loop dtype). Sums and products of
+        floating-point numbers use an accumulator of higher precision."""
         if self._numpy in (np.add, np.multiply) and loop.kind in "fc":
             onepass = importlib.import_module("numbalite.functions.onepass")
             is_sum = self._numpy is np.add
@@ -211,7 +212,7 @@ def counterpart(ufunc) -> CudaUfunc:
         return _core.ufunc_counterparts.setdefault(ufunc, made)
     if _core.ufunc_owner(ufunc) is not None:
         raise TypeError(
-            f"{name} runs on the CPU and was given a device array: make it with target='cuda', or "
+            f"{name} runs on the CPU, but an argument is a device array: make it with target='cuda', or "
             "pass copy_to_host()"
         )
     if special.is_scipys(ufunc):
@@ -227,7 +228,8 @@ def counterpart(ufunc) -> CudaUfunc:
 
 
 def _is_supported(operand):
-    """Does a CUDA ufunc accept this operand? Other types get the chance to implement the call themselves."""
+    """Returns whether a CUDA ufunc accepts this operand. An operand of another type can implement the call
+    itself, as in NumPy."""
     if isinstance(operand, (np.ndarray, np.generic, int, float, complex, list, tuple)):
         return True
     if isinstance(operand, _core.DeviceArray) or operand is None:
@@ -245,9 +247,10 @@ def array_ufunc(ufunc, method, *inputs, **keywords):
 
 
 def compared_beyond(ufunc, method, *inputs, **keywords):
-    """NumPy's comparison with a Python integer that is out of the dtype's range, which the C fast path rejects.
+    """Returns NumPy's comparison with a Python integer that is out of the dtype's range, which the C fast
+    path rejects.
 
-    Compares with an infinity of its sign instead. None for other calls.
+    The comparison uses an infinity of the integer's sign instead. Returns None for other calls.
     """
     if ufunc not in _COMPARISONS:
         return None
@@ -259,7 +262,8 @@ def compared_beyond(ufunc, method, *inputs, **keywords):
 
 
 def _infinite(value, dtypes):
-    """Returns an infinity for a Python integer out of the range of one of the dtypes; other values unchanged."""
+    """Returns an infinity for a Python integer out of the range of one of the dtypes; returns other values
+    unchanged."""
     if type(value) is int:
         for info in map(np.iinfo, dtypes):
             if not info.min <= value <= info.max:
@@ -268,8 +272,8 @@ def _infinite(value, dtypes):
 
 
 def _check_powers(exponent, where):
-    """Raises ValueError for integers to negative integer powers, as in NumPy. Exponents in device memory are checked
-    there, and the check waits."""
+    """Raises ValueError for integers to negative integer powers, as in NumPy. Exponents in device memory are
+    checked on the device, and the caller waits for the result."""
     if type(exponent) is int and exponent >= 0:
         return
     on_device = operands.is_on_device(exponent)

@@ -2,8 +2,8 @@
 
 `Loops` generates the kernels of one function from templates in cuda_src/numbalite (reduce.cuh, short_axes.cuh, scan.cuh
 and others) and compiles each at its first use. `reduce` and `accumulate` run them. C code plans each call
-(core/reduceplan, core/scanplan): it selects the kernels, the number of parts per result, and the launches that reduce
-the parts.
+(core/reduceplan, core/scanplan): the plan selects the kernels, the number of parts per result, and the
+launches that reduce the parts.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Loop(_core.Dispatcher):
 
 
 def pipelines() -> int:
-    """Returns the number of blocks that can pipeline tiles in shared memory; 0 if any device lacks bulk copies or
-    memory."""
+    """Returns the number of blocks that can pipeline tiles in shared memory; 0 if any device lacks bulk
+    copies or enough shared memory."""
     most = 0
     for device in range(_core.device_count()):
         memory = _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK)
@@ -55,15 +55,15 @@ def pipelines() -> int:
 
 
 def cached_bytes() -> int:
-    """Returns the maximum size of an array that is expected to stay in the L2 cache: 4/5 of the
-    smallest device's cache."""
+    """Returns the maximum size of an array that is expected to stay in the L2 cache: 4/5 of the smallest
+    cache of all devices."""
     devices = range(_core.device_count())
     return min(_core.device_attribute(device, _L2_CACHE_SIZE) for device in devices) * 4 // 5
 
 
 @functools.cache
 def describe_devices() -> None:
-    """Passes the device limits to the planner in C. One set of limits serves all devices, so that plans, and
+    """Passes the device limits to the planner in C. All devices use the same limits, so that plans, and
     therefore results, are equal on all of them."""
     _core.reduction_limit("PIPELINES", pipelines())
     _core.reduction_limit("CACHED_BYTES", cached_bytes())
@@ -130,9 +130,9 @@ _BODIES = {
     "at_few": "at_few<{O}, {S}>(p, output, input, (const numbalite::int{width} *)where, "
               "(numbalite::uint64 *)flags);",
 }  # fmt: skip
-# A kernel's name is a key of _BODIES and the numbers of its schedule: columns4, scan_tiles4x2, at_few32.
+# A kernel's name consists of a key of _BODIES and the numbers of its schedule: columns4, scan_tiles4x2, at_few32.
 _KIND = re.compile(r"([a-z_]+)([0-9x]*)")
-# Family of kernels -> (header, template of the function). Other families: ("scan", "reduce_pair").
+# Type of kernel -> (header, template of the function). Other families: ("scan", "reduce_pair").
 _FAMILIES = {
     "at": ("scatter", "reduce_at"),
     **dict.fromkeys(
@@ -144,7 +144,7 @@ _FAMILIES = {
     "select": ("select", "reduce_test"),
     "reverse": ("select", "reduce_test"),
 }
-# Parameters of kernels after the plan; True: read-only.
+# Parameters of kernels that follow the plan. True: read-only.
 _TAKEN = {"input": True, "where": True, "output": False, "flags": False, "segments": True}
 _TAKEN_BY_BOTH = {
     "input": True, "where": True, "output": False, "flags": False, "parts": False, "counter": False,
@@ -157,7 +157,7 @@ _TAKEN_BY_KEY = {
 
 _MAX_LANES = 32
 _ROWS = "packed", "strided", "stepped"
-# Kinds whose variants alternate when only the shape changes: all are compiled together.
+# Types of kernels that alternate when only the shape changes: all their variants are compiled together.
 _ALTERNATING = "columns", "narrow", "scan_warps"
 _TEAM = plans.THREADS // plans.WARP
 _TILE_BYTES, _TILE_RUNS, _WARP_LENGTH = 128, 16, 512  # as in core/scanplan.c
@@ -176,7 +176,7 @@ def _widths(size, accumulator):
 
 
 def _access_counts(word, width, accumulator, vec):
-    """Returns the possible numbers of accesses per thread of a scan, a list."""
+    """Returns the list of possible numbers of accesses per thread of a scan."""
     if word == "scan_warps" and vec > 1:
         return [1]
     if word == "scan_tiles":
@@ -193,7 +193,8 @@ def _access_counts(word, width, accumulator, vec):
 
 
 def _siblings(word, numbers, size, accumulator, vec):
-    """Returns the list of template arguments, as texts, of all kernels of the kind `word` for dtypes of these sizes.
+    """Returns the list of template arguments, as texts, of all kernels of the type `word` for dtypes of these
+    sizes.
 
     core/reduceplan.c and core/scanplan.c select among them by shape and alignment.
     """
@@ -214,15 +215,19 @@ def _siblings(word, numbers, size, accumulator, vec):
 
 
 def _variants(kind, last, size, accumulator, vec=1):
-    """Returns a list of all variants of a kernel, each (kind, kind of the last block): other shapes of the same dtypes
-    may need them."""
+    """Returns a list of all variants of a kernel, each as (type, type of the last block's reduction), because
+    other shapes of the same dtypes may need them."""
     word, numbers = _KIND.fullmatch(kind).groups()
     kinds = [f"{word}{one}" for one in _siblings(word, numbers, size, accumulator, vec)]
     if kind not in kinds:
         return [(kind, last)]
-    if word == "columns" and not last:  # it serves the same layouts, and is small
+    if (
+        word == "columns" and not last
+    ):  # the variant without a last block serves the same layouts, and is small
         kinds.append("serial")
-    if word in _ROWS and last:  # a block reduces each part, the last block several results
+    if (
+        word in _ROWS and last
+    ):  # each part is reduced by one block, and the last block computes several results
         word = _KIND.fullmatch(last)[1]
         return [(kind, f"{word}{team}") for team in (1, _TEAM)]
     if word != "narrow" or not last:
@@ -242,7 +247,8 @@ def _rows(taken, size):
 
 
 def code_of(dtype):
-    """Returns the key of a dtype: its type number for the dtypes that it identifies, else the dtype."""
+    """Returns the key of a dtype: its type number if the number identifies the dtype, otherwise the dtype
+    itself."""
     return dtype.num if dtype.num < 20 else dtype
 
 
@@ -254,8 +260,9 @@ def _kernel_body(kind, names, words):
 def _kernel_text(kind, last, names, words, blocks):
     """Returns the C++ source of one kernel.
 
-    ``last``: the kind of reduction by which the last block combines the parts, or "". ``names``: the C++ types S (read),
-    T (accumulator) and O (written). ``blocks``: the number of blocks that must fit in a multiprocessor.
+    ``last``: the type of reduction by which the last block combines the parts, or "". ``names``: the C++
+    types S (read), T (accumulator) and O (written). ``blocks``: the number of blocks that must fit in a
+    multiprocessor.
     """
     name, threads = f"nl_{kind}{last}", plans.THREADS
     if last:
@@ -288,7 +295,7 @@ class Loops:
         self._loops = {}
         self._families = set()
         self._reducers = {}
-        self.natures = {}  # type number -> the operation that scatter.apply_at derives from the function
+        self.natures = {}  # type number -> the operation that scatter.apply_at recognizes in the function
 
     def generated(
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
@@ -296,8 +303,9 @@ class Loops:
     ):  # fmt: skip
         """Generates a kernel that reads dtype ``stored``, accumulates ``loop`` and writes ``result``.
 
-        ``last``: the kind of reduction by which its last block combines the parts. ``cached``: its loads may stay in
-        the caches. ``vec``: the number of neighbouring numbers in one element. Returns (Builder, function).
+        ``last``: the type of reduction by which the kernel's last block combines the parts. ``cached``: True
+        if its loads may stay in the caches. ``vec``: the number of neighbouring numbers in one element.
+        Returns (Builder, function).
         """
         return self._generated(
             [(kind, last)], stored, loop, result, masked, wide, unary, exclusive, cached, vec
@@ -306,7 +314,8 @@ class Loops:
     def _generated(
         self, kinds, stored, loop, result, masked, wide, unary, exclusive, cached, vec
     ):  # fmt: skip
-        """Like `generated`, for several kernels (kind, kind of the last block) that differ only in their widths."""
+        """Returns the same as `generated`, for several kernels (type, type of the last block's reduction)
+        that differ only in their widths."""
         kind = kinds[0][0]
         builder = Builder(f"{self.name}_{kind}", f"{self.name}: {kind} {loop}")
         names = {
@@ -347,7 +356,8 @@ class Loops:
         return of_dtype.cxx
 
     def _write_function(self, builder, template, names, loop, unary):
-        """Writes nl_function, which the kernels call. Returns the device function that it calls."""
+        """Writes nl_function, which the kernels call, to the source. Returns the device function that
+        nl_function calls."""
         function = self.function_for(loop).of((types.from_dtype(loop),) * (1 if unary else 2))
         namespace = builder.add_function(function)
         operand = f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n        "
@@ -370,7 +380,7 @@ class Loops:
         return Images(source, explain), (definition.text.label,)
 
     def commutes(self, dtype) -> bool:
-        """May elements of this dtype be combined in any order?"""
+        """Returns whether elements of this dtype may be combined in any order."""
         return commuting.commutes(self.function_for(dtype), dtype)
 
     def loop(
@@ -379,9 +389,9 @@ class Loops:
     ) -> Loop:  # fmt: skip
         """Returns the kernel with these dtypes and options; the first launch compiles it.
 
-        Most kinds: the first kernel is compiled alone, which is the fastest. The second one shows that shapes change:
-        it is compiled together with all other variants, if there are more than two, so that later shapes need no
-        compilation.
+        For most types of kernels, the first kernel is compiled alone, which is the fastest. A second kernel
+        means that shapes change: it is compiled together with all other variants, if there are more than two,
+        so that later shapes need no compilation.
         """
         common = *map(code_of, (stored, loop, result)), masked, wide, unary, exclusive, cached, vec
         key = kind, last, *common
@@ -438,7 +448,8 @@ class Loops:
 class OwnLoops(Loops):
     """The kernels of a reduction operator of cuda_src/numbalite/reduce_operators.cuh, such as "mean_of<float>".
 
-    The operator has its own accumulator type of ``itemsize`` bytes; ``loop_dtype`` represents it.
+    The operator has its own accumulator type of ``itemsize`` bytes; ``loop_dtype`` represents the accumulator
+    type.
     """
 
     def __init__(self, operation, name, itemsize):
@@ -468,7 +479,7 @@ class OwnLoops(Loops):
 
 
 def aligned(array, stream):
-    """Returns the array, or an aligned copy if its elements are not aligned."""
+    """Returns the array; if its elements are not aligned, returns an aligned copy."""
     return array if operands.is_aligned(array) else array.copy(stream=stream)
 
 
@@ -477,10 +488,10 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
     """Reduces ``array`` along ``axes`` into ``out``, whose shape is that of the other axes in order.
 
     All arrays are non-empty and on the current device; ``out`` is aligned. ``loop`` is the dtype of the accumulators;
-    ``initial`` the bytes of one; ``where`` a boolean array of the array's shape. ``reorderable`` allows any order of the
-    axes (not of the elements along one axis). ``segments`` is (axis, int64 array (n, 2) of begins and ends): the axis is
-    reduced by segments, and has length n in ``out``. ``divisor`` is for operators that divide their result. Returns the
-    Reducer.
+    ``initial`` contains the bytes of one accumulator. ``where`` is a boolean array of the array's shape.
+    ``reorderable`` allows any order of the axes (not of the elements along one axis). ``segments`` is (axis,
+    int64 array (n, 2) of begins and ends): the axis is reduced by segments, and has length n in ``out``.
+    ``divisor`` is for reduction operators that divide their result. Returns the Reducer.
     """
     reducer = loops.reducer(array.dtype, loop, out.dtype, reorderable)
     axis, ends = segments or (-1, None)
@@ -492,7 +503,7 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
 
 
 def accumulate(loops, array, axis, loop, out, stream=0, *, initial=None, exclusive=False):
-    """Scans ``array`` along ``axis`` into ``out``, which has its shape.
+    """Scans ``array`` along ``axis`` into ``out``, which has the same shape.
 
     ``loop`` is the dtype of the accumulators. ``initial`` is the bytes of a number that precedes the first element.
     ``exclusive``: each result excludes its own element; it requires ``initial``. Returns the Reducer.

@@ -1,4 +1,5 @@
-"""Schedules and plan structs of map-reduce and scatter kernels, and sizes that all reduction kernels use.
+"""Defines the schedules and plan structs of map-reduce and scatter kernels, and sizes that all reduction
+kernels use.
 
 C code (core/reduceplan, core/scanplan) plans reductions and scans of one array.
 """
@@ -12,7 +13,7 @@ import numpy as np
 
 from numbalite import _core
 
-# reduce.cuh's plan: initial, then numbers, then the dimensions.
+# The plan struct of reduce.cuh: the initial value, then numbers, then the dimensions.
 _HEAD = struct.Struct("<4q8id")
 _DIMENSION = struct.Struct("<4q")
 _FEW, _MANY = 6, 64  # capacity of a plan, in dimensions
@@ -22,11 +23,11 @@ THREADS = 256
 PIPELINE_THREADS = 384
 PIPELINE_MEMORY = (
     4 * 16 * 8 * PIPELINE_THREADS
-)  # shared memory of a block in bytes: 4 stages of 8 accesses of 16 bytes per thread
+)  # bytes of shared memory of a block: 4 stages of 8 accesses of 16 bytes per thread
 
 
 class Dimension(NamedTuple):
-    """One axis. Strides are in bytes; 0 for an array that does not depend on the axis."""
+    """One axis. Strides are in bytes; The stride is 0 for an array that does not depend on the axis."""
 
     length: int
     input: int
@@ -47,7 +48,7 @@ class Schedule(NamedTuple):
 
 
 def merge_dimensions(dims):
-    """Drops dimensions of length 1 and merges neighbours if the strides allow it."""
+    """Drops dimensions of length 1 and merges neighbouring dimensions if the strides allow it."""
     out = []
     for dim in dims:
         if dim.length == 1:
@@ -62,17 +63,18 @@ def merge_dimensions(dims):
 
 
 def max_dimensions(wide) -> int:
-    """Returns the capacity of a plan in dimensions."""
+    """Returns the number of dimensions that a plan struct can store."""
     return _MANY if wide else _FEW
 
 
 def initial_size(itemsize) -> int:
-    """Returns the size of the initial value in a plan: at least 16 bytes, a multiple of 16."""
+    """Returns the size of the initial value in a plan struct: at least 16 bytes, a multiple of 16."""
     return max(16, -(-itemsize // 16) * 16)
 
 
 def plan_size(wide, itemsize=1) -> int:
-    """Returns the size of a plan in bytes, with the padding that C++ adds. `itemsize` is the accumulator's size."""
+    """Returns the size of a plan struct in bytes, with the padding that C++ adds. `itemsize` is the
+    accumulator's size."""
     size = initial_size(itemsize) + _HEAD.size + _DIMENSION.size * max_dimensions(wide)
     return -(-size // 16) * 16
 
@@ -80,9 +82,10 @@ def plan_size(wide, itemsize=1) -> int:
 def packed_plan(
     schedule, kept, reduced, *, initial=None, is_last=True, results=0, itemsize=1, merges=0
 ):
-    """Returns (the plan as a record, whether it has the larger capacity).
+    """Returns (the plan struct as a record, whether the struct with the larger capacity is used).
 
-    merges: 1 merges the reduced dimensions, 2 the kept ones, 3 both. results: 0 for the product of the kept dimensions.
+    merges: 1 merges the reduced dimensions, 2 the kept ones, 3 both. results: 0 means the product of the kept
+    dimensions.
     """
     data, wide = _core.kernel_plan(
         kept,
@@ -121,8 +124,8 @@ def grid_of(schedule, results):
 def blocks_of(kind, vec, size):
     """Returns the minimum number of blocks per multiprocessor, for __launch_bounds__.
 
-    With fewer blocks, memory bandwidth is not used; with more, threads have too few registers. An element has `vec`
-    numbers and `size` bytes.
+    With fewer blocks, memory bandwidth is not used; with more, threads have too few registers. An element
+    consists of `vec` numbers and `size` bytes.
     """
     if kind == "scan_columns":
         return 3

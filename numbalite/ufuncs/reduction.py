@@ -42,23 +42,20 @@ class Reduce(_core.Reduction):
 
     The function need not be commutative: elements are combined in C order.
     If the whole text is a commutative operation (``a + b``, ``a * b``, ``a
-    & b``, ``min(a, b)``, ...), another, faster order is used. The order
-    depends only on shape and strides, so that results are reproducible bit
-    by bit. The accumulator and the result have the array's dtype: the
-    function's return value is converted to it (an int8 sum wraps; use
-    ``x.astype("int32")`` for a wider one).
+    & b``, ``min(a, b)``, ...), another, faster order is used. The order depends only on shape and strides, so
+    that results are bitwise reproducible. The accumulator and the result have the array's dtype: the
+    function's return value is converted to this dtype (an int8 sum wraps; use ``x.astype("int32")`` for a
+    wider type).
 
     Calling:
 
     ``arr``: an array of numbers with any strides, on the host or the device
-    (or of another library). For host arrays, the result is a NumPy scalar
+    (or of another library). For host arrays, the call returns a NumPy scalar
     or array; for device arrays a NumPy scalar, or with ``axis`` a device
-    array. ``size``: only the first elements (one dimension). ``res``: a
-    device array; the result is stored in its first element, or with
-    ``axis`` in all of it, and the call returns None without waiting.
-    ``init``: the initial value, which is combined from the left; the result
-    for an empty array. ``axis``: an int or a tuple; None (the default)
-    reduces all axes.
+    array. ``size``: reduce only the first ``size`` elements (one-dimensional arrays). ``res``: a device array
+    for the result: its first element, or with ``axis`` the whole array; the call then returns None without
+    waiting. ``init``: the initial value, which is combined from the left, and which is the result for an
+    empty array. ``axis``: an int or a tuple; None (the default) reduces all axes.
 
     A call raises ValueError for an empty array without ``init``, AxisError
     for an invalid axis, TypeError for values that are no array of numbers.
@@ -167,7 +164,7 @@ class Reduce(_core.Reduction):
         if initial is None and 0 in array.shape and 0 not in shape:
             raise ValueError(
                 f"zero-size array to reduction operation {self.__name__} which has no identity: "
-                f"give init="
+                f"pass init="
             )
         with assign.on_device_of(array if on_device else None):
             return self._run(arr, array, axes, shape, initial, res, stream, axis)
@@ -223,7 +220,7 @@ class Reduce(_core.Reduction):
         return self
 
 
-if TYPE_CHECKING:  # type of a call of the class: without an operation, a decorator
+if TYPE_CHECKING:  # type of a call of the class: without an operation, the call returns a decorator
 
     @overload
     def reduce(
@@ -250,8 +247,8 @@ if TYPE_CHECKING:  # type of a call of the class: without an operation, a decora
 
 
 def identity(function):
-    """Returns the identity of a reduction with the function: 0 for a sum, 1 for a product, None if
-    it is not recognized."""
+    """Returns the identity of a reduction with the function: 0 for a sum, 1 for a product, None if the
+    operation is not recognized."""
     definition = function.definition
     if definition.is_unit or len(definition.parameters) != 2:
         return None
@@ -268,7 +265,7 @@ def _unpickle(cls, function, options):
 
 
 def reduce_axes(loops, array, axes, loop, out, *, initial=None, **more):
-    """`reduceloops.reduce`, also for arrays with empty axes."""
+    """Calls `reduceloops.reduce`, also for arrays with empty axes."""
     if 0 in out.shape:
         return None
     if 0 in array.shape:
@@ -296,7 +293,7 @@ def initial_of(init, dtype, name, word="init"):
         init = init.copy_to_host()
     value = np.asarray(init)
     if value.ndim:
-        raise TypeError(f"{word}= is a number, not an array of shape {value.shape}")
+        raise TypeError(f"{word}= must be a number, not an array of shape {value.shape}")
     weak = type(init) in (int, float, complex)
     kinds = "biufc"
     fits = value.dtype.kind in kinds and (
@@ -304,17 +301,17 @@ def initial_of(init, dtype, name, word="init"):
         or (weak and value.dtype.kind in "iu" and dtype.kind in "iu")
     )
     if not fits:
-        raise TypeError(f"{name}: {word}={init!r} is no number of the array's dtype, {dtype}")
+        raise TypeError(f"{name}: {word}={init!r} is not a number of the array's dtype, {dtype}")
     return np.array(init, dtype)
 
 
 def _target(res, shape, axis, dtype):
-    """Returns the view of `res` in which the result is stored."""
+    """Returns the view of `res` into which the result is written."""
     if not np.can_cast(dtype, res.dtype, "same_kind"):
         raise TypeError(f"res= has dtype {res.dtype}, the result {dtype}")
     if axis is None:
         if not math.prod(res.shape):
-            raise ValueError("res= has no element for the result")
+            raise ValueError("res= is empty: the result needs one element")
         return res[(0,) * res.ndim + (...,)]
     if res.shape != shape:
         raise ValueError(f"res= has shape {res.shape}, the result {shape}")

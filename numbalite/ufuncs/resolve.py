@@ -7,17 +7,18 @@ float or complex. Other inputs are called strong. The rules are tried in this or
 2. Otherwise, the first loop to which all inputs can be cast safely. A weak scalar can be cast to all types of its kind
    or a higher kind, if a strong input has at least its kind (bool < integers < real and complex numbers); otherwise
    it counts as an int64, a float64 or a complex128.
-3. If there is no such loop and the ufunc has only one, inputs may also be cast as ``casting`` allows (float64 to
-   float32 for a float32 function), which NumPy's ufuncs reject. If exactly one loop has the dtypes of all strong
-   inputs, weak scalars are converted to its types, as in numba (15.0 to int16); if the conversion would change the
-   value, the call raises a TypeError (py/operand.c).
+3. If there is no such loop and the ufunc has only one loop, inputs may also be cast as ``casting`` allows
+   (float64 to float32 for a float32 function); NumPy's ufuncs reject such calls. If exactly one loop has the
+   dtypes of all strong inputs, weak scalars are converted to the types of this loop, as in numba (15.0 to
+   int16); if the conversion would change the value, the call raises a TypeError (py/operand.c).
 
 ``dtype`` fixes the types of the outputs, ``signature`` those of any operand: only loops with these types are
-considered, in the same order. If none matches, a loop is selected whose inputs have the fixed types, too.
-The inputs must be castable to the types of the selected loop, and its results to the outputs, by the rule ``casting``.
+considered, in the same order. If none of these loops matches, a loop is selected whose inputs have the fixed
+types, too. The inputs must be castable to the types of the selected loop, and its results to the outputs, by
+the rule ``casting``.
 
-A ufunc without signatures accepts all input dtypes. It compiles a loop at the first call with each list of input
-dtypes.
+A ufunc without signatures accepts all input dtypes. A ufunc without signatures compiles a loop at the first
+call with each list of input dtypes.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def strengthened(inputs) -> tuple:
 
 
 def can_cast(source, dtype, casting) -> bool:
-    """np.can_cast, also for weak scalars."""
+    """Returns the result of np.can_cast, also for weak scalars."""
     if source in _WEAK_KIND:
         return casting == "unsafe" or _KINDS[dtype.kind] >= _WEAK_KIND[source]
     return np.can_cast(source, dtype, casting)
@@ -66,7 +67,7 @@ def promoted(inputs) -> tuple:
 
 
 class Request:
-    """The operands and options of a ufunc call, whose form was checked."""
+    """The operands and options of a ufunc call, after their types were checked."""
 
     def __init__(self, ufunc, inputs, outputs=(), casting="same_kind", dtype=None, signature=None):
         self.ufunc = ufunc
@@ -93,8 +94,8 @@ class Request:
 
 
 def fixed_types(ufunc, dtype, signature):
-    """Returns a tuple of the dtypes that ``dtype=`` and ``signature=`` fix, with None for each other operand; None if
-    they fix no dtype."""
+    """Returns a tuple of the dtypes that ``dtype=`` and ``signature=`` fix, with None for each other operand;
+    returns None if no dtype is fixed."""
     nin, nargs = ufunc.nin, ufunc.nin + ufunc.nout
     if dtype is not None and signature is not None:
         raise TypeError("cannot specify both 'signature' and 'dtype'")
@@ -187,7 +188,7 @@ def _converting_scalars(request, loops):
     """Returns the only loop whose types all strong inputs have, if the weak scalars can be converted to its other
     types.
 
-    The request is changed to these types.
+    In the request, these scalars get the types of the loop.
     """
     inputs = request.inputs
 

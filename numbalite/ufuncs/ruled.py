@@ -1,6 +1,5 @@
-"""Ufuncs with a custom rule that selects the loop. They implement NumPy's functions that convert
-only some of their inputs to a common dtype (`where`, `clip`). A rule is called once for each list
-of types."""
+"""Ufuncs with a custom rule that selects the loop. These ufuncs implement NumPy's functions that convert only
+some of their inputs to a common dtype (`where`, `clip`). A rule is called once for each list of types."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class RuledUfunc(CudaUfunc):
-    """A ufunc of one of our element functions; ``rule(request)`` returns the dtypes of its inputs and its one
-    output."""
+    """A ufunc of one of numbalite's element functions. ``rule(request)`` returns the dtypes of the inputs and
+    of the single output."""
 
     def __init__(self, name: str, rule: Callable):
         self._rule = rule
@@ -45,8 +44,8 @@ def common(inputs) -> np.dtype:
 
 @functools.cache
 def chosen() -> RuledUfunc:
-    """Returns the element-wise function of numpy.where, which selects the first of two numbers if a condition is true,
-    else the second."""
+    """Returns the element-wise function of numpy.where, which returns the first of two numbers if a condition
+    is true, otherwise the second."""
     return RuledUfunc("chosen", _choice)
 
 

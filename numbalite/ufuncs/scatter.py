@@ -1,8 +1,9 @@
 """ufunc.at: updates of array elements at indices that may occur several times (cuda_src/numbalite/scatter.cuh).
 
-`places_of` converts an index to flat element indices in C order; `at` applies the operation. Indices on the host are
-checked there. Indices on the device are checked by kernels, and `wait_for_bounds_check` waits for the result, unless their dtype has
-no value that is out of bounds. If an index is out of bounds, no element is written.
+`places_of` converts an index to flat element indices in C order; `at` applies the operation. Indices in host
+memory are checked on the host. Indices in device memory are checked by kernels, and `wait_for_bounds_check`
+waits for the result. The check is omitted if the index dtype has no value that is out of bounds. If an index
+is out of bounds, no element is written.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ class _Index:
         self.array, self.length, self.axis = array, length, axis
 
     def is_within(self):
-        """Are all values of the dtype valid, non-negative indices?"""
+        """Returns whether all values of the dtype are valid, non-negative indices."""
         dtype = self.array.dtype
         return dtype.kind == "u" and np.iinfo(dtype).max < self.length
 
     def problem(self, left):
-        """NumPy's IndexError for the index that is ``left`` elements before the end of the array."""
+        """Returns NumPy's IndexError for the index that is ``left`` elements before the end of the index
+        array."""
         number = self.array.size - left
         found = self.array.reshape(-1, copy=None if self.array.is_c_contiguous() else True)
         value = found[number : number + 1].copy_to_host()[0]
@@ -51,8 +53,8 @@ class _Index:
 class Places:
     """The flat indices of the selected elements: an int64 array on the host or the device.
 
-    ``unchecked`` is the index whose bounds the kernels must check, or None. The array then may be int32 and have
-    negative indices.
+    ``unchecked`` is the index whose bounds the kernels must check, or None. With ``unchecked``, the array may
+    be int32 and contain negative indices.
     """
 
     def __init__(self, array: Any, unchecked: Any = None) -> None:
@@ -63,7 +65,8 @@ class Places:
 def places_of(shape: tuple, indices: Any, stream: Any) -> Places:
     """Returns the flat indices of the elements that an index selects.
 
-    IndexError as in NumPy; the bounds of a single index array on the device are checked later (`wait_for_bounds_check`).
+    Raises IndexError as in NumPy; the bounds of a single index array on the device are checked later
+    (`wait_for_bounds_check`).
     """
     parts = indices if isinstance(indices, tuple) else (indices,)
     if any(map(operands.is_on_device, parts)):
@@ -111,7 +114,8 @@ def _advance(places, index, length):
 
 
 def _on_device(shape, parts, stream):
-    """Places for an index of integers and integer arrays along the first axes; None for any other index."""
+    """Returns the flat indices for an index of integers and integer arrays along the first axes; None for any
+    other index."""
     if len(parts) > len(shape):
         return None
     indices = []
@@ -148,7 +152,7 @@ def _on_device(shape, parts, stream):
 
 
 def _check_bounds(index, stream):
-    """Checks the bounds of an index array on the device and waits for the result. IndexError."""
+    """Checks the bounds of an index array on the device, waits for the result, and raises IndexError."""
     bad = _zeros(1, stream)
     flat = index.array
     if flat.ndim != 1:
@@ -164,7 +168,8 @@ def _assert_bounds(bad):
 
 
 def _is_captured(bad, stream):
-    """Is the stream being captured? Then a failed assert reports a wrong index when the graph is launched."""
+    """Returns whether the stream is being captured; then a failed assert reports a wrong index when the graph
+    is launched."""
     if not getattr(stream, "is_capturing", False):
         return False
     _assert_bounds[1, 1, stream](bad)
@@ -208,8 +213,7 @@ def _flat_indices(shape, indices, stream):
 
 
 def _add_axis(places, index, length, stream):
-    """Extends flat indices by one axis of ``length`` elements, in place: places * length +
-    index."""
+    """Extends flat indices by one axis of ``length`` elements, in place: places = places * length + index."""
     index = operands.broadcast_view(index, places.shape)
     if not index.is_c_contiguous():
         index = index.copy(stream=stream)
@@ -260,7 +264,7 @@ def apply_at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, st
 
 
 def _nature(loops, loop):
-    """Returns (may the updates run in any order?, is the function a sum?)"""
+    """Returns (whether the updates may run in any order, whether the function is a sum)"""
 
     found = loops.natures.get(loop.num)
     if found is None:
@@ -271,7 +275,7 @@ def _nature(loops, loop):
 
 
 def _can_swap(array):
-    """Does the hardware have an atomic exchange for aligned elements of this size?"""
+    """Returns whether the hardware has an atomic exchange for aligned elements of this size."""
     size = array.itemsize
     if size == 16:
         return False
@@ -279,7 +283,8 @@ def _can_swap(array):
 
 
 def _launch(loops, kind, array, operand, loop, grid, given, stream):
-    """Launches a kernel of scatter.cuh. ``given``: its arguments (places, work) or (places, order)."""
+    """Launches a kernel of scatter.cuh. ``given``: the kernel's arguments, (places, work) or (places,
+    order)."""
     is_array = operands.is_on_device(operand)
     stored = array.dtype if operand is None else operand.dtype
     plan, wide = plans.packed_plan(
@@ -302,7 +307,8 @@ def _dimensions(array):
 
 
 def _in_order(loops, array, places, operand, loop, stream):
-    """Applies an operation whose order matters: sorts the places (where their array is), one thread per element."""
+    """Applies an operation whose order matters: sorts the flat indices on the device that stores them, and
+    uses one thread per element."""
     numbers = places.array
     if places.unchecked is not None:
         _check_bounds(places.unchecked, stream)

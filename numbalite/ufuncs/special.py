@@ -1,7 +1,8 @@
-"""Ufuncs of scipy.special that CUDA's functions compute: names, expressions and kinds of loops.
+"""Lists the ufuncs of scipy.special that CUDA's functions compute: names, expressions and the dtype kinds of
+the loops.
 
-SciPy is never imported: a program that passes one of its ufuncs has imported it. j0 and j1 of infinity are 0, as
-in CUDA, where SciPy has NaN.
+SciPy is never imported: a program that passes one of its ufuncs has imported it. j0 and j1 of infinity are 0,
+as in CUDA; SciPy returns NaN.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ NAMES = tuple(_TABLE)
 
 
 def is_scipys(ufunc: Any) -> bool:
-    """Is it a ufunc of scipy.special?"""
+    """Returns whether the object is a ufunc of scipy.special."""
     scipy = sys.modules.get("scipy.special")
     return scipy is not None and getattr(scipy, ufunc.__name__, None) is ufunc
 

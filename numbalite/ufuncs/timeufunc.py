@@ -1,6 +1,6 @@
-"""Ufuncs of dates and times. The loops of ufuncs have types as NumPy's characters, which have no unit of
-time. So for each signature there is a ufunc of the counts, which are int64, and this module adds the
-units."""
+"""Ufuncs of dates and times. NumPy describes the types of a ufunc's loops by characters, which contain no
+unit of time. So for each signature, there is a ufunc of int64 counts, and this module adds the units of
+time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from . import element
 
 
 def has_times(signatures: Any) -> bool:
-    """Is there a signature with datetime64 or timedelta64?"""
+    """Returns whether there is a signature with datetime64 or timedelta64."""
     return any(
         isinstance(_element(t), types.Time)
         for signature in signatures
@@ -29,10 +29,10 @@ def has_times(signatures: Any) -> bool:
 
 
 class TimeUfunc:
-    """A ufunc or generalized ufunc with dates or times (datetime64, timedelta64) in a signature. It is called like any
-    other ufunc, and computes with their counts, which are int64.
+    """A ufunc or generalized ufunc with dates or times (datetime64, timedelta64) in a signature. The ufunc is
+    called like any other ufunc, and computes with the int64 counts of the times.
 
-    ``build(function, signature)`` makes the ufunc of the counts.
+    ``build(function, signature)`` returns the ufunc of the counts.
     """
 
     def __init__(self, function: DeviceFunction, signatures: list, build: Callable) -> None:
@@ -87,8 +87,8 @@ class TimeUfunc:
         return tuple(timed) if isinstance(found, tuple) else timed[0]
 
     def _select_ufunc(self, inputs):
-        """Returns (signature, ufunc) for these inputs: the first with exactly these types, else the first to which they
-        can be converted."""
+        """Returns (signature, ufunc) for these inputs: the first signature with exactly these types,
+        otherwise the first to whose types they can be converted."""
         for fits in (lambda a, b: a == b, np.can_cast):
             for signature, ufunc in self._parts:
                 if all(fits(x.dtype, t) for x, t in zip(inputs, _dtypes(signature), strict=False)):
@@ -117,7 +117,7 @@ def _as_counts(ufunc, x, dtype, is_output=False):
         return x
     if x.dtype != dtype:
         if is_output or not isinstance(x, (np.ndarray, np.generic)):
-            raise TypeError(f"{ufunc.__name__}: {dtype} is wanted, not an array of {x.dtype}")
+            raise TypeError(f"{ufunc.__name__}: {dtype} is required, not an array of {x.dtype}")
         x = x.astype(dtype)
     return x.view(np.int64)
 
@@ -139,8 +139,8 @@ def _counts(signature):
 
 
 def _of_counts(function, signature):
-    """Returns a device function that calls `function` with int64 counts instead of times. It converts nothing, because
-    a time is its count in C++."""
+    """Returns a device function that calls `function` with int64 counts instead of times. The device function
+    converts nothing, because a time is its count in C++."""
     name = f"{ascii_name(element.plain_name(function))}_of_times"
     names = [f"x{k}" for k in range(len(signature.args))]
     give = "" if signature.return_type is types.void else "return "

@@ -96,7 +96,7 @@ def test_reduce_with_python_functions():
     assert total(x.reshape(3, 100), axis=1).tolist() == x.reshape(3, 100).sum(1).tolist()
     assert total._loops.commutes(x.dtype) and not larger._loops.commutes(x.dtype)
     assert total(x[:0]) == 0
-    with pytest.raises(ValueError, match=r"zero-size array .* larger .*: give init="):
+    with pytest.raises(ValueError, match=r"zero-size array .* larger .*: pass init="):
         larger(x[:0])
 
 
