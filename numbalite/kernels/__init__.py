@@ -1,13 +1,15 @@
-"""Kernels, from the decorated function to the launch: the code that runs once per kernel.
+"""Compiles and prepares kernels, from the decorated function to the launch: the code that runs once per
+kernel.
 
-A kernel's text becomes a Source (`compilers/source.py`): the complete text with its names, headers and options. A
-compiler generates an Image from it. The image is loaded; a Kernel has one entry point and its parameters.
-``kernel[grid, block]`` is a Launcher.
+A kernel's text becomes a Source (`compilers/source.py`): the complete text with its names, headers and
+options. A compiler creates an Image from the Source. The image is loaded; a Kernel object represents one
+entry point of the image and its parameters. ``kernel[grid, block]`` is a Launcher object. ¶
 
-`decorators` is the entry point, `options` checks keywords. `source` has the user's text, `builder` generates the Source
-for given types, `translations` caches the sources of Python bodies. `images` compiles and loads a source when needed;
-`kernel` is a kernel in an image. `dispatcher` and `module` are the objects of users: they select or compile the kernel
-for a call. C code implements the launch (cext/py/dispatcher.c, launcher.c). python/ translates Python bodies, and is
-imported for the first one. Uses types, cxx, compilers, runtime, profiler
-and python. Begin with decorators.py.
+`decorators` is the entry point, `options` checks keywords. `source` contains the user's text, `builder`
+generates the Source for given types, `translations` caches the sources of Python bodies. `images` compiles
+and loads a source when needed; `kernel` defines the class of a kernel in an image. `dispatcher` and `module`
+define the objects that users call; these objects select or compile the kernel for a call. C code implements
+the launch (cext/py/dispatcher.c, launcher.c). python/ translates Python bodies, and is imported when the
+first kernel with a Python body is defined. The package kernels imports from types, cxx, compilers, runtime,
+profiler and python. Begin with decorators.py.
 """

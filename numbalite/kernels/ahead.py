@@ -1,5 +1,5 @@
-"""``cuda.compile`` and related functions: PTX, cubins and LTO-IR of kernels and device functions, without a
-launch."""
+"""``cuda.compile`` and related functions: They return PTX, cubins and LTO-IR of kernels and device functions,
+without a launch."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def compile(
     if output == "ptx":
         return image.ptx.decode(), result
     if image.kind != output:
-        raise ValueError(f"this NVRTC does not know compute capability {cc}: output='ptx' works")
+        raise ValueError(f"this NVRTC does not support compute capability {cc}: output='ptx' works")
     return image.data, result
 
 
@@ -113,7 +113,7 @@ def _check_abi(abi, device):
     if abi not in (None, "c", "numba"):
         raise NotImplementedError(f"Unsupported ABI: {abi}: there is one, C's: abi='c'")
     if abi == "c" and device is False:
-        raise NotImplementedError("The C ABI is not supported for kernels: leave abi= out")
+        raise NotImplementedError("The C ABI is not supported for kernels: omit abi=")
 
 
 def _target(cc, given):
@@ -132,7 +132,7 @@ def _target(cc, given):
 
 
 def _make_source(what, sig, device, name, abi_info, given):
-    """Returns (Source, return type, function that explains its errors)"""
+    """Returns (Source, return type, function that explains compile errors)"""
     from numbalite.kernels import module as modules
 
     if isinstance(what, Dispatcher):
@@ -182,9 +182,9 @@ def compile_ptx(
     cc: Capability | None = None,
     **given: Any,
 ) -> tuple[Any, Any]:
-    """Compiles to PTX: ``compile`` with ``output="ptx"``.
+    """Compiles to PTX, like ``compile`` with ``output="ptx"``. ``compile`` with ``output="ptx"``.
 
-    The name is numba's older one.
+    The function's name is the older name in numba.
 
     Parameters
     ----------
@@ -228,8 +228,7 @@ def compile_all(
     Returns
     -------
     tuple
-        (codes, return type). The list has one item, which contains all
-        device functions that are called.
+        (codes, return type). The list has one item, whose code contains all called device functions.
 
     Raises
     ------

@@ -40,7 +40,8 @@ from numbalite.types.keywords import KEYWORDS
 
 
 def has_statement(text: str) -> bool:
-    """Does the text contain a statement? False for an expression such as ``a + b``, which needs a ``return``."""
+    """Returns whether the text contains a statement; False for an expression such as ``a + b``, which needs a
+    ``return``."""
     return any(t.text in (";", "{", "return") or t.kind == "directive" for t in tokenize(text))
 
 
@@ -61,11 +62,11 @@ _FLOATING_ALIASES = {
 
 
 class _Users(str):
-    """A piece of source that the user wrote."""
+    """A part of the source text that the user wrote."""
 
 
 class _Taken(str):
-    """A piece of source that defines a captured Python name."""
+    """A part of the source text that defines a captured Python name."""
 
     name: str
     has_includes: bool  # does the definition include headers?
@@ -80,7 +81,7 @@ class Builder:
         self.pieces: list[str | None] = []  # None: #line back to this file
         self.ahead: list[
             str
-        ] = []  # library text that precedes the user's headers, whose macros may have any name
+        ] = []  # library text before the user's headers, whose macros may have any name
         self.line = 1
         self.names: set[str] = set()  # every identifier that occurs
         self.includes: list[tuple] = []  # (line, #include line, file)
@@ -88,26 +89,29 @@ class Builder:
         self.functions: dict[Any, str] = {}  # DeviceFunction -> its namespace
         self.copies: dict[
             tuple, Any
-        ] = {}  # (DeviceFunction, number type) -> its copy with this type
-        self.linked: dict[Text, None] = {}  # Texts of link= -> None: each once
+        ] = {}  # (DeviceFunction, number type) -> copy of the DeviceFunction with this number type
+        self.linked: dict[Text, None] = {}  # Texts of link= -> None; each Text is added once
         self.given = False  # options such as -DN=5
         self.unfinished: list = []
         self.users: dict[Lines, None] = {}
         self.slips: list[Slip] = []  # of Python bodies
         self.refused: dict = {}
         self.array_bytes = 0
-        self.takes_pointers = False  # can captured device arrays be bound? only in kernels
+        self.takes_pointers = (
+            False  # whether captured device arrays can be bound, which only kernels allow
+        )
         self.pointers: dict[str, tuple] = {}  # name expression -> (name, device array)
         self.hiding: frozenset[str] = (
             frozenset()
-        )  # names of the open namespace, and of its function's parameters
+        )  # names of the open namespace, and of the parameters of its function
         self.macros: frozenset[str] = (
             frozenset()
-        )  # the part of `hiding` that compilers may define as macros
+        )  # the names in `hiding` that compilers may define as macros
 
     @property
     def has_macros(self) -> bool:
-        """May user macros be defined at some point of the source (by includes, link=, options or whole units)?"""
+        """Returns whether user macros may be defined at some point of the source (by includes, link=, options
+        or whole units)."""
         is_unit = any(function.definition.is_unit for function in self.functions)
         return bool(self.includes or self.linked or self.given or is_unit)
 
@@ -123,7 +127,8 @@ class Builder:
         self.pieces.append(piece)
 
     def write_own(self, text: str):
-        """Writes generated text after all user text. First undefines user macros that collide with its names."""
+        """Writes generated text after all user text. Before the text, undefines user macros that collide with
+        its names."""
         if self.has_macros:
             functions = {function.cxx_name for function in self.functions}
             for name in sorted(set(_NAME.findall(text)) - functions - KEYWORDS):
@@ -134,9 +139,8 @@ class Builder:
     def write_user(self, text: Text, closing: str = ""):
         """Writes the user's lines, then a #line directive back to the generated file.
 
-        ``closing`` is the text that ends the function around them. It gets the number of their last line, so
-        that a debugger
-        that steps past the last statement stays in the user's file.
+        ``closing`` is the text that ends the function around them. The `closing` text gets the line number of
+        the user's last line, so that a debugger that steps past the last statement stays in the user's file.
         """
         self.pieces.append(_Users(f"{text.numbered()}\n"))
         if closing:
@@ -144,7 +148,8 @@ class Builder:
         self.pieces.append(None)
 
     def finish(self, fields=None) -> str:
-        """Joins all pieces to the complete text; ``fields`` are the other fields of its Source (headers, options)."""
+        """Joins all parts to the complete source text. ``fields`` are the other fields of the Source
+        (headers, options)."""
         head = f"// {self.title}\n" if self.title else ""
         includes = [included_name(text) for _, text, _ in self.includes]
         includes += _included(self.links())
@@ -165,10 +170,11 @@ class Builder:
         return "".join(out)
 
     def without_macros(self, pieces, fields) -> list:
-        """Replaces names in generated pieces that user macros redefine by their second names (kernels/macros.py).
+        """In generated text, replaces names that user macros redefine by alternative names
+        (kernels/macros.py).
 
-        ``pieces`` follow the user's headers. User text is unchanged; a captured Python name is omitted if a macro
-        has its name.
+        ``pieces`` are the parts of the source after the user's headers. User text is unchanged; a captured
+        Python name is omitted if a macro has its name.
         """
         if not self.has_macros:
             return pieces
@@ -186,7 +192,7 @@ class Builder:
                 return piece
             text = macros.avoided(piece, found)
             if isinstance(piece, _Taken) and piece.name in (found if piece.has_includes else given):
-                return f"#ifndef {piece.name}\n{text}#endif\n"  # as with C++ declarations, the macro wins
+                return f"#ifndef {piece.name}\n{text}#endif\n"  # the macro hides the captured name
             return text
 
         return [without(piece) for piece in pieces]
@@ -196,8 +202,8 @@ class Builder:
     ) -> Source:
         """Returns the Source for the compilers, with a file name in the folder of the user's file.
 
-        is_python: whether the body was written in Python; default: ``definition.is_python``, which a translated
-        definition may have lost.
+        is_python: whether the body was written in Python; default: ``definition.is_python``, which may be
+        False for the C++ translation of a Python body.
         """
         name = ascii_name(plain_name(definition.name)) + suffix
         fields = {
@@ -250,7 +256,8 @@ class Builder:
     def links(self) -> list:
         """Returns the list of Texts to compile first, without declarations of functions that another Text defines.
 
-        The types of a definition may differ from the declared ones although their memory layout is equal.
+        The types in a definition may differ from the types in a declaration, although their memory layout is
+        equal.
         """
         found = [text for text in self.linked if text.label != DECLARATION]
         if len(found) == len(self.linked):
@@ -262,7 +269,8 @@ class Builder:
     # --- captured Python names
 
     def with_numbers(self, function, number_type):
-        """Returns the copy of a device function that uses this number type. A source has one copy of each function."""
+        """Returns the copy of a device function that uses this number type for float and double. A source
+        contains only one copy of each device function."""
         if not number_type:
             return function
         key = function, number_type
@@ -337,12 +345,12 @@ class Builder:
         self.write(f"}} // namespace {namespace}\n\n")
 
     def spelled(self, t) -> str:
-        """Returns the C++ spelling of a type, qualified with ``numbalite::`` where captured names
-        or headers may hide it."""
+        """Returns the C++ spelling of a type, qualified with ``numbalite::`` if captured names or headers may
+        hide the type's name."""
         from numbalite.cxx import devicelib
 
         words = names_of_type(t)
-        # A header may declare names of the library, too.
+        # A user's header may also declare names that numbalite's headers declare.
         hidden = words & (devicelib.LIBRARY_NAMES if self.includes else self.hiding)
         cxx = t.cxx.replace("layout::", "layout::nl_") if self.has_macros else t.cxx
         if not hidden:
@@ -350,7 +358,7 @@ class Builder:
         return re.sub(rf"(?<!:)\b({'|'.join(sorted(hidden))})\b", r"numbalite::\1", cxx)
 
     def add_function(self, function) -> str:
-        """Writes a device function if the source does not have it yet. Returns its namespace."""
+        """Writes a device function if the source does not contain it yet. Returns its namespace."""
         if function in self.functions:
             namespace = self.functions[function]
             if function in self.unfinished and function is not self.unfinished[-1]:
@@ -378,7 +386,8 @@ class Builder:
         return namespace
 
     def add_instances(self, function) -> str:
-        """Writes a device function with a Python body, once for each signature. Returns a namespace with all."""
+        """Writes a device function with a Python body, once for each signature; returns a namespace that
+        contains all versions."""
         instances = function.definition.instances(function)
         number_type = function.number_type
         inner = [self.add_function(self.with_numbers(i, number_type)) for i in instances]
@@ -389,14 +398,14 @@ class Builder:
         return namespace
 
     def replace_numbers(self, number_type):
-        """Replaces float and double by ``number_type`` in the text that follows, by macros.
+        """Replaces float and double by ``number_type`` in the following text, by macros.
 
-        `restore_numbers` ends this.
+        `restore_numbers` removes the macros.
         """
         if number_type:
-            for (
-                name
-            ) in _FLOATING:  # the preprocessor does not replace a name in its own replacement
+            for name in (
+                _FLOATING
+            ):  # no recursion: the preprocessor does not replace a name in its own replacement
                 self.write(f"#define {name} {number_type.format(name)}\n")
             for name, of in _FLOATING_ALIASES.items():
                 self.write(f"#define {name} {of}\n")
@@ -407,13 +416,13 @@ class Builder:
             self.write("".join(f"#undef {name}\n" for name in names))
 
     def write_alias(self, name, function, namespace):
-        """Declares a device function under the name that it has in the Python scope."""
+        """Declares a device function in C++ under its name in the Python scope."""
         own = function.cxx_name
         if own == name:
             self.write(f"using {namespace}::{own};\n")
             return
-        # The return type is a decltype in the declaration, and a #line directive names a separate file:
-        # the compiler reports a wrong call at the user's line.
+        # The declaration has a decltype as its return type, and its #line directive refers to a separate file.
+        # So the compiler reports a wrong call at the user's line.
         call = f"{namespace}::{own}(static_cast<nl_T &&>(nl_t)...)"
         is_object = reserved.is_reserved(name)
         called, const = ("operator()", " const") if is_object else (name, "")
@@ -421,9 +430,7 @@ class Builder:
             f"template <class... nl_T> __device__ __forceinline__ auto {called}(nl_T &&...nl_t){const} -> "
             f"decltype({call}) {{ return {call}; }}"
         )
-        if (
-            is_object
-        ):  # an object also hides CUDA's functions of this name from argument-dependent lookup
+        if is_object:  # an object also prevents that argument-dependent lookup finds CUDA's functions of this name
             text = (
                 f"struct nl_of_{name} {{ {text} }};\n__device__ constexpr nl_of_{name} {name}{{}};"
             )
@@ -431,7 +438,8 @@ class Builder:
         self.pieces.append(None)
 
     def forward_declare(self, function):
-        """Declares a function before its definition, for mutual recursion. Raises TypeError without declared types."""
+        """Declares a function before its definition, for mutual recursion; raises TypeError if the function
+        has no declared types."""
         if not function.signatures or any(s.return_type is None for s in function.signatures):
             raise TypeError(
                 f"the device function {function.name} calls itself through others: it needs a "
@@ -479,8 +487,8 @@ def kernel_source(
 ) -> tuple[Builder, str]:
     """Builds the source of a kernel from its body, for one signature.
 
-    ``prepended`` are Texts of complete declarations to compile first; ``macros``: the compiler options define macros.
-    Returns (Builder, name expression of the kernel).
+    ``prepended`` are Texts of complete declarations to compile first; ``macros``: True if the compiler
+    options define macros. Returns (Builder, name expression of the kernel).
     """
     name = ascii_name(definition.name)
     builder = Builder(definition.name, f"{definition.name}: {signature}")
@@ -504,8 +512,9 @@ def kernel_source(
 def _kernel_parameters(builder, names, args):
     """Returns (the parameter list of a kernel, the declarations before the user's lines).
 
-    A 0-dimensional array is a reference in the body. A kernel cannot have a reference parameter, so the kernel gets a
-    pointer and declares the reference. A dtype argument becomes a type alias.
+    A 0-dimensional array is a reference in the body. A kernel cannot have a reference parameter, so the
+    parameter is a pointer, and the body begins with a declaration of the reference. A dtype argument becomes
+    a type alias.
     """
     heads, lead = [], ""
     for name, t in zip(map(ascii_name, names), args, strict=True):
@@ -541,7 +550,8 @@ def device_source(function, exported: str = "", signature=None) -> str:
 
 
 def unit_source(text: Text, prepended=()) -> str:
-    """Returns the C++ source of a user's complete translation unit; ``prepended`` are Texts to compile first."""
+    """Returns the C++ source of a complete translation unit of the user. ``prepended`` are the Texts to
+    compile before the unit."""
     texts = *prepended, text
     used = set().union(*(identifiers(piece.value) for piece in texts))
     head = _own_includes(used, _included(texts)) + "using namespace numbalite;\n"
@@ -563,7 +573,7 @@ def stand_ins(variables) -> str:
     """Returns the C++ text for the end of a unit that declares placeholders for variables which an #if may have
     removed.
 
-    A lookup of ``::x`` then succeeds: it finds the unit's x, or else the placeholder, which using-directives make
+    A lookup of ``::x`` then finds the unit's x; without it, the placeholder, which using-directives make
     visible.
     """
     if not variables:
@@ -582,8 +592,8 @@ def stand_ins(variables) -> str:
 def scope_source(definition: Definition) -> tuple[Text, dict]:
     """Generates the Python names that a complete unit captures.
 
-    Returns (Text to compile before the unit, names that cannot be captured -> reason). The Text is empty if the unit
-    captures nothing.
+    Returns (Text to compile before the unit, names that cannot be captured -> reason). The Text is empty if
+    the unit captures no Python names.
     """
     builder = Builder(definition.name)
     taken = builder.open_namespace(_SCOPE, definition)
@@ -608,25 +618,26 @@ def plain_name(name: str) -> str:
 
 
 def lines_of(text: Text, is_python: bool = False) -> Lines:
-    """Returns the line range of a Text, which determines the warnings that belong to it."""
+    """Returns the line range of a Text; warnings at these lines belong to the Text."""
     return Lines(text.label, min(text.lines), max(text.lines), is_python)
 
 
 def is_own(label: str) -> bool:
-    """Does the file belong to the numbalite package?"""
+    """Returns whether the file belongs to the numbalite package."""
     return label.startswith(_PACKAGE)
 
 
 def file_name(name: str, label: str) -> str:
-    """Returns the path of the generated file. It is in the user's folder, so that quoted #includes
-    are found relative to it."""
+    """Returns the path of the generated file. The generated file is in the user's folder, so that quoted
+    #includes are found relative to the folder."""
     folder = os.path.dirname(label) if os.path.isabs(label) else ""
     return os.path.join(folder, f"{name}.cu")
 
 
 @functools.lru_cache(maxsize=128)
 def identifiers(text: str, parameters=()) -> frozenset:
-    """Returns the set of names in a source that may belong to the library: free names, and names next to a ``::``."""
+    """Returns the set of names in a source that may belong to numbalite's headers: unqualified names, and
+    names next to a ``::``."""
     found = set(free_names(text, parameters))
     tokens = tokenize(text)
     for before, token in itertools.pairwise(tokens):
@@ -638,8 +649,8 @@ def identifiers(text: str, parameters=()) -> frozenset:
 
 
 def names_of_type(t: types.Type) -> set:
-    """Returns the set of names in the C++ spelling of a type: `array`, `float16` and others in `array<const float16,
-    1>`."""
+    """Returns the set of names in the C++ spelling of a type, such as `array`, `float16` and others in
+    `array<const float16, 1>`."""
     return {token.text for token in tokenize(t.cxx) if token.kind == "name"}
 
 

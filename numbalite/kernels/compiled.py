@@ -1,9 +1,9 @@
 """The base classes of objects with compiled overloads: kernels, CPU functions, ufuncs and generalized ufuncs on the GPU.
 
-Overloads are a dict from a key (such as argument types) to compiled code, which a lock protects. `Compiled` also has
-the methods that inspect compiled code. `ByTypes` is for kernels and CPU functions, whose keys are argument types; the
-base class of ufuncs is in ufuncs/deviceufunc.py. A call looks its overload up in a table in C (py/overloads), which
-calls this module for new types.
+The overloads are a dict from a key (such as argument types) to compiled code; a lock protects the dict.
+`Compiled` also has the methods that inspect compiled code. `ByTypes` is the base class of kernels and CPU
+functions, whose keys are argument types; the base class of ufuncs is in ufuncs/deviceufunc.py. A call finds
+its overload in a table in C (py/overloads), which calls this module for new types.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Compiled:
     no_llvm: ClassVar[str] = "kernels are CUDA C++, not LLVM; see inspect_source, inspect_asm"
 
     def _begin(self, given: Iterable[Signature]) -> None:
-        """Initializes the base class; call it first."""
+        """Initializes the base class; subclasses call this method first."""
         self._given = tuple(given)
         self._lock = RLock()
         self._overloads: dict[Any, Any] = {}
 
     def _overload(self, key: Any) -> Any:
-        """Returns the Overload stored under a key; creates it if there is none. One whose creation fails is not
-        stored."""
+        """Returns the Overload stored under a key; creates the Overload if there is none. An Overload whose
+        creation fails is not stored."""
         with self._lock:
             overload = self._overloads.get(key)
             if overload is None:
@@ -70,7 +70,8 @@ class Compiled:
                 del self._overloads[key]
 
     def _compiled(self, key: Any) -> Any:
-        """Returns the Overload of a key, compiled for the current device. One that does not compile is removed."""
+        """Returns the Overload of a key, compiled for the current device. An Overload that does not compile
+        is removed."""
         overload = self._overload(key)
         try:
             overload.compile()
@@ -101,20 +102,21 @@ class Compiled:
         raise NotImplementedError
 
     def _inspect(self, signature: Any, question: Callable[[Any], Any]) -> Any:
-        """`question(overload)` for the overload of a signature; without a signature, a dict for all overloads."""
+        """Returns `question(overload)` for the overload of a signature; without a signature, a dict for all
+        overloads."""
         if signature is None:
             return {key: question(overload) for key, overload in self._listed()}
         return question(self._find(signature))
 
     def inspect_source(self, signature: Any = None) -> Any:
         """Returns the C++ source for the compiler; without a signature, a dict for all overloads.
-        For a ufunc, that of the kernel for contiguous operands; for a generalized ufunc, that of
-        the kernel for any layout."""
+        For a ufunc, the source is that of the kernel for contiguous operands; for a generalized ufunc, that
+        of the kernel for any layout."""
         return self._inspect(signature, lambda overload: overload.inspect_source())
 
     def inspect_asm(self, signature: Any = None) -> Any:
-        """Returns the PTX; without a signature, a dict for all overloads. On the simulator, NVRTC
-        compiles it for this purpose: CudaSupportError if it is not installed."""
+        """Returns the PTX; without a signature, a dict for all overloads. On the simulator, NVRTC compiles
+        the PTX for this call. If NVRTC is not installed, CudaSupportError is raised."""
         return self._inspect(signature, lambda overload: overload.inspect_asm())
 
     def inspect_sass(self, signature: Any = None) -> Any:
@@ -123,15 +125,16 @@ class Compiled:
         return self._inspect(signature, lambda overload: overload.inspect_sass())
 
     def inspect_llvm(self, signature: Any = None) -> Any:
-        """Raises NotImplementedError: there is no LLVM IR."""
+        """Raises NotImplementedError, because numbalite generates no LLVM IR."""
         raise NotImplementedError(self.no_llvm)
 
 
 class ByTypes(Compiled, Generic[Parameters]):
-    """A compiled object whose keys are argument types: of the declared signatures, or without any, of each call.
+    """A compiled object whose keys are the argument types of the declared signatures; without signatures, the
+    argument types of each call.
 
     A subclass also defines ``_parameter_names`` (None: unknown) and ``_check(signature)``, which raises for a
-    signature that does not match. It also inherits from a type of the C extension.
+    signature that does not match. A subclass also inherits from a type of the C extension.
     """
 
     _parameter_names: Sequence[str] | None
@@ -141,11 +144,11 @@ class ByTypes(Compiled, Generic[Parameters]):
 
     @property
     def _only_types(self) -> tuple | None:
-        """The only accepted list of argument types, if there is just one."""
+        """The only accepted list of argument types; None if there are several."""
         return self._given[0].args if len(self._given) == 1 else None
 
     def _overload_for(self, codes: bytes, args: Sequence) -> Any:
-        """Returns the Overload for these arguments; `codes` are their type codes from C."""
+        """Returns the Overload for these arguments. `codes` are the arguments' type codes from C."""
         return self._overload(self._types_for(codes, args))
 
     def _types_for(self, codes: bytes, args: Sequence) -> tuple:

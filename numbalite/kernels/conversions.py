@@ -16,7 +16,8 @@ def cheapest(
     given: Sequence[Signature],
     rated: Sequence[tuple[tuple, Signature]],
 ) -> tuple:
-    """Returns the argument types of the signature with the lowest cost. `rated` is a list of (cost, signature).
+    """Returns the argument types of the signature with the lowest conversion cost. `rated` is a list of
+    (cost, signature).
 
     Raises TypeError if no signature fits (the message lists the signatures in `given`), or if
     several fit equally well.
@@ -36,7 +37,7 @@ def cheapest(
 
 
 def closest_signature(wanted: Sequence[types.Type], given: Sequence[Signature]) -> Signature | None:
-    """Returns the signature for a call in a kernel, where conversions may lose digits, as in numba.
+    """Returns the signature for a call in a kernel, in which conversions may lose digits, as in numba.
     Of several signatures with equal cost, returns the first; if none fits, None."""
     rated = [(_forced(wanted, s.args), s) for s in given]
     costs = [cost for cost, _ in rated if cost is not None]
@@ -66,7 +67,8 @@ def _may_lose(have, want):
 def cost(
     wanted: Sequence[types.Type], declared: Sequence[types.Type], args: Sequence
 ) -> tuple | None:
-    """Returns the numbers (unsafe, safe, promoting) of conversions that a call needs, or None if it is impossible."""
+    """Returns the numbers (unsafe, safe, promoting) of conversions that a call needs, or None if the call is
+    impossible."""
     if len(wanted) != len(declared):
         return None
     unsafe = safe = promoting = 0
@@ -81,8 +83,9 @@ def cost(
 
 
 def _conversion(have, want, value):
-    """Returns the class of the conversion from `have` to `want`: 0 not needed, 1 to a larger type of the same kind or to
-    layout "A", 2 safe to another kind, 3 possible only if the value fits; None if it is impossible."""
+    """Returns the class of the conversion from `have` to `want`, or None if the conversion is impossible: The
+    class is 0 if no conversion is needed, 1 for a larger type of the same kind or for layout "A", 2 for a
+    safe conversion to another kind, 3 if it is possible only if the value fits."""
     if have == want:
         return 0
     if isinstance(want, Array):

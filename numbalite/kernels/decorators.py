@@ -47,14 +47,14 @@ if TYPE_CHECKING:
         ) -> DeviceFunction[Parameters, Result]: ...
 
     class KernelOrDecorator(Dispatcher[...]):
-        """The result for a text: a kernel if the text is a source, a decorator if it is a signature."""
+        """The result for a text: a kernel if the text is a source, a decorator if the text is a signature."""
 
         def __call__(  # type: ignore[override]
             self, function: Callable[Parameters, Any], /
         ) -> Dispatcher[Parameters]: ...
 
     class DeviceFunctionOrDecorator(DeviceFunction[..., Any]):
-        """The same for `device=True`."""
+        """The result for a text with `device=True`."""
 
         @overload
         def __call__(
@@ -181,11 +181,11 @@ def jit(
     A body in CUDA C++ is the function's string. A source is a translation
     unit. A Python body has numba's meaning: its types are numba's, and
     ``cuda.grid``, ``cuda.shared.array`` and the other names of numba.cuda
-    work as there. It becomes CUDA C++ for each list of argument types:
-    ``inspect_source()``.
+    work as in numba. A Python body is translated to CUDA C++ for each list of argument types.
+    ``inspect_source()`` shows this CUDA C++.
 
-    It is a decorator: bare; with a signature, which compiles at once; or
-    without one, which compiles for the types of each call.
+    ``cuda.jit`` is a decorator, used without parentheses or with arguments. With a signature, the kernel is
+    compiled immediately; without a signature, for the types of each call.
 
     The result is launched by ``kernel[grid, block, stream=0,
     shared=0](...)``: ints or tuples of one to three, a stream, bytes of
@@ -195,31 +195,26 @@ def jit(
     ----------
     func_or_sig : str, type, tuple, list or function
         A signature ("void(float32[:])", types, a tuple of types), or a list
-        of signatures. Or the function, or a source: a string with
-        __global__.
+        of signatures. The argument can also be the function, or a source: a string that contains __global__.
     device : bool
         True: makes a device function.
     source : str or path
         A translation unit.
     name : str
-        Selects a kernel of ``source``; of a template the instance
-        ("saxpy<float>").
+        Selects a kernel of ``source``; for a template, an instance ("saxpy<float>").
     debug : bool
         Checks array indices and asserts, and compiles without optimisation.
         A failed check raises a KernelError at the launch.
     inline, forceinline, link, opt, lineinfo, cache
-        As numba's.
-    launch_bounds, lto, shared_memory_carveout
-        As numba's.
-    **more
+        As in numba. launch_bounds, lto, shared_memory_carveout
+        As in numba. **more
         Further options. ``boundscheck=True`` checks array indices and
         asserts in optimised code. ``stoppable=True`` lets Ctrl-C and
-        ``cuda.limit`` stop the kernel on a GPU (always so on the
-        simulator); it is the default with ``debug=True`` and
-        ``NUMBALITE_STOPPABLE=1``. ``doc=`` is the kernel's ``__doc__``,
-        which is the C++ otherwise. ``options=[...]`` is for the compiler;
-        ``std=``, ``headers={name: text}``, ``cooperative=``, ``cluster=``;
-        ``fastmath`` and ``max_registers`` are as numba's.
+        ``cuda.limit`` stop the kernel on a GPU (always possible on the simulator); True is the default with
+        ``debug=True`` and ``NUMBALITE_STOPPABLE=1``. ``doc=`` sets the kernel's ``__doc__``, which is
+        otherwise the C++ text. ``options=[...]`` is passed to the compiler; ``std=``, ``headers={name:
+        text}``, ``cooperative=``, ``cluster=``; ``fastmath`` and ``max_registers`` have the same meaning as
+        in numba.
 
     Returns
     -------
@@ -230,8 +225,7 @@ def jit(
     Raises
     ------
     CompileError
-        The compiler reports errors; the message has the lines of the
-        caller's file.
+        The compiler reports errors; the message contains the lines of the caller's file.
     SignatureError
         A signature is invalid, or does not match the function.
     TypeError
@@ -265,7 +259,7 @@ def jit(
     if source is not None:
         return _from_source(source, func_or_sig, name, parsed, sys._getframe(1))
     if name is not None:
-        raise TypeError("name= goes with source=; a function has its own name")
+        raise TypeError("name= is for source=; a decorated function has its own name")
     if func_or_sig is None:
         return lambda function: _from_function(function, None, parsed)
     if signatures.is_signature(func_or_sig):
@@ -281,7 +275,7 @@ def _is_source(text, device):
 
 
 def _check_given(what):
-    """Raises for a text that cannot be a signature, before there is a function."""
+    """Raises an error for a text that cannot be a signature, before the decorated function exists."""
     if isinstance(what, types.Type):
         signatures.signature(what)  # raises the error
     if isinstance(what, str) and (";" in what or "{" in what):
@@ -303,10 +297,10 @@ def definition_of(function: Any, what: str = "kernel") -> Definition:
     compiled = capture.device_function(function)
     if (
         compiled is not function
-    ):  # a function of jit, from which device functions and kernels can be created
+    ):  # a function of jit, which device functions and kernels can be created from
         if compiled.definition.is_unit and what != "device function":
             raise TypeError(
-                f"{function!r} is made of a source: a {what} is made of a function, or of source="
+                f"{function!r} is made of a source: a {what} needs a function, or source="
             )
         return compiled.definition
     if isinstance(function, (staticmethod, classmethod)):
@@ -332,12 +326,12 @@ def definition_of(function: Any, what: str = "kernel") -> Definition:
 
 def _is_docstring(function):
     """Returns whether the only string of a function is a docstring and not a C++ body, in a program
-    written for numba. C++ bodies contain one of these characters."""
+    written for numba. C++ bodies contain at least one of these characters."""
     return executed.is_watching and not set(";{}=#") & set(function.__doc__ or ";")
 
 
 def _python_function(function):
-    """Returns the Python function itself; for the result of jit, the function that was decorated."""
+    """Returns the Python function itself; for the result of jit, returns the decorated function."""
     compiled = capture.device_function(function)
     return function if compiled is function else compiled._py_func
 
@@ -379,8 +373,8 @@ def _from_function(function, given, parsed):
 
 
 def builtin(source: str, name: str, **more: Any) -> Any:
-    """Returns one of numbalite's own kernels, compiled from a source. It always ends, so it is never compiled as
-    stoppable."""
+    """Returns one of numbalite's own kernels, compiled from a source. Such a kernel always ends, so it is
+    never compiled as stoppable."""
     return jit(source=source, name=name, stoppable=False, **more)
 
 
@@ -411,13 +405,15 @@ def _from_source(code, given, name, parsed, frame):
     if given is not None:
         found = signatures.signatures(given)
         if len(found) != 1:
-            raise TypeError("a source has its types itself: give one signature to check, or none")
+            raise TypeError(
+                "a source declares its types itself: pass one signature to check, or none"
+            )
         modules.check_signature(kernel, found[0])
     return kernel
 
 
 def _device_source(code, given, name, parsed, frame):
-    """Returns a DeviceFunction from complete C++; overloads and templates are allowed."""
+    """Returns a DeviceFunction from a complete C++ function; overloads and templates are allowed."""
     from numbalite.kernels import module as modules
 
     text = modules.text_of(code, name or "a device function", frame)
@@ -434,7 +430,7 @@ def _only_device_function(text):
     """Returns the name of the last function that the source defines; the functions before it are its helpers."""
     names = list(scanner.functions(text))
     if not names:
-        raise TypeError("no function was found in the source; say which with name=")
+        raise TypeError("no function was found in the source; select one with name=")
     return names[-1]
 
 
@@ -448,7 +444,7 @@ def module(
 ) -> Module:
     """Compiles a source with any number of kernels and variables.
 
-    Its kernels and variables are ``m.kernel[grid, block](...)``,
+    The module's kernels and variables are ``m.kernel[grid, block](...)``,
     ``m["saxpy<double>"]`` and ``m.get_global("coefficients")``.
 
     Parameters
@@ -457,11 +453,9 @@ def module(
         The source, or the path of a file (an ``os.PathLike``), under either
         name.
     names : str or list of str
-        Template instances to compile immediately. Other instances are
-        compiled when they are requested; they share the __constant__ and
-        __device__ variables, which requires a compilation of the complete
-        source once the module is in use (RuntimeError while arrays over its
-        variables exist).
+        Template instances to compile immediately. Other instances are compiled when they are requested. They
+        share the module's __constant__ and __device__ variables. If the module is in use, this requires a
+        compilation of the complete source, and raises RuntimeError while arrays over its variables exist.
     name : str
         The name of the module in messages.
     **given
@@ -502,7 +496,7 @@ def module(
         names = (names,)
     parsed = options.parse(given, "cuda.module")
     if parsed.device or parsed.launch_bounds:
-        raise TypeError("cuda.module has no device= and launch_bounds=: the source says these")
+        raise TypeError("cuda.module has no device= and launch_bounds=: the source declares them")
     given_source = code if source is None else source
     text = modules.text_of(given_source, name, sys._getframe(1))
     left_out: tuple = ()

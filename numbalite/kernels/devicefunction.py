@@ -1,7 +1,8 @@
 """Device functions: C++ that kernels call by its Python name.
 
-Without a signature the function becomes a template, and each call decides its types. With signatures it becomes
-one C++ overload for each. It is compiled only as part of the kernels that call it.
+Without a signature the function becomes a template, and each call decides its types. With signatures, a
+device function becomes one C++ overload for each signature. A device function is compiled only as part of the
+kernels that call it.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class DeviceFunction(Generic[Parameters, Result]):
 
     @property
     def cxx_name(self) -> str:
-        """The name in C++. A function with a name of CUDA or numbalite gets another one, so that its body can
-        call theirs; a complete source keeps its names."""
+        """The function's name in C++. A function with a name of CUDA or numbalite gets a different C++ name,
+        so that its body can call the function of CUDA or numbalite; a complete source keeps its names."""
         name = ascii_name(self.name)
         return name if self.definition.is_unit else reserved.avoid_reserved(name)
 
@@ -76,12 +77,12 @@ class DeviceFunction(Generic[Parameters, Result]):
         )
 
     def with_signature(self, signature: types.Signature) -> DeviceFunction:
-        """Returns the function for these argument types, with its result converted to the declared
+        """Returns the function for these argument types; the copy converts its result to the declared
         type."""
         return DeviceFunction(self.definition, (signature,), self.options, self._py_func)
 
     def with_numbers(self, number_type: str) -> DeviceFunction:
-        """Returns a copy that is compiled, with the functions that it calls, with another type for
+        """Returns a copy that is compiled, together with the functions that it calls, with another type for
         float and double: see number_type."""
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
@@ -89,16 +90,15 @@ class DeviceFunction(Generic[Parameters, Result]):
         return copied
 
     def of(self, *lists) -> DeviceFunction:
-        """Returns the function for callers in C++ with these lists of argument types. C++ is a
-        template, which accepts all types; a Python body becomes C++ for each list."""
+        """Returns the function for callers in C++ with these lists of argument types. A C++ body becomes a
+        template, which accepts all types; a Python body is translated to C++ for each list of types."""
         if not self.definition.is_python or self.signatures:
             return self
         found = [types.Signature(None, args) for args in lists]
         return DeviceFunction(self.definition, found, self.options, self._py_func)
 
     def typed(self, signature) -> tuple:
-        """Returns (the function as C++ for these argument types, the signature with the type of its
-        result)"""
+        """Returns (the function as C++ for these argument types, the signature with its return type)"""
         if not self.definition.is_python:
             return self, signature
         given = DeviceFunction(self.definition, [signature], self.options, self._py_func)
@@ -106,8 +106,8 @@ class DeviceFunction(Generic[Parameters, Result]):
         return instance, instance.signatures[0]
 
     def inspect_asm(self, signature: Any = None) -> Any:
-        """Returns the PTX of the function with C linkage, for a signature or argument types;
-        without one, a dict for all its signatures. Raises CudaSupportError without NVRTC."""
+        """Returns the PTX of the function with C linkage, for a signature or argument types; without a
+        signature, a dict for all its signatures. Raises CudaSupportError without NVRTC."""
         from numbalite.kernels import exported
 
         if signature is None:
@@ -120,7 +120,7 @@ class DeviceFunction(Generic[Parameters, Result]):
         """Raises RuntimeError: a device function exists as machine code only in the kernels that call it."""
         raise RuntimeError(
             f"Cannot inspect SASS of a device function: {self.__name__} is part of the kernels that "
-            "call it; kernel.inspect_sass() shows theirs"
+            "call it; kernel.inspect_sass() shows the machine code of a kernel"
         )
 
     def inspect_source(self) -> str:

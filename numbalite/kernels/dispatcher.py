@@ -1,7 +1,7 @@
-"""Dispatchers, the kernel objects of users: ``kernel[grid, block](...)``.
+"""Dispatchers are the kernel objects of users: ``kernel[grid, block](...)``. ``kernel[grid, block](...)``.
 
-C code implements launches. This module selects or compiles the overload, once for each list of argument types, and has
-the methods that inspect a kernel.
+Launches are implemented in C. This module selects or compiles the overload, once for each list of argument
+types, and has the methods that inspect a kernel.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 def _warn_host():
-    """Warns of copies of host arrays, only on a GPU: on the simulator, they are copies within host memory."""
+    """Warns of copies of host arrays, only on a GPU: on the simulator, these copies are within host
+    memory."""
     if _core.driver_has("host_memory"):
         return
     if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.DISABLE_PERFORMANCE_WARNINGS:
@@ -42,7 +43,7 @@ def _warn_host():
 
 
 def _warn_small():
-    """Warns of a grid with fewer than 128 blocks, as numba."""
+    """Warns of a grid with fewer than 128 blocks, as numba does."""
     if config.CUDA_LOW_OCCUPANCY_WARNINGS and not config.DISABLE_PERFORMANCE_WARNINGS:
         warn(
             "Grid size below 128 will likely result in GPU under-utilization due to low occupancy.",
@@ -53,9 +54,10 @@ def _warn_small():
 class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     """A kernel, created by ``cuda.jit`` or as a member of a module.
 
-    ``kernel[grid, block, stream=0, shared=0](...)`` launches it; arguments may be passed by name. Each list of
-    argument types has its own overload, which is compiled at its first launch. Methods with a ``signature`` parameter
-    return the value for that overload; without it, for the only overload, or a dict for all.
+    ``kernel[grid, block, stream=0, shared=0](...)`` launches the kernel; arguments may be passed by name.
+    Each list of argument types has its own overload, which is compiled at its first launch. Methods with a
+    ``signature`` parameter return the value for the overload of that signature. Without the parameter, they
+    return the value for the only overload, or a dict for all.
     """
 
     source_role = "kernel"
@@ -89,7 +91,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     # --- selection of the overload
 
     def _resolve(self, device, codes, args):
-        """Called by C code with argument types that are new on this device."""
+        """C code calls this method with argument types that are new on this device."""
         with self._lock:
             overload = None
             try:
@@ -121,10 +123,12 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
 
     @property
     def adjoint(self) -> Dispatcher | None:
-        """The kernel that computes the gradients of this one, for operators of PyTorch and JAX (numbalite.operators).
+        """The kernel that computes the gradients of this kernel, for operators of PyTorch and JAX
+        (numbalite.operators).
 
         Its parameters: the inputs of this kernel, a cotangent for each array that this kernel writes, and a gradient for
-        each floating-point array that this kernel reads, which is 0 before. It is launched with the same grid and block.
+        each floating-point array that this kernel reads, which is 0 before. The gradient kernel is launched
+        with the same grid and block.
         """
         return self._adjoint
 
@@ -162,7 +166,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     ) -> Launch:
         """Launches the kernel once and returns its predicted cost on a GPU.
 
-        The cost is that of its accesses. Only the simulator can count accesses;
+        The predicted cost is that of the memory accesses. Only the simulator can count accesses;
         on a GPU, the launch is timed.
 
         Parameters
@@ -228,8 +232,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         ------
         RuntimeError
             The kernel is specialized already.
-        TypeError
-            The number of arguments is not that of the parameters.
+        TypeError The number of arguments differs from the number of parameters.
         """
         if self.specialized:
             raise RuntimeError(
@@ -264,7 +267,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
 
     @property
     def specialized(self) -> bool:
-        """Does the kernel accept only one list of argument types?"""
+        """Returns whether the kernel accepts only one list of argument types."""
         return self._only_types is not None
 
     @property
@@ -285,13 +288,13 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
 
     @property
     def extensions(self) -> list:
-        """Objects that may change arguments before each launch, the last one first: each has a method
+        """Objects that may change arguments before each launch, in reverse order: each has a method
         ``prepare_args(type, value, stream, retr) -> (type, value)``."""
         return self._extensions
 
     @property
     def py_func(self) -> Callable[Parameters, Any]:
-        """The Python function; a PyFunc, which cannot be called, if its body is C++."""
+        """The Python function; for a C++ body, a PyFunc, which cannot be called."""
         definition = getattr(self._source, "definition", None)
         return pyfunc.get_pyfunc(
             self._py_func, self.__name__, getattr(definition, "is_python", False)
@@ -310,13 +313,13 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         found = self._parsed(signature)
         if (
             self._source.is_typed
-        ):  # the source defines the types, under whatever names the signature has for them
+        ):  # the source declares the types, by names that may differ from those in the signature
             return self._overload(self._only_types)
         return super()._find(found)
 
     def _value_of_overloads(self, signature, question):
-        """Returns the value for a signature, or for the only overload of a specialized kernel; else
-        a dict for all overloads."""
+        """Returns the value for a signature, or for the only overload of a specialized kernel; otherwise a
+        dict for all overloads."""
         if signature is None and self._only_types is not None:
             return question(self._overload(self._only_types))
         return self._inspect(signature, question)
@@ -343,8 +346,8 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         return self._value_of_overloads(signature, lambda overload: overload.max_threads_per_block)
 
     def inspect_lto_ptx(self, signature: Any = None) -> Any:
-        """Returns the same as ``inspect_asm``. numba returns the PTX after link-time optimization;
-        numbalite compiles a kernel together with the functions that it calls."""
+        """Returns the same as ``inspect_asm``. In numba, this method returns the PTX after link-time
+        optimization; numbalite compiles a kernel together with the functions that it calls."""
         return self.inspect_asm(signature)
 
     def occupancy(self, block: Any, shared: int = 0, signature: Any = None) -> Any:
@@ -382,7 +385,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         array."""
         if self.module is None:
             raise TypeError(
-                f"{self.__name__} is written as a body, which has no variables of its own"
+                f"{self.__name__} is written as a body, which cannot define variables of a module"
             )
         return self.module.get_global(name, dtype)
 
@@ -406,7 +409,8 @@ def _unpickle(kind, source, given):
 
 
 class Extensions(list):
-    """The list of a kernel's extensions. The first one makes the kernel an ExtendedDispatcher."""
+    """The list of a kernel's extensions. Adding the first extension makes the kernel an
+    ExtendedDispatcher."""
 
     def __init__(self, kernel: Dispatcher, extensions: Iterable = ()) -> None:
         super().__init__(extensions)
@@ -477,7 +481,7 @@ def _integer(dispatcher, method, name, value):
 
 
 class ForAll:
-    """A launcher that runs at least ``ntasks`` threads. It selects the block size at each call."""
+    """A launcher that runs at least ``ntasks`` threads. The launcher selects the block size at each call."""
 
     def __init__(
         self, dispatcher: Dispatcher, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0
@@ -515,7 +519,8 @@ class ForAll:
 
 
 def check(signature: Signature, name: str, parameters: Sequence[str]) -> None:
-    """Raises if a signature does not match the function: void, and one type per parameter."""
+    """Raises an error if a signature does not match the function: the return type must be void, with one type
+    per parameter."""
     if signature.return_type not in (None, types.void):
         raise TypeError("CUDA kernel must have void return type.")
     if len(signature.args) != len(parameters):
@@ -525,7 +530,7 @@ def check(signature: Signature, name: str, parameters: Sequence[str]) -> None:
         )
 
 
-BodyKernel = BodySource  # its name in pickles of earlier versions
+BodyKernel = BodySource  # the name of the class in pickles of earlier versions
 
 
 def body_kernel(
@@ -534,7 +539,7 @@ def body_kernel(
     given: Iterable[Signature] = (),
     py_func: Callable | None = None,
 ) -> Dispatcher:
-    """Returns a Dispatcher for a body; signatures are compiled immediately."""
+    """Returns a Dispatcher for a function with a body; declared signatures are compiled immediately."""
     for signature in given:
         check(signature, definition.name, definition.parameters)
     kind = ExtendedDispatcher if options.extensions else Dispatcher

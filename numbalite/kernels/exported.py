@@ -1,4 +1,4 @@
-"""A device function compiled alone: a source with C linkage, and its PTX."""
+"""Compiles a device function alone: a source with C linkage, and its PTX."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def source(
     function: DeviceFunction, signature: Signature, exported: str, options: Options
 ) -> tuple:
-    """Returns (Source, return type, function that explains its errors); ``exported`` is its C
+    """Returns (Source, return type, function that explains compile errors). ``exported`` is the function's C
     name."""
     if not function.definition.is_unit:
         check_count(signature, function.definition)
@@ -31,7 +31,7 @@ def source(
         )
     text, result = _generate_source(function, signature, exported, options)
     fields = options.source_fields()
-    fields["stoppable"] = False  # programs that link the code have no stop flag
+    fields["stoppable"] = False  # programs that link this code have no stop flag
     fields["options"] = ("--relocatable-device-code=true", *fields["options"])
     made = Source(text=text, name=f"{function.name}.cu", describe=False, **fields)
 
@@ -47,8 +47,8 @@ def source(
 
 
 def _generate_source(function, signature, exported, options):
-    """Returns (the C++ text, the return type). A Python body that is in the disk cache is not
-    translated."""
+    """Returns (the C++ text, the return type). A Python body whose translation is in the disk cache is not
+    translated again."""
     definition = function.definition
     types_of_call = *signature.args, signature.return_type
     contents = definition.device_contents(function, [types_of_call], options, exported)
@@ -61,7 +61,7 @@ def _generate_source(function, signature, exported, options):
 
 
 def ptx(function: DeviceFunction, sig: Any) -> str:
-    """Returns the PTX as text, compiled with the options with which the function was defined."""
+    """Returns the PTX as text, compiled with the options of the function's definition."""
     from numbalite.kernels import inspection
 
     signature = signatures.signature(sig, function.definition.scope.get)
@@ -71,7 +71,7 @@ def ptx(function: DeviceFunction, sig: Any) -> str:
 
 
 def check_count(signature: Signature, definition: Definition) -> None:
-    """Raises unless the signature has a type for each parameter."""
+    """Raises an error unless the signature has one type for each parameter."""
     if len(signature.args) != len(definition.parameters):
         raise SignatureError(
             f"{definition.name} has {len(definition.parameters)} parameters, "

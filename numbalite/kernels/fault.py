@@ -1,8 +1,8 @@
-"""Fault records: the record that a kernel compiled with debug=True stores when a check fails.
+"""A kernel compiled with debug=True stores a fault record when a check fails.
 
 The kernel writes one `numbalite::fault_record` (cuda_src/numbalite/check.cuh), 336 bytes, into the device
-variable VARIABLE. FORMAT is the layout of that struct. The record contains the address of an array;
-`name_array` finds the argument of the launch with this address.
+variable VARIABLE. FORMAT is the memory layout of that struct. The record contains the address of an array;
+`name_array` finds the argument of the launch that has this address.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def decode(record: bytes) -> dict:
     """Returns the fields of the fault record as a dict.
 
     kind: None (no fault), "index", "assert", "trap" or "raise". file (only its end if it is long), line (0:
-    unknown to the compiler). block, thread: (x, y, z). others: the number of further threads that failed. For
-    "index": address, shape (of the first four dimensions), ndim, axis, index, extent. For the other
-    kinds: condition (for "raise" the exception's text) and function.
+    unknown to the compiler). block, thread: (x, y, z). others: the number of other threads that failed. For
+    the kind "index", the dict contains address, shape (of the first four dimensions), ndim, axis, index,
+    extent. For the other kinds, the dict contains condition (for "raise" the exception's text) and function.
     """
     kind, line, *numbers, name, text, file = struct.unpack_from(FORMAT, record)
     fault = {
@@ -66,8 +66,8 @@ def decode(record: bytes) -> dict:
 def message(fault: dict, kernel: str = "") -> str:
     """Returns one line of text for users: the fault and the thread, without file and line.
 
-    Uses ``array`` and ``is_part`` of the fault, if present: the array's name, and whether the array is only a
-    part of the one with that name.
+    Uses ``array`` and ``is_part`` of the fault, if present: the array's name, and whether the faulting array
+    is only a part of the named array.
     """
     if fault["kind"] == "index":
         array = f"'{fault['array']}'" if fault.get("array") else "an array"
@@ -94,8 +94,8 @@ def message(fault: dict, kernel: str = "") -> str:
 
 
 def exception(fault: dict, exceptions: dict[str, Raised], where: str) -> BaseException | None:
-    """Returns the Python exception for the fault, with numba's text; None if it is not an
-    exception. ``exceptions``: text or condition -> the exception that it identifies."""
+    """Returns the Python exception for the fault, with numba's text; None if the fault is not an exception.
+    ``exceptions`` maps a text or condition to the exception that it identifies."""
     if fault["kind"] not in ("raise", "assert"):
         return None
     texts = {_text(text.encode()[:_TEXT]): raised for text, raised in exceptions.items()}
@@ -115,7 +115,7 @@ def exception(fault: dict, exceptions: dict[str, Raised], where: str) -> BaseExc
 
 
 def name_array(fault: dict, arguments) -> None:
-    """Adds ``array`` and ``is_part`` to an index fault, if one of the launch's arrays matches.
+    """Adds ``array`` and ``is_part`` to an index fault, if the address matches one of the launch's arrays.
 
     arguments: for each array (name, address, shape, strides, itemsize), or (name, object) with an object of the
     CUDA Array Interface.
@@ -131,7 +131,7 @@ def name_array(fault: dict, arguments) -> None:
         low, high = _range(address, shape, strides, itemsize)
         if not low <= fault["address"] < high:
             continue
-        # Arrays may share memory: select the one with the same shape.
+        # Arrays may share memory: select the array with the same shape.
         same = address == fault["address"] and tuple(shape[:4]) == fault["shape"]
         rank = (same, len(shape) == fault["ndim"])
         if best is None or rank > best[0]:

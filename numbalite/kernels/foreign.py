@@ -1,8 +1,9 @@
 """``cuda.declare_device``: declares device functions that are defined in other sources or in compiled code.
 
-Kernels get a device function whose body calls the foreign one with numba's calling convention: the first
-parameter is a pointer to the result, and an array is passed as seven or more values. The C++ declaration of the
-foreign function is added to the sources of ``link=``; it is omitted if one of these defines the function.
+Kernels call a generated device function, whose body calls the foreign function with numba's calling
+convention: the first parameter is a pointer to the result, and an array is passed as seven or more values.
+The C++ declaration of the foreign function is added to the sources of ``link=``, unless one of these sources
+defines the function.
 """
 
 from __future__ import annotations
@@ -42,26 +43,24 @@ class ForeignFunction(DeviceFunction):
 def declare_device(
     name: str, sig: Any, link: Any = None, use_cooperative: bool = False, abi: str = "numba"
 ) -> ForeignFunction:
-    """Declares a device function that is defined elsewhere.
+    """Declares a device function that is defined in another source or in compiled code.
 
     Kernels call it under the Python name of the result.
 
     Parameters
     ----------
-    name : str
-        Its symbol, which is the C++ name of an ``extern "C"`` function.
+    name : str The function's symbol, which is the C++ name of an ``extern "C"`` function.
     sig : str or Signature
         The signature; pointers are ``CPointer(float32)``.
     link : path, linkable code or list
         The code that contains the function, as in ``cuda.jit``: CUDA C++
-        or, on a GPU, PTX, LTO-IR, cubins, objects and archives; kernels
-        that call it are linked with that code.
+        or, on a GPU, PTX, LTO-IR, cubins, objects and archives; kernels that call the function are linked
+        with that code.
     use_cooperative : bool
         True: kernels that call the function are launched cooperatively.
     abi : str
         "numba": the function returns an int, 0, and writes its result
-        through a pointer, the first parameter. "c": it has the signature
-        ``sig``.
+        through a pointer, the first parameter. "c": the function has the signature ``sig``.
 
     Returns
     -------
@@ -75,7 +74,7 @@ def declare_device(
     SignatureError
         The signature has types that C does not have.
     ValueError
-        ``name`` is not a name of C.
+        ``name`` is not a valid name in C.
     NotImplementedError
         There is no such ``abi``.
 
@@ -98,7 +97,7 @@ def declare_device(
     if not isinstance(name, str):
         raise TypeError(f"the name of a foreign function is text, not {name!r}")
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in KEYWORDS:
-        raise ValueError(f"{name!r} is no name that a foreign function can have")
+        raise ValueError(f"{name!r} is not a valid name of a foreign function")
     signature = signatures.signature(sig)
     if signature.return_type is None:
         raise TypeError(f"Return type must be provided for device declarations: {name}, {sig!r}")
@@ -127,8 +126,8 @@ def _check(name, signature):
 
 
 def _split_parameter(t, name):
-    """Returns (C++ types, C++ expressions): the scalar parameters into which one parameter is split, and the values
-    passed for them."""
+    """Returns (C++ types, C++ expressions) for one parameter that is split into scalar parameters: their
+    types, and the passed values."""
     if not t.is_array:
         is_pointer = isinstance(t, types.Pointer)
         return [t.cxx], [f"foreign_pointer{{{name}}}" if is_pointer else name]

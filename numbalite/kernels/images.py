@@ -1,4 +1,4 @@
-"""Compiles a source when needed, once for each target, and loads its images, once for each device."""
+"""Compiles a source when needed, once for each target, and loads the images, once for each device."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ printing: set = set()
 
 
 class Images:
-    """The images of a Source, and the modules that were loaded from them.
+    """The images of a Source, and the modules that were loaded from these images.
 
-    ``explain`` converts a CompileError to the one for the user. ``pointers`` are the device arrays that the source
-    captures: name expression of a variable -> (name, array). Loading a module stores the views of these arrays in the
-    variables.
+    ``explain`` converts a CompileError to the exception for the user. ``pointers`` are the device arrays that
+    the source captures: name expression of a variable -> (name, array). Loading a module stores the views of
+    these arrays in the variables.
     """
 
     def __init__(self, source: Source, explain=None, pointers=None):
@@ -39,7 +39,7 @@ class Images:
         self.explain = explain
         self.compiled: dict[Any, Image] = {}  # target -> Image
         self.loaded: dict[Any, Any] = {}  # device -> _core.Module
-        self.reported: set = set()  # the Slips for which a warning was issued
+        self.reported: set = set()  # the warnings (Slips) that were already issued
         self.others: Callable[[], Iterable[Source]] = tuple
         """Returns the sources of the same function for its other signatures."""
         self.lock = RLock()
@@ -55,10 +55,10 @@ class Images:
             return image
 
     def _compile_first(self, target, again=False):
-        """Returns the Image to load. On the simulator, it is compiled with the checks of this thread, which will
-        probably launch it.
+        """Returns the Image to load. On the simulator, the image is compiled with the active checks of this
+        thread, which will probably launch the kernel.
 
-        Errors of the source are reported as without checks.
+        Errors in the source are reported as without checks.
         """
         chosen = image_target(target, self.source.debug)
         if chosen != target:
@@ -69,14 +69,16 @@ class Images:
         return self.compile(target, again=again)
 
     def _warn_of_slips(self, image, target):
-        """Issues warnings for the slips of an image, which a filter may turn into exceptions. Returns the image."""
+        """Issues warnings for the probable mistakes in an image, which a filter may turn into exceptions;
+        returns the image."""
         if image.slips:
             warn_of(image, target, self.others, self.reported)
             self.reported.update(image.slips)
         return image
 
     def compile(self, target, again=False):
-        """Compiles for a target without storing the image here; ``again``: ignore the cached image."""
+        """Compiles for a target without storing the image in this object. ``again``: True to ignore the
+        cached image."""
         try:
             image = compile_source(self.source, target, again)
         except CompileError as problem:
@@ -88,7 +90,7 @@ class Images:
         raise explained
 
     def module(self, device):
-        """Returns the module loaded on a device, which must be the current one."""
+        """Returns the module loaded on a device, which must be current."""
         with self.lock:
             module = self.loaded.get(device)
             if module is None or not _is_alive(module):
@@ -101,8 +103,8 @@ class Images:
             return module
 
     def _load(self, target):
-        """Loads the image. If the driver rejects it, compiles it again, once: the cached image may be wrong for this
-        device.
+        """Loads the image. If the driver rejects the image, compiles the source again, once: the cached image
+        may be wrong for this device.
         """
         try:
             return _module(self.image(target))
@@ -134,7 +136,7 @@ class Images:
                     f"and is launched on device {device}: pass an array as an argument"
                 )
             if hasattr(array, "_read") and array.size:
-                # raises if the device was reset meanwhile
+                # raises an error if the device was reset meanwhile
                 array._view((1,), (1,), np.uint8)._read(np.empty(1, np.uint8))
             view = module.variable(lowered[variable], np.int64, None)
             view.copy_to_device(_view_of(array))
@@ -155,7 +157,7 @@ def _module(image):
 
 
 def _tell_workers(device):
-    """Warns workers of dask.distributed that share a device by default."""
+    """Warns if workers of dask.distributed share a device by default."""
     if "distributed" in sys.modules:
         from numbalite.runtime import workers
 
@@ -177,7 +179,7 @@ def _view_of(array):
 
 
 def _named_arguments(problem, what):
-    """Returns the arguments of an exception about an image, its message preceded by the image's name."""
+    """Returns the arguments of an exception about an image; the message begins with the image's name."""
     if isinstance(problem, CudaAPIError):
         return problem.code, f"{what}: {problem.message}", problem.call
     return (f"{what}: {problem}",)

@@ -1,4 +1,4 @@
-"""PTX and machine code of kernels as text."""
+"""Returns PTX and machine code of kernels as text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _TOOLS = (("nvdisasm", ["-hex", "-c"]), ("cuobjdump", ["-sass"]))
 
 
 def gpu_target() -> tuple:
-    """Returns the current GPU's target; without a GPU, a common one, so that code can be inspected
-    anywhere."""
+    """Returns the current GPU's target. Without a GPU, returns a common target, so that code can be inspected
+    on any machine."""
     try:
         target = target_of(current_device())
     except CudaSupportError:  # no driver
@@ -23,8 +23,8 @@ def gpu_target() -> tuple:
 
 
 def ptx(images) -> str:
-    """Returns the PTX of a kernel's or module's Images. On the simulator, NVRTC compiles it for
-    this purpose, if installed."""
+    """Returns the PTX of a kernel's or module's Images. On the simulator, NVRTC compiles the PTX for this
+    call, if installed."""
     image = images.image(gpu_target())
     return (image.ptx or b"").decode()
 
@@ -34,13 +34,13 @@ def sass(images) -> str:
     image = images.image(gpu_target())
     if image.kind != "cubin":
         raise CudaSupportError(
-            "there is no machine code to show: this GPU is newer than NVRTC, which gave PTX"
+            "there is no machine code to show: this GPU is newer than NVRTC, which therefore compiled to PTX"
         )
     for name, options in _TOOLS:
         path = disassembler.find_tool(name)
         if path is not None:
             return disassembler.run(path, options, image.data)
     raise CudaSupportError(
-        "nvdisasm was not found, nor cuobjdump, and inspect_sass needs one: install the CUDA toolkit, or "
+        "inspect_sass needs nvdisasm or cuobjdump, and neither was found: install the CUDA toolkit, or "
         "pip install nvidia-cuda-nvcc nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm"
     )

@@ -1,4 +1,4 @@
-"""A compiled kernel: its images, parameters and resource usage."""
+"""Defines a compiled kernel: its images, parameters and resource usage."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ SHARED_MEMORY_OF_BLOCK = 97  # MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 class Kernel:
     """A kernel for one list of argument types, an overload of its Dispatcher; numba's ``_Kernel``.
 
-    ``images`` are the Images of its source, or a function that returns them, if another source may replace it.
-    ``parameters`` are Parameter rows, or a function that returns them for an image.
+    ``images`` are the Images of its source, or a function that returns these Images, if another source may
+    replace the kernel's source. ``parameters`` are Parameter rows, or a function that returns the rows for an
+    image.
     """
 
     is_python = False
@@ -58,7 +59,7 @@ class Kernel:
         return self._parameters
 
     def compile(self):
-        """Compiles for the current device, unless it is compiled already."""
+        """Compiles the kernel for the current device, unless it is compiled already."""
         self.images.image()
 
     @property
@@ -67,7 +68,7 @@ class Kernel:
         return self.images.image().lowered[self.expression]
 
     def load(self, device=None):
-        """Returns the _core.Kernel on a device, which must be current; loads it if necessary."""
+        """Returns the _core.Kernel on a device, which must be current; loads the kernel if necessary."""
         if device is None:
             device = current_device()
         with self.images.lock:
@@ -78,7 +79,7 @@ class Kernel:
 
     @property
     def loaded(self) -> list:
-        """The list of _core.Kernels of the devices on which it is loaded."""
+        """Returns the _core.Kernels of the devices on which this kernel is loaded."""
         return list(self._kernels.values())
 
     def _loaded_on(self, device):
@@ -97,7 +98,8 @@ class Kernel:
     def _fault(self, record, kernels, arrays):
         """Raises KernelError for a fault record, or the exception that the kernel raised.
 
-        kernels: names of the kernels that may have written it; arrays: their array arguments (fault.name_array).
+        kernels: names of the kernels that may have written the fault record; arrays: their array arguments
+        (fault.name_array).
         """
         found = fault.decode(record)
         fault.name_array(found, arrays)
@@ -143,7 +145,7 @@ class Kernel:
         return self.load().occupancy(threads, operator.index(shared))
 
     def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0) -> int:
-        """Returns the maximum number of blocks of a cooperative launch: all must be resident on the
+        """Returns the maximum number of blocks of a cooperative launch, because all must be resident on the
         device."""
         from numbalite import _core
 

@@ -1,10 +1,10 @@
-"""Modules: complete translation units (``cuda.module``) with their kernels and variables.
+"""A module is a complete translation unit (``cuda.module``) with its kernels and variables.
 
 A module is one Source, compiled with all kernels that are not templates. A template instance is compiled when
-it is requested: together with the other kernels as long as the module is not loaded, alone afterwards. Compiled
-alone, it would have its own variables. So an instance that may use a __constant__ or __device__ variable is
-compiled together with all others once more, and the contents of the variables are copied. RuntimeError while
-arrays over the old variables exist.
+it is requested: together with the other kernels as long as the module is not loaded, alone afterwards. An
+instance compiled alone would have its own copies of the variables. So an instance that may use a __constant__
+or __device__ variable is compiled together with all other kernels once more, and the contents of the
+variables are copied. This raises RuntimeError while arrays over the old variables exist.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from numbalite.types import describe, parameters
 
 
 class Module:
-    """A compiled source: kernels are attributes or items by name expression; get_global returns variables."""
+    """A compiled source: kernels are attributes or items, by name expression; get_global returns
+    variables."""
 
     def __init__(
         self,
@@ -47,8 +48,8 @@ class Module:
         refused: Any = (),
         left_out: tuple = (),
     ) -> None:
-        """``before`` is a Text to compile before the source; ``refused`` are names of the Python scope that
-        cannot be captured -> the reason; ``left_out`` is the host code that was removed from the source."""
+        """``before`` is a Text to compile before the source. ``refused`` maps names of the Python scope that
+        cannot be captured to the reason. ``left_out`` is the host code that was removed from the source."""
         self.left_out = left_out
         self._text = text
         self._options = options
@@ -60,7 +61,7 @@ class Module:
             variables += scanner.scan(piece.value)[1]
         self._kernels = {k.name: k for k in kernels}
         self._variables = {v.name: v for v in variables}
-        # ::x would be ambiguous between a placeholder and a variable in an unnamed namespace, so it
+        # ::x would be ambiguous between a placeholder and a variable in an unnamed namespace, so a unit with such a variable
         # is looked up late.
         known = [v for v in variables if not v.template and not (v.conditional and v.unnamed)]
         self._keys = {v.name: f"::{v.name}" if v.conditional else v.name for v in known}
@@ -109,12 +110,12 @@ class Module:
         if found is not None:
             if self._kernels[found].template:
                 raise AttributeError(
-                    f"{name} is a template: ask for an instance, such as module[{name + '<float>'!r}]"
+                    f"{name} is a template: select an instance, such as module[{name + '<float>'!r}]"
                 )
             return self[found]
         if overloads := self._overloads(name):
             raise AttributeError(
-                f"{name} is overloaded: ask for one, such as module[{overloads[0]!r}]"
+                f"{name} is overloaded: select one overload, such as module[{overloads[0]!r}]"
             )
         if self._find(name, self._variables) is not None:
             raise AttributeError(
@@ -124,17 +125,17 @@ class Module:
 
     def __getitem__(self, name: str) -> Dispatcher:
         if not isinstance(name, str):
-            raise TypeError(f"a module's kernels go by name, not by {name!r}")
+            raise TypeError(f"select a module's kernel by its name, not by {name!r}")
         expression = self._expression(name)
         kernel = self._dispatchers.get(expression)
         if kernel is None:
             scanned = self._scanned(expression)
             if scanned is not None and scanned.template and "<" not in expression:
                 raise KeyError(
-                    f"{name} is a template: ask for an instance, such as {name + '<float>'!r}"
+                    f"{name} is a template: select an instance, such as {name + '<float>'!r}"
                 )
             if scanned is None and (overloads := self._overloads(expression)):
-                raise KeyError(f"{name} is overloaded: ask for one of {', '.join(overloads)}")
+                raise KeyError(f"{name} is overloaded: select one of {', '.join(overloads)}")
             try:
                 if scanned is not None or self._may_exist(expression):
                     self._include(expression)
@@ -152,7 +153,8 @@ class Module:
     get_function = __getitem__  # as in other libraries
 
     def _find(self, name, among):
-        """Returns the qualified name of a name without its namespaces; None if there is none or it is ambiguous."""
+        """Returns the qualified name for a name without namespaces; None if the name is missing or
+        ambiguous."""
         if name in among:
             return name
         found = [full for full in among if _without_namespaces(full) == name]
@@ -176,7 +178,8 @@ class Module:
         return found or self._kernels.get(self._find(base, self._kernels) or base)
 
     def _may_exist(self, name):
-        """Can there be a kernel that was not found in the source text: generated by a macro, or in a header?"""
+        """Returns whether the module may contain a kernel that was not found in the source text, because a
+        macro generates it or a header defines it."""
         return "#include" in self._text.value or self._is_mentioned(name)
 
     def _is_mentioned(self, name):
@@ -185,14 +188,14 @@ class Module:
         return any(re.search(rf"\b{word}\b", text.value) for text in texts)
 
     def _include(self, expression):
-        """Ensures that there are images with the kernel."""
+        """Ensures that the images contain the kernel."""
         if expression in self._images.source.kernels or expression in self._late:
             return
         with self._lock:
             known = self._images.source.kernels
             if not self._images.is_loaded:
                 images = self._make_images([*known, expression], self._variable_names())
-                images.image()  # an error in the expression leaves the module unchanged
+                images.image()  # an error in the name expression leaves the module unchanged
                 self._images = images
             elif self._may_use_variables(expression):
                 self._compile_anew(expression, kernels=[expression])
@@ -202,7 +205,8 @@ class Module:
                 self._late[expression] = images
 
     def _may_use_variables(self, expression):
-        """Does the code that the kernel may use name a variable, apart from its declaration?"""
+        """Returns whether code that the kernel may use mentions a variable, apart from the variable's
+        declaration."""
         if not self._variables:
             return False
         options, text = self._options, self._text.value
@@ -242,7 +246,7 @@ class Module:
         return [kernel for overload in overloads for kernel in overload.loaded]
 
     def _is_held(self, module):
-        """Does anything other than kernels of this module use a _core.Module?"""
+        """Returns whether anything other than kernels of this module uses a _core.Module."""
         kernels = [k for k in self._loaded_kernels() if k.module is module]
         from numbalite import _core
 
@@ -256,7 +260,7 @@ class Module:
         return self._late.get(expression, self._images)
 
     def _compile(self):
-        """Compiles the kernels that were requested so far; reports errors in the source."""
+        """Compiles the kernels that were requested so far, and reports errors in the source."""
         self._images.image()
         return self
 
@@ -272,8 +276,8 @@ class Module:
         name : str
             The name of the variable.
         dtype : dtype
-            A structured dtype for a variable of a class type, which has the
-            dtype "V<size>" otherwise.
+            A structured dtype for a variable of a class type; the default dtype of such a variable is
+            "V<size>".
 
         Returns
         -------
@@ -306,7 +310,7 @@ class Module:
     def _variable(self, name):
         """Returns the name expression of a variable in the images."""
         if not isinstance(name, str):
-            raise TypeError(f"a module's variables go by name, not by {name!r}")
+            raise TypeError(f"select a module's variable by its name, not by {name!r}")
         expression = scanner.normal(name)
         base = scanner.base_name(expression)
         found = self._find(base, self._variables)
@@ -315,7 +319,7 @@ class Module:
             raise KeyError(f"{self!r} has no variable {name!r}; its variables: {listing}")
         if self._variables[found].template and base == expression:
             raise KeyError(
-                f"{name} is a template: ask for an instance, such as {name + '<float>'!r}"
+                f"{name} is a template: select an instance, such as {name + '<float>'!r}"
             )
         return self._keys.get(found) or found + expression[len(base) :]
 
@@ -333,12 +337,12 @@ class Module:
                 raise self._missing_variable(expression) from None
 
     def _missing_variable(self, name):
-        return KeyError(f"{self!r} has no variable {name!r}: the #if that it stands in is false")
+        return KeyError(f"{self!r} has no variable {name!r}: the condition of its #if is false")
 
     def _refuse_late(self, expression, lost):
         raise RuntimeError(
-            f"{self._label}: {expression} is asked for after the first launch, and what kernels have written "
-            f"to {lost} would be lost: name it when the module is made, "
+            f"{self._label}: {expression} is requested after the first launch, and the values that kernels have "
+            f"written to {lost} would be lost: name it when the module is made, "
             f"cuda.module(..., names=[{expression!r}])"
         )
 
@@ -355,7 +359,7 @@ class Module:
         return inspection.ptx(self._images)
 
     def inspect_sass(self) -> str:
-        """Returns the machine code, disassembled; needs nvdisasm or cuobjdump."""
+        """Returns the disassembled machine code; requires nvdisasm or cuobjdump."""
         from numbalite.kernels import inspection
 
         return inspection.sass(self._images)
@@ -393,7 +397,7 @@ class Module:
 
 
 def device_part(text: linemap.Text, options: Options, names: Iterable[str]) -> tuple:
-    """Returns (text, options, removed code) of a file of a CUDA project without its host code."""
+    """Returns (text, options, removed code) of a file of a CUDA project, with its host code removed."""
     from numbalite.kernels import project
 
     folder = os.path.dirname(os.path.abspath(text.label))
@@ -404,7 +408,8 @@ def device_part(text: linemap.Text, options: Options, names: Iterable[str]) -> t
 
 
 def _take_variables_over(old, module, images, device, names):
-    """Loads new images on a device, and copies the variables from a module of the old ones."""
+    """Loads new images on a device, and copies the contents of the variables from a module of the old
+    images."""
     with devices.gpus[device]:
         target = target_of(device)
         was, now = old.image(target).lowered, images.image(target).lowered
@@ -440,19 +445,19 @@ def _check_results(kernels, text):
 
 
 def _can_be_named(kernel):
-    """Is a kernel identified by its name alone, wherever the source is?"""
+    """Returns whether a kernel's name alone identifies the kernel, wherever the source is."""
     return not (kernel.template or kernel.conditional or _has_types_of_namespace(kernel.name))
 
 
 def _has_types_of_namespace(expression):
-    """May the types of an overload be undefined outside of its namespace?"""
+    """Returns whether the types of an overload may be undefined outside of its namespace."""
     return "(" in expression and "::" in scanner.base_name(expression)
 
 
 class ModuleSource:
-    """The source of a kernel in a module. The source declares the types, so there is one kernel.
+    """The source of a kernel in a module. The source declares the types, so there is only one kernel.
 
-    rows: the parameters at the time of pickling; they are read again when it is compiled.
+    rows: the parameters at the time of pickling; the parameters are read again when the source is compiled.
     """
 
     is_typed = True
@@ -504,7 +509,7 @@ class ModuleSource:
     def kernel(self, args: tuple) -> Kernel:
         module, expression = self.module, self.expression
         return Kernel(
-            lambda: module._images_of(expression),  # others, if the module gets more kernels
+            lambda: module._images_of(expression),  # a function, because the images change if the module gets more kernels
             expression, self.name, self.rows if self._is_compiled else self._rows_now,
             self.options.replace(cooperative=self.cooperative), types.Signature(types.void, args),
             [module._text.label],
@@ -514,11 +519,11 @@ class ModuleSource:
         return ModuleSource, (self.module, self.expression, self.rows)
 
 
-UnitKernel = ModuleSource  # its name in pickles of earlier versions
+UnitKernel = ModuleSource  # the name of the class in pickles of earlier versions
 
 
 def check_signature(kernel: Dispatcher, signature: types.Signature) -> None:
-    """Raises if a signature given with a source does not match it."""
+    """Raises an error if a signature passed with a source does not match the source."""
     rows = kernel._source.rows
     if signature.return_type not in (None, types.void):
         raise TypeError("CUDA kernel must have void return type.")
@@ -546,10 +551,10 @@ def only_kernel(text: linemap.Text) -> str:
         )
     if len(kernels) > 1:
         listed = ", ".join(k.name for k in kernels)
-        raise TypeError(f"the source has several kernels; say which with name=: {listed}")
+        raise TypeError(f"the source has several kernels; select one with name=: {listed}")
     if kernels[0].template:
         name = kernels[0].name
-        raise TypeError(f"{name} is a template; say which instance: name={name + '<float>'!r}")
+        raise TypeError(f"{name} is a template; select an instance: name={name + '<float>'!r}")
     return kernels[0].name
 
 

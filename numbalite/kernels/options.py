@@ -47,7 +47,8 @@ _SOURCES = (".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".c", ".cc", ".cpp", ".
 
 
 class Options(NamedTuple):
-    """All options of a kernel with their defaults; names and meanings are numba's for options that numba has."""
+    """Returns all options of a kernel with their defaults; names and meanings of numba's options are those of
+    numba."""
 
     device: bool = False
     inline: object = "never"
@@ -93,11 +94,13 @@ class Options(NamedTuple):
 
 
 def parse(given: dict, what: str = "cuda.jit") -> Options:
-    """Returns options from keyword arguments. Raises TypeError or ValueError for an invalid one."""
+    """Returns options from keyword arguments. An invalid option raises TypeError or ValueError."""
     allowed = tuple(_PARSERS)
     for name in given:
         if name in ("argtypes", "restype", "bind"):
-            raise DeprecationError(f"{what}: {name}= is long gone; give a signature instead")
+            raise DeprecationError(
+                f"{what}: {name}= is no longer supported; pass a signature instead"
+            )
         if name not in allowed:
             raise TypeError(f"{what}() has no option {name!r}{_suggest_option(name, allowed)}")
     values = {name: _PARSERS[name](name, value) for name, value in given.items()}
@@ -111,12 +114,12 @@ def parse(given: dict, what: str = "cuda.jit") -> Options:
 
 
 def changed(options: Options, given: dict) -> Options:
-    """Returns options with other values, which are checked like those of cuda.jit."""
+    """Returns a copy of options with other values, which are checked like those of cuda.jit."""
     return options.replace(**{name: _PARSERS[name](name, value) for name, value in given.items()})
 
 
 def check_names(what, given, allowed):
-    """Raises TypeError for an option of `what` that does not exist."""
+    """Raises TypeError if an option of `what` does not exist."""
     for name in given:
         if name not in allowed:
             import difflib
@@ -167,7 +170,7 @@ def _check_combination(options, given):
         )
 
 
-# --- one parser for each kind of value -----------------------------------------------------------------
+# --- option -> parser of its value -----------------------------------------------------------------
 
 
 def _flag(name, value):
@@ -300,8 +303,8 @@ def _headers(name, value):
             raise ValueError(f"headers: {key!r} is not the name of a file")
         if os.path.isabs(key) or os.path.normpath(key).split(os.sep)[0] in ("..", "."):
             raise ValueError(
-                f"headers: the name {key!r} is outside of the folder of headers; give it as the source's "
-                '#include has it, such as "mine.h" or "parts/mine.h"'
+                f"headers: the name {key!r} is outside of the folder of headers; write it as in the "
+                'source\'s #include, such as "mine.h" or "parts/mine.h"'
             )
     return tuple(value.items())
 
@@ -318,7 +321,7 @@ def _extensions(name, value):
     return extensions
 
 
-# numba's classes of linkable code, recognized by name, because other packages define equivalent
+# Classes of linkable code in numba, recognized by name, because other packages define equivalent
 # classes.
 _CLASSES = {"PTXSource": "ptx", "Cubin": "cubin", "Fatbin": "fatbin", "Archive": "archive",
             "Object": "object", "LTOIR": "ltoir"}  # fmt: skip
@@ -350,7 +353,7 @@ def _linked(item):
         kind = SUFFIXES.get(os.path.splitext(path)[1])
         if kind is None:
             raise ValueError(
-                f"link={path}: the name does not say what it is; known are {', '.join(_SOURCES)}, "
+                f"link={path}: the suffix is unknown; supported are {', '.join(_SOURCES)}, "
                 f"{', '.join(SUFFIXES)}"
             )
         return Binary(kind, path, files.read_bytes(path))

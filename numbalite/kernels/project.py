@@ -39,7 +39,7 @@ _READ_BY_NVCC = (
         re.compile(r"\bcuda(?:GridDependencySynchronize|TriggerProgrammaticLaunchCompletion)\b"),
     ),
 )
-# Names that removed headers of other libraries, such as PyTorch's, would have declared.
+# Names that headers of other libraries, such as PyTorch's, declare; these headers are removed.
 _BROUGHT = (
     ("cuda_fp16.h", re.compile(r"\b(?:__)?half2?\b")),
     ("cuda_bf16.h", re.compile(r"\b(?:__)?nv_bfloat162?\b")),
@@ -48,7 +48,7 @@ _OWN_HALF = re.compile(r"\b(?:struct|class|using)\s+half2?\b|\btypedef\b[^;]*\bh
 
 
 class Project(NamedTuple):
-    """A file without its host code."""
+    """A file of a CUDA project without its host code."""
 
     text: Text
     headers: tuple
@@ -64,7 +64,7 @@ class _Header:
 
 
 def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Project:
-    """Removes host code from a file in `folder`. `given`: the names of headers in memory.
+    """Removes host code from a file in `folder`. `given` contains the names of headers in memory.
 
     A file without host code whose headers are all available stays unchanged.
     """
@@ -100,8 +100,7 @@ def _names(expressions):
 
 
 def _implicit_declarations(text):
-    """Returns declarations that nvcc's implicit headers would have contained, for the names that
-    occur."""
+    """Returns declarations that nvcc's implicit headers contain, for the names that occur in the text."""
     used = set(re.findall(r"\b(?:uint|ushort|ulong)\b", text))
     lines = [f"#include <{name}>" for name, mentioned in _READ_BY_NVCC if mentioned.search(text)]
     return [*lines, *(_NAMES_OF_NVCC[name] for name in sorted(used))]
@@ -118,7 +117,7 @@ def _prepend_lines(before, text):
 
 
 def _parts_of_cub(text):
-    """Replaces <cub/cub.cuh> by the parts of it that are used and that kernels can include."""
+    """Replaces <cub/cub.cuh> by those of its headers that are used and that kernels can include."""
     found = set()
     for group, name, thread, what in _OF_CUB.findall(text):
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name or what).lower()
@@ -133,14 +132,17 @@ def _is_available_header(name):
 
 
 class _Reader:
-    """Reads a source file and the project headers that it includes, each once. headers[0] is the source file itself."""
+    """Reads a source file and the project headers that the file includes, each once. headers[0] is the source
+    file itself."""
 
     def __init__(self, text, folder, options, given):
         self.users = [*headers.user_directories(options), *config.INCLUDE_PATH]
         self.given = frozenset(given)
         self.headers = [_Header(os.path.join(folder, ""), text)]
         self.known = {}
-        self.has_missing = False  # an #include of a header that no kernel compiler has
+        self.has_missing = (
+            False  # whether an #include refers to a header that no kernel compiler has
+        )
         self._follow(text, folder)
         files = hostcode.without_members(header.file for header in self.headers)
         for header, file in zip(self.headers, files, strict=True):
@@ -179,8 +181,8 @@ class _Reader:
         return headers.find(name, [folder, *self.users] if quoted else self.users)
 
     def with_includes(self, text, path):
-        """Returns the text with #include lines for its headers in memory, without those that only host compilers
-        have."""
+        """Returns the text with #include lines for its headers in memory, without #include lines of headers
+        that only host compilers have."""
         folder, out, at = os.path.dirname(path), [], 0
         for token in scanner.tokenize(text):
             if token.kind == "directive" and scanner.directive_word(token.text) == "include":
@@ -202,7 +204,7 @@ class _Reader:
         return line
 
     def _is_there(self, name):
-        """Does a kernel compiler have this header?"""
+        """Returns whether a kernel compiler has this header."""
         if name in self.given or name in headers.in_memory():
             return True
         if toolkit.is_for_host_code(name) or toolkit.is_for_nvcc(name):

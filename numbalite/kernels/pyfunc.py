@@ -1,8 +1,8 @@
 """PyFunc, the ``py_func`` of a compiled function with a C++ body.
 
-numba's py_func is the Python function, which runs without a GPU. Here the function contains a
-string of C++: a call would return None without an effect. So calling a PyFunc raises an error that
-explains this.
+In numba, py_func is the Python function, which runs without a GPU. Here the function contains a
+string of C++: a call would return None without an effect. So calling a PyFunc raises an error that explains
+the reason.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 class PyFunc:
     """The Python function of a kernel or a device function, as ``__wrapped__``. ``cuda.jit`` and the other
-    decorators accept it like the function; its attributes are the function's."""
+    decorators accept a PyFunc like the function; its attributes are those of the function."""
 
     def __init__(self, function, remedy):
         self._remedy = remedy
@@ -45,13 +45,14 @@ LAUNCH = "launch it, without a GPU on the simulator (NUMBALITE_DRIVER=sim)"
 
 
 def callable_of(function, name, is_python=False):
-    """`of` for functions that are called, not launched; None if there is no Python function."""
+    """Returns the same as `of`, for functions that are called, not launched. Returns None if there is no
+    Python function."""
     return function and get_pyfunc(function, name, is_python, f"call {name} itself")
 
 
 def get_pyfunc(function, name, is_python=False, remedy=LAUNCH):
-    """Returns the PyFunc of a function, or the function itself if its body is Python; raises
-    AttributeError if there is none."""
+    """Returns the PyFunc of a function, or the function itself if its body is Python; raises AttributeError
+    if there is no function."""
     if function is None:
         raise AttributeError(
             f"{name} has no py_func: it comes from a source in CUDA C++ (or from a pickle), not from a "
@@ -61,5 +62,5 @@ def get_pyfunc(function, name, is_python=False, remedy=LAUNCH):
 
 
 def unwrap(function):
-    """Returns the Python function itself: the wrapped one of a PyFunc, any other unchanged."""
+    """Returns the Python function itself: the wrapped function of a PyFunc, any other function unchanged."""
     return function.__wrapped__ if isinstance(function, PyFunc) else function

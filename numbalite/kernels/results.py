@@ -1,4 +1,5 @@
-"""Asks the compiler for the result types of a C++ function, and converts its errors to the user's terms."""
+"""Queries the result types of a C++ function from the compiler, and converts compile errors to messages about
+the user's code."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ RESULTS = '#include "numbalite/results.cuh"\n'
 
 
 def results(call, types, attribute="") -> str:
-    """Returns a function `nl_results` whose parameters are pointers to the result types; nl_all is
-    the result type of `call`."""
+    """Returns a function `nl_results` whose parameters are pointers to the result types; the C++ type nl_all
+    is the result type of `call`."""
     pointers = ", ".join(f"{t} *" for t in types)
     return templates.fill("results", call=call, pointers=pointers, attribute=attribute)
 
@@ -25,8 +26,9 @@ def results(call, types, attribute="") -> str:
 def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     """Returns the result types of a call with these argument types, as the compiler deduces them.
 
-    One for a number, several for a tuple<...>, none for void. ``target`` is one of compile_source's.
-    Raises CompileError if the function does not accept these types, TypeError for a result that is not a number.
+    The tuple has one item for a number, several for a tuple<...>, none for void. ``target`` is a target of
+    compile_source. Raises CompileError if the function does not accept these types, TypeError for a result
+    that is not a number.
     """
     arg_types = tuple(arg_types)
     function = function.of(arg_types)
@@ -92,8 +94,9 @@ def _call(function, namespace, arguments):
 
 
 def explainer(function: DeviceFunction, title: str = "", refused=None):
-    """Returns a function that converts a CompileError about generated code around the function to the user's.
-    ``refused`` is the Builder's: names of the Python scope that could not be captured."""
+    """Returns a function that converts a CompileError about generated code around the function to an error
+    about the user's code. ``refused`` is the Builder's attribute: names of the Python scope that could not be
+    captured."""
 
     def explain(problem):
         definition = function.definition

@@ -1,6 +1,6 @@
-"""The source of a kernel as the user wrote it. A Dispatcher has one, which creates a Kernel for each list of
-argument types. BodySource is for functions whose body is the text; ModuleSource, in module.py, for kernels
-of a module."""
+"""The source of a kernel as the user wrote it. Each Dispatcher has a source object, which creates a Kernel
+for each list of argument types. BodySource is for functions whose body is the source text. ModuleSource, in
+module.py, is for kernels of a module."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from numbalite.types import Array, Signature, parameters
 
 
 class BodySource:
-    """The source of kernels with a body; it creates one kernel for each list of argument types."""
+    """The source of a kernel that is a function with a body; creates one kernel for each list of argument
+    types."""
 
     is_typed = False
     module = None
@@ -40,8 +41,8 @@ class BodySource:
         return self.definition.scope.get(name)
 
     def kernel(self, args: tuple) -> Kernel:
-        """Returns the kernel for these argument types, not yet compiled. A Python body that is in
-        the disk cache is not translated."""
+        """Returns the kernel for these argument types, not yet compiled. A Python body whose translation is
+        in the disk cache is not translated again."""
         contents = self.definition.contents(args, self.options)
         key, found = translations.find(contents)
         if found is not None:
@@ -75,7 +76,7 @@ class BodySource:
         )
 
     def _kernel_of(self, found, args, made=None):
-        """Returns the Kernel of a Translated; ``made``: the Definition and the Builder, if they
+        """Returns the Kernel of a Translated; ``made`` contains the Definition and the Builder, if they
         already exist."""
         declared = self._declared(args, found.read_only)
         pairs = list(zip(self.parameter_names, declared, strict=True))
@@ -103,4 +104,4 @@ class BodySource:
         return BodySource, (self.definition.frozen(), self.options)
 
 
-_definition = unpickle  # its name in pickles of earlier versions
+_definition = unpickle  # the name of the function in pickles of earlier versions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbalite import _core, config
-from numbalite.runtime import devices  # noqa: F401  (sets how the driver is opened)
+from numbalite.runtime import devices  # noqa: F401  (importing devices sets how the driver is opened)
 
 SIMULATOR = ("sim",)
 _CAPABILITY = 75, 76  # CUdevice_attribute
@@ -19,7 +19,8 @@ def target_of(device: int) -> tuple:
 def image_target(target: tuple, debug: bool) -> tuple:
     """Returns the target for a source that the calling thread is about to launch.
 
-    On the simulator, it includes the checks of this thread. ``debug``: the source was defined with debug=True.
+    On the simulator, the target includes the active checks of this thread. ``debug`` is True if the source was defined with
+    debug=True.
     """
     if target != SIMULATOR:
         return target

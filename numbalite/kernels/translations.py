@@ -1,7 +1,8 @@
 """The disk cache of translated Python bodies: the assembled source for one or more lists of argument types.
 
 The key is the digest of everything that determines the source (python/cachekey.py), and of numbalite's own
-code. A body that is in the cache is not translated. Its image has a separate key (compilers/__init__.py).
+code. A body whose translation is in the cache is not translated again. The compiled image has a separate key
+(compilers/__init__.py).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numbalite.compilers import Source, cache, own_code, stamps
 
 _PACKAGES = ("cxx", "kernels", "python", "types")
-_IN_MEMORY = "ipykernel_"  # names of notebooks' cells contain the number of the process
+_IN_MEMORY = "ipykernel_"  # names of notebook cells, which contain the process number
 
 
 class Translated(NamedTuple):
@@ -32,8 +33,8 @@ class Translated(NamedTuple):
 
 
 def find(contents: tuple | None) -> tuple:
-    """Returns (key, what `keep` stored in an earlier process or None). Issues the warnings of the
-    stored translation."""
+    """Returns (key, the object that `keep` stored in an earlier process, or None). Issues the warnings that
+    are stored with the translation."""
     key = key_of(contents)
     found = cache.load_as(_unpickled, key, cache.TRANSLATION)
     if found is None or contents is None:
@@ -44,18 +45,18 @@ def find(contents: tuple | None) -> tuple:
 
 
 def keep(key: bytes | None, contents: tuple | None, made: Any, warnings: Any) -> None:
-    """Stores a translation and its warnings, (function or None, message), if they can be pickled."""
+    """Stores a translation and its warnings, (function or None, message), if both can be pickled."""
     if key is None or contents is None:
         return
     try:
         data = pickle.dumps((made, contents[1].numbered(warnings)), pickle.HIGHEST_PROTOCOL)
-    except Exception:  # such as a class defined in a function
+    except Exception:  # for example, a class defined in a function cannot be pickled
         return
     cache.store_bytes(key, data, cache.TRANSLATION)
 
 
 def key_of(contents: tuple | None) -> bytes | None:
-    """Returns the key in the disk cache; None if the translation must not be cached."""
+    """Returns the key in the disk cache, or None if the translation must not be cached."""
     if contents is None or cache.directory() is None:
         return None
     text = repr(contents[0])
@@ -67,7 +68,7 @@ def key_of(contents: tuple | None) -> bytes | None:
 def _unpickled(data):
     try:
         return pickle.loads(data)
-    except Exception as problem:  # such as a class that does not exist in this process
+    except Exception as problem:  # for example, a pickled class that does not exist in this process
         raise ValueError("not a translation") from problem
 
 

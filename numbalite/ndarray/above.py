@@ -1,4 +1,5 @@
-"""Functions of packages above ndarray that arrays call. numbalite.cuda sets them, before it loads any array."""
+"""Contains functions of packages above ndarray that arrays call. numbalite.cuda sets these functions before
+it loads an array."""
 
 from __future__ import annotations
 

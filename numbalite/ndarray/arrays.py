@@ -1,12 +1,12 @@
 """DeviceNDArray, the array in device memory, and the functions that create it.
 
-The C base class has the memory, basic indexing and copies. This module adds NumPy's behaviour: assignment with
-broadcasting and casting, conversions, pickling. Views share memory as in NumPy. Where NumPy copies (reshaping a strided
-array), so does this module, on the device and with a warning. Elements are assigned and converted by
-numbalite/ndarray/assign.py.
+The C base class implements memory, basic indexing and copies. This module adds NumPy's behaviour: assignment
+with broadcasting and casting, conversions, pickling. Views share memory as in NumPy. If NumPy would copy (to
+reshape a strided array), this module also copies, on the device and with a warning. Elements are assigned and
+converted by numbalite/ndarray/assign.py.
 
-stream=0 means the array's own stream (the default stream, unless `bind` chose another). Copies from and to the host are
-then complete on return.
+stream=0 means the array's own stream (the default stream, unless `bind` chose another). Copies from and to
+the host without a stream are complete on return.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class DeviceMemory:
 
     @property
     def owner(self) -> Any:
-        """The object that owns the memory; None if numbalite allocated it."""
+        """The object that owns the memory; None if numbalite allocated the memory."""
         return self._array._owner
 
     @property
@@ -169,8 +169,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def _answer_of(self, other, method):
         """Calls the method of another operand with this array.
 
-        NotImplemented for a sequence or an array, which ufuncs process element by element, and for an object without
-        the method."""
+        Returns NotImplemented for a sequence or an array, which ufuncs process element by element, and for an
+        object without the method."""
         if isinstance(other, (np.ndarray, np.generic, _core.DeviceArray, str, bytes)):
             return NotImplemented
         value = np.asarray(other)
@@ -180,11 +180,11 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return NotImplemented if own is None else own(other, self)
 
     def _compared_with_no_number(self, other, is_unequal):
-        """Returns the result of == or != with an operand that is no number, or None if elements
-        must be compared one by one.
+        """Returns the result of == or != with an operand that is not a number, or None if elements must be
+        compared one by one.
 
         The other object's own method decides; otherwise, as in NumPy, no element equals None, a string or a similar
-        object. None: the object defines comparisons with numbers."""
+        object. The result None means that the other object defines comparisons with numbers."""
         if self.dtype.names is not None or getattr(getattr(other, "dtype", None), "names", None):
             return importlib.import_module("numbalite.ndarray.recordequality").compare(
                 self, other, is_unequal
@@ -218,7 +218,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return made
 
     def __contains__(self, value: object) -> bool:
-        """Does any element equal the value?"""
+        """Returns whether any element equals the value."""
         return bool(np.any(self == value))
 
     # ---- properties
@@ -256,13 +256,12 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return self
 
     def __repr__(self) -> str:
-        """Returns the elements, shortened as NumPy does; only the printed ones are copied to the
+        """Returns the elements as text, shortened as NumPy does; only the printed elements are copied to the
         host."""
         return _printing.representation_of(self, "DeviceNDArray")
 
     def __str__(self) -> str:
-        """Returns the elements as NumPy prints them; only the printed ones are copied to the
-        host."""
+        """Returns the elements as NumPy prints them; only the printed elements are copied to the host."""
         return _printing.text_of(self)
 
     def __format__(self, specification: str) -> str:
@@ -277,8 +276,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return self._bind(stream)
 
     def get_ipc_handle(self) -> IpcArrayHandle:
-        """Returns a handle by which other processes open this array (`with handle as array:`); it
-        pickles.
+        """Returns a handle by which other processes open this array (`with handle as array:`); the handle can
+        be pickled.
 
         Raises RuntimeError if the memory cannot be shared; arrays from `cuda.ipc_array` can.
         """
@@ -331,7 +330,9 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         target = _assign.opaque(ary, self.dtype) if isinstance(ary, np.ndarray) else ary
         _check_match(self, target)
         if self.dtype.names is not None and _assign.has_gaps(self.dtype):
-            np.copyto(ary, self.copy_to_host(stream=stream))  # keeps the bytes between its fields
+            np.copyto(
+                ary, self.copy_to_host(stream=stream)
+            )  # copyto keeps the bytes between the fields of `ary`
         else:
             self._read(target, stream)
         return ary
@@ -343,8 +344,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         out: Any = None,
         blocking: bool = True,
     ) -> np.ndarray[Any, Any]:
-        """`copy_to_host` under CuPy's name, in this order (C, F, or A: the array's own order). With blocking=False,
-        the copy to a page-locked `out` is asynchronous."""
+        """Returns the same as `copy_to_host`, under CuPy's name, in this axis order (C, F, or A: the array's
+        own order). With blocking=False, the copy to a page-locked `out` is asynchronous."""
         if out is not None:
             self.copy_to_host(out, stream or 0)
             if blocking and stream:
@@ -353,14 +354,14 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return np.asarray(self.copy_to_host(stream=stream or 0), order=order)  # type: ignore[call-overload]
 
     def set(self, arr: Any, stream: StreamLike | None = None) -> None:
-        """`copy_to_device` under CuPy's name."""
+        """Does the same as `copy_to_device`, under CuPy's name."""
         self.copy_to_device(arr, stream or 0)
 
     def to_device(
         self, device: DeviceLike, /, *, stream: StreamLike | None = None
     ) -> DeviceNDArray | np.ndarray[Any, Any]:
-        """Returns the array on a device, as in the array API standard: a NumPy array for "cpu", a
-        device array for a number or a Device. Returns the array itself if it is on that device."""
+        """Returns the array on a device, as in the array API standard. The result is a NumPy array for "cpu",
+        a device array for a number or a Device. Returns the array itself if its memory is on that device."""
         if isinstance(device, str):
             if device != "cpu":
                 raise ValueError(f"device must be 'cpu' or the number of a device, not {device!r}")
@@ -374,7 +375,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def copy_to_device(self, ary: Any, stream: StreamLike = 0) -> None:
         """Copies from an array of the same shape and dtype.
 
-        It may be on any device and have any strides. (`d[...] = ary` broadcasts
+        The source array may be on any device and have any strides. (`d[...] = ary` broadcasts
         and converts.)
 
         Parameters
@@ -426,13 +427,13 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return _rebuild, (memory.copy_to_host(), dense.dtype, dense.shape, dense.strides)
 
     def _dense(self):
-        """Returns the array itself if its memory has no gaps, else a copy with the same axis order."""
+        """Returns the array itself if its memory has no gaps, otherwise a copy with the same axis order."""
         if self.strides == shapes.packed_like(self.shape, self.strides, self.itemsize):
             return self
         return self.copy("K")
 
     def item(self, *args: Any) -> Any:
-        """Returns an element as a Python scalar; without arguments, the only one."""
+        """Returns an element as a Python scalar; without arguments, the array's only element."""
         if args:
             index = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
             if len(index) == 1 != self.ndim:  # counts all elements in C order
@@ -505,7 +506,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     # ---- elements
 
     def getitem(self, item: Any, stream: StreamLike = 0) -> Any:
-        """`self[item]` on a stream."""
+        """Returns `self[item]`, computed on a stream."""
         return (self._bind(stream) if stream else self)[item]
 
     @traced
@@ -513,7 +514,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         self.setitem(key, value)
 
     def setitem(self, key: Any, value: Any, stream: StreamLike = 0) -> None:
-        """Assigns to a part, with NumPy's broadcasting and casting."""
+        """Assigns to a part of the array, with NumPy's broadcasting and casting."""
         if key is Ellipsis:
             _assign.assign(self, value, stream)
         elif _indexing.has_arrays(key):
@@ -524,7 +525,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     _by_arrays = _indexing.get
 
     def _part(self, key):
-        """Returns the view that a key selects; 0-dimensional for a single element."""
+        """Returns the view that a key selects; for a single element, a 0-dimensional view."""
         if isinstance(key, (str, list)):
             return self[key]
         if not isinstance(key, tuple):
@@ -613,8 +614,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         """Returns the elements converted to another dtype, in a new array.
 
         The new array is on the same device. Conversion runs on the device, as a
-        C cast. NumPy converts dtypes without a C++ type (text, times, records)
-        on the host.
+        C cast. Dtypes without a C++ type (text, times, records) are converted on the host, by NumPy.
 
         Parameters
         ----------
@@ -624,8 +624,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
             C, F, A or K, the axis order, as in `copy`.
         casting : str
             NumPy's rule for the conversions that are allowed.
-        subok : bool
-            NumPy's; no effect.
+        subok : bool No effect; NumPy has this parameter.
         copy : bool
             False: returns the array itself if its dtype and order are as
             requested.
@@ -687,9 +686,9 @@ def _rebuild(memory, dtype, shape, strides):
 
 
 def _check_match(array, other):
-    """Raises numba's exceptions if shape or dtype differ."""
+    """Raises numba's exceptions if the shape or dtype of two arrays differs."""
     if not hasattr(other, "dtype"):
-        raise TypeError(f"copy_to_host takes a NumPy array, not {type(other).__name__}")
+        raise TypeError(f"copy_to_host accepts a NumPy array, not {type(other).__name__}")
     if array.dtype != other.dtype:
         raise TypeError(f"incompatible dtype: {array.dtype} vs. {other.dtype}")
     if array.shape != other.shape:
@@ -711,7 +710,7 @@ def to_device(
     to: DeviceNDArray | None = None,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """Copies an array (any strides) to the device.
+    """Copies an array with any strides to the device.
 
     Shape, dtype and axis order are kept. With ``stream=0``, the host array
     may be changed on return. With a stream and page-locked memory
@@ -720,12 +719,11 @@ def to_device(
     Parameters
     ----------
     obj : array_like
-        An array. A device array is returned unchanged, a device array of
-        another library as a view. An array on another device is copied.
+        An array. A device array is returned unchanged; for a device array of another library, a view is
+        returned. An array on another device is copied.
     stream : Stream
         The stream of the copy.
-    copy : bool
-        False: only allocates.
+    copy : bool False: allocates without copying.
     to : DeviceNDArray
         An array to copy into.
     device : int or Device
@@ -793,7 +791,7 @@ device_array = _core.device_array
 
 
 def device_array_like(ary: Any, stream: StreamLike = 0) -> DeviceNDArray:
-    """Returns a new uninitialized array of another array's shape and dtype.
+    """Returns a new uninitialized array with another array's shape and dtype.
 
     Parameters
     ----------
@@ -856,8 +854,8 @@ def In(array: Any) -> _core.Transfer:
 def Out(array: Any) -> _core.Transfer:
     """Marks a host array that a kernel only writes.
 
-    It is not copied to the device. The kernel must write every element: the
-    others get arbitrary values from device memory. See `In` for an example.
+    It is not copied to the device. The kernel must write every element: elements that it does not write get
+    arbitrary values from device memory. See `In` for an example.
 
     Parameters
     ----------
@@ -873,7 +871,8 @@ def Out(array: Any) -> _core.Transfer:
 
 
 def InOut(array: Any) -> _core.Transfer:
-    """Marks a host array that is copied to the device and back: the default.
+    """Marks a host array that is copied to the device before the launch and back after it, which is the
+    default.
 
     Parameters
     ----------

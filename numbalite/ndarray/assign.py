@@ -1,11 +1,11 @@
-"""Assignment to device arrays: from numbers, host arrays and device arrays of any dtype.
+"""Assigns numbers, host arrays and device arrays of any dtype to device arrays.
 
 Each assignment is one kernel, one copy or one fill on the target's device:
 
 * Equal dtypes and equal layouts: a plain copy.
-* Otherwise, an element-wise kernel converts each element as NumPy's assignment does. Host arrays are copied to the
-  device before they are broadcast.
-* NumPy converts dtypes without a C++ type (text, times in other units, ...) on the host. Records are assigned field by
+* Otherwise, an element-wise kernel converts each element as NumPy's assignment does. Host arrays are copied
+* to the device before they are broadcast. * Dtypes without a C++ type (text, times in other units, ...) are
+* converted on the host, by NumPy. Records are assigned field by
   field.
 
 An array on another device is first copied to the target's device.
@@ -34,7 +34,7 @@ _ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
 _CAST_WARNS = {"f": "iumM", "c": "iufmM"}
 """Kind of a number -> kinds of dtypes that NumPy may warn of when it is converted."""
 _NUMBERS = frozenset((bool, int, float, complex))
-_PLAIN = _NUMBERS | {list, tuple}  # types that cannot be arrays of other libraries
+_PLAIN = _NUMBERS | {list, tuple}  # types that cannot be device arrays of other libraries
 
 
 class _Nothing:
@@ -63,12 +63,12 @@ def on_device_of(*values: Any) -> Any:
 
 
 def is_number(dtype: DTypeLike) -> bool:
-    """Has the dtype a C++ number type and native byte order?"""
+    """Returns whether the dtype has a C++ number type and native byte order."""
     return dtype.kind in "biufc" and dtype.isnative and dtype.itemsize <= (16, 8)[dtype.kind != "c"]
 
 
 def assign(target: Any, value: Any, stream: StreamLike = 0) -> None:
-    """target[...] = value, with NumPy's broadcasting and casting."""
+    """Assigns target[...] = value, with NumPy's broadcasting and casting."""
     if target.readonly:
         raise ValueError("assignment destination is read-only")
     if type(value) in _NUMBERS and target.dtype.names is None:
@@ -113,8 +113,8 @@ def cast(value: Any, dtype: Any, casting: Any = "unsafe") -> Any:
 
 
 def holds_device_arrays(value: Any, depth: int = 0) -> bool:
-    """Is the value a list with device arrays in it, or in lists in it? Raises ValueError for lists that are nested
-    too deep: a list may contain itself."""
+    """Returns whether the value is a list that contains device arrays, directly or in nested lists. Raises
+    ValueError for lists that are nested too deep: a list may contain itself."""
     if not isinstance(value, (list, tuple)):
         return False
     if depth > shapes.MAX_ITEMS:
@@ -127,8 +127,8 @@ def holds_device_arrays(value: Any, depth: int = 0) -> bool:
 
 
 def stacked(value: Any, depth: int = 0) -> Any:
-    """Returns a list with device arrays in it as one device array; np.asarray would copy them to the host. Raises as
-    holds_device_arrays does."""
+    """Returns a list with device arrays in it as one device array; np.asarray would copy them to the host. A
+    list that is nested too deep raises the same exception as in holds_device_arrays."""
     if depth > shapes.MAX_ITEMS:
         raise ValueError(shapes.NESTED)
     items = (stacked(one, depth + 1) if isinstance(one, (list, tuple)) else one for one in value)
@@ -153,7 +153,8 @@ def _from_object(target, value, stream):
 
 
 def with_text_length(dtype: np.dtype, source: np.dtype) -> np.dtype:
-    """Returns the dtype; for text of no stated length ("U"), that which all elements of `source` fit into."""
+    """Returns the dtype; for text without a length ("U"), the shortest text dtype that all elements of
+    `source` fit into."""
     if dtype.itemsize or dtype.kind not in "SU":
         return dtype
     return np.empty(0, source).astype(dtype).dtype
@@ -233,9 +234,9 @@ def _fields(target, source, stream):
 
 @functools.lru_cache(256)
 def has_gaps(dtype: DTypeLike) -> bool:
-    """Has a structured dtype bytes that belong to no field and are not alignment padding?
+    """Returns whether a structured dtype has bytes that belong to no field and are not alignment padding.
 
-    They may belong to other fields: in `d[["x", "z"]]` they do.
+    Such bytes may belong to other fields of the array, as in `d[["x", "z"]]`.
     """
     fields = [dtype.fields[name][0] for name in dtype.names]
     if sum(field.itemsize for field in fields) == dtype.itemsize:
@@ -272,7 +273,7 @@ def _between_gaps(target, value, stream):
 
 
 def overlap(a: Any, b: Any) -> bool:
-    """May two device arrays share an element? Compares the addresses that they span."""
+    """Returns whether two device arrays may share an element, from the address ranges that they span."""
     return _core.arrays_overlap(a, b, False)
 
 
@@ -286,10 +287,10 @@ def warn_of_complex(given: np.dtype, wanted: np.dtype) -> None:
 
 
 def fill(target: Any, value: Any, stream: StreamLike = 0) -> None:
-    """target[...] = value, a 0-dimensional array of the target's dtype.
+    """Assigns target[...] = value, a 0-dimensional array of the target's dtype.
 
-    Uses one memset call of the driver, or a kernel where the driver has none for the pattern. (The simulator fills by
-    repeated doubling copies, which are fast there.)"""
+    Uses one memset call of the driver, or a kernel if the driver has no memset for the pattern. (The
+    simulator fills by repeated doubling copies, which are fast there.)"""
     if (
         target.size > 1
         and is_number(target.dtype)
@@ -302,7 +303,8 @@ def fill(target: Any, value: Any, stream: StreamLike = 0) -> None:
 
 
 def _is_memset(target, element):
-    """Can one driver call set the memory: contiguous, with a repeated pattern of 1, 2 or 4 bytes?"""
+    """Returns whether one driver call can set the memory: contiguous, with a repeated pattern of 1, 2 or 4
+    bytes."""
     if not (target.is_c_contiguous() or target.is_f_contiguous()):
         return False
     for period in (1, 2, 4):
@@ -322,14 +324,16 @@ def convert(source: Any, target: Any, stream: StreamLike = 0) -> None:
 
 
 def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) -> None:
-    """Copies between device arrays of equal shape and dtype, on any devices. apart: the caller guarantees that they
-    share no memory."""
+    """Copies between device arrays of equal shape and dtype, on any devices. apart: the caller guarantees
+    that the arrays share no memory."""
     if source.device != target.device:
         if not stream and not _have_same_order(source, target):
             source = copy_to_device_number(source._dense(), target.device, own=target.stream)
             copy(source, target)
         else:
-            target._copy(source, stream)  # without a stream: ordered with both arrays' own streams
+            target._copy(
+                source, stream
+            )  # without a stream argument, the copy is ordered with the streams of both arrays
         return
     stream = stream or target.stream
     words = _core.copy_words(source, target)
@@ -346,15 +350,15 @@ def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) 
 
 
 def _have_same_order(source, target):
-    """Are both arrays contiguous in the same order?"""
+    """Returns whether both arrays are contiguous in the same axis order."""
     return (source.is_c_contiguous() and target.is_c_contiguous()) or (
         source.is_f_contiguous() and target.is_f_contiguous()
     )
 
 
 def _as_integers(host, target):
-    """Returns views of a small host array and a device array as integers with the bits of their
-    elements; None for too many axes."""
+    """Returns views of a small host array and a device array as integers with the bits of their elements;
+    None for too many axes."""
     shape, size = target.shape, target.itemsize
     low = target._address % 16
     word = copyplan.word_of(shape, size, (*target.strides, low))

@@ -1,4 +1,5 @@
-"""Copies several arrays into parts of one array, in one launch if they are small: the launch dominates their time."""
+"""Copies several arrays into parts of one array. Small arrays are copied in one launch, because launches
+would dominate the time."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ last parts then have no blocks."""
 _MAX_DIMS = 4  # as in cext/py/batchcopy.c
 _MAX_OF_MANY_DIMS = 16
 """The maximum number of parts with 4 dimensions: more would exceed the 4 KB of a kernel's parameters."""
-_THREADS = 256  # as in cuda_src/templates/join.cu
+_THREADS = 256  # the same value as in cuda_src/templates/join.cu
 
 
 class Part(NamedTuple):
@@ -37,7 +38,8 @@ class Part(NamedTuple):
 
 
 def copy(target: DeviceNDArray, parts: Sequence[Part]) -> None:
-    """Copies parts into the target. The parts have the target's dtype and must not overlap with it."""
+    """Copies parts into the target. The source arrays have the target's dtype and must not overlap with the
+    target."""
     parts = [part for part in parts if 0 not in part.shape]
     is_one_launch = target.nbytes <= _MAX_BYTES and len(parts) <= _COUNTS[-1]
     for some in [parts] if is_one_launch else _for_launches(parts, target.itemsize):
@@ -48,7 +50,7 @@ def copy(target: DeviceNDArray, parts: Sequence[Part]) -> None:
 
 
 def _for_launches(parts, itemsize):
-    """Splits the parts into groups that one launch can copy."""
+    """Splits the copies into groups that one launch can execute."""
     group, size = [], 0
     for part in parts:
         more = itemsize * math.prod(part.shape)
@@ -62,7 +64,7 @@ def _for_launches(parts, itemsize):
 
 
 def _copy_by_one_launch(target, parts):
-    """Copies the parts by one launch if there are several small ones. Returns whether it did."""
+    """Copies by one launch if there are several small copies; returns whether it did."""
     if len(parts) < 2:
         return False
     plan = _core.batch_copy_plan(target, parts)
@@ -92,7 +94,7 @@ def _kernel(word, ndim, count):
 
 
 def source(count: int) -> str:
-    """Returns the source of the kernel for `count` parts."""
+    """Returns the source of the kernel for `count` copies."""
     from numbalite.compilers import templates
 
     numbers = range(count)

@@ -1,4 +1,5 @@
-"""Integer types for copies: kernels that only move elements treat each element as one or more integers of its size.
+"""Selects integer types for copies: kernels that only move elements treat each element as one or more
+integers of the same total size.
 
 C code plans copies between device arrays (cext/py/batchcopy.c)."""
 
@@ -12,11 +13,11 @@ WORDS: dict[int, np.dtype] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype(
 
 
 def word_of(shape: tuple[int, ...], size: int, steps: tuple[int, ...]) -> np.dtype | None:
-    """Returns the dtype in which elements of ``size`` bytes are copied: of the same size, or the
-    largest that divides it.
+    """Returns the dtype in which elements of ``size`` bytes are copied: an integer type of the same size, or
+    of the largest size that divides it.
 
-    16-byte elements are one number if all steps are multiples of 16. None for size 0, or if the array has no capacity
-    for one more axis."""
+    An element of 16 bytes is copied as one number if all strides are multiples of 16. Returns None for size
+    0, or if the array has the maximum number of axes already."""
     if size == 16 and not any(step % 16 for step in steps):
         return WORDS[16]
     if not size or len(shape) == _MAX_DIMS:
@@ -27,7 +28,7 @@ def word_of(shape: tuple[int, ...], size: int, steps: tuple[int, ...]) -> np.dty
 def in_words(
     shape: tuple[int, ...], strides: tuple[int, ...], size: int, word: np.dtype
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and strides in units of ``word``; several words per element add a last axis."""
+    """Returns shape and strides in units of ``word``; several words per element add a last axis."""
     if size == word.itemsize:
         return shape, strides
     return (*shape, size // word.itemsize), (*strides, word.itemsize)

@@ -1,4 +1,5 @@
-"""Maps NumPy's functions to their device versions; `implements` registers one, `find` looks one up."""
+"""Maps NumPy's functions to their device versions. `implements` registers a device version, `find` returns
+it."""
 
 from __future__ import annotations
 
@@ -71,9 +72,9 @@ def implements(*names: str) -> Callable[[Function], Function]:
     """Returns a decorator that registers the device version of NumPy functions, by name ("sum",
     "linalg.norm").
 
-    The function has NumPy's parameters. It receives the arguments as the caller wrote them, without `like=`.
-    "ndarray.sort" registers a method for which NumPy has no function. A name that the installed NumPy does not have is
-    found by `newer` only.
+    The function has NumPy's parameters. The device version receives the arguments as the caller wrote them,
+    without `like=`. "ndarray.sort" registers a method for which NumPy has no function. For a name that the
+    installed NumPy lacks, only `newer` returns the device version.
 
     Calls are traced and replayed (numbalite/runtime/traced.py).
     """
@@ -92,7 +93,8 @@ def implements(*names: str) -> Callable[[Function], Function]:
 
 
 def numpy_function(name: str) -> Callable | None:
-    """NumPy's function "linalg.norm", or None where this version of NumPy has none."""
+    """Returns NumPy's function for a name such as "linalg.norm", or None if this version of NumPy does not
+    have the function."""
     found: Any = np
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -100,7 +102,7 @@ def numpy_function(name: str) -> Callable | None:
 
 
 def newer(name: str) -> Callable | None:
-    """Returns the device version of a function that only later NumPy versions have, or None."""
+    """Returns the device version of a function that only later versions of NumPy have, or None."""
     load("numpy")
     return _newer.get(name)
 
@@ -133,7 +135,8 @@ def find(function: Callable) -> Callable:
 
 
 def _is_supported(cls):
-    """Can numbalite read arrays of this type? Other types get the chance to implement the call themselves."""
+    """Returns whether numbalite can read arrays of this type. An argument of another type can implement the
+    call itself, as in NumPy."""
     return issubclass(cls, (_core.DeviceArray, np.ndarray)) or hasattr(
         cls, "__cuda_array_interface__"
     )

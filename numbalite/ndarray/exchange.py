@@ -1,4 +1,4 @@
-"""`from_dlpack`: device arrays from arrays of other libraries, by the DLPack protocol.
+"""`from_dlpack` creates device arrays from arrays of other libraries, by the DLPack protocol.
 
 `as_cuda_array` (numbalite/ndarray/foreign.py) reads the CUDA Array Interface. DLPack also works with libraries without
 CUDA, and with host memory.
@@ -28,7 +28,7 @@ def from_dlpack(
 
     The object may also be a DLPack capsule. Memory of a CUDA device is not
     copied: the result is a view with any strides, read-only if the producer
-    requires it, and keeps the memory alive. Work on the default stream
+    requires it, and the view keeps the memory alive. Work on the default stream
     waits for the producer's work. Calls on an array of PyTorch or CuPy run
     on the current stream of that library. An array in host memory is copied
     to the device.
@@ -38,7 +38,7 @@ def from_dlpack(
     x : object
         The object or capsule.
     device : int, Device or tuple of int
-        The target device, as a number, an object or DLPack's pair; default:
+        The target device, as a number, a Device or DLPack's pair (type, number); default:
         the device of ``x``, or the current device for host memory.
     copy : bool
         True always copies; False never copies.
@@ -81,7 +81,7 @@ def _from_host(x, wanted, copy):
     if isinstance(x, type) or not hasattr(x, "__dlpack__"):
         raise TypeError(f"{type(x).__name__} has no __dlpack__")
     if copy is False:
-        raise BufferError("the array is in host memory: on a device only a copy can be")
+        raise BufferError("the array is in host memory: it can only be copied to a device")
     host = np.from_dlpack(x)
     with _devices.gpus[_core.current_device() if wanted is None else wanted]:
         return to_device(host)

@@ -1,4 +1,4 @@
-"""`d.flat`: the elements of a device array in C order, as numpy.ndarray.flat."""
+"""Implements `d.flat`, the elements of a device array in C order, as numpy.ndarray.flat."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def _comparison(compared):
 
 
 class Flat:
-    """The value of `d.flat`. Reading returns a copy; assigned values are repeated to the number of elements."""
+    """The value of `d.flat`. Reading returns a copy; assigned values are repeated until all elements are
+    set."""
 
     __slots__ = ("_rest", "base")
     __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = map(_comparison, _COMPARISONS)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     """Returns a device array over the memory of an array, without a copy.
 
-    The array is one of CuPy, PyTorch or another library. Shape, strides and
+    The array belongs to CuPy, PyTorch or another library. Shape, strides and
     dtype are those of ``obj``, which is kept alive.
 
     Parameters
@@ -25,9 +25,8 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     obj : object
         An object with the CUDA Array Interface.
     sync : bool
-        True: waits for the stream that ``obj`` exports. That stream becomes
-        the new array's stream if it is ordered with the default stream, or
-        if there was no wait.
+        True: waits for the stream that ``obj`` exports. The exported stream becomes the new array's stream if
+        that stream is ordered with the default stream, or if ``sync`` is False.
 
     Returns
     -------
@@ -38,8 +37,7 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     ------
     TypeError
         ``obj`` does not have the CUDA Array Interface.
-    ValueError
-        Its description is invalid.
+    ValueError The interface dictionary is invalid.
 
     Examples
     --------
@@ -53,7 +51,8 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
 
 
 def if_cuda_array(obj: Any) -> Any:
-    """Like as_cuda_array, but None for an object without device memory. Reads the object's description once."""
+    """Returns the same as as_cuda_array, but None for an object without device memory. Reads the object's
+    interface dictionary only once."""
     if type(obj) is np.ndarray:
         return None
     if isinstance(obj, _core.DeviceArray):
@@ -76,12 +75,8 @@ def from_cuda_array_interface(
 
     The array uses the memory that the dictionary describes.
 
-    Parameters
-    ----------
-    desc : dict
-        The description. Its entries are checked, except that the address
-        cannot be: it must be valid memory.
-    owner : object
+    Parameters ---------- desc : dict The CUDA Array Interface dictionary. Its entries are checked, except for
+    the address, which must be valid device memory. owner : object
         An object that is kept alive as long as the array.
     sync : bool
         As in `as_cuda_array`.
@@ -93,8 +88,7 @@ def from_cuda_array_interface(
 
     Raises
     ------
-    ValueError
-        The description is invalid.
+    ValueError The dictionary is invalid.
 
     Examples
     --------

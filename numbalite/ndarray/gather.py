@@ -1,7 +1,7 @@
 """Gathers and scatters elements by arrays of indices, with one kernel (cuda_src/templates/gather.cu).
 
-Elements of any dtype are copied as integers (copyplan.py). Contiguous runs of both sides, such as rows of a matrix, are
-copied as the widest type that their alignment allows.
+Elements of any dtype are copied as integers (copyplan.py). Contiguous runs in source and target, such as rows
+of a matrix, are copied as the widest type that their alignment allows.
 """
 
 from __future__ import annotations
@@ -36,14 +36,16 @@ class Index(NamedTuple):
 def gather(
     source: Any, of: Any, target: Any, to: Any, shape: Any, indices: Any, mode: int, stream: Any
 ) -> None:
-    """target = source[indices]; `of` and `to` are the strides of source and target in this shape."""
+    """target = source[indices]; `of` and `to` are the strides of source and target along the axes of the
+    index arrays."""
     _gather_or_scatter(source, of, target, to, shape, indices, mode, False, stream)
 
 
 def scatter(
     source: Any, of: Any, target: Any, to: Any, shape: Any, indices: Any, mode: int, stream: Any
 ) -> None:
-    """target[indices] = source. If an index occurs twice, which value remains is undefined; the simulator reports it."""
+    """target[indices] = source. If an index occurs twice, it is undefined which value remains; the simulator
+    reports such an index."""
     try:
         _gather_or_scatter(source, of, target, to, shape, indices, mode, True, stream)
     except KernelError as error:

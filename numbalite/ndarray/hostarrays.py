@@ -1,8 +1,9 @@
-"""NumPy arrays in host memory that the device can access: pinned, mapped and managed arrays.
+"""Creates NumPy arrays in host memory that the device can access: pinned, mapped and managed arrays.
 
 A pinned array is an ordinary NumPy array in page-locked memory: copies from and to it run at the speed of the bus, and
-are asynchronous with a stream. Kernels access mapped and managed arrays in place. The host may read the results of a
-kernel after `cuda.synchronize()` (or after it waited for the stream).
+are asynchronous with a stream. Kernels access mapped and managed arrays directly, without copies. The host
+may read the results of a kernel in such an array after `cuda.synchronize()` (or after the host waited for the
+stream).
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ _ADVICE = {
 
 
 def _extent(shape, strides, itemsize):
-    """Returns the size of the memory in bytes; strides must not be negative, so that it begins at
-    the first element."""
+    """Returns the size of the memory in bytes; strides must not be negative, so that the memory begins at the
+    first element."""
     if 0 in shape:
         return 0
     if any(step < 0 for step in strides):
@@ -48,7 +49,7 @@ def _extent(shape, strides, itemsize):
 
 
 def _array_in_buffer(cls, shape, dtype, strides, order, allocate):
-    """An array of class cls in the buffer that allocate(nbytes) returns."""
+    """Returns an array of class cls in the buffer that allocate(nbytes) returns."""
     dtype = np.dtype(dtype)
     if dtype.hasobject:
         raise TypeError(f"dtype {dtype!r} cannot be held in device memory")
@@ -73,12 +74,13 @@ def _byte_bounds(array):
     """Returns the address of the first byte of an array's elements, and the address past the last
     byte.
 
-    Converts to np.ndarray first, because a subclass may override __array_interface__."""
+    The array is converted to np.ndarray first, because a subclass may override __array_interface__."""
     return array_utils.byte_bounds(array.view(np.ndarray))
 
 
 def _stream_or_none(stream):
-    """0 for the default stream, or an object with __cuda_stream__; raises TypeError for other values."""
+    """Returns 0 for the default stream, or an object with __cuda_stream__; raises TypeError for other
+    values."""
     if stream is None or (isinstance(stream, int) and stream == 0):
         return 0
     if not hasattr(stream, "__cuda_stream__"):
@@ -94,9 +96,9 @@ def _call_with_layout(ary, make, **options):
 
 
 class _ReachableArray(np.ndarray):
-    """A NumPy array whose memory kernels access in place. Views of the array have the same type.
-    Results of arithmetic have memory of their own, which is not accessible to kernels, and are
-    handled as NumPy arrays."""
+    """A NumPy array whose memory kernels access directly, without copies. Views of the array have the same
+    type. Results of arithmetic are in other memory, which is not accessible to kernels, and count as ordinary
+    NumPy arrays."""
 
     _memory: Any = None
     _stream = 0
@@ -111,8 +113,8 @@ class _ReachableArray(np.ndarray):
         return plain[()] if return_scalar else plain
 
     def _device_address(self, asked_for):
-        """Returns the device address of the first element (0 for an empty array). AttributeError
-        for the attribute `asked_for` if the array's memory is not accessible to the device."""
+        """Returns the device address of the first element (0 for an empty array). Raises AttributeError for
+        the attribute `asked_for` if the array's memory is not accessible to the device."""
         memory = self._memory
         low, high = _byte_bounds(self) if self.size else (0, 0)
         if memory is None or (
@@ -150,7 +152,7 @@ class _ReachableArray(np.ndarray):
 
     @property
     def stream(self):
-        """The stream that consumers of the array must wait for; 0: none."""
+        """The stream that consumers of the array must wait for; 0 for none."""
         return self._stream
 
     @property
@@ -235,7 +237,7 @@ class ManagedNDArray(_ReachableArray):
         return low, high - low
 
     def prefetch(self, device: DeviceLike | None = None, stream: StreamLike = 0) -> None:
-        """Moves the memory, in stream order, to a device that will use it.
+        """Migrates the memory, in stream order, to a device that will use it.
 
         Parameters
         ----------
@@ -273,7 +275,7 @@ class ManagedNDArray(_ReachableArray):
 def _location_number(device):
     if isinstance(device, str):
         if device.lower() not in ("cpu", "host"):
-            raise ValueError(f'a place is a device, None or "cpu", not {device!r}')
+            raise ValueError(f'device must be a device, None or "cpu", not {device!r}')
         return -1
     if device is None:
         return _core.current_device()
@@ -291,8 +293,8 @@ def pinned_array(
 ) -> np.ndarray:
     """Returns a new uninitialized NumPy array in page-locked memory.
 
-    Copies from and to it run at the speed of the bus, and are asynchronous
-    with a stream. In all other respects it is an ordinary array.
+    Copies from and to this memory run at the speed of the bus, and are asynchronous
+    with a stream. In all other respects, the result is an ordinary array.
     Page-locked memory is not available to other programs: use it only for
     transfer buffers.
 
@@ -367,11 +369,10 @@ def mapped_array(
     portable: bool = False,
     wc: bool = False,
 ) -> MappedNDArray:
-    """Returns a new array in page-locked memory that kernels access in place.
+    """Returns a new array in page-locked memory that kernels access directly, without copies.
 
-    It is uninitialized. It is a NumPy array, and is not copied as a kernel
-    argument. The host may read the results of a kernel after
-    `cuda.synchronize` (or after it waited for the stream).
+    The array is uninitialized. The result is a NumPy array, and is not copied as a kernel argument. The host
+    may read the results of a kernel after `cuda.synchronize` (or after the host waited for the stream).
 
     Parameters
     ----------
@@ -463,10 +464,9 @@ def managed_array(
 ) -> ManagedNDArray:
     """Returns a new array in managed memory, which host and devices share.
 
-    It is uninitialized. It is a NumPy array, and is not copied as a kernel
-    argument: its pages migrate to the processor that uses them.
-    ``prefetch`` moves them in advance, ``advise`` passes hints to the
-    driver.
+    The array is uninitialized. The result is a NumPy array, and is not copied as a kernel argument: its pages
+    migrate to the processor that uses them. The array's method ``prefetch`` moves pages in advance,
+    ``advise`` passes hints to the driver.
 
     Parameters
     ----------
@@ -527,15 +527,15 @@ def _memory_of(array):
         return None
     low, high = _byte_bounds(array)
     if high - low != array.nbytes:
-        raise ValueError("the elements of an array to be page-locked must lie without gaps")
+        raise ValueError("an array to be page-locked must not have gaps between its elements")
     return low, high - low
 
 
 @contextmanager
 def pinned(*arrays: Any) -> Iterator[None]:
-    """Page-locks arrays in a `with` block.
+    """Page-locks arrays for the duration of a `with` block.
 
-    Copies of them are fast and, with a stream, asynchronous. The end of the
+    Copies of page-locked arrays are fast and, with a stream, asynchronous. The end of the
     block waits for the device.
 
     Parameters
@@ -569,7 +569,7 @@ def pinned(*arrays: Any) -> Iterator[None]:
 def mapped(*arrays: Any, stream: StreamLike = 0) -> Iterator[Any]:
     """Page-locks arrays in a `with` block, for access by kernels.
 
-    It returns device arrays over their memory. The end of the block waits
+    The `with` statement returns device arrays over the memory of these arrays. The end of the block waits
     for the device.
 
     Parameters
@@ -631,7 +631,7 @@ def _registered(arrays, flags):
 
 
 def _release(done):
-    """Waits for the device and unlocks all memory; then raises the first error, if there were any."""
+    """Waits for the device and unlocks all memory; then raises the first error that occurred, if any."""
     problem = None
     if done:
         try:

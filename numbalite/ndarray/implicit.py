@@ -35,7 +35,7 @@ def check_conversion() -> None:
     caller = sys._getframe(2)
     if _is_strided(caller):
         raise TypeError(
-            "as_strided: a device array has no host memory to look at: numpy.lib.stride_tricks."
+            "as_strided: a device array has no host memory: numpy.lib.stride_tricks."
             "sliding_window_view and slices of d are views of its memory"
         )
     if config.IMPLICIT_COPY == "allow" or _is_explicit(caller):
@@ -82,7 +82,8 @@ def _is_library(frame: FrameType) -> bool:
 
 
 def _is_explicit(frame: FrameType) -> bool:
-    """Returns whether the program converts explicitly, or numbalite itself converts: neither is warned of."""
+    """Returns whether the program converts explicitly, or numbalite itself converts: neither causes a
+    warning."""
     if frame.f_code.co_filename.startswith(_PACKAGE) or _module(frame).startswith("numpy.testing"):
         return True
     if _is_library(frame):
@@ -92,8 +93,8 @@ def _is_explicit(frame: FrameType) -> bool:
 
 
 def _called_name(frame: FrameType) -> str | None:
-    """Returns the name of the function that the frame is calling; None for an assignment, and if
-    the source is not available."""
+    """Returns the name of the function that the frame is calling; None for an assignment, and if the source
+    is not available."""
     positions = getattr(frame.f_code, "co_positions", None)
     if positions is None:  # before Python 3.11
         return None

@@ -1,9 +1,10 @@
-"""Fancy indexing: d[key] and d[key] = value for keys with index arrays or boolean masks.
+"""Implements fancy indexing: d[key] and d[key] = value for keys with index arrays or boolean masks.
 
-The result's shape is NumPy's: the arrays and integers of a key are broadcast together, and their axes are at the
-position of the first of them, or come first if slices separate them. Index arrays on the host are checked there
-(IndexError). A check of index arrays on the device would have to wait, so they are wrapped modulo the length of their
-axis; the simulator reports them (KernelError).
+The result's shape is that of NumPy: the arrays and integers of a key are broadcast together, and their axes
+are at the position of the first of them, or come first if slices separate them. Index arrays in host memory
+are checked on the host (IndexError). Checking index arrays on the device would have to wait for the device,
+so their indices are wrapped modulo the length of the axis; the simulator reports indices out of bounds
+(KernelError).
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ _INDEX_DTYPES = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def has_arrays(key: Any) -> bool:
-    """Does a key contain index arrays or masks, so that its result is no view?"""
+    """Returns whether a key contains index arrays or masks, so that its result is not a view."""
     items = key if isinstance(key, tuple) else (key,)
     return any(type(item) not in _PLAIN and _is_many(item) for item in items)
 
 
 def _is_many(item):
-    """Is the item a mask or an index array? Must be true wherever is_many() in cext/py/devindex.c is true."""
+    """Returns whether the item is a mask or an index array. The result must be true if is_many() in
+    cext/py/devindex.c is true."""
     if isinstance(item, list):
         return not (item and isinstance(item[0], str))
     if isinstance(item, (bool, np.bool_, np.ndarray, tuple, range, _core.DeviceArray)):
@@ -53,7 +55,7 @@ class _Selection(NamedTuple):
 
 @traced
 def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = None) -> Any:
-    """array[key] as a new array, or stored in `out`, which has the result's shape and dtype."""
+    """Returns array[key] as a new array, or stores it in `out`, which has the result's shape and dtype."""
     chosen = _along_first_axis(array, _indices_of_rows(array, key))
     if chosen is None:
         mask = _whole_mask(array, key) if out is None else None
@@ -73,7 +75,7 @@ def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = N
 
 @traced
 def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") -> None:
-    """array[key] = value. If an element gets several values, which one remains is undefined."""
+    """array[key] = value. If an element is assigned several values, it is undefined which value remains."""
     if array.readonly:
         raise ValueError("assignment destination is read-only")
     mask = _whole_mask(array, key)
@@ -102,8 +104,7 @@ def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") 
 
 
 def _whole_mask(array, key):
-    """Returns the mask, if the key is one mask over all axes, on the device; None for other
-    keys."""
+    """Returns the mask, if the key is a single mask over all axes, on the device; None for other keys."""
     if isinstance(key, tuple):
         key = key[0] if len(key) == 1 else None
     if not isinstance(key, (np.ndarray, _core.DeviceArray, list)) or not array.ndim:
@@ -188,7 +189,8 @@ def _broadcast_strides(value, shape):
 
 
 def _indices_of_rows(array, key):
-    """Returns the indices of the rows that a mask along the first axis selects; other keys are returned unchanged."""
+    """Returns the indices of the rows that a mask along the first axis selects; returns other keys
+    unchanged."""
     is_mask = isinstance(key, _core.DeviceArray) and key.dtype == bool and key.ndim == 1
     if not is_mask or array.ndim < 2 or key.shape[0] != array.shape[0]:
         return key
@@ -196,7 +198,7 @@ def _indices_of_rows(array, key):
 
 
 def _along_first_axis(array, key):
-    """Returns the _Selection of a key that is one index array on the array's device; None for other
+    """Returns the _Selection of a key that is a single index array on the array's device; None for other
     keys."""
     if isinstance(key, tuple):
         key = key[0] if len(key) == 1 else None
@@ -285,7 +287,7 @@ def _front(items):
 
 
 def _expand_key(array, key):
-    """Returns the items of a key, one per axis: None, slices, integers, and index arrays on the
+    """Returns the items of a key, one per axis: The items are None, slices, integers, and index arrays on the
     host or the device.
 
     Masks are replaced by index arrays, and an ellipsis by slices if it represents any axis."""
@@ -301,7 +303,7 @@ def _expand_key(array, key):
     if len(dots) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     at = dots[0] if dots else len(items)
-    if array.ndim > taken:  # an ellipsis of no axes stays: it separates indices
+    if array.ndim > taken:  # an ellipsis that represents no axes stays: it separates indices
         items[at : at + len(dots)] = [slice(None)] * (array.ndim - taken)
     axis, made = 0, []
     for item in items:
@@ -332,7 +334,7 @@ class _Mask:
         if self.axes == 0:
             return [self]
         for i, length in enumerate(self.values.shape):
-            if length and length != array.shape[axis + i]:  # a length of 0 fits, as in NumPy
+            if length and length != array.shape[axis + i]:  # a length of 0 is accepted, as in NumPy
                 raise IndexError(
                     "boolean index did not match indexed array along axis "
                     f"{axis + i}; size of axis is {array.shape[axis + i]} but size of corresponding "
@@ -342,7 +344,7 @@ class _Mask:
 
 
 def _index_arrays(item):
-    """Returns the item as a list with one index array or mask, which stays on its device."""
+    """Returns the item as a list with one index array or mask, which stays on the same device."""
     found = foreign.if_cuda_array(item)
     if found is None:
         found = np.asarray(item)

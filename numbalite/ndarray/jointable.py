@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 MIN_PARTS = 33
 """For fewer arrays, kernels that have the addresses as parameters are faster (batchcopy.py)."""
-_THREADS = 256  # as in cuda_src/templates/join_table.cu
+_THREADS = 256  # the same value as in cuda_src/templates/join_table.cu
 
 
 def joined(parts: list[DeviceNDArray], axis: int, stacks: bool) -> DeviceNDArray | None:
-    """Returns the arrays joined along an axis, a new one with ``stacks``.
+    """Returns the arrays joined along an axis, with ``stacks`` along a new axis.
 
-    None for few arrays, and for those that are not contiguous or differ in dtype, device or shape.
+    Returns None for few arrays, and for arrays that are not contiguous or differ in dtype, device or shape.
     """
     if len(parts) < MIN_PARTS:
         return None

@@ -24,7 +24,8 @@ _NO_VALUE: Any = np._NoValue
 
 
 class Methods:
-    """NumPy's methods of DeviceNDArray. Results are device arrays, 0-dimensional where NumPy returns a number."""
+    """NumPy's methods of DeviceNDArray. Results are device arrays; these are 0-dimensional if NumPy returns a
+    number."""
 
     __slots__ = ()
 
@@ -92,7 +93,7 @@ class Methods:
         *,
         where: Any = True,
     ) -> Output:
-        """Is any element true? As numpy.any."""
+        """Returns whether any element is true, as numpy.any."""
         return np.any(self, axis, out, keepdims, where=where)  # type: ignore[call-overload]
 
     def all(
@@ -103,7 +104,7 @@ class Methods:
         *,
         where: Any = True,
     ) -> Output:
-        """Are all elements true? As numpy.all."""
+        """Returns whether all elements are true, as numpy.all."""
         return np.all(self, axis, out, keepdims, where=where)  # type: ignore[call-overload]
 
     def mean(
@@ -176,7 +177,8 @@ class Methods:
         descending: bool = False,
         stream: Any = 0,
     ) -> None:
-        """Sorts the array in place, as numpy.ndarray.sort; always stable. ``descending``: the largest first."""
+        """Sorts the array in place, as numpy.ndarray.sort; the sort is always stable. ``descending``: True to
+        sort from the largest to the smallest element."""
         in_place = dispatch.find(np.ndarray.sort)
         in_place(self, axis, kind, order, stable=stable, descending=descending, stream=stream)
 
@@ -190,21 +192,23 @@ class Methods:
         descending: bool = False,
         stream: Any = 0,
     ) -> DeviceNDArray:
-        """Returns the indices of the elements in sorted order, as numpy.argsort; always stable."""
+        """Returns the indices of the elements in sorted order, as numpy.argsort; the sort is always
+        stable."""
         places = dispatch.find(np.ndarray.argsort)
         return places(self, axis, kind, order, stable=stable, descending=descending, stream=stream)
 
     def partition(
         self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
     ) -> None:
-        """Partitions the array in place, as numpy.ndarray.partition: sorts it, which is a valid partition."""
+        """Partitions the array in place, as numpy.ndarray.partition. The array is sorted, which is a valid
+        partition."""
         dispatch.find(np.ndarray.partition)(self, kth, axis, kind, order)
 
     def argpartition(
         self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
     ) -> DeviceNDArray:
-        """Returns the indices that partition the array, as numpy.argpartition: those of the sorted
-        order."""
+        """Returns the indices that partition the array, as numpy.argpartition. The result is the indices of
+        the sorted order."""
         return dispatch.find(np.argpartition)(self, kth, axis, kind, order)
 
     def nonzero(self) -> tuple[DeviceNDArray, ...]:
@@ -230,7 +234,7 @@ class Methods:
     def take(
         self, indices: Any, axis: Any = None, out: Output | None = None, mode: Any = "raise"
     ) -> Output:
-        """Elements at indices, as numpy.take."""
+        """Returns the elements at indices, as numpy.take."""
         return np.take(self, indices, axis, out, mode)  # type: ignore[call-overload]
 
     def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
@@ -238,7 +242,8 @@ class Methods:
         np.put(self, indices, values, mode)  # type: ignore[arg-type]
 
     def choose(self, choices: Any, out: Output | None = None, mode: Any = "raise") -> Output:
-        """Selects elements of several arrays; this array has the number of the array for each, as numpy.choose."""
+        """Selects elements of several arrays, as numpy.choose; each element of this array is the index of an
+        array."""
         return np.choose(self, choices, out, mode)  # type: ignore[call-overload]
 
     def repeat(self, repeats: Any, axis: Any = None) -> DeviceNDArray:

@@ -1,9 +1,9 @@
-"""Printing of device arrays: the text of NumPy, from a copy of only the printed elements.
+"""Prints device arrays with the same text as NumPy, from a copy of only the printed elements.
 
 An array with more elements than NumPy's `threshold` is printed with the first and the last elements of
-each axis. A view selects them: an axis of n elements becomes two axes, of 2 and of `edgeitems`
-elements. One copy of the view transfers the printed elements to the host, and NumPy formats them.
-If the elements cannot be copied, the reason is printed in their place.
+each axis. A view selects the printed elements: an axis of n elements becomes two axes, of 2 and of
+`edgeitems` elements. One copy of the view transfers the printed elements to the host, and NumPy formats them.
+If the elements cannot be copied, the reason is printed instead.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ IN_CAPTURE = "no values while a graph is captured"
 
 
 def text_of(array: DeviceNDArray) -> str:
-    """`str` of the array, as of a NumPy array. `cuda.checks()` reports uninitialized elements, because a program
-    prints its results."""
+    """Returns the text of `str` for the array, as for a NumPy array. `cuda.checks()` reports uninitialized
+    elements here, because a program prints its results."""
     return _text(array, nullcontext)
 
 
 def displayed(array: DeviceNDArray) -> str:
-    """Like `text_of`, for a console or a notebook: uninitialized elements are displayed without a report."""
+    """Returns the same as `text_of`, for a console or a notebook: uninitialized elements are displayed
+    without a report."""
     from numbalite.runtime import checks
 
     return _text(array, checks.display)
@@ -49,7 +50,8 @@ def _text(array, while_copied):
 
 
 def representation_of(array: DeviceNDArray, name: str) -> str:
-    """`repr` of the array: its elements as in NumPy's `repr`, its dtype and its device."""
+    """Returns the text of `repr` for the array: its elements as in NumPy's `repr`, its dtype and its
+    device."""
     from numbalite.runtime import checks
 
     prefix = f"{name}("
@@ -88,7 +90,8 @@ def _printable(array, while_copied):
 
 
 def _torch_captures():
-    """Is PyTorch capturing the work of this thread? A copy on any stream would end the capture."""
+    """Returns whether PyTorch is capturing the work of this thread into a graph. A copy on any stream would
+    invalidate the capture."""
     torch = sys.modules.get("torch")
     if not hasattr(torch, "cuda") or not torch.cuda.is_initialized():
         return False
@@ -109,7 +112,7 @@ def _printed(array: DeviceNDArray) -> tuple[NDArray[Any], dict[str, int]]:
 
 
 def edges_of(array: DeviceNDArray, edge: int) -> NDArray[Any]:
-    """Returns the elements that NumPy prints of a large array. For a shortened axis, the result has
+    """Returns the elements of a large array that NumPy prints. For a shortened axis, the result has
     the first and last ``edge`` elements and one between them, which NumPy prints as "..."."""
     edge = max(edge, 1)
     is_short = [length > 2 * edge for length in array.shape]

@@ -1,4 +1,4 @@
-"""`==` and `!=` of arrays of records: two records are equal if all their fields are."""
+"""Implements `==` and `!=` of arrays of records: two records are equal if all their fields are equal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def compare(array: DeviceNDArray, other: Any, is_unequal: bool) -> Any:
-    """`array == other` or `array != other`, if an operand has records. Raises TypeError for dtypes
+    """Returns `array == other` or `array != other`, if an operand has records. Raises TypeError for dtypes
     that NumPy cannot compare."""
     if not isinstance(other, _core.DeviceArray):
         other = np.asarray(other)

@@ -1,4 +1,4 @@
-"""DeviceRecord: one record in device memory, usually a view of an element of an array of records.
+"""Defines DeviceRecord: one record in device memory, usually a view of an element of an array of records.
 
 Fields are read and written by name. Reading a number copies it to the host; reading a field that is a record or an
 array returns a view.
@@ -30,7 +30,8 @@ class DeviceRecord(DeviceNDArray):
         records[3]["x"] = 2.5
         records[3] = (2.5, 7)
 
-    It is 0-dimensional. Comparison with NumPy records and tuples is by value, and copies the record to the host.
+    ¶ A DeviceRecord is a 0-dimensional array. A comparison with NumPy records and tuples compares values, and
+    copies the record to the host.
     """
 
     __slots__ = ()

@@ -1,8 +1,8 @@
 """Serializes device arrays for transfers between the processes of dask.distributed.
 
-`register` adds serializers if distributed was imported: "dask" sends the bytes of an array through host memory, with a
-single copy there; "cuda" (UCX) sends device memory directly. Dask's `sizeof` counts the bytes on the device. Without
-registration, device arrays are pickled.
+`register` adds serializers if distributed was imported: "dask" sends the bytes of an array through host
+memory, with a single copy in host memory; "cuda" (UCX) sends device memory directly. Dask's `sizeof` counts
+the bytes on the device. Without registration, device arrays are pickled.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def to_device_frames(array: Any) -> Any:
 
 
 def from_device_frames(header: Any, frames: Any) -> Any:
-    """Returns the array over the received bytes in device memory."""
+    """Returns an array over the received bytes in device memory."""
     (frame,) = frames
     memory = as_cuda_array(frame)
     dtype = pickle.loads(header["dtype"])

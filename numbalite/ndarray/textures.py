@@ -1,4 +1,4 @@
-"""Textures and surfaces: arrays that kernels read by coordinates, with filtering and border modes.
+"""Creates textures and surfaces: arrays that kernels read by coordinates, with filtering and border modes.
 
 `texture` copies an array to a CUDA array and returns its texture object, for a kernel parameter of type
 ``cudaTextureObject_t``. `surface` does the same for arrays that kernels also write. The returned Python objects are
@@ -65,7 +65,7 @@ class _Array:
 class Texture(int):
     """A texture object: an integer for kernel parameters of type ``cudaTextureObject_t`` or an integer type.
 
-    `texture` creates it. Keep it alive as long as kernels use it.
+    `texture` creates it. Keep the texture object alive as long as kernels use it.
     """
 
     _handle: Any
@@ -76,14 +76,14 @@ class Texture(int):
 
     def __reduce__(self) -> tuple:
         raise TypeError(
-            "a texture is of this process and its device: pickle the array, and make it anew"
+            "a texture belongs to this process and its device: pickle the array, and create a new texture"
         )
 
 
 class Surface(int):
     """A surface object: an integer for kernel parameters of type ``cudaSurfaceObject_t`` or an integer type.
 
-    `surface` creates it. Keep it alive as long as kernels use it.
+    `surface` creates it. Keep the surface object alive as long as kernels use it.
     """
 
     _handle: Any
@@ -98,7 +98,7 @@ class Surface(int):
         return self._over.dtype
 
     def copy_to_host(self) -> np.ndarray:
-        """Copies the contents of the surface to a new NumPy array. Waits for the device."""
+        """Copies the contents of the surface to a new NumPy array; waits for the device."""
         return self._over.read()
 
     def copy_from(self, array: Any) -> None:
@@ -115,7 +115,7 @@ class Surface(int):
         return f"<surface object {int(self):#x}, {self.shape} of {self.dtype}>"
 
     def __reduce__(self) -> tuple:
-        raise TypeError("a surface is of this process and its device: pickle copy_to_host()")
+        raise TypeError("a surface belongs to this process and its device: pickle copy_to_host()")
 
 
 def texture(
@@ -141,7 +141,7 @@ def texture(
         float32, float16 or integers of 1, 2 or 4 bytes.
     address : str or list of str
         "clamp", "border", "wrap" or "mirror" for coordinates outside the
-        array, for all axes or one each (x first); "wrap" and "mirror"
+        array, for all axes or one value for each axis (x first); "wrap" and "mirror"
         require normalized coordinates.
     filter : str
         "nearest" or "linear", whose weights have 8 fractional bits.
@@ -161,29 +161,25 @@ def texture(
         True: the CUDA array is created with the driver's flag for texture
         gather.
     border : float or list of float
-        The value outside the array, or one for each channel.
+        The value outside the array, or one value for each channel.
     in_place : bool
-        True: uses the array's memory instead of a copy. It must be a device
-        array with one dimension, for tex1Dfetch, or with two and row
-        strides that are multiples of 32 bytes (``arrays.strides``), for
-        tex2D.
+        True: uses the array's memory instead of a copy. The array must be a device array. For tex1Dfetch, it
+        has one dimension; for tex2D, it has two, and row strides (``arrays.strides``) that are multiples of
+        32 bytes.
 
     Returns
     -------
     Texture
         An integer for a kernel parameter of type ``cudaTextureObject_t``.
-        Keep it alive as long as kernels use it.
+        Keep the Texture alive as long as kernels use it.
 
     Raises
     ------
     TypeError
-        Textures do not support the dtype, or not with this ``filter`` or
-        ``read``; ``in_place`` is used for another array than a device
-        array; or a surface is passed together with its own parameters
-        (``channels``, ``layered``, ...).
-    ValueError
-        An argument has no such value, or the shape or the strides do not
-        fit.
+        Textures do not support the dtype, or do not support it with this ``filter`` or ``read``. TypeError is
+        also raised if ``in_place`` is used for another array than a device array; or a surface is passed
+        together with its own parameters (``channels``, ``layered``, ...).
+    ValueError An argument has an invalid value, or the shape or the strides do not fit.
 
     Examples
     --------
@@ -236,7 +232,7 @@ def surface(
 ) -> Surface:
     """Creates a surface object from an array, which kernels also write.
 
-    Kernels access it by surf2Dread, surf2Dwrite and similar functions,
+    Kernels access the surface by surf2Dread, surf2Dwrite and similar functions,
     whose x coordinate is in bytes.
 
     Parameters
@@ -250,15 +246,15 @@ def surface(
     -------
     Surface
         An integer for a kernel parameter of type ``cudaSurfaceObject_t``.
-        `copy_to_host` returns the contents; `texture` accepts a surface,
-        too.
+        `Surface.copy_to_host` returns the contents of the surface. The function `texture` also accepts a
+        surface.
 
     Raises
     ------
     TypeError
         Surfaces do not support the dtype.
     ValueError
-        ``channels`` has no such value, or the shape does not fit.
+        ``channels`` has an invalid value, or the shape does not fit.
 
     Examples
     --------
@@ -330,7 +326,7 @@ def _modes(address, normalized):
         if one not in _ADDRESSES:
             raise ValueError(f"address is 'clamp', 'border', 'wrap' or 'mirror', not {one!r}")
         if one in ("wrap", "mirror") and not normalized:
-            raise ValueError(f"address={one!r} needs normalized=True, as the hardware has it")
+            raise ValueError(f"address={one!r} requires normalized=True, because of the hardware")
     return tuple(_ADDRESSES[one] for one in (*given, *("clamp",) * (3 - len(given))))
 
 

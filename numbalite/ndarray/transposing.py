@@ -1,6 +1,7 @@
-"""Tiled transposition: copies between arrays that are contiguous along different axes, such as a matrix and its transpose.
+"""Implements tiled transposition: copies between arrays that are contiguous along different axes, such as a
+matrix and its transpose.
 
-An element-wise copy would access only parts of cache lines on one side. The kernel
+An element-wise copy would access only parts of cache lines in one of the arrays. The kernel
 (cuda_src/templates/transpose.cu) copies tiles through shared memory.
 """
 
@@ -25,7 +26,8 @@ _WIDE = {1: 2, 2: 2, 4: 2, 8: 1, 16: 1}
 
 
 def copy_transposed(source: Any, target: Any, stream: Any) -> bool:
-    """Copies elements of 1 to 16 bytes if the two layouts are transposed. Returns whether it did.
+    """Copies elements of 1 to 16 bytes if the two layouts are transposed. Returns whether the elements were
+    copied.
 
     Both arrays have equal shape and dtype, and share no memory."""
     found = stack_of(source.shape, source.strides, target.strides, source.itemsize)
@@ -51,7 +53,8 @@ def stack_of(shape: Any, of: Any, to: Any, size: int) -> Any:
     """Describes a copy as transpositions of a stack of matrices: returns (shape, source strides, target strides), or
     None if the target's layout is not transposed.
 
-    Rows are contiguous in the source. Columns are contiguous in the target, or have small strides there."""
+    Rows are contiguous in the source. Columns are contiguous in the target, or have small strides in the
+    target."""
     axes: list[Any] = [axis for axis in zip(shape, of, to, strict=True) if axis[0] != 1]
     if any(a <= 0 or b <= 0 for _, a, b in axes):
         return None

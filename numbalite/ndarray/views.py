@@ -1,4 +1,5 @@
-"""Methods that return an array with another shape, axis order or dtype: views or copies as in NumPy, with its exceptions."""
+"""Methods that return an array with another shape, axis order or dtype. The result is a view or a copy as in
+NumPy, with NumPy's exceptions."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ class Views:
         return self._reshaped(shape, order, True)
 
     def _reshaped(self, shape, order, copy):
-        """Returns a view (None if a view is impossible); with `copy`, a copy."""
+        """Returns a view (None if a view is impossible); with `copy=True`, a copy."""
         if order == "A":
             order = self._own_order()
         if copy:
@@ -69,7 +70,7 @@ class Views:
         return None if strides is None else self._geometry(shape, strides)
 
     def _copied_to(self, shape, order):
-        """Returns a new array of that shape, which owns its memory as NumPy's copies do."""
+        """Returns a new array of that shape, which owns its memory, as NumPy's copies do."""
         with assign.on_device(self.device):
             result = _core.device_empty(shape, self.dtype, order)
         if self.size:
@@ -82,8 +83,8 @@ class Views:
 
     @traced
     def ravel(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
-        """Returns the elements as a 1-dimensional array: a view if it is contiguous in that order,
-        else a copy.
+        """Returns the elements as a 1-dimensional array: a view if the array is contiguous in that order,
+        otherwise a copy.
 
         order: C, F, A (F for a Fortran-contiguous array, else C) or K (memory order).
         """
@@ -104,7 +105,7 @@ class Views:
 
     @property
     def flat(self) -> Flat:
-        """The elements in C order, as numpy.ndarray.flat: `d.flat[::n + 1] = 1`."""
+        """The elements of the array in C order, as numpy.ndarray.flat: `d.flat[::n + 1] = 1`."""
         return Flat(self)
 
     @flat.setter
@@ -114,12 +115,12 @@ class Views:
     @property
     @traced
     def T(self) -> DeviceNDArray:
-        """The array with its axes reversed (a view)."""
+        """The array with its axes reversed, as a view."""
         return self._geometry(self.shape[::-1], self.strides[::-1])
 
     @property
     def mT(self) -> DeviceNDArray:
-        """The array with its last two axes exchanged (a view)."""
+        """The array with its last two axes exchanged, as a view."""
         if self.ndim < 2:
             raise ValueError("matrix transpose with ndim < 2 is undefined")
         return self.swapaxes(-1, -2)
@@ -153,8 +154,8 @@ class Views:
 
     @traced
     def squeeze(self, axis: Any = None, stream: StreamLike = 0) -> DeviceNDArray:
-        """Returns a view without the axes of length one, or without the axes `axis`; the array
-        itself if it has none."""
+        """Returns a view without the axes of length one, or without the axes `axis`; returns the array itself
+        if it has no axes of length one."""
         shape, strides = self.shape, self.strides
         if axis is None:
             gone = [i for i, length in enumerate(shape) if length == 1]
@@ -227,8 +228,8 @@ class Views:
 
     @traced
     def view(self, dtype: DTypeLike | None = None) -> DeviceNDArray:
-        """Returns a view of the same bytes with another dtype. If its size differs, the last axis
-        must be contiguous, and its length changes."""
+        """Returns a view of the same bytes with another dtype. If the itemsize differs, the last axis must be
+        contiguous, and its length changes."""
         if isinstance(dtype, type) and issubclass(dtype, (_core.DeviceArray, np.ndarray)):
             raise TypeError(f"view() takes a dtype, not the array type {dtype.__name__}")
         dtype = self.dtype if dtype is None else np.dtype(dtype)

@@ -82,7 +82,7 @@ def test_device_array_like_keeps_the_order_of_axes(host):
 
 def test_copies_reject_other_shapes_and_dtypes():
     device = cuda.to_device(np.arange(6, dtype=np.float32))
-    with pytest.raises(TypeError, match="takes a NumPy array, not list"):
+    with pytest.raises(TypeError, match="accepts a NumPy array, not list"):
         device.copy_to_host([1.0])
     with pytest.raises(TypeError, match="incompatible dtype: float32 vs. float64"):
         device.copy_to_device(np.zeros(6))

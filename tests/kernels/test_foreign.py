@@ -156,7 +156,7 @@ def test_cffi_pointers_are_passed():
         (("f g", "f4(f4)"), ValueError, "'f g' is no name"),
         (("int", "f4(f4)"), ValueError, "'int' is no name"),
         ((5, "f4(f4)"), TypeError, "is text, not 5"),
-        (("f", "f4(f4)", "code.zip"), ValueError, "does not say what it is"),
+        (("f", "f4(f4)", "code.zip"), ValueError, "the suffix is unknown"),
         (("f", "f4(f4)", None, False, "rust"), NotImplementedError, "Unsupported ABI"),
     ],
 )  # fmt: skip

@@ -117,7 +117,7 @@ def test_which_kernel_of_a_source():
         cuda.jit(source=SOURCE.partition("__global__ void one")[0])
     with pytest.raises(errors.CompileError, match="no kernel"):
         cuda.jit(source="int x;")
-    with pytest.raises(TypeError, match="name= goes with source="):
+    with pytest.raises(TypeError, match="name= is for source="):
         cuda.jit("void(int32)", name="x")
 
 

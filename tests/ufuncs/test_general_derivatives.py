@@ -102,9 +102,7 @@ def test_python_bodies(target):
 def test_invalid_arguments_raise():
     f = matmul("cpu")
     a = np.ones((2, 2))
-    with pytest.raises(
-        TypeError, match=r"lacks fixed sizes, such as \(3\),\(3\)->\(3\): use jvp"
-    ):
+    with pytest.raises(TypeError, match=r"lacks fixed sizes, such as \(3\),\(3\)->\(3\): use jvp"):
         f.vjp((a, a), a)
     big = matmul("cpu", "(9,4),(4,9)->(9,9)")
     with pytest.raises(TypeError, match="72 elements in .*; a vjp supports 64"):
