@@ -1,4 +1,5 @@
-"""NumPy functions that call a function of the user with device arrays: apply_along_axis, piecewise, fromfunction."""
+"""Implements NumPy functions that call a function of the user with device arrays: apply_along_axis,
+piecewise, fromfunction."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 @implements("apply_along_axis")
 def apply_along_axis(func1d: Callable, axis, arr, *args, **kwargs) -> DeviceNDArray:
-    """Calls func1d once per 1-D slice. A function with an `axis` parameter is faster when called once with it."""
+    """Calls func1d once per 1-D slice. A func1d with an `axis` parameter is faster if it is called once with
+    `axis`."""
     a = arguments.array(arr)
     axis = shapes.axis_number(axis, a.ndim)
     lines = moveaxis(a, axis, -1)
@@ -56,7 +58,8 @@ def apply_over_axes(func: Callable, a, axes) -> DeviceNDArray:
 
 @implements("piecewise")
 def piecewise(x, condlist, funclist, *args, **kw) -> DeviceNDArray:
-    """Passes to each function the elements for which its condition is true. Waits for their number."""
+    """Passes to each function the elements for which its condition is true; waits for the number of these
+    elements."""
     conditions = _conditions(condlist, arguments.array(x).ndim)
     x, *conditions = arguments.arrays_of([x, *conditions])
     conditions = [one.astype(bool, copy=False) for one in conditions]

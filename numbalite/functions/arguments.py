@@ -1,6 +1,6 @@
 """Converts arguments of NumPy's functions to device arrays, and creates their results.
 
-Host arrays and lists are copied to the device; so are numbers where an array is required."""
+Host arrays and lists are copied to the device. Numbers are also copied if an array is required."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def array(value: Any, what: str = "the array") -> DeviceNDArray:
 
 
 def array_to_modify(name: str, value: Any) -> DeviceNDArray:
-    """Returns the array that a function modifies in place; raises TypeError if it is not on the device."""
+    """Returns the array that a function modifies in place; raises TypeError if the array is not on the
+    device."""
     if not operands.is_on_device(value):
         raise TypeError(
             f"numpy.{name} into {type(value).__name__} of values on the device: copy_to_host()"
@@ -67,8 +68,8 @@ WEAK = int, float, complex
 
 
 def common_dtype(given: Iterable, made: Iterable[DeviceNDArray]) -> np.dtype:
-    """Returns the result dtype of several operands, by NumPy's rules; `made` are the operands as
-    device arrays."""
+    """Returns the result dtype of several operands, by NumPy's rules. `made` contains the operands as device
+    arrays."""
     all_made = list(made)
     dtypes = {one.dtype for one in all_made}
     if len(dtypes) == 1 and all_made[0].dtype.kind in "biufc" and all_made[0].dtype.isnative:
@@ -99,7 +100,7 @@ def empty_like(array: Any, shape: Any, dtype: Any) -> DeviceNDArray:
 
 
 def on_stream_of(made: DeviceNDArray, *arrays: DeviceNDArray) -> DeviceNDArray:
-    """Binds a new array to the stream of the first of `arrays` that has one."""
+    """Binds a new array to the stream of the first array in `arrays` that has a stream."""
     for one in arrays:
         if one.stream:
             return made.bind(one.stream)
@@ -107,17 +108,17 @@ def on_stream_of(made: DeviceNDArray, *arrays: DeviceNDArray) -> DeviceNDArray:
 
 
 def use_device(number: Any) -> Any:
-    """Returns a context manager that makes a device (a number or a Device) current; None: the
-    current device."""
+    """Returns a context manager that makes a device (a number or a Device) current; None means the current
+    device."""
     return assign.on_device(_core.current_device() if number is None else devices.number_of(number))
 
 
 def reshape(array: DeviceNDArray, shape: Any) -> DeviceNDArray:
-    """Returns the array in another shape: a view if possible, else a copy."""
+    """Returns the array in another shape: a view if possible, otherwise a copy."""
     view = array._reshaped(tuple(shape), "C", False)
     return array._reshaped(tuple(shape), "C", True) if view is None else view
 
 
 def as_1d(array: DeviceNDArray) -> DeviceNDArray:
-    """Returns the array with one dimension: a view if possible, else a copy."""
+    """Returns the array with one dimension: a view if possible, otherwise a copy."""
     return array if array.ndim == 1 else reshape(array, (array.size,))

@@ -1,4 +1,5 @@
-"""NumPy's rules for the number of bins of a histogram ("auto", "fd", ...), from statistics that the device reduces."""
+"""Implements NumPy's rules for the number of bins of a histogram ("auto", "fd", ...), from statistics that
+the device reduces."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Sample:
-    """The statistics of the elements that rules use."""
+    """The statistics of the elements that the bin rules use."""
 
     def __init__(self, a: DeviceNDArray, ptp: Any, counted: Callable) -> None:
         self.a = a
@@ -44,7 +45,7 @@ def _scott(sample):
 
 
 def _fd(sample):
-    """Returns the bin width of Freedman and Diaconis."""
+    """Returns the bin width by the rule of Freedman and Diaconis."""
     high, low = np.percentile(sample.a, [75, 25]).tolist()
     return 2 * (high - low) * sample.size ** (-1 / 3)
 
@@ -62,7 +63,8 @@ def _doane(sample):
 
 
 def _stone(sample):
-    """Stone's rule: the number of bins with the smallest estimated error, from a histogram for each number."""
+    """Returns the number of bins by Stone's rule: the number with the smallest estimated error, from one
+    histogram for each number."""
     n = sample.size
     if n <= 1 or sample.ptp == 0:
         return 0

@@ -1,4 +1,4 @@
-"""NumPy's packbits and unpackbits: conversion between booleans and bits of bytes."""
+"""Implements NumPy's packbits and unpackbits: conversion between booleans and bits of bytes."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def unpackbits(a, /, axis=None, count=None, bitorder: str = "big") -> DeviceNDAr
     source, before, behind = _three_axes(a, axis)
     there = source.shape[1] * 8
     length = there if count is None else operator.index(count)
-    if length < 0:  # all but the last -length bits
+    if length < 0:  # a negative length drops the last -length bits
         length += there
         if length < 0:
             raise ValueError(f"-count {-count} larger than number of elements {there}")

@@ -1,4 +1,5 @@
-"""Indices of elements: grids, diagonals and triangles, and conversion between flat and multi-dimensional indices."""
+"""Computes indices of elements: grids, diagonals and triangles, and converts between flat and
+multi-dimensional indices."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def _view_along_axis(line, axis, count):
 
 @implements("ix_")
 def ix_(*args) -> tuple[DeviceNDArray, ...]:
-    """Masks are converted to the indices where they are true, which waits for their number."""
+    """Masks are converted to the indices of their true elements; this waits for the number of these
+    elements."""
     made = []
     for axis, line in enumerate(arguments.arrays_of(args)):
         if line.ndim != 1:
@@ -39,14 +41,14 @@ def ix_(*args) -> tuple[DeviceNDArray, ...]:
         if line.dtype == bool:
             line = flatnonzero(line)
         elif line.size == 0 and not hasattr(args[axis], "dtype"):
-            line = line.astype(np.intp)  # an empty list has no dtype
+            line = line.astype(np.intp)  # an empty list has no integer dtype
         made.append(_view_along_axis(line, axis, len(args)))
     return tuple(made)
 
 
 @implements("indices")
 def indices(dimensions, dtype=int, sparse: bool = False) -> Any:
-    """The result is on the current device, because NumPy's function has no ``like=``."""
+    """The result is on the current device, because NumPy's function has no parameter ``like=``."""
     shape = tuple(map(operator.index, shapes.items_of(dimensions, "dimensions")))
     dtype = np.dtype(dtype)
     lines = [
@@ -62,7 +64,8 @@ def indices(dimensions, dtype=int, sparse: bool = False) -> Any:
 
 
 class Grid:
-    """`cuda.mgrid[:3, 0:1:5j]` and `cuda.ogrid[...]`: NumPy computes the coordinates, which are copied to the device."""
+    """`cuda.mgrid[:3, 0:1:5j]` and `cuda.ogrid[...]`: NumPy computes the coordinates, and this function
+    copies them to the device."""
 
     def __init__(self, is_sparse: bool) -> None:
         self._is_sparse = is_sparse
@@ -148,7 +151,7 @@ def _lengths(shape):
 
 @implements("unravel_index")
 def unravel_index(indices, shape, order: str = "C") -> tuple[DeviceNDArray, ...]:
-    """Waits for the check of the indices: ValueError for one outside the shape."""
+    """Waits for the check of the indices, and raises ValueError for an index outside the shape."""
     order = shapes.order_of(order, "C", "CF")
     lengths = _lengths(shape)
     left = arguments.array(indices)
@@ -167,7 +170,8 @@ def unravel_index(indices, shape, order: str = "C") -> tuple[DeviceNDArray, ...]
 
 @implements("ravel_multi_index")
 def ravel_multi_index(multi_index, dims, mode="raise", order: str = "C") -> DeviceNDArray:
-    """With mode "raise", waits for the check of the indices: ValueError for one outside its axis."""
+    """With mode "raise", waits for the check of the indices, and raises ValueError for an index outside its
+    axis."""
     order = shapes.order_of(order, "C", "CF")
     lengths = _lengths(dims)
     modes = (mode,) * len(lengths) if isinstance(mode, str) else tuple(mode)
@@ -193,7 +197,7 @@ def _check_bounds(place, n, mode):
     if place.dtype.kind not in "biu":
         raise TypeError("only int indices permitted")
     if place.size and not n:
-        raise ValueError("ravel_multi_index: there is no place along an axis of length 0")
+        raise ValueError("ravel_multi_index: an axis of length 0 has no valid index")
     place = place.astype(np.intp, copy=False)
     if mode == "wrap":
         return np.mod(place, n)

@@ -1,4 +1,4 @@
-"""Histograms: bincount, histogram, histogram2d, histogramdd and bin edges."""
+"""Implements histograms: bincount, histogram, histogram2d, histogramdd and bin edges."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def _as_1d(a):
 
 
 def _weights(weights, a):
-    """Weights as a 1-dimensional array; raises ValueError if their shape differs from that of `a`."""
+    """Returns the weights as a 1-dimensional array; raises ValueError if their shape differs from that of
+    `a`."""
     if weights is None:
         return None
     weights = arguments.array(weights)
@@ -39,7 +40,8 @@ def _weights(weights, a):
 
 
 def _count_by_parts(count, weights):
-    """Calls `count(weights)`, separately for real and imaginary parts, and converts to the dtype of the weights."""
+    """Calls `count(weights)`, separately for real and imaginary parts, and converts the result to the dtype
+    of the weights."""
     if weights is None:
         return count(None)
     if weights.dtype.kind != "c":
@@ -100,7 +102,9 @@ def _edges(a, bins, limits):
     if np.ndim(bins) == 0:
         bins = operator.index(bins)
         if limits is not None and len(limits) != 2:
-            raise ValueError(f"range is the lowest and the highest edge, not {len(limits)} numbers")
+            raise ValueError(
+                f"range must be the lowest and the highest edge, not {len(limits)} numbers"
+            )
         if limits is None and a.size:
             return _equal_bins(bins, None, limits_of(a).astype(_counting_dtype(a.dtype)))
         empty = np.zeros(0, _counting_dtype(a.dtype))
@@ -112,7 +116,7 @@ def _edges(a, bins, limits):
 
 
 def _bins_by_rule(a, rule, limits, weights):
-    """Returns the number of bins that a rule chooses."""
+    """Returns the number of bins that NumPy's rule of this name selects."""
     bin_rules.check(rule, weights)
     ends = limits_of(a) if a.size else np.zeros(0, _counting_dtype(a.dtype))
     first, last = np.histogram_bin_edges(ends.astype(_counting_dtype(a.dtype)), 1, limits).tolist()
@@ -135,13 +139,13 @@ def _equal_bins(bins, limits, ends):
 
 @functools.lru_cache(_KEPT_BINS, typed=True)
 def _known_bins(bins, low, high, dtype):
-    """Cached equal bins for the same limits. The cache has no device arrays: the caller owns the edges, so each call
-    copies them to the device."""
+    """Returns equal bins, from a cache for the same limits. The cache contains no device arrays: the caller
+    owns the edges, so each call copies the edges to the device."""
     return _equal_bins(bins, (low, high), np.zeros(0, _counting_dtype(dtype)))
 
 
 def limits_of(a: Any) -> np.ndarray:
-    """Returns the smallest and the largest element, on the host, for which this waits."""
+    """Returns the smallest and the largest element, on the host, and waits for these values."""
     return _limits_on_device(a).copy_to_host()
 
 
@@ -159,7 +163,7 @@ def _limits(dtype):
 
 
 def _counting_dtype(dtype):
-    """Returns the dtype in which elements are counted: booleans as uint8."""
+    """Returns the dtype in which elements are counted, which is uint8 for booleans."""
     return np.dtype(np.uint8) if dtype.kind == "b" else dtype
 
 
@@ -187,7 +191,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None) -> tuple:
         bins = _bins_by_rule(a, bins, range, weights)
     if weights is not None and weights.dtype == bool and np.ndim(bins) and a.size:
         raise TypeError(
-            "histogram: sums of weights that are booleans are no booleans: weights.astype(int)"
+            "histogram: sums of boolean weights are not booleans: use weights.astype(int)"
         )
     edges, first, scale = _edges(a, bins, range)
     common = np.promote_types(edges.dtype, _counting_dtype(a.dtype))
@@ -268,8 +272,8 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tupl
 
 
 def _bin_of(column, edges):
-    """Returns an array with the number of each element's bin: 0 before the first edge, len(edges) after the last, which
-    belongs to the last bin."""
+    """Returns an array with the bin number of each element: 0 before the first edge, len(edges) after the
+    last edge, which belongs to the last bin."""
     number = digits(edges, column, "right")
     return number - np.equal(column, edges[-1]).astype(number.dtype)
 

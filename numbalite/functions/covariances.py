@@ -1,4 +1,4 @@
-"""Covariance and correlation matrices, by one matrix product."""
+"""Computes covariance and correlation matrices, by one matrix product."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cov(
     *,
     dtype=None,
 ) -> DeviceNDArray:
-    """Waits if there are weights, whose sums are checked on the host."""
+    """Waits for the device if there are weights, because their sums are checked on the host."""
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
     if ddof is None:
@@ -58,7 +58,8 @@ def cov(
 
 
 def _variables(m, y, rowvar, dtype):
-    """Returns the variables of both arrays as rows of one array; callers must not modify it, as it may share memory."""
+    """Returns the variables of both arrays as rows of one array. Callers must not modify the returned array,
+    because it may share memory with an argument."""
     given = [m] if y is None else [m, y]
     given = arguments.arrays_of(given, "an array of variables")
     for one, name in zip(given, "my", strict=False):
@@ -66,7 +67,7 @@ def _variables(m, y, rowvar, dtype):
             raise ValueError(f"{name} has more than 2 dimensions")
     dtype = np.result_type(*(one.dtype for one in given), np.float64) if dtype is None else dtype
     if np.dtype(dtype).kind not in "fc":
-        raise TypeError(f"cov: means have fractions, which the dtype {np.dtype(dtype)} cannot hold")
+        raise TypeError(f"cov: means have fractions, but the dtype {np.dtype(dtype)} cannot hold")
     rows = [np.atleast_2d(one).astype(dtype, copy=False) for one in given]
     if not rowvar:
         if given[0].ndim != 1:

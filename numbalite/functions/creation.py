@@ -34,7 +34,7 @@ def _new(shape, dtype, order, device):
 
 
 def _sized_dtype(dtype):
-    """Returns the dtype of a new array: strings without a length get length 1."""
+    """Returns the dtype of a new array; strings without a length get length 1."""
     dtype = np.dtype(dtype)
     return dtype if dtype.itemsize else np.empty(0, dtype).dtype
 
@@ -186,7 +186,7 @@ def eye(
 ) -> DeviceNDArray:
     """Returns a new device array with ones on a diagonal, as numpy.eye.
 
-    The other elements are zeros.
+    All other elements are zeros.
 
     Parameters
     ----------
@@ -292,14 +292,14 @@ def astype(x, dtype, /, *, copy: bool = True, device=None) -> DeviceNDArray:
 
 
 def _holds_arrays(value):
-    """Is the value a (nested) list that contains device arrays?"""
+    """Returns whether the value is a (nested) list that contains device arrays."""
     return isinstance(value, (list, tuple)) and any(
         operands.is_on_device(one) or _holds_arrays(one) for one in value
     )
 
 
 def _stack_nested(values):
-    """Stacks a nested list of device arrays on the device, where NumPy would copy each to the host."""
+    """Stacks a nested list of device arrays on the device; NumPy would copy each array to the host."""
     return np.stack([_stack_nested(one) if _holds_arrays(one) else one for one in values])
 
 
@@ -370,7 +370,7 @@ def _fill_with_doubles(out, start, step):
 
 
 def numbers(start: Any, step: Any, count: int, dtype: Any, like: Any = None) -> DeviceNDArray:
-    """start + i * step for i below count, computed in the type of start and step (one of int, float,
+    """Returns start + i * step for i below count, computed in the type of start and step (one of int, float,
     complex, numpy.uint64) and stored as dtype."""
     with arguments.on_device_of(like):
         made = _core.device_empty((count,), dtype)
@@ -406,17 +406,16 @@ def arange(
 ) -> DeviceNDArray:
     """Returns a new device array of numbers, as numpy.arange.
 
-    They go from start up to stop, exclusive.
+    The numbers go from start up to stop, exclusive.
 
     Parameters
     ----------
     start_or_stop : number
-        The first number; with no ``stop``, the end of the numbers, which
-        begin at 0.
+        The first number. Without ``stop``, the end of the numbers, which then begin at 0.
     stop : number
         The end of the numbers, exclusive.
     step : number
-        The difference of two numbers, by default 1.
+        The difference between consecutive numbers, by default 1.
     dtype : dtype
         The dtype, by default that of numpy.arange.
     start : number
@@ -472,7 +471,7 @@ def arange(
         begin, delta = first, step
         if (
             dtype.kind in "iu"
-        ):  # as NumPy: the first two are converted, then their difference is repeated
+        ):  # as in NumPy, the first two numbers are converted, then their difference is repeated
             begin = int(first)
             delta = int(first + step) - begin
         else:
@@ -528,12 +527,11 @@ def linspace(
     ----------
     start, stop : number or array
         The first and the last number.
-    num : int
-        The number of numbers.
+    num : int The length of the result.
     endpoint : bool
         False: excludes ``stop``.
     retstep : bool
-        True: returns also the difference of two numbers.
+        True: also returns the difference between consecutive numbers.
     dtype : dtype
         The dtype, by default that of numpy.linspace.
     axis : int
@@ -572,7 +570,7 @@ def linspace(
 
 
 def _kind_between(*ends):
-    """Returns the dtype of numbers between these ends, by the rules of numpy.linspace."""
+    """Returns the dtype of numbers between these end points, by the rules of numpy.linspace."""
     dtypes = [required.dtype_of(one) or np.asarray(one).dtype for one in ends]
     given = [
         one if type(one) in (int, float, complex) else dtype.type(0)
@@ -611,7 +609,7 @@ def _between_arrays(start, stop, num, gaps, endpoint, dtype):
     counts = numbers(0.0, 1.0, num, np.zeros(0, kind).real.dtype, start)
     counts = counts.reshape((-1,) + (1,) * distance.ndim)
     made = np.multiply(counts, step if gaps else distance)
-    if gaps:  # NumPy divides first wherever one of the quotients is 0, for it may have underflowed
+    if gaps:  # NumPy divides first if a quotient is 0, because it may have underflowed
         divided = np.multiply(np.true_divide(counts, gaps), distance)
         made = np.where(np.any(np.equal(step, 0)), divided, made)
     made = np.add(made, start).astype(kind, copy=False)
@@ -647,7 +645,7 @@ def logspace(
 def geomspace(
     start, stop, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None, axis: int = 0
 ) -> DeviceNDArray:
-    """Waits for the check that no end is zero, which is a ValueError."""
+    """Waits for the check that no end point is zero, which is a ValueError."""
     ends = arguments.arrays_of((start, stop))
     if any(bool(np.any(np.equal(one, 0))) for one in ends):
         raise ValueError("Geometric sequence cannot include zero")

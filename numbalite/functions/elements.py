@@ -1,4 +1,4 @@
-"""Element-wise functions that are not ufuncs: where, select, clip, comparisons, rounding, parts of
+"""Implements element-wise functions that are not ufuncs: where, select, clip, comparisons, rounding, parts of
 complex numbers."""
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def where(condition, x=_NO_VALUE, y=_NO_VALUE, /) -> Any:
 
 
 def _as_element(value, other):
-    """Returns a Python integer in the dtype of the other operand. NumPy decides about integers out of range: up to 2.4
-    they wrap as in C, later versions raise OverflowError."""
+    """Returns a Python integer in the dtype of the other operand. NumPy handles integers out of range:
+    versions up to 2.4 wrap them as in C, later versions raise OverflowError."""
     dtype = required.dtype_of(other)
     if type(value) is not int or dtype is None or dtype.kind not in "iu":
         return value
@@ -108,8 +108,8 @@ def clip(
 
 
 def _limits_within(a, low, high):
-    """Returns the limits of clip as (low, high); a Python integer beyond the dtype's range becomes None, because it has
-    no effect."""
+    """Returns the limits of clip as (low, high); a Python integer beyond the dtype's range becomes None,
+    because such a limit has no effect."""
     dtype = required.dtype_of(a)
     if dtype is None or dtype.kind not in "iu":
         return low, high
@@ -137,7 +137,7 @@ def _limits(request):
 
 @implements("copyto")
 def copyto(dst, src, casting="same_kind", where=True) -> None:
-    """An explicit copy from the device to a NumPy array is allowed."""
+    """Copies explicitly from the device to a NumPy array, which is allowed."""
     dtype: Any
     if not isinstance(dst, (_core.DeviceArray, np.ndarray)):
         raise TypeError(f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}")
@@ -187,7 +187,8 @@ def _tolerances(request):
 
 
 def _check_tolerances(rtol, atol):
-    """Reports a tolerance that is infinite or NaN as NumPy does; tolerances on the device are not read."""
+    """Reports a tolerance that is infinite or NaN, as NumPy does; tolerances in device memory are not
+    checked."""
     if all(math.isfinite(one) for one in (rtol, atol) if isinstance(one, (float, np.floating))):
         return
     text = f"One of rtol or atol is not valid, atol: {atol}, rtol: {rtol}"
@@ -214,7 +215,8 @@ def _true_of_all(loop, name, **words):
 
 
 def _have_numbers(values):
-    """Can kernels read the elements of all device arrays? If not, a ufunc raises the error."""
+    """Returns whether kernels can read the elements of all device arrays. If kernels cannot read them, a
+    ufunc raises the error."""
     return all(assign.is_number(one.dtype) for one in values if isinstance(one, _core.DeviceArray))
 
 
@@ -249,7 +251,8 @@ def array_equal(a1, a2, equal_nan: bool = False) -> bool:
 
 
 def _are_numbers(*values):
-    """Can device arrays be equal to these values? None and strings cannot."""
+    """Returns whether device arrays can be equal to these values; None and strings cannot be equal to device
+    arrays."""
     hosts = [
         np.asarray(one) for one in values if type(one) in (str, bytes, list, tuple, type(None))
     ]
@@ -315,7 +318,7 @@ def common_type(*arrays) -> Any:
 
 
 def _stand_in(value):
-    """Returns an empty host array of a device array's dtype, for NumPy's dtype rules."""
+    """Returns an empty host array with a device array's dtype, for NumPy's dtype rules."""
     return np.empty(0, value.dtype) if isinstance(value, _core.DeviceArray) else value
 
 

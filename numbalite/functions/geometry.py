@@ -1,4 +1,5 @@
-"""Functions that change the shape or axis order of arrays, or split them: views, or copies where NumPy copies."""
+"""Implements functions that change the shape or axis order of arrays, or split arrays. The results are views,
+or copies if NumPy copies."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ _NO_VALUE: Any = np._NoValue
 
 
 def _array_without_copy(value):
-    """Returns the value as an array where it is: on the host or the device, without a copy between them."""
+    """Returns the value as an array in its present memory, on the host or the device, without a copy between
+    host and device."""
     return value if isinstance(value, _core.DeviceArray) else np.asarray(value)
 
 
@@ -52,8 +54,8 @@ def size(a, axis=None) -> int:
 
 
 def axes_of(axis: Any, count: int, what: str | None = None) -> tuple[int, ...]:
-    """Returns an axis or several as non-negative numbers in the order of the argument; ValueError
-    for a repeated axis."""
+    """Returns one axis or several axes as non-negative numbers in the order of the argument; raises
+    ValueError for a repeated axis."""
     given = shapes.items_of(axis, "axis") if np.iterable(axis) else (axis,)
     numbers = tuple(shapes.axis_number(one, count, what) for one in given)
     if len(set(numbers)) < len(numbers):
@@ -254,7 +256,7 @@ def atleast_3d(*arys) -> Any:
 # ------------------------------------------------------------------------------------------ pieces
 
 
-_MAX_PARTS = 1 << 24  # that many views fill some gigabytes of the host's memory
+_MAX_PARTS = 1 << 24  # more views than this number would occupy some gigabytes of host memory
 
 
 def _check_parts(count):
@@ -329,9 +331,9 @@ def may_share_memory(a, b, max_work=0) -> bool:
 
 
 class _Addresses:
-    """An array interface with the address and strides of a device array, for NumPy's overlap tests.
+    """An object with the address and strides of a device array, for NumPy's overlap tests.
 
-    NumPy does not access the memory."""
+    NumPy does not access the array's memory."""
 
     def __init__(self, array: Any) -> None:
         self.__array_interface__ = {
@@ -345,7 +347,8 @@ class _Addresses:
 
 @implements("shares_memory")
 def shares_memory(a, b, max_work=-1) -> bool:
-    """Tests for a common element: NumPy solves the problem from addresses and strides."""
+    """Tests for a common element: NumPy decides from addresses and strides, without access to the
+    elements."""
     if not may_share_memory(a, b):
         return False
     a, b = (np.asarray(_Addresses(one)) for one in (a, b))

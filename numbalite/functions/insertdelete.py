@@ -1,4 +1,4 @@
-"""NumPy's delete, insert, resize and trim_zeros."""
+"""Implements NumPy's delete, insert, resize and trim_zeros."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _key_at_axis(axis, what):
 
 
 def _line_or_axis(arr, axis):
-    """Returns (array, axis number); for axis None, the flattened array and axis 0."""
+    """Returns (array, axis number); for axis None, returns (flattened array, 0)."""
     a = arguments.array(arr)
     if axis is None:
         return arguments.as_1d(a), 0
@@ -31,7 +31,8 @@ def _line_or_axis(arr, axis):
 
 
 def _whole_number(obj):
-    """Returns the index if the argument is a single one, else None. Waits for an index on the device."""
+    """Returns the index if the argument is a single index, otherwise None. Waits for an index in device
+    memory."""
     if isinstance(obj, (int, np.integer)) and not isinstance(obj, bool):
         return int(obj)
     if getattr(obj, "size", None) == 1 and obj.dtype.kind in "iu":
@@ -40,7 +41,7 @@ def _whole_number(obj):
 
 
 def _indices(obj):
-    """Returns indices as an array, on the host or the device."""
+    """Returns indices as an array, in host or device memory."""
     if isinstance(obj, DeviceNDArray):
         return obj
     indices = np.asarray(obj)
@@ -77,8 +78,8 @@ def delete(arr, obj, axis=None) -> DeviceNDArray:
 
 
 def _copy_without(a, axis, left_out):
-    """Returns a copy of the array without the indices of a range: concatenates the parts before, between and after
-    them."""
+    """Returns a copy of the array without the indices of a range, by concatenating the parts before, between
+    and after them."""
     if not left_out:
         return a.copy("A")
     if left_out.step < 0:
@@ -193,9 +194,9 @@ def resize(a, new_shape) -> DeviceNDArray:
 
 @implements("trim_zeros")
 def trim_zeros(filt, trim: str = "fb", axis=None) -> DeviceNDArray:
-    """Returns a view. Waits for the positions of the first and last nonzero element."""
+    """Returns a view. Waits for the indices of the first and last nonzero element."""
     if not isinstance(trim, str):
-        raise TypeError(f"trim must be a text of 'f' and 'b', not {trim!r}")
+        raise TypeError(f"trim must be a string of 'f' and 'b', not {trim!r}")
     a, trim = arguments.array(filt), trim.lower()
     if trim not in ("fb", "bf", "f", "b"):
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")

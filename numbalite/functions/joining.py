@@ -1,4 +1,5 @@
-"""NumPy's concatenate, stack, roll, tile, block and similar functions: they copy arrays into parts of a new one."""
+"""Implements NumPy's concatenate, stack, roll, tile, block and similar functions, which copy arrays into
+parts of a new array."""
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ def _check_casting(given, parts, dtype, casting):
 
 
 def _put(target, parts, axis):
-    """Copies arrays of the target's dtype into it, one after another along the axis."""
+    """Copies arrays of the target's dtype into the target, one after another along the axis."""
     begin, copies = 0, []
     for one in parts:
         at = begin * target.strides[axis]
@@ -123,7 +124,7 @@ def _joined_shape(parts, axis):
 
 
 def _room(parts, axis, shape, dtype):
-    """Returns a new array for the concatenated parts, with their axis order in memory."""
+    """Returns a new array for the concatenated parts, with the axis order of their memory."""
     if all(one.is_c_contiguous() for one in parts):
         return arguments.empty(shape, dtype, parts[0])
     axis_orders = [
@@ -207,7 +208,7 @@ def roll(a, shift, axis=None) -> DeviceNDArray:
 
 
 def _shifts(a, shift, axis):
-    """Returns a list of the shift along each axis."""
+    """Returns a list with the shift along each axis."""
     shift, axis = (
         shapes.items_of(one, "shift and axis") if np.iterable(one) else one for one in (shift, axis)
     )
@@ -256,7 +257,8 @@ def tile(A, reps) -> DeviceNDArray:
 
 @implements("block")
 def block(arrays) -> DeviceNDArray:
-    """Joins the innermost lists along the last axis, the lists around them along the axis before it."""
+    """Joins the innermost lists along the last axis, and the lists that contain them along the preceding
+    axis."""
     depth = _depth(arrays)
     ndim = max(depth, *(one.ndim for one in _flatten(arrays)))
     return _join_nested(arrays, depth, ndim)

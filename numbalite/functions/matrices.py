@@ -1,4 +1,4 @@
-"""Matrices with given diagonals or triangles, meshgrid, sliding windows and cross products."""
+"""Implements matrices with given diagonals or triangles, meshgrid, sliding windows and cross products."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @implements("diag")
 def diag(v, k: int = 0) -> DeviceNDArray:
-    """Returns the diagonal of a matrix, as a view; for a 1-dimensional array, a matrix with this
+    """Returns the diagonal of a matrix, as a view; for a 1-dimensional array, returns a matrix with this
     diagonal."""
     v = arguments.array(v)
     if v.ndim == 2:
@@ -69,7 +69,7 @@ def fill_diagonal(a, val, wrap: bool = False) -> None:
 
 
 def _repeat_cyclically(values, first, count):
-    """Returns ``count`` values, cyclically, from index ``first``."""
+    """Returns ``count`` values, repeated cyclically, from index ``first``."""
     line = arguments.as_1d(values)
     return line.take(numbers(first, 1, count, np.int64, line), mode="wrap")
 
@@ -78,7 +78,7 @@ def _repeat_cyclically(values, first, count):
 
 
 def _coordinates(rows, columns, k, like):
-    """Returns (row numbers plus k, as a column; column numbers): views of one array, which one
+    """Returns (row numbers plus k, as a column; column numbers). Both are views of one array, which a single
     launch creates."""
     k = min(max(operator.index(k), -rows - 1), columns + 1)
     first, last = min(k, 0), max(rows + k, columns)
@@ -89,7 +89,7 @@ def _coordinates(rows, columns, k, like):
 
 
 def is_below(rows: int, columns: int, k: Any, like: Any) -> Any:
-    """Returns a boolean matrix that is true on the k-th diagonal and below it."""
+    """Returns a boolean matrix that is true on the k-th diagonal and below."""
     return np.greater_equal(*_coordinates(rows, columns, k, like))
 
 
@@ -158,7 +158,7 @@ def meshgrid(
 def sliding_window_view(
     x, window_shape, axis=None, *, subok: bool = False, writeable: bool = False
 ) -> DeviceNDArray:
-    """Returns a view whose elements share memory."""
+    """Returns a view whose elements share memory with each other."""
     x = arguments.array(x)
     lengths = shapes.numbers_of(window_shape)
     if any(length < 0 for length in lengths):
@@ -178,7 +178,7 @@ def sliding_window_view(
 
 
 def _axes_given(axis, ndim):
-    """Returns axes like axes_of, but an axis may be repeated."""
+    """Returns axes as axes_of does, but allows repeated axes."""
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     return tuple(shapes.axis_number(one, ndim) for one in given)
 
@@ -197,7 +197,7 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) ->
     b = moveaxis(b, axes_of(axisb, b.ndim, "axisb")[0], -1)
     if a.shape[-1] != 3 or b.shape[-1] != 3:
         raise ValueError(
-            f"cross() takes vectors of three elements, not of {a.shape[-1]} and {b.shape[-1]}"
+            f"cross() accepts vectors of three elements, not of {a.shape[-1]} and {b.shape[-1]}"
         )
     shape = np.broadcast_shapes(a.shape, b.shape)
     dtype = np.result_type(a.dtype, b.dtype)

@@ -1,4 +1,4 @@
-"""Reductions, cumulative sums and nan_to_num that ignore NaN.
+"""Implements reductions and cumulative sums that ignore NaN, and nan_to_num.
 
 Each reduction replaces NaN by its identity element in the same pass. No warning is issued, because that would have to
 wait for the values."""
@@ -34,8 +34,8 @@ _NO_VALUE: Any = np._NoValue
 
 @functools.cache
 def _map_reduction(ufunc, dtype, neutral):
-    """Returns the reduction (MapReduce) of the elements that are not NaN and not masked out; the others count as
-    ``neutral``."""
+    """Returns the reduction (MapReduce) of the elements that are not NaN and not masked out; other elements
+    count as ``neutral``."""
     function = elementwise.function("kept", neutral=neutral)
     scalar = types.scalar(dtype)
     signature = types.Signature(scalar, (scalar, types.boolean))
@@ -74,7 +74,7 @@ def _mask_of(where):
 
 
 def _reduce_wide(ufunc, neutral, a, axis, wide, where):
-    """Returns the result of the reduction in the dtype ``wide``, with the axes kept.
+    """Returns the result of the reduction in the dtype ``wide``, with the reduced axes kept.
 
     NaN is replaced first if ``wide`` cannot represent it.
     """
@@ -142,7 +142,8 @@ def nanmin(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=
 
 
 def _first_place(a, axis, out, keepdims, is_largest):
-    """Returns the index of the first extreme that is not NaN. Waits: an all-NaN slice is a ValueError."""
+    """Returns the index of the first extreme (minimum or maximum) that is not NaN. Waits for the result,
+    because an all-NaN slice is a ValueError."""
     a = arguments.array(a)
     found = reductions.first_place(a, axis, None, keepdims, is_largest, not _has_nans(a))
     if _has_nans(a) and found.size and reductions.min(found).item() < 0:
@@ -193,7 +194,7 @@ def _check_dtypes(name, a, dtype, out):
 
 
 def _mean(a, axis, dtype, where, out=None):
-    """Returns (mean with the axes kept, dtype of the result)"""
+    """Returns (mean with the reduced axes kept, dtype of the result)"""
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
     total = _reduce_wide(np.add, 0, a, axis, wide, where)
     reductions.warn_of_complex(a.dtype, wide)
@@ -210,8 +211,8 @@ def _squares(number, real):
 
 
 def _variance(a, axis, dtype, ddof, where, mean, correction, out):
-    """Returns (variance with the axes kept, dtype of the result); NaN where no degrees of freedom
-    are left."""
+    """Returns (variance with the reduced axes kept, dtype of the result). The variance is NaN if no degrees
+    of freedom are left."""
     ddof = reductions.degrees_taken(ddof, correction)
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
     if mean is _NO_VALUE:
@@ -227,7 +228,7 @@ def _variance(a, axis, dtype, ddof, where, mean, correction, out):
 
 
 def _variance_or_root(plain, a, axis, dtype, out, ddof, keepdims, where, mean, correction):
-    """nanvar and nanstd. plain: np.var or np.std, for arrays without NaN."""
+    """Implements nanvar and nanstd. plain: np.var or np.std, for arrays without NaN."""
     a = arguments.array(a)
     name = "nanstd" if plain is reductions.std else "nanvar"
     _check_dtypes(name, a, dtype, out)
@@ -286,7 +287,7 @@ def nanstd(
 
 
 def _replace_nan(a, number):
-    """Returns the array with NaN replaced by a number; the array itself if its dtype has no NaN."""
+    """Returns the array with NaN replaced by a number; returns the array itself if its dtype has no NaN."""
     a = arguments.array(a)
     if not _has_nans(a):
         return a

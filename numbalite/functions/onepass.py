@@ -1,4 +1,5 @@
-"""Selects reduction operators with an accumulator type of their own (reduce_operators.cuh), and runs them in one pass."""
+"""Selects reduction operators with their own accumulator type (reduce_operators.cuh), and runs them in one
+pass."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 def own_loops(operation: str, name: str, dtype: Any, more: int = 0) -> OwnLoops:
     """Returns the kernels of an operator of reduce_operators.cuh.
 
-    Its accumulator has the size of the dtype plus ``more`` bytes, rounded up to 16 if ``more`` is not 0.
+    The operator's accumulator has the size of the dtype plus ``more`` bytes, rounded up to 16 if ``more`` is
+    not 0.
     """
     size = dtype.itemsize + more
     return OwnLoops(operation, name, -(-size // 16) * 16 if more else size)
@@ -34,8 +36,9 @@ def cxx(dtype: Any) -> str:
 def accumulator(stored: np.dtype, wide: np.dtype, result: np.dtype) -> tuple[str, int]:
     """Returns (C++ accumulator type for sums of numbers in ``wide``, its size in bytes).
 
-    Its error is far below one rounding of the result. It is ``wide`` itself if the result has less precision, or for
-    integers that float64 represents exactly; otherwise a type of reduce_operators.cuh.
+    The error of this accumulator is far below one rounding of the result. The accumulator type is ``wide``
+    itself if the result has less precision, or for integers that float64 represents exactly; otherwise a type
+    of reduce_operators.cuh.
     """
     if wide.char == "e":
         return "float", 4

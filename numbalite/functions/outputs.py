@@ -1,4 +1,4 @@
-"""The `out=` argument of functions that compute a temporary result: checks, and the copy into it."""
+"""Handles the `out=` argument of functions that compute a temporary result: checks, and the copy to `out`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check(name: str, out: Any) -> None:
 
 
 def check_shape(name: str, out: Any, shape: tuple[int, ...]) -> None:
-    """Raises TypeError if `out` is not an array, ValueError if its shape is not the result's."""
+    """Raises TypeError if `out` is not an array, ValueError if its shape differs from the result's."""
     check(name, out)
     if out.shape != shape:
         raise ValueError(f"{name}: out has shape {out.shape}, the result {shape}")
@@ -32,15 +32,15 @@ def into(name: str, out: Any, made: Any, casting: Any = "same_kind") -> Any:
     check_shape(name, out, made.shape)
     if not np.can_cast(made.dtype, out.dtype, casting):
         raise TypeError(
-            f"{name}: cannot cast array data from {made.dtype!r} to {out.dtype!r}, which out has, according to "
-            f"the rule {casting!r}"
+            f"{name}: cannot cast array data from {made.dtype!r} to {out.dtype!r}, the dtype of out, according "
+            f"to the rule {casting!r}"
         )
     np.copyto(out, made, casting=casting)
     return out
 
 
 def into_wider(name: str, out: Any, made: Any) -> Any:
-    """Like `into`, for NumPy functions that compute in a copy of `out`.
+    """Does the same as `into`, for NumPy functions that compute in a copy of `out`.
 
     The dtype of `out` must convert safely to the result's dtype; then the result is converted without a check.
     """

@@ -1,4 +1,4 @@
-"""Polynomials by their coefficients: evaluation, arithmetic, fits, and Vandermonde matrices."""
+"""Implements polynomials by their coefficients: evaluation, arithmetic, fits, and Vandermonde matrices."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @implements("polyval")
 def polyval(p, x) -> Any:
-    """Evaluates by Horner's rule, in two passes over x per coefficient."""
+    """Evaluates a polynomial by Horner's rule, in two passes over x per coefficient."""
     if isinstance(x, np.poly1d):
-        raise TypeError("polyval: x is a polynomial, device arrays of numbers are expected")
+        raise TypeError("polyval: x must be a device array of numbers, not a polynomial")
     p, x = arguments.arrays_of((p, x))
     y = np.zeros_like(x)
     for k in range(len(p)):
@@ -33,16 +33,14 @@ def polyval(p, x) -> Any:
 
 def _coefficients(p, name):
     if isinstance(p, np.poly1d):
-        raise TypeError(
-            f"{name}: a poly1d is on the host: device arrays of coefficients are expected"
-        )
+        raise TypeError(f"{name}: pass a device array of coefficients: a poly1d is in host memory")
     p = arguments.array(p)
     return p.reshape(1) if p.ndim == 0 else p
 
 
 def _line_of_numbers(p, name):
     if np.ndim(p) == 0:
-        raise TypeError(f"{name}: p has no dimensions, a line of coefficients is expected")
+        raise TypeError(f"{name}: p has no dimensions; pass a 1-dimensional array of coefficients")
     return _coefficients(p, name)
 
 
@@ -52,7 +50,7 @@ def _all_coefficients(name, *several):
 
 
 def _pad_coefficients(one, length):
-    """Returns the coefficients with leading zeros up to a length."""
+    """Returns the coefficients, with leading zeros added up to a length."""
     more = length - len(one)
     return one if more <= 0 else np.concatenate([np.zeros(more, one.dtype, like=one), one])
 
@@ -75,7 +73,7 @@ def polysub(a1, a2) -> DeviceNDArray:
 
 @implements("polymul")
 def polymul(a1, a2) -> DeviceNDArray:
-    """Waits for the positions of the first nonzero coefficients, because NumPy drops leading zeros."""
+    """Waits for the index of the first nonzero coefficient, because NumPy drops leading zeros."""
     shortened = []
     for one in _all_coefficients("polymul", a1, a2):
         if one.ndim > 1:
@@ -117,7 +115,7 @@ def polyint(p, m: int = 1, k=None) -> DeviceNDArray:
 
 @implements("polyfit")
 def polyfit(x, y, deg, rcond=None, full: bool = False, w=None, cov=False) -> Any:
-    """Solves the least-squares problem by singular values. Waits."""
+    """Solves the least-squares problem by singular values; waits for the device."""
     count = int(deg) + 1
     if count < 1:
         raise ValueError("expected deg >= 0")

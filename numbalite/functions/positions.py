@@ -1,4 +1,5 @@
-"""Elements by index: take, put, take_along_axis, choose, repeat and pad. (d[indices] is in numbalite/ndarray/indexing.py.)"""
+"""Implements access to elements by index: take, put, take_along_axis, choose, repeat and pad. (d[indices] is
+in numbalite/ndarray/indexing.py.)"""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def take(a, indices, axis=None, out=None, mode: str = "raise") -> Any:
         place = (
             *_key_at_axis(axis, int(indices)),
             ...,
-        )  # a single index is a view: no index array on the device
+        )  # a single index selects a view, without an index array on the device
         made = a[place].copy()
     else:
         made = indexing.get(a, _key_at_axis(axis, indices) if axis else indices, mode=mode)
@@ -162,7 +163,7 @@ def put_along_axis(arr, indices, values, axis) -> None:
 
 @implements("choose")
 def choose(a, choices, out=None, mode: str = "raise") -> Any:
-    """First copies all choices into one array."""
+    """Copies all choices into one array first."""
     _check_mode(mode)
     given, numbers = a, list(choices)
     a, *choices = arguments.arrays_of([a, *numbers])
@@ -203,7 +204,8 @@ def choose(a, choices, out=None, mode: str = "raise") -> Any:
 
 @implements("repeat")
 def repeat(a, repeats, axis=None) -> DeviceNDArray:
-    """Copies an array of repeats from the device to the host, because it determines the result's shape."""
+    """Copies an array of repeats from the device to the host, because the repeats determine the result's
+    shape."""
     a = arguments.array(a)
     if axis is None:
         a, axis = arguments.as_1d(a), 0
@@ -244,7 +246,7 @@ def _repeat_each(a, count, axis):
 
 
 _BY_PLACES = ("edge", "reflect", "symmetric", "wrap")
-_LARGE = 1 << 20  # bytes from which a few copies are faster than one gather
+_LARGE = 1 << 20  # minimum bytes for which a few copies are faster than one gather kernel
 _STATISTICS = {"maximum": np.max, "mean": np.mean, "median": np.median, "minimum": np.min}
 _PAD_KEYWORDS = {
     "constant": "constant_values",
@@ -261,7 +263,7 @@ _PAD_KEYWORDS = {
 
 @implements("pad")
 def pad(array, pad_width, mode="constant", **keywords) -> DeviceNDArray:
-    """Supports all modes except functions of the caller."""
+    """Supports all modes of numpy.pad except functions of the caller."""
     a = arguments.array(array)
     pairs = _widths(pad_width, a.ndim)
     if callable(mode):
@@ -320,7 +322,8 @@ def _widths(given, ndim):
 def _reflected_at_points(a, pairs, mode):
     """Pads with reflect_type="odd": x is reflected to 2 * edge - x.
 
-    Axes are processed one after another, each in as many steps as its width needs. A step pads a multiple of the period.
+    Axes are processed one after another, each in as many steps as its padding width needs. A step pads a
+    multiple of the reflection's period.
     """
     made = _room(a, pairs)
     middle = _middle(a, pairs)
@@ -389,7 +392,7 @@ def _fill_around(made, pairs, values):
 def _steps_outwards(made, pairs, middle):
     """Yields (axis, widths, slice of the original array, view that the step pads) for each axis.
 
-    The view includes the padding of previous axes, from which the corners are padded.
+    The view includes the padding of previous axes, from which the corners are filled.
     """
     for axis, (pair, inside) in enumerate(zip(pairs, middle, strict=True)):
         if sum(pair):
@@ -440,13 +443,14 @@ def _fill_border(made, pairs, middle, mode, lengths):
 
 
 def _is_near(a, pairs, mode):
-    """Is the padding of each side at most as long as the array, so that one slab of the array fills it?"""
+    """Returns whether the padding of each side is at most as long as the array, so that one slab of the array
+    fills the padding."""
     least = mode == "reflect"
     return all(max(pair) <= n - least for n, pair in zip(a.shape, pairs, strict=True))
 
 
 def _padded_by_slabs(a, pairs, mode):
-    """Pads by copies: one of the array, then two slabs for each axis, without index arrays."""
+    """Pads by copies: one copy of the array, then two slabs for each axis, without index arrays."""
     made, middle = _room(a, pairs), _middle(a, pairs)
     assign.copy(a, made._part(middle), apart=True)
     for axis, pair, inside, region in _steps_outwards(made, pairs, middle):
@@ -489,6 +493,6 @@ def _padded_by_places(a, pairs, mode):
         key[axis] = grid
     if moved == list(range(moved[0], moved[-1] + 1)):
         return indexing.get(a, tuple(key))
-    for axis in moved:  # slices between them would change the order of the axes
+    for axis in moved:  # slices between index arrays would change the order of the axes
         a = indexing.get(a, _key_at_axis(axis, places[axis]))
     return a

@@ -1,4 +1,4 @@
-"""Medians, quantiles and percentiles from sorted copies; with weights, and ignoring NaN."""
+"""Computes medians, quantiles and percentiles from sorted copies; also with weights, and ignoring NaN."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _BETWEEN = {
 
 
 def _rows(a, axes):
-    """Moves the reduced axes to the end and merges them into one."""
+    """Moves the reduced axes to the end, merges them into one axis, and sorts."""
     if axes == (a.ndim - 1,):
         return a
     kept = [k for k in range(a.ndim) if k not in axes]
@@ -79,7 +79,7 @@ def _may_be_nan(a):
 
 
 def _or_nan(made, rows):
-    """Returns the results, with NaN for rows that contain NaN, which is last in sorted order."""
+    """Returns the results, with NaN for rows that contain NaN. NaN is the last element of a sorted row."""
     if not _may_be_nan(rows):
         return made
     return _first_if_nan(rows[..., -1], made)
@@ -91,7 +91,7 @@ def _first_if_nan(last, made):
 
 
 def _broadcast_to_out(made, out):
-    """Repeats the result for an `out` of more elements; an `out` that does not fit is refused later."""
+    """Repeats the result for an `out` of more elements; a later check rejects an `out` that does not fit."""
     shape = getattr(out, "shape", made.shape)
     ones = shape[len(shape) - made.ndim :] if made.ndim else ()
     fits = len(ones) == made.ndim and all(
@@ -105,7 +105,9 @@ def _result(name, made, a, axes, keepdims, out, casting="unsafe"):
         front = made.shape[: made.ndim - (a.ndim - len(axes))]
         kept = tuple(1 if k in axes else n for k, n in enumerate(a.shape))
         made = made.reshape((*front, *kept))
-    if name == "quantile" and out is not None:  # NumPy's last step is a ufunc with this out
+    if (
+        name == "quantile" and out is not None
+    ):  # the last step of NumPy's quantile is a ufunc with this out
         made = _broadcast_to_out(made, out)
     return outputs.into(name, out, made, casting)
 
@@ -177,7 +179,7 @@ def _between_two(rows, n, q, method, is_weak):
 
 
 def _interpolate_rows(rows, n, q, method, is_weak):
-    """Interpolates between neighbouring elements among the first n of each row."""
+    """Interpolates between neighbouring elements among the first n elements of each row."""
     place = _BETWEEN[method](n, q)
     if not isinstance(place, _core.DeviceArray):
         place = np.asarray(place)
@@ -212,7 +214,8 @@ def _interpolate(low, high, t):
 
 @fuse
 def _interpolated_if_numbers(low, high, t, last):
-    """Interpolates; the result is NaN for a row that contains NaN, which is last in sorted order."""
+    """Interpolates between elements; the result is NaN for a row that contains NaN, which is the last element
+    of a sorted row."""
     width = high - low
     made = np.where(t >= 0.5, high - width * (1 - t), low + width * t)
     return np.where(np.isnan(last), last, made)
@@ -221,8 +224,8 @@ def _interpolated_if_numbers(low, high, t, last):
 def _take_from_rows(rows, indices):
     """Returns the elements of each row at these positions, whose axes come first in the result.
 
-    `indices` are on the host, equal for all rows, or a device array with separate ones for each row: its last axes are
-    those of the rows.
+    `indices` are on the host, equal for all rows, or a device array with separate indices for each row, whose
+    last axes are the axes of the rows.
     """
     rest = rows.shape[:-1]
     if isinstance(indices, _core.DeviceArray):
@@ -237,7 +240,8 @@ def _take_from_rows(rows, indices):
 
 
 def _at_places(rows, n, q, method, is_weak):
-    """Quantiles q of sorted rows. n: the number of valid elements, one for all rows or one per row on the device."""
+    """Returns the quantiles q of sorted rows. n: the number of valid elements, one number for all rows, or an
+    array on the device with one number per row."""
     if method not in _WHOLE and (method != "linear" or q.dtype.kind not in "iu"):
         return _interpolate_rows(rows, n, q, method, is_weak)
     place = (_WHOLE.get(method) or _BETWEEN[method])(n, q)
@@ -245,7 +249,8 @@ def _at_places(rows, n, q, method, is_weak):
 
 
 def _nan_at_places(rows, q, method, is_weak):
-    """Quantiles of the elements that are not NaN; an all-NaN row gives its first element."""
+    """Returns the quantiles of the elements that are not NaN; for an all-NaN row, returns the row's first
+    element."""
     n = np.maximum(_counts(rows), 1)
     q = q.reshape(q.shape + (1,) * n.ndim)
     n = n.astype(np.result_type(q, 0.0 if is_weak else q))
@@ -350,7 +355,7 @@ def _read_arguments(a, q):
 
 
 def _are_within(q):
-    """Are all quantiles in [0, 1]?"""
+    """Returns whether all quantiles are in [0, 1]."""
     if q.ndim == 0 and q.dtype.kind in "iuf":
         return 0 <= q.item() <= 1
     return np.all((q >= 0) & (q <= 1))

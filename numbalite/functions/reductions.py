@@ -1,4 +1,4 @@
-"""Reductions of NumPy: sums, extremes, means, variances, counts, argmax, cumulative sums."""
+"""Implements NumPy's reductions: sums, extremes, means, variances, counts, argmax, cumulative sums."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NO_VALUE: Any = np._NoValue
-COUNTER = np.dtype(np.intp)  # a dtype object: the C fast path accepts calls with one
+COUNTER = np.dtype(
+    np.intp
+)  # a dtype object, because the C fast path accepts calls with dtype objects
 
 
 def reduce_axes(
@@ -40,9 +42,9 @@ def reduce_axes(
     initial: Any = _NO_VALUE,
     where: Any = True,
 ) -> Any:
-    """ufunc.reduce, with the functions' placeholders for omitted arguments.
+    """Does the same as ufunc.reduce, and accepts the functions' placeholders for omitted arguments.
 
-    Does not call NumPy's ufunc.reduce, which leaks the array if this raises an exception.
+    NumPy's ufunc.reduce is not called, because it leaks the array if the device version raises an exception.
     """
     if keepdims is _NO_VALUE:
         keepdims = False
@@ -116,7 +118,7 @@ def _counts():
 
 
 def _has_numbers(a):
-    """Is the array non-empty, with a dtype that the one-pass kernels read?"""
+    """Returns whether the array is non-empty, with a dtype that the one-pass kernels can read."""
     return builtins.bool(a.size) and a.dtype.kind in "biufc"
 
 
@@ -152,7 +154,8 @@ def count_nonzero(a, axis=None, *, keepdims: bool = False) -> Any:
 
 
 def _elements_per_result(a, axis, where):
-    """Returns the number of elements per result: an integer, or with where= an array that broadcasts to the result."""
+    """Returns the number of elements per result: an integer, or with `where=` an array that broadcasts to the
+    result."""
     if where is _NO_VALUE or where is True:
         count = 1
         for number in range(a.ndim) if axis is None else axes_of(axis, a.ndim):
@@ -163,7 +166,7 @@ def _elements_per_result(a, axis, where):
 
 
 def _mean(a, axis, dtype, where, out):
-    """Returns (sum / count, count), with the axes kept; `dtype` is the accumulator's."""
+    """Returns (sum / count, count), with the reduced axes kept. `dtype` is the accumulator's dtype."""
     count = _elements_per_result(a, axis, where)
     total = reduce_axes(np.add, a, axis, dtype, None, True, where=where)
     warn_of_complex(a.dtype, dtype)
@@ -171,7 +174,7 @@ def _mean(a, axis, dtype, where, out):
 
 
 def divide_by_count(total: Any, count: Any, out: Any = None) -> Any:
-    """total / count in the dtype of the total, or in that of `out`, as NumPy; 0 / 0 is NaN."""
+    """Returns total / count in the dtype of the total, or in that of `out`, as NumPy; 0 / 0 is NaN."""
     if out is not None:
         total = total.astype(out.dtype, copy=False)
     if isinstance(count, int):
@@ -182,7 +185,8 @@ def divide_by_count(total: Any, count: Any, out: Any = None) -> Any:
 def finish_result(
     name: str, made: Any, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
 ) -> Any:
-    """Converts a result with kept axes to the requested dtype and shape, or copies it to `out`."""
+    """Converts a result with kept reduced axes to the requested dtype and shape, or copies the result to
+    `out`."""
     if keepdims is _NO_VALUE or not keepdims:
         made = made._geometry(*_remaining_layout(made, operands.axes_of(axis, a.ndim)))
     if out is not None:
@@ -195,7 +199,7 @@ def _remaining_layout(array, axes):
 
 
 def sum_dtypes(dtype: Any, asked: Any) -> tuple[Any, Any]:
-    """Returns (accumulator dtype, result dtype) of means: float16 is added as float32, integers as
+    """Returns (accumulator dtype, result dtype) of means: float16 is accumulated as float32, integers as
     float64."""
     if asked is not None:
         asked = np.dtype(asked)
@@ -206,7 +210,8 @@ def sum_dtypes(dtype: Any, asked: Any) -> tuple[Any, Any]:
 
 
 def is_in_one_pass(a: Any, wide: np.dtype, dtype: Any, where: Any) -> bool:
-    """Can a kernel compute the result in one pass: a non-empty array without mask, and a floating-point result?"""
+    """Returns whether a kernel can compute the result in one pass: a non-empty array without mask, and a
+    floating-point result."""
     return (
         builtins.bool(a.size)
         and (where is _NO_VALUE or where is True)
@@ -224,7 +229,7 @@ def _means(stored, wide, result):
 
 @functools.cache
 def variances(wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = False) -> OwnLoops:
-    """Returns the kernels of variances (or standard deviations) in a dtype; has_nans: ignore
+    """Returns the kernels of variances (or standard deviations) in a dtype; with has_nans, they ignore
     NaN."""
     real, root = np.dtype(wide.char.lower()).itemsize, str(is_root).lower()
     if result.char == "e":  # float32 is precise enough
@@ -232,7 +237,7 @@ def variances(wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = 
     else:
         text, _ = accumulator(wide, wide, wide)
         operation = f"variance_in<{cxx(wide)}, {text}, {root}>"
-        # Accumulators: for float32, shifted sums in float64, or smaller moments; for float64, moments.
+        # Accumulators for float32 are shifted sums in float64, or smaller moments; for float64, moments.
         size = 4 * wide.itemsize + 4 * real if real == 4 else 2 * wide.itemsize + 3 * real
     if has_nans:
         operation = f"of_numbers<numbalite::nl_reduce::{operation}>"
@@ -274,7 +279,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VA
 
 @implements("average")
 def average(a, axis=None, weights=None, returned: bool = False, *, keepdims=_NO_VALUE) -> Any:
-    """Waits if there are weights: a zero sum of weights is an error."""
+    """Waits if there are weights, because a zero sum of weights is an error."""
     a = arguments.array(a)
     axis = None if axis is None else shapes.numbers_of(axis)
     if weights is None:
@@ -303,7 +308,8 @@ def average(a, axis=None, weights=None, returned: bool = False, *, keepdims=_NO_
 
 
 def _weights_of(a, weights, axis):
-    """Returns the weights in the array's shape, or with length 1 for axes that they do not depend on."""
+    """Returns the weights in the array's shape, or with length 1 for axes that the weights do not depend
+    on."""
     weights = arguments.array(weights)
     if weights.shape == a.shape:
         return weights
@@ -329,7 +335,8 @@ _EXACT = {
 def sum_of_products(dtype: np.dtype, product: str, args: str = "a, b") -> MapReduce:
     """Returns the sum of an expression of arrays, such as "a * b", in one pass.
 
-    Products are exact: those of float32 in float64, those of float64 as a sum of two numbers (functions of _EXACT).
+    Products are exact: products of float32 are computed in float64, products of float64 as a sum of two
+    numbers (functions of _EXACT).
     """
     wide = np.dtype({"e": "f", "f": "d", "F": "D"}.get(dtype.char, dtype))
     scalar = types.scalar(wide)
@@ -372,7 +379,7 @@ def degrees_taken(ddof: Any, correction: Any) -> Any:
 
 
 def _variance(a, axis, dtype, ddof, correction, mean, where, out):
-    """Returns (variance with the axes kept, the dtype of the result)"""
+    """Returns (variance with the reduced axes kept, the dtype of the result)"""
     ddof = degrees_taken(ddof, correction)
     wide, result = sum_dtypes(a.dtype, dtype)
     if mean is _NO_VALUE:
@@ -420,9 +427,10 @@ def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correcti
 
 
 def root(variance: Any, is_number: bool) -> Any:
-    """Replaces variances by their square roots in place, as NumPy does: TypeError for an integer dtype.
+    """Replaces variances by their square roots in place, as NumPy does; raises TypeError for an integer
+    dtype.
 
-    is_number: the variance is a scalar result; then its root is converted to its dtype.
+    is_number: the variance is a scalar result, whose root is converted to the variance's dtype.
     """
     if is_number:
         return np.sqrt(variance).astype(variance.dtype, copy=False)
@@ -468,7 +476,7 @@ def std(
 
 @functools.cache
 def _extreme_index_kernels(dtype, is_largest, nans_count):
-    """Kernels that find the first index of the extreme, in C order."""
+    """Returns the kernels that find the first index of the extreme, in C order."""
     number = np.dtype("f4") if dtype.char == "e" else dtype
     flags = ", ".join(str(flag).lower() for flag in (is_largest, nans_count))
     name = "argmax" if is_largest else "argmin"
@@ -542,9 +550,10 @@ def cumprod(a, axis=None, dtype=None, out=None) -> Any:
 
 
 def _cumulative(ufunc, x, axis, dtype, out, include_initial):
-    """cumulative_sum and cumulative_prod of the array API.
+    """Implements cumulative_sum and cumulative_prod of the array API.
 
-    More than one dimension requires an axis. include_initial: the result begins with the ufunc's identity.
+    Arrays with more than one dimension require an axis. include_initial: the result begins with the ufunc's
+    identity.
     """
     x = np.atleast_1d(arguments.array(x))
     if axis is None:

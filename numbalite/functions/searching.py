@@ -1,4 +1,4 @@
-"""Binary search in sorted arrays: searchsorted and digitize."""
+"""Implements binary search in sorted arrays: searchsorted and digitize."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _THREADS, _MAX_BLOCKS = 256, 1 << 13
-# Each block copies a sorted array of up to so many elements to shared memory (search.cuh).
+# Each block copies a sorted array of at most this number of elements to shared memory (search.cuh).
 _TABLE, _BLOCKS_WITH_TABLE = 1024, 1 << 10
-_MAX_COPIED = 1 << 14  # bins: the host checks as many faster than two waits for the device
+_MAX_COPIED = (
+    1 << 14
+)  # maximum number of bins: for so few, a check on the host is faster than two waits for the device
 
 
 def _as_contiguous(a, dtype=None):
@@ -31,12 +33,13 @@ def _as_contiguous(a, dtype=None):
 
 
 def digits(a: Any, v: Any, side: str, sorter: Any = None) -> DeviceNDArray:
-    """`searchsorted` of device arrays."""
+    """Implements `searchsorted` of device arrays."""
     return _run_search("nl_search", np.int64, a, v, int(side == "right"), (sorter,))
 
 
 def contains(a: Any, v: Any, inverts: bool) -> DeviceNDArray:
-    """Is each value of `v` in the sorted array `a`? With `inverts`: is it not? NaN equals NaN."""
+    """Returns whether each value of `v` is in the sorted array `a`; with `inverts`, whether it is not. NaN
+    equals NaN."""
     return _run_search("nl_contains", np.bool_, a, v, int(inverts))
 
 
@@ -88,10 +91,10 @@ def searchsorted(a, v, side="left", sorter=None) -> DeviceNDArray:
 
 
 def _rises(bins):
-    """Do the bins increase? ValueError if they are not monotonic.
+    """Returns whether the bins increase; raises ValueError if they are not monotonic.
 
-    As in NumPy, comparisons with NaN are neither an increase nor a decrease. If the first difference is to NaN, the bins
-    count as decreasing.
+    As in NumPy, comparisons with NaN are neither an increase nor a decrease. If NaN is the second bin, the
+    bins count as decreasing.
     """
     differ = np.flatnonzero(bins[1:] != bins[:-1])
     rises = not differ.size or bool(bins[differ[0]] < bins[differ[0] + 1])
@@ -111,15 +114,15 @@ def _rise(bins):
 
 
 def _direction(bins, given):
-    """Do the bins increase? ``given`` is the caller's argument. One wait at most, and none for bins
-    in host memory."""
+    """Returns whether the bins increase. ``given`` is the caller's argument. Waits at most once, and not for
+    bins in host memory."""
     if isinstance(given, np.ndarray | list | tuple):
         return _rises(np.asarray(given))
     if bins.size > _MAX_COPIED and bool(_rise(bins)):
         return True
     if bins.size > _MAX_COPIED and bool(_rise(bins[::-1])):
         return False
-    return _rises(bins.copy_to_host())  # few bins, or not monotonic, or NaN is among the bins
+    return _rises(bins.copy_to_host())  # few bins, or not monotonic, or the bins contain NaN
 
 
 @implements("digitize")
@@ -138,7 +141,9 @@ def digitize(x, bins, right: bool = False) -> DeviceNDArray:
         raise TypeError("bins may not be complex")
     with arguments.on_device_of(x):
         side = "left" if right else "right"
-        found = digits(bins, x, side)  # right if the bins increase: the host checks it meanwhile
+        found = digits(
+            bins, x, side
+        )  # the result is right if the bins increase, which the host checks meanwhile
         if _direction(bins, given):
             return found
         return bins.size - digits(bins[::-1], x, side)

@@ -1,4 +1,4 @@
-"""nonzero, compress, extract, place and similar functions of nonzero elements or masks.
+"""Implements nonzero, compress, extract, place and similar functions of nonzero elements or masks.
 
 d[mask] is in numbalite/ndarray/indexing.py."""
 
@@ -86,8 +86,8 @@ def extract(condition, arr) -> DeviceNDArray:
 
 
 def _values(values, a):
-    """Values as a 1-dimensional array with the dtype of `a`. Raises TypeError for an array that
-    does not convert safely."""
+    """Returns values as a 1-dimensional array with the dtype of `a`. Raises TypeError for values that cannot
+    be converted safely."""
     if isinstance(values, (np.ndarray, DeviceArray)) and not np.can_cast(values.dtype, a.dtype):
         raise TypeError(
             f"Cannot cast array data from {values.dtype!r} to {a.dtype!r} according to the rule 'safe'"

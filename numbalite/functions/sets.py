@@ -1,4 +1,4 @@
-"""Set functions (isin, intersect1d, union1d, ...), by sorting and binary search."""
+"""Implements set functions (isin, intersect1d, union1d, ...), by sorting and binary search."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def isin(
     known = sorting.sort(known, 0)
     with arguments.on_device_of(known):
         found = contains(known, values, invert)
-    if values.dtype.kind in "fc":  # a search finds NaN, but NaN equals no element
+    if values.dtype.kind in "fc":  # binary search finds NaN, but NaN equals no element
         nan = np.isnan(values)
         found = np.logical_or(found, nan) if invert else np.logical_and(found, ~nan)
     return found.reshape(element.shape)
@@ -89,7 +89,9 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
         (one, of_one), (other, of_other) = unique(one, True), unique(other, True)
         indices = of_one, of_other
     line = concatenate([one, other])
-    order = sorting.argsort(line, 0)  # stable: of two equal elements, the one of ar1 is first
+    order = sorting.argsort(
+        line, 0
+    )  # the sort is stable: of two equal elements, the element of ar1 is first
     line = line[order]
     both = np.equal(line[1:], line[:-1])
     in_one, in_other = order[:-1][both], order[1:][both] - one.size

@@ -1,4 +1,4 @@
-"""Functions of sampled signals: convolve, correlate, unwrap, gradient, trapezoid, interp."""
+"""Implements functions of sampled signals: convolve, correlate, unwrap, gradient, trapezoid, interp."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _convolution(a, v, out, first):
 
 
 def _convolve_directly(a, v, mode):
-    """Direct convolution: one product per result element and weight."""
+    """Computes a direct convolution, with one product per result element and weight."""
     if not isinstance(mode, (str, int)):
         raise TypeError(f"mode must be a str or an int, not {type(mode).__name__}")
     if mode in range(3):
@@ -97,7 +97,7 @@ def unwrap(p, discont=None, axis: int = -1, *, period: float = 2 * math.pi) -> D
     else:
         high, odd = period / 2, 0
     short = np.mod(steps + high, period) - high
-    if not odd:  # a step of half a period keeps its sign
+    if not odd:  # a step of exactly half a period keeps its sign
         upwards = np.logical_and(np.equal(short, -high), np.greater(steps, 0))
         np.copyto(short, high, where=upwards)
     moved = short - steps
@@ -135,7 +135,8 @@ def gradient(f, *varargs, axis=None, edge_order: int = 1) -> Any:
 
 
 def _spacings(f, given, axes):
-    """Returns the list of the spacing for each axis: a number, or an array of the distances between neighbours."""
+    """Returns a list with the spacing for each axis: a number, or an array of the distances between
+    neighbours."""
     if len(given) == 0:
         return [1.0] * len(axes)
     if len(given) == 1 and shapes.ndim_of(given[0]) == 0:
@@ -160,7 +161,8 @@ def _distances(places, length):
 
 
 def _slope(f, step, edge_order, axis):
-    """Returns the gradient along the last axis of ``f``, as a new array in C order in which this axis is ``axis``."""
+    """Returns the gradient along the last axis of ``f``, as a new array in C order in which this axis has
+    index ``axis``."""
     whole = np.moveaxis(f, -1, axis)
     whole = arguments.empty(whole.shape, f.dtype, f)
     made = np.moveaxis(whole, axis, -1)
@@ -188,7 +190,7 @@ def _slope(f, step, edge_order, axis):
 
 
 def _edge(f0, f1, f2, h0, h1):
-    """Returns the slope at the first of three points of the parabola through them."""
+    """Returns the slope, at the first of three points, of the parabola through them."""
     whole = h0 + h1
     return -(h0 + whole) / (h0 * whole) * f0 + whole / (h0 * h1) * f1 - h0 / (h1 * whole) * f2
 
@@ -218,8 +220,8 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Any:
 
 
 def _sum_of_both(dtype, width, left, right, axis):
-    """Returns the sum of width * (left + right) / 2, rounded once in most cases. None if no kernel supports the dtype
-    or shapes."""
+    """Returns the sum of width * (left + right) / 2, rounded once in most cases. Returns None if no kernel
+    supports the dtype or shapes."""
     is_number = type(width) in (int, float)
     if not is_number:
         dtype = np.result_type(dtype, getattr(width, "dtype", object))

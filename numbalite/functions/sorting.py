@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from numbalite.ndarray.arrays import DeviceNDArray
 
-_KINDS = "qhsmQHSM"  # NumPy reads only the first letter
+_KINDS = "qhsmQHSM"  # NumPy reads only the first letter of a kind
 
 
 def check_arguments(a: Any, kind: Any, order: Any, stable: Any) -> tuple:
-    """Returns the record fields that `order` names. Checks the other arguments, with NumPy's
-    exceptions."""
+    """Returns the record fields in the argument `order`. Checks `kind` and the other arguments of a sort,
+    with NumPy's exceptions."""
     if kind is not None:
         if stable is not None:
             raise ValueError(
@@ -64,7 +64,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None) -> DeviceNDArray:
 
 
 def _sorting_indices(a, axis, fields, descending=False, stream=0):
-    """Returns the sorting indices along an axis; for a 0-dimensional array, one index."""
+    """Returns the sorting indices along an axis; for a 0-dimensional array, returns one index."""
     if a.ndim == 0:
         a = a._reshaped((1,), "C", False)
     with assign.on_device_of(a):
@@ -147,7 +147,7 @@ def sort_complex(a) -> DeviceNDArray:
 
 
 def check_select(a: DeviceNDArray, kth: Any, axis: Any, kind: Any) -> None:
-    """Checks `kth` and `kind` of a partition: ValueError or TypeError as in NumPy."""
+    """Checks `kth` and `kind` of a partition, and raises ValueError or TypeError as in NumPy."""
     if kind != "introselect":
         raise ValueError(f"select kind must be 'introselect' (got {kind!r})")
     given = np.asarray(kth)

@@ -1,4 +1,5 @@
-"""Functions that need the host: text and file output of a host copy, and input that is copied to the device.
+"""Implements functions that need the host: text and file output of a host copy, and input that is copied to
+the device.
 
 Input functions (files, texts, buffers, iterators) return device arrays if `like=` is a device array."""
 
@@ -72,7 +73,7 @@ def array_repr(arr, *args, **keywords) -> str:
     with np.printoptions(threshold=0):
         text = np.array_repr(ends, *args, **keywords)
     body, shape, facts = text.rpartition(f"shape={ends.shape}")
-    if not shape:  # NumPy before 2.2, and in legacy print modes
+    if not shape:  # for NumPy before 2.2, and in legacy print modes
         return text
     body, facts = body.rstrip(), f"shape={arr.shape}{facts}"
     width = args[0] if args else keywords.get("max_line_width")

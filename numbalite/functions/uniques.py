@@ -1,4 +1,4 @@
-"""unique and its array API versions: by sorting, or by counting the values of 1-byte elements."""
+"""Implements unique and its array API versions: by sorting, or by counting the values of 1-byte elements."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def _run(kernel, count, *given):
 
 
 def _begins(line, equal_nan):
-    """Booleans that are true where a sorted array (or the rows of a table) changes, at the start, and past the end."""
+    """Returns booleans that are true where a sorted array (or the rows of a table) changes, at the start, and
+    past the end."""
     n = line.shape[0]
     made = arguments.empty((n + 1,), np.dtype(bool), line)
     assign.assign(made, True)
@@ -87,7 +88,7 @@ def _differs(after, before, equal_nan, out):
         after, before = (
             after.view(np.int64),
             before.view(np.int64),
-        )  # as integers, all NaT are equal
+        )  # compared as integers, all NaT are equal
         if not equal_nan:
             return _differ_or_are(np.iinfo(np.int64).min, after, before, out=out)
     if equal_nan and kind in "fc":
@@ -118,8 +119,8 @@ def _in_order(a, needs_order, equal_nan):
 
 @traced
 def _of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts):
-    """Returns (values, first indices, inverse, counts) of groups of equal elements; None for
-    unrequested results."""
+    """Returns (values, first indices, inverse, counts) of groups of equal elements, with None for unrequested
+    results."""
     starts, n = ends[:-1], line.shape[0]
     index = inverse = counts = None
     if needs_index:
@@ -147,7 +148,8 @@ def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
 
 
 def _unique_bytes(a):
-    """Returns a _Found with the values and counts of a 1-dimensional array of 1-byte elements. Waits."""
+    """Returns a _Found with the values and counts of a 1-dimensional array of 1-byte elements; waits for
+    their number."""
     order = order_of(a.dtype)
     counts = radix.count_values(order, sorting.rows_of(a, 0, 0), 1, a.size)
     values, counts_of_values, found = (
@@ -189,7 +191,9 @@ def unique(
         else:
             moved = np.moveaxis(ar, axis, 0)
             table = arguments.reshape(moved, (moved.shape[0], _row_size(moved.shape)))
-            found = _unique(table, *needs, False)  # as in NumPy, rows with NaN are never equal
+            found = _unique(
+                table, *needs, False
+            )  # as in NumPy, rows that contain NaN are never equal
             values = found.values.reshape((found.values.shape[0], *moved.shape[1:]))
             values, inverse_shape = np.moveaxis(values, 0, axis), (ar.shape[axis],)
         inverse = found.inverse
@@ -212,7 +216,8 @@ def _row_size(shape):
 
 
 def _as_named_tuple(name, *made):
-    """Returns the results as NumPy's named tuple of this name; a plain tuple if NumPy has none."""
+    """Returns the results as NumPy's named tuple of this name; a plain tuple if NumPy does not have this
+    named tuple."""
     kind = (
         getattr(np.lib._arraysetops_impl, name, None)
         if hasattr(np.lib, "_arraysetops_impl")

@@ -1,6 +1,7 @@
-"""Window functions (hamming, kaiser, ...) and FFT frequencies: new arrays on the current device.
+"""Implements window functions (hamming, kaiser, ...) and FFT frequencies, which create arrays on the current
+device.
 
-NumPy's functions have no `like=`, so these are called through numbalite.cuda."""
+NumPy's functions have no `like=`, so the functions of this module are called through numbalite.cuda."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def _window(name: str, of: Callable) -> Callable:
-    """Registers a window function from ``of(n, last)``, its values at n = -last, -last + 2, ..., last."""
+    """Registers a window function from ``of(n, last)``, which returns its values at n = -last, -last + 2,
+    ..., last."""
 
     def function(M: int) -> DeviceNDArray:
         count = operator.index(M)

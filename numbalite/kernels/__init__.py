@@ -3,7 +3,7 @@ kernel.
 
 A kernel's text becomes a Source (`compilers/source.py`): the complete text with its names, headers and
 options. A compiler creates an Image from the Source. The image is loaded; a Kernel object represents one
-entry point of the image and its parameters. ``kernel[grid, block]`` is a Launcher object. ¶
+entry point of the image and its parameters. ``kernel[grid, block]`` is a Launcher object.
 
 `decorators` is the entry point, `options` checks keywords. `source` contains the user's text, `builder`
 generates the Source for given types, `translations` caches the sources of Python bodies. `images` compiles

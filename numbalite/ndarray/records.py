@@ -30,7 +30,7 @@ class DeviceRecord(DeviceNDArray):
         records[3]["x"] = 2.5
         records[3] = (2.5, 7)
 
-    ¶ A DeviceRecord is a 0-dimensional array. A comparison with NumPy records and tuples compares values, and
+    A DeviceRecord is a 0-dimensional array. A comparison with NumPy records and tuples compares values, and
     copies the record to the host.
     """
 

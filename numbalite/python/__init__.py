@@ -1,6 +1,6 @@
-"""Kernels with Python bodies: from a function's syntax tree to CUDA C++ that a person would have written.
+"""Translates Python bodies of kernels, from a function's syntax tree to readable CUDA C++.
 
-A function that is in the disk cache is not translated:
+A function whose translation is in the disk cache is not translated again:
 
     cachekey.py    the key: the function's lines, the types of its arguments, and the values that it reads
     definition.py  the interface to the other packages: a Definition whose text is generated for given types

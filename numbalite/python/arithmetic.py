@@ -1,8 +1,8 @@
-"""Operators: their types by numba's rules, and C++ that computes in those types.
+"""Translates operators: determines their types by numba's rules, and writes C++ that computes in those types.
 
-Integers have known ranges. If C++ would compute in a narrower type than numba, an operand is converted only if
-the result could overflow that type: ``tx + 1`` stays as it is, ``blockIdx.x * blockDim.x`` becomes
-``int64(blockIdx.x) * blockDim.x``.
+The translator tracks the range of each integer. If C++ would compute in a narrower type than numba, an
+operand is converted only if the result could overflow that type: For example, ``tx + 1`` is written
+unchanged, and ``blockIdx.x * blockDim.x`` as ``int64(blockIdx.x) * blockDim.x``.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def converted(value: Value, t: Any) -> Value:
 
 
 def _operand(value: Value, t: Any) -> Value:
-    """Returns an operand of an integer operation whose result has type t, with the type that it has there: in an int64
-    operation, a uint64 operand may be negative."""
+    """Returns an operand of an integer operation with result type t, converted to the type that the operand
+    has in this operation: in an int64 operation, a uint64 operand may be negative."""
     if is_whole(t) and is_whole(value.type) and not fits_range(value.range, t):
         return converted(value, t)
     return value
@@ -111,7 +111,7 @@ def convert_branches(a: Value, b: Value, t: Any) -> Any:
 
 
 def _widens(cxx, t):
-    """Does C++ convert it to t if the other operand is a t?"""
+    """Returns whether C++ converts the operand to t if the other operand is a t."""
     return is_whole(cxx) or (is_real(cxx) and cxx.size <= t.size and cxx is not types.float16)
 
 
@@ -120,7 +120,7 @@ def _join_effects(a: Value, b: Value):
 
 
 def binary(op: type, a: Value, b: Value) -> Value | None:
-    """``a op b``; None if the operation does not exist for these types."""
+    """Returns the Value of ``a op b``, or None if the operation does not exist for these types."""
     rule = _RULES.get(op)
     if rule is None or not is_number(a.type) or not is_number(b.type):
         return None
@@ -147,7 +147,8 @@ def _folded(op, a, b):
 
 
 def _computed(a: Value, b: Value, t, exact):
-    """Operands and C++ type of an operation whose result is a t; `exact`: the range of its exact result."""
+    """Returns the operands and the C++ type of an operation whose result is a t. `exact` is the range of the
+    exact result."""
     if is_complex(t):  # C++ has no conversion of a half to a complex number
         a, b = (converted(x, t) if x.cxx is types.float16 else x for x in (a, b))
     c = rules.promoted(a.cxx, b.cxx)
@@ -173,12 +174,13 @@ def _computed(a: Value, b: Value, t, exact):
 
 
 def _same_sign(a, b, t):
-    """Does converting the operands to t keep their values?"""
+    """Returns whether converting the operands to t keeps their values."""
     return all(fits_range(x.range, t) or x.cxx == t for x in (a, b))
 
 
 def _keeps(value, t):
-    """Does C++ convert this operand to t, and not the other operand to its type?"""
+    """Returns whether C++ converts this operand to t, instead of converting the other operand to this
+    operand's type."""
     return value.cxx == t or is_whole(value.cxx) or value.cxx.size <= t.size
 
 
@@ -201,8 +203,9 @@ def _sum(symbol, compute):
 
 
 def _range_of_result(symbol, a, b, exact, t):
-    """Returns the range (lowest, highest) of a result that might overflow its type. Sums and doublings of signed
-    numbers are assumed not to overflow, as in C++; products may, because hashes are computed from them."""
+    """Returns the range (lowest, highest) of a result that might overflow its type. Sums and doublings of
+    signed numbers are assumed not to overflow, as in C++. Products may overflow, because hashes are computed
+    from products."""
     is_doubling = any(
         x.is_constant and x.constant > 0 and not x.constant & (x.constant - 1) for x in (a, b)
     )
@@ -253,8 +256,8 @@ def _floored(symbol, name):
 
 
 def _of_power_of_two(symbol, a, b, limits):
-    """``a // b`` and ``a % b`` for an integer that may be negative and a power of two: a shift and a mask round
-    down."""
+    """Translates ``a // b`` and ``a % b`` for an integer that may be negative and a power of two, by a shift
+    and a mask, which round down."""
     more = _join_effects(a, a)
     if symbol == "%":
         text, level = f"{a.at(BIT_AND)} & {b - 1}", BIT_AND
@@ -283,7 +286,7 @@ def _power(a, b):
         return None
     if (
         is_whole(a.type) and b.is_constant and b.constant < 0
-    ):  # as in Python; numba returns an integer 0
+    ):  # the result is a float as in Python; numba returns the integer 0
         t = types.float64
     a = _operand(a, t)
     if b.is_constant and is_whole(b.type) and not is_whole(t):
@@ -391,13 +394,13 @@ SIGNS: dict[type, str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 
 def operand_texts(left: Value, symbol: str, right: Value) -> tuple[str, str]:
-    """Returns two C++ texts of ``left op right`` without conversions: as it is, and with the right operand in
-    parentheses."""
+    """Returns two C++ texts of ``left op right`` without conversions: unchanged, and with the right operand
+    in parentheses."""
     return f"{left.text} {symbol} {right.text}", f"{left.text} {symbol} ({right.text})"
 
 
 def unary(op: type, a: Value) -> Value | None:
-    """``-a``, ``+a``, ``~a``; None if the operation does not exist for this type."""
+    """Returns the Value of ``-a``, ``+a``, ``~a``, or None if the operation does not exist for this type."""
     if not is_number(a.type):
         return None
     t = a.type
@@ -428,7 +431,7 @@ def unary(op: type, a: Value) -> Value | None:
 
 
 def _unsigned(op, a):
-    """-a and ~a of unsigned numbers of less than 64 bits are computed first and widened afterwards."""
+    """-For unsigned numbers of less than 64 bits, a and ~a are computed first and widened afterwards."""
     limits = full_range(a.type)
     constant = _UNARY[op](int(a.constant)) % (limits[1] + 1) if a.is_constant else NOTHING
     text = f"{spelled(a.type)}({SIGNS[op]}{a.at(PRIMARY)})"
@@ -437,7 +440,7 @@ def _unsigned(op, a):
 
 
 def compare(op: type, a: Value, b: Value) -> Value | None:
-    """``a < b`` etc. for numbers; None if the types have no order."""
+    """Returns the Value of ``a < b`` etc. for numbers, or None if the types have no order."""
     if not is_number(a.type) or not is_number(b.type):
         return None
     if is_complex(a.type) or is_complex(b.type):
@@ -458,8 +461,8 @@ def compare(op: type, a: Value, b: Value) -> Value | None:
 
 
 def _single(value, t):
-    """Returns a literal as a float32 in a comparison with a float32, if float32 represents it exactly: the result
-    equals that of a comparison of doubles, which are slow on GPUs."""
+    """Returns a literal as a float32 in a comparison with a float32, if float32 represents the literal
+    exactly. The result equals that of a comparison of doubles, which are slow on GPUs."""
     if t is types.float32 and value.is_constant and _LITERAL.fullmatch(value.text):
         with np.errstate(over="ignore"):
             if np.float32(value.constant) == value.constant:
@@ -468,7 +471,8 @@ def _single(value, t):
 
 
 def _exact_in(value, t):
-    """Is it an integer constant so small that the floating-point type represents it exactly?"""
+    """Returns whether the value is an integer constant so small that the floating-point type represents it
+    exactly."""
     return is_whole(value.type) and value.is_constant and abs(value.constant) <= 2048 and is_real(t)
 
 

@@ -1,4 +1,4 @@
-"""bfloat16: cuda.bf16 of numba.cuda. Numbers of this type exist only in kernels, as CUDA's __nv_bfloat16."""
+"""bfloat16: cuda.bf16 of numba.cuda. bfloat16 numbers exist only in kernels, as CUDA's __nv_bfloat16."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assignments to targets: binds a variable, unpacks a tuple, or stores an element."""
+"""Translates assignments to targets: binds a variable, unpacks a tuple, or stores an element."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Bindings(Expressions):
         raise NotImplementedError
 
     def fresh(self, base: str) -> str:
-        """A name that is not used yet."""
+        """Returns a name that is not used in the function yet."""
         raise NotImplementedError
 
     def may_raise(self, kind: type, args: tuple) -> str:
@@ -80,7 +80,7 @@ class Bindings(Expressions):
             self.fail(target, f"{type(target).__name__} cannot be assigned to in a kernel")
 
     def _refuse_vector(self, target):
-        """Vectors are immutable values in Python: a change must not affect another variable with the same
+        """Vectors are immutable values in Python, so a change must not affect another variable with the same
         vector."""
         t = self.value(target.value).type
         if isinstance(t, types.Vector):
@@ -125,8 +125,8 @@ class Bindings(Expressions):
         return f"{kind}{variable.name} = {text};"
 
     def allocated(self, node: ast.AST, value: Value) -> Value:
-        """Returns the Value of a shared or local array that an expression creates. If the array is not simply assigned
-        to a variable, it gets a generated name."""
+        """Returns the Value of a shared or local array that an expression creates. An array that is not
+        simply assigned to a variable gets a generated name."""
         if node in _bound_alone(self.at):
             return value
         name = self.fresh(f"{value.type.space}_array")
@@ -201,7 +201,7 @@ class Bindings(Expressions):
             self.bind(one, item)
 
     def _binds_together(self, target, value):
-        """Is it the result of a call that ``auto [x, y]`` can unpack?"""
+        """Returns whether the value is the result of a call that ``auto [x, y]`` can unpack."""
         if not isinstance(value.type, types.Tuple) or value.text.startswith("make_tuple("):
             return False
         if value.items is None:
@@ -254,8 +254,8 @@ class Bindings(Expressions):
         return variable.name if variable else target.id
 
     def _bound_together(self, target, value):
-        """Writes ``auto [x, y] = f();`` and returns None, or returns the items of a variable that holds the
-        tuple."""
+        """Writes ``auto [x, y] = f();`` and returns None, or returns the items of a variable that contains
+        the tuple."""
         items = value.items or [Value(t, "") for t in value.type.types]
         pairs = list(zip(target.elts, items, strict=False))
         if len(target.elts) != len(value.type):
@@ -318,7 +318,7 @@ class Bindings(Expressions):
         self.emit(f"{element.text} = {self.text_as(value, t)};")
 
     def _are_elements(self, array, items):
-        """Can the items of a tuple be the elements of an array?"""
+        """Returns whether the items of a tuple can be the elements of an array."""
         return array.ndim == 1 and is_number(array.dtype) and all(map(is_number, items.types))
 
     def _store_all(self, target, view, value):
@@ -338,8 +338,8 @@ class Bindings(Expressions):
             self.fail(target, f"{rules.describe_type(value.type)} cannot be stored into an array")
 
     def _check_shapes(self, target, view, stored):
-        """Checks the element type and the number of dimensions of an array that is stored into a view of a second
-        array."""
+        """Checks the element type and the number of dimensions of an array that is stored into a view of
+        another array."""
         if stored.ndim > view.ndim:
             self.fail(
                 target,
@@ -360,14 +360,14 @@ class Bindings(Expressions):
 
 
 def _is_stored_as_number(t):
-    """Is it a number, an enum member, a time, or a 0-d array of numbers?"""
+    """Returns whether the value is a number, an enum member, a time, or a 0-d array of numbers."""
     if isinstance(t, types.Array) and t.ndim:
         return False
     return isinstance(t, types.Scalar) or is_number(getattr(t, "dtype", None))
 
 
 def _bound_alone(statement):
-    """Returns the expressions that a statement assigns to one target each; () if it is no such assignment."""
+    """Returns the expressions that a statement assigns, one for each target; () for any other statement."""
     if isinstance(statement, ast.AnnAssign):
         return (statement.value,)
     if not isinstance(statement, ast.Assign) or len(statement.targets) > 1:

@@ -1,5 +1,5 @@
-"""Branches that the types of the arguments decide, such as ``if b is None``: removes those that are never
-executed."""
+"""Removes branches that are never executed, if the types of the arguments decide the branch, such as ``if b
+is None``."""
 
 from __future__ import annotations
 

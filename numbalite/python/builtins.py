@@ -1,9 +1,9 @@
-"""Builtins: the Python functions and attributes that kernels support, each with the rule for its type and its
-C++ text.
+"""Lists the Python functions and attributes that kernels support, each with the rule for its type and its C++
+text.
 
-The tables have one line per function. Their keys are the Python objects themselves; functions that exist only
-in kernels (``cuda.grid``) are a Word (numbalite/types/inkernel.py), with rules in intrinsics.py. A rule
-receives a Call (calls.py) and returns a Value.
+The tables have one line per function. The keys of the tables are the Python objects themselves; functions
+that exist only in kernels (``cuda.grid``) are objects of the class Word (numbalite/types/inkernel.py), with
+rules in intrinsics.py. A rule receives a Call (calls.py) and returns a Value.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ def _sum(call):
 
 
 def _numpy_extreme(name: str) -> Rule:
-    """np.maximum, np.minimum: NaN wins; also for complex numbers."""
+    """Translates np.maximum and np.minimum: the result is NaN if an operand is NaN, also for complex
+    numbers."""
 
     def rule(call):
         a, b = call.numbers(2)
@@ -163,8 +164,8 @@ def _round(call):
 
 
 def _limits(of: Any) -> Rule:
-    """np.finfo and np.iinfo for a type, or for the type of a value."""
-    of = functools.cache(of)  # the same object in each round
+    """Translates np.finfo and np.iinfo for a type, or for the type of a value."""
+    of = functools.cache(of)  # the cache returns the same object in each round
 
     def rule(call):
         (value,) = call.take("dtype")
@@ -179,7 +180,7 @@ def _limits(of: Any) -> Rule:
 
 
 def _decides(op: type, reduction: Rule) -> Rule:
-    """any and all for the items of a tuple or the elements of an array."""
+    """Translates any and all for the items of a tuple or the elements of an array."""
 
     def rule(call):
         (value,) = call.take("iterable")
@@ -246,7 +247,7 @@ def _cast(constant, t):
 
 
 def _to_type(choose) -> Rule:
-    """int(), float(), bool(): the result type depends on the argument's."""
+    """Translates int(), float() and bool(), whose result type depends on the argument's type."""
 
     def rule(call):
         if len(call.args) == 1 and bfloat.is_bfloat(call.args[0]):
@@ -284,7 +285,7 @@ def _isinstance(call):
 
 
 def _is_a(t, wanted) -> bool:
-    """Is a value of type t an instance of this Python class?"""
+    """Returns whether a value of type t is an instance of this Python class."""
     if isinstance(wanted, types.Type):
         return t == wanted
     if isinstance(wanted, Word):
@@ -376,7 +377,7 @@ def _isnat(call):
 
 
 def _logical(symbol: str) -> Rule:
-    """np.logical_and etc.: both operands are computed, as in NumPy."""
+    """Translates np.logical_and etc.: both operands are computed, as in NumPy."""
 
     def rule(call):
         a, b = call.numbers(2)
@@ -409,7 +410,7 @@ def _ldexp(call):
 
 
 def _numpys_fmod(call):
-    """For integers the result is an integer, unlike math.fmod's."""
+    """For integers the result is an integer, unlike the result of math.fmod."""
     a, b = call.numbers(2)
     rule = same_type("np_fmod", 2) if is_whole(a.type) and is_whole(b.type) else floating("fmod", 2)
     return rule(call)
@@ -467,7 +468,7 @@ def _print(call):
 
 
 def _format(call, value, values) -> str:
-    """Returns the printf format of a value; the arguments are added to ``values``."""
+    """Returns the printf format of a value, and adds the arguments of printf to ``values``."""
     given = value.type.value if isinstance(value.type, Known) else None
     if isinstance(given, str):
         return given.replace("%", "%%")
@@ -584,7 +585,7 @@ FUNCTIONS: dict[Any, Rule] = {
     **reductions.FUNCTIONS,
     literal_unroll: _return_argument,
 }
-# Functions of floats under their names in math, numpy and cmath: {C++: names}.
+# Functions of floats under their names in math, numpy and cmath: {C++ name: Python names}.
 _FLOATING = {
     "acos": "acos arccos", "acosh": "acosh arccosh", "asin": "asin arcsin", "asinh": "asinh arcsinh",
     "atan": "atan arctan", "atanh": "atanh arctanh", "cos": "cos", "cosh": "cosh", "sin": "sin",
@@ -608,8 +609,8 @@ _OPERATORS = {
 
 
 def _comparison_rule(op: type, name: str, swap: bool) -> Rule:
-    """Returns the rule for a comparison. Complex numbers are compared as in NumPy: by their real parts, then their
-    imaginary parts."""
+    """Returns the rule for a comparison. Complex numbers are compared as in NumPy: first by their real parts,
+    then by their imaginary parts."""
 
     def rule(call):
         a, b = call.take("x1", "x2")
@@ -692,7 +693,7 @@ def function(value: Any) -> Rule | None:
         return lambda call: cast(call, _type_of_class(call, value))
     if getattr(
         type(value), "is_numpys", False
-    ):  # cuda.cbrt: NumPy's for arrays, in a kernel the function for a number
+    ):  # cuda.cbrt: in NumPy, a function of arrays; in a kernel, the function of a number
         value = getattr(np, value.__name__)
     try:
         found = FUNCTIONS.get(value) or randoms.RULES.get(value)
@@ -704,14 +705,14 @@ def function(value: Any) -> Rule | None:
 
 
 def builtin_value(value: Any) -> Rule | None:
-    """Returns the rule for a Word that is not a function: threadIdx.x, laneid."""
+    """Returns the rule for a Word that is not a function, such as threadIdx.x or laneid."""
     if isinstance(value, Word) and value.path in WORDS and value.is_value:
         return WORDS[value.path]
     return None
 
 
 def name_of(value: Any) -> str:
-    """Returns the name of a function in messages."""
+    """Returns the name of a function for messages."""
     if isinstance(value, Word):
         return f"cuda.{value.path}"
     return getattr(value, "__name__", str(value))
@@ -796,7 +797,7 @@ _METHODS_OF_NUMBERS: dict[str, Rule] = {
     "conjugate": lambda call: _conjugate(call, *call.numbers(1)),
     "bit_count": bit_count_rule("__popc", "__popcll"),
 }
-# 0-d arrays of numbers; the rules receive the element.
+# Functions and attributes of 0-d arrays of numbers; their rules receive the element.
 _OF_ELEMENTS: dict[str, Rule] = {
     **_OF_NUMBERS,
     "size": lambda call: number(1),

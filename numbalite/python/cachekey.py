@@ -1,10 +1,12 @@
-"""The key of a translation: everything that the C++ text of a Python body depends on, as plain values.
+"""Computes the key of a translation: everything that the C++ text of a Python body depends on, as plain
+values.
 
-The body's lines, the types of the arguments, and the present values of all names that the body reads from its
-scope: numbers, arrays, types, attributes of modules, and the functions that it calls, with their own bodies and
-values. A value whose contents cannot be listed, such as a device array, raises Uncacheable. The body is then
-translated again in each process, at the first call with each list of argument types. The name of a function of NumPy, numbalite or Python's standard library is enough,
-because the key of the file contains their versions (kernels/translations.py).
+The key contains the body's lines, the types of the arguments, and the present values of all names that the
+body reads from its scope: numbers, arrays, types, attributes of modules, and the functions that it calls,
+with their own bodies and values. A value whose contents cannot be listed, such as a device array, raises
+Uncacheable. A body that uses such a value is translated again in each process, at the first call with each
+list of argument types. For a function of NumPy, numbalite or Python's standard library, the key contains only
+its name, because the key of the file contains their versions (kernels/translations.py).
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ _NUMBERS_OF_OPTIONS = ("-D", "--define-macro")
 
 
 class Uncacheable(Exception):
-    """Raised for a value whose contents cannot be listed."""
+    """Raised for a value whose contents cannot be listed in the key."""
 
 
 class Contents:
-    """The contents of the values that the translation of a function for these types of arguments may read.
-    ``definition_of`` makes the definition of a function that has no decorator."""
+    """The contents of the values that the translation of a function may read, for these argument types.
+    ``definition_of`` creates the definition of a function that has no decorator."""
 
     def __init__(self, definition_of: Any) -> None:
         self._definition_of = definition_of
@@ -56,14 +58,14 @@ class Contents:
         """Does the compiler of the target choose the type of some result?"""
 
     def of_kernel(self, function: Function, args: Any, options: Any) -> list:
-        """Everything that determines the text of a kernel."""
+        """Returns everything that determines the text of a kernel."""
         found = [self.value(args), self._options(options), self.function(function)]
         return self._with_target(found)
 
     def of_device(self, function: DeviceFunction, lists: Any, options: Any, caller: str) -> list:
-        """Everything that determines the text of a device function for these lists of argument types.
+        """Returns everything that determines the text of a device function for these lists of argument types.
 
-        ``caller`` names the code that calls it.
+        ``caller`` is the name of the calling code.
         """
         types_of_calls = [self.value(tuple(args)) for args in lists]
         found = [caller, types_of_calls, self._options(options), self.device_function(function)]
@@ -75,7 +77,8 @@ class Contents:
         return found
 
     def numbered(self, warnings: Any) -> tuple:
-        """Returns the warnings of a translation as `warn` accepts them: (number of the function or None, message)."""
+        """Returns the warnings of a translation in the form that `warn` accepts: (number of the function or
+        None, message)."""
         numbers = {function: i for i, function in enumerate(self.functions)}
         return tuple((numbers.get(function), message) for function, message in warnings)
 
@@ -120,8 +123,8 @@ class Contents:
         return [(chain, self._attribute_key(value, chain)) for chain in sorted(chains)]
 
     def _attribute_key(self, value, chain):
-        """Returns the key of ``value.first.second``, for the names of a chain. A value whose own contents can be listed
-        determines its attributes."""
+        """Returns the key of ``value.first.second``, for the names of a chain. If the contents of an object
+        can be listed, they determine its attributes."""
         for i, name in enumerate(chain):
             if isinstance(value, python_types.ModuleType):
                 what: Any = ("module", value.__name__)
@@ -156,7 +159,7 @@ class Contents:
         return (*head, self._text(function, definition))
 
     def _text(self, function, definition):
-        """Returns the key of a definition in C++. The files that it includes are not listed."""
+        """Returns the key of a definition in C++. The files that the C++ text includes are not listed."""
         if definition.includes or "include" in definition.text.value:
             raise Uncacheable
         if not function.signatures or not all(s.return_type for s in function.signatures):
@@ -301,8 +304,8 @@ def _dtype(dtype):
 
 
 def _names_read(function: Function) -> dict[str, set]:
-    """Returns the names that the body reads -> the attribute chains that it reads of each; () is
-    the value itself."""
+    """Returns {name that the body reads: attribute chains that the body reads of it}; the chain () is the
+    value itself."""
     if function.used is None:
         function.used = _find_used(function)
     return function.used

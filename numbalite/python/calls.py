@@ -1,4 +1,4 @@
-"""Call, the argument of the rules of functions and attributes, and rules that many functions share.
+"""Defines Call, the argument of the rules of functions and attributes, and rules that many functions share.
 
 A rule receives a Call and returns a Value: the type, by numba's rules, and the C++ text.
 """
@@ -46,8 +46,8 @@ class Call:
         return spelled_function(self.node, self.name)
 
     def take(self, *names: str, optional: int = 0) -> list[Value | None]:
-        """Returns the arguments, passed by position or name, in the order of the parameters. The last ``optional`` ones
-        may be missing: None."""
+        """Returns the arguments, passed by position or name, in the order of the parameters. The last
+        ``optional`` arguments may be missing; they are then None."""
         found: list[Value | None] = [*self.args]
         if len(found) > len(names):
             self.fail(f"takes {len(names)} argument{'s' * (len(names) != 1)}, not {len(found)}")
@@ -61,7 +61,7 @@ class Call:
         return found
 
     def numbers(self, count: int) -> list[Value]:
-        """Checks the number of arguments; all must be numbers."""
+        """Checks the number of arguments, and that all are numbers."""
         if self.keywords or len(self.args) != count:
             self.fail(f"takes {count} argument{'s' * (count != 1)}, not {len(self.args)}")
         for value in self.args:
@@ -70,7 +70,7 @@ class Call:
         return self.args
 
     def check_real(self, t: Any) -> None:
-        """Refuses an argument of this type if it is complex."""
+        """Raises an error for an argument of this type if the type is complex."""
         if is_complex(t):
             is_in_cmath = hasattr(cmath, self.name)
             remedy = f"cmath.{self.name} takes complex ones." if is_in_cmath else ""
@@ -84,7 +84,7 @@ class Call:
         return self.args
 
     def made(self, t: Any, text: str, precedence: int = PRIMARY, **more: Any) -> Value:
-        """Returns the Value of the call's result, which has side effects if an argument has."""
+        """Returns the Value of the call's result, which has side effects if an argument has side effects."""
         given = [*self.args, *self.keywords.values()]
         more.setdefault("calls", any(value.calls for value in given))
         more.setdefault("loads", any(value.loads for value in given))
@@ -92,7 +92,8 @@ class Call:
 
 
 def spelled_function(node: ast.AST, name: str) -> str:
-    """Returns the function's name as the user wrote it; `name` if the node is not a call, or is long."""
+    """Returns the function's name as the user wrote it; returns `name` if the node is not a call, or is
+    long."""
     text = ast.unparse(node.func) if isinstance(node, ast.Call) else name
     return text if len(text) <= 60 else name
 
@@ -152,7 +153,7 @@ def predicate(name: str) -> Rule:
         (value,) = call.numbers(1)
         if is_whole(value.type):
             return number(name == "isfinite")
-        if value.type is types.float16:  # a half has several functions with this name
+        if value.type is types.float16:  # a half has several C++ functions with this name
             value = converted(value, types.float32)
         return call.made(types.boolean, f"{name}({value.text})")
 
@@ -185,8 +186,8 @@ def same_type(name: str, count: int) -> Rule:
 
 
 def integral_rule(name: str) -> Rule:
-    """math.floor etc.: in kernels the result is a float of the argument's type, as in numba.cuda, otherwise an
-    integer, as in Python."""
+    """Returns the rule for math.floor etc.: in kernels the result is a float of the argument's type, as in
+    numba.cuda; on the CPU it is an integer, as in Python."""
     in_kernels = floating(name)
 
     def rule(call):
@@ -201,7 +202,7 @@ def integral_rule(name: str) -> Rule:
 
 
 def rule_of_several_results(name: str, *results: types.Type | None) -> Rule:
-    """Returns the rule for a function of a float with several results. None as a result's type stands for the
+    """Returns the rule for a function of a float with several results. None as the type of a result means the
     argument's type."""
 
     def rule(call):
@@ -215,7 +216,7 @@ def rule_of_several_results(name: str, *results: types.Type | None) -> Rule:
 
 
 def select_rule(*names: str) -> Rule:
-    """Selects one of two values, which are both computed."""
+    """Selects one of two values after computing both."""
 
     def rule(call):
         test, a, b = call.take(*names)
@@ -252,8 +253,8 @@ def intrinsic(
 ) -> Rule:
     """Returns the rule for a call of a CUDA C++ function.
 
-    ``text`` has {0}, {1} for the arguments, which are converted to the types of ``parameters``; None keeps a
-    type.
+    ``text`` has the placeholders {0}, {1} for the arguments, which are converted to the types of
+    ``parameters``; None keeps a type.
     """
 
     def rule(call):

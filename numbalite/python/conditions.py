@@ -1,5 +1,5 @@
-"""Value ranges from conditions: after ``if i > 0 and ...:``, i is at least 1, so ``a[i - 1]`` needs no code for
-a negative index.
+"""Derives value ranges from conditions: after ``if i > 0 and ...:``, i is at least 1, so ``a[i - 1]`` needs
+no code for a negative index.
 
 Only comparisons of names with names and numbers are used.
 """
@@ -24,20 +24,20 @@ _EXITS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 
 class Told:
-    """The known range of each variable at a position, valid until the variable is assigned."""
+    """The range of each variable that is known at a position, valid until the variable is assigned."""
 
     def __init__(self) -> None:
         self._known: list[tuple[str, Range]] = []
 
     def add(self, of: Any, test: ast.expr, holds: bool) -> None:
-        """Adds the ranges that follow if the test is true, or false."""
+        """Adds the ranges that follow if the test is true, or if it is false."""
         self._known += _ranges(of, test, holds)
 
     def mark(self) -> int:
         return len(self._known)
 
     def back(self, mark: int) -> None:
-        """Removes the ranges that were added after that point."""
+        """Removes the ranges that were added after the given state."""
         del self._known[mark:]
 
     def forget(self, names: Container[str]) -> None:
@@ -56,7 +56,7 @@ class Told:
 
 
 def is_leaving(statement: ast.stmt) -> bool:
-    """Is the code after this ``if`` reached only if its test is false?"""
+    """Returns whether the code after this ``if`` is reached only if its test is false."""
     return (
         isinstance(statement, ast.If)
         and not statement.orelse

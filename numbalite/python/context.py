@@ -1,5 +1,5 @@
-"""The context of one compilation: the functions that a Python body calls, each translated once per list of
-argument types."""
+"""Contains the context of one compilation: the functions that a Python body calls, each translated once per
+list of argument types."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _MAX_INSTANCES = 30
 class Instance(DeviceFunction):
     """A Python function for one list of arguments, as a device function.
 
-    An argument is a type, or a Value that exists only at compile time or whose number the function needs at
-    compile time. A Value has no parameter in C++.
+    An argument is a type, or a Value that exists only at compile time, or a Value whose number the function
+    needs at compile time. A Value has no parameter in C++.
     """
 
     def __init__(self, function: Function, args: Any, given: DeviceFunction | None) -> None:
@@ -49,13 +49,13 @@ class Instance(DeviceFunction):
 
     @property
     def result(self) -> Any:
-        """The function's return type, None if it is not known yet."""
+        """The function's return type, None if the type is not known yet."""
         return self.translator and self.translator.result
 
     def returned(self) -> tuple | None:
-        """None if it returns numbers. If its results contain arrays: (is it a tuple?, for each item the number
-        of the parameter that it is, -1 for a number, or (dtype, number of axes, whether it is writable) of a
-        part of an argument; the types of the items)."""
+        """Describes the results if they contain arrays; None for numbers. The description is (whether the result is a tuple;
+        for each item the index of the returned parameter, -1 for a number, or (dtype, number of axes, whether
+        it is writable) for a part of an argument; the types of the items)."""
         is_tuple = isinstance(self.result, types.Tuple)
         items = self.result.types if is_tuple else (self.result,)
         if not any(isinstance(t, types.Array) for t in items):
@@ -76,7 +76,8 @@ class Instance(DeviceFunction):
         return is_tuple, chosen, tuple(items)
 
     def _parameter(self, node):
-        """Returns the index of the parameter whose name the expression is, if the body never assigns it; else None."""
+        """Returns the index of the parameter that the expression reads, if the body never assigns the
+        parameter; otherwise None."""
         names = self.function.parameters
         if not isinstance(node, ast.Name) or node.id not in names:
             return None
@@ -156,7 +157,7 @@ class Session:
             python.name, made.parameters, text, capture.Scope(made.taken),
             qualname=python.qualname, module=python.module,
         )  # fmt: skip
-        definition.members = []  # their values are written into the text
+        definition.members = []  # values of members are written into the C++ text
         definition.read_only = read_only(translator.arguments, function.body)
         definition.exceptions = self.exceptions
         definition.warnings = self.warnings
@@ -166,7 +167,7 @@ class Session:
         return definition
 
     def instance(self, python: Any, args: Any, result: Any = None, given: Any = None) -> Instance:
-        """Returns a Python function as a device function for these arguments: types, and Values."""
+        """Returns a Python function as a device function for these arguments, which are types and Values."""
         args = tuple(a if isinstance(a, Value) else rules.stored(a) for a in args)
         key = python, tuple((a.type, a.constant) if isinstance(a, Value) else a for a in args)
         instance = self._instances.get(key)
@@ -177,8 +178,8 @@ class Session:
         return instance
 
     def _translate(self, python, instance, result):
-        """Translates an instance. If it calls an instance that is being translated, whose result type is not
-        known yet, it is translated again at the next request."""
+        """Translates an instance. An instance that calls an instance in translation, whose result type is not
+        known yet, is translated again at the next request."""
         known = instance.result
         instance.translator = Translator(python.function, instance.args, self, result)
         instance.translator.result = instance.translator.result or known
@@ -189,7 +190,7 @@ class Session:
                 python.function.node,
                 f"Return type of recursive function does not converge: {python.name} calls itself with "
                 "ever new types of arguments",
-                "The types of a recursion's arguments are those of the first call, or a few more.",
+                "Pass arguments of the same types in each recursive call.",
             ).locate(python.function.place)
         try:
             instance.finish(self._defined(python, instance.translator))
@@ -204,7 +205,7 @@ class Session:
         """Translates a device function with a Python body for each of its signatures, for callers in C++."""
         if not function.signatures:
             raise TypeError(
-                f"the device function {function.name} has a Python body, and C++ calls it: it needs "
+                f"the device function {function.name} has a Python body and is called from C++, so it needs "
                 'signatures, such as cuda.jit("float32(float32)", device=True)'
             )
         try:
@@ -222,8 +223,9 @@ class Session:
     def inner(
         self, node: Any, outer: Function, free: tuple[ast.Name, ...], name: str | None
     ) -> Any:
-        """Returns a nested function: a DeviceFunction, or a Closure if it reads variables of the
-        outer function, the ``free`` ones. ``name``: the variable to which a lambda is assigned."""
+        """Returns a nested function: a DeviceFunction, or a Closure if the nested function reads variables of
+        the outer function, which are listed in ``free``. ``name`` is the variable to which a lambda is
+        assigned."""
         if node not in self._inner:
             function = Function(
                 _with_parameters(node, free),
@@ -356,8 +358,9 @@ class Session:
         return self._called(of, node, function, instance, passed, wanted, instance.result)
 
     def _instance_for(self, function, args, wanted, result):
-        """Returns the Instance for a call. Integer literals are passed as variables if possible; if the function needs
-        their values (the shape of a shared array), each list of values has its own instance."""
+        """Returns the Instance for a call. Integer literals are passed as variables if possible. If the
+        function needs their values (the shape of a shared array), each list of values has its own
+        instance."""
         literal = [_as_literal(a) or t for a, t in zip(args, wanted, strict=True)]
         key = function.definition, tuple(a.type for a in args)
         if function.signatures or literal == wanted or key not in self._on_literals:
@@ -427,7 +430,7 @@ class Session:
 
 
 def _written_defaults(args):
-    """Returns the defaults of a nested function, if they are literal numbers."""
+    """Returns the default arguments of a nested function, if they are literal numbers."""
     named = [*args.posonlyargs, *args.args]
     given = dict(
         zip([a.arg for a in named[len(named) - len(args.defaults) :]], args.defaults, strict=True)
@@ -441,8 +444,8 @@ def _written_defaults(args):
 
 
 def is_of_the_host(function: Any, caller: str) -> bool:
-    """Is it a Python function of NumPy or numbalite that is written for the host? Kernels of numbalite itself
-    call its own functions."""
+    """Returns whether a function is a Python function of NumPy or numbalite that is written for the host.
+    Kernels of numbalite itself may call such functions of numbalite."""
     file = os.path.abspath(function.__code__.co_filename)
     return file.startswith(_NUMPY) or (
         file.startswith(_OWN) and not os.path.abspath(caller).startswith(_OWN)
@@ -486,8 +489,8 @@ def _runaway_recursion(unknown):
 
 
 def _as_literal(value: Value) -> Value | None:
-    """Returns the Value of an argument that numba treats as a literal, else None. Literals are an integer known at
-    compile time, or a tuple of such."""
+    """Returns the Value of an argument that numba treats as a literal, else None. Literals are integers known
+    at compile time, and tuples of such integers."""
     if not value.is_constant:
         return None
     if isinstance(value.type, types.Tuple) and all(map(is_whole, value.type.types)):
@@ -521,8 +524,8 @@ def _name_without_template(name):
 
 
 def _declared(of, node, function, given):
-    """Returns (argument types, return type) of the signature that matches these types; the types
-    themselves if none is declared."""
+    """Returns (argument types, return type) of the signature that matches these types; without declared
+    signatures, returns the types themselves."""
     if not function.signatures:
         return given, None
     for signature in function.signatures:

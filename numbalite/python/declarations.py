@@ -1,5 +1,6 @@
-"""Selects where C++ declares a variable: in the innermost block that contains all its uses; at its first
-assignment if that precedes all uses, else before the statement with the first use."""
+"""Selects the position of a variable's declaration in C++: in the innermost block that contains all its uses.
+The declaration is at the variable's first assignment if that precedes all uses, otherwise before the
+statement with the first use."""
 
 from __future__ import annotations
 
@@ -64,8 +65,8 @@ class Blocks:
                 self._in_expressions.add(part.target)
 
     def place(self, definitions: Any, uses: Any, loops: Any) -> Place:
-        """Selects the position for a variable with these definitions and uses (nodes), whose value these loops
-        carry from one iteration to the next."""
+        """Selects the position for a variable with these definitions and uses (nodes); the listed loops carry
+        the variable's value from one iteration to the next."""
         nodes = [*definitions, *uses]
         paths = [self.paths.get(node, PARAMETER) for node in nodes]
         paths += [self.paths[loop] for loop in loops]
@@ -88,6 +89,6 @@ class Blocks:
         return Place(block, statement, None)
 
     def block_of(self, node: ast.AST) -> tuple:
-        """Returns (the block of a statement, as in Place; the statement's index in it)."""
+        """Returns (the block of a statement, as in Place; the index of the statement in this block)."""
         path = self.paths[node]
         return (*path[:-1], (path[-1][0],)), path[-1][1]

@@ -1,4 +1,5 @@
-"""PythonDefinition: a Definition with a Python body, translated to C++ for each list of argument types."""
+"""Defines PythonDefinition: a Definition with a Python body, which is translated to C++ for each list of
+argument types."""
 
 from __future__ import annotations
 
@@ -90,12 +91,12 @@ class PythonDefinition(Definition):
             return None
 
     def instances(self, function: Any) -> list:
-        """This body as a device function: one with text for each of its signatures."""
+        """Returns this body as a device function, with a C++ text for each of its signatures."""
         return Session(definition_of, PythonDefinition).instances(function)
 
     def returned(self, functions: Any, args: Any) -> tuple | None:
-        """Returns the results besides numbers of a CPU function with these argument types, as
-        Instance.returned. ``functions`` are device functions, among them its instance."""
+        """Returns the results other than numbers of a CPU function with these argument types, in the form of
+        Instance.returned. ``functions`` are device functions, one of which is the function's instance."""
         wanted = tuple(map(rules.stored, args))
         for instance in functions:
             if isinstance(instance, Instance) and instance.function is self.function:
@@ -107,7 +108,8 @@ class PythonDefinition(Definition):
         return None
 
     def capture(self) -> Any:
-        """Returns the captured values of the Python scope, among them the device functions that it may call."""
+        """Returns the captured values of the Python scope, including the device functions that the body may
+        call."""
         return capture.capture(self.names, self.scope)
 
     def frozen(self) -> PythonDefinition:
@@ -131,7 +133,7 @@ class PythonDefinition(Definition):
 
 
 def _names(function):
-    """Returns {name that a Function reads from the Python scope: how it is used}."""
+    """Returns {name that a Function reads from the Python scope: how the name is used}."""
     found = {}
     for node in tree.walk(function.node):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -141,7 +143,7 @@ def _names(function):
 
 
 class _Module:
-    """A module of the Python scope, in a pickle."""
+    """A module of the Python scope, as stored in a pickle."""
 
     def __init__(self, name):
         self.name = name

@@ -1,8 +1,8 @@
-"""Loops over float32 data that compute in float64, for a PerformanceWarning.
+"""Finds loops over float32 data that compute in float64, for a PerformanceWarning.
 
-An operation of a float32 and an integer, or of a float32 and a Python number, is a float64, by numba's rules. That
-costs little once; a variable that a loop computes from its own earlier value (a sum, an iteration) makes the whole
-loop one of float64. `cause` reports the operation that begins it.
+An operation of a float32 and an integer, or of a float32 and a Python number, is a float64, by numba's rules.
+A single float64 operation costs little; a variable that a loop computes from its own earlier value (a sum, an
+iteration) makes the whole loop compute in float64. `cause` returns the operation that introduces float64.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class Doubles:
             first, second = second, first
 
     def note_variable(self, statement: Any, target: ast.Name, t: Any, others: set) -> None:
-        """Notes an assignment of a value of type ``t`` to a variable whose values have the types ``others``."""
+        """Records an assignment of a value of type ``t`` to a variable whose values have the types
+        ``others``."""
         loop = self._loops.get(target)
         before = {was for where, was in self._assigned.get(target.id, ()) if where is not loop}
         self._assigned.setdefault(target.id, set()).add((loop, t))
@@ -134,7 +135,7 @@ def _innermost_loops(function):
 
 
 def _is_read(loop, name):
-    """Does the loop read the variable? An augmented assignment reads it."""
+    """Returns whether the loop reads the variable; an augmented assignment counts as a read."""
     for node in ast.walk(loop):
         if isinstance(node, ast.AugAssign) and _is_name(node.target, name):
             return True
@@ -148,7 +149,7 @@ def _is_name(node, name):
 
 
 def _first_number(function, name):
-    """Returns the node of the assignment of a literal number to the variable, or None."""
+    """Returns the node that assigns a literal number to the variable, or None."""
     for node in ast.walk(function):
         if (
             isinstance(node, ast.Assign)

@@ -1,5 +1,5 @@
-"""NumPy's element-wise functions with an output array in kernels: ``np.add(x, 1, out)``. Each calling thread
-computes all elements."""
+"""Translates NumPy's element-wise functions with an output array in kernels, such as ``np.add(x, 1, out)``.
+Each calling thread computes all elements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_array(value: Value) -> bool:
 
 
 def applied(call: Call, ufunc: np.ufunc, rule: Rule) -> Value:
-    """Returns the Value of a call of a ufunc for which there is an element rule."""
+    """Returns the Value of a call of a ufunc that has an element rule."""
     inputs, outputs = call.args[: ufunc.nin], call.args[ufunc.nin :]
     outputs += [value for name, value in call.keywords.items() if name == "out"]
     if len(inputs) < ufunc.nin or len(outputs) != 1 or not is_array(outputs[0]):

@@ -1,7 +1,7 @@
 """Translates Python expressions to typed C++ expressions.
 
-There is one method per kind of node; builtins.py contains the supported functions. The derived class resolves
-variables (``variable``) and calls of other functions.
+There is one method per type of syntax node; builtins.py contains the supported functions. The derived class
+resolves variables (``variable``) and calls of other functions.
 """
 
 from __future__ import annotations
@@ -86,18 +86,18 @@ class Expressions:
         raise NotImplementedError
 
     def is_said(self, name: str) -> bool:
-        """Is the name already used in the text?"""
+        """Returns whether the name is already used in the text."""
         raise NotImplementedError
 
     def fresh(self, base: str) -> str:
-        """A name that is not used yet."""
+        """Returns a name that is not used yet."""
         raise NotImplementedError
 
     def variable(self, node: ast.Name) -> Value:
         raise NotImplementedError
 
     def value_if_known(self, node: ast.expr) -> Value | None:
-        """The Value of an expression whose variables may have no type yet."""
+        """Returns the Value of an expression whose variables may have no type yet."""
         raise NotImplementedError
 
     def call_function(
@@ -148,7 +148,7 @@ class Expressions:
         return self.captured(node, node.id, value)
 
     def captured(self, node: ast.AST, name: str, value: Any) -> Value:
-        """Returns the Value of a name of the Python scope; ``name`` is its C++ name."""
+        """Returns the Value of a name of the Python scope, whose name in C++ is ``name``."""
         if isinstance(value, np.ndarray) and value.ndim > 0:
             return self._captured_array(node, name, value)
         if hasattr(value, "__cuda_array_interface__") and not isinstance(value, type):
@@ -326,7 +326,8 @@ class Expressions:
     # --- truth values
 
     def truth(self, node: ast.expr) -> Value:
-        """Returns the Value of an expression as a condition. Python and C++ agree on which numbers are true."""
+        """Returns the Value of an expression as a condition. Python and C++ agree on the truth value of each
+        number."""
         if isinstance(node, ast.BoolOp):
             return self.joined(node, self._until_decided(node, self.truth))
         return self.as_truth(node, self.value(node))
@@ -346,8 +347,8 @@ class Expressions:
                   remedies.of_arrays(value))  # fmt: skip
 
     def _until_decided(self, node, value_of) -> list[Value]:
-        """Returns the Values of the operands of ``and`` and ``or``, up to one that is decided at compile time: ``x is
-        None or x[0] > 1``."""
+        """Returns the Values of the operands of ``and`` and ``or``, up to the first operand that is decided
+        at compile time, as in ``x is None or x[0] > 1``."""
         values, is_and, before = [], isinstance(node.op, ast.And), self.told.mark()
         for item in node.values:
             values.append(value_of(item))
@@ -358,7 +359,7 @@ class Expressions:
         return values
 
     def knowing(self, test: ast.expr, holds: bool, node: ast.expr) -> Value:
-        """Returns the Value of an expression that is evaluated only if a condition is true, or
+        """Returns the Value of an expression that is evaluated only if a condition is true, or only if it is
         false."""
         before = self.told.mark()
         self.told.add(self, test, holds)
@@ -404,8 +405,8 @@ class Expressions:
         return self.choice(node, self.as_truth(item, value), first, second)
 
     def _use_once(self, value, use) -> Value:
-        """Calls `use` with a value that it writes more than once: a variable, if the value's text contains a
-        call."""
+        """Calls `use` with a value whose text is written more than once; if the text contains a call, the
+        value is a variable."""
         if not value.calls:
             return use(value)
         name = self.fresh("once")
@@ -461,8 +462,8 @@ class Expressions:
         return self._chained(node, node.ops, first, rest)
 
     def _chained(self, node, ops, left, values) -> Value:
-        """``left < values[0] < values[1]``: each value is computed once, and only if the comparisons before it
-        are true."""
+        """Translates ``left < values[0] < values[1]``: each value is computed once, and only if all previous
+        comparisons are true."""
         if len(ops) == 1:
             return self.compare(node, type(ops[0]), left, values[0])
 
@@ -529,8 +530,8 @@ class Expressions:
         return self.joined(ast.BoolOp(ast.And() if op is ast.Eq else ast.Or(), []), parts)
 
     def _ordered_tuples(self, node, op, a, b):
-        """Returns the Value of a comparison of tuples. The first items that differ decide; if none differ, the shorter
-        tuple is smaller."""
+        """Returns the Value of a comparison of tuples. The first pair of items that differ decides; if no
+        items differ, the shorter tuple is smaller."""
         strict = ast.Lt if op in (ast.Lt, ast.LtE) else ast.Gt
         lengths = number(len(a.type)), number(len(b.type))
         result = self.compare(node, op, *lengths)
@@ -600,7 +601,7 @@ class Expressions:
 
 @functools.cache
 def _method_name(kind: type) -> str:
-    """Returns the name of the method that translates a kind of expression."""
+    """Returns the name of the method that translates a type of syntax node."""
     return f"_{kind.__name__.lower()}"
 
 
@@ -616,14 +617,15 @@ def _literal(value):
 
 
 def _has_arrays(value):
-    """Is it a tuple of arrays, possibly with numbers?"""
+    """Returns whether the value is a tuple of arrays, possibly with numbers."""
     return isinstance(value, tuple) and any(
         isinstance(item, np.ndarray) or hasattr(item, "__cuda_array_interface__") for item in value
     )
 
 
 def _is_plain(owner):
-    """Is it a module of constants, such as math? Its numbers are written as literals."""
+    """Returns whether the value is a module of constants, such as math; the numbers of such a module are
+    written as literals."""
     return getattr(owner, "__name__", "") in ("math", "numpy", "cmath", "numbalite.cuda")
 
 

@@ -1,8 +1,8 @@
-"""Reaching definitions: which assignments reach which uses of a variable.
+"""Computes reaching definitions: which assignments reach which uses of a variable.
 
-A Python variable may have several meanings in sequence. Assignments that reach a common use belong together and
-become one C++ variable; the others may have another type, and become another variable. These are the webs of
-def-use chains, found by one walk over the syntax tree.
+A Python variable may have several unrelated values in sequence. Assignments that reach a common use are
+combined and become one C++ variable; other assignments may have another type, and become another variable.
+These groups are the webs of def-use chains, found by one walk over the syntax tree.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ State = dict[str, frozenset["Definition | Head"]]
 
 
 class Head:
-    """A pseudo-definition at the head of a loop: uses that it reaches read the value of the previous iteration."""
+    """A pseudo-definition at the head of a loop: a use that this definition reaches reads the value of the
+    previous iteration."""
 
     def __init__(self, loop: ast.AST) -> None:
         self.loop = loop
@@ -112,7 +113,7 @@ class Flow:
             web.carried.update(head.loop for head in heads if head.inside & seen)
         return list(webs.values())
 
-    # --- the walk: each method returns the state after the node, or None if the code after it is
+    # --- the walk over the tree: each method returns the state after the node, or None if the code after the node is
     # unreachable
 
     def _define(self, name, node):
@@ -130,7 +131,8 @@ class Flow:
         return self._uses(target, state)
 
     def _uses(self, node, state):
-        """Notes the variables that an expression reads. Returns the state after it (``:=`` binds)."""
+        """Records the variables that an expression reads, and returns the state after the expression (``:=``
+        binds)."""
         if node is None:
             return state
         for part in self._parts_of(node):
@@ -141,8 +143,8 @@ class Flow:
         return state
 
     def _parts_of(self, node):
-        """Returns a list of the nodes of the variables that an expression reads, and of its ``:=``, roughly in
-        evaluation order."""
+        """Returns a list of the nodes of the variables that an expression reads, and of its ``:=``
+        expressions, roughly in evaluation order."""
         found = self._parts.get(node)
         if found is None:
             found = self._parts[node] = [
@@ -272,7 +274,7 @@ def _merge_states(a, b):
 
 
 def free_names(function: ast.FunctionDef | ast.Lambda) -> list[ast.Name]:
-    """Returns the names that a function reads and does not bind itself."""
+    """Returns the names that a function reads but does not bind itself."""
     own = {a.arg for a in tree.parameters(function.args)}
     own.add(getattr(function, "name", ""))
     body = function.body if isinstance(function.body, list) else [function.body]
@@ -282,8 +284,8 @@ def free_names(function: ast.FunctionDef | ast.Lambda) -> list[ast.Name]:
 
 
 def _in_order(node, found: list[ast.AST]) -> list[ast.AST]:
-    """``found``, followed by the parts of an expression, roughly in evaluation order; for a function, the outer
-    names that it reads."""
+    """Returns ``found``, followed by the variables in an expression, roughly in evaluation order; for a
+    function, the outer names that it reads."""
     if isinstance(node, (ast.Lambda, ast.FunctionDef)):
         return found + free_names(node)
     if not isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):

@@ -1,4 +1,4 @@
-"""cuda.fp16: numba.cuda's names for the arithmetic of float16."""
+"""Defines cuda.fp16: numba.cuda's names for the arithmetic of float16."""
 
 from __future__ import annotations
 

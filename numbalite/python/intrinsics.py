@@ -1,6 +1,8 @@
-"""The intrinsics of numba.cuda in kernels: thread indices, barriers, atomics, warp operations, bit operations.
+"""Translates the intrinsics of numba.cuda in kernels: thread indices, barriers, atomics, warp operations, bit
+operations.
 
-Outside of kernels each is a Word (numbalite/types/inkernel.py); WORDS contains the rule for each path.
+Outside of kernels, each intrinsic is an object of the class Word (numbalite/types/inkernel.py). The table
+WORDS contains the rule for each dotted name.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ def _atomic(name: str, values: int = 1) -> Rule:
 
 
 def _lacks_an_index(call, values):
-    """Is the first argument an element, a[i], whose array and index are needed?"""
+    """Returns whether the first argument is an element, a[i], whose array and index are needed."""
     return len(call.args) == 1 + values and not call.keywords and isinstance(call.node, ast.Call)
 
 
@@ -180,7 +182,7 @@ def _compare_and_swap(call):
 
 
 def _mask(value):
-    """Returns the C++ text of a mask of lanes. A literal is written in hexadecimal."""
+    """Returns the C++ text of a lane mask; a literal is written in hexadecimal."""
     if value.text.rstrip("UL").isdigit() and value.constant < 2**32:
         return f"{value.constant:#x}"
     return value.text
@@ -348,7 +350,7 @@ def method(t: types.Type, name: str) -> Rule | None:
     return _METHODS_OF_GRIDS.get(name) if t == _GRID else None
 
 
-# Found by the name and the module of the function, so that it need not be imported.
+# Found by the name and the module of the function, so that the function need not be imported.
 NAMED: dict[tuple[str, str], Rule] = {
     ("cffi.api", "from_buffer"): pointers.from_buffer,
     **{

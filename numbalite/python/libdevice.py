@@ -1,4 +1,5 @@
-"""libdevice's functions in CUDA C++: most have the same name there, or one with two leading underscores."""
+"""Maps libdevice's functions to CUDA C++: most have the same name in CUDA C++, or a name with two leading
+underscores."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Expressions of integer literals. Python's compiler folds them without overflow: to numba ``2**63`` is a
-number that fits uint64."""
+"""Expressions of integer literals. Python's compiler folds such expressions without overflow: for numba,
+``2**63`` is a number that fits uint64."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _BINARY: dict[type, Callable] = {
 
 
 def folded(node: ast.expr) -> int | float | None:
-    """Returns the value of a constant expression if C++ would compute it differently, or only by a call; else None."""
+    """Returns the value of a constant expression if C++ would compute another value, or would need a call;
+    otherwise None."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         base, exponent = _integer_value(node.left), _integer_value(node.right)
         if base and exponent is not None and -_MAX_BITS <= exponent < 0:

@@ -1,7 +1,8 @@
-"""Loops: ``for`` over ranges, arrays, tuples, enumerate and zip, and ``while``.
+"""Translates loops: ``for`` over ranges, arrays, tuples, enumerate and zip, and ``while``.
 
 A loop over a range becomes a C++ loop if that is equivalent: the body does not assign to the counter, the
-counter is not read after the loop, and the bounds do not change. Otherwise it uses a separate counter.
+counter is not read after the loop, and the bounds do not change. Otherwise the C++ loop has a separate
+counter.
 """
 
 from __future__ import annotations
@@ -144,7 +145,8 @@ def _advance(name, step):
 
 
 def _counter_range(start, stop, t, up, down):
-    """Returns the range (lowest, highest) of the counter in the body; None if it may exceed its type."""
+    """Returns the range (lowest, highest) of the counter in the body; None if the counter may exceed its
+    type."""
     if up:
         found = (start.range[0], max(stop.range[1] - 1, start.range[0]))
     elif down:
@@ -155,7 +157,7 @@ def _counter_range(start, stop, t, up, down):
 
 
 def _steady(of, node, value, name, bound):
-    """Returns a Value that does not change while the loop runs: the same one, or a copy of it in a variable."""
+    """Returns a Value that does not change while the loop runs: the given Value, or a copy in a variable."""
     used = {n.id for n in tree.walk(node.iter) if isinstance(n, ast.Name)}
     if not value.calls and not value.loads and not used & bound:
         return value
@@ -231,8 +233,8 @@ def _initial(item, t):
 
 
 def _evaluate_iterable(of, node, over, bound):
-    """Returns the Value of the iterated object, as it is when the loop begins. A tuple display is stored in an array,
-    to be indexed."""
+    """Returns the Value of the iterated object at the beginning of the loop. A tuple display is stored in
+    an array, so that it can be indexed."""
     t = _type_of_items(over)
     if t is not None:
         name = of.fresh("items")
@@ -252,7 +254,7 @@ def _evaluate_iterable(of, node, over, bound):
 
 
 def _nth(of, node, over, k):
-    """Returns (number of items, function that returns item number k)"""
+    """Returns (number of items, function that returns item k)"""
     t = over.type
     if isinstance(t, Sequence) and t.kind == "range":
         start, stop, step = over.items

@@ -1,4 +1,4 @@
-"""Shared, local and constant arrays, and the fields of named tuples."""
+"""Translates shared, local and constant arrays, and the fields of named tuples."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def array(space: str) -> Any:
 
 
 def _alignment(call, value):
-    """Returns the value of ``alignment=`` in bytes; 0 for the alignment of an element."""
+    """Returns the value of ``alignment=`` in bytes; 0 means the alignment of an element."""
     if value is None or isinstance(value.type, types.Empty):
         return 0
     if not value.is_constant or not is_whole(value.type):
@@ -76,7 +76,8 @@ def element_type(call: Any, dtype: Any) -> Any:
 
 
 def constant(call: Any) -> Any:
-    """cuda.const.array_like: arrays of the Python scope are in constant memory already."""
+    """Translates cuda.const.array_like, which returns its argument: arrays of the Python scope are in
+    constant memory already."""
     (value,) = call.take("ndarray")
     if not isinstance(value.type, Fixed) or value.type.space != "captured":
         call.fail("takes a NumPy array of the Python scope, by its name")

@@ -1,7 +1,7 @@
-"""``for i in prange(n)``: parallel iterations, in functions of ``jit(parallel=True)``.
+"""Translates ``for i in prange(n)``: parallel iterations, in functions of ``jit(parallel=True)``.
 
-The loop becomes the body of a lambda for a part of the range. If the iterations add to an outer variable, each
-part has its own variable, and these are added at the end:
+The loop becomes the body of a lambda that processes a part of the range. If the iterations add to an outer
+variable, each part of the range has its own variable, and these variables are added at the end:
 
     float64 &total_all = total;
     py::prange(0, x.shape[0], [&](int64 first, int64 last) {
@@ -24,7 +24,7 @@ from numbalite.python.arithmetic import spelled
 from numbalite.python.values import Value, is_number
 
 _OPERATORS: dict[type, tuple[str, str]] = {
-    # update operation -> (initial value of a part, how parts are combined)
+    # update operation -> (initial value for a part of the range, how the results of the parts are combined)
     ast.Add: ("0", "+="),
     ast.Sub: ("0", "+="),
     ast.Mult: ("1", "*="),

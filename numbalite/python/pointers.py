@@ -1,5 +1,6 @@
-"""``carray(pointer, shape)`` and ``farray``: the memory at a pointer as an array, in kernels and on the host;
-and cffi's ``from_buffer(array)``, a pointer to an array's elements, in kernels."""
+"""Implements ``carray(pointer, shape)`` and ``farray``, which return the memory at a pointer as an array, in
+kernels and on the host. In kernels, also translates cffi's ``from_buffer(array)``, which returns a pointer to
+an array's elements."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def carray(ptr: Any, shape: int | tuple[int, ...], dtype: Any = None) -> np.ndar
 
     ``ptr`` is a ctypes pointer, or an address (int or ctypes.c_void_p) with a ``dtype``. In a kernel, ``ptr``
     is an argument of the type CPointer. ``shape`` is an int or a tuple. Raises TypeError for an address without
-    a dtype, and for a dtype that is not the pointer's.
+    a dtype, and for a dtype that differs from the pointer's element type.
 
     Example: ``carray(ctypes.pointer(ctypes.c_float(3)), 1)[0]``
     """
@@ -97,7 +98,7 @@ def _is_dense(call, t):
         return True
     given = call.node.args[
         0
-    ]  # x[i:] of a contiguous x is contiguous, which its type does not express
+    ]  # x[i:] of a contiguous x is contiguous, but its type does not express this
     is_part = isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Slice)
     if not is_part or given.slice.step is not None:
         return False

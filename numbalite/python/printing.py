@@ -1,4 +1,4 @@
-"""The text of a translation: C++ lines, each followed by its Python line as a comment."""
+"""Writes the text of a translation: C++ lines, each followed by its Python line as a comment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COLUMN = 60
 
 
 def text_of(lines: Any, label: str, file: str, first: int) -> Text:
-    """Returns the Text of the lines of a function that begins in line ``first`` of the file."""
+    """Returns the Text of the lines of a function that begins at line ``first`` of the file."""
     if not lines:
         return Text("", label, (first,))
     width = max((len(line.text) for line in lines if len(line.text) < _COLUMN), default=0) + 2
@@ -32,6 +32,6 @@ def text_of(lines: Any, label: str, file: str, first: int) -> Text:
 
 
 def _comment(file, number):
-    """Returns the Python line as the text of a comment, without a final backslash: a backslash at its end would join
-    the next line."""
+    """Returns the Python line as the text of a C++ comment, without a final backslash, which would join the
+    comment with the next line."""
     return linecache.getline(file, number).strip().rstrip("\\").strip()

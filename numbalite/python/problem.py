@@ -1,5 +1,5 @@
-"""Error messages for Python code that cannot be translated: the file, the line, the construct with a caret
-under it, and what to write instead."""
+"""Creates error messages for Python code that cannot be translated: the file, the line, the construct with a
+caret under it, and what to write instead."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Place(NamedTuple):
         return f"{self.label}({self.line})"
 
     def shown(self, note: str = "") -> str:
-        """Returns the line with a caret under each character of the construct."""
+        """Returns the source line, and a line with a caret under each character of the construct."""
         text = linecache.getline(self.file, self.line).rstrip("\n")
         if not text.strip():
             return ""
@@ -42,8 +42,8 @@ class Place(NamedTuple):
 
 
 class Problem(Exception):
-    """Raised inside the translator at a node of the syntax tree; ``raise_for`` converts it to the user's
-    exception."""
+    """Raised inside the translator at a node of the syntax tree. ``raise_for`` converts this exception to the
+    user's exception."""
 
     def __init__(
         self, node: ast.AST | None, message: str, remedy: str = "", others: Any = ()
@@ -61,7 +61,7 @@ class Problem(Exception):
         return self.message
 
     def locate(self, place_of: Any) -> Problem:
-        """Stores the positions of the nodes before their tree is released."""
+        """Stores the positions of the syntax nodes before their tree is released."""
         if self.place is None and self.node is not None:
             self.place = place_of(self.node)
             self.notes = [(place_of(node), note) for node, note in self.others]
@@ -73,7 +73,7 @@ _is_on_cpu: ContextVar[bool] = ContextVar("_is_on_cpu", default=False)
 
 @contextlib.contextmanager
 def on_cpu() -> Iterator[None]:
-    """In its block, messages refer to functions on the CPU, not to kernels."""
+    """In the `with` block, messages refer to functions on the CPU, not to kernels."""
     token = _is_on_cpu.set(True)
     try:
         yield
@@ -82,7 +82,7 @@ def on_cpu() -> Iterator[None]:
 
 
 def raise_for(problem: Problem, name: str) -> NoReturn:
-    """The TranslationError that the user sees."""
+    """Returns the TranslationError that is raised for the user."""
     if _is_on_cpu.get():
         problem.message = remedies.on_cpu(problem.message)
         problem.remedy = remedies.on_cpu(problem.remedy)

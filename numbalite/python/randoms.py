@@ -1,5 +1,5 @@
-"""Scalar functions of random and np.random for functions on the CPU: each thread has its own generator
-(numbalite.seed). Kernels use cuda.random."""
+"""Translates scalar functions of random and np.random for functions on the CPU, where each thread has its own
+generator (numbalite.seed). Kernels use cuda.random."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _on_cpu(rule: Rule) -> Rule:
 
 
 def _distribution_rule(function: str, *names: str, defaults: Any = ()) -> Rule:
-    """Returns the rule for a CPU function that draws a float64 from a distribution. `defaults` are the values of the last
-    parameters, used if the call omits them."""
+    """Returns the rule for a CPU function that draws a float64 from a distribution. `defaults` are the values
+    of the last parameters, for calls that omit them."""
 
     def rule(call):
         given = call.take(*names, optional=len(defaults))

@@ -1,4 +1,4 @@
-"""Reads a Python function for the translator: the tree of its body, its file, its parameters, and the scope in
+"""Reads a Python function for the translator: its syntax tree, its file, its parameters, and the scope in
 which its names are looked up."""
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Function:
         """The names that it reads (cachekey.py), when they have been collected."""
 
     def with_names(self, values: dict[str, Any]) -> Function:
-        """Returns a copy whose scope has these values."""
+        """Returns a copy whose scope contains these values."""
         made = copy.copy(self)
         made._scope = lambda: self._scope().changed(values)
         return made
@@ -63,7 +63,7 @@ class Function:
         return Place(self.label, self.file, line, column, end)
 
     def body_nodes(self) -> list[ast.AST]:
-        """Returns the list of nodes of its body, without those of nested functions."""
+        """Returns the list of syntax nodes of the function's body, without the nodes of nested functions."""
         found: list[ast.AST] = []
         waiting: list[ast.AST] = list(self.body)
         while waiting:
@@ -107,7 +107,7 @@ def reread(
 
 
 def lookup(scope: Scope, name: str) -> tuple[bool, Any]:
-    """Returns (True, value) of a name that is no local variable, or (False, None)."""
+    """Returns (True, value) for a name that is not a local variable, or (False, None)."""
     known, value = scope.find(name)
     if not known and hasattr(builtins, name):
         return True, getattr(builtins, name)
@@ -115,12 +115,12 @@ def lookup(scope: Scope, name: str) -> tuple[bool, Any]:
 
 
 def read(function: Any) -> Function:
-    """Returns the Function of a Python function. Raises Problem if its source is not available."""
+    """Returns the Function of a Python function. Raises Problem if the function's source is not available."""
     node = linemap.function_node(function)
     if node is None:
         raise Problem(
             None,
-            "the source of the function is not to be found",
+            "the source of the function was not found",
             "A function with a Python body is translated from its source: define it in a file or a cell "
             "of a notebook, or put the text that exec gets into linecache.cache under the name that "
             "compile gives it.",
@@ -131,7 +131,7 @@ def read(function: Any) -> Function:
 
 
 def is_python(function: Any) -> bool:
-    """Is the function's body Python, and not one string of CUDA C++?"""
+    """Returns whether the function's body is Python, and not a single string of CUDA C++."""
     if not isinstance(function, python_types.FunctionType):
         return False
     return function.__code__.co_name == "<lambda>" or not linemap.is_text(function)

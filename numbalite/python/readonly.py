@@ -1,5 +1,5 @@
-"""Finds arrays that a kernel only reads. Their parameters are const: the arrays are not copied back, may be
-read-only, and may share memory with each other."""
+"""Finds arrays that a kernel only reads. The parameters of such arrays are const: the arrays are not copied
+back, may be read-only, and may share memory with each other."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ASKED = frozenset({"shape", "size", "ndim", "strides", "dtype", "itemsize", "nb
 
 
 def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> frozenset[str]:
-    """Returns the names of the array parameters that the body only reads by element and by shape. Any other use of an
-    array (a view, a call) may write to it."""
+    """Returns the names of the array parameters of which the body only reads elements and the shape. Any
+    other use of an array (a view, a call) may write to it."""
     arrays: dict[str, types.Array | None] = {
         name: t
         for name, t in arguments.items()
@@ -37,7 +37,8 @@ def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> froz
 
 
 def _read(node, arrays):
-    """Returns the ast.Name of the array whose elements or shape an expression or a loop reads; None for other nodes."""
+    """Returns the ast.Name of the array whose elements or shape an expression or a loop reads; None for other
+    nodes."""
     if isinstance(node, ast.For):
         t = arrays.get(node.iter.id) if isinstance(node.iter, ast.Name) else None
         return node.iter if t is not None and t.ndim == 1 else None

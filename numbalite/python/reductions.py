@@ -1,5 +1,5 @@
-"""NumPy's reductions over all elements of an array in kernels: ``np.sum(a)``, ``a.max()``. Each calling thread
-reduces all elements, in C order."""
+"""Translates NumPy's reductions over all elements of an array in kernels, such as ``np.sum(a)``, ``a.max()``.
+Each calling thread reduces all elements, in C order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def _averages(t: Any) -> Any:
 
 
 def _in_double(t: Any) -> Any:
-    """Returns the type of numba's variances and of its averages without NaN: they accumulate in double precision."""
+    """Returns the type of numba's variances, and of its averages that ignore NaN, which accumulate in double
+    precision."""
     return types.complex128 if is_complex(t) else types.float64
 
 
@@ -31,7 +32,7 @@ def _same_type(t: Any) -> Any:
     return t
 
 
-# Name -> (the result type, is it a template parameter?, are complex numbers supported?)
+# Name -> (the result type, whether it is a template parameter, whether complex numbers are supported)
 _REDUCTIONS: dict[str, tuple] = {
     **dict.fromkeys(("sum", "prod", "nansum", "nanprod"), (_sums, True, True)),
     "mean": (_averages, True, True),
@@ -72,7 +73,7 @@ def _reduction(name: str) -> Rule:
 
 
 def sum_from(call: Call, array: Value, start: Any) -> Value:
-    """Python's sum of an array, with a start value of this type."""
+    """Translates Python's sum of an array, with a start value of this type."""
     dtype = getattr(array.type, "dtype", None)
     if not isinstance(array.type, types.Array) or array.type.ndim != 1 or not is_number(dtype):
         call.fail(
@@ -87,7 +88,7 @@ FUNCTIONS: dict[Any, Rule] = {getattr(np, name): _reduction(name) for name in _R
 
 
 def _ufunc_reduction(name: str) -> Rule:
-    """np.add.reduce etc. for 1-D arrays."""
+    """Translates np.add.reduce etc. for 1-D arrays."""
     reduction = _reduction(name)
 
     def rule(call: Call) -> Value:

@@ -1,4 +1,4 @@
-"""Advice for constructs that kernels do not support: what to write instead."""
+"""Returns advice for constructs that kernels do not support: what to write instead."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def on_cpu(text: str) -> str:
 
 
 def of_function(value: Any, node: ast.AST | None = None) -> str:
-    """What to write instead of a call of an unsupported function."""
+    """Returns what to write instead of a call of an unsupported function."""
     arguments = node.args if isinstance(node, ast.Call) else ()
     return _of_array(_of_function(value), arguments[0] if arguments else None)
 
 
 def _of_array(remedy, node):
-    """Returns the remedy text for an array `x`, with the array's name in the user's line."""
+    """Returns the remedy text for an array `x`, with the name of the array in the user's line."""
     is_named = isinstance(node, (ast.Name, ast.Attribute))
     return remedy.replace("x.size", f"{ast.unparse(node)}.size") if is_named else remedy
 
@@ -107,7 +107,7 @@ def of_method(name: str, owner: ast.AST | None = None) -> str:
 
 
 def of_stored(t: Any) -> str:
-    """What to write instead of storing an object that is not a number."""
+    """Returns what to write instead of storing an object that is not a number."""
     names = getattr(getattr(t, "dtype", None), "names", None)
     if getattr(t, "ndim", 0):
         return "An element is one number: index the array that is stored."
@@ -115,7 +115,7 @@ def of_stored(t: Any) -> str:
 
 
 def of_value(value: Any) -> str:
-    """What to write instead of indexing a Python object."""
+    """Returns what to write instead of indexing a Python object."""
     if isinstance(value, list):
         return "A kernel takes numbers from a tuple, or from an array: np.array([...])."
     if isinstance(value, dict):
@@ -126,7 +126,7 @@ def of_value(value: Any) -> str:
 
 
 def of_arrays(*values: Any) -> str:
-    """What to write instead of an operation on arrays."""
+    """Returns what to write instead of an operation on arrays."""
     arrays = [value for value in values if getattr(value.type, "ndim", 0)]
     if not arrays:
         return ""

@@ -1,8 +1,8 @@
-"""numba's type rules for numbers: the result types of operations, and common types.
+"""Implements numba's type rules for numbers: the result types of operations, and common types.
 
-As in numba/core/typing/builtins.py: integer arithmetic has at least 64 bits, and is signed if one operand is; a
-variable that is bound to int64 and uint64 is float64; true division of integers is float64; a float32 stays a
-float32 with float32 and with integers that fit in an int16.
+The rules are those of numba/core/typing/builtins.py: integer arithmetic has at least 64 bits, and is signed
+if one operand is; a variable that is bound to int64 and uint64 is float64; true division of integers is
+float64; a float32 stays a float32 with float32 and with integers that fit in an int16.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _signed_or_unsigned(t):
 
 
 def common(a: Any, b: Any) -> Any:
-    """Returns the result type of arithmetic on these two; None if there is none."""
+    """Returns the result type of arithmetic on these two types; None if there is no result type."""
     if not is_number(a) or not is_number(b):
         return None
     if is_whole(a) and is_whole(b):
@@ -56,7 +56,7 @@ def quotient(a: Any, b: Any) -> Any:
 
 def power(a: Any, b: Any) -> Any:
     """Returns the type of ``a ** b``: a float keeps its type with an integer, except that float16
-    becomes float32. numba also treats a boolean to the power of an int32 as float32."""
+    becomes float32. In numba, a boolean to the power of an int32 is also a float32."""
     found = a if is_real(a) and is_whole(b) else common(a, b)
     if found is types.float16 or (a is types.boolean and b is types.int32):
         return types.float32
@@ -73,12 +73,13 @@ def bitwise(a: Any, b: Any) -> Any:
 
 
 def shift(a: Any, b: Any) -> Any:
-    """Returns the type of ``a << b``: that of the first operand."""
+    """Returns the type of ``a << b``, which is the type of the first operand."""
     return _signed_or_unsigned(a) if is_whole(a) and is_whole(b) else None
 
 
 def unified(a: Any, b: Any) -> Any:
-    """Returns the type of a variable that is assigned values of both types; None if there is none."""
+    """Returns the type of a variable that is assigned values of both types; None if there is no common
+    type."""
     if a == b:
         return a
     if is_number(a) and is_number(b):
@@ -101,7 +102,8 @@ def _unified_arrays(a, b):
 
 
 def stored(t: Any) -> Any:
-    """Returns the type of a variable that holds a value of this type: for a shared or local array, a view of it."""
+    """Returns the type of a variable that is assigned a value of this type: for a shared or local array, the
+    type of a view of the array."""
     return t.view if isinstance(t, Fixed) else t
 
 
@@ -138,7 +140,7 @@ def _described_object(value):
     return f"{kind} {text}"
 
 
-# The types in which C++ computes, for operands of these types.
+# The types in which C++ computes operations on operands of these types.
 
 
 def promoted(a: Any, b: Any) -> Any:

@@ -1,9 +1,9 @@
-"""Slips in Python bodies: lines that can be translated, but probably are mistakes.
+"""Finds lines in Python bodies that can be translated, but probably are mistakes.
 
-The counterpart of cxx/slips.py: a comparison whose result is unused, `i == 3 or 4`, `i ^ 2`, and a variable
-that only one branch sets. Python would raise UnboundLocalError if such a variable has no value; a kernel reads
-an arbitrary number. A variable counts as set after a loop that sets it, and a read under its own condition is
-not a slip.
+Like cxx/slips.py, this module reports a comparison whose result is unused, `i == 3 or 4`, `i ^ 2`, and a
+variable that only one branch sets. Python would raise UnboundLocalError if such a variable has no value; a
+kernel reads an arbitrary number. A variable counts as set after a loop that sets it, and a read under the
+same condition as the assignment is not reported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 
 def find(function: Function) -> list[Slip]:
-    """Returns the slips of a function's body."""
+    """Returns the probable mistakes in a function's body."""
     if isinstance(function.node, ast.Lambda):
         return []
     found = []
@@ -67,8 +67,8 @@ def _expressions(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST, str]]:
 
 
 def _exchanges(nodes, node):
-    """Is it a bit operation: on a number in binary notation, or next to other powers of two, as in exchanges
-    between lanes?"""
+    """Returns whether a number is used as a bit mask: in binary notation, or next to other powers of two, as
+    in exchanges between lanes."""
     if isinstance(node.left, ast.BinOp) and isinstance(
         node.left.op, (ast.BitXor, ast.BitOr, ast.BitAnd, ast.Mod)
     ):
@@ -99,7 +99,7 @@ def _is_number_but_a_flag(node):
 
 
 class _Branches:
-    """Variables that only one branch of an `if` sets, and that are read after it."""
+    """Finds variables that only one branch of an `if` sets, and that are read after the `if`."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -110,8 +110,8 @@ class _Branches:
         yield from self.found.values()
 
     def _block(self, body, assigned, partly) -> bool:
-        """Follows statements: `assigned` contains the variables that are set, `partly` those that one branch sets ->
-        the `if`. Returns True if control does not reach the code after them."""
+        """Follows statements: `assigned` contains the variables that are set, `partly` maps variables that
+        one branch sets to the `if`. Returns True if control does not reach the code after the statements."""
         for statement in body:
             if isinstance(statement, ast.If):
                 if self._if(statement, assigned, partly):
@@ -150,7 +150,7 @@ class _Branches:
             gone.append(self._block(body, inside, unsure))
             sides.append((inside, unsure))
         if any(isinstance(node, _LEAVING) for node in tree.walk(statement)):
-            partly.clear()  # perhaps if the branch was not executed
+            partly.clear()  # the variables may be unset, if the branch was not executed
         if all(gone):
             return True
         if any(gone):
@@ -169,7 +169,8 @@ class _Branches:
         return False
 
     def _varies(self, test):
-        """Can a condition be true and false? Names of the module are constants."""
+        """Returns whether a condition can be both true and false. Global names of the module count as
+        constants."""
         names = [node.id for node in tree.walk(test) if isinstance(node, ast.Name)]
         return any(name in self._local_names() for name in names)
 

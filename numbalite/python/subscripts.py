@@ -1,7 +1,7 @@
-"""Elements, rows and slices of arrays, and items of tuples.
+"""Translates elements, rows and slices of arrays, and items of tuples.
 
-A negative index counts from the end. Code for that is written only if the index may be negative, not for an
-index from ``range``, a thread index, or one that is compared with such.
+A negative index counts from the end. Code for negative indices is written only if the index may be negative:
+not for an index from ``range``, a thread index, or an index that is compared with such an index.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def is_raw(t: Any) -> bool:
 
 
 def as_view(value: Value) -> Value:
-    """Returns an array as array<...>, a grid index as a tuple: the forms that functions accept and
-    variables hold."""
+    """Returns an array as array<...> and a grid index as a tuple, which are the types that functions accept
+    and variables store."""
     if value.items is not None and value.text.startswith("grid"):
         return tuple_of(value.items)
     if not isinstance(value.type, Fixed):
@@ -96,7 +96,7 @@ def as_view(value: Value) -> Value:
 
 
 def element(value: Value) -> Value:
-    """Returns the element of a 0-d array of numbers; other values unchanged."""
+    """Returns the element of a 0-d array of numbers; returns other values unchanged."""
     t = value.type
     if not isinstance(t, types.Array) or t.ndim or not is_number(t.dtype):
         return value
@@ -104,7 +104,7 @@ def element(value: Value) -> Value:
 
 
 def known_element(value: Value) -> Value:
-    """Returns the number in a constant 0-d array; other values unchanged."""
+    """Returns the number in a constant 0-d array; returns other values unchanged."""
     return element(value) if value.is_constant else value
 
 
@@ -113,11 +113,13 @@ def _view(base):
 
 
 def complex_parts(base: Value, which: int) -> Value:
-    """``a.real``, ``a.imag``: a view of one half of each complex element."""
+    """Translates ``a.real`` and ``a.imag``: a view of one half of each complex element."""
     t = base.type
     if not is_complex(t.dtype):
         if which:
-            raise Problem(None, "the imaginary parts of real numbers would be a new array")
+            raise Problem(
+                None, "a kernel cannot create the array of imaginary parts of a real array"
+            )
         return base
     base = as_view(base)
     made = types.Array(t.dtype.underlying_float, t.ndim, "A", t.readonly)
@@ -139,7 +141,7 @@ def extents(shape: list[Value]) -> str:
 
 
 def viewed(base: Value, dtype: types.Scalar, spelling: str) -> Value:
-    """``a.view(dtype)``: the same bytes as elements of another type."""
+    """Translates ``a.view(dtype)``: the same bytes as elements of another type."""
     base = as_view(base)
     t = types.Array(dtype, base.type.ndim, base.type.layout, base.type.readonly)
     return Value(t, f"py::viewed<{spelling}>({base.text})", loads=base.loads)
@@ -194,7 +196,7 @@ def load(of: Any, node: ast.AST, base: Value, items: list) -> Value:
 
 
 def _pointer_element(of, node, base, items):
-    """``p[i]``: a pointer has no length, so a negative index means an element before it."""
+    """Translates ``p[i]``: a pointer has no length, so a negative index refers to an element before it."""
     (item,) = items if len(items) == 1 else (None,)
     if not isinstance(item, Value) or not is_whole(item.type):
         of.fail(node, "an element of a pointer is asked for by one integer")
@@ -202,7 +204,7 @@ def _pointer_element(of, node, base, items):
 
 
 def _index(of, node, base, axis, item: Value) -> str:
-    """Returns the C++ text of an index, with negative ones counted from the end."""
+    """Returns the C++ text of an index; negative indices are counted from the end."""
     if isinstance(item.type, types.Array) and item.type.ndim == 0:
         item = item.replace(type=item.type.dtype, cxx=item.type.dtype)
     if not is_whole(item.type):
@@ -220,7 +222,7 @@ def _index(of, node, base, axis, item: Value) -> str:
 
 
 def _integer(node, item):
-    """Returns a hint how to convert an object to an integer; "" if there is none."""
+    """Returns a hint that explains how to convert an object to an integer; "" if there is no hint."""
     if isinstance(item.type, Known) and str(item.type.value).startswith("<cuda."):
         return f"{describe_type(item.type)}.x is one."
     if isinstance(item.type, types.Tuple):
@@ -311,7 +313,7 @@ __all__ = ["UNARY", "Slice", "as_view", "extent", "indices", "load", "size", "st
 
 
 def _is_place(record, item):
-    """Returns whether it is the number of a field."""
+    """Returns whether the value is the number of a field."""
     names = record.dtype.names or ()
     return (
         isinstance(item, Value)
@@ -322,7 +324,7 @@ def _is_place(record, item):
 
 
 def has_fields(t: Any, name: str) -> bool:
-    """Is it an array of records with a number field of this name?"""
+    """Returns whether the value is an array of records with a numeric field of this name."""
     if not isinstance(t.dtype, types.Record):
         return False
     dtype = t.dtype.dtype
@@ -330,7 +332,7 @@ def has_fields(t: Any, name: str) -> bool:
 
 
 def fields(base: Value, name: str) -> Value:
-    """``a.x``, ``a["x"]``: a view of one field of each record."""
+    """Translates ``a.x`` and ``a["x"]``: a view of one field of each record."""
     base = as_view(base)
     dtype, offset = base.type.dtype.dtype.fields[name][:2]
     t = types.from_dtype(dtype)

@@ -1,7 +1,7 @@
-"""datetime64 and timedelta64: counts of units; the smallest integer is NaT.
+"""Translates datetime64 and timedelta64, which are counts of units; the smallest integer is NaT.
 
-Operands of different units are converted to the finer one, as in NumPy; units that depend on the calendar have
-no operation.
+Operands of different units are converted to the finer unit, as in NumPy. Operations between units whose
+conversion depends on the calendar are not supported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numbalite import types
 from numbalite.python.values import UNARY, Value, is_number, is_real, is_whole
 
 _COMPARISONS = {
-    # for (a, b): the function, are the operands swapped?, is the result negated?
+    # for (a, b): (the function, whether the operands are swapped, whether the result is negated)
     ast.Lt: ("time_less", False, False),
     ast.Gt: ("time_less", True, False),
     ast.LtE: ("time_less_equal", False, False),
@@ -39,7 +39,8 @@ def _delta(t):
 
 
 def _common(a, b):
-    """Returns the finer of two units, as a timedelta64 type; None if the conversion depends on the calendar."""
+    """Returns the finer of two units, as a timedelta64 type; None if the conversion depends on the
+    calendar."""
     try:
         found = np.promote_types(_delta(a), _delta(b))
     except TypeError:
@@ -48,8 +49,8 @@ def _common(a, b):
 
 
 def _factor(t, unit):
-    """Returns the conversion factor between two units of time; 0 if it is not an integer, or
-    depends on the calendar."""
+    """Returns the conversion factor between two units of time; 0 if the factor is not an integer, or depends
+    on the calendar."""
     if np.datetime_data(t.dtype)[0] == "generic":
         return 1
     try:
@@ -62,8 +63,7 @@ def _factor(t, unit):
 
 
 def converted(value: Value, t: Any) -> Value | None:
-    """Returns the same time or duration in another unit; None if it is not an integer number of
-    them."""
+    """Returns the same time or duration in another unit; None if the result is not an integer."""
     if value.type == t:
         return value
     if not is_time(t) or value.type.dtype.kind != t.dtype.kind:
@@ -78,7 +78,7 @@ def converted(value: Value, t: Any) -> Value | None:
 
 
 def _pair(a, b):
-    """Returns (a, b, their unit), converted to a common unit; or None."""
+    """Returns (a, b, their unit), converted to a common unit; None if there is no common unit."""
     unit = _common(a.type, b.type)
     if unit is None:
         return None
@@ -88,7 +88,7 @@ def _pair(a, b):
 
 
 def binary(op: type, a: Value, b: Value) -> Value | None:
-    """``a op b``, one of which is a time; None if the operation does not exist."""
+    """Returns the Value of ``a op b``, where one operand is a time; None if the operation does not exist."""
     if not (is_time(a.type) and is_time(b.type)):
         return _scaled(op, a, b)
     pair = _pair(a, b)
@@ -138,7 +138,7 @@ def unary(op: type, a: Value) -> Value | None:
 
 
 def compare(op: type, a: Value, b: Value) -> Value | None:
-    """``a < b``: false if an operand is NaT."""
+    """Translates ``a < b`` of times, which is false if an operand is NaT."""
     if not is_time(a.type) or not is_time(b.type):
         return None
     pair = _pair(a, b) if a.type.dtype.kind == b.type.dtype.kind else None

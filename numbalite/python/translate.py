@@ -64,7 +64,7 @@ class Translation(NamedTuple):
 
 
 class Translator(Bindings):
-    """Translates a function for these arguments: a type for each, or a Value that is known at compile time.
+    """Translates a function for these arguments; an argument is a type, or a Value known at compile time.
 
     ``result``: the declared return type, or None.
     """
@@ -119,8 +119,8 @@ class Translator(Bindings):
         return isinstance(node, ast.Name) and lookup(self.scope, node.id)[1] is literal_unroll
 
     def _tuple_length(self, node: ast.expr) -> int | None:
-        """Returns the number of items of a tuple: an argument, one of the Python scope, or a tuple
-        display."""
+        """Returns the number of items of a tuple, which is an argument, a tuple of the Python scope, or a
+        tuple display."""
         if isinstance(node, ast.Tuple):
             return len(node.elts)
         if not isinstance(node, ast.Name):
@@ -134,7 +134,7 @@ class Translator(Bindings):
     # --- rounds
 
     def run(self) -> Translation:
-        """Raises Problem; NotYet if a type depends only on itself."""
+        """Raises Problem, or NotYet if a type depends only on itself."""
         refuse_variadic(self.function, "kwarg")
         try:
             return self._run()
@@ -147,7 +147,7 @@ class Translator(Bindings):
                 try:
                     return self._run_without(self.decided)
                 except Problem:
-                    pass  # the first problem is about the whole body
+                    pass  # the first problem concerns the whole body
             raise problem from None
 
     def _run_without(self, decided: Decided) -> Translation:
@@ -181,20 +181,21 @@ class Translator(Bindings):
         raise Problem(self.function.node, "the types of the variables do not settle")
 
     def _emit(self) -> bool:
-        """Runs the last round, which writes the text. Returns whether a type changed, which must
-        not happen."""
+        """Runs the last round, which writes the text. Returns whether a type changed in the last round, which
+        must not happen."""
         self.variables.settle()
         self.is_final = True
         self._narrow_counters()
         return self._round()
 
     def _is_converged(self) -> bool:
-        """Was one round enough? Then the last one changes no type, and no other one is needed."""
+        """Returns whether one round was enough, so that the last round changes no type and no other round is
+        needed."""
         try:
             if not self._emit():
                 return True
         except (Problem, NotYet):
-            pass  # types were missing, or one applies to the whole function
+            pass  # types were missing, or a problem concerns the whole function
         self.variables.unsettle()
         self.is_final = False
         self.loops, self.depth = [], 1
@@ -248,7 +249,7 @@ class Translator(Bindings):
                 self.lines.remove(said[0])
 
     def _narrow_counters(self):
-        """Counters of loops with small constant bounds are ints, as in handwritten C++."""
+        """Counters of loops with small constant bounds have type int, as in handwritten C++."""
         for definition in (self.flow.definition(n) for n in self._counters()):
             variable = self.variables.variable(definition)
             if variable is not None and self.variables.is_single(definition):
@@ -268,8 +269,8 @@ class Translator(Bindings):
             if self.declared_result is None and not isinstance(self.result, types.Empty):
                 raise Problem(
                     self.function.node,
-                    f"{self.function.name} returns {rules.describe_type(self.result)} on one way, and nothing "
-                    "on another",
+                    f"{self.function.name} returns {rules.describe_type(self.result)} in one branch, "
+                    "and nothing in another",
                     "Return a value at the end, too.",
                 )
 
@@ -280,7 +281,7 @@ class Translator(Bindings):
         self.lines.append(Line(INDENT * self.depth + text, line))
 
     def fresh(self, base: str) -> str:
-        """Returns a name that is not used yet; the same in each round."""
+        """Returns a name that is not used yet; the result is the same in each round."""
         count, name = 1, base
         taken = (self.names, self.taken, self.variables.names, self._fresh)
         while is_reserved(name) or any(name in names for names in taken):
@@ -290,7 +291,8 @@ class Translator(Bindings):
         return name
 
     def take(self, name: str, value: Any) -> str:
-        """Overrides Expressions'. Another function with the name of this one gets another name."""
+        """Overrides the method of Expressions. A called function with the name of this function gets another
+        name."""
         own = cxx_name(self.function.name)
         if cxx_name(name) == own and getattr(value, "function", None) is not self.function:
             name = f"other_{name}"
@@ -334,7 +336,8 @@ class Translator(Bindings):
         self.depth -= 1
 
     def bare(self, statements: Any) -> None:
-        """Writes a block that always runs. It has braces only if a second block has variables of the same names."""
+        """Writes a block that is always executed. The block has braces only if a second block has variables
+        of the same names."""
         if not (
             statements
             and self.is_final
@@ -402,7 +405,7 @@ class Translator(Bindings):
             self.bind(target, value)
 
     def _may_change(self, value, targets):
-        """Would the value change when the targets are assigned?"""
+        """Returns whether the value would change when the targets are assigned."""
         return value.calls or value.loads or mentions(value.text, self._cxx_names(targets))
 
     def _annassign_statement(self, node):
@@ -442,7 +445,8 @@ class Translator(Bindings):
                 self.fail(target, "the array is read-only in this kernel")
 
     def _shortened(self, op, left, right, result):
-        """Returns the operator ``+=`` or similar if C++ computes the same with it; else None."""
+        """Returns the operator ``+=`` or similar if the same statement with this operator is equivalent in
+        C++; otherwise None."""
         symbol = arithmetic.SYMBOLS.get(type(op), "")
         if symbol not in ("+", "-", "*", "/", "&", "|", "^", "<<", ">>"):
             return None
@@ -487,7 +491,7 @@ class Translator(Bindings):
         self.close((node.orelse or node.body)[-1])
 
     def _branch(self, node):
-        """Writes the body of an ``if``. Returns the ranges that are known in its ``else``."""
+        """Writes the body of an ``if``, and returns the ranges that are known in its ``else``."""
         before = self.told.mark()
         self.told.add(self, node.test, True)
         self.inner(node.body)
@@ -495,7 +499,8 @@ class Translator(Bindings):
         self.told.add(self, node.test, False)
 
     def close(self, last: Any, text: str = "}") -> None:
-        """Writes the closing brace of a block with this last statement. No Python line corresponds to the brace."""
+        """Writes the closing brace of a block with this last statement. No Python line corresponds to the
+        closing brace."""
         self.lines.append(Line(INDENT * self.depth + text, -(last.end_lineno or last.lineno)))
 
     def _while_statement(self, node):
@@ -558,8 +563,8 @@ class Translator(Bindings):
         self.emit(f"assert({text});")
 
     def _raise_statement(self, node):
-        """Translates `raise`. The exception and its arguments are known at compile time; the host raises it
-        (fault.py)."""
+        """Translates `raise`. The exception and its arguments are known at compile time; the host raises the
+        exception (fault.py)."""
         given, args = node.exc, ()
         if isinstance(given, ast.Call):
             given, args = given.func, self._exception_args([*given.args, *given.keywords])
@@ -575,7 +580,8 @@ class Translator(Bindings):
         self.emit(f"NUMBALITE_RAISE({quoted(self.may_raise(known, args))});")
 
     def may_raise(self, kind: type, args: tuple) -> str:
-        """Returns the C++ text that identifies an exception, which the host then raises."""
+        """Returns the C++ text that identifies an exception; the host uses this text to raise the
+        exception."""
         text = ": ".join([kind.__name__, *map(str, args[:1])])
         self.session.exceptions[text] = fault.Raised(self.function.name, kind, args)
         return text
@@ -599,8 +605,8 @@ class Translator(Bindings):
         return self._inner(node)
 
     def _inner(self, node):
-        """Returns the Value of a nested function. The outer variables that it reads are passed in each call: each has
-        one assignment, so it does not matter when it is read."""
+        """Returns the Value of a nested function. The outer variables that a nested function reads are passed
+        in each call. Each of them has only one assignment, so the time of the read does not matter."""
         free = {part.id: part for part in free_names(node) if self.is_local(part.id)}
         for name, part in free.items():
             if not self.flow.is_bound_once(name):
@@ -629,7 +635,7 @@ class Translator(Bindings):
         return self.session.call(self, node, function, args, keywords)
 
     def _ifexp(self, node):
-        """Continues with one branch if the other one calls a function that calls this one."""
+        """Translates only one branch first, if the other branch calls a function that calls this function."""
         test = self.truth(node.test)
         if test.is_constant or self.is_final:
             return super()._ifexp(node)
@@ -673,7 +679,7 @@ def _may_be_zero(value):
 
 
 def _as_load(target):
-    """Returns a copy of a target as an expression that reads it, with the same child nodes."""
+    """Returns a copy of a target as an expression that reads the target, with the same child nodes."""
     kind = type(target)
     fields = {**{f: getattr(target, f) for f in target._fields}, "ctx": ast.Load()}
     return ast.copy_location(kind(**fields), target)

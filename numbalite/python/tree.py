@@ -1,5 +1,5 @@
 """Walks syntax trees like ast.walk, but without the context and operator nodes (Load, Add), which are half of
-them."""
+all nodes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 _MIXED = frozenset(
     {"keys", "kw_defaults", "kwd_attrs", "names"}
-)  # fields with lists of nodes and None
+)  # these fields are lists of nodes and None
 _NO_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "name", "op", "ops", "type_comment"})
 
 
 @cache
 def _fields(kind: Any) -> tuple[str, ...]:
-    """Returns the fields of a kind of node that may contain nodes."""
+    """Returns the fields of a node class that may contain nodes."""
     if kind is ast.Constant:
         return ()
     return tuple(name for name in kind._fields if name not in _NO_NODES)
@@ -41,7 +41,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
-    """Returns the node and all below it."""
+    """Returns the node and all nodes below it."""
     found = [node]
     for part in found:  # which grows during the loop
         if _fields(type(part)):  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
-"""Ufuncs in compiled functions: calls of a ufunc on numbers, and ``f.reduce(a)`` of a 1-D array."""
+"""Translates ufuncs in compiled functions: calls of a ufunc on numbers, and ``f.reduce(a)`` of a 1-D
+array."""
 
 from __future__ import annotations
 
@@ -12,8 +13,7 @@ from numbalite.kernels.devicefunction import DeviceFunction
 
 
 def device_function(value: Any) -> DeviceFunction | None:
-    """Returns the compiled function of vectorize and the ufunc's signatures; None for any other
-    value."""
+    """Returns the compiled function of vectorize and the ufunc's signatures; None for any other value."""
     if isinstance(value, np.ufunc):
         owner = _core.ufunc_owner(value)
         if owner is None or owner.layout is not None:
@@ -31,8 +31,8 @@ def device_function(value: Any) -> DeviceFunction | None:
 
 
 def reduction(value: Any) -> Callable | None:
-    """Returns the Python function that implements ``f.reduce`` of a ufunc in compiled code; None
-    for any other value."""
+    """Returns the Python function that implements ``f.reduce`` of a ufunc in compiled code; None for any
+    other value."""
     ufunc = getattr(value, "__self__", None)
     if getattr(value, "__name__", "") != "reduce" or device_function(ufunc) is None:
         return None

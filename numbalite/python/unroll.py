@@ -1,4 +1,5 @@
-"""``for x in literal_unroll(items)``: repeats the body for each item of a tuple, whose types may differ."""
+"""Translates ``for x in literal_unroll(items)``: repeats the body for each item of a tuple, whose types may
+differ."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ def literal_unroll(container: Any) -> Any:
 def unrolled(body: list, is_marker: Callable[[ast.expr], bool], count: Count) -> list:
     """Returns a body (a list of statements) with the loops over literal_unroll unrolled.
 
-    ``is_marker`` returns whether an expression is the function itself, ``count`` the number of items of a
-    tuple.
+    ``is_marker`` returns whether an expression is literal_unroll itself, ``count`` returns the number of
+    items of a tuple.
     """
     marked = [
         n
@@ -56,13 +57,13 @@ class _Unroll(ast.NodeTransformer):
         of = node.iter.args[0] if node.iter.args else node.iter
         n = self.count(of)
         if n is None:
-            raise Problem(of, "literal_unroll takes a tuple", "Loops over arrays need no word.")
+            raise Problem(
+                of, "literal_unroll takes a tuple", "Loops over arrays need no literal_unroll."
+            )
         for part in tree.walk(ast.Module(node.body, [])):
             if isinstance(part, (ast.Break, ast.Continue)):
                 word = type(part).__name__.lower()
-                raise Problem(
-                    part, f"{word} in a loop over literal_unroll, which C++ does not have"
-                )
+                raise Problem(part, f"{word} in a loop over literal_unroll is not possible in C++")
         found: list = []
         for k in range(n):
             item = ast.Subscript(copy.deepcopy(of), ast.Constant(k), ast.Load())

@@ -1,8 +1,8 @@
-"""Value: an expression during translation, with its type by numba's rules and its C++ text.
+"""Defines Value: an expression during translation, with its type by numba's rules and its C++ text.
 
-The C++ type may differ: ``threadIdx.x`` is an int32 in numba and an unsigned int in C++; an integer
-literal is an int64 in numba and an int in C++. So a value has both types, and an integer also has a range: if an operation cannot overflow the C++
-type, no conversion is written.
+The C++ type may differ: For example, ``threadIdx.x`` is an int32 in numba and an unsigned int in C++; an
+integer literal is an int64 in numba and an int in C++. So a value has both types, and an integer also has a
+range. If an operation cannot overflow the C++ type, no conversion is written.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Fixed(types.Array):
 
     @property
     def view(self) -> types.Array:
-        """The type of a view of such an array: C-contiguous, of any shape."""
+        """The type of a view of a shared, local or constant array: C-contiguous, of any shape."""
         return types.Array(self.dtype, self.ndim, "C", self.readonly)
 
     def _key(self):
@@ -79,7 +79,8 @@ class Sequence(types.Type):
 
 @dataclass
 class Value:
-    """A typed expression, immutable by convention: ``frozen`` would cost a twelfth of the translation time."""
+    """A typed expression, immutable by convention: ``frozen=True`` would cost a twelfth of the translation
+    time."""
 
     type: Any
     """A types.Type."""
@@ -110,7 +111,7 @@ class Value:
 
     @property
     def is_natural(self) -> bool:
-        """Is it proved not to be negative?"""
+        """Returns whether the value is proved not to be negative."""
         return self.range is not None and self.range[0] >= 0
 
     @property
@@ -118,8 +119,7 @@ class Value:
         return self.constant is not NOTHING
 
     def replace(self, **changes: Any) -> Value:
-        """Returns a copy with these fields changed; ``cxx`` and ``range`` are kept unless
-        passed."""
+        """Returns a copy with these fields changed. ``cxx`` and ``range`` are kept unless passed."""
         return Value(**{**self.__dict__, **changes})
 
 
@@ -136,7 +136,7 @@ def is_number(t: Any) -> bool:
 
 
 def is_whole(t: Any) -> bool:
-    """Is the type an integer or a boolean?"""
+    """Returns whether the type is an integer or a boolean."""
     return type(t) is types.Scalar and t.name in _RANGES
 
 
@@ -153,7 +153,7 @@ def full_range(t: Any) -> Range:
 
 
 def fits_range(inner: Range | None, t: Any) -> bool:
-    """Can the type represent all numbers of the range?"""
+    """Returns whether the type can represent all numbers of the range."""
     low, high = full_range(t)
     return inner is not None and low <= inner[0] and inner[1] <= high
 

@@ -1,7 +1,7 @@
-"""The variables of a function: their types, which are inferred in rounds, and their C++ names.
+"""Determines the variables of a function: their types, which are inferred in rounds, and their C++ names.
 
-Each assignment gives its definition the type of the value; a use has the common type of the definitions that
-reach it. Types only widen, so the rounds end.
+Each assignment sets the type of its definition to that of the value; a use has the common type of the
+definitions that reach it. Types only widen, so the number of rounds is finite.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class NotYet(Exception):
 
 
 class Variable:
-    """A C++ variable: one web, or several of the same name and type."""
+    """A C++ variable: one web, or several webs of the same name and type."""
 
     def __init__(self, name: str, web: Web, place: Place) -> None:
         self.name = name
@@ -75,7 +75,7 @@ class Variables:
     # --- types
 
     def record(self, node: ast.AST, value: Value) -> Definition:
-        """Notes that a target is bound to a value."""
+        """Records that a target is bound to a value."""
         definition = self.flow.definition(node)
         self.told.forget((definition.name,))
         old, new = self.types.get(definition), value.type
@@ -136,22 +136,22 @@ class Variables:
                 raise Problem(
                     definition.node,
                     f"{definition.name} is {rules.describe_type(t)} here, and {rules.describe_type(result)} "
-                    "elsewhere: the two have no type in common",
-                    "Give one of the two another name.",
+                    "elsewhere: the two types have no common type",
+                    "Use another name for one of the two.",
                     [(first.node, f"{first.name} is {rules.describe_type(self.types[first])}")],
                 )
             result = joined
         return result
 
     def by_name(self) -> dict[str, types.Type]:
-        """Returns the type of each variable; for one with several types, the first."""
+        """Returns the type of each variable; for a variable with several types, the first type."""
         found: dict[str, types.Type] = {}
         for definition, t in self.types.items():
             found.setdefault(definition.name, t)
         return found
 
     def use(self, node: ast.Name) -> Value:
-        """Returns the Value of a variable where it is read."""
+        """Returns the Value of a variable that is read."""
         reaching = self._reaching.get(node)
         if reaching is None:
             reaching = self._reaching[node] = sorted(self.flow.reaching(node), key=_order)
@@ -184,8 +184,8 @@ class Variables:
     # --- names and declarations
 
     def settle(self) -> None:
-        """Called after type inference: decides which webs become one C++ variable, and its name and
-        the position of its declaration."""
+        """Decides, after type inference, which webs become one C++ variable, and its name and the position of
+        its declaration."""
         by_name: dict[str, list[Web]] = {}
         for web in sorted(self.flow.webs, key=lambda w: min(map(_order, w.definitions))):
             if self.web_type(web) is not None and not isinstance(self.web_type(web), Known):
@@ -200,7 +200,7 @@ class Variables:
                 self._hoisted.setdefault(where, []).append(variable)
 
     def unsettle(self) -> None:
-        """Notes that another round is needed."""
+        """Records that another round is needed."""
         self._of, self.names = {}, set()
 
     def _settle_name(self, name, webs):
@@ -248,18 +248,19 @@ class Variables:
         return self._of[definition.web]
 
     def is_single(self, definition: Definition) -> bool:
-        """Is this the variable's only assignment?"""
+        """Returns whether this is the variable's only assignment."""
         variable = self._of.get(definition.web)
         webs = variable.webs if variable else [definition.web]
         return sum(len(web.definitions) for web in webs) == 1
 
     def is_single_fixed(self, variable: Variable) -> bool:
-        """Does it have one assignment, of an array in its own memory?"""
+        """Returns whether the variable has only one assignment, of an array in its own memory."""
         definitions = [d for web in variable.webs for d in web.definitions]
         return len(definitions) == 1 and isinstance(self.types.get(definitions[0]), Fixed)
 
     def narrowed(self, definition: Definition, t: Any) -> bool:
-        """Do all values of the definition fit a narrower type? Then its variable has that type."""
+        """Returns whether all values of the definition fit a narrower type, which is then the type of its
+        variable."""
         return fits_range(self.ranges.get(definition), t)
 
     def hoisted(self, block: Any, statement: Any) -> list[Variable]:
@@ -267,7 +268,7 @@ class Variables:
         return [v for v in self._hoisted.get((block, statement), ()) if not v.is_declared]
 
     def clash(self, block: Any) -> bool:
-        """Does the block declare a variable whose name another block uses, too?"""
+        """Returns whether the block declares a variable whose name another block also uses."""
         of_names: dict[str, set[tuple]] = {}
         for variable in self._of.values():
             of_names.setdefault(variable.name, set()).add(variable.place.block)
@@ -290,5 +291,5 @@ def _order(definition):
 
 
 def _overlap(a, b):
-    """Does one of the blocks contain the other?"""
+    """Returns whether one of the blocks contains the other."""
     return a[-1][0] in {part[0] for part in b} or b[-1][0] in {part[0] for part in a}

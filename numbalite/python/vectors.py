@@ -1,4 +1,4 @@
-"""Vectors of two, three or four numbers: constructed from numbers and other vectors."""
+"""Translates vectors of two, three or four numbers, which are constructed from numbers and other vectors."""
 
 from __future__ import annotations
 

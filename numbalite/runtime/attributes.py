@@ -1,4 +1,5 @@
-"""Numbers, identities and attributes of devices; attributes have the names of the CUDA driver's enumeration.
+"""Returns numbers, identities and attributes of devices; attributes have the names of the CUDA driver's
+enumeration.
 
 The names are listed in the order of their numbers, which begin at 1 without gaps.
 """
@@ -82,7 +83,7 @@ NUMBERS = {name: number for number, name in enumerate(_NAMES.split(), 1)} | _ALS
 
 
 def identity_of(number: int) -> dict:
-    """Returns an identity of a device that is unique on the machine and equal in all processes."""
+    """Returns the identity of a device, which is unique on the machine and equal in all processes."""
     names = ("PCI_DOMAIN_ID", "PCI_BUS_ID", "PCI_DEVICE_ID")
     return {name.lower(): _core.device_attribute(number, NUMBERS[name]) for name in names}
 

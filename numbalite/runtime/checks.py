@@ -1,9 +1,9 @@
 """Selects the checks of kernels on the simulator: ``cuda.checks``, NUMBALITE_SIM_CHECKS.
 
-A launch with checks of memory accesses runs an image of its kernel that the host compiler instrumented. A source is
-compiled for the checks of the thread that first needs it (numbalite.kernels.targets). For a launch with other checks,
-the driver calls `instrumented`, which returns another image of the same source. So the layers between this module and
-the driver do not depend on checks.
+A launch with checks of memory accesses runs an instrumented image of its kernel. A source is
+compiled for the checks of the thread that first needs it (numbalite.kernels.targets). For a launch with other
+checks than the image's, the driver calls `instrumented`, which returns another image of the same source. So
+the layers between this module and the driver do not depend on checks.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ _KINDS = ("no schedule races", "depends on atomics", "undecided", "races")  # in
 class checks:
     """Checks kernels for errors: ``with cuda.checks(): ...``
 
-    These are the kernels that the calling thread launches. The checks are:
+    The checked kernels are those that the calling thread launches. The checks are:
 
     ========= ==============================================================
-    memory    accesses out of bounds, to freed memory, and misaligned ones
+    memory accesses out of bounds, to freed memory, and misaligned accesses
     unwritten reads of uninitialized device or shared memory, and (not with
               g++) of uninitialized local variables
     race      unordered accesses of two threads to the same memory, at least
@@ -73,30 +73,23 @@ class checks:
               same memory
     ========= ==============================================================
 
-    An error raises KernelError when the program waits for the launch; the
-    message has the first error and the number of errors. The end of the
-    block waits for all devices; it does not replace an exception that
-    leaves the block. Blocks can be nested; the innermost one applies. Only
-    the simulator has these checks: on a GPU, entering the block raises
-    CudaSupportError. There, ``debug=True`` checks indices, and
-    compute-sanitizer has the other checks.
+    An error raises KernelError when the program waits for the launch; the message contains the first error
+    and the number of errors. The end of the block waits for all devices; it does not replace an exception
+    that leaves the block. Blocks can be nested; the innermost block applies. Only the simulator has these
+    checks: on a GPU, entering the block raises CudaSupportError. On a GPU, ``debug=True`` checks indices, and
+    compute-sanitizer provides other checks.
 
     Parameters
     ----------
     *wanted : str
-        Names of checks. The default "all" selects all except "nan"; "none"
-        disables all, also those of debug=True.
-    seed : int
-        Selects an order of blocks and threads, also with "none".
+        Names of checks. The default "all" selects all except "nan"; "none" disables all checks, also those of
+        debug=True. seed : int Selects an order of blocks and threads, also with "none".
     limit : float
-        The time limit of the check "hang", in seconds; 0 for none.
-    exact : bool
+        The time limit of the check "hang", in seconds; 0 means no limit. exact : bool
         True: reports each pair of unordered accesses, also writes of equal
-        values and plain reads concurrent with atomics. After the block,
-        ``verdict`` is the Verdict on all launches, and ``verdicts`` has one
-        for each kernel. If atomics order the threads of a launch, it is
-        repeated with other schedules; its results are those of the first
-        run.
+        values and plain reads concurrent with atomics. After the block, ``verdict`` is the Verdict on all
+        launches, and ``verdicts`` contains one Verdict for each kernel. If atomics order the threads of a
+        launch, the launch is repeated with other schedules; the results are those of the first run.
     budget : float
         The time for which a launch is repeated with ``exact=True``, in
         seconds.
@@ -132,13 +125,13 @@ class checks:
         mask = ALL_CHECKS if not wanted else 0
         for name in wanted:
             if not isinstance(name, str):
-                raise TypeError(f"checks are named by strings, not {name!r}")
+                raise TypeError(f"the names of checks are strings, not {name!r}")
             try:
                 mask |= parse_checks(name)
             except ValueError as problem:
                 raise ValueError(f"{name!r} is no check: expected {problem}") from None
         if seed is not None and not hasattr(seed, "__index__"):
-            raise TypeError(f"cuda.checks: seed is an integer, not {seed!r}")
+            raise TypeError(f"cuda.checks: seed must be an integer, not {seed!r}")
         if seed is not None:
             seed = operator.index(seed)
         if exact and not mask & CHECKS["race"]:
@@ -158,16 +151,18 @@ class checks:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """The verdict on each kernel that was launched in the block; with ``exact=True``, after the block."""
+        """The verdict on each kernel that was launched in the block; available after the block, with
+        ``exact=True``."""
         if not self._exact:
-            raise AttributeError("cuda.checks has verdicts with exact=True only")
+            raise AttributeError("cuda.checks computes verdicts only with exact=True")
         if self._verdicts is None:
-            raise RuntimeError("cuda.checks has verdicts when its block has ended")
+            raise RuntimeError("the verdicts of cuda.checks are available after its block")
         return self._verdicts
 
     @property
     def verdict(self) -> Verdict | None:
-        """The most severe verdict, with the launches and schedules of all kernels; None if there was no launch."""
+        """The most severe verdict, with the launches and schedules of all kernels; None if there was no
+        launch."""
         if not self.verdicts:
             return None
         worst = max(self.verdicts, key=lambda one: _KINDS.index(one.kind))
@@ -179,7 +174,7 @@ class checks:
     def __enter__(self) -> checks:
         if not _core.driver_has("checks"):
             raise CudaSupportError(
-                "cuda.checks: only the CPU simulator can look for mistakes while kernels run "
+                "cuda.checks: only the CPU simulator can check kernels while they run "
                 "(NUMBALITE_DRIVER=sim); on a GPU use debug=True, which checks indices and asserts, "
                 "or run the program under compute-sanitizer"
             )
@@ -212,7 +207,7 @@ def push(*state: Any) -> None:
 
 
 def push_limit(seconds: float) -> None:
-    """Keeps the calling thread's checks, with another time limit."""
+    """Keeps the calling thread's checks, but sets another time limit."""
     stack = getattr(_here, "stack", None)
     mask, seed, _, *exactly = stack[-1] if stack else _of_process()
     if seconds and mask != NO_CHECKS:
@@ -223,7 +218,7 @@ def push_limit(seconds: float) -> None:
 
 
 def pop(name: str) -> None:
-    """Restores the checks from before the last push; ``name`` is for messages."""
+    """Restores the checks from before the last push. ``name`` is for messages."""
     stack = getattr(_here, "stack", None)
     if not stack:
         raise RuntimeError(f"{name} is left that was not entered: `with` does both")
@@ -232,7 +227,8 @@ def pop(name: str) -> None:
 
 
 def _wait_beside(error):
-    """Waits for all work. An error of a kernel does not replace the exception, but is added to it as a note."""
+    """Waits for all work. An error of a kernel is added as a note to the exception that left the block, which
+    is not replaced."""
     if _core.capture_here():
         return
     try:
@@ -249,12 +245,14 @@ def _milliseconds(limit, name="limit"):
     if isinstance(limit, bool) or not isinstance(limit, Real):
         raise TypeError(f"cuda.checks: {name} is a number of seconds, not {limit!r}")
     if not 0 <= limit < float("inf"):
-        raise ValueError(f"cuda.checks: {name} is a number of seconds, 0 for none, not {limit!r}")
+        raise ValueError(
+            f"cuda.checks: {name} must be a number of seconds, 0 for no limit, not {limit!r}"
+        )
     return int(limit * 1000)
 
 
 def on_open() -> None:
-    """Sets the checks of the environment; called when the simulator was opened."""
+    """Sets the checks that the environment requests; called after the simulator was opened."""
     _core.set_process_checks(*_of_process())
 
 
@@ -271,7 +269,7 @@ def _of_process():
 class display:
     """A context manager in which copies to the host may read uninitialized elements without a report.
 
-    For consoles, notebooks and debuggers, which display values that the program does not use.
+    Consoles, notebooks and debuggers use it, because they display values that the program does not use.
     """
 
     def __enter__(self) -> None:
@@ -292,7 +290,7 @@ class display:
 
 
 def instrumented(image: bytes, mask: int) -> bytes:
-    """Returns another image of the same source, for the checks in ``mask`` (0: none). Called by the
+    """Returns another image of the same source, for the checks in ``mask`` (0 for no checks). Called by the
     driver."""
     from numbalite import compilers
 

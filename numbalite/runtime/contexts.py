@@ -1,6 +1,7 @@
 """numba.cuda's Context: memory, streams, events, modules and occupancy of a device.
 
-Each device has one context, its primary one. Each thread has a stack of contexts, the last of which is current.
+Each device has one context, its primary context. Each thread has a stack of contexts, the last of which is
+current.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def push(number: int) -> None:
 def pop() -> None:
     stack = _stacks.__dict__.get("devices")
     if not stack:
-        raise RuntimeError("there is no context to go back to: more pop than push")
+        raise RuntimeError("there is no previous context: more calls of pop than of push")
     before = stack.pop()
     if before is None:
         _core.unselect_device()
@@ -67,8 +68,7 @@ def close(number: int) -> None:
 
 
 class PendingDeallocs:
-    """The counterpart of numba's queue of pending deallocations: the memory that the pool
-    caches."""
+    """The counterpart of numba's queue of pending deallocations: the memory in the pool's cache."""
 
     def __init__(self, device: int) -> None:
         self._device = device
@@ -112,7 +112,7 @@ class Context:
         pop()
 
     def reset(self) -> None:
-        """Releases the resources of the device; `cuda.close()` does so for all devices."""
+        """Releases the resources of the device. `cuda.close()` does so for all devices."""
         close(self.device.id)
 
     def synchronize(self) -> None:
@@ -143,7 +143,7 @@ class Context:
         managers.set_manager(self.device.id, instance)
 
     def memalloc(self, bytesize: int) -> Any:
-        """Allocates device memory without an array: a MemoryPointer."""
+        """Allocates device memory without an array; returns a MemoryPointer."""
         with self:
             return self.memory_manager.memalloc(bytesize)
 
@@ -176,15 +176,16 @@ class Context:
         return IpcHandle(None, handle, size).open(self)
 
     def can_access_peer(self, peer_device: Any) -> bool:
-        """Can this context's device access the memory of another device (a number or an object)?"""
+        """Returns whether this context's device can access the memory of another device (a number or an
+        object)."""
         return self.device.can_access_peer(getattr(peer_device, "device", peer_device))
 
     def enable_peer_access(self, peer_context: Any, flags: int = 0) -> None:
         """Allows kernels on this device to access the memory of another device.
 
-        Launches then accept its arrays, and wait for completion if they have any. Raises
-        CudaAPIError if the hardware does not support it. Ufuncs still require operands on one
-        device. Copies between devices do not need this.
+        Launches then accept arrays of the other device; a launch with such arrays waits for completion.
+        Raises CudaAPIError if the hardware does not support it. Ufuncs still require operands on one device.
+        Copies between devices do not need peer access.
         """
         if flags:
             raise ValueError("flags must be 0")
@@ -247,7 +248,7 @@ class Context:
         return PendingDeallocs(self.device.id)
 
     def create_module_image(self, image: Any) -> Any:
-        """Loads a cubin, fatbin or PTX (on the simulator: one of its images) as a CudaPythonModule."""
+        """Loads a cubin, fatbin or PTX (on the simulator, an image of numbalite) as a CudaPythonModule."""
         from numbalite.runtime import rawmodules
 
         module = rawmodules.load(self, image)
@@ -257,7 +258,7 @@ class Context:
     create_module_ptx = create_module_image
 
     def unload_module(self, module: Any) -> None:
-        """Unloads a module of create_module_image."""
+        """Unloads a module that create_module_image loaded."""
         from numbalite.runtime import rawmodules
 
         required.require_kind(module, "unload_module", "a module", rawmodules.CudaPythonModule)
@@ -278,7 +279,8 @@ class Context:
     ) -> Any:
         """Returns (grid, block) for a kernel: the block size with the best occupancy.
 
-        b2d_func(block) returns the bytes of dynamic shared memory for a block size; None: `memsize`.
+        b2d_func(block) returns the bytes of dynamic shared memory for a block size; without b2d_func, the
+        size is `memsize`.
         """
         from numbalite.runtime import rawmodules
 

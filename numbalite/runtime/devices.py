@@ -1,7 +1,8 @@
-"""numba.cuda's functions for devices: selection, current device and context, synchronize, close, profiler control.
+"""Implements numba.cuda's functions for devices: selection, current device and context, synchronize, close,
+profiler control.
 
-Each thread has a current device. Each device has one context, its primary one, so a context identifies a device. The
-driver is opened at its first use; the hook `on_open` then reads the environment.
+Each thread has a current device. Each device has one context, its primary context, so a context identifies a
+device. The driver is opened at its first use; the hook `on_open` then reads the environment variables.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def on_open(kind: str | None) -> None:
-    """Called by C code: with None before it opens the driver, with the driver's kind afterwards."""
+    """Called by C code: with None before the driver is opened, and with the driver's kind afterwards."""
     if kind is None:
         from numbalite.runtime import managers, memory
 
@@ -72,7 +73,7 @@ def cuda_error() -> str | None:
 
 
 def _driver_kind():
-    """Returns the kind of the driver that is open, or would be opened."""
+    """Returns the kind of the open driver, or of the driver that would be opened."""
     if _core.is_open():
         return _core.driver_kind()
     kind = config.driver()
@@ -86,8 +87,7 @@ def is_simulated() -> bool:
 
     Returns
     -------
-    bool
-        True: on the simulator.
+    bool True: kernels run on the simulator.
 
     Raises
     ------
@@ -111,11 +111,11 @@ def _simulator_counts():
 
 
 def is_available() -> bool:
-    """Returns whether there is a GPU to run kernels on. Never raises.
+    """Returns whether there is a GPU to run kernels on. This function never raises an exception.
 
-    It must be a real GPU, and there must be NVRTC to compile the kernels.
-    After `numbalite.install_as_numba` the simulator counts, too, if it was
-    requested (NUMBALITE_DRIVER=sim, NUMBA_ENABLE_CUDASIM=1), as in numba.
+    The result is True for a real GPU, if NVRTC is available to compile kernels.
+    After `numbalite.install_as_numba`, the simulator also counts as a GPU if it was requested
+    (NUMBALITE_DRIVER=sim, NUMBA_ENABLE_CUDASIM=1), as in numba.
 
     Returns
     -------
@@ -135,12 +135,11 @@ def is_available() -> bool:
 def is_supported_version() -> bool:
     """Returns whether numbalite works with the CUDA version.
 
-    The version is that of the driver and NVRTC; 12.0 or later works.
+    The version is that of the driver and of NVRTC; numbalite works with 12.0 or later.
 
     Returns
     -------
-    bool
-        True: numbalite works with it.
+    bool True: numbalite works with this version.
     """
     try:
         from numbalite.compilers import toolkit
@@ -156,7 +155,7 @@ def is_supported_version() -> bool:
 
 
 class Device:
-    """One device, of ``cuda.gpus`` or ``cuda.get_current_device()``.
+    """A device, from ``cuda.gpus`` or ``cuda.get_current_device()``.
 
     Every ``CU_DEVICE_ATTRIBUTE_...`` of the driver is an attribute without that prefix:
     ``device.MAX_THREADS_PER_BLOCK``.
@@ -220,15 +219,15 @@ class Device:
         return identity_of(self.id)
 
     def can_access_peer(self, other: Any) -> bool:
-        """Can kernels on this device access the memory of another device directly?"""
+        """Returns whether kernels on this device can access the memory of another device directly."""
         return bool(_core.can_access_peer(self.id, int(getattr(other, "id", other))))
 
     def reset(self) -> None:
-        """Resets the device: all of its memory is lost, including that of other libraries in the process, which may
-        then fail. `cuda.close()` does not affect other libraries.
+        """Resets the device: all of its memory is lost, including memory of other libraries in the process,
+        which may then fail. `cuda.close()` does not affect other libraries.
 
-        RuntimeError while host arrays use its memory (managed or write-combined arrays; on the simulator also
-        results of np.from_dlpack): reading them afterwards would crash.
+        Raises RuntimeError while host arrays use the device's memory (managed or write-combined arrays; on
+        the simulator also results of np.from_dlpack): reading them afterwards would crash.
         """
         contexts.reset_manager(self.id)
         _core.reset_device(self.id)
@@ -287,7 +286,7 @@ class _ManagedDevice:
         contexts.pop()
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_device":  # of a copy that is still empty
+        if name == "_device":  # the attribute is read on a copy that is still empty
             raise AttributeError(name)
         return getattr(self._device, name)
 
@@ -392,11 +391,9 @@ def select_device(device_id: int) -> Device:
 def set_default_device(device: DeviceLike) -> None:
     """Sets the default device of threads that select no device.
 
-    This concerns all current and future threads. For processes with one
-    device each, such as those of MPI. The plug-in
-    numbalite.runtime.workers.DevicePerWorker does this for workers of
-    dask.distributed. The environment variable NUMBALITE_DEVICE sets the
-    initial default.
+    This concerns all current and future threads. This function is for processes with one device each, such as
+    those of MPI. The plug-in numbalite.runtime.workers.DevicePerWorker does this for workers of
+    dask.distributed. The environment variable NUMBALITE_DEVICE sets the initial default.
 
     Parameters
     ----------
@@ -467,8 +464,7 @@ def is_float16_supported() -> bool:
 
     Returns
     -------
-    bool
-        True: it does.
+    bool True: the device supports it.
     """
     return get_current_device().supports_float16
 
@@ -478,8 +474,7 @@ def is_bfloat16_supported() -> bool:
 
     Returns
     -------
-    bool
-        True: it does.
+    bool True: the device supports it.
     """
     return get_current_device().supports_bfloat16
 
@@ -489,8 +484,7 @@ def is_fp8_supported() -> bool:
 
     Returns
     -------
-    bool
-        True: it does.
+    bool True: the device supports it.
     """
     return get_current_device().supports_fp8
 
@@ -501,13 +495,10 @@ def require_context(fn: Callable[..., Any]) -> Callable[..., Any]:
     Parameters
     ----------
     fn : function
-        The function.
+        The function to wrap.
 
-    Returns
-    -------
-    function
-        The function. Its call raises RuntimeError if ``fn`` changed the
-        context.
+    Returns ------- function The wrapping function. A call of the wrapping function raises RuntimeError if
+    ``fn`` changed the context.
     """
 
     @functools.wraps(fn)
@@ -539,8 +530,9 @@ def close() -> None:
 
     Existing arrays, streams and modules become invalid, and raise an exception when used. If another library in the
     process (CuPy, PyTorch, ...) uses a device, its context and all objects in it stay valid, and only cached memory
-    is freed. The same holds while there are managed or write-combined arrays, whose memory NumPy accesses directly.
-    `cuda.gpus[n].reset()` resets a device for all libraries. Other threads must not use the devices during the call:
+    is freed. The devices also stay open while there are managed or write-combined arrays, whose memory NumPy
+    accesses directly. `cuda.gpus[n].reset()` resets a device for all libraries. Other threads must not use
+    the devices during the call:
     their calls may fail.
     """
     contexts.forget_order()
@@ -549,7 +541,7 @@ def close() -> None:
             contexts.close(number)
 
 
-# numba defines these in the module cudadrv.devices, which is also available as cuda.devices.
+# numba defines these functions in the module cudadrv.devices, which is also available as cuda.devices.
 get_context = current_context
 reset = close
 
@@ -558,8 +550,8 @@ reset = close
 def defer_cleanup() -> Iterator[None]:
     """Defers deallocations of a memory plug-in in a `with` block.
 
-    This has an effect if the plug-in supports it. numbalite's own memory is
-    freed in stream order, without waiting.
+    This has an effect only if the plug-in supports it. Memory of numbalite's own pool is freed in stream
+    order, without waiting.
 
     Returns
     -------
@@ -571,7 +563,7 @@ def defer_cleanup() -> Iterator[None]:
 
 
 def profile_start() -> None:
-    """Starts recording in a profiler that waits for it (``nsys -c cudaProfilerApi``)."""
+    """Starts recording in a profiler that waits for this call (``nsys -c cudaProfilerApi``)."""
     _core.profiler_start()
 
 

@@ -1,8 +1,9 @@
-"""numba.cuda's IPC arrays: device arrays that several processes share by handles.
+"""Implements numba.cuda's IPC arrays: device arrays that several processes share by handles.
 
-The owner of an array creates a handle, which can be pickled. Another process of the machine opens it as an array over
-the same memory, without a copy. The owner's array must live as long as other processes use its memory. Work of different
-processes is not ordered: the owner must synchronize before it notifies the others.
+The owner of an array creates a handle, which can be pickled. Another process of the machine opens the handle
+as an array over the same memory, without a copy. The owner's array must exist as long as other processes use
+its memory. Work of different processes is not ordered: the owner must synchronize before it notifies the
+other processes.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 
 
 class IpcArrayHandle:
-    """A handle of an array that can be pickled; ``with handle as array:`` opens it in another process.
+    """A handle of an array; the handle can be pickled. ``with handle as array:`` opens the array in another
+    process.
 
-    The processes share the memory. The owner must keep the array alive, and synchronize before the other process
-    reads. The process that created a handle cannot open it.
+    The processes share the memory. The owner must keep the array alive, and must synchronize before another
+    process reads the array. The process that created a handle cannot open it.
     """
 
     def __init__(self, ipc_handle: Any, array_desc: dict[str, Any]) -> None:
@@ -39,11 +41,11 @@ class IpcArrayHandle:
         self._array_desc = array_desc
 
     def open(self) -> Any:
-        """Returns the array over the shared memory; not in the process that created the handle."""
+        """Returns the array over the shared memory; fails in the process that created the handle."""
         return self._ipc_handle.open_array(_devices.current_context(), **self._array_desc)
 
     def close(self) -> None:
-        """Ends the use of the array in this process."""
+        """Ends the use of the shared array in this process."""
         self._ipc_handle.close()
 
     def __enter__(self) -> Any:

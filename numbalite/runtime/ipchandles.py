@@ -1,4 +1,4 @@
-"""Handles of device memory that other processes open; ipc.py makes arrays of them."""
+"""Handles of device memory that other processes open; ipc.py creates arrays over this memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _HandleBytes(bytes):
-    """The bytes of the driver's handle; `reserved` is the field of the driver's struct."""
+    """The bytes of the driver's IPC handle; `reserved` is the field of the driver's struct."""
 
     @property
     def reserved(self):
@@ -34,7 +34,8 @@ def _check_system():
 class IpcHandle:
     """A handle of device memory: `size` bytes at `offset` in its allocation.
 
-    `base` keeps the memory alive in the process that created the handle; it is None in others.
+    `base` keeps the memory alive in the process that created the handle; `base` is None in all other
+    processes.
     """
 
     def __init__(
@@ -49,21 +50,22 @@ class IpcHandle:
         self._array: Any = None  # over the opened memory
 
     def can_access_peer(self, context: Any) -> bool:
-        """Can the context's device access the memory directly?"""
+        """Returns whether the context's device can access the memory directly."""
         source = self._source(context)
         return source == context.device or context.can_access_peer(source)
 
     def open(self, context: Any) -> Any:
-        """Opens the memory for a context; a copy if its device cannot access the memory directly.
+        """Opens the memory for a context; opens a copy if the context's device cannot access the memory
+        directly.
 
-        ValueError in the process that created the handle, and if the handle is already open.
+        Raises ValueError in the process that created the handle, and if the handle is already open.
         """
         if self.source_info is None or self.can_access_peer(context):
             return self.open_direct(context)
         return self.open_staged(context)
 
     def open_direct(self, context: Any) -> Any:
-        """Opens the memory itself, which both processes share."""
+        """Opens the shared memory itself, without a copy."""
         return self._pointer(context, self._open_on(context.device))
 
     def open_staged(self, context: Any) -> Any:
@@ -109,7 +111,8 @@ class IpcHandle:
         return array
 
     def close(self) -> None:
-        """Ends the use of the memory in this process: the array over it and its views raise afterwards."""
+        """Ends the use of the memory in this process: the array over the memory and its views raise
+        exceptions afterwards."""
         if self._opened is None:
             raise ValueError("IpcHandle not opened")
         array, self._array = self._array, None

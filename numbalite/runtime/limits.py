@@ -18,18 +18,16 @@ _here = _local()
 class limit:
     """Stops kernels after a number of seconds: ``with cuda.limit(10): ...``
 
-    These are the kernels of the calling thread. The call that waits for the
-    kernel raises KernelTimeout, and so does the end of the block, which
-    waits for all kernels. The simulator stops all kernels. A GPU stops
-    kernels that were compiled with ``stoppable=True``; the time is measured
-    from the start of the wait. Other kernels continue to run, as the
-    exception's message explains. The limit replaces an outer one and
-    NUMBALITE_LIMIT.
+    The limit applies to kernels of the calling thread. The call that waits for a stopped kernel raises
+    KernelTimeout. The end of the block, which waits for all kernels, raises KernelTimeout, too. The simulator
+    stops all kernels. A GPU stops kernels that were compiled with ``stoppable=True``; the time is measured
+    from the start of the wait. Other kernels continue to run; the exception's message explains this. The
+    limit replaces the limit of an outer block and NUMBALITE_LIMIT.
 
     Parameters
     ----------
     seconds : float
-        The limit in seconds; 0 disables it.
+        The limit in seconds; 0 disables the limit.
 
     Raises
     ------
@@ -49,10 +47,10 @@ class limit:
 
     def __init__(self, seconds: float) -> None:
         if isinstance(seconds, bool) or not isinstance(seconds, Real):
-            raise TypeError(f"cuda.limit: a limit is a number of seconds, not {seconds!r}")
+            raise TypeError(f"cuda.limit: a limit must be a number of seconds, not {seconds!r}")
         if not 0 <= seconds < 1e9:
             raise ValueError(
-                f"cuda.limit: a limit is a number of seconds, 0 for none, not {seconds!r}"
+                f"cuda.limit: a limit must be a number of seconds, 0 for no limit, not {seconds!r}"
             )
         self._seconds = float(seconds)
 

@@ -1,9 +1,9 @@
-"""numba's plug-in interface for memory managers (EMM, version 1): RMM, CuPy's pool and others.
+"""Implements numba's plug-in interface for memory managers (EMM, version 1), for RMM, CuPy's pool and others.
 
-After `set_memory_manager(cls)`, an instance of cls per device allocates all device memory of arrays, including the copies
-of host arrays for launches. `memalloc(nbytes)` returns a MemoryPointer, whose finalizer is called when no array uses the
-memory any more. If a stream that is not ordered with the default stream used the memory, the device is synchronized
-before the finalizer runs.
+After `set_memory_manager(cls)`, one instance of cls per device allocates all device memory of arrays,
+including the copies of host arrays for launches. The method `memalloc(nbytes)` returns a MemoryPointer, whose
+finalizer is called when no array uses the memory any more. If a stream that is not ordered with the default
+stream used the memory, the device is synchronized before the finalizer runs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _instances: dict[Any, Any] = {}  # device number -> manager
 class _OwnHostMemory(_core.HostMemory):
     """A block of numbalite's host memory with the interface of memory managers.
 
-    It is a buffer, for `numpy.ndarray(shape, dtype, buffer=memory)`; `device_pointer` is its address for kernels.
+    The object supports the buffer protocol, for `numpy.ndarray(shape, dtype, buffer=memory)`. The attribute
+    `device_pointer` is the memory's address for kernels.
     """
 
     def own(self):
@@ -83,11 +84,11 @@ class BaseCUDAMemoryManager(abc.ABC):
 
     @abc.abstractmethod
     def memalloc(self, size: int) -> Any:
-        """Allocates device memory of `size` bytes: a MemoryPointer."""
+        """Allocates device memory of `size` bytes; returns a MemoryPointer."""
 
     @abc.abstractmethod
     def memhostalloc(self, size: int, mapped: bool, portable: bool, wc: bool) -> Any:
-        """Allocates page-locked host memory: a MappedMemory if mapped, else a PinnedMemory."""
+        """Allocates page-locked host memory; returns a MappedMemory if mapped, otherwise a PinnedMemory."""
 
     @abc.abstractmethod
     def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool) -> Any:
@@ -95,15 +96,15 @@ class BaseCUDAMemoryManager(abc.ABC):
 
     @abc.abstractmethod
     def initialize(self) -> Any:
-        """Called before the first use on the device; may be called several times."""
+        """Called before the first use of the manager on the device; may be called several times."""
 
     @abc.abstractmethod
     def get_ipc_handle(self, memory: Any) -> Any:
-        """A handle by which other processes open the memory."""
+        """Returns a handle by which other processes open the memory."""
 
     @abc.abstractmethod
     def get_memory_info(self) -> Any:
-        """MemoryInfo(free, total) of the device."""
+        """Returns MemoryInfo(free, total) of the device."""
 
     @abc.abstractmethod
     def reset(self) -> Any:
@@ -120,7 +121,7 @@ class BaseCUDAMemoryManager(abc.ABC):
 
 
 class HostOnlyCUDAMemoryManager(BaseCUDAMemoryManager):
-    """A base class for managers of device memory only: host memory is allocated as without a manager."""
+    """A base class for managers of device memory only; host memory is allocated without the manager."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -165,7 +166,8 @@ class GetIpcHandleMixin:
 
 
 class _OwnManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
-    """numbalite's own memory with the interface of managers: `Context.memory_manager` without a plug-in."""
+    """Provides numbalite's own memory pool with the interface of memory managers. `Context.memory_manager` is
+    such an object if no plug-in is set."""
 
     def memalloc(self, size):
         array = _core.own_memory(int(size))
@@ -185,8 +187,8 @@ NumbaCUDAMemoryManager = _OwnManager
 class _LibraryManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
     """The base class of managers that use the memory pool of another library.
 
-    They allocate for the legacy default stream, on which arrays are freed. ``_module`` is imported when the manager is
-    set; the message of an ImportError has the package to install.
+    These managers allocate for the legacy default stream, on which arrays are freed. ``_module`` is
+    imported when the manager is set; the message of an ImportError contains the package to install.
     """
 
     _module = ""
@@ -211,8 +213,8 @@ class _LibraryManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
 
 
 class TorchMemoryManager(_LibraryManager):
-    """Device memory from PyTorch's caching allocator: `torch.cuda.memory_summary()` counts it, and
-    `torch.cuda.empty_cache()` returns free memory to the system.
+    """Allocates device memory from PyTorch's caching allocator. `torch.cuda.memory_summary()` includes this
+    memory, and `torch.cuda.empty_cache()` returns free memory to the system.
 
         cuda.set_memory_manager(cuda.TorchMemoryManager)
     """
@@ -228,7 +230,8 @@ class TorchMemoryManager(_LibraryManager):
 
 
 class CupyMemoryManager(_LibraryManager):
-    """Device memory from CuPy's current allocator, the default memory pool if no other is set."""
+    """Allocates device memory from CuPy's current allocator; the default memory pool if no other allocator is
+    set."""
 
     _module, _package = "cupy", "cupy-cuda13x"
 
@@ -239,7 +242,8 @@ class CupyMemoryManager(_LibraryManager):
 
 
 class RmmMemoryManager(_LibraryManager):
-    """Device memory from RMM's current resource of the device (`rmm.mr.set_current_device_resource`)."""
+    """Allocates device memory from RMM's current resource of the device
+    (`rmm.mr.set_current_device_resource`)."""
 
     _module, _package = "rmm", "rmm-cu13"
 
@@ -263,7 +267,7 @@ def set_memory_manager(mm_plugin: type | str | None) -> None:
     ----------
     mm_plugin : type, str or None
         A subclass of BaseCUDAMemoryManager, or "torch", "cupy" or "rmm" for
-        the pool of that library. None: numbalite's own pool.
+        the pool of that library. None selects numbalite's own pool.
 
     Raises
     ------
@@ -305,7 +309,8 @@ def set_manager(device: int, instance: Any) -> None:
 
 
 def read_environment() -> None:
-    """Sets, once, the manager that NUMBALITE_CUDA_MEMORY_MANAGER (or numba's variable) names."""
+    """Sets, once, the memory manager in the variable NUMBALITE_CUDA_MEMORY_MANAGER (or in numba's
+    variable)."""
     global _read
     with _lock:
         if _read:
@@ -333,7 +338,7 @@ def manager(device: int) -> Any:
 
 
 def is_plugged() -> bool:
-    """Is a memory manager plug-in set?"""
+    """Returns whether a memory manager plug-in is set."""
     return _class not in (None, _OwnManager)
 
 
@@ -356,7 +361,8 @@ def _own_host_memory(nbytes, mapped, wc):
 
 
 def unlock(address: int) -> None:
-    """Ends the page-locking of existing memory; ignores the error if a reset of the device has ended it."""
+    """Ends the page-locking of existing memory; ignores the error if a reset of the device has ended the
+    page-locking."""
     try:
         _core.host_unregister(address)
     except CudaAPIError as problem:
@@ -365,7 +371,7 @@ def unlock(address: int) -> None:
 
 
 def host_memory(nbytes: int, *, mapped: bool, portable: bool, wc: bool) -> Any:
-    """Allocates page-locked host memory: a buffer with address and device_address."""
+    """Allocates page-locked host memory; returns a buffer with address and device_address."""
     if not is_plugged():
         return _own_host_memory(nbytes, mapped, wc)
     given = manager(_core.current_device()).memhostalloc(

@@ -1,7 +1,7 @@
-"""Memory pools: statistics and limits of device memory, and of host memory for results.
+"""Manages memory pools: statistics and limits of device memory, and of host memory for results.
 
-Freed device memory is cached by size and reused without a driver call; so is the host memory of large results. Memory
-is reused only after all work that uses it has finished, on any stream.
+Freed device memory is cached by size and reused without a driver call; host memory of large results is cached
+in the same way. Memory is reused only after all work that uses it has finished, on any stream.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def _size(value, what):
 class MemoryPool:
     """The memory pool of one device, from `cuda.memory_pool()`; all sizes are in bytes.
 
-    `used` is the memory of arrays, `cached` the free memory for reuse, `held` the sum, `peak` the maximum of `used`.
-    `limit` (None: no limit) is the maximum of `used`: a larger allocation fails as if the device were full.
-    `cache_limit` is the maximum of `cached`; 0 disables the cache. It is 0 on the simulator, so that each use of freed
-    memory is detected.
+    `used` is the memory of arrays, `cached` the free memory for reuse, `held` the sum of both, `peak` the
+    maximum of `used`. `limit` (None: no limit) is the maximum of `used`: a larger allocation fails as if the
+    device were full. `cache_limit` is the maximum of `cached`; 0 disables the cache. On the simulator,
+    `cache_limit` is 0, so that each use of freed memory is detected.
 
     >>> pool = cuda.memory_pool()
     >>> pool.limit = 4 << 30
@@ -98,7 +98,7 @@ class MemoryPool:
         _core.pool_trim(self.device, _size(keep, "keep"))
 
     def reset_peak(self) -> None:
-        """`peak` restarts at the current use."""
+        """Resets `peak` to the memory in use."""
         _core.pool_reset_peak(self.device)
 
     def __repr__(self) -> str:
@@ -121,11 +121,11 @@ class MemoryPool:
 class HostMemoryPool:
     """The host memory pool for results and pinned arrays, from `cuda.host_memory_pool()`; sizes are in bytes.
 
-    Copies of 256 KiB or more to the host use blocks of the pool. A block that returns to the pool a
-    second time (over 64 MiB: a fourth time, because locking is slower) is page-locked, so that the
-    device writes to it directly. `limit` is the maximum of memory that is locked for results, and
-    of cached memory; 0 disables both. Its default is NUMBALITE_PINNED_LIMIT. `locked` is the size
-    of page-locked memory.
+    Copies of 256 KiB or more to the host use blocks of the pool. If a block returns to the pool a second time
+    (over 64 MiB: a fourth time, because locking is slower), the block is page-locked, so that the device
+    writes to it directly. `limit` is the maximum of memory that is locked for results, and of cached memory;
+    0 disables both. The default of `limit` is NUMBALITE_PINNED_LIMIT. `locked` is the size of page-locked
+    memory.
     """
 
     __slots__ = ()
@@ -166,7 +166,7 @@ class HostMemoryPool:
         _core.host_trim(_size(keep, "keep"))
 
     def reset_peak(self) -> None:
-        """`peak` restarts at the current use."""
+        """Resets `peak` to the memory in use."""
         _core.host_reset_peak()
 
     def __repr__(self) -> str:
@@ -229,7 +229,7 @@ def host_memory_pool() -> HostMemoryPool:
 
 
 def default_host_limit() -> int:
-    """NUMBALITE_PINNED_LIMIT, or by default an eighth of the host's memory, at most 4 GiB."""
+    """Returns NUMBALITE_PINNED_LIMIT, or by default an eighth of the host's memory, at most 4 GiB."""
     wanted = config.PINNED_LIMIT
     if wanted is not None:
         return wanted

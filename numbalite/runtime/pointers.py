@@ -25,7 +25,7 @@ def address_of(pointer: Any) -> int:
 class MemoryPointer:
     """Device memory with a finalizer, which is called when the memory is no longer used.
 
-    `int(memory)` is its address. A view (`view`) keeps its base alive.
+    `int(memory)` is the memory's address. A view (`view`) keeps its base alive.
     """
 
     __cuda_memory__ = True
@@ -52,7 +52,7 @@ class MemoryPointer:
         return self
 
     def _address(self) -> int:
-        """Returns the address; an error if the device was reset and the memory is freed."""
+        """Returns the address; raises an error if the device was reset and the memory is freed."""
         owner = self.owner
         while isinstance(owner, MemoryPointer):
             owner = owner.owner
@@ -61,15 +61,15 @@ class MemoryPointer:
         return address_of(self.device_pointer)
 
     def free(self) -> None:
-        """Frees the memory immediately; arrays over it must not be used afterwards."""
+        """Frees the memory immediately; arrays over this memory must not be used afterwards."""
         if self._finalizer is not None:
             self._finalizer()
 
     def view(self, start: int, stop: int | None = None) -> MemoryPointer:
-        """Returns a MemoryPointer to the bytes from `start` to `stop` (default: the end), which
-        keeps this one alive.
+        """Returns a MemoryPointer to the bytes from `start` to `stop` (default: the end), which keeps this
+        MemoryPointer alive.
 
-        Raises IndexError if they are not within this memory.
+        Raises IndexError if the bytes are not within this memory.
         """
         stop = self.size if stop is None else stop
         if not 0 <= start <= stop <= self.size:
@@ -78,7 +78,7 @@ class MemoryPointer:
         return _View(self.context, address_of(self.device_pointer) + start, stop - start, whole)
 
     def memset(self, byte: int, count: int | None = None, stream: StreamLike = 0) -> None:
-        """Sets the first `count` bytes (None: all) to a value of 0 to 255."""
+        """Sets the first `count` bytes (None for all bytes) to a value of 0 to 255."""
         count = self.size if count is None else count
         if not 0 <= count <= self.size:
             raise ValueError(f"memset of {count} bytes in memory of {self.size} bytes")
@@ -105,7 +105,7 @@ class _View(MemoryPointer):
 
 
 class AutoFreePointer(MemoryPointer):
-    """A MemoryPointer (in numba, it has another reference counting)."""
+    """The same as a MemoryPointer (in numba, the two classes count references differently)."""
 
 
 class ManagedMemory(AutoFreePointer):
@@ -115,7 +115,7 @@ class ManagedMemory(AutoFreePointer):
 
 
 class _HostPointer(MemoryPointer):
-    """Host memory at `pointer`: a buffer, by `memoryview(obj.buffer)`."""
+    """Host memory at `pointer`, with the buffer protocol: `memoryview(obj.buffer)`."""
 
     @property
     def buffer(self):
@@ -143,7 +143,7 @@ class PinnedMemory(_HostPointer):
 
 
 class MappedMemory(_HostPointer):
-    """Page-locked host memory that kernels access in place; `pointer` is its host address."""
+    """Page-locked host memory that kernels access directly; `pointer` is its host address."""
 
     @property
     def device_address(self) -> int:

@@ -1,7 +1,7 @@
-"""Bytes of device and host memory by address: the functions of numba's cudadrv.driver.
+"""Accesses bytes of device and host memory by address: the functions of numba's cudadrv.driver.
 
-With stream=0 the operation is complete on return. With a stream it runs in the stream's order, and the host
-memory must not change until then.
+With stream=0 the operation is complete on return. With a stream, the operation runs in the stream's order,
+and the host memory must not change until then.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def is_cuda_array(obj: Any) -> bool:
     """Returns whether an object offers the CUDA Array Interface.
 
-    That is device memory. Does not wait or copy.
+    Such an object is device memory. The call does not wait or copy.
 
     Parameters
     ----------
@@ -32,8 +32,7 @@ def is_cuda_array(obj: Any) -> bool:
 
     Returns
     -------
-    bool
-        True: it does.
+    bool True: the object offers the interface.
 
     Examples
     --------
@@ -44,7 +43,8 @@ def is_cuda_array(obj: Any) -> bool:
 
 
 def is_device_memory(obj: Any) -> bool:
-    """Is it device memory: an array, of this package or another, or a MemoryPointer?"""
+    """Returns whether the object is device memory: an array of this package or another, or a
+    MemoryPointer."""
     return bool(getattr(obj, "__cuda_memory__", False)) or is_cuda_array(obj)
 
 
@@ -65,7 +65,7 @@ def device_pointer(obj: Any) -> int:
 
 
 def device_ctypes_pointer(obj: Any) -> ctypes.c_void_p:
-    """Returns the same as a ctypes.c_void_p."""
+    """Returns the same address as a ctypes.c_void_p."""
     if obj is None:
         return ctypes.c_void_p(0)
     require_device_memory(obj)
@@ -76,13 +76,13 @@ def device_ctypes_pointer(obj: Any) -> ctypes.c_void_p:
 
 
 def device_extents(obj: Any) -> tuple:
-    """Returns (first, last + 1): the addresses of the allocation that the memory is in."""
+    """Returns (first, last + 1): the addresses of the allocation that contains the memory."""
     base, size = _core.memory_range(device_pointer(obj))
     return base, base + size
 
 
 def device_memory_size(devmem: Any) -> int:
-    """Bytes of device memory: of the allocation that an array is in, or of a MemoryPointer."""
+    """Returns the size in bytes of the allocation that contains an array, or of a MemoryPointer."""
     require_device_memory(devmem)
     for name in ("_cuda_memsize_", "alloc_size"):
         size = getattr(devmem, name, None)
@@ -107,15 +107,15 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
 
 
 def _address(array):
-    """Returns the address of a host array. That of an ndarray is not read from __array_interface__, which a subclass
-    may redefine."""
+    """Returns the address of a host array. The address of an ndarray is not read from __array_interface__,
+    because a subclass may redefine this attribute."""
     if isinstance(array, np.ndarray):
         return array.ctypes.data
     return array.__array_interface__["data"][0]
 
 
 def host_memory_extents(obj: Any) -> tuple:
-    """Returns (first, last + 1): the addresses that a host array's elements are within."""
+    """Returns (first, last + 1): the address range that contains a host array's elements."""
     array = _host_view(obj, True)
     low = high = _address(array)
     if array.size == 0:
@@ -127,7 +127,7 @@ def host_memory_extents(obj: Any) -> tuple:
 
 
 def host_memory_size(obj: Any) -> int:
-    """Bytes between a host array's first and last."""
+    """Returns the number of bytes between a host array's first and last byte."""
     low, high = host_memory_extents(obj)
     return high - low
 
@@ -170,5 +170,5 @@ def device_memset(dst: Any, val: int, size: int, stream: StreamLike = 0) -> None
     if not size:
         return
     _device_bytes(dst, size)._fill(np.array(val & 0xFF, np.uint8), stream)
-    if not stream:  # the host reads managed and page-locked memory in no stream's order
+    if not stream:  # the host reads managed and page-locked memory without regard to streams
         default_stream().synchronize()

@@ -1,6 +1,6 @@
-"""Modules loaded from an image, and occupancy, with the names of numba's Context.
+"""Implements modules loaded from an image, and occupancy, with the names of numba's Context.
 
-Most programs use `cuda.module` and `cuda.jit`; this is for programs that have PTX or a cubin.
+Most programs use `cuda.module` and `cuda.jit`; this module is for programs that have PTX or a cubin.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class CudaPythonModule:
     def get_function(self, name: str, signature: Any = None) -> Any:
         """Returns a kernel by its symbol.
 
-        With a signature ("void(float32, int32[:])"; arrays are plain pointers to C-contiguous
-        elements) it can be launched: `function[grid, block](*args)`. A signature that does not fit the
-        kernel is a RuntimeError. To count the parameters, drivers before CUDA 13.2 are queried for one
-        parameter too many; this call fails, and compute-sanitizer reports it.
+        With a signature ("void(float32, int32[:])"; arrays are plain pointers to C-contiguous elements) the
+        kernel can be launched: `function[grid, block](*args)`. A signature that does not match the kernel
+        raises a RuntimeError. To count the parameters, drivers before CUDA 13.2 are queried for one parameter
+        too many. This last query fails, and compute-sanitizer reports the failed call.
         """
         return CudaPythonFunction(self, name, signature)
 
@@ -60,7 +60,7 @@ class CudaPythonModule:
         return pointer, variable.size
 
     def unload(self) -> Any:
-        """Gives the module up; kernels and variables of it that are still held keep it loaded."""
+        """Releases the module; the module stays loaded as long as its kernels and variables exist."""
         self.context.unload_module(self)
 
 
@@ -91,7 +91,7 @@ class CudaPythonFunction:
         )
 
     def set_shared_memory_carveout(self, carveout: int) -> Any:
-        """The percentage of the L1 cache that becomes shared memory; -1: the driver decides."""
+        """The percentage of the L1 cache that is used as shared memory; -1 if the driver decides."""
         if not -1 <= int(carveout) <= 100:
             raise ValueError("Carveout must be between -1 and 100")
         self.handle.set_attribute(9, int(carveout))
@@ -119,14 +119,14 @@ def _row(name, kind, types):
         return Parameter(name, "scalar", kind.cxx, kind.dtype.name, size, size, size, 0, "C", False)
     element = getattr(kind, "dtype", None)
     if not isinstance(element, types.Scalar):
-        raise TypeError(f"{name}: a raw kernel takes numbers and pointers, not {kind}")
+        raise TypeError(f"{name}: a raw kernel accepts numbers and pointers, not {kind}")
     const = bool(getattr(kind, "readonly", False))
     ctype = f"{'const ' * const}{element.cxx} *"
     return Parameter(name, "pointer", ctype, element.dtype.name, element.size, 8, 8, 0, "C", const)
 
 
 def load(context: Any, image: Any) -> Any:
-    """Returns the image (bytes of a cubin, fatbin or PTX; str: PTX) on the context's device."""
+    """Loads the image (bytes of a cubin, fatbin or PTX; a str is PTX) on the context's device."""
     if isinstance(image, str):
         image = image.encode()
     required.require_kind(

@@ -1,4 +1,4 @@
-"""Shapes and strides of arrays, as tuples: broadcasting, reshaping, axis numbers and axis order.
+"""Computes shapes and strides of arrays, as tuples: broadcasting, reshaping, axis numbers and axis order.
 
 The functions access no device memory, so tests compare all of them with NumPy. Strides are computed in C
 (core/layout.c).
@@ -30,7 +30,8 @@ def _brief(shape):
 
 
 def order_of(order: Any, default: str = "K", letters: str = "CFAK") -> str:
-    """Normalizes an `order` argument to one of `letters`: it may be in lower case, and None means `default`."""
+    """Normalizes an `order` argument to one of `letters`: the argument may be in lower case, and None means
+    `default`."""
     if order is None:
         return default
     if not isinstance(order, str):
@@ -43,8 +44,8 @@ def order_of(order: Any, default: str = "K", letters: str = "CFAK") -> str:
 
 
 def ndim_of(value: Any) -> int:
-    """Returns np.ndim(value), which would copy device arrays in a list to the host. Raises ValueError
-    for lists that are nested more than MAX_ITEMS deep: a list may contain itself."""
+    """Returns the same as np.ndim(value), which would copy device arrays in a list to the host. Raises
+    ValueError for lists that are nested more than MAX_ITEMS deep: a list may contain itself."""
     for count in range(MAX_ITEMS + 1):
         if not isinstance(value, (list, tuple)):
             return count + np.ndim(value)
@@ -55,7 +56,7 @@ def ndim_of(value: Any) -> int:
 
 
 def check_copy(copy: Any) -> None:
-    """Raises ValueError if `copy` is a string: copy="never" would count as true."""
+    """Raises ValueError if `copy` is a string, because copy="never" would count as true."""
     if isinstance(copy, str):
         raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
 
@@ -82,7 +83,7 @@ def squeezed_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, .
 def broadcast_strides(
     shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Strides that broadcast an array of this shape and these strides to the shape `wanted`."""
+    """Returns the strides that broadcast an array of this shape and these strides to the shape `wanted`."""
     made = _core.broadcast_strides(shape, strides, wanted)
     if made is None:
         squeezed_to(shape, wanted)  # raises
@@ -91,7 +92,8 @@ def broadcast_strides(
 
 
 def axis_number(axis: SupportsIndex, ndim: int, what: str | None = None) -> int:
-    """Returns an axis number in range(ndim) for one that may be negative. AxisError names the argument `what`."""
+    """Returns an axis number in range(ndim) for an axis number that may be negative. An AxisError contains
+    the argument's name, `what`."""
     number = operator.index(axis)
     if not -ndim <= number < ndim:
         raise AxisError(number, ndim, what)
@@ -120,7 +122,7 @@ def numbers_of(value: Any) -> tuple[int, ...]:
 
 
 def new_shape_of(size: int, shape: tuple[Any, ...]) -> tuple[int, ...]:
-    """Returns the shape that the arguments of reshape mean, with -1 replaced by the missing length."""
+    """Returns the shape that the arguments of reshape specify, with -1 replaced by the missing length."""
     shape = numbers_of(shape[0] if len(shape) == 1 else shape)
     product, least = math.prod(shape), min(shape, default=0)
     if product == size and least >= 0:
@@ -149,7 +151,7 @@ def strides_after(
     new_shape: tuple[int, ...],
     order: str,
 ) -> tuple[int, ...] | None:
-    """Strides of the reshaped view, or None if the reshape needs a copy."""
+    """Returns the strides of the reshaped view, or None if the reshape needs a copy."""
     if order != "F":
         return _core.reshaped_strides(shape, strides, itemsize, new_shape)
     made = _core.reshaped_strides(shape[::-1], strides[::-1], itemsize, new_shape[::-1])
@@ -161,7 +163,7 @@ packed_as = _core.strides_as
 
 
 def as_in_memory(shape: tuple[int, ...], *strides: tuple[int, ...]) -> list[int]:
-    """Axis order of NumPy's "K" for arrays of one shape, outermost axis first.
+    """Returns the axis order of NumPy's "K" for arrays of one shape, outermost axis first.
 
     Axes are sorted by decreasing stride. An axis of stride 0 (broadcast) keeps its position. Axes whose order
     differs between the arrays stay in C order.
@@ -187,7 +189,7 @@ def as_in_memory(shape: tuple[int, ...], *strides: tuple[int, ...]) -> list[int]
 def merge_axes(axes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Merges neighbouring axes (length, stride, stride, ...), outermost first, if all arrays allow it.
 
-    An outer axis absorbs the next one if, for all arrays, its stride is the other's length times stride.
+    An outer axis absorbs the next axis if, for all arrays, its stride is the next axis's length times stride.
 
     >>> merge_axes([(2, 12, 24), (3, 4, 8)])
     [(6, 4, 8)]

@@ -1,4 +1,4 @@
-"""numba.cuda's streams and events, and graphs.
+"""Implements numba.cuda's streams and events, and graphs.
 
 A stream argument may be 0 or None (the default stream; copies then wait), a Stream, or an object with
 `__cuda_stream__`.
@@ -21,7 +21,7 @@ Event = _core.Event
 
 
 class _Entered(threading.local):
-    """The streams that were current before each `with` block that the thread is in."""
+    """The streams that were current before each `with` block that the thread has entered."""
 
     def __init__(self) -> None:
         self.streams: list[Any] = []
@@ -33,9 +33,10 @@ _entered = _Entered()
 class Graph(_core.Graph):
     """A CUDA graph of work that `with stream.capture() as graph:` captured.
 
-    `launch(stream)` enqueues all of it in a stream with one driver call. `launches` has the kernel launches in order,
-    each with `update(*args)` for new arguments; ufunc calls, copies and fills are in the graph, but not in this list.
-    The graph keeps all objects that the captured work uses alive.
+    `launch(stream)` enqueues all captured work in a stream with one driver call. `launches` contains the
+    kernel launches in order, each with a method `update(*args)` for new arguments; ufunc calls, copies and
+    fills are in the graph, but not in this list. The graph keeps all objects that the captured work uses
+    alive.
     """
 
     def __repr__(self) -> str:
@@ -48,9 +49,10 @@ class Graph(_core.Graph):
 class Stream(_core.Stream):
     """A queue of work for a device, which runs in order.
 
-    Within `with stream:`, the calling thread's work without an explicit stream uses this one: launches, ufuncs,
-    operators, NumPy's functions, copies, events. Arrays created in the block are bound to the stream: their methods,
-    and NumPy's functions of them, also use it after the block. The end of the block does not wait.
+    Within `with stream:`, the calling thread's work without an explicit stream uses this stream: launches,
+    ufuncs, operators, NumPy's functions, copies, events. Arrays created in the block are bound to the stream:
+    their methods, and NumPy functions called with them, also use the stream after the block. The end of the
+    block does not wait.
 
     >>> stream = cuda.stream()
     >>> with stream:
@@ -63,13 +65,11 @@ class Stream(_core.Stream):
     def capture(self) -> Iterator[Graph]:
         """Captures work in this stream for a graph, in a `with` block.
 
-        The work is not executed. It captures launches, ufuncs with device
-        arrays, operators, NumPy's functions, copies and fills, with this stream
-        or without an explicit one; also in other streams that wait for an event
-        recorded in this one (this stream must then wait for their events before
-        the block ends). Copies from and to NumPy arrays run at each launch of
-        the graph, with the arrays' contents at that time. New device arrays may
-        be created in the block.
+        The work is not executed. The capture includes launches, ufuncs with device arrays, operators, NumPy's
+        functions, copies and fills, with this stream or without an explicit stream. It also includes work in
+        other streams that wait for an event recorded in this stream (this stream must then wait for their
+        events before the block ends). Copies from and to NumPy arrays run at each launch of the graph, with
+        the arrays' contents at that time. New device arrays may be created in the block.
 
         An exception that leaves the block ends and discards the capture. During
         the capture of a stream that was created without `non_blocking=True`,
@@ -119,7 +119,7 @@ class Stream(_core.Stream):
 
     def __exit__(self, *error: object) -> None:
         if not _entered.streams:
-            raise RuntimeError("a stream is left that was not entered: `with stream:` does both")
+            raise RuntimeError("the stream was not entered before: use `with stream:`")
         _core.swap_stream(_entered.streams.pop())
 
     def __int__(self) -> int:
@@ -157,13 +157,12 @@ class Stream(_core.Stream):
     ) -> None:
         """Calls a function when all previous work of the stream is done.
 
-        The call is on another thread. The callback must not use CUDA. An
+        The function is called on another thread. The callback must not use CUDA. An
         exception in it is reported, not raised.
 
         Parameters
         ----------
-        callback : function
-            It is called as ``callback(stream, status, arg)``.
+        callback : function The function, called as ``callback(stream, status, arg)``.
         arg : object
             The last argument of the call.
 
@@ -181,8 +180,7 @@ class Stream(_core.Stream):
 
         Returns
         -------
-        asyncio.Future
-            Its result is the stream.
+        asyncio.Future The future, whose result is the stream.
         """
         import asyncio
 
@@ -197,7 +195,7 @@ class Stream(_core.Stream):
             try:
                 loop.call_soon_threadsafe(resolve)
             except RuntimeError:
-                pass  # the loop is closed: no task waits
+                pass  # the event loop is closed, so no task waits
 
         self.add_callback(done)
         return future
@@ -333,7 +331,7 @@ def event(timing: bool = True) -> Event:
 def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
     """Returns the time between two completed events.
 
-    It is the same as `Event.elapsed_time`.
+    The result is the same as that of `Event.elapsed_time`.
 
     Parameters
     ----------

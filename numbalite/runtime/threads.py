@@ -1,7 +1,8 @@
-"""The number of threads of the parallel target.
+"""Controls the number of threads of the parallel target.
 
-The size of the thread pool is $NUMBALITE_NUM_THREADS, by default the number of CPUs that this process may use; it is read
-at the first use. Each Python thread can select a smaller number for its own calls.
+The size of the thread pool is $NUMBALITE_NUM_THREADS, by default the number of CPUs that this process may
+use. The variable is read at the first use of the pool. Each Python thread can select a smaller number of
+threads for its own calls.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _most = None
 
 
 def pool_size() -> int:
-    """Returns the size of the pool: the maximum for `set_num_threads`."""
+    """Returns the size of the thread pool, which is the maximum for `set_num_threads`."""
     global _most
     if _most is None:
         from numbalite import _core

@@ -24,12 +24,13 @@ def drop_traces() -> None:
 
 
 def traced(function: Function, direct: Callable[..., Any] | None = None) -> Function:
-    """Decorator: records the device operations of the function, and replays them without Python for arrays of
-    equal shape, strides and dtype and equal other arguments.
+    """Decorator that records the device operations of the function, and replays them without Python for
+    arrays of equal shape, strides and dtype and equal other arguments.
 
-    The operations must depend only on these. Calls are not traced if they wait for the device, read an element or
-    warn, or if another argument is not a number, string, dtype, or a tuple, list or slice of these. A function whose
-    operations depend on anything else must call _core.invalidate_trace().
+    The operations must depend only on shapes, strides, dtypes and the other arguments. Calls are not traced
+    if they wait for the device, read an element or warn, or if another argument is not a number, string,
+    dtype, or a tuple, list or slice of these. A function whose operations depend on anything else must call
+    _core.invalidate_trace().
 
     A replay runs on the stream of its arrays. Device work other than launches, ufuncs and array operations must be
     queued by _core.trace_step().

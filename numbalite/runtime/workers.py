@@ -1,7 +1,7 @@
 """Assigns a device to each worker of dask.distributed.
 
-By default, every process uses device 0. `DevicePerWorker` sets the default device of each worker;
-`tell_of_sharing` warns in a worker that shares device 0 by default.
+By default, every process uses device 0. `DevicePerWorker` sets the default device of each worker.
+`tell_of_sharing` issues a warning in a worker that shares device 0 by default.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _here: dict[
     str, Any
-] = {}  # "worker": the worker of this process that has a device; "warned": tell_of_sharing has issued its warning
+] = {}  # "worker": the worker of this process that has a device; "warned": whether the warning was issued
 
 
 class DevicePerWorker(WorkerPlugin):
@@ -30,9 +30,10 @@ class DevicePerWorker(WorkerPlugin):
 
         client.register_plugin(DevicePerWorker())
 
-    The number is the worker's name, or the digits at its end after - or _, which is how LocalCluster, dask-jobqueue
-    and `dask worker --name gpu --nworkers 4` name workers. If there are more workers than devices, workers share
-    devices. `choose(worker)`, if passed, returns the number of the device instead. Workers must be processes:
+    The number i is the worker's name, or the digits at its end after - or _, which is how LocalCluster,
+    dask-jobqueue and `dask worker --name gpu --nworkers 4` name workers. If there are more workers than
+    devices, workers share devices. `choose(worker)`, if passed, returns the device number of the worker
+    instead. Workers must be processes:
     two workers that are threads of one process raise RuntimeError.
     """
 
@@ -55,13 +56,13 @@ class DevicePerWorker(WorkerPlugin):
 
 
 def number_of(name: Any) -> int:
-    """Returns the number at the end of a worker's name: the whole name, or the part after the last - or _. ValueError
-    if there is none."""
+    """Returns the number at the end of a worker's name: the whole name, or the part after the last - or _;
+    raises ValueError if there is no number."""
     found = re.fullmatch(r"(?:.*[-_])?(\d+)", str(name))
     if found is None:
         raise ValueError(
             f"the worker's name, {str(name)!r}, has no number at its end: name the workers "
-            "(dask worker --name gpu --nworkers 2), or say which device is whose: "
+            "(dask worker --name gpu --nworkers 2), or pass a function that returns the device of a worker: "
             "DevicePerWorker(lambda worker: ...)"
         )
     return int(found[1])
@@ -85,8 +86,8 @@ def tell_of_sharing(device: int) -> None:
 
 
 def _is_chosen():
-    """Returns whether a device was chosen for the process or the thread. (dask-cuda chooses one by putting it first in
-    CUDA_VISIBLE_DEVICES.)"""
+    """Returns whether a device was selected for the process or the thread. (dask-cuda selects a device by
+    moving it to the first position in CUDA_VISIBLE_DEVICES.)"""
     return (
         devices.default_is_chosen
         or _core.selected_device() is not None

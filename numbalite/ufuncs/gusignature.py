@@ -1,4 +1,4 @@
-"""Parses the layouts of generalized ufuncs, in the syntax of NEP 20. For example, ``(m,n),(n,p)->(m,p)``. ¶
+"""Parses the layouts of generalized ufuncs, in the syntax of NEP 20. For example, ``(m,n),(n,p)->(m,p)``.
 
 A dimension is a name, a fixed size (``(3),(3)->(3)``), or either with a ``?`` if an operand may
 lack it (``(m?,n),(n,p?)->(m?,p?)``, as numpy.matmul's). Syntax and meaning are those of NumPy; all fixed

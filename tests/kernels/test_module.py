@@ -94,7 +94,7 @@ def test_missing_kernel_names_raise_with_suggestions(module):
         module["nothing"]
     with pytest.raises(AttributeError, match="get_global"):
         module.counter
-    with pytest.raises(TypeError, match="by name"):
+    with pytest.raises(TypeError, match="by its name"):
         module[1]
     with pytest.raises(KeyError, match=r"no variable 'nothing'.*counter"):
         module.get_global("nothing")

@@ -620,7 +620,7 @@ def test_checks_accept_names_and_all():
     assert repr(cuda.checks("race")) == "cuda.checks('race')"
     with pytest.raises(ValueError, match="'races' is no check: expected all, none, or a list of"):
         cuda.checks("races")
-    with pytest.raises(TypeError, match="named by strings"):
+    with pytest.raises(TypeError, match="names of checks are strings"):
         cuda.checks(3)
     with pytest.raises(ValueError, match="limit is a number of seconds"):
         cuda.checks(limit=-1)
@@ -879,8 +879,8 @@ for device in cuda.gpus:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"seed": 1.5}, "seed is an integer, not 1.5"),
-        ({"seed": "a"}, "seed is an integer, not 'a'"),
+        ({"seed": 1.5}, "seed must be an integer, not 1.5"),
+        ({"seed": "a"}, "seed must be an integer, not 'a'"),
         ({"limit": "1"}, "limit is a number of seconds, not '1'"),
         ({"limit": True}, "limit is a number of seconds, not True"),
     ],

@@ -1,9 +1,9 @@
-"""cuFFT's functions, computed by NumPy from the same plans and layouts. The memory is read and written as host
-copies, in the stream's order.
+"""Implements cuFFT's functions with NumPy, for the same plans and layouts. Device memory is read and written
+as host copies, in the stream's order.
 
 A transform writes to its whole work area, as cuFFT does, so that the simulator's checks find a work area that was
-released or that two streams share. Lengths that are powers of two need no padding. Wrong use, such
-as a work area that is missing or too small, is an error status.
+released or that two streams share. Transforms whose lengths are powers of two need no padding. Wrong use,
+such as a missing or too small work area, returns an error status.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Layout(NamedTuple):
 
     @property
     def work_size(self):
-        """The size in bytes of the work area that a transform needs."""
+        """Returns the size in bytes of the work area that a transform needs."""
         if not any(n & (n - 1) for n in self.lengths):
             return 0
         itemsize = max(self.source.dtype.itemsize, self.target.dtype.itemsize)
@@ -62,7 +62,7 @@ class _Layout(NamedTuple):
 
 
 class _Plan:
-    """`layout` is None until the plan is made, `area` (a weak reference) until a work area is set."""
+    """`layout` is None until the plan is created, `area` (a weak reference) until a work area is set."""
 
     def __init__(self):
         self.layout = self.area = None
@@ -89,7 +89,7 @@ def Destroy(stream, number):
 
 
 def SetAutoAllocation(stream, number, automatic):
-    """Only before the plan is made."""
+    """May be called only before the plan is created."""
     plan = _plans.get(number)
     if plan is None or plan.layout:
         return INVALID_PLAN
@@ -135,7 +135,7 @@ def XtMakePlanMany(
 
 
 def _use_work_area(plan, stream):
-    """Writes to the work area, as cuFFT does. Returns a status code."""
+    """Writes to the work area, as cuFFT does; returns a status code."""
     size = plan.layout.work_size
     if plan.automatic or not size:
         return 0

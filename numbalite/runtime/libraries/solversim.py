@@ -1,7 +1,6 @@
-"""The functions of cuSOLVER, and the batched ones of cuBLAS, implemented with NumPy: the same arguments, with
-column-major matrices, and the same results, pivots and infos. The memory is read and written as host copies,
-in the stream's
-order."""
+"""Implements the functions of cuSOLVER, and the batched functions of cuBLAS, with NumPy: the same arguments,
+with column-major matrices, and the same results, pivots and info values. Device memory is read and written as
+host copies, in the stream's order."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ CHARACTERS = {0: "f", 1: "d", 2: "e", 4: "F", 5: "D"}  # of cudaDataType
 
 
 def _elements_from(array, count, kind):
-    """`count` elements from where an array begins."""
+    """Returns `count` elements from the beginning of an array."""
     dtype = np.dtype(kind)
     return array._view((count,), (dtype.itemsize,), dtype)
 
@@ -34,13 +33,13 @@ def _read(array, rows, columns, ld, kind, stream):
 
 
 def as_it_is(array: Any, stream: Any) -> np.ndarray:
-    """Returns the contents of an array that is partly overwritten: they may be uninitialized."""
+    """Returns the contents of an array that will be partly overwritten; the contents may be uninitialized."""
     with checks("none"):
         return array.copy_to_host(stream=stream)
 
 
 def _write(array, matrix, ld, kind, stream):
-    """Writes a matrix by columns, and leaves the bytes between them."""
+    """Writes a matrix by columns, without changing the bytes between the columns."""
     rows, columns = matrix.shape
     flat = _elements_from(array, ld * (columns - 1) + rows, kind)
     host = as_it_is(flat, stream) if rows != ld else np.empty(flat.size, kind)
@@ -84,7 +83,7 @@ def DestroyParams(stream, number):
 
 
 def _lu(a):
-    """LU in place with partial pivoting: (pivots from 1, info)"""
+    """Computes LU in place with partial pivoting; returns (pivots from 1, info)"""
     n, info = a.shape[0], 0
     pivots = np.arange(1, n + 1)
     for k in range(n):
@@ -102,7 +101,7 @@ def _lu(a):
 
 
 def _solve_with_factors(lu, pivots, b, operation):
-    """op(A) x = b, of A = P L U as _lu leaves it; operation: 0 none, 1 transposed, 2 adjoint."""
+    """Solves op(A) x = b for the result A = P L U of _lu; operation: 0 none, 1 transposed, 2 adjoint."""
     n = lu.shape[0]
     lower, upper = np.tril(lu, -1) + np.eye(n, dtype=lu.dtype), np.triu(lu)
     order = np.arange(n)
@@ -243,7 +242,7 @@ def Xgeev(
         return 3  # CUSOLVER_STATUS_INVALID_VALUE
     try:
         values, vectors = np.linalg.eig(_read(a, n, n, ld, kind, stream))
-        if kind in "fd":  # the real and the imaginary parts for a pair in two columns
+        if kind in "fd":  # real and imaginary parts, for a pair of eigenvalues in two columns
             behind = np.flatnonzero(values.imag < 0)
             columns = vectors.real.copy()
             columns[:, behind] = vectors.imag[:, behind - 1]
@@ -261,7 +260,8 @@ def Xgeev(
 def Xgesvdp(
     stream, handle, params, vectors, economy, m, n, kind, a, ld, skind, s, ukind, u, ldu, vkind, v, ldv, *rest
 ):  # fmt: skip
-    """Like cuSOLVER's, it perturbs matrices that are nearly singular, and reports by how much."""
+    """Like cuSOLVER, this function perturbs matrices that are nearly singular, and reports the size of the
+    perturbation."""
     letter, info, perturbed = CHARACTERS[kind], rest[-2], rest[-1]
     matrix = _read(a, m, n, ld, letter, stream)
     status = error = 0
@@ -325,7 +325,8 @@ def Xgesvd(
 
 
 def _array_at(address, shape, strides, kind):
-    """Returns a device array over an address from an array of addresses, the argument of a batched function."""
+    """Returns a device array over an address from an array of addresses, which is the argument of a batched
+    function."""
     return _core.from_pointer(int(address), shape, strides, np.dtype(kind))
 
 

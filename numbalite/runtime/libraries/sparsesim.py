@@ -1,5 +1,5 @@
-"""The functions of cuSPARSE, implemented with NumPy: the same arguments, with descriptors as numbers. The memory is
-read and written as host copies, in the stream's order."""
+"""Implements the functions of cuSPARSE with NumPy: the same arguments, with numbers as descriptors. Device
+memory is read and written as host copies, in the stream's order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INVALID, NOT_SUPPORTED = 3, 10
 
 
 class Descriptor:
-    """The arguments from which a matrix or vector descriptor was made, by name."""
+    """The arguments from which a matrix or vector descriptor was created, by name."""
 
     def __init__(self, **fields):
         self.__dict__.update(fields)
@@ -78,7 +78,7 @@ def CreateDnVec(stream, out, count, values, kind):
 
 
 def DnVecSetValues(stream, number, values):
-    _descriptors[number].values = values.bind(0)  # an address, which keeps no stream
+    _descriptors[number].values = values.bind(0)  # store an address, which keeps no stream alive
     return 0
 
 

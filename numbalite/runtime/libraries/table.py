@@ -2,7 +2,7 @@
 
 The arguments are those of the C function after the handle: ints, device arrays, None for a null
 pointer, values (`Calls.make`, `memory`), and addresses of ctypes objects for results on the host.
-The handles are kept in C (core/handle), one for each device and stream.
+The library handles are kept in C (core/handle), one for each device and stream.
 """
 
 from __future__ import annotations
@@ -59,13 +59,14 @@ class Library:
             function = getattr(module, name)
         except AttributeError:
             raise CudaSupportError(
-                f"{self.prefix}{name} is not among what the simulator computes"
+                f"{self.prefix}{name} is not implemented on the simulator"
             ) from None
         allowed = name in getattr(module, "ALLOWED_IN_CAPTURES", ())
         return _simulated(f"{self.prefix}{name}", function, handle, allowed)
 
     def has(self, name: str) -> bool:
-        """Does the library have this function with a handle? Older libraries lack some."""
+        """Returns whether the library has this function with a handle; older libraries lack some
+        functions."""
         try:
             self.find(name)
         except CudaSupportError:
@@ -73,11 +74,11 @@ class Library:
         return True
 
     def open(self) -> None:
-        """Loads what is called from C."""
+        """Loads the functions that C code calls."""
         _core.cudalib_open(self.name, None if _core.driver_has("host_code") else self.path())
 
     def path(self) -> str:
-        """Returns the path of the library's file, the newest that the running driver supports."""
+        """Returns the path of the library's file: the newest version that the running driver supports."""
         newest = _core.driver_version() // 1000
         for major in range(newest, toolkit.OLDEST - 1, -1):
             for folder in toolkit.folders_with(self.name):
@@ -98,14 +99,15 @@ class Library:
 
 
 def _simulated(name, function, handle, allowed_in_captures):
-    """Wraps a library function of the simulator. It computes immediately, so no graph can capture it. It receives
-    integers in place of the LibraryValue arguments, and 0 in place of the handle."""
+    """Wraps a library function of the simulator. The wrapped function computes immediately, so no graph can
+    capture it. The wrapped function receives integers in place of the LibraryValue arguments, and 0 in place
+    of the handle."""
     first = (0,) if handle else ()
 
     def call(stream, *args):
         if not allowed_in_captures and _core.capture_here():
             raise RuntimeError(
-                f"{name} is computed by NumPy on the simulator, and a graph cannot capture that: "
+                f"{name} is computed by NumPy on the simulator, where a graph cannot capture it: "
                 "capture it on a GPU"
             )
         return function(
@@ -142,9 +144,9 @@ class Calls:
         self, name: str, destroy: str, *args: Any, kept: Any = None, kind: Any = ctypes.c_void_p
     ) -> Any:
         """Calls a function without a handle that creates an object, and returns a LibraryValue with
-        the number that the function writes to its first argument. The object is destroyed with the
-        LibraryValue, which also keeps `kept` alive; arrays in `kept` count as used when the value
-        is used."""
+        the number that the function writes to its first argument. The object is destroyed together with the
+        LibraryValue. The LibraryValue also keeps the objects in `kept` alive; a use of the LibraryValue
+        counts as a use of arrays in `kept`."""
         destroyer = self.owner.find(destroy, False)
         destroyer = getattr(destroyer, "outside_captures", destroyer)
         number = kind()
@@ -152,7 +154,7 @@ class Calls:
         return _core.LibraryValue(number.value or 0, destroyer, kept)
 
     def sizes(self, name: str, *args: Any) -> tuple[int, int]:
-        """Returns the two sizes, of device and of host memory, that a function writes."""
+        """Returns the two sizes, of device memory and of host memory, that a function writes."""
         pair = (ctypes.c_size_t * 2)()
         first = ctypes.addressof(pair)
         self(name, *args, first, first + ctypes.sizeof(ctypes.c_size_t))
@@ -166,18 +168,19 @@ class Calls:
 
 
 def workspace(size: int) -> Any:
-    """Device memory of a number of bytes for a call, on the current device."""
+    """Returns device memory of a number of bytes for a call, on the current device."""
     return _core.device_empty((max(size, 1),), np.dtype("u1"))
 
 
 def memory(size: int) -> Any:
-    """Host memory of a number of bytes for a call, as its address."""
+    """Returns host memory of a number of bytes for a call, as its address."""
     made = np.empty(max(size, 1), np.uint8)
     return _core.LibraryValue(made.ctypes.data, None, made)
 
 
 def stream_number(stream: Any) -> int:
-    """Returns a key that identifies a stream without keeping it alive; by default of the thread's current stream."""
+    """Returns a key that identifies a stream without keeping the stream alive; by default, the key of the
+    thread's current stream."""
     return _core.stream_place(stream)[2]
 
 
