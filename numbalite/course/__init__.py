@@ -1,10 +1,10 @@
-"""Functions of the lessons in notebooks/: where a program runs, suitable sizes, times, and the judge of exercises.
+"""Provides the functions that the lessons in notebooks/ use: the device of a program, suitable sizes, times,
+and the judge of exercises.
 
-``where`` and ``size`` are for programs that run on a GPU and on the simulator, ``timed`` measures on either,
-``stamp`` labels a plot with the device,
-``examine`` checks a launch for mistakes on either.
-Importing this loads no driver and no compiler. Uses types, cxx, compilers, kernels, cuda, profiler and judge. Begin with
-judging.py.
+``where`` and ``size`` are for programs that run on a GPU and on the simulator, ``timed`` measures times on
+both, ``stamp`` labels a plot with the device, ``examine`` checks a launch for mistakes on both. Importing
+this package loads no driver and no compiler. The package course imports from types, cxx, compilers, kernels,
+cuda, profiler and judge. Begin with judging.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # what __getattr__ imports when it is first used
+if (
+    TYPE_CHECKING
+):  # for type checkers: at run time, __getattr__ imports these names at their first use
     from typing import Any
 
     from numbalite.course.assessment import Assessment, exercise

@@ -1,6 +1,6 @@
-"""The arguments of a call of an answer, and its results.
+"""Handles the arguments of a call of an answer, and its results.
 
-Arrays of plain numbers are in larger arrays, whose margins show accesses past an end.
+Arrays of plain numbers are in larger arrays, whose margins reveal accesses out of bounds.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from .mistakes import UNFILLED
 
 
 class Arguments:
-    """The arguments of a call, where the answer expects them: on the device, or on the host.
+    """The arguments of a call, in the memory where the answer expects them: on the device, or on the host.
 
-    ``data`` is a pickle of the arguments as they were made, so that no call can change them; ``passed`` are what the
-    answer gets. Arrays of plain numbers have ``margin`` elements around them.
+    ``data`` is a pickle of the original arguments, so that no call can change them; ``passed`` are
+    the arguments that the answer receives. Arrays of plain numbers have ``margin`` elements around them.
     """
 
     def __init__(self, exercise, data, margin):
@@ -30,7 +30,7 @@ class Arguments:
         self.passed = [self._put(k, value) for k, value in enumerate(self.given())]
 
     def given(self) -> tuple:
-        """Returns a new copy of the arguments as they were made."""
+        """Returns a new copy of the original arguments."""
         return tuple(pickle.loads(self.data))
 
     def _put(self, k, value):
@@ -45,7 +45,7 @@ class Arguments:
         return guarded.view_in(whole)
 
     def fill(self, data):
-        """Other data in the same arrays."""
+        """Writes other data to the same arrays."""
         self.data = data
         for i, value in enumerate(self.given()):
             if isinstance(value, np.ndarray):
@@ -54,7 +54,7 @@ class Arguments:
                 self.passed[i] = value
 
     def copy(self, source):
-        """The data of other Arguments, whose arrays are in memory of the same kind."""
+        """Returns the data of other Arguments in arrays of the same type of memory."""
         self.data = source.data
         for i, value in enumerate(source.passed):
             if self._guarded[i] is None:
@@ -77,7 +77,7 @@ class Arguments:
         return [on_host(value) for value in returned]
 
     def check_untouched(self, size):
-        """Failed where an input has been changed, or something written beyond an array."""
+        """Raises Failed if an input was changed, or something was written out of an array's bounds."""
         exercise = self.exercise
         written = (*exercise.outputs, *exercise.changed)
         for k, (name, value) in enumerate(zip(exercise.parameters, self.given())):

@@ -1,8 +1,9 @@
-"""The definition of an exercise: its data, the right answer, the limits. The judge (judging.py) does the rest.
+"""Defines exercises: their data, the correct answers, the limits. The judge (judging.py) runs and
+compares the solutions.
 
-An exercise is a small class. It makes fresh arguments of a size from a random generator, computes the
-expected results (with NumPy, in float64 if rounding matters), how a solution is called, and has a
-solution of its own whose time on the same machine is the measure of speed.
+An exercise is a small class. The class creates new arguments of a size from a random generator, computes the
+expected results (with NumPy, in float64 if rounding matters), calls a solution, and contains a reference
+solution. The time of the reference on the same machine is the measure of speed.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ EXERCISES: dict[str, type[Assessment]] = {}
 
 
 class Assessment:
-    """An exercise. Class attributes define the requirements, methods make the data.
+    """An exercise. Class attributes define the requirements, methods create the data.
 
     ``wants`` is "kernel" (made by cuda.jit), "ufunc" (by vectorize or guvectorize with target="cuda") or
-    "function" (of Python). ``parameters`` names the arguments, ``outputs`` those among them that are
-    written; where there are none, the solution's result is what counts.
+    "function" (of Python). ``parameters`` contains the names of the arguments, ``outputs`` the names of the
+    arguments that the solution writes; without ``outputs``, the solution's return value is judged.
     """
 
     name = ""
@@ -66,23 +67,24 @@ class Assessment:
     """The noun of a size, "rows" for example; see `said`."""
 
     def make(self, rng, n) -> tuple:
-        """Fresh arguments of size n: NumPy arrays and numbers, in the order of ``parameters``."""
+        """Returns new arguments of size n: NumPy arrays and numbers, in the order of ``parameters``."""
         raise NotImplementedError
 
     def expected(self, *arguments: Any, **named: Any) -> Any:
-        """The expected outputs or results for these arguments, as NumPy arrays; see `wrong`."""
+        """Returns the expected outputs or results for these arguments, as NumPy arrays; see `wrong`."""
         raise NotImplementedError
 
     def wrong(self, arguments, results):
-        """For results that `expected` cannot predict (it returns None then): the mistake, or None."""
+        """Returns the mistake, or None, for results that `expected` cannot predict (then `expected` returns
+        None)."""
         return None
 
     def call(self, solution: Any, *arguments: Any, **named: Any) -> Any:
-        """Runs a solution; its results, or None where it writes into ``outputs``."""
+        """Runs a solution and returns its results, or None if the solution writes to ``outputs``."""
         return solution(*arguments, **named)
 
     def reference(self):
-        """A solution, of the same form as a learner's."""
+        """Returns the reference solution, in the same form as a learner's solution."""
         raise NotImplementedError
 
     def said(self, n) -> str:
@@ -90,14 +92,15 @@ class Assessment:
         return plural(n, self.noun)
 
     def further(self, solution, call):
-        """More tests of a right solution: None, or what is wrong with it.
+        """Returns the mistake found by further tests of a correct solution, or None.
 
-        ``call(n)`` runs it on fresh arguments of size n and returns (arguments, results).
+        ``call(n)`` runs the solution on new arguments of size n and returns (arguments, results).
         """
         return None
 
     def properties(self, solution):
-        """Checks other properties of a correct solution, such as shared memory. Returns None, or what it lacks."""
+        """Checks other properties of a correct solution, such as shared memory. Returns the missing property,
+        or None."""
         return None
 
     def allowed(self, dtype):
@@ -116,22 +119,23 @@ def exercise(kind):
     Returns
     -------
     type
-        The class itself, so that this is a decorator.
+        The class itself, so that the function can be used as a decorator.
     """
     if not (isinstance(kind, type) and issubclass(kind, Assessment)):
-        raise TypeError(f"exercise takes a subclass of Assessment, not {short_repr(kind)}")
+        raise TypeError(f"exercise accepts a subclass of Assessment, not {short_repr(kind)}")
     EXERCISES[kind.name] = kind
     return kind
 
 
 def stretched(n, *arrays) -> tuple:
-    """Returns the arrays, repeated until they have n elements: random numbers for large ones take
+    """Returns the arrays, repeated until they have n elements, because drawing many random numbers takes
     seconds."""
     return tuple(array if array.size == n else np.resize(array, n) for array in arrays)
 
 
 def drawn(n) -> int:
-    """How many random elements are drawn for arrays of n, which `stretched` makes of them."""
+    """Returns the number of random elements that are drawn for arrays of n elements, which `stretched` then
+    creates."""
     return min(n, 1 << 20)
 
 

@@ -1,4 +1,4 @@
-"""The list of all exercises: those of the course and of teachers' own modules."""
+"""Contains the list of all exercises: those of the course and of teachers' own modules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def exercises() -> dict:
 
 
 def find(name) -> Assessment:
-    """Returns the exercise of that name. KeyError with the names that there are."""
+    """Returns the exercise with that name; raises KeyError, with the existing names, if there is none."""
     known = exercises()
     if not isinstance(name, str) or name not in known:
         raise KeyError(f"no exercise is called {name!r}; there are {', '.join(known)}")
@@ -33,7 +33,8 @@ def find(name) -> Assessment:
 def load(module) -> list:
     """Imports a module, by its name or by its file, and returns the names of the exercises that it defines.
 
-    ImportError: there is no such module; ValueError: it defines no exercise. What it raises itself passes.
+    Raises ImportError if there is no such module, ValueError: it defines no exercise. What it raises itself
+    passes.
     """
     name = _import(module)
     found = [
@@ -42,7 +43,9 @@ def load(module) -> list:
         if f"{kind.__module__}.".startswith(f"{name}.")
     ]
     if not found:
-        raise ValueError(f"{module} defines no exercise: no class in it stands under @exercise")
+        raise ValueError(
+            f"{module} defines no exercise: none of its classes has the decorator @exercise"
+        )
     return found
 
 
@@ -61,9 +64,7 @@ def _import(module):
     if known is not None and getattr(known, "__file__", None) == str(path):
         return name
     if known is not None:
-        raise ImportError(
-            f"{module}: a module called {name} is there already: give it another name"
-        )
+        raise ImportError(f"{module}: a module called {name} exists already: use another name")
     spec = importlib.util.spec_from_file_location(name, path)
     made = importlib.util.module_from_spec(spec)
     sys.path.append(str(path.parent))

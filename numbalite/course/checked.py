@@ -1,8 +1,8 @@
-"""A launch under the simulator's checks; on a machine with a GPU, in another process.
+"""Checks a launch on the simulator; on a machine with a GPU, in another process.
 
-A process has one driver, and only the simulator can watch accesses. A lesson that runs on a GPU sends
+A process has one driver, and only the simulator can check accesses. A lesson that runs on a GPU sends
 the kernel (its source) and copies of the arguments to a Python process with NUMBALITE_DRIVER=sim, and
-gets back what was found.
+receives the report.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ _CHILD = "from numbalite.course.checked import _serve; _serve()"
 def examine(launch, *args, checks="all", seed=None, limit=None):
     """Checks one launch with ``cuda.checks``, prints the report and returns it.
 
-    The launch runs on the simulator and on copies of the arguments: nothing
-    of the caller's is changed.
+    The launch runs on the simulator and on copies of the arguments, so the caller's arrays are not changed.
 
     Parameters
     ----------
@@ -31,9 +30,9 @@ def examine(launch, *args, checks="all", seed=None, limit=None):
         The name of a check or several ("race", "memory", ...: those of
         ``cuda.checks``).
     seed : int
-        Decides the order of blocks and threads.
+        Selects the order of blocks and threads.
     limit : float
-        The number of seconds after which a kernel hangs.
+        The number of seconds after which a kernel counts as hanging.
 
     Returns
     -------
@@ -94,7 +93,7 @@ def _run(task):
 
 
 def on_device(value):
-    """Returns a device array of a NumPy array; other values are returned unchanged."""
+    """Returns a device array for a NumPy array; returns other values unchanged."""
     import numpy as np
 
     from numbalite import cuda
@@ -115,14 +114,14 @@ def run_in_other_process(task, run=None):
     )
     if child.returncode:
         last = child.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-        raise errors.CudaSupportError(f"the simulator could not look at the launch: {last}")
+        raise errors.CudaSupportError(f"the simulator could not check the launch: {last}")
     return pickle.loads(child.stdout)
 
 
 def _serve():
-    """The other process: reads a task from stdin and writes the report to stdout."""
+    """Runs in the other process: reads a task from stdin and writes the report to stdout."""
     out = os.dup(1)
-    os.dup2(2, 1)  # output of printf in the kernel is no answer
+    os.dup2(2, 1)  # output of printf in the kernel must not be mixed with the report
     path, (run, task) = pickle.load(sys.stdin.buffer)
     sys.path[:] = path
     found = run(task)

@@ -1,6 +1,7 @@
 """Limits for the memory accesses of a solution, which the simulator's profiler counts, by line.
 
-Accesses are counted as they are written: the verdict does not depend on whether NVRTC and nvdisasm are installed.
+Accesses are counted as written in the source: the verdict does not depend on whether NVRTC and nvdisasm are
+installed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Limit(NamedTuple):
         return f"at least {self.least:g}" if self.least else f"at most {self.most:g}"
 
     def excess(self, counters: dict) -> float:
-        """How far the counters of a line are beyond the limit, weighted by its accesses; 0 if it has none."""
+        """Returns how far the counters of a line exceed the limit, weighted by the line's accesses; 0 for a
+        line without accesses."""
         weight = COUNTERS[self.counter][1]
         beyond = max(counters[self.counter] - self.most, self.least - counters[self.counter])
         return beyond * (counters[weight] if weight else 1)
@@ -65,7 +67,7 @@ def count(call: Callable) -> CallCounters:
 
 
 def count_launch(task: tuple) -> CallCounters:
-    """Returns the same for a launch of a kernel: (kernel, grid, block, shared memory, NumPy arrays
+    """Counts the accesses of a launch of a kernel, given as (kernel, grid, block, shared memory, NumPy arrays
     and numbers)."""
     from .checked import on_device
 
@@ -75,7 +77,8 @@ def count_launch(task: tuple) -> CallCounters:
 
 
 def check(limits: tuple, counted: CallCounters, size: str) -> str:
-    """Failed if a counter is beyond its limit, with the line that contributes most; else a note for the verdict."""
+    """Raises Failed if a counter exceeds its limit, with the line that contributes most; otherwise returns a
+    note for the verdict."""
     for limit in limits:
         value = counted.total[limit.counter]
         if limit.least <= value <= limit.most:

@@ -1,6 +1,6 @@
-"""The device of the lesson, a GPU or the simulator, and the choice between two sizes.
+"""Describes the device of the lesson, a GPU or the simulator, and selects one of two sizes.
 
-The driver is opened at the first question. The lesson's text (``where``) and its plots (``stamp``) state that
+The driver is opened by the first call. The lesson's text (``where``) and its plots (``stamp``) state that
 kernels are simulated, so the simulator's own warning is not shown.
 """
 
@@ -12,7 +12,7 @@ from numbalite.required import require
 
 
 def simulated() -> bool:
-    """Do kernels run on the simulator? Opens the driver, without the simulator's warning."""
+    """Returns whether kernels run on the simulator. Opens the driver, without the simulator's warning."""
     from numbalite import cuda, errors
 
     with warnings.catch_warnings():
@@ -54,11 +54,11 @@ def _device_with_article() -> str:
 
 
 def stamp(ax, what=""):
-    """Shows in the title of a plot of times or speeds where they were measured.
+    """Writes the device of the measurements into the title of a plot of times or speeds.
 
     Plots of simulated times are pale, with "simulated" across them: the
     times are those of a CPU and do not show which program is faster on a
-    GPU. Call it when all is drawn.
+    GPU. Call this function after everything is drawn.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ def stamp(ax, what=""):
 
 
 def size(gpu=10_000_000, sim=10_000):
-    """Returns the one of two values that fits where the program runs.
+    """Returns the first of two values on a GPU, the second on the simulator.
 
-    The values are mostly numbers of elements.
+    In most cases, the values are numbers of elements.
 
     Parameters
     ----------

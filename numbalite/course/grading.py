@@ -1,9 +1,10 @@
 """Runs and judges one learner's file in a separate process.
 
-Whatever the file does ends with that process: it may change the judge, break the GPU's context, or never end.
-The processes that it has started end with it (judge/process.py). A third process, the referee (referee.py), draws the data
-and compares results; an answer passes if the referee has seen right results at each size, too.
-If a cell ends the process, the next process runs the file without this cell, and the other answers are judged.
+The effects of the file end with that process: the file may change the judge, break the GPU's context, or
+never end. The processes that the file has started also end (judge/process.py). A third process, the referee
+(referee.py), draws the data and compares results. An answer passes only if the referee has also received
+correct results at each size. If a cell ends the process, the next process runs the file without this cell and
+judges the other answers.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ _FORGED = (
 
 
 class Result:
-    """The result of an answer: ``passed``, ``text`` (of the verdict, or the reason why there is none),
-    ``missing`` if the file has no answer, ``seconds`` and ``reference_seconds`` if it was timed."""
+    """The result of an answer: ``passed``, ``text`` (the text of the verdict, or the reason why there is no
+    verdict), ``missing`` if the file has no answer, ``seconds`` and ``reference_seconds`` if the answer was
+    timed."""
 
     def __init__(self, passed, text, missing=False, seconds=None, reference_seconds=None):
         self.passed = passed
@@ -49,7 +51,7 @@ class Result:
 
 class Grader:
     """Judges the answers in a file (see `Learner`), which runs in its own folder. ``modules`` contain
-    teachers' own exercises. Without a file, it judges the references alone."""
+    teachers' own exercises. Without a file, only the reference solutions are judged."""
 
     def __init__(self, path, modules=(), speed=True):
         is_file = path is not None
@@ -57,7 +59,7 @@ class Grader:
         modules = [os.path.abspath(m) if m.endswith(".py") else m for m in modules]
         self._folder = path.parent
         self._task = {"file": path.name if is_file else None, "modules": modules, "speed": speed}
-        self._skipped = {}  # number of a piece -> why it is not run again
+        self._skipped = {}  # number of a section of the file -> the reason why the section is not run again
         self._child = None
 
     def result(self, name) -> Result:
@@ -72,17 +74,18 @@ class Grader:
             return Result(False, f"{name}: not passed\n  {ended}")
 
     def reference(self, name) -> Result:
-        """Returns the Result of the judge's own solution of an exercise, without its time."""
+        """Returns the Result of the reference solution of an exercise, without its time."""
         return self.result([name])
 
     def close(self):
-        """Ends the process, whatever it does."""
+        """Ends the process, even if it is busy."""
         if self._child is not None:
             self._child.close()
             self._child = None
 
     def _start(self):
-        """A process that has run the file. Each piece that ends it is left out in the next."""
+        """A process that has run the file. A section of the file that ends the process is skipped in the next
+        process."""
         if self._child is not None and self._child.is_running():
             return
         while True:
@@ -146,7 +149,7 @@ class _Child(Process):
 
 
 def serve():
-    """Reads the first task, runs its file, then judges the requested exercises."""
+    """Reads the first task, runs the file in this task, then judges the requested exercises."""
     from .referee import RemoteReferee
 
     pipe, referee = Connection(int(sys.argv[1])), RemoteReferee(Connection(int(sys.argv[2])))
@@ -176,11 +179,11 @@ def serve():
         answer, is_usable = _result(answers, name, speed, referee if asked["has_referee"] else None)
         send(pipe, answer)
         if not is_usable:
-            os._exit(0)  # the end of the process would wait for a running kernel
+            os._exit(0)  # a normal end of the process would wait for a running kernel
 
 
 def _result(learner, name, speed, referee):
-    """Returns (arguments of Result, can the process judge another answer?)"""
+    """Returns (arguments of Result, whether the process can judge another answer)"""
     from .judging import judge
     from .learner import Missing
 
@@ -198,14 +201,14 @@ def _result(learner, name, speed, referee):
 
 
 class _References:
-    """Answers every exercise by the judge's own solution."""
+    """Returns the reference solution of each exercise as the answer."""
 
     def answer(self, name):
         return find(name).reference()
 
 
 def _is_whole(verdict):
-    """Does the GPU still work for this process?"""
+    """Returns whether the GPU still works for this process."""
     from numbalite import cuda, errors
 
     if ENDLESS in verdict.reason:

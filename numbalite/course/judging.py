@@ -1,14 +1,14 @@
-"""The judge of exercises: right on fresh data, where it should run, fast enough; else why not.
+"""Judges solutions of exercises: whether the results are correct on new data, computed on the right device,
+and fast enough; otherwise the reason.
 
-A solution is called at growing sizes, twice on the same arrays with other data in them, so that one
-that remembers fails. The referee (referee.py) draws the data and compares results: where files are graded, in
-another process. Kernels and ufuncs are loaded anew for each size:
-their variables have the initial values again. Arrays are parts of larger ones whose margins contain marks
-that no result may have, so accesses out of bounds are detected. Where a size fails, smaller ones are tried
-until the smallest is found.
-On the simulator kernels run again under cuda.checks, which finds races that happened to go well. Then
-its launches, its copies and its accesses of memory are counted, and its time is compared with that of the exercise's own solution
-on the same machine.
+A solution is called at growing sizes, twice on the same arrays with different data, so that a solution that
+stores earlier results fails. The referee (referee.py) draws the data and compares results. When files are
+graded, the referee is another process. Kernels and ufuncs are loaded again for each size, so that their
+variables have the initial values again. Arrays are parts of larger arrays, whose margins contain values that
+no result may have, so accesses out of bounds are detected. If a size fails, smaller sizes are tried until the
+smallest failing size is found. On the simulator, kernels run again under cuda.checks, which finds races even
+if the results were correct. Then the launches, copies and memory accesses of the solution are counted, and
+its time is compared with that of the reference solution on the same machine.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _ENOUGH = 2.0
 def assess(name, solution) -> Verdict:
     """Judges the answer to an exercise, shows the verdict and returns it.
 
-    Exceptions of the solution are not raised: they are part of the verdict,
-    as are wrong elements (with the smallest size at which there are any),
-    computation on the CPU, and too long a time.
+    Exceptions of the solution are not raised: they are part of the verdict. The verdict also reports wrong
+    elements (with the smallest size at which they occur), computation on the CPU, and a time that is too
+    long.
 
     Parameters
     ----------
@@ -91,9 +91,9 @@ def judge(name, solution, speed=True, referee=None) -> Verdict:
     solution : kernel, ufunc or function
         The kernel, ufunc or Python function that the exercise requires.
     speed : bool
-        False: leaves the timing out.
+        False: omits the timing.
     referee : Referee
-        Draws the data and compares results: by default one in this process.
+        The object that draws the data and compares results, by default in this process.
 
     Returns
     -------
@@ -118,8 +118,8 @@ _references: dict[type, Verdict | None] = {}
 
 
 def _fault_of_reference(exercise):
-    """Returns the verdict on a teacher's exercise whose own reference fails; None if the reference is right. Each
-    exercise is tested once per process, after its first answer that fails."""
+    """Returns the verdict on a teacher's exercise whose own reference fails; None if the reference is
+    correct. Each reference is tested once per process, after the first answer to its exercise that fails."""
     kind = type(exercise)
     if kind.__module__.startswith("numbalite.course."):
         return None
@@ -189,9 +189,13 @@ class _Judge:
             raise Failed(UNFILLED)
         got = f"this is {_kind_of_solution(solution)}"
         if wants == "kernel" and kind_of(solution) != "kernel":
-            raise Failed(f"A kernel is wanted, a function under @cuda.jit; {got}.")
+            raise Failed(
+                f"This exercise requires a kernel, a function with the decorator @cuda.jit; {got}."
+            )
         if wants == "kernel" and solution.extensions:
-            raise Failed("A kernel without extensions= is wanted: they change its arguments.")
+            raise Failed(
+                "This exercise requires a kernel without extensions=, which change its arguments."
+            )
         if wants == "ufunc":
             if type(solution) is np.ufunc:
                 raise Failed('It is compiled for the CPU: add target="cuda" to its decorator.')
@@ -240,7 +244,7 @@ class _Judge:
                 self._attempt(arguments, other)
             except Failed as failed:
                 if failed.wrong_results:
-                    # Wrong in new arrays, too: wrong for this data, and right for the first by chance.
+                    # Also wrong in new arrays: the first data had correct results by chance.
                     self._attempt(Arguments(self.exercise, other.data, margin), other)
                     failed.reason = (
                         "The first call was right; a second one, on the same arrays with other data "
@@ -253,8 +257,8 @@ class _Judge:
         return None
 
     def _smallest(self, right, wrong, failed):
-        """Returns the failure at the smallest size between one that is right and one that is
-        not."""
+        """Returns the failure at the smallest failing size between a size that passes and a size that
+        fails."""
         while wrong - right > 1:
             middle = (right + wrong) // 2
             found = self._failure(middle)
@@ -265,7 +269,7 @@ class _Judge:
         return failed
 
     def _attempt(self, arguments, drawn):
-        """One call, compared with the expected results."""
+        """Compares one call with the expected results."""
         from numbalite import cuda
 
         def call():
@@ -278,12 +282,12 @@ class _Judge:
         arguments.check_untouched(self.exercise.said(drawn.n))
 
     def _run(self, n):
-        """Returns (arguments as NumPy has them, results) of a call at size n."""
+        """Returns (arguments as NumPy arrays, results) of a call at size n."""
         arguments = Arguments(self.exercise, self.referee.draw(n).data, MARGIN)
         returned = self.exercise.call(self.solution, *arguments.passed)
         return arguments.given(), arguments.results(returned)
 
-    # --- mistakes that happened to go well
+    # --- find mistakes that did not affect the results
 
     def _check_mistakes(self):
         for n, failed in self._check_reports():
@@ -298,7 +302,8 @@ class _Judge:
                 self.notes.append(note)
 
     def _with_cause(self, failed):
-        """Wrong results, with the mistake that cuda.checks finds, which may be the reason."""
+        """Returns a failure for wrong results, with the mistake that cuda.checks finds, which may be the
+        reason."""
         if failed.wrong_results:
             for n, mistake in self._check_reports():
                 if mistake is not None and mistake.found:
@@ -308,8 +313,9 @@ class _Judge:
         return failed
 
     def _check_reports(self):
-        """For each tested size, (size, the mistake that cuda.checks reports: a Failed, or None). Nothing if the
-        checks are not available: with a GPU they need a kernel that another process can launch, and a C++ compiler."""
+        """Yields (size, the mistake that cuda.checks reports: a Failed, or None) for each tested size. Yields
+        nothing if the checks are not available: with a GPU, they require a kernel that another process can
+        launch, and a C++ compiler."""
         from numbalite.errors import CudaSupportError
 
         if not self.simulated and self.exercise.wants != "kernel":
@@ -332,7 +338,7 @@ class _Judge:
         try:
             return self._failure(n, margin=0)
         finally:
-            self.solution = solution  # `properties` are those of the kernel without checks
+            self.solution = solution  # `properties` checks the kernel without instrumentation
             self.checking = stop_kernels_after_limit(self.simulated)
 
     def _check_report_elsewhere(self, n):
@@ -362,7 +368,7 @@ class _Judge:
         except Exception as error:
             raise explain(error) from None
 
-    # --- where it works, and how fast
+    # --- checks that the solution runs on the GPU, and its speed
 
     def _check_work(self):
         from numbalite import cuda
@@ -393,7 +399,7 @@ class _Judge:
             raise Failed(f"It makes {work}; {most} launches are enough.")
         needed = self._needed_bytes(arguments, returned)
         ways = (("to the device", work.bytes_in), ("from the device to the host", work.bytes_out))
-        # An output made by numpy.empty is copied to the device with its content, which does not matter.
+        # An output made by numpy.empty is copied to the device with its arbitrary contents.
         unset = (counter.unset, 0)
         for direction, (which, copied) in enumerate(ways):
             enough, spare = needed[direction], unset[direction]
@@ -409,8 +415,8 @@ class _Judge:
         self.notes.append(f"a call makes {work}")
 
     def _copies(self, counter, arguments, direction):
-        """Returns the lines that copy (0: to the device, 1: to the host), and what to do about the
-        arrays in them."""
+        """Returns the lines that copy (0: to the device, 1: to the host), with advice about the arrays in
+        these lines."""
         from .work import volume
 
         rows, advice, inputs = [], {}, {}
@@ -455,8 +461,8 @@ class _Judge:
         )
 
     def _counted(self):
-        """Returns the counters of one call; with a GPU, the simulator counts those of a kernel's
-        launch in another process."""
+        """Returns the counters of one call. On a machine with a GPU, the simulator counts the accesses of a
+        kernel launch in another process."""
         from numbalite.errors import CudaSupportError
 
         from .checked import run_in_other_process
@@ -469,14 +475,13 @@ class _Judge:
                 lambda: counters.count(lambda: exercise.call(self.solution, *passed))
             )
         if exercise.wants != "kernel":
-            raise CudaSupportError("only the simulator counts those of a Python function")
+            raise CudaSupportError("only the simulator can count the accesses of a Python function")
         launch = _Launch()
         exercise.call(launch, *pickle.loads(drawn.data))
         return run_in_other_process((self.solution, *launch.seen), counters.count_launch)
 
     def _needed_bytes(self, arguments, returned):
-        """Returns (to the device, to the host): the bytes that a call must copy for its host
-        arrays."""
+        """Returns (bytes to the device, bytes to the host) that a call must copy for its host arrays."""
         if not self.exercise.host_arrays:
             return 0, 0
         arrays = [value for value in arguments.given() if isinstance(value, np.ndarray)]
@@ -519,8 +524,8 @@ class _Judge:
             raise Failed(f"Right, but too slow: {ratio} times the reference's time.{hint}")
 
     def _compare_timed(self, mine, which, returned):
-        """Raises Failed if a timed call on data set ``which`` returned wrong results. Results equal to right ones
-        of the same set are not compared again."""
+        """Raises Failed if a timed call on data set ``which`` returned wrong results. Results equal to
+        earlier correct results of the same data set are not compared again."""
         got = mine.arguments.results(returned)
         digest = _digest(got)
         if digest != mine.right[which]:
@@ -529,28 +534,29 @@ class _Judge:
 
 
 class _TimedSolution:
-    """A solution at the size of the timed cases. Each call is timed separately, on another data set, copied to its
-    arrays before the call: no call can return results that an earlier call has stored."""
+    """A call of a solution at the size of the timed cases. Each call is timed separately, on another data
+    set, copied to its arrays before the call: so no call can return results that an earlier call has
+    stored."""
 
     def __init__(self, exercise, solution, sets, guard):
         self.exercise = exercise
         self.solution = solution
         self.sets = sets  # of the referee
         self.guard = guard
-        self.right = [None] * len(sets)  # for each set, the digest of results that were right
+        self.right = [None] * len(sets)  # for each data set, the digest of correct results
         self.arguments = Arguments(exercise, sets[0].data, 0)
         self._sources = [Arguments(exercise, each.data, 0) for each in sets]
 
     def call(self, which):
-        """Returns (what the solution returns, seconds) of one call, on the data of a set."""
+        """Returns (the return value of the solution, seconds) for one call on a data set."""
         from numbalite.judge.fresh import once
 
         self.arguments.copy(self._sources[which])
         return once(lambda: self.exercise.call(self.solution, *self.arguments.passed))
 
     def seconds(self, compare=None):
-        """Returns the median of the seconds of five calls, or of fewer if they take long. After each call, calls
-        ``compare(index of the data set, what the solution returned)``."""
+        """Returns the median of the times in seconds of five calls, or of fewer calls if they take long.
+        After each call, calls ``compare(index of the data set, return value of the solution)``."""
         times, last = [], 0
         while len(times) < _CALLS and sum(times) < _ENOUGH:
             last = (last + 1) % len(self.sets)
@@ -567,7 +573,8 @@ class _TimedSolution:
 
 
 class _Launch:
-    """Stands for a kernel and is launched like one: stores grid, block, shared memory and arguments in ``seen``."""
+    """Replaces a kernel and is launched like one: stores grid, block, shared memory and arguments in
+    ``seen``."""
 
     def __getitem__(self, configuration):
         grid, block = configuration
@@ -594,7 +601,8 @@ def _kind_of_solution(solution):
 
 
 def _slips_of(solution):
-    """Yields the slips of the kernels that a function calls by a global name, also of those compiled before."""
+    """Yields the warnings about probable mistakes in the kernels that a function calls by a global name, also
+    in kernels compiled before."""
     from numbalite.kernels.compiled import Compiled
 
     code = getattr(solution, "__code__", None)

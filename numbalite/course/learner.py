@@ -1,8 +1,9 @@
-"""A learner's file, a notebook or a program: which exercises are in it, and the answers.
+"""Reads a learner's file, a notebook or a program, and finds its exercises and answers.
 
-It is run once, from top to bottom. Where it calls ``assess(name, answer)``, that is an answer; where it
-only defines something under the name of an exercise, that is one. After a cell that raises or does not end,
-the next cells still run: its definitions are missing, and the reason is reported.
+The file is run once, from top to bottom. A call ``assess(name, answer)`` in the file is an answer to an
+exercise. Without such a call, an object with the name of an exercise is the answer. After a cell that raises
+an exception or does not end, the next cells still run; the definitions of the failed cell are missing, and
+the reason is reported.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ class Piece(NamedTuple):
 
 
 class Missing(Exception):
-    """The file has no answer to an exercise; the message is the reason."""
+    """Raised if the file has no answer to an exercise; the message is the reason."""
 
 
 class Learner:
-    """The answers of one file (a notebook, or a Python program). Raises ValueError if it cannot be
-    read as such a file.
+    """The answers of one file (a notebook, or a Python program). Raises ValueError if the file cannot be read
+    as a notebook or a program.
 
     ``skipped`` maps the numbers of sections that are not run to the reason; ``begins`` is called
     with the number of each section that is run.
@@ -51,9 +52,9 @@ class Learner:
         self._problems = []
 
     def names(self) -> list:
-        """Returns the exercises that the file answers, in the order of the course; then other names
-        that it passes to `assess`: unknown exercises, or exercises that the file defines. Nothing
-        is run for that."""
+        """Returns the exercises that the file answers, in the order of the course, without running the file.
+        Other names that the file passes to `assess` follow: unknown exercises, or exercises that the file
+        defines. Nothing is run for that."""
         defined, assessed = set(), {}
         for piece in self.pieces:
             names, handed_in = _defined_and_assessed(piece.text)
@@ -124,7 +125,8 @@ def _cells(path):
 
 
 def _split_file(path):
-    """Each part begins with one empty line for each line before it, so its line numbers are those of the file."""
+    """Each section begins with one empty line for each line before the section, so that its line numbers are
+    those of the file."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     starts = [0, *(i for i, line in enumerate(lines) if line.startswith("# %%")), len(lines)]
     return [
@@ -135,7 +137,7 @@ def _split_file(path):
 
 
 def _defined_and_assessed(text):
-    """Returns the names that a part defines at its top level, and the exercises that it passes to
+    """Returns the names that a section defines at its top level, and the exercises that the section passes to
     assess, in order."""
     try:
         tree = linemap.parse_source(_without_magic(text))
@@ -169,7 +171,7 @@ def _needs_ipython(piece):
 
 
 def _exception_of(run, piece):
-    """Returns the exception that a piece ends with, or None."""
+    """Returns the exception with which a section ends, or None."""
     from numbalite.course import timeouts
 
     try:
@@ -180,8 +182,7 @@ def _exception_of(run, piece):
 
 
 def _title(piece):
-    """Returns the title of the cell, or in a program the file and the line at which the section
-    begins."""
+    """Returns the title of a cell; for a program, the file and the line at which the section begins."""
     if piece.place.startswith("<"):
         return piece.place.strip("<>")
     return f"{os.path.basename(piece.place)}, from line {len(piece.text) - len(piece.text.lstrip()) + 1}"

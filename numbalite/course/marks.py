@@ -1,4 +1,5 @@
-"""The table of marks: a row for each learner, a column for each exercise. For the terminal, as CSV, as a page."""
+"""Creates the table of marks: a row for each learner, a column for each exercise. The table has three
+formats: text for the terminal, CSV, and a page."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ _NUMBER = {"passed": 1, "failed": 0, "missing": 0}
 
 
 class Marks:
-    """All marks of a run. ``points``, {exercise: its points}, has the exercises in the order of the course;
-    others come last, with one point each."""
+    """All marks of a run. ``points`` maps exercises to their points, in the order of the course; unknown
+    exercises follow, with one point each."""
 
     def __init__(self, marks, points=None):
         self.marks = sorted(marks, key=lambda mark: (mark.learner, mark.exercise))
@@ -58,7 +59,7 @@ class Marks:
             yield learner, ["" if mark is None else texts[mark.outcome] for mark in found]
 
     def lines(self, width=100) -> list:
-        """Returns the table as text; if it is too wide, columns have numbers, and a legend
+        """Returns the table as text. If the table is too wide, its columns have numbers, and a legend
         follows."""
         titles, legend = self.exercises, []
         names = max(map(len, [*self.learners, "learner"]))
@@ -76,7 +77,8 @@ class Marks:
         return lines + legend
 
     def csv(self) -> str:
-        """1 for passed, 0 for failed, nothing for exercises that were not requested; then the sum, and the points."""
+        """Returns rows for CSV: 1 for passed, 0 for failed, nothing for exercises that were not requested;
+        then the sum, and the points."""
         out = io.StringIO()
         table = csv.writer(out, lineterminator="\n")
         table.writerow(["learner", *map(_escape_formula, self.exercises), "passed", "points"])
@@ -121,7 +123,7 @@ class Marks:
 
 
 def _escape_formula(text):
-    """Adds an apostrophe before text that a spreadsheet would read as a formula."""
+    """Adds an apostrophe before text that a spreadsheet would interpret as a formula."""
     return (
         f"'{text}"
         if text.lstrip().startswith(("=", "+", "-", "@")) or text[:1] in "\t\r\n"

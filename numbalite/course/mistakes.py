@@ -17,11 +17,12 @@ UNFILLED = "There is no answer yet: fill in the cell."
 
 
 class OnTheHost(Exception):
-    """The solution computes with NumPy where the GPU should."""
+    """Raised if the solution computes with NumPy instead of the GPU."""
 
 
 def is_unfilled(solution) -> bool:
-    """Is it `...`, None, or a kernel or ufunc whose body holds nothing but comments, ``pass`` or ``...``?"""
+    """Returns whether the answer is `...`, None, or a kernel or ufunc whose body contains only comments,
+    ``pass`` or ``...``."""
     if solution is None or solution is Ellipsis or solution is NotImplemented:
         return True
     if not hasattr(solution, "inspect_source"):
@@ -110,7 +111,7 @@ def _describe_error(error):
 
 
 def is_ours(file) -> bool:
-    """Is it a file of numbalite or NumPy, or none at all?"""
+    """Returns whether the file is one of numbalite or NumPy, or missing."""
     return file.startswith((_OURS, _NUMPY, "<frozen "))
 
 
@@ -123,8 +124,8 @@ def label_of(file) -> str:
 
 
 def line_of(error) -> str:
-    """Returns the line of the learner's program that an exception comes from: "lesson.py, line 3:
-    code", or ""."""
+    """Returns the line of the learner's program that caused an exception: "lesson.py, line 3: code", or
+    ""."""
     found, trace = None, error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename

@@ -1,9 +1,10 @@
-"""The pytest plugin: ``--learner`` for grading, the table of marks, and fixtures for tests of kernels;
-``--numbalite-races``, which decides about races of the kernels that tests launch.
+"""The pytest plugin: The option ``--learner`` is for grading. The plugin also provides the table of marks,
+and fixtures for tests of kernels. The option ``--numbalite-races`` checks the kernels that tests launch for
+races.
 
-pytest loads it by its entry point in every run on a machine where numbalite is installed, so nothing
-but pytest is imported here; numbalite is when a fixture is used. In a checkout that is not installed:
-``pytest -p numbalite.course.plugin``.
+pytest loads the plugin by its entry point in every run on a machine where numbalite is installed. So only
+pytest is imported here; numbalite is imported when a fixture is used. In a checkout that is not installed,
+use ``pytest -p numbalite.course.plugin``.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ def _record_verdicts(item, checks):
 
 @pytest.fixture
 def kernel_time(request):
-    """kernel_time(f, *args, label=None, repeat=7, **kw) -> seconds, also shown after the run.
+    """Fixture kernel_time(f, *args, label=None, repeat=7, **kw) -> seconds; the time is also printed after
+    the run.
 
     The time of ``f(*args, **kw)`` as `numbalite.course.timed` measures it: by events on a GPU, if f launches
     kernels or returns device arrays; by the clock otherwise.
@@ -108,7 +110,8 @@ def kernel_time(request):
 
 @pytest.fixture
 def kernel_tolerance():
-    """kernel_tolerance(dtype, terms=1): how far a result of the dtype may be off (rtol, atol, absolute)."""
+    """Fixture kernel_tolerance(dtype, terms=1) -> (rtol, atol, absolute), the maximum errors of a result of
+    the dtype."""
     from numbalite.course import tolerance
 
     return tolerance
@@ -116,10 +119,11 @@ def kernel_tolerance():
 
 @pytest.fixture
 def assert_close():
-    """assert_close(got, expected, terms=1): equal within the tolerance of ``got``'s dtype.
+    """Fixture assert_close(got, expected, terms=1): asserts that the values are equal within the tolerance of
+    ``got``'s dtype.
 
-    Either may be a device array. Shape and dtype have to be equal. The AssertionError has the first wrong
-    element and the number of wrong elements; ``terms`` is the number of terms of sums in the result.
+    Both arguments may be device arrays. Shape and dtype must be equal. The AssertionError shows the first
+    wrong element and the number of wrong elements. ``terms`` is the number of terms of sums in the result.
     """
     import numpy as np
 
@@ -147,12 +151,12 @@ def assert_close():
 
 
 def record(node, label, seconds, reference=None):
-    """Puts a time into a test's report, for the table after the run."""
+    """Adds a time to a test's report, for the table after the run."""
     node.user_properties.append((_TIME, [label, seconds, reference]))
 
 
 def record_mark(node, learner, exercise, outcome, verdict):
-    """Puts a mark into a test's report, for the table after the run."""
+    """Adds a mark to a test's report, for the table after the run."""
     node.user_properties.extend(zip(_MARK, (learner, exercise, outcome, verdict)))
 
 
@@ -166,7 +170,7 @@ def pytest_configure(config):
     if file is None:
         return
     if not config.getoption("--learner", None):
-        raise pytest.UsageError("--marks: there are marks with --learner only")
+        raise pytest.UsageError("--marks: marks exist only with --learner")
     from numbalite.course.marks import FORMATS
 
     if not file.endswith(FORMATS):
@@ -174,7 +178,7 @@ def pytest_configure(config):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """The table of marks, and that of kernel times."""
+    """Prints the table of marks, and the table of kernel times."""
     found = [
         (report.nodeid, report.user_properties)
         for reports in terminalreporter.stats.values()
@@ -193,7 +197,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def _show_races(terminalreporter, tests):
-    """The number of tests with each verdict: the worst of their kernels counts."""
+    """Prints the number of tests with each verdict; a test has the worst verdict of its kernels."""
     if not tests:
         return
     kinds = ("no schedule races", "depends on atomics", "undecided", "races")
@@ -228,7 +232,7 @@ def _show_marks(terminalreporter, found):
 
 
 def _show_times(terminalreporter, rows):
-    """One row for each time that a test has taken."""
+    """Prints one row for each time that a test has measured."""
     if not rows:
         return
     from numbalite.course.device import simulated

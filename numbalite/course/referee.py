@@ -1,8 +1,9 @@
-"""The referee: draws the data of an exercise, computes the expected results, compares.
+"""The referee draws the data of an exercise, computes the expected results, and compares results with them.
 
-When files are graded, the referee is a separate process (`serve`): the learner's process gets data and sends
-results, and never has the expected ones. The grader asks the referee whether it received right results at all
-sizes. Messages from the learner's process are JSON and arrays in NumPy's format without pickles.
+When files are graded, the referee is a separate process (`serve`): the learner's process receives data and
+sends results, and never receives the expected results. The grader asks the referee whether it received
+correct results at all sizes. Messages from the learner's process are JSON, and arrays in NumPy's format
+without pickles.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ MAX_DRAWN = 4
 
 
 class DrawnArguments(NamedTuple):
-    """Arguments of size ``n``: ``data`` is their pickle, ``key`` their number at the referee."""
+    """Arguments of size ``n``: ``data`` is the pickle of the arguments, ``key`` is their number in the
+    referee."""
 
     key: int
     n: int
@@ -55,7 +57,7 @@ class Referee:
         exercise = self.exercise
         largest = max(*exercise.sizes, *exercise.checked, exercise.counted, *(exercise.large or ()))
         if not 0 <= n <= largest:
-            raise ValueError(f"{n} is no size of this exercise")
+            raise ValueError(f"{n} is not a size of this exercise")
         self._count += 1
         drawn = DrawnArguments(self._count, n, pickle.dumps(tuple(exercise.make(self._rng, n))))
         self._drawn[drawn.key] = drawn
@@ -64,8 +66,8 @@ class Referee:
         return drawn
 
     def compare(self, key, got, by_reference=False):
-        """Raises Failed if these results of a call, NumPy arrays, differ from the expected ones.
-        ``by_reference`` is for sizes at which `expected` is not exact enough: then the exercise's own solution
+        """Raises Failed if these results of a call, NumPy arrays, differ from the expected results.
+        ``by_reference`` is for sizes at which `expected` is not exact enough: then the reference solution
         computes the expected results, unless results are random."""
         drawn = self._drawn[key]
         exercise, given = self.exercise, pickle.loads(drawn.data)
@@ -87,7 +89,8 @@ class Referee:
         self.right[drawn.n] += 1
 
     def is_passed(self, speed) -> bool:
-        """Were results right at each size, for two draws? With ``speed``, also at the size that is timed."""
+        """Returns whether results were correct at each size, for two draws of data. With ``speed``, the
+        result includes the size that is timed."""
         exercise = self.exercise
         if any(self.right[n] < 2 for n in exercise.sizes) or not self.right[exercise.counted]:
             return False
@@ -135,7 +138,7 @@ def _result_names(count):
 
 
 class RemoteReferee:
-    """The learner's side: calls the referee in another process through a pipe."""
+    """Calls the referee in another process through a pipe, from the learner's process."""
 
     def __init__(self, pipe):
         self._pipe = pipe
@@ -160,8 +163,9 @@ class RemoteReferee:
 
 
 def serve():
-    """``... LEARNER GRADER``, descriptors of pipes: first modules of exercises from the grader, then its questions
-    {"begin": name} (is there such an exercise?) and {"passed": speed}, and draws and comparisons of the learner."""
+    """``... LEARNER GRADER``, which are file descriptors of pipes. The grader first sends modules of
+    exercises, then the requests {"begin": name} (whether the exercise exists) and {"passed": speed}; the
+    learner's process requests draws and comparisons."""
     learner, grader = (multiprocessing.connection.Connection(int(end)) for end in sys.argv[1:3])
     warnings.simplefilter("ignore")
     for module in receive(grader)[0]:
@@ -182,7 +186,7 @@ def serve():
                     send(pipe, referee is not None and referee.is_passed(message["passed"]))
             except (
                 Exception
-            ):  # the pipe is closed; or the learner's process has sent something else
+            ):  # the pipe is closed, or the learner's process has sent an invalid message
                 if pipe is grader:
                     os._exit(0)
                 waited.remove(pipe)
@@ -190,7 +194,7 @@ def serve():
 
 
 def _answer(pipe, referee, message, got):
-    """Answers the learner's process. Its messages may have any content."""
+    """Answers the learner's process. Messages from the learner's process may have any content."""
     if "draw" in message:
         drawn = referee.draw(message["draw"])
         send(pipe, drawn.key)

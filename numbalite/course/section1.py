@@ -1,4 +1,4 @@
-"""The exercises of the first section: ufuncs on the GPU, and the location of their arrays."""
+"""Defines the exercises of the first section: ufuncs on the GPU, and the location of their arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .assessment import Assessment, drawn, exercise, plural, stretched
 
 
 class _Ufunc(Assessment):
-    """A ufunc of float32 arrays, called with device arrays."""
+    """Exercise: a ufunc of float32 arrays, called with device arrays."""
 
     section = 1
     wants = "ufunc"
@@ -50,7 +50,7 @@ class ZeroSuppress(_Ufunc):
 
 @exercise
 class Magnitude(_Ufunc):
-    """The brightness of stars in magnitudes, from the measured light; NaN for no light."""
+    """Exercise: the brightness of stars in magnitudes, from the measured light; NaN for no light."""
 
     name = "magnitude"
     parameters = ("counts",)
@@ -87,7 +87,7 @@ class Magnitude(_Ufunc):
 
 @exercise
 class GreatCircle(_Ufunc):
-    """The distance of two points on the Earth, in kilometres, with a device function."""
+    """Exercise: the distance of two points on the Earth, in kilometres, with a device function."""
 
     name = "great_circle"
     parameters = ("latitude1", "longitude1", "latitude2", "longitude2")
@@ -96,7 +96,7 @@ class GreatCircle(_Ufunc):
 
     def make(self, rng, n):
         latitudes = rng.uniform(-1.5, 1.5, (2, drawn(n))).astype(np.float32)
-        # Places on opposite sides of the Earth are left out: there float32 has no digits for them.
+        # Points on opposite sides of the Earth are excluded, because float32 has too few digits for them.
         longitudes = rng.uniform(-1.2, 1.2, (2, drawn(n))).astype(np.float32)
         return stretched(n, latitudes[0], longitudes[0], latitudes[1], longitudes[1])
 
@@ -136,7 +136,7 @@ class GreatCircle(_Ufunc):
 
 @exercise
 class Normalized(_Ufunc):
-    """Each vector along the last axis, divided by its length: a generalized ufunc (n)->(n)."""
+    """Exercise: each vector along the last axis, divided by its length, by a generalized ufunc (n)->(n)."""
 
     name = "normalized"
     parameters = ("vectors",)
@@ -175,7 +175,8 @@ class Normalized(_Ufunc):
 
 @exercise
 class NoisyPulses(Assessment):
-    """A train of pulses and noise, added on the device: the intermediate arrays stay there."""
+    """Exercise: a train of pulses and noise, added on the device; the intermediate arrays stay on the
+    device."""
 
     name = "noisy_pulses"
     section = 1
@@ -185,7 +186,7 @@ class NoisyPulses(Assessment):
     checked = ()
     terms = 4
     launches = (1, None)
-    counted = 200_000  # of smaller arrays on the host, the GPU may read and write copies there
+    counted = 200_000  # for smaller arrays in host memory, the GPU may read and write copies in host memory
     large = (10_000_000, 50_000)
     hint = "Copy t and noise to the device once, and only the sum back."
 
@@ -201,7 +202,7 @@ class NoisyPulses(Assessment):
     def allowed(self, dtype):
         return Tolerance(
             1e-4, 1e-4, 1e-2
-        )  # the sine of a large float32 loses digits before it is computed
+        )  # the sine of a large float32 argument is inaccurate, because the argument is rounded first
 
     def reference(self):
         from numbalite import cuda, vectorize
@@ -223,7 +224,7 @@ class NoisyPulses(Assessment):
 
 @exercise
 class HiddenLayer(Assessment):
-    """The assessment of the first section: normalize, weigh, activate, chained on the device."""
+    """Assessment of the first section: normalize, weigh, activate, chained on the device."""
 
     name = "hidden_layer"
     points = 3
@@ -235,7 +236,7 @@ class HiddenLayer(Assessment):
     checked = ()
     terms = 4
     launches = (1, None)
-    counted = 200_000  # of smaller arrays on the host, the GPU may read and write copies there
+    counted = 200_000  # for smaller arrays in host memory, the GPU may read and write copies in host memory
     large = (100_000_000, 50_000)
     hint = "Look at what is copied, and how often: only the activations have to come back."
 
@@ -247,7 +248,7 @@ class HiddenLayer(Assessment):
         return np.tanh(np.float64(greyscales) / 255 * np.float64(weights)).astype(np.float32)
 
     def allowed(self, dtype):
-        return Tolerance(1e-5, 0.0, 1e-6)  # tanh computed by exp cancels near zero
+        return Tolerance(1e-5, 0.0, 1e-6)  # cancellation near zero, if tanh is computed by exp
 
     def reference(self):
         from numbalite import cuda, vectorize

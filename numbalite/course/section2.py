@@ -1,4 +1,5 @@
-"""The exercises of the second section: kernels, grids, loops over the grid, atomics, races, random numbers."""
+"""Defines the exercises of the second section: kernels, grids, grid-stride loops, atomics, races, random
+numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from .assessment import Assessment, blocks, drawn, exercise, plural, stretched
 
 
 class _Kernel(Assessment):
-    """A kernel that the judge launches, with one element for a thread."""
+    """Exercise base: a kernel that the judge launches, with one thread per element."""
 
     section = 2
     wants = "kernel"
@@ -56,7 +57,7 @@ class VAdd(_Kernel):
 
 @exercise
 class Saxpy(_Kernel):
-    """y[i] = alpha * x[i] + y[i], with fewer threads than elements."""
+    """Exercise: y[i] = alpha * x[i] + y[i], with fewer threads than elements."""
 
     name = "saxpy"
     parameters = ("alpha", "x", "y")
@@ -89,7 +90,7 @@ class Saxpy(_Kernel):
 
 @exercise
 class Increment2D(_Kernel):
-    """Every element of a 2-D array grows by one; blocks reach over its edges."""
+    """Exercise: add one to every element of a 2-D array; blocks extend past the edges of the array."""
 
     name = "increment_2d"
     parameters = ("image",)
@@ -128,7 +129,7 @@ class Increment2D(_Kernel):
 
 @exercise
 class Histogram(_Kernel):
-    """counts[v] grows by one for each value v that is one of its indices."""
+    """Exercise: add one to counts[v] for each value v that is a valid index of counts."""
 
     name = "histogram"
     parameters = ("values", "counts")
@@ -169,7 +170,7 @@ class Histogram(_Kernel):
 
 @exercise
 class BlockSums(_Kernel):
-    """sums[b] is the sum of the 128 values of block b: a kernel whose race is to be found."""
+    """Exercise: sums[b] is the sum of the 128 values of block b; the learner finds the race in a kernel."""
 
     name = "block_sums"
     parameters = ("values", "sums")
@@ -214,7 +215,7 @@ class BlockSums(_Kernel):
 
 @exercise
 class MonteCarloPi(_Kernel):
-    """hits[i]: the number of a thread's random points in the quarter circle."""
+    """Exercise: hits[i] is the number of a thread's random points in the quarter circle."""
 
     name = "monte_carlo_pi"
     parameters = ("states", "trials", "hits")
@@ -242,7 +243,7 @@ class MonteCarloPi(_Kernel):
         odd = np.flatnonzero((hits < 0) | (hits > trials))
         if odd.size:
             return f"Thread {odd[0]} counts {hits[odd[0]]} hits in {trials} trials."
-        # Six standard deviations: right solutions are outside once in some hundred million runs.
+        # Six standard deviations: correct solutions fail once in several hundred million runs.
         share = np.pi / 4
         spread = np.sqrt(share * (1 - share) / (trials * hits.size))
         estimate = hits.sum() / (trials * hits.size)
@@ -295,8 +296,7 @@ class MonteCarloPi(_Kernel):
 
 @exercise
 class Spectrum(Assessment):
-    """The assessment of the second section: a fast histogram with few bins that many elements fall
-    into."""
+    """Assessment of the second section: a fast histogram with few bins that many elements fall into."""
 
     name = "spectrum"
     points = 3

@@ -1,4 +1,5 @@
-"""The exercises of the third section: two-dimensional grids, shared memory, and the order of accesses."""
+"""Defines the exercises of the third section: two-dimensional grids, shared memory, and the order of
+accesses."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ NO_CONFLICTS = Limit(
 
 
 class _Shared(Assessment):
-    """A kernel whose blocks work on a tile in shared memory."""
+    """Exercise base: a kernel whose blocks work on a tile in shared memory."""
 
     section = 3
     wants = "kernel"
@@ -55,7 +56,8 @@ class _Shared(Assessment):
 
 
 def _widths(n):
-    """Columns of a matrix with n rows: now more, now fewer; as many as rows of a large one."""
+    """Returns a number of columns for a matrix with n rows: sometimes more, sometimes fewer than rows; equal
+    to the rows for a large matrix."""
     if n > 1000:
         return n
     return n + n // 3 + 1 if n % 2 else max(1, n - n // 4)
@@ -63,7 +65,8 @@ def _widths(n):
 
 @exercise
 class Rotate(_Shared):
-    """A picture rotated by 90 degrees to the right, with rows read and rows written by neighbouring threads."""
+    """Exercise: a picture rotated by 90 degrees to the right; neighbouring threads read and write
+    neighbouring elements of rows."""
 
     name = "rotate"
     parameters = ("a", "out")
@@ -112,7 +115,7 @@ class Rotate(_Shared):
 
 
 class _Products(_Shared):
-    """The products of the n rows of one matrix and the rows of another, by tiles of 16 by 16."""
+    """Exercise: the products of the n rows of one matrix and the rows of another, by tiles of 16 by 16."""
 
     sizes = (1, 2, 3, 15, 16, 17, 33, 50)
     checked = (17,)
@@ -123,7 +126,7 @@ class _Products(_Shared):
     limit = 1.5
 
     def others(self, n):
-        """Returns (rows of the other matrix, columns of both)"""
+        """Returns (rows of the other matrix, columns of both matrices)"""
         return n if n > 1000 else max(1, n // 2), _widths(n)
 
     def said(self, n):
@@ -133,7 +136,8 @@ class _Products(_Shared):
 
 @exercise
 class AllPairs(_Products):
-    """c[i, j] is the product of row i of a and row j of b, by tiles of 16 by 16 in shared memory."""
+    """Exercise: c[i, j] is the product of row i of a and row j of b, by tiles of 16 by 16 in shared
+    memory."""
 
     name = "all_pairs"
     parameters = ("a", "b", "c")
@@ -182,7 +186,8 @@ class AllPairs(_Products):
 
 @exercise
 class Smooth(_Shared):
-    """out[i] is the mean of the nine values around x[i]; a tile with a halo of four on both sides."""
+    """Exercise: out[i] is the mean of the nine values around x[i]; a tile has a halo of four elements on both
+    sides."""
 
     name = "smooth"
     parameters = ("x", "out")
@@ -228,7 +233,7 @@ class Smooth(_Shared):
 
 @exercise
 class Dot(_Shared):
-    """out[0] grows by the sum of all products; each block adds up its share first."""
+    """Exercise: add the sum of all products to out[0]; each block adds up its own products first."""
 
     name = "dot"
     parameters = ("x", "y", "out")
@@ -283,7 +288,8 @@ class Dot(_Shared):
 
 @exercise
 class BankConflicts(Assessment):
-    """The number of a warp's 32 threads that access the same bank when thread t reads the float s[t * stride]."""
+    """Exercise: the number of a warp's 32 threads that access the same bank when thread t reads the float s[t
+    * stride]."""
 
     name = "bank_conflicts"
     section = 3
@@ -314,7 +320,7 @@ class BankConflicts(Assessment):
 
 @exercise
 class Wave(Assessment):
-    """Waves on a membrane, step by step, with three alternating arrays."""
+    """Exercise: waves on a membrane, step by step, with three alternating arrays."""
 
     name = "wave"
     section = 3
@@ -380,7 +386,7 @@ class Wave(Assessment):
 
 @exercise
 class BestMatch(_Products):
-    """The assessment of the third section: the largest product of each row of b with a row of a."""
+    """Assessment of the third section: the largest product of each row of b with a row of a."""
 
     name = "best_match"
     points = 3

@@ -1,6 +1,6 @@
-"""The small tasks between the paragraphs of a lesson: checks the results of a learner's lines.
+"""Checks the small tasks between the paragraphs of a lesson: the results of a learner's lines.
 
-`check` is to `assess` what a question in class is to an examination: one case, which the lesson itself has made.
+`check` tests a single case, whose data the lesson itself creates; `assess` judges a whole exercise.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from .verdict import Verdict
 def check(name, answer, run, expected, *, checks=False, terms=1) -> Verdict:
     """Compares the result of ``run()`` with ``expected``.
 
-    Shows the verdict and returns it. Nothing that the answer does raises
-    here.
+    Shows the verdict and returns it. Exceptions in the answer are part of the verdict and not raised.
 
     Parameters
     ----------
     name : str
         The task's name.
     answer : object or tuple
-        What is to be filled in, an object or a tuple of them: ``...``, None
-        and kernels without a body are no answer.
+        The learner's answer, an object or a tuple of objects; ``...``, None
+        and kernels without a body do not count as an answer.
     run : function
         Returns the result: numbers, NumPy or device arrays.
     expected : number or array
@@ -37,7 +36,7 @@ def check(name, answer, run, expected, *, checks=False, terms=1) -> Verdict:
     checks : bool
         True: runs under ``cuda.checks``, where kernels are simulated.
     terms : int
-        Widens the tolerance for sums of so many terms.
+        The number of terms of sums in the result, which widens the tolerance.
 
     Returns
     -------

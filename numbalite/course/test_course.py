@@ -1,9 +1,9 @@
-"""Grading under pytest: ``pytest --pyargs numbalite.course --learner PATH``, one test for each answer.
+"""Grading under pytest: ``pytest --pyargs numbalite.course --learner PATH`` runs one test for each answer.
 
 PATH is a notebook or a Python program with answers, or a folder of them. ``--section N`` selects all
-exercises of a section, ``--exercises WHAT`` those of a teacher's module, or one by its name; ``--no-speed``
-leaves times out, ``--marks FILE`` writes the table. Without ``--learner`` the judge's own solutions are graded,
-which shows whether installation and machine are fit for the course.
+exercises of a section, ``--exercises WHAT`` the exercises of a teacher's module, or one exercise by its name;
+``--no-speed`` omits times, ``--marks FILE`` writes the table. Without ``--learner``, the reference solutions
+are graded, which shows whether the installation and the machine are suitable for the course.
 """
 
 import pathlib
@@ -37,8 +37,8 @@ def pytest_generate_tests(metafunc):
 
 
 def _required_exercises(asked, section):
-    """Returns the exercises that every learner must have answered; None if each learner is graded
-    on those that they have answered."""
+    """Returns the exercises that every learner must have answered; None if each learner is graded on the
+    exercises that they have answered."""
     names = []
     modules = [what for what in asked if what not in exercises()]
     for module in modules:
@@ -59,7 +59,7 @@ def _required_exercises(asked, section):
 
 
 def _files(path):
-    """Returns (what a learner is called, the file) of a file, or of each in a folder."""
+    """Returns (name of a learner, file) for a file, or for each file in a folder."""
     top = pathlib.Path(path)
     if top.is_file():
         return [(top.stem, top)]
@@ -71,7 +71,9 @@ def _files(path):
         if file.suffix in {".ipynb", ".py"} and not _is_aside(file.relative_to(top))
     ]
     if not found:
-        raise pytest.UsageError(f"--learner {path}: no notebook and no Python program is in it")
+        raise pytest.UsageError(
+            f"--learner {path}: the folder contains no notebook and no Python program"
+        )
     return [(str(file.relative_to(top).with_suffix("")), file) for file in found]
 
 
@@ -80,7 +82,7 @@ def _is_aside(path):
 
 
 def _label_learners(files):
-    """Learners of the same name are called by their paths."""
+    """Learners of the same name are identified by their paths."""
     labels = [label for label, _ in files]
     return [(label if labels.count(label) == 1 else str(file), file) for label, file in files]
 
@@ -99,7 +101,7 @@ def _names(file, wanted):
 
 @pytest.fixture(scope="session")
 def grader(request):
-    """grader(file) -> Grader. One at a time: each has a process."""
+    """grader(file) -> Grader. One Grader at a time, because each has a process."""
     option = request.config.getoption
     modules = [what for what in option("--exercises", None) or [] if what not in _COURSE]
     current = {}
@@ -118,7 +120,7 @@ def grader(request):
 
 @pytest.fixture(scope="session")
 def references(request):
-    """The mistakes of the judge's own solutions of the exercises of this run: "" if they pass."""
+    """Returns the mistakes of the reference solutions of this run's exercises: "" if they pass."""
     option = request.config.getoption
     if not option("--learner", None):
         return ""
@@ -186,5 +188,5 @@ def _grade_file(file, name, request):
     result = request.getfixturevalue("grader")(file).result(name)
     result.missing &= (
         name not in Learner(file).names()
-    )  # what did not compile is no answer, but an attempt
+    )  # a solution that does not compile counts as an attempt
     return result

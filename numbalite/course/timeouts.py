@@ -1,9 +1,10 @@
-"""Time limits of the judge for answers that may never end.
+"""Implements time limits of the judge for answers that may never end.
 
-A loop of Python and a simulated kernel are stopped by an alarm, in the main thread. A kernel on a GPU is stopped by
-`cuda.limit`, if it was compiled with `stoppable=True`, as in notebooks and in the process that grades files. Any other
-kernel on a GPU, and a compiled function on the CPU, cannot be stopped: if it runs in a separate thread, the
-judge abandons this thread. Otherwise the process ends with a message.
+An alarm in the main thread stops a loop in Python and a simulated kernel. A kernel on a GPU is
+stopped by `cuda.limit` if it was compiled with `stoppable=True`, as in notebooks and in the process that
+grades files. Any other kernel on a GPU, and a compiled function on the CPU, cannot be stopped. If the call
+runs in a separate thread, the judge abandons this thread. If the call runs in the main thread, the process
+ends with a message.
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ _UNSTOPPABLE = (
 
 
 class Endless(BaseException):
-    """Ends what takes too long. It is not an Exception: programs catch those."""
+    """Ends what takes too long. This class is not derived from Exception, because programs catch
+    Exception."""
 
 
 def stop_kernels_after_limit(simulated):
-    """Returns a block in which the simulator stops a kernel after LIMIT seconds. A GPU cannot."""
+    """Returns a context manager in which the simulator stops a kernel after LIMIT seconds; a GPU cannot be
+    stopped in this way."""
     from numbalite import cuda
 
     return cuda.checks("hang", limit=LIMIT) if simulated else contextlib.nullcontext()
@@ -53,8 +56,8 @@ def stop_kernels_after_limit(simulated):
 
 @contextlib.contextmanager
 def time_limit(seconds, what):
-    """Raises Endless in the block after this number of seconds; messages call the block ``what``. Only the main thread
-    receives signals, so other threads have no limit."""
+    """Raises Endless in the `with` block after this number of seconds; messages refer to the block as
+    ``what``. Only the main thread receives signals, so other threads have no limit."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -73,7 +76,7 @@ def time_limit(seconds, what):
         signal.setitimer(signal.ITIMER_REAL, 0)
         last.cancel()
         signal.signal(signal.SIGALRM, before)
-        if others:  # the alarm of the calling program
+        if others:  # the alarm belongs to the calling program
             left = max(others - (time.monotonic() - began), 1e-3)
             signal.setitimer(signal.ITIMER_REAL, left, again)
 
@@ -93,7 +96,7 @@ def _cannot_stop(what, seconds):
 
 
 def run_here(question):
-    """Returns or raises what question() does, within CALL_LIMIT."""
+    """Returns the result of question(), or raises its exception, within CALL_LIMIT."""
     try:
         with time_limit(CALL_LIMIT, "The call"):
             return question()
@@ -104,7 +107,8 @@ def run_here(question):
 def run_in_thread(question):
     """Runs question() in a thread, for a GPU: its kernels are stopped after LIMIT seconds.
 
-    The thread is left alone GRACE seconds later: it may be in a loop of Python, or wait for a kernel that does not stop.
+    The thread is abandoned GRACE seconds later: it may be in a loop in Python, or wait for a kernel that does
+    not stop.
     """
     from numbalite import _core, cuda
 

@@ -1,7 +1,7 @@
 """Measures the time of a call: by events if a GPU does the work, by the clock if a CPU does.
 
-A call is timed several times and the median given. Calls that are shorter than the clock's resolution are
-measured several at a time; long calls are repeated less often, to limit the time of a lesson.
+A call is timed several times, and the median is returned. Calls that are shorter than the clock's resolution
+are measured in groups. Long calls are repeated less often, to limit the time of a lesson.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ _ENOUGH = 2.0
 def timed(f, *args, repeat=7, **kw) -> float:
     """Returns the seconds that ``f(*args, **kw)`` takes.
 
-    It is measured after one call to warm up. On a GPU, if f returns nothing
-    or device arrays (it launches kernels), the time is measured between two
-    events in the default stream: the device's time for the work that f
-    enqueues. If f returns other values, it is the host's time until the
-    device is done. On the simulator it is always the clock. Work in streams
-    that do not wait for the default stream is not seen by events.
+    The time is measured after one warm-up call. If f returns nothing or device arrays on a GPU (it launches
+    kernels), the time is measured between two events in the default stream. The result is the device's time
+    for the work that f enqueues. If f returns other values, the result is the host's time until the device is
+    done. On the simulator, the result is always the host's time. Events do not measure work in streams that
+    do not wait for the default stream.
 
     Parameters
     ----------
@@ -33,8 +32,8 @@ def timed(f, *args, repeat=7, **kw) -> float:
     *args : object
         Its arguments.
     repeat : int
-        The number of measurements. Fewer are made when together they would
-        take longer than two seconds.
+        The number of measurements. The number is smaller if all measurements together would take longer than
+        two seconds.
     **kw : object
         Its arguments by keyword.
 
@@ -60,7 +59,7 @@ def timed(f, *args, repeat=7, **kw) -> float:
         raise TypeError(f"timed(f, *args): f must be callable, not {type(f).__name__}")
     repeat = operator.index(repeat)
     if repeat < 1:
-        raise ValueError(f"repeat is a number of measurements from 1 up, not {repeat}")
+        raise ValueError(f"repeat must be a number of measurements, at least 1, not {repeat}")
     from numbalite import cuda
     from numbalite.course.device import simulated
     from numbalite.judge.fresh import is_on_device

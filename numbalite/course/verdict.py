@@ -1,4 +1,4 @@
-"""The verdict on a solution of an exercise, with its time and the work of one call."""
+"""Defines the verdict on a solution of an exercise, with its time and the work of one call."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numbalite.judge import verdict
 class Verdict(verdict.Verdict):
     """The outcome of one exercise.
 
-    ``passed`` is a bool, and the verdict's own truth. ``reason`` is the reason, in one or more lines;
-    ``case`` shows the smallest case that failed ("" where none did); ``notes`` are lines on what was
-    measured. ``warnings`` are the texts of KernelWarnings about the answer: lines that compile but are
+    ``passed`` is a bool, and the truth value of the verdict. ``reason`` is the reason, in one or more lines;
+    ``case`` shows the smallest case that failed ("" if no case failed); ``notes`` are lines about the
+    measurements. ``warnings`` are the texts of KernelWarnings about the answer: lines that compile but are
     probably mistakes. ``work`` counts the launches and the copies of one call, ``seconds`` and
-    ``reference_seconds`` are times of the learner's solution and of the reference (None where it did
-    not come to that), ``simulated`` tells whether they are times of a CPU.
+    ``reference_seconds`` are times of the learner's solution and of the reference (None if they were not
+    measured), ``simulated`` is True if these are times of a CPU.
     """
 
     def __init__(self, name, passed, reason, *, work=None, times=None, **given):
@@ -24,7 +24,7 @@ class Verdict(verdict.Verdict):
 
     @property
     def ratio(self):
-        """The learner's time as a multiple of the reference's; None where nothing was timed."""
+        """The learner's time as a multiple of the reference's time; None if they were not measured."""
         if self.seconds is None or not self.reference_seconds:
             return None
         return self.seconds / self.reference_seconds

@@ -1,8 +1,8 @@
 """Counts the driver's work for a solution, launches and copied bytes, and detects computation by NumPy.
 
-The driver's calls are traced during one call of the solution. Arrays that it gets from the host, and
-those that it copies back, are `HostArray`s then: NumPy functions on them are refused. Both are for
-exercises whose point is where the work happens; timing is done without.
+The driver's calls are traced during one call of the solution. During this call, arrays that the solution
+receives from the host or copies to the host are `HostArray`s. NumPy functions on a HostArray are rejected.
+Counting and HostArrays are for exercises about the location of the work; they are not used for timing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .mistakes import OnTheHost, is_ours, label_of
 
 
 class Work(NamedTuple):
-    """Kernel launches, and bytes copied from the host and back to it."""
+    """The number of kernel launches, and the bytes copied to the device and to the host."""
 
     launches: int
     bytes_in: int
@@ -41,7 +41,7 @@ def volume(size) -> str:
 
 
 class HostArray(np.ndarray):
-    """A NumPy array that only the GPU may compute with: NumPy's ufuncs on it raise OnTheHost."""
+    """A NumPy array that only the GPU may compute with: NumPy's ufuncs on such an array raise OnTheHost."""
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         if isinstance(ufunc, np.ufunc):
@@ -55,8 +55,8 @@ class HostArray(np.ndarray):
 
 
 def guard_array(value):
-    """Returns a view of a NumPy array that raises an error for NumPy's ufuncs; other values are
-    returned unchanged."""
+    """Returns a view of a NumPy array that raises an error for NumPy's ufuncs; returns other values
+    unchanged."""
     if isinstance(value, tuple):
         return tuple(map(guard_array, value))
     return value.view(HostArray) if isinstance(value, np.ndarray) else value
@@ -68,7 +68,8 @@ def plain_array(value):
 
 
 class Copying(NamedTuple):
-    """A line of the solution that copies: where it is, bytes to the device and to the host, {name: host array}."""
+    """A line of the solution that copies: its position, bytes to the device and to the host, {name: host
+    array}."""
 
     place: str
     sizes: tuple
@@ -76,8 +77,8 @@ class Copying(NamedTuple):
 
 
 class Counter:
-    """Counts the driver's calls while a block runs; ``work`` has them afterwards, ``copying`` the lines that copy,
-    ``unset`` the bytes of the arrays that numpy.empty has made."""
+    """Counts the driver's calls during a `with` block. ``work`` contains the counts afterwards, ``copying``
+    the lines that copy, ``unset`` the bytes of the arrays that numpy.empty has created."""
 
     def __init__(self):
         self.work = Work(0, 0, 0)
@@ -95,8 +96,8 @@ class Counter:
         return found
 
     def _trace(self, frame, event, argument):
-        """Called for each line outside of numbalite and NumPy: copies since the last call belong to the line
-        before."""
+        """Called for each line outside of numbalite and NumPy: copies since the last call belong to the
+        previous line."""
         from numbalite import _core
 
         if event == "call" and is_ours(frame.f_code.co_filename):
@@ -128,8 +129,8 @@ class Counter:
 
     @contextmanager
     def _noting_empty(self):
-        """While the block runs, counts the bytes of the arrays that the solution gets from numpy.empty and
-        numpy.empty_like."""
+        """During the `with` block, counts the bytes of the arrays that the solution creates by numpy.empty
+        and numpy.empty_like."""
         originals = {name: getattr(np, name) for name in ("empty", "empty_like")}
 
         def count_calls(original):
@@ -152,7 +153,7 @@ class Counter:
 
     @contextmanager
     def counting(self):
-        """Counts, and lends what is copied back only to the GPU."""
+        """Counts the work of a call, and converts arrays that are copied to the host to HostArrays."""
         from numbalite import _core, cuda
 
         original = cuda.DeviceNDArray.copy_to_host

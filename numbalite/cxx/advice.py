@@ -1,7 +1,8 @@
-"""Advice on sources that compile but do not do what their authors expect: a `main` that is never
+"""Gives advice on sources that compile but do not do what their authors expect: a `main` that is never
 called, two `extern __shared__` arrays that share memory.
 
-No compiler warns of these. The source is read as tokens, since a compiler does not report the scope of a declaration.
+No compiler warns of these mistakes. The source is read as tokens, because a compiler does not report the
+scope of a declaration.
 """
 
 from __future__ import annotations
@@ -65,8 +66,7 @@ _NAMESPACES = frozenset(('"C"', '"C++"', "namespace"))
 
 
 def _dynamic_shared_array(tokens, at):
-    """Returns (name, (type, index of the line)) of a declaration `extern __shared__ T name[];`,
-    else None."""
+    """Returns (name, (type, index of the line)) of a declaration `extern __shared__ T name[];`, or None."""
     end = at
     while end < len(tokens) and tokens[end].text not in (";", "{", "}", "="):
         end += 1

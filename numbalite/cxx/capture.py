@@ -1,9 +1,9 @@
-"""Names that the C++ source uses from the Python scope of its function.
+"""Finds the names that a C++ source uses from the Python scope of its function.
 
-A name that the source uses and does not declare is looked up as in Python: in the enclosing functions, then in
-the module. Numbers become constants, NumPy arrays constant memory, device functions are included, dtypes become
-type names. If a value cannot be used, the reason is stored: if the compiler then reports the name, the message
-explains it.
+A name that the source uses but does not declare is looked up as in Python: in the enclosing functions, then
+in the module. Numbers become constants, NumPy arrays constant memory, device functions are included, dtypes
+become type names. If a value cannot be used, the reason is stored: if the compiler then reports the name, the
+message explains it.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ class Scope:
         return Scope({name: v for name, v in found.items() if not _has_members(v)})
 
     def member(self, parts):
-        """Returns (the value of ``module.name`` or a longer chain, the number of its parts); (None, 0) if the first one
-        is not a module or enumeration. In a frozen scope, the complete name is looked up."""
+        """Returns (the value of ``module.name`` or a longer chain, the number of names in the chain); (None,
+        0) if the first name is not a module or enumeration. In a frozen scope, the complete name is looked
+        up."""
         for n in range(len(parts), 1, -1):
             known, value = self.find(".".join(parts[:n]))
             if known:
@@ -116,7 +117,8 @@ def _has_members(value):
 
 
 def _contains(outer, code):
-    """Is `code` nested in `outer` via the separate code object of a function with type parameters (``def f[T]``)?"""
+    """Returns whether `code` is nested in `outer` via the separate code object of a function with type
+    parameters (``def f[T]``)."""
     return any(
         getattr(c, "co_name", "").startswith("<generic") and code in c.co_consts
         for c in outer.co_consts
@@ -124,16 +126,17 @@ def _contains(outer, code):
 
 
 class Capture:
-    """The values that a source uses from a scope, by kind; each kind is a dict in the order of first use."""
+    """The values that a source uses from a scope, grouped by type; each group is a dict in the order of first
+    use."""
 
     def __init__(self):
-        self.constants = {}  # name -> Python or NumPy number, or a tuple of such
-        self.macros = {}  # name -> int that the preprocessor needs
+        self.constants = {}  # name -> Python or NumPy number, or a tuple of numbers
+        self.macros = {}  # name -> int whose value the preprocessor needs
         self.arrays = {}  # name -> NumPy array, C order, native byte order
         self.pointers = {}  # name -> device array
         self.functions = {}  # name -> DeviceFunction
         self.types = {}  # name -> types.Type
-        self.refused = {}  # name -> the reason why it cannot be used
+        self.refused = {}  # name -> the reason why its value cannot be used
 
     def names(self) -> tuple:
         """Returns the names of all values that are used, except those that become macros."""
@@ -200,14 +203,14 @@ def _sort(found, name, value, uses):
     if _role(value) == "device function":
         found.functions[name] = value
     elif uses == {"template"} and not _is_typelike(value):
-        # grid<1>(): the name is not a number or an array of the scope
+        # grid<1>(): a name in a template call is not a number or an array of the scope
         found.refused[name] = why_not(name, value)
     elif isinstance(value, np.ndarray) and value.ndim > 0:
         _sort_array(found, name, value)
     elif _is_device_array(value):
         found.pointers[name] = value
     elif uses <= {"call", "template"} and not _is_typelike(value):
-        # sin(x): the name is not a number of the scope, but may be an array: table(i, j)
+        # sin(x): a called name is not a number of the scope, but may be an array: table(i, j)
         found.refused[name] = why_not(name, value)
     elif _is_number(value):
         value = value[()] if isinstance(value, np.ndarray) else value
@@ -282,7 +285,7 @@ def too_large(name, size) -> str:
 
 
 def why_not(name, value) -> str:
-    """Returns the reason why a value cannot be used in a source, and what to do instead."""
+    """Returns the reason why a value cannot be used in a source, and an alternative."""
     kind = type(value).__name__
     article = "an" if kind[0].lower() in "aeiou" else "a"
     if isinstance(value, ModuleType):
@@ -313,7 +316,8 @@ def no_pointer(name) -> str:
 
 
 def device_function(value):
-    """Returns the DeviceFunction for a CPU function that ``jit`` compiled; any other value unchanged."""
+    """Returns the DeviceFunction for a CPU function that ``jit`` compiled; returns any other value
+    unchanged."""
     return value.device_function if _role(value) == "host function" else value
 
 
@@ -328,8 +332,8 @@ def _is_kernel(value):
 
 
 def _role(value):
-    """Returns the role of a compiled function in a source that uses its name, such as "device function"; None for other
-    values."""
+    """Returns the role of a compiled function in a source that uses its name, such as "device function"; None
+    for other values."""
     return getattr(type(value), "source_role", None)
 
 
@@ -358,8 +362,8 @@ def _about_module(name, module):
 
 
 def ascii_name(name: str) -> str:
-    """Returns a Python name as a C++ name: NVRTC accepts only ASCII letters, and C++ keywords and macros are not names
-    (``def double(x)``)."""
+    """Returns a Python name as a C++ name: NVRTC accepts only ASCII letters, and C++ keywords and macros
+    cannot be names (``def double(x)``)."""
     if name.isascii():
         return f"{name}_" if name in KEYWORDS or may_be_macro(name) else name
     return "".join(c if c.isascii() else f"u{ord(c):04x}_" for c in name)
@@ -370,7 +374,7 @@ def check_parameters(name: str, parameters) -> None:
     for parameter in parameters:
         if parameter in KEYWORDS:
             raise TypeError(
-                f"{name}: the parameter {parameter!r} is a word of C++; give it another name"
+                f"{name}: the parameter {parameter!r} is a C++ keyword; use another name"
             )
 
 
@@ -399,7 +403,7 @@ _INTEGERS = [
 
 
 def constant_type(value):
-    """Returns the types.Type of a constant, a number or a tuple of them; None for other values."""
+    """Returns the types.Type of a constant, a number or a tuple of numbers; None for other values."""
     if isinstance(value, tuple):
         found = [constant_type(item) for item in value]
         return None if None in found else types.tuple_of(type(value), found)

@@ -1,7 +1,7 @@
-"""Finds the kernels that wait for the whole grid. They must be launched cooperatively; others should not be,
-because all blocks of a cooperative launch must fit on the device at once.
+"""Finds the kernels that wait for the whole grid. Such kernels must be launched cooperatively. Other kernels
+should not be, because all blocks of a cooperative launch must fit on the device at once.
 
-The search is conservative: a wait counts unless it is clearly one of a block or a warp.
+The search is conservative: a wait counts unless it is clearly a wait within a block or a warp.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _TYPES = frozenset(
 
 
 def waits(text: str, function: str = "") -> bool:
-    """May a function of a source wait for the grid? Without a name: the body that the text is."""
+    """Returns whether a function of a source may wait for the whole grid. Without a name, the function is the
+    body that the text contains."""
     if not any(word in text for word in _GRID):
         return False
     if function:
@@ -61,7 +62,7 @@ def _variables_of(tokens, makers, types):
 
 
 def _waits(tokens, others):
-    """Does it contain a wait that may be the grid's?"""
+    """Returns whether the tokens contain a wait that may be for the whole grid."""
     for i, token in enumerate(tokens[:-1]):
         if token.text not in _WAITS or tokens[i + 1].text != "(" or i == 0:
             continue

@@ -1,5 +1,5 @@
-"""Definition: a text of C++ by the user, with the names that it uses from the Python scope: the body of a
-kernel or of a device function, or complete declarations. Its types are not known yet."""
+"""Defines Definition: C++ text of the user, with the names that it uses from the Python scope. The text is
+the body of a kernel or of a device function, or complete declarations. Its types are not known yet."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Definition:
 
     @property
     def expression(self) -> str:
-        """The C++ text; for a Python body the text of the returned expression. It shows whether the function is
-        commutative."""
+        """The C++ text; for a Python body the text of the returned expression. The text shows whether the
+        function is commutative."""
         return self.text.value
 
     @property
@@ -80,11 +80,12 @@ class Definition:
 
     @property
     def waits_for_grid(self) -> bool:
-        """May the text wait for the whole grid, which requires a cooperative launch?"""
+        """Returns whether the text may wait for the whole grid, which requires a cooperative launch."""
         return cooperative.waits(self.text.value)
 
     def returned(self, functions, args) -> tuple | None:
-        """Returns the results of a CPU function that are not numbers, but arguments; None unless the body is Python."""
+        """Returns the results of a CPU function that are arguments instead of numbers; None unless the body
+        is Python."""
         return None
 
     def typed(self, args, debug=False) -> Definition:
@@ -92,12 +93,13 @@ class Definition:
         return self
 
     def contents(self, args, options) -> tuple | None:
-        """Returns (everything that determines the text of a kernel, its Contents) for a Python body whose captured
-        values can be listed; else None."""
+        """Returns (everything that determines the text of a kernel, its Contents) for a Python body whose
+        captured values can be listed; otherwise None."""
         return None
 
     def device_contents(self, function, lists, options, caller) -> tuple | None:
-        """Returns the same as `contents` for a device function of this definition, called with these lists of types."""
+        """Returns the same as `contents`, for a device function of this definition that is called with these
+        lists of types."""
         return None
 
     @functools.cached_property
@@ -124,13 +126,13 @@ class Definition:
         return self._text_and_includes[1]
 
     def capture(self):
-        """Returns the values that the source uses from the Python scope, as they are now."""
+        """Returns the values that the source uses from the Python scope, with their present values."""
         found = capturing.capture(self.names, self.scope)
         capturing.add_members(found, self.members)
         return found
 
     def frozen(self) -> Definition:
-        """Returns a copy that contains the values of the names that it uses."""
+        """Returns a copy that contains the values of the used names."""
         scope = self.scope.freeze(self.names)
         scope.locals.update((member.dotted, member.value) for member in self.members)
         return self._with_scope(scope)
@@ -168,7 +170,7 @@ def device_texts(definition: Definition):
 
 
 def calls_cooperative(definition: Definition) -> bool:
-    """Does a definition use, directly or indirectly, a function that waits for the whole grid?"""
+    """Returns whether a definition uses, directly or indirectly, a function that waits for the whole grid."""
     seen, todo = set(), [definition]
     while todo:
         scope, names = todo[-1].scope, todo.pop().names

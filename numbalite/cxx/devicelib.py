@@ -1,8 +1,9 @@
 """Selects the headers of the device library that a source needs, by the names that occur in it.
 
 The compiler reads a header of cuda_src/numbalite/ only if the source uses one of its names (index and array are
-always read), because parsing dominates the compile time. Measured with NVRTC 13 (processor time of a small
-kernel on a slow machine): 46 ms without any header, 62 with the head, 153 with all of them.
+always read), because parsing dominates the compile time. The following times were measured with NVRTC 13
+(processor time of a small kernel on a slow machine): 46 ms without any header, 62 ms with the head, 153 ms
+with all headers.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ _LIMITS = (
     *("DBL_MAX_EXP", "DBL_MIN", "DBL_MAX", "DBL_EPSILON"),
 )
 
-# Identifier -> part; the parts in the order in which they are included.
+# Identifier -> part of the library; parts are listed in the order in which they are included.
 PARTS = {
     name: part
     for part, names in (
@@ -111,7 +112,7 @@ PARTS = {
 }
 ORDER = tuple(dict.fromkeys(PARTS.values()))
 
-# The names that the head, numbalite.cuh, declares; with those of the parts, all names of the
+# The names that the head, numbalite.cuh, declares; together with those of the parts, all names of the
 # library.
 HEAD_NAMES = frozenset(
     (
@@ -124,9 +125,9 @@ LAYOUTS = frozenset(("any", "C", "F"))
 LIBRARY_NAMES = HEAD_NAMES | PARTS.keys() | LAYOUTS
 OF_MACROS = frozenset(
     ("limits", "math")
-)  # parts with macros, and with functions that are included one by one
+)  # parts with macros, and parts whose functions are included one by one
 
-# A part is not included if the source includes a header with one of these names in its name.
+# A part is not included if the source includes a header whose name contains one of these names.
 REPLACED_BY = {"groups": ("cooperative_groups",)}
 
 
@@ -139,7 +140,7 @@ def parts_for(identifiers: set, includes=()) -> list:
     """Returns the list of library parts ("complex", ...) that a source with these identifiers needs, in include order.
 
     identifiers: every identifier of the source, including its parameter types. includes: the names of the
-    headers that it includes itself.
+    headers that the source itself includes.
     """
     wanted = {PARTS[name] for name in identifiers if name in PARTS}
     if "array" in identifiers and not identifiers.isdisjoint(("any", "C", "F")):
@@ -155,7 +156,7 @@ def parts_for(identifiers: set, includes=()) -> list:
 def prologue(identifiers: set, includes=()) -> str:
     """Returns the C++ text at the beginning of a source with these identifiers: includes of the head and the parts.
 
-    Like `parts_for`; of the mathematical functions only those that are used.
+    The parts are those of `parts_for`; of the mathematical functions, only those that are used.
     """
     parts = parts_for(identifiers, includes)
     names = [HEAD, *(header("math_base" if part == "math" else part) for part in parts)]

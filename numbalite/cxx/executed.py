@@ -1,5 +1,5 @@
-"""Stores the texts that a program passes to ``exec``, which are in no file. With `watch`, functions that they
-define have a source, too."""
+"""Stores the texts that a program passes to ``exec``, because these texts are in no file. With `watch`,
+functions that such texts define have a source, too."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def file_of(code: types.CodeType) -> str:
 
 
 def _record_text(event, args):
-    """Keeps texts that exec() compiles. As an audit hook, it receives a text that Python compiles, and then the code
-    that it executes."""
+    """Keeps texts that exec() compiles. As an audit hook, the object receives a text that Python compiles,
+    and then the code that Python executes."""
     if event == "compile":
         text, name = args
         if isinstance(text, bytes):

@@ -1,15 +1,17 @@
-"""Free names: the names that a C++ text uses without declaring them, which are looked up in Python's scope.
+"""Finds free names: the names that a C++ text uses without declaring them, which are looked up in Python's
+scope.
 
 Declarations are recognized by their form (``float x =``, ``T* p = ...``, ``auto [a, b]``, further declarators
-after a comma). Each hides its name until the end of its block, or of the loop or lambda in whose parentheses it
-is. A name that is used outside of these is free. A wrong guess costs little: an unnecessary constant is
-harmless, and a missing one is a compile error that names it.
+after a comma). Each declaration hides its name until the end of its block, or of the loop or lambda in whose
+parentheses the declaration is. A name that is used outside of the ranges of its declarations is free. A wrong
+guess costs little: an unnecessary constant is harmless, and a missing constant causes a compile error with
+its name.
 
 Scopes matter although a local variable hides a constant of its name anyway: notebooks contain many names such
 as i, x and total. Each constant is part of the source, so a kernel with local variables of these names would be
 compiled again whenever their values change (measured: three compilations instead of one for a cell that is run
-three times), and arrays that it does not use would occupy constant memory (32 kB of them double the compile
-time) or exceed it.
+three times), and arrays that the kernel does not use would occupy constant memory (32 kB of arrays double the
+compile time) or exceed it.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ _QUALIFYING = frozenset((".", "->", "::", "goto"))
 
 
 class Names(dict):
-    """Free name -> its uses: a set of "value", "call", "template" (a call with types or numbers in angle
-    brackets) and "directive" (in #if)."""
+    """Maps a free name to its uses: a set of "value", "call", "template" (a call with types or numbers in
+    angle brackets) and "directive" (in #if)."""
 
     defined: set  # names of macros that the source defines
 
@@ -59,7 +61,7 @@ def free_names(text: str, parameters=()) -> Names:
 
 @lru_cache(maxsize=8)
 def _free_names(text):
-    """Also returns the names of macros that the source defines; ignores parameters."""
+    """Also returns the names of macros that the source defines; parameters are ignored."""
     with without_collections(text):
         return _find_free_names(tokenize(text))
 
@@ -86,8 +88,8 @@ def _find_free_names(everything):
 
 def dotted_names(text: str) -> list:
     """Returns the free names that are followed by a member: [(start, ends, parts, uses)], with
-    positions in the text; ``ends`` and ``uses`` have one item per part. ``math.pi`` is (i, [i + 4,
-    i + 7], ["math", "pi"], ["value", "value"])."""
+    positions in the text; ``ends`` and ``uses`` have one item per part. For example, ``math.pi`` is (i, [i +
+    4, i + 7], ["math", "pi"], ["value", "value"])."""
     tokens = [t for t in tokenize(text) if t.kind != "directive"]
     found = []
     hidden = None
@@ -123,7 +125,7 @@ def _token_text(tokens, i):
 
 
 def _is_unqualified(tokens, i):
-    """Is it neither a member, nor part of a qualified name, nor a label?"""
+    """Returns whether the name is neither a member, nor part of a qualified name, nor a label."""
     if i > 0 and tokens[i - 1].text in _QUALIFYING:
         return False
     return i + 1 >= len(tokens) or tokens[i + 1].text != "::"
@@ -153,8 +155,8 @@ def _is_call(tokens, i):
 
 
 def _hidden_ranges(tokens):
-    """Returns {name: (firsts, ends)}: the ranges of tokens in which a local declaration hides it, ordered by their
-    beginnings; each with the largest end so far."""
+    """Returns {name: (firsts, ends)}: the ranges of tokens in which a local declaration hides the name,
+    ordered by their beginnings; each range has the largest end so far."""
     partner = brackets(tokens)
     hidden = {}
     opened = []  # indices of the brackets around the token
@@ -246,7 +248,7 @@ def _statement_end(tokens, partner, at):
 
 
 def _is_binding(tokens, i):
-    """Is this the bracket of ``auto [a, b]``, ``auto& [a, b]``?"""
+    """Returns whether this bracket belongs to ``auto [a, b]`` or ``auto& [a, b]``."""
     while _token_text(tokens, i - 1) == "&":
         i -= 1
     return _token_text(tokens, i - 1) == "auto"
@@ -265,7 +267,7 @@ _STARTS = frozenset(["", ";", "{", "}", "(", ",", ")", "<", "const", "static", "
 
 
 def _declares(tokens, i, partner):
-    """Does the form of the text at ``i`` indicate a declaration of the name?"""
+    """Returns whether the form of the text at ``i`` indicates a declaration of the name."""
     before, behind = tokens[i - 1] if i else None, _token_text(tokens, i + 1)
     if before is None:
         return False
@@ -294,7 +296,7 @@ def _declares(tokens, i, partner):
 
 
 def _closes_type(tokens, i):
-    """Does the ``>`` at ``i`` end a type, as in ``array<float, 2> x``?"""
+    """Returns whether the ``>`` at ``i`` ends a type, as in ``array<float, 2> x``."""
     depth = 0
     while i >= 0:
         token = tokens[i]
@@ -311,7 +313,8 @@ def _closes_type(tokens, i):
 
 
 def _starts_here(tokens, i):
-    """Is the (qualified) name that ends at ``i`` the beginning of a statement or parameter?"""
+    """Returns whether the (qualified) name that ends at ``i`` is the beginning of a statement or
+    parameter."""
     while _token_text(tokens, i - 1) == "::":
         i -= 2 if i >= 2 and tokens[i - 2].kind == "name" else 1
     return _token_text(tokens, i - 1) in _STARTS

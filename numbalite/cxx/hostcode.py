@@ -1,14 +1,14 @@
 """Removes host code from the files of a CUDA project, so that the rest can be compiled as kernels.
 
-nvcc compiles such a file twice, once for the host and once for the device. NVRTC and the simulator compile it
-once, for the device. Of the declarations at namespace scope, this module keeps kernels, device functions,
-__constant__ and __device__ variables, and all declarations that these use. It blanks all host code
-and keeps line numbers.
+nvcc compiles such a file twice, once for the host and once for the device. NVRTC and the simulator compile
+the file once, for the device. This module keeps the following declarations at namespace scope: kernels,
+device functions, __constant__ and __device__ variables, and all declarations that these use. All host code is
+replaced by blanks, and line numbers are kept.
 
-It works on text, because a kernel compiler cannot read these files: it fails at the first name of a
-host library. It uses CUDA's markers and the names that occur, and parses no more than scanner.py
-does. Of 900 files of public projects, NVRTC compiles about 60 % of the results; the others use
-features that it lacks (other projects' headers, old texture references).
+The module works on text, because a kernel compiler cannot read these files: the compiler fails at the first
+name of a host library. The module uses CUDA's markers and the names that occur, and parses no more than
+scanner.py does. Of 900 files of public projects, NVRTC compiles about 60 % of the results; the other files
+use features that NVRTC lacks (other projects' headers, old texture references).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numbalite.types.keywords import KEYWORDS
 
 _DEVICE = frozenset("__global__ __device__ __constant__ __managed__ __shared__".split())
 _KEPT_ALWAYS = frozenset("__global__ __constant__ __managed__ __shared__".split())
-# Names that only host code calls.
+# Names that are used only in host code.
 _HOST_CALL = re.compile(
     r"""(?:cuda(?:Malloc|Free|Memcpy|Memset|Event|Stream|Graph|Set|Get|Peek|Host|Device(?!Synchronize)|Func|Create
         |Destroy|Bind|Unbind|Launch|Mem|Profiler|Occupancy|Import|Export|Thread)\w*
@@ -51,7 +51,7 @@ _NAMESPACES = frozenset("std cooperative_groups nvcuda cuda cub numbalite".split
 
 
 class File(NamedTuple):
-    """A file of a project: its text and the declarations in it."""
+    """A file of a project: its text and its declarations."""
 
     text: str
     declarations: tuple
@@ -87,8 +87,8 @@ class Declaration(NamedTuple):
     """Does it contain a launch, or a name that only host code has?"""
 
     def has(self, marks) -> bool:
-        """Is it marked for the device? The markers of a function precede its body; those of a class are
-        anywhere in it."""
+        """Returns whether the declaration is marked for the device. The markers of a function precede its
+        body; those of a class may be anywhere in the class."""
         return bool((self.head if self.is_function else self.names) & marks)
 
 
@@ -104,7 +104,7 @@ def read_declarations(text: str) -> File:
             at += 1
         found.append(_declaration(plain[first:at], start, end))
     macros: dict[str, frozenset] = {}
-    for name, used in _macros(tokens):  # in two branches of an #if: either of them
+    for name, used in _macros(tokens):  # a macro may be defined in both branches of an #if
         macros[name] = macros.get(name, frozenset()) | used
     return File(text, tuple(found), macros, frozenset(_launching(tokens)))
 
@@ -326,7 +326,7 @@ def _parameters(tokens, pairs, first):
 
 
 def is_for_the_host(declaration: Declaration) -> bool:
-    """Is it certain that no compiler of kernels accepts it?"""
+    """Returns whether it is certain that every compiler of kernels rejects the declaration."""
     if declaration.head & _KEPT_ALWAYS:
         return False
     return declaration.is_host or (declaration.is_function and "main" in declaration.declares)
@@ -335,7 +335,8 @@ def is_for_the_host(declaration: Declaration) -> bool:
 def declarations_to_compile(
     files: Iterable[File], names: Iterable[str] = ()
 ) -> dict[int, list[Declaration]]:
-    """Returns {index of a file: its declarations to compile}. `names` are the names that the caller will look up."""
+    """Returns {index of a file: the declarations to compile}. `names` are the names that the caller will look
+    up."""
     files = list(files)
     macros: dict[str, set] = {}
     for file in files:
@@ -432,8 +433,8 @@ _OF_A_LOOP = re.compile(
 def blank_other_declarations(
     file: File, kept: Iterable[Declaration]
 ) -> tuple[str, list[Declaration]]:
-    """Returns the text with all but these declarations blanked, except preprocessor lines outside of statements; and
-    the blanked declarations."""
+    """Returns the text with all other declarations blanked, except preprocessor lines outside of statements;
+    and the blanked declarations."""
     left_out = sorted(set(file.declarations) - set(kept))
     directives = [t for t in scanner.tokenize(file.text) if t.kind == "directive"]
     directives = [t for t in directives if not _OF_A_LOOP.match(t.text)]
@@ -454,8 +455,9 @@ def replace_host_functions(text: str) -> str:
     """Replaces functions that are only marked __host__ by prototypes: NVRTC rejects the marker, and kernels
     never call them.
 
-    Those with host types are removed. The bodies of constexpr functions, which kernels may call, and of
-    functions with a deduced return type stay. __extension__ is removed, because NVRTC does not know it.
+    Functions with host types are removed. The bodies of constexpr functions, which kernels may call, and of
+    functions with a deduced return type stay. The keyword __extension__ is removed, because NVRTC does not
+    support it.
     """
     text = text.replace("__extension__", " " * len("__extension__"))
     if "__host__" not in text:
@@ -506,8 +508,8 @@ def _signature(tokens, at):
 
 
 def _body_range(tokens, pairs, at):
-    """Returns two token indices: where a constructor's initializers or the body begin, and where the function ends.
-    They are equal if there is no body."""
+    """Returns two token indices: the start of a constructor's initializers or of the body, and the end of the
+    function. The two indices are equal if the function has no body."""
     first = None
     while at < len(tokens) and tokens[at].text not in (";", "}"):
         text = tokens[at].text

@@ -1,4 +1,4 @@
-"""Maps the user's text to its origin: the file and the line of each line of a string literal.
+"""Maps each line of the user's text, a string literal, to its origin: its file and line.
 
 The generated source then contains ``#line 14 "lesson.py"``, so that compilers' messages refer to the user's
 lines. The literal is searched in the syntax tree of its file, which is read through linecache and so may be a
@@ -77,7 +77,7 @@ def positions(source: str) -> list[tuple[str, int]]:
 
 
 def copies(source: str) -> collections.Counter[tuple[tuple[str, int], str]]:
-    """Returns {((file, line), text): number of source lines that are this line of the user's file}."""
+    """Returns {((file, line), text): number of source lines with this origin and text}."""
     return collections.Counter(zip(positions(source), source.split("\n"), strict=True))
 
 
@@ -85,7 +85,7 @@ def copies(source: str) -> collections.Counter[tuple[tuple[str, int], str]]:
 
 
 def of_function(function, what="kernel") -> Text:
-    """Returns the Text of the string that is a function's body; raises TypeError if the body is anything else."""
+    """Returns the Text of the string that is a function's body; raises TypeError for any other body."""
     if not isinstance(function, types.FunctionType) or function.__name__ == "<lambda>":
         raise TypeError(f"expected a function whose body is a string, got {_describe(function)}")
     code = function.__code__
@@ -96,26 +96,27 @@ def of_function(function, what="kernel") -> Text:
             if isinstance(literal, ast.Constant) and isinstance(literal.value, str):
                 if _same_text(literal.value, function.__doc__):
                     return _literal_text(literal, file_of(code), function.__globals__)
-                node = None  # the file has changed since it was imported
+                node = None  # the file has changed since the import
     if node is not None:
         raise TypeError(_usage(function, what, node))
     if function.__doc__ is None or code.co_code != _empty.__code__.co_code:
         raise TypeError(_usage(function, what, None))
-    # Without a source, the lines are estimated (a decorator, the def, then the string).
+    # Without the source file, the lines are estimated (a decorator, the def, then the string).
     first = code.co_firstlineno + (2 if "\n" in function.__doc__ else 1)
     label = code.co_filename if code.co_filename.startswith("<") else "<string>"
     return consecutive_text(function.__doc__, label, first)
 
 
 def is_text(function) -> bool:
-    """Is the body of a function one string, not Python? An f-string counts as one; ``of_function`` rejects it."""
+    """Returns whether the body of a function is a single string, not Python. An f-string counts as a string;
+    ``of_function`` rejects an f-string."""
     node = function_node(function)
     if node is None:
         is_empty = function.__code__.co_code == _empty.__code__.co_code
         if is_empty and function.__doc__ is None and sys.flags.optimize > 1:
             raise TypeError(
                 f"{function.__name__}: python -OO has removed the string that is the function's body, and the "
-                f"source ({file_of(function.__code__)}) is not at hand: run without -OO, or keep the source"
+                f"source ({file_of(function.__code__)}) is not available: run without -OO, or keep the source"
             )
         return function.__doc__ is not None and is_empty
     if isinstance(node, ast.Lambda):
@@ -127,7 +128,7 @@ def is_text(function) -> bool:
 
 
 def _empty():
-    """Has a body without effect, whose bytecode is compared with that of other functions."""
+    """Has a body without effect; its bytecode is compared with that of other functions."""
 
 
 def _same_text(literal, doc):
@@ -198,7 +199,9 @@ def function_node(function):
             found.append(node)
     if len(found) > 1:  # lambdas in one line
         found = _innermost_lambda(found, code) or [node for node in found if _same_code(node, code)]
-    return found[0] if found else None  # if several have the same code, any of them is right
+    return (
+        found[0] if found else None
+    )  # if several functions have the same code, any of them is correct
 
 
 def _innermost_lambda(nodes, code):
@@ -223,7 +226,7 @@ def _innermost_lambda(nodes, code):
 
 
 def _same_code(node, code):
-    """May a lambda be the one of this code?"""
+    """Returns whether a lambda may be the lambda of this code."""
     made = compile(ast.fix_missing_locations(ast.Expression(node)), "", "eval")
     inner = next(c for c in made.co_consts if isinstance(c, types.CodeType))
     return (inner.co_code, inner.co_consts, inner.co_names, inner.co_varnames) == (
@@ -235,8 +238,7 @@ def _same_code(node, code):
 
 
 def of_source(value: str, name: str, frame=None) -> Text:
-    """Returns a source given as a string: its origin is the literal of that text in the caller's
-    file."""
+    """Returns a source given as a string, with its origin: the literal of that text in the caller's file."""
     if frame is not None:
         filename = frame.f_code.co_filename
         tree = _file(filename, frame.f_globals)
@@ -253,7 +255,7 @@ def of_source(value: str, name: str, frame=None) -> Text:
 
 
 def _find_literal(tree, value, lineno):
-    """Returns (literal, number of its first lines that the value lacks), the nearest to the
+    """Returns (literal, number of its first lines that the value lacks) for the literal nearest to the
     call."""
     wanted, leading = _trim_lines(value)
     if not wanted:
@@ -276,7 +278,7 @@ def _find_literal(tree, value, lineno):
 
 
 def _trim_lines(text):
-    """Returns (lines without indentation and without blank ones around, number of blank ones
+    """Returns (lines without indentation and without blank lines at both ends, number of blank lines
     before)"""
     lines = [line.strip() for line in text.split("\n")]
     leading = 0
@@ -302,8 +304,8 @@ _parsing = threading.Lock()
 
 
 def parse_source(text: str) -> ast.Module:
-    """ast.parse, called by one thread at a time, because CPython 3.11 counts the recursion depths of all
-    threads together. Keeps docstrings, which ast.parse of CPython 3.15 omits under python -OO."""
+    """Calls ast.parse in one thread at a time, because CPython 3.11 counts the recursion depths of all
+    threads together. Docstrings are kept, which ast.parse of CPython 3.15 omits under python -OO."""
     with _parsing:
         tree = compile(text, "<unknown>", "exec", ast.PyCF_ONLY_AST, True, optimize=0)
     assert isinstance(tree, ast.Module)
@@ -311,7 +313,8 @@ def parse_source(text: str) -> ast.Module:
 
 
 def _file(filename, namespace):
-    """Returns a _Tree with the functions and the strings of a file, or None if there is no such source."""
+    """Returns a _Tree with the functions and the strings of a file, or None if the source is not
+    available."""
     lines = linecache.getlines(filename, namespace)
     if not lines:
         return None
@@ -333,8 +336,8 @@ def _file(filename, namespace):
 
 
 def _loose_functions(lines):
-    """Returns the syntax nodes of the functions of a text that is not only Python (a cell with magics): each parsed
-    alone."""
+    """Returns the syntax nodes of the functions of a text that is not only Python (a cell with magics),
+    parsing each function alone."""
     nodes = []
     for i, line in enumerate(lines):
         if line.lstrip().startswith(("@", "def ")):
@@ -371,8 +374,8 @@ def _literal_text(literal, filename, namespace):
 
 
 def _literal_lines(literal, source):
-    """Returns the line number in the file for each line of the value, which may contain escapes and implicitly joined
-    literals; None if they cannot be determined."""
+    """Returns the line number in the file for each line of the value, which may contain escapes and
+    implicitly joined literals; None if the numbers cannot be determined."""
     if literal.end_lineno - literal.lineno == literal.value.count("\n"):
         return tuple(range(literal.lineno, literal.end_lineno + 1))
     piece = "".join(source[literal.lineno - 1 : literal.end_lineno])
@@ -393,7 +396,8 @@ def _literal_lines(literal, source):
 
 
 def _characters(text, row):
-    """Yields (is it a newline?, its line in the file) for the characters of one string token."""
+    """Yields (whether the character is a newline, its line in the file) for the characters of one string
+    token."""
     quote_at = min(at for at in (text.find("'"), text.find('"')) if at >= 0)
     raw = "r" in text[:quote_at].lower()
     width = 3 if text[quote_at : quote_at + 3] in ("'''", '"""') else 1
@@ -412,7 +416,7 @@ def _characters(text, row):
 
 
 def label_of(filename: str) -> str:
-    """Returns the name of a file in messages; for a notebook, of its cell."""
+    """Returns the name of a file for messages; for a notebook, the name of its cell."""
     shell = sys.modules.get("IPython")
     shell = shell.get_ipython() if shell is not None and hasattr(shell, "get_ipython") else None
     formatter = getattr(getattr(shell, "compile", None), "format_code_name", None)

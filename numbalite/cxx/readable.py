@@ -39,7 +39,7 @@ def readable(source: str, kernel: str = "") -> str:
 
 
 def _without_namespaces(lines) -> list[str] | None:
-    """Returns the lines without namespaces, or None if names would be ambiguous without them."""
+    """Returns the lines without namespaces, or None if names would be ambiguous without namespaces."""
     kept: list[str] = []
     known: dict[str, str] = {}
     for line in lines:
@@ -61,6 +61,6 @@ def _without_namespaces(lines) -> list[str] | None:
 
 
 def _single_braces(text):
-    """Replaces the doubled braces around a body with single ones. The generated source has both because the body's
-    variables may have the names of parameters."""
+    """Replaces the doubled braces around a body with single braces. The generated source has two pairs of
+    braces because the body's variables may have the names of parameters."""
     return text.replace(" {\n{\n", " {\n").replace("\n} }\n", "\n}\n")

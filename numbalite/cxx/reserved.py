@@ -1,7 +1,8 @@
-"""Names of functions and types of CUDA and numbalite that generated C++ uses without a qualifier.
+"""Lists the names of functions and types of CUDA and numbalite that generated C++ uses without a qualifier.
 
-A user's function, variable or constant of such a name gets a trailing underscore in C++. So a call in generated
-text means CUDA's function, and a user's function does not call itself when it calls CUDA's.
+A user's function, variable or constant of such a name gets a trailing underscore in C++. So a call in
+generated text refers to CUDA's function, and a user's function does not call itself when it calls CUDA's
+function.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ RESERVED = (LIBRARY_NAMES - LAYOUTS) | {
 
 
 def is_reserved(name: str) -> bool:
-    """Does generated C++ use this name itself? All names with two leading underscores are CUDA's."""
+    """Returns whether generated C++ uses this name itself. All names with two leading underscores belong to
+    CUDA."""
     return name in RESERVED or name.startswith("__")
 
 

@@ -1,8 +1,9 @@
-"""A light reader of CUDA C++ text: tokens, and the declarations at namespace scope.
+"""Reads CUDA C++ text: tokens, and the declarations at namespace scope.
 
-It is not a parser: only the compiler decides the meaning of the source. It finds the kernels and variables that
-a source defines, so that users need not list them, and the names of kernel parameters, which compilers drop.
-Users can name kernels that it does not find, for example those that macros generate.
+This module is not a parser: only the compiler decides the meaning of the source. The module finds the kernels
+and variables that a source defines, so that users need not list them, and the names of kernel parameters,
+which compilers drop. Users can specify the names of kernels that the module does not find, for example
+kernels that macros generate.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Token(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A kernel as spelled in the source."""
+    """The name and attributes of a kernel as written in the source."""
 
     name: str
     """With its namespaces; an explicit instantiation has its arguments, "saxpy<float>", and overloads have the
@@ -110,8 +111,8 @@ def tokenize(text: str) -> tuple[Token, ...]:
 
 @contextlib.contextmanager
 def without_collections(text):
-    """Pauses Python's garbage collector for a long text: a token refers to no other, but each
-    collection visits all of them."""
+    """Pauses Python's garbage collector for a long text, because each collection visits all tokens, although
+    tokens refer to no other objects."""
     pauses = len(text) > 100_000 and gc.isenabled()
     if pauses:
         gc.disable()
@@ -178,7 +179,7 @@ def _blank(text):
 
 
 def directive_word(text: str) -> str:
-    """ "include" for a line such as ``#  include <x.h>``."""
+    """Returns "include" for a line such as ``# include <x.h>``."""
     match = _DIRECTIVE_WORD.match(_remove_line_splices(text))
     return match[1] if match else ""
 
@@ -210,18 +211,18 @@ def directive_names(text: str) -> tuple[str, list[str], list[str]]:
 
 
 def normal(expression: str) -> str:
-    """Returns the canonical spelling of a name expression: without unnecessary spaces."""
+    """Returns the canonical spelling of a name expression, without unnecessary spaces."""
     text = re.sub(r"\s+", " ", expression.strip())
     return re.sub(r"(?<=[^\w\s])\s+|\s+(?=[^\w\s])", "", text).replace(",", ", ")
 
 
 def base_name(expression: str) -> str:
-    """ "ns::f" of the name expressions "ns::f<int>" and "ns::f(float*)"."""
+    """Returns "ns::f" for the name expressions "ns::f<int>" and "ns::f(float*)"."""
     return re.split("[<(]", expression, maxsplit=1)[0]
 
 
 def last_name(expression: str) -> str:
-    """ "f" of the name expressions "ns::f<int>" and "ns::f(float*)"."""
+    """Returns "f" for the name expressions "ns::f<int>" and "ns::f(float*)"."""
     return base_name(expression).rpartition("::")[2].strip()
 
 
@@ -241,12 +242,12 @@ def address(expression: str, plain: str = "") -> str:
 
 
 def has_kernel(text: str) -> bool:
-    """Does the source define or declare a kernel (outside comments and strings)?"""
+    """Returns whether the source defines or declares a kernel (outside comments and strings)."""
     return "__global__" in text and any(t.text == "__global__" for t in tokenize(text))
 
 
 def broken_string(text: str) -> int | None:
-    """Returns the line (from 0) of the first string that does not end on its line."""
+    """Returns the line number (from 0) of the first string that does not end on its line."""
     for token in tokenize(text):
         if token.kind == "string" and "R" not in token.text.partition('"')[0]:
             if not token.text.endswith('"') or len(token.text.partition('"')[2]) == 0:
@@ -278,14 +279,14 @@ def functions(text: str) -> dict[str, frozenset]:
 
 
 def declarations(text: str) -> list[tuple[int, int]]:
-    """Returns (start, end) in the text of each declaration at namespace scope, in order; of
-    functions and classes including their bodies."""
+    """Returns (start, end) in the text of each declaration at namespace scope, in order; functions and
+    classes include their bodies."""
     return _reader_of(text).declaration_spans
 
 
 def parameter_lists(text: str) -> dict[str, list]:
-    """Returns the functions that a source defines at namespace scope -> for each definition
-    (overloads have several) the names of its parameters, "" if unnamed."""
+    """Returns {function that a source defines at namespace scope: for each definition (overloads have
+    several) the names of its parameters, "" if unnamed}."""
     return _reader_of(text).parameter_lists
 
 
@@ -304,7 +305,7 @@ def reachable_text(text: str, function: str) -> list[str]:
 
 
 def _calls(text, function):
-    """Yields (name without namespaces, names in it) of a function and of the functions of the
+    """Yields (name without namespaces, names that occur in it) of a function and of the functions of the
     source that it may call."""
     bodies = {}
     for name, names in functions(text).items():
@@ -321,7 +322,7 @@ def _calls(text, function):
 
 
 def scan(text: str) -> tuple[list[Function], list[Variable]]:
-    """Returns the kernels and the variables that a source defines, in order, each once."""
+    """Returns the kernels and the variables that a source defines, in order, without repetitions."""
     reader = _reader_of(text)
     kernels: list[Function] = []
     for name, kernel in reader.kernels.items():
@@ -344,7 +345,7 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\\\n]|\\\n|\\.)*)", 
 
 
 def reachable(text: str, function: str) -> list[str]:
-    """Returns the names that a function may use: in itself, in everything outside of functions and
+    """Returns the names that a function may use: names in the function, in all text outside of functions and
     macros, and in the functions and macros that these use."""
     outside: list[str] = []
     spans: dict[str, list[str]] = {}
@@ -371,7 +372,8 @@ def reachable(text: str, function: str) -> list[str]:
 
 @functools.lru_cache(maxsize=8)
 def _reader_of(text: str) -> _Reader:
-    """Returns the _Reader of a source, after it has read it; cached, because callers ask for several properties."""
+    """Returns the _Reader of a source, after it has read the source; the result is cached, because callers
+    query several properties."""
     with without_collections(text):
         reader = _Reader(text)
         reader.scope(0, len(reader.tokens), ())
@@ -379,7 +381,7 @@ def _reader_of(text: str) -> _Reader:
 
 
 class _Reader:
-    """Walks the declarations at namespace scope; skips the bodies of functions and classes."""
+    """Reads the declarations at namespace scope; skips the bodies of functions and classes."""
 
     def __init__(self, text):
         tokens = tokenize(text)
@@ -392,9 +394,9 @@ class _Reader:
             set()
         )  # the names of kernels that have a body, or are instances of a template
         self.parameter_lists = {}
-        self.kernel_spans = []  # (start, end) in the text, of definitions and declarations
+        self.kernel_spans = []  # (start, end) of definitions and declarations of kernels in the text
         self.unnamed = []  # (opening, closing) of unnamed namespaces
-        self.function_spans = []  # (name without namespaces, start, end) of definitions
+        self.function_spans = []  # (name without namespaces, start, end) of function definitions
         self.declaration_spans = []
 
     def is_in_unnamed(self, at):
@@ -467,7 +469,7 @@ class _Reader:
                 return at + 1
             if (
                 text == "operator"
-            ):  # operator+= is not an initializer, operator() has no parameters yet
+            ):  # the = of operator+= is no initializer, the () of operator() no parameter list
                 at += 2
                 while at < end and self.text(at) not in ("(", ";"):
                     at += 1
@@ -536,7 +538,9 @@ class _Reader:
                 at += 1
                 break
             close = self.angle(at + 1, end)
-            template |= close > at + 2  # template<> specialises: the name has the arguments
+            template |= (
+                close > at + 2
+            )  # template<> is a specialization, whose name has the arguments
             heads.append(" ".join(token.text for token in tokens[at + 2 : close]))
             at = close + 1
         marked = next((i for i in range(at, end) if tokens[i].text == "__global__"), at)
@@ -547,7 +551,7 @@ class _Reader:
         name = "".join(t.text for t in tokens[name_at:open_at])
         if not instance and "<" in name:
             self.defined.add("::".join((*path, name.partition("<")[0])))
-            return  # an explicit specialisation is used through its template
+            return  # an explicit specialization is used through its template
         parameters = self.parameters(open_at + 1, self.partner.get(open_at, end))
         full = "::".join((*path, name))
         void = any(t.text == "void" for t in tokens[at:name_at])
@@ -572,7 +576,8 @@ class _Reader:
 
     def attribute(self, at, end, word, names_are_local):
         """Returns the texts of the arguments of an attribute such as __launch_bounds__ among the tokens before a
-        kernel's name, up to the first one that is valid only there; [] without the attribute."""
+        kernel's name, up to the first argument that is valid only in the attribute; [] without the
+        attribute."""
         words = [token.text for token in self.tokens[at:end]]
         if word not in words:
             return []
@@ -764,9 +769,9 @@ class _Reader:
 
 
 def first_branches(tokens):
-    """Returns the tokens without branches after #else and #elif that open or close the same brackets as an earlier
-    branch: after `#if A f() { #else g() { #endif`, one } is expected."""
-    gone, stack = set(), []  # of each open #if: where its branches start
+    """Returns the tokens without branches after #else and #elif that open or close the same brackets as an
+    earlier branch. For example, after `#if A f() { #else g() { #endif`, only one } is expected."""
+    gone, stack = set(), []  # start positions of the branches of each open #if
     for at, token in enumerate(tokens):
         if token.kind != "directive":
             continue
@@ -792,7 +797,8 @@ def _count_open_brackets(tokens):
 
 
 def _conditional_starts(tokens):
-    """[(start, end)] of the text inside #if; an include guard around the whole file does not count."""
+    """Returns [(start, end)] of the text inside #if; an include guard around the whole file does not count as
+    #if."""
     spans, stack = [], []
     directives = [t for t in tokens if t.kind == "directive"]
     for i, token in enumerate(directives):

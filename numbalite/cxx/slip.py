@@ -1,5 +1,5 @@
-"""Slip: a finding about a line that compiles and probably is a mistake (cxx/slips.py), and the lines that are
-searched."""
+"""Defines Slip: a finding about a line that compiles but probably is a mistake (cxx/slips.py), and the lines
+that are searched."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Rules for the flow of statements: loops that never change their condition, steps without an effect, stored values
-that are lost, barriers in a branch, functions without a result.
+"""Implements rules for the flow of statements: loops that never change their condition, steps without an
+effect, stored values that are lost, barriers in a branch, functions without a result.
 
 The methods of RULES receive a Statement, `no_result` a Body.
 """
@@ -38,7 +38,7 @@ class Loops(Search):
     """The rules."""
 
     def _head_parts(self, statement):
-        """Returns the token ranges of the three parts of a for's head; None for any other head."""
+        """Returns the token ranges of the three parts of a for loop's head; None for any other head."""
         code, (first, last) = self.code, statement.head
         stops = [at for at in code.top(first, last) if code.text(at) == ";"]
         if len(stops) != 2:
@@ -103,7 +103,7 @@ class Loops(Search):
             )  # fmt: skip
 
     def _step_without_effect(self, step):
-        """Reports a step such as s >> 1, which leaves s as it is."""
+        """Reports a step such as s >> 1, which does not change s."""
         code, texts = self.code, self._texts(step)
         if len(texts) < 3 or code.tokens[step[0]].kind != "name" or texts[0] in KEYWORDS:
             return
@@ -143,7 +143,8 @@ class Loops(Search):
                 self._never_changes(statement, *statement.head)
 
     def _never_changes(self, statement, first, last):
-        """Reports a loop on two variables of the thread that nothing in the loop changes."""
+        """Reports a loop whose condition depends on two variables of the thread that the loop never
+        changes."""
         code = self.code
         if last != first + 3 or code.text(first + 1) not in COMPARISONS:
             return
@@ -266,7 +267,7 @@ class Loops(Search):
         return code.spelled(first, signs[0]), code.spelled(signs[0] + 1, last)
 
     def _stored_twice(self, one, other):
-        """Reports a = b; b = a; and two values for one element."""
+        """Reports a = b; b = a; and two consecutive assignments to one element."""
         code = self.code
         before, after = self._assigned(one), self._assigned(other)
         if before is None or after is None:
@@ -291,7 +292,7 @@ class Loops(Search):
     # ---- functions
 
     def _returned(self, statement):
-        """Reports return &s[0]; of a variable of the function or of the lambda."""
+        """Reports return &s[0]; for a variable of the function or of the lambda."""
         code, first = self.code, statement.first
         if [code.text(first), code.text(first + 1)] != ["return", "&"]:
             return
@@ -319,7 +320,7 @@ class Loops(Search):
         )  # fmt: skip
 
     def no_result(self, body):
-        """Reports functions with a result whose end has no return."""
+        """Reports functions with a return type whose end has no return statement."""
         code = self.code
         first, last = body.start, body.parameters[0] - 2
         if body.is_lambda or body.parameters == (0, 0):
@@ -335,7 +336,7 @@ class Loops(Search):
         ):
             return
         if not body.block.parts:
-            return  # a primary template, whose specializations have the bodies
+            return  # a primary template without a body, whose specializations have bodies
         end = body.block.parts[-1]
         branch = end
         while branch.kind == "if" and len(branch.parts) == 2 and not self._is_constant(branch):
@@ -369,7 +370,7 @@ class Loops(Search):
 
 
 def statement_range(statement):
-    """Returns (first, last) of a loop without the start of its head."""
+    """Returns (first, last) of a loop without the initialization in its head."""
     return statement.head[0], statement.last
 
 

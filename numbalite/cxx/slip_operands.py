@@ -1,5 +1,5 @@
-"""Rules for operands: tests of truth values and unsigned numbers with one result, limits in the wrong order, values
-that an integer cannot hold, atomic results, and macros without parentheses.
+"""Implements rules for operands: tests of truth values and unsigned numbers whose result is constant, limits
+in the wrong order, values that an integer cannot represent, atomic results, and macros without parentheses.
 
 The methods of RULES receive the index of the operator's token, those of STATEMENTS a Statement.
 """
@@ -127,7 +127,7 @@ class Operands(Search):
             self._atomic_value(at, name)
 
     def _limit_order(self, at, name):
-        """min(max(v, 1), 0): the result is always 0."""
+        """Reports min(max(v, 1), 0), whose result is always 0."""
         code, arguments = self.code, self.arguments(at)
         if len(arguments) != 2:
             return
@@ -206,7 +206,7 @@ class Operands(Search):
             )  # fmt: skip
 
     def _has_integers(self, at):
-        """Is a name a parameter with integer elements, or a local array of integers?"""
+        """Returns whether a name is a parameter with integer elements, or a local array of integers."""
         code, body = self.code, self.body_of(at)
         name = code.text(at)
         if body is None or code.tokens[at].kind != "name" or code.text(at - 1) in (".", "->", "::"):
@@ -283,7 +283,7 @@ class Operands(Search):
             self.add("bounds", at + 1, f"the second index of {text} ends at {size - 1}")
 
     def _to_the_size(self, statement):
-        """k <= x.size() as the condition for x[k], and if (k > x.size()) return;"""
+        """Reports k <= x.size() as the condition for x[k], and if (k > x.size()) return;"""
         code = self.code
         if statement.head is None or not statement.parts:
             return

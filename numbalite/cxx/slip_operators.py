@@ -1,4 +1,4 @@
-"""Rules for operators: quotients of integers, `^` as a power, chained comparisons, indices.
+"""Implements rules for operators: quotients of integers, `^` as a power, chained comparisons, indices.
 
 Each method receives the index of the operator's token, and adds a Slip if the rule is violated.
 """
@@ -93,8 +93,8 @@ class Operators(Search):
             )
 
     def _divisor(self, at):
-        """Returns (index after the divisor that begins at `at`, its value, or None for an integer
-        variable); None for any other divisor."""
+        """Returns (index after the divisor that begins at `at`, its value, or None for an integer variable);
+        returns None for any other divisor."""
         code = self.code
         token = code.tokens[at]
         if token.kind == "number":
@@ -115,7 +115,8 @@ class Operators(Search):
         return (at + 1, None) if self.is_integer(at) else None
 
     def _is_scaled(self, first, last):
-        """Is a quotient multiplied, an exponent, or the value of a floating-point variable?"""
+        """Returns whether a quotient is multiplied, is an exponent, or is the value of a floating-point
+        variable."""
         code = self.code
         while code.text(first - 1) == "(" and code.text(last) == ")":
             if code.tokens[first - 2].kind == "name" and code.text(first - 2) not in KEYWORDS:
@@ -129,7 +130,7 @@ class Operators(Search):
         return is_value and code.text(first - 3) in FLOAT_TYPES
 
     def _is_size(self, at):
-        """Is it in the brackets of an array, or a template argument?"""
+        """Returns whether the token is in the brackets of an array, or in a template argument."""
         first, last = self.segment(at)
         return (
             self.code.text(first - 1) == "["
@@ -185,7 +186,8 @@ class Operators(Search):
         )  # fmt: skip
 
     def _exchanges(self, at):
-        """Does the function combine other indices with powers of two, as in exchanges between lanes?"""
+        """Returns whether the function combines other indices with powers of two, as in exchanges between
+        lanes."""
         body = self.body_of(at)
         if body is None:
             return False
@@ -227,7 +229,7 @@ class Operators(Search):
         )  # fmt: skip
 
     def _is_of_templates(self, first, last, sign):
-        """Is the partner of a template bracket after a comma that ends tokens[first:last]?"""
+        """Returns whether the partner of a template bracket follows a comma that ends tokens[first:last]."""
         code, step = self.code, 1 if sign == "<" else -1
         at, partner = (last, ">") if sign == "<" else (first - 1, "<")
         while 0 <= at < len(code.tokens) and code.text(at) not in (";", "{", "}", "&&", "||"):
@@ -300,7 +302,8 @@ class Operators(Search):
             )  # fmt: skip
 
     def _bits(self, at):
-        """i & 1 == 0 and i == 1 | 2: & | and ^ have a lower precedence than comparisons."""
+        """Reports i & 1 == 0 and i == 1 | 2: the operators & | and ^ have a lower precedence than
+        comparisons."""
         code = self.code
         if code.text(at - 1) in (
             "(",
@@ -374,7 +377,7 @@ class Operators(Search):
         )
 
     def _size(self, at):
-        """Reports sizeof(x) / sizeof(x[0]) of an array parameter."""
+        """Reports sizeof(x) / sizeof(x[0]) if x is an array parameter."""
         code = self.code
         if code.text(at - 1) != ")" or code.text(at + 1) != "sizeof" or at - 1 not in code.partner:
             return
@@ -409,7 +412,7 @@ class Operators(Search):
         if one is None or count is None or code.text(at + 2) == ".":
             return
         if code.text(at - 2) == ")":
-            return  # a cast: the compiler knows the width
+            return  # after a cast, the compiler determines the width
         width = 64 if "l" in one["suffix"].lower() or value_of(one) >= 1 << 32 else 32
         if value_of(count) >= width:
             wanted = (
@@ -441,7 +444,7 @@ class Operators(Search):
             self._behind_the_end(at - 1, at + 1)
 
     def _behind_the_end(self, name, at):
-        """Reports s[8] of a local array of 8 elements."""
+        """Reports an index such as s[8] into a local array of 8 elements."""
         code, body = self.code, self.body_of(at)
         index = LITERAL.fullmatch(code.text(at))
         if body is None or index is None or code.text(name - 1) in (".", "->", "::"):

@@ -1,5 +1,5 @@
-"""The search state for the rules of cxx/slips.py: the tokens of a source, the user's lines, operands, and
-declarations."""
+"""Contains the search state for the rules of cxx/slips.py: the tokens of a source, the user's lines,
+operands, and declarations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LITERAL = re.compile(r"(?P<value>0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)(?P<suff
 
 
 class WrongIndexCount(NamedTuple):
-    """An error rather than a slip: a wrong number of indices."""
+    """A finding that is an error instead of a warning: a wrong number of indices."""
 
     file: str
     line: int
@@ -38,7 +38,7 @@ class WrongIndexCount(NamedTuple):
 
 
 class Search:
-    """The tokens of a source, and the slips found in them."""
+    """The tokens of a source, and the probable mistakes found in them."""
 
     def __init__(self, text, users, std):
         tokens = scanner.tokenize(text)
@@ -59,7 +59,9 @@ class Search:
         self.conditional = conditional
         self.slips: list[Slip] = []  # of whole lines
         self.refused: list[WrongIndexCount] = []
-        self._added: dict[Slip, set] = {}  # the slips of tokens -> the source lines that have them
+        self._added: dict[
+            Slip, set
+        ] = {}  # the warnings found in tokens -> the source lines of each
         self.values = _constants(self.code)
         self._declared: dict[int, dict] = {}
         self.exchanging: dict[int, bool] = {}
@@ -86,8 +88,9 @@ class Search:
         self._added.setdefault(slip, set()).add(self.code.tokens[at].line)
 
     def found(self):
-        """Returns the list of slips, each message once per line. A function's lines occur once for each signature: a
-        slip that not all of them have is right for some types."""
+        """Returns the list of warnings; each message occurs once per line. A function's lines occur once for
+        each signature. A warning that does not apply to all of them is dropped, because the line is right for
+        some types."""
         found: dict[tuple, Slip] = {}
         if self._added:
             copies = linemap.copies(self.text)
@@ -156,8 +159,8 @@ class Search:
         return list(zip([at + 1, *(i + 1 for i in commas)], [*commas, closing]))
 
     def segment(self, at):
-        """Returns (first, last) around a token, delimited by a comma, semicolon, bracket,
-        assignment, && or ||. Both are `at` if the delimiter is far away, as in generated text."""
+        """Returns (first, last) of the tokens around a token, delimited by a comma, semicolon, bracket,
+        assignment, && or ||. Both numbers are `at` if the delimiter is far away, as in generated text."""
         code = self.code
         first, count = at, 0
         while first > 0 and code.text(first - 1) not in _BEGIN:
@@ -176,8 +179,8 @@ class Search:
         return first, last
 
     def declarations(self, body):
-        """Returns {name: the token indices, in a body and in its parameters, at which it follows a name that may be a
-        type}."""
+        """Returns {name: the token indices, in a body and in its parameters, at which the name follows a name
+        that may be a type}."""
         found = self._declared.get(body.block.first)
         if found is None:
             code, found = self.code, {}
@@ -190,13 +193,14 @@ class Search:
         return found
 
     def is_integer(self, at):
-        """Is a name declared once in its function, as an integer?"""
+        """Returns whether a name is declared once in its function, as an integer."""
         body = self.body_of(at)
         found = self.declarations(body).get(self.code.text(at), ()) if body else ()
         return len(found) == 1 and self.code.text(found[0] - 1) in INTEGER_TYPES
 
     def is_local(self, at):
-        """Is a name declared in its function's block? A parameter of a ufunc has another type in each signature."""
+        """Returns whether a name is declared in its function's block. A parameter of a ufunc has another type
+        in each signature."""
         body = self.body_of(at)
         found = self.declarations(body).get(self.code.text(at), ()) if body else ()
         return bool(found) and all(place >= body.block.first for place in found)
@@ -213,7 +217,8 @@ class Search:
         )
 
     def length(self, body, name):
-        """Returns the length of a local array that is declared once, with a number; else None."""
+        """Returns the length of a local array that is declared once, with a number as its length; otherwise
+        None."""
         found = self.declarations(body).get(name, ())
         if len(found) != 1 or found[0] < body.block.first:
             return None
@@ -225,8 +230,8 @@ class Search:
         return value_of(literal) if literal else self.values.get(self.code.text(at))
 
     def kind_of(self, at):
-        """ "array" or "memory" if a name is a parameter or a variable whose elements begin at index 0; else
-        None."""
+        """Returns "array" or "memory" if a name is a parameter or a variable whose elements begin at index
+        0; otherwise None."""
         code, name = self.code, self.code.text(at)
         if code.text(at - 1) in (".", "->", "::"):
             return None
@@ -263,7 +268,8 @@ class Search:
         return None
 
     def dimensions(self, at):
-        """Returns the number of dimensions of a parameter of type array<type, number, ...>; None: unknown."""
+        """Returns the number of dimensions of a parameter of type array<type, number, ...>; None if the
+        number is unknown."""
         code, body = self.code, self.body_of(at)
         first, last = body.parameters
         start = first
@@ -287,7 +293,7 @@ class Search:
         return False
 
     def begins(self, token):
-        """Returns whether a token is the first one of its line."""
+        """Returns whether a token is the first token of its line."""
         return not self.lines[token.line][: token.start - self.starts[token.line]].strip()
 
     def column(self, token):
@@ -296,7 +302,7 @@ class Search:
 
 
 def line_with_caret(line: str, column: int) -> str:
-    """Returns a line with a caret below a column."""
+    """Returns a text line with a caret below a column."""
     if not line.strip():
         return ""
     indent = len(line) - len(line.lstrip())
@@ -332,7 +338,7 @@ def _constants(code):
 
 
 def _conditional_lines(tokens, count):
-    """Returns a list with one bool per line: is it inside #if?"""
+    """Returns a list with one bool per line: whether the line is inside #if."""
     found = [False] * count
     depth, start = 0, 0
     for token in tokens:

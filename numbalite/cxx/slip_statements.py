@@ -1,5 +1,5 @@
-"""Rules for statements: empty bodies, an `else` of another `if`, unused results, loops with a wrong step,
-uninitialized variables.
+"""Implements rules for statements: empty bodies, an `else` of another `if`, unused results, loops with a
+wrong step, uninitialized variables.
 
 Each method receives a Statement, and adds a Slip if the rule is violated.
 """
@@ -44,7 +44,7 @@ class Statements(Search):
             self._own_value(part)
 
     def _indented(self, statement, following):
-        """Reports a line after an `if` or a loop without braces that is indented like its body."""
+        """Reports a line after an `if` or a loop without braces if the line is indented like the body."""
         code = self.code
         if statement.kind not in ("if", "for", "while") or not statement.parts:
             return
@@ -76,7 +76,8 @@ class Statements(Search):
             )  # fmt: skip
 
     def _has_unended_call(self, statement):
-        """Is there a macro without a semicolon, so that the statement has lines of the next one?"""
+        """Returns whether the statement contains a macro without a semicolon, so that it includes the
+        following lines."""
         code = self.code
         return any(
             code.text(at) == ")"
@@ -98,7 +99,8 @@ class Statements(Search):
                 self.add("label", part.first, f"no goto jumps to {name}: write {wanted}:")
 
     def _steps(self, statement):
-        """Reports a loop whose step changes a variable that its condition does not test, or moves away from its end."""
+        """Reports a loop whose step changes a variable that the loop's condition does not test, or changes it
+        away from the loop's end."""
         code = self.code
         first, last = statement.head
         stops = [at for at in code.top(first, last) if code.text(at) == ";"]
@@ -163,7 +165,8 @@ class Statements(Search):
         )  # fmt: skip
 
     def _is_followed(self, statement):
-        """Does the text after an empty body look like the body: a block, or a line that is indented further?"""
+        """Returns whether the text after an empty body looks like the intended body: a block, or a line that
+        is indented further."""
         code = self.code
         empty, after = code.tokens[statement.parts[0].first], statement.last
         before = code.tokens[statement.last - 2]
@@ -176,7 +179,7 @@ class Statements(Search):
         return following.line > empty.line and self.column(following) > self.column(first)
 
     def _is_pure(self, statement):
-        """Does a loop without a body change only its own variable?"""
+        """Returns whether a loop without a body changes only its own variable."""
         code = self.code
         first, last = statement.head
         stops = [at for at in code.top(first, last) if code.text(at) == ";"]
@@ -254,7 +257,7 @@ class Statements(Search):
         )
         is_first = self.lines[token.line].strip().startswith(("else", "} else", "}else"))
         if is_first and second.line > first.line and self.column(token) >= self.column(second):
-            return  # its column shows to which `if` it belongs
+            return  # its column shows to which `if` the else belongs
         self.add(
             "dangling", at,
             "this else belongs to the inner if: write { } around the body of the outer one",

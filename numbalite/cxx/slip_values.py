@@ -1,5 +1,5 @@
-"""Rules for values: comparisons with a constant result, unsigned differences converted to floating point, wrong
-formulas for grid indices, calls whose result is unused or whose arguments do not match.
+"""Implements rules for values: comparisons with a constant result, unsigned differences converted to floating
+point, wrong formulas for grid indices, calls whose result is unused or whose arguments do not match.
 
 The methods of RULES receive the index of the operator's token, those of STATEMENTS a Statement.
 """
@@ -104,7 +104,7 @@ class Values(Search):
         )  # fmt: skip
 
     def _of_double(self, at, first, left):
-        """Reports comparisons of a float with a double such as 0.1 that no float equals."""
+        """Reports comparisons of a float with a double literal such as 0.1, which no float equals."""
         code, number = self.code, self.code.text(at + 1)
         if not _DOUBLE.fullmatch(number) or code.text(at + 2) in _WITHIN | {"+"}:
             return
@@ -121,7 +121,8 @@ class Values(Search):
             )  # fmt: skip
 
     def _is_float(self, at, is_element):
-        """Is a name declared once, as a float, or as a pointer to floats or an array of them?"""
+        """Returns whether a name is declared once, as a float, as a pointer to floats, or as an array of
+        floats."""
         code, body = self.code, self.body_of(at)
         if body is None:
             return False
@@ -184,7 +185,7 @@ class Values(Search):
             )  # fmt: skip
 
     def _compared(self, first, last):
-        """Returns (operand, sign, number) of a comparison with a number; None for any other."""
+        """Returns (operand, sign, number) of a comparison with a number; None for any other comparison."""
         code = self.code
         signs = [i for i in code.top(first, last) if code.text(i) in COMPARISONS]
         if len(signs) != 1:
@@ -250,7 +251,7 @@ class Values(Search):
         if code.text(first - 1) in _WITHIN or code.text(end) in _WITHIN | {"[", "("}:
             return
         if code.text(end) == "+" and _FLOAT.fullmatch(code.text(end + 1)):
-            return  # a constant that depends on a load, as benchmarks need it
+            return  # an index that depends on a loaded value, as benchmarks use it
         self.add("repeated", at, f"both sides of - are {left}: it is 0")
 
     def _unsigned(self, at):
@@ -311,7 +312,7 @@ class Values(Search):
         )
 
     def _is_guarded(self, at):
-        """Does the function compare the index with any value?"""
+        """Returns whether the function compares the index with any value."""
         code, body = self.code, self.body_of(at)
         if body is None:
             return True
@@ -325,7 +326,7 @@ class Values(Search):
         return False
 
     def _formula(self, at):
-        """Reports a wrong formula of the global index: threadIdx.x * blockDim.x + blockIdx.x"""
+        """Reports a wrong formula for the global index: threadIdx.x * blockDim.x + blockIdx.x"""
         code = self.code
         first, last = self.segment(at)
         if last - first != 11 or at != first + 3:
@@ -424,7 +425,7 @@ class Values(Search):
         )  # fmt: skip
 
     def _atomic(self, at, name):
-        """Reports atomicAdd(&sum, x[i]) of a thread-local variable."""
+        """Reports atomicAdd(&sum, x[i]) if sum is a thread-local variable."""
         code, body = self.code, self.body_of(at)
         if code.text(at + 1) != "&" or code.tokens[at + 2].kind != "name" or body is None:
             return
@@ -481,7 +482,7 @@ class Values(Search):
             )  # fmt: skip
 
     def _is_own(self, at):
-        """Does the source define a function or a macro of this name?"""
+        """Returns whether the source defines a function or a macro of this name."""
         code, name = self.code, self.code.text(at)
         if re.search(rf"#\s*define\s+{name}\b", self.text):
             return True
@@ -527,7 +528,7 @@ class Values(Search):
                 )  # fmt: skip
 
     def _hidden(self, block):
-        """Reports a variable of an inner block that hides an outer one and whose value is never read."""
+        """Reports a variable of an inner block that hides an outer variable and whose value is never read."""
         code, body = self.code, self.body_of(block.first)
         if body is None or block.first == body.block.first:
             return
@@ -550,7 +551,7 @@ class Values(Search):
                 )  # fmt: skip
 
     def _encloses(self, at, block):
-        """Is a block within the block, or the statement, that contains a declaration?"""
+        """Returns whether a block is within the block, or the statement, that contains a declaration."""
         code = self.code
         while at > 0 and code.text(at) not in ("{", "("):
             at = (
@@ -561,7 +562,7 @@ class Values(Search):
         return code.text(at) == "{" and code.partner.get(at, 0) > block.first
 
     def _one_result(self, statement):
-        """if (s) of an array, if (i | 1), if (!(n = 3)), equal branches"""
+        """Reports if (s) for an array, if (i | 1), if (!(n = 3)), and equal branches."""
         code = self.code
         if statement.head is None:
             return
@@ -590,7 +591,8 @@ class Values(Search):
                 )  # fmt: skip
 
     def _is_intended(self, statement):
-        """Is an `if` with two equal branches one of several cases, or does a comment explain a branch?"""
+        """Returns whether an `if` with two equal branches is one of several cases, or a comment explains a
+        branch."""
         code, tokens = self.code, self.code.tokens
         spans = [
             (tokens[part.first].start, tokens[part.last - 1].start) for part in statement.parts

@@ -1,13 +1,12 @@
-"""Slips: C++ that compiles and probably is not what its author intended, found in the tokens of a source.
+"""Slips: probable mistakes in C++ that compiles, found in the tokens of a source.
 
-Compilers report some slips; each compiler reports other ones, and NVRTC the fewest: `1/2 * x`, `i^2` and
-`x[-1]` are valid C++. So the tokens are searched here, in the same way for every target. Slips that depend on
-types of expressions (printf's arguments, an unsigned difference compared with zero) are found by compilers:
-`numbalite/compilers/slipwarnings.py` reads their warnings and replaces the texts.
+Compilers report some of these mistakes. Each compiler reports different ones, and NVRTC the fewest: `1/2 *
+x`, `i^2` and `x[-1]` are valid C++. So this module searches the tokens, in the same way for every target.
+Mistakes that depend on types of expressions (printf's arguments, an unsigned difference compared with zero)
+are found by compilers: `numbalite/compilers/slipwarnings.py` reads their warnings and replaces the texts.
 
 Only the lines of the user's files are searched, outside of #if, because code in a false branch is not compiled.
-A doubtful case is not reported; the rules (slip_operators.py and its neighbours) list these
-cases.
+Doubtful cases are not reported; the rules (slip_operators.py and similar modules) list these cases.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ LONGEST = 500_000
 def find(
     text: str, users: Iterable[Lines], std: str = "c++17"
 ) -> tuple[list[Slip], list[WrongIndexCount]]:
-    """Returns the slips in the user's C++ lines of a source, and errors."""
+    """Returns the probable mistakes in the user's C++ lines of a source, and errors."""
     users = [lines for lines in users if not lines.is_python]
     if not users or len(text) > LONGEST:
         return [], []

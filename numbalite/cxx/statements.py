@@ -1,9 +1,9 @@
-"""The statements of functions in CUDA C++, as a tree over the tokens of a source.
+"""Represents the statements of functions in CUDA C++ as a tree over the tokens of a source.
 
-`cxx/slips.py` and `cxx/uninitialized.py` use it for mistakes that not all compilers report: to which statement
-an `else` belongs, an `if` without a body, a variable that one branch sets. It reads only the structure, not
-types, names or macros. If the structure is unclear (a macro that opens a block, for example), a statement ends
-at the bracket that closes it, and no slip is derived from it.
+`cxx/slips.py` and `cxx/uninitialized.py` use the tree for mistakes that not all compilers report: to which
+statement an `else` belongs, an `if` without a body, a variable that one branch sets. The tree contains only
+the structure, not types, names or macros. If the structure is unclear (a macro that opens a block, for
+example), a statement ends at its closing bracket, and no mistake is reported for the statement.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numbalite.types.keywords import KEYWORDS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# The longest first. `>` is always a token of its own, because two of them may close two templates.
+# The longest first. `>` is always a separate token, because two of them may close two templates.
 _SIGNS = (
     ("<<=", "->*", "<=>"),
     ("==", "!=", "<=", ">=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "<<"),
@@ -35,9 +35,9 @@ _BEFORE_BODY = frozenset(
 class Statement:
     """A statement: tokens[first:last] of the Code.
 
-    kind: "block", "if", "for", "while", "switch", "do", "label", "empty", or "plain" for all others. `head` is
-    the (first, last) of the text between the parentheses; `parts` are the contained statements: for an `if` one
-    or two.
+    kind: "block", "if", "for", "while", "switch", "do", "label", "empty", or "plain" for all other
+    statements. `head` is the (first, last) of the text between the parentheses; `parts` are the contained
+    statements; an `if` has one or two.
     """
 
     __slots__ = ("first", "head", "kind", "last", "parts")
@@ -48,7 +48,7 @@ class Statement:
         self.parts: list[Statement] = list(parts)
 
     def walk(self) -> Iterator[Statement]:
-        """Yields the statement and all statements in it."""
+        """Yields the statement and all statements inside it."""
         yield self
         for part in self.parts:
             yield from part.walk()
@@ -66,12 +66,13 @@ class Body(NamedTuple):
 
 
 class Code:
-    """The tokens of a source, with operators of several signs as one token each, and the bodies in it."""
+    """The tokens of a source, with multi-character operators as one token each, and the bodies in the
+    source."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.tokens = _join_operators(first_branches(tokens))
         line = self.tokens[-1].line if self.tokens else 0
-        # Rules read a few tokens before and after.
+        # The rules look at a few tokens before and after an operator.
         self.tokens += [Token("end", "", 0, line)] * 6
         self.partner = brackets(self.tokens)
         self.in_macros = frozenset(_names_in_macros(tokens))
@@ -91,7 +92,7 @@ class Code:
         return self.tokens[at].text if 0 <= at < len(self.tokens) else ""
 
     def after(self, at: int) -> int:
-        """Returns the index after a token, or after the bracket that it opens."""
+        """Returns the index after a token, or after the bracket pair that the token opens."""
         partner = self.partner.get(at, at)
         return max(partner, at) + 1
 
@@ -103,7 +104,8 @@ class Code:
             at = self.after(at)
 
     def spelled(self, first: int, last: int) -> str:
-        """Returns the text of tokens[first:last], with blanks where the source has space between them."""
+        """Returns the text of tokens[first:last], with blanks between tokens that have space between them in
+        the source."""
         tokens, out = self.tokens, []
         for at in range(first, min(last, len(tokens))):
             before = tokens[at - 1]
@@ -160,7 +162,7 @@ class Code:
                     return None
                 continue
             if self.text(opening - 2) in (",", ":") and self.text(opening - 3) in (")", "}"):
-                return None  # of a constructor: its body is not read
+                return None  # a constructor, whose body is not read
             is_name = self.tokens[opening - 1].kind == "name" and name not in _HEADS
             return (opening + 1, before) if is_name or name in (")", "]") else None
 
@@ -179,7 +181,7 @@ class Code:
         return (opening + 1, before) if self._captures(self.partner[opening - 1]) else None
 
     def _captures(self, at):
-        """Does this `[` begin a lambda rather than a subscript?"""
+        """Returns whether this `[` begins a lambda rather than a subscript."""
         before = self.tokens[at - 1] if at else None
         if before is None or before.text in (")", "]"):
             return False
@@ -274,8 +276,8 @@ def _names_in_macros(tokens):
 
 
 def _join_operators(tokens):
-    """Returns the list of tokens without directives; the signs of one operator are joined, and keywords for operators
-    replaced by their signs."""
+    """Returns the list of tokens without directives; the characters of one operator are joined, and keywords
+    for operators are replaced by operators."""
     out: list[Token] = []
     at, count = 0, len(tokens)
     while at < count:

@@ -1,12 +1,11 @@
 """Finds local C++ variables that are read uninitialized: never set, or set on one branch only.
 
 The compilers' own analyses differ: NVRTC ignores branches, g++ assumes a value for an uninitialized
-variable, and clang++ reports possible uses on any of many paths. This one reports variables of
-number or pointer type that are never set before they are read. A variable that one branch of an `if`
-sets is reported if every run that takes the other branch reads it: the read is in the same block as
-the `if`, after it, and under no condition. A loop is assumed to run. A variable is ignored as soon as
-its address is taken, a function or a lambda receives it, or inline assembly names it. Functions with
-`goto` are ignored.
+variable, and clang++ reports possible uses on any of many paths. This module reports variables of number or
+pointer type that are never set before they are read. A variable that one branch of an `if` sets is reported
+if every run that takes the other branch reads the variable: the read follows the `if` in the same block,
+under no condition. A loop is assumed to run. A variable is ignored as soon as its address is used, a function
+or a lambda receives it, or inline assembly contains it. Functions with `goto` are ignored.
 """
 
 from __future__ import annotations
@@ -91,17 +90,17 @@ def _declared_without_value(code, statement):
         at += 1
         while at < last and code.text(at) != ",":
             if code.text(at) == "<":
-                return  # the next comma may be a template's
+                return  # the next comma may belong to a template
             at = code.after(at)
         at += 1
 
 
 class _Stop(Exception):
-    """Raised if the variable may have a value from here on, so nothing more can be concluded."""
+    """Raised if the variable may have a value from this point on, so that the analysis ends."""
 
 
 class _Variable:
-    """Follows one variable through the statements: unset, set, or set on one branch (the `if`)."""
+    """Follows one variable through the statements: unset, set, or set in one branch (of the stored `if`)."""
 
     def __init__(self, code, name):
         self.code, self.name = code, name
@@ -121,8 +120,8 @@ class _Variable:
         return any(self.code.text(at) == self.name for at in range(first, last))
 
     def _all(self, statements) -> bool:
-        """Follows statements. Returns True if the variable is set after them, or if the code after them is
-        unreachable."""
+        """Follows statements. Returns True if the variable is set after the statements, or if the code after
+        them is unreachable."""
         for statement in statements:
             if self._one(statement):
                 return True
@@ -132,7 +131,7 @@ class _Variable:
         code, kind = self.code, statement.kind
         if not self._mentions(statement.first, statement.last):
             if self.branch is not None and any(map(_is_leaving(code), statement.walk())):
-                raise _Stop  # perhaps if the branch was not taken
+                raise _Stop  # the variable may be unset, if the branch was not executed
             return _is_leaving_always(code, statement)
         if kind == "block":
             if any(self.name in _names_of(code, part) for part in statement.parts):
@@ -169,8 +168,8 @@ class _Variable:
         return False
 
     def _branch(self, part):
-        """Follows a branch that may not be executed. Stops without a report if an earlier branch sets the variable and
-        this one uses it: both may have the same condition."""
+        """Follows a branch that may not be executed. Stops without a report if an earlier branch sets the
+        variable and this branch uses it, because both may have the same condition."""
         if self.branch is not None and self._mentions(part.first, part.last):
             raise _Stop
         self.conditions += 1
@@ -179,7 +178,8 @@ class _Variable:
         return is_set
 
     def _may_be_always(self, statement):
-        """May the condition be a constant: a template parameter, a macro, a number of the Python scope?"""
+        """Returns whether the condition may be a constant: a template parameter, a macro, a number of the
+        Python scope."""
         first, last = statement.head
         if self.code.text(first - 2) == "constexpr" or last - first == 1:
             return True
@@ -209,14 +209,15 @@ class _Variable:
         return False
 
     def _expression(self, first, last) -> bool:
-        """Follows an expression or a declaration. Returns True if it sets the variable."""
+        """Follows an expression or a declaration. Returns True if the expression or declaration sets the
+        variable."""
         code = self.code
         uses = [at for at in range(first, last) if code.text(at) == self.name]
         uses = [at for at in uses if code.text(at - 1) not in (".", "->", "::")]
         for at in uses:
             before, after = code.text(at - 1), code.text(at + 1)
             if after == "=" and not self._is_under_condition(first, at):
-                # The right side is evaluated first: s = s + 1
+                # The right side is evaluated first, as in s = s + 1
                 inside = range(at + 2, self._right_end(at + 2, last))
                 right = [use for use in uses if use in inside]
                 if right and not any(self._is_handed_on(at, use) for use in right):
@@ -242,15 +243,15 @@ class _Variable:
         return at
 
     def _is_operand(self, at):
-        """Does an operand end at this token, so that a following `&` is a binary operator?"""
+        """Returns whether an operand ends at this token, so that a following `&` is a binary operator."""
         token = self.code.tokens[at]
         return (
             token.kind in ("name", "number", "char") and token.text not in KEYWORDS
         ) or token.text in (")", "]")
 
     def _is_handed_on(self, first, at):
-        """Is the use in the arguments of a call, in braces, in a lambda, or unevaluated? A call may set a
-        variable that it receives by reference."""
+        """Returns whether the use is in the arguments of a call, in braces, in a lambda, or unevaluated. A
+        call may set a variable that is passed by reference."""
         code, depth = self.code, at
         while depth > first:
             depth -= 1
@@ -275,7 +276,7 @@ class _Variable:
         return code.text(at - 1) == "sizeof"
 
     def _is_under_condition(self, first, at):
-        """Does an earlier part of the expression decide whether the use is evaluated?"""
+        """Returns whether an earlier part of the expression decides whether the use is evaluated."""
         code = self.code
         return any(code.text(i) in ("&&", "||", "?") for i in range(first, at))
 
@@ -297,7 +298,8 @@ def _is_leaving(code):
 
 
 def ends(code, at):
-    """Does a call end the thread, by its name or as a failed assertion: std::abort(), assert(false)?"""
+    """Returns whether a call ends the thread, by its name or as a failed assertion: std::abort(),
+    assert(false)."""
     while code.text(at + 1) == "::" or code.text(at) == "::":
         at += 1 if code.text(at) == "::" else 2
     name = code.tokens[at]
@@ -311,7 +313,7 @@ def ends(code, at):
 
 
 def _is_leaving_always(code, statement):
-    """Is the code after a statement unreachable?"""
+    """Returns whether the code after a statement is unreachable."""
     if statement.kind == "block":
         return any(_is_leaving_always(code, part) for part in statement.parts)
     if statement.kind == "if":

@@ -527,7 +527,8 @@ def linspace(
     ----------
     start, stop : number or array
         The first and the last number.
-    num : int The length of the result.
+    num : int
+        The length of the result.
     endpoint : bool
         False: excludes ``stop``.
     retstep : bool

@@ -206,15 +206,16 @@ def jit(
         Checks array indices and asserts, and compiles without optimisation.
         A failed check raises a KernelError at the launch.
     inline, forceinline, link, opt, lineinfo, cache
-        As in numba. launch_bounds, lto, shared_memory_carveout
-        As in numba. **more
-        Further options. ``boundscheck=True`` checks array indices and
-        asserts in optimised code. ``stoppable=True`` lets Ctrl-C and
-        ``cuda.limit`` stop the kernel on a GPU (always possible on the simulator); True is the default with
-        ``debug=True`` and ``NUMBALITE_STOPPABLE=1``. ``doc=`` sets the kernel's ``__doc__``, which is
-        otherwise the C++ text. ``options=[...]`` is passed to the compiler; ``std=``, ``headers={name:
-        text}``, ``cooperative=``, ``cluster=``; ``fastmath`` and ``max_registers`` have the same meaning as
-        in numba.
+        As in numba.
+    launch_bounds, lto, shared_memory_carveout
+        As in numba.
+    **more
+        Further options. ``boundscheck=True`` checks array indices and asserts in optimised code.
+        ``stoppable=True`` lets Ctrl-C and ``cuda.limit`` stop the kernel on a GPU (always possible on the
+        simulator); True is the default with ``debug=True`` and ``NUMBALITE_STOPPABLE=1``. ``doc=`` sets
+        the kernel's ``__doc__``, which is otherwise the C++ text. ``options=[...]`` is passed to the
+        compiler; ``std=``, ``headers={name: text}``, ``cooperative=``, ``cluster=``; ``fastmath`` and
+        ``max_registers`` have the same meaning as in numba.
 
     Returns
     -------

@@ -232,7 +232,8 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         ------
         RuntimeError
             The kernel is specialized already.
-        TypeError The number of arguments differs from the number of parameters.
+        TypeError
+            The number of arguments differs from the number of parameters.
         """
         if self.specialized:
             raise RuntimeError(

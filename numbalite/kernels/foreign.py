@@ -49,7 +49,8 @@ def declare_device(
 
     Parameters
     ----------
-    name : str The function's symbol, which is the C++ name of an ``extern "C"`` function.
+    name : str
+        The function's symbol, which is the C++ name of an ``extern "C"`` function.
     sig : str or Signature
         The signature; pointers are ``CPointer(float32)``.
     link : path, linkable code or list

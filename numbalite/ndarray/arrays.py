@@ -624,7 +624,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
             C, F, A or K, the axis order, as in `copy`.
         casting : str
             NumPy's rule for the conversions that are allowed.
-        subok : bool No effect; NumPy has this parameter.
+        subok : bool
+            No effect; NumPy has this parameter.
         copy : bool
             False: returns the array itself if its dtype and order are as
             requested.
@@ -723,7 +724,8 @@ def to_device(
         returned. An array on another device is copied.
     stream : Stream
         The stream of the copy.
-    copy : bool False: allocates without copying.
+    copy : bool
+        False: allocates without copying.
     to : DeviceNDArray
         An array to copy into.
     device : int or Device

@@ -4,9 +4,9 @@ Each assignment is one kernel, one copy or one fill on the target's device:
 
 * Equal dtypes and equal layouts: a plain copy.
 * Otherwise, an element-wise kernel converts each element as NumPy's assignment does. Host arrays are copied
-* to the device before they are broadcast. * Dtypes without a C++ type (text, times in other units, ...) are
-* converted on the host, by NumPy. Records are assigned field by
-  field.
+  to the device before they are broadcast.
+* Dtypes without a C++ type (text, times in other units, ...) are converted on the host, by NumPy. Records are
+  assigned field by field.
 
 An array on another device is first copied to the target's device.
 """

@@ -37,7 +37,8 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     ------
     TypeError
         ``obj`` does not have the CUDA Array Interface.
-    ValueError The interface dictionary is invalid.
+    ValueError
+        The interface dictionary is invalid.
 
     Examples
     --------
@@ -75,8 +76,12 @@ def from_cuda_array_interface(
 
     The array uses the memory that the dictionary describes.
 
-    Parameters ---------- desc : dict The CUDA Array Interface dictionary. Its entries are checked, except for
-    the address, which must be valid device memory. owner : object
+    Parameters
+    ----------
+    desc : dict
+        The CUDA Array Interface dictionary. Its entries are checked, except for the address, which must
+        be valid device memory.
+    owner : object
         An object that is kept alive as long as the array.
     sync : bool
         As in `as_cuda_array`.
@@ -88,7 +93,8 @@ def from_cuda_array_interface(
 
     Raises
     ------
-    ValueError The dictionary is invalid.
+    ValueError
+        The dictionary is invalid.
 
     Examples
     --------

@@ -179,7 +179,8 @@ def texture(
         Textures do not support the dtype, or do not support it with this ``filter`` or ``read``. TypeError is
         also raised if ``in_place`` is used for another array than a device array; or a surface is passed
         together with its own parameters (``channels``, ``layered``, ...).
-    ValueError An argument has an invalid value, or the shape or the strides do not fit.
+    ValueError
+        An argument has an invalid value, or the shape or the strides do not fit.
 
     Examples
     --------

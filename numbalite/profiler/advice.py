@@ -1,4 +1,4 @@
-"""Sentences about a launch: the line, its cost, and a change that would reduce it."""
+"""Creates sentences about a launch: the line, its cost, and a change that would reduce the cost."""
 
 from __future__ import annotations
 

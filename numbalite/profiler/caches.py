@@ -1,12 +1,15 @@
-"""Hits in the L1 and L2 caches, which are empty before the launch, and the bytes that DRAM transfers.
+"""Computes hits in the L1 and L2 caches, which are empty before the launch, and the bytes that DRAM
+transfers.
 
 The L1 cache of a multiprocessor is shared by its resident blocks. A load hits if its reuse distance within its block
-(cext/sim/check/reuse.h) is smaller than the size of the cache that the block can use. Hits are predicted as a range:
-its low end assumes an equal share for each resident block, its high end the whole cache for each. Sectors that one
-block loads for another are not predicted, so a sector that each block loads misses in each.
+(cext/sim/check/reuse.h) is smaller than the size of the cache that the block can use. Hits are predicted as a
+range: its low end assumes an equal share of the cache for each resident block, its high end the whole cache
+for each block. The model does not predict hits in sectors that another block has loaded, so a sector that
+each block loads counts as a miss in each block.
 
-DRAM transfers each loaded sector at least once. If the data are larger than the L2 cache, each miss of the L1 cache may
-be one more transfer: how far blocks that share data are apart in time depends on the GPU's scheduler.
+DRAM transfers each loaded sector at least once. If the data are larger than the L2 cache, each miss of the L1
+cache may cause another transfer. Whether it does depends on the GPU's scheduler, which determines the time
+between blocks that share data.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ class Traffic(NamedTuple):
 
 
 def distance_of(entry: int) -> int:
-    """Returns the smallest reuse distance of an entry of the histogram."""
+    """Returns the smallest reuse distance in an entry of the histogram."""
     power, half = divmod(entry - 1, 2)
     return (3 * 2**power) // 2 - 1 if half else 2**power - 1
 
@@ -58,7 +61,9 @@ def traffic(launch) -> Traffic:
     gpu, loads = launch.gpu, launch.global_load_sectors
     written = launch.global_store_sectors + launch.global_atomic_passes
     counted = sum(launch.reuse) or 1
-    scale = min(1.0, loads / counted)  # as written, more sectors may be counted
+    scale = min(
+        1.0, loads / counted
+    )  # the counters as written in the source may contain more sectors
     lines = (gpu.l1_bytes - launch.shared_of_multiprocessor) / LINE
     missed = [
         max(loads - hits(launch.reuse, size), launch.loaded_sectors)
@@ -88,7 +93,7 @@ def _dram(launch, missed, written):
 
 
 def _l2_hit_rate(launch, missed, written, dram):
-    """Stores hit. Of the loads, those miss that DRAM answers."""
+    """Stores hit. Loads whose data DRAM transfers are the misses of the L2 cache."""
     loads = Range(
         launch.loaded_sectors, max(launch.loaded_sectors, dram.high - launch.stored_sectors)
     )

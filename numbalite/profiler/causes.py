@@ -1,4 +1,4 @@
-"""The lines that cause the time of a launch: their shares of the unit that bounds it."""
+"""Finds the lines that cause the time of a launch: their shares of the hardware unit that bounds the time."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def of_launch(launch: Launch, lines: list) -> tuple:
 
 
 def _of_accesses(bound, launch):
-    """Returns a function from a line to its work, for hardware units whose work is memory accesses; None for other
-    units."""
+    """Returns a function from a line to its work, for hardware units whose work is memory accesses; None for
+    other units."""
     if bound == "shared memory":
         return lambda line: line.shared_load_wavefronts + line.shared_store_wavefronts
     if bound == "atomics":
@@ -57,8 +57,9 @@ def _of_accesses(bound, launch):
 
 
 def instructions(code, counts, lines: dict, unit: str, make) -> dict:
-    """Returns {line: number of its instructions of a unit} according to the machine code; of all units if it is not a
-    pipe. make(file, number): a line that has no accesses, if it is in a file of the others."""
+    """Returns {line: number of its instructions of a unit} according to the machine code; counts the
+    instructions of all units if the unit is not a pipe. make(file, number) creates a line without accesses in
+    a profiled file."""
     files = {os.path.basename(file): file for file, _ in lines}
     wanted = _OPCODES.get(unit)
     found: dict = {}

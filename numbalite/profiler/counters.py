@@ -1,4 +1,4 @@
-"""The counts of a profile: of a line, of a launch, of all launches of a kernel."""
+"""Contains the counts of a profile: of a line, of a launch, of all launches of a kernel."""
 
 from __future__ import annotations
 
@@ -46,16 +46,18 @@ class Counters:
     """Sums over warps. A request is one access of a warp.
 
     ``global_load_requests``, ``global_load_sectors``, ``global_load_bytes``, and the same for
-    stores: requests, the sectors of 32 bytes that they touch, the bytes that the threads request;
-    ``global_load_lines``: the cache lines of 128 bytes that they touch. ``shared_load_requests``
-    and
-    ``shared_load_wavefronts``, and the same for stores: requests, and the passes over the 32 banks that they need;
-    ``shared_load_conflicts``, and ``bank_conflicts`` of both: the passes that conflicts add. ``global_atomic_requests``, ``shared_atomic_requests``,
-    ``atomic_passes``: the sum of the largest number of threads with one address. ``variable_load_requests``: reads of
-    the module's ``__device__`` and ``__constant__`` variables, which are not among the loads of global memory. ``barrier_waits``: warps that waited at a barrier of the block.
-    ``loop_iterations``: iterations of warps. ``global_repeated_requests``,
-    ``shared_repeated_requests``: loads of the addresses that the same load read before, as in a
-    loop. ``requests`` and ``lanes``: of all kinds, and the number of participating threads.
+    stores: the number of requests, of sectors of 32 bytes that they touch, and of bytes that the threads
+    request; ``global_load_lines``: the number of cache lines of 128 bytes that loads touch.
+    ``shared_load_requests`` and ``shared_load_wavefronts``, and the same for stores: the number of requests,
+    and of passes over the 32 banks that they need; ``shared_load_conflicts``, and ``bank_conflicts`` for
+    loads and stores: the number of passes that bank conflicts add. ``global_atomic_requests`` and
+    ``shared_atomic_requests`` count atomic operations; ``atomic_passes`` is the sum, over these requests, of
+    the largest number of threads with one address. ``variable_load_requests``:
+    reads of the module's ``__device__`` and ``__constant__`` variables, which do not count as loads of global
+    memory. ``barrier_waits``: warps that waited at a barrier of the block. ``loop_iterations``: iterations of
+    warps. ``global_repeated_requests``, ``shared_repeated_requests``:
+    loads of the same addresses that the same instruction loaded before, as in a loop. ``requests`` and
+    ``lanes``: the number of requests of all kinds, and of the threads that took part.
     """
 
     __slots__ = COUNTERS
@@ -104,8 +106,8 @@ class Counters:
 
     @property
     def sectors_per_request(self) -> float:
-        """Sectors of 32 bytes for each load and store of global memory; 4 if 32 threads access 4 bytes each, one after
-        the other."""
+        """The number of sectors of 32 bytes per load and store of global memory; the number is 4 if 32
+        threads access 4 consecutive bytes each."""
         sectors = self.global_load_sectors + self.global_store_sectors
         return _ratio(sectors, self.global_load_requests + self.global_store_requests)
 
@@ -131,18 +133,18 @@ class Counters:
 
     @property
     def shared_atomic_passes(self) -> int:
-        """The part of ``atomic_passes`` in shared memory, by the number of requests."""
+        """The mean number of passes per atomic request in shared memory."""
         return round(_ratio(self.atomic_passes, self.atomic_requests) * self.shared_atomic_requests)
 
     @property
     def atomic_serialisation(self) -> float:
-        """The number of threads of a warp that update one address at once: 1 if none do, at most
-        32."""
+        """The mean number of threads of a warp that update one address at the same time: 1 if all addresses
+        differ, at most 32."""
         return _ratio(self.atomic_passes, self.atomic_requests)
 
     @property
     def active_lanes(self) -> float:
-        """The mean number of threads in an access; 32 without divergence."""
+        """The mean number of threads in an access, which is 32 without divergence."""
         return _ratio(self.lanes, self.requests)
 
     def as_dict(self) -> dict:
@@ -155,8 +157,9 @@ def _ratio(a, b):
 
 
 class Line(Counters):
-    """The counters of one line. ``file``, ``number``, and its ``text``. ``as_written``: the counters before the
-    machine code was considered; ``widened``: with adjacent accesses merged to 8 and to 16 bytes."""
+    """The counters of one line. ``file``, ``number``, and its ``text``. ``as_written`` contains the counters
+    before the machine code was considered. ``widened`` contains the counters with adjacent accesses merged to
+    8 and to 16 bytes."""
 
     __slots__ = ("as_written", "file", "number", "samples", "widened")
 
@@ -178,9 +181,9 @@ class Line(Counters):
         """Kind, such as "global_load" -> the first access of a warp, for pictures."""
 
     def picture(self, kind: str | None = None) -> pictures.Picture:
-        """Returns the sectors or the banks that the line's first access touches. ``kind``:
-        "global_load", "global_store", "shared_load" or "shared_store"; by default the line's only
-        one, or the first of these."""
+        """Returns the sectors or the banks that the line's first access touches. ``kind`` is "global_load",
+        "global_store", "shared_load" or "shared_store"; by default the line's only kind of access, or the
+        first of these."""
         if not self.samples or (kind is not None and kind not in self.samples):
             found = ", ".join(self.samples) or "none"
             raise LookupError(f"{self.place} has no access of kind {kind!r}; it has: {found}")
@@ -198,12 +201,14 @@ class Line(Counters):
 
     @property
     def text(self) -> str:
-        """The line in the file, or the notebook's cell, as it is now; "" if it cannot be read."""
+        """The present text of the line, from the file or the notebook's cell; "" if the line cannot be
+        read."""
         return source.source_line(self.file, self.number)
 
     @property
     def place(self) -> str:
-        """ "transpose.py:12"; "numbalite" for code that is not the user's."""
+        """The position of the line, such as "transpose.py:12"; "numbalite" for code that is not the
+        user's."""
         return f"{os.path.basename(self.file)}:{self.number}" if self.file else "numbalite"
 
     def __repr__(self) -> str:
@@ -243,7 +248,7 @@ class _WithLines(Counters):
         return tuple(self._lines[key] for key in sorted(self._lines) if self._lines[key].is_used)
 
     def line(self, number: int, file: str | None = None) -> Line:
-        """Returns one line of the user's file; ``file``, or the end of its path, if the kernels are
+        """Returns one line of the user's file; ``file``: the file, or the end of its path, if the kernels are
         in several files."""
         found = [
             line
@@ -253,7 +258,7 @@ class _WithLines(Counters):
         if not found:
             places = ", ".join(line.place for line in self.lines) or "none"
             raise LookupError(
-                f"there is no access of memory and no barrier at line {number}; lines with counters: {places}"
+                f"there is no memory access and no barrier at line {number}; lines with counters: {places}"
             )
         if len(found) > 1:
             raise LookupError(
@@ -264,7 +269,7 @@ class _WithLines(Counters):
 
 
 class Launch(_WithLines):
-    """One launch: its counters, and the resources of its kernel as compiled for the GPU."""
+    """One launch: its counters, and the resources of its kernel as compiled for the chosen GPU."""
 
     __slots__ = (
         "_prediction",
@@ -338,7 +343,7 @@ class Launch(_WithLines):
 
     @property
     def counters_are(self) -> str:
-        """ "as compiled" if the machine code determines the accesses, else "as written"."""
+        """ "as compiled" if the machine code determines the accesses, otherwise "as written"."""
         return "as written" if self.written_because else "as compiled"
 
     @property
@@ -348,8 +353,8 @@ class Launch(_WithLines):
 
     @property
     def resident_blocks(self) -> int:
-        """The number of blocks that are resident on a multiprocessor. Without the machine code,
-        only the number of threads limits it."""
+        """The number of blocks that are resident on a multiprocessor. Without the machine code, only the
+        number of threads limits the number of blocks."""
         most = min(self.gpu.blocks, self.gpu.warps // self.warps_of_block)
         if self.occupancy_detail:
             most = self.occupancy_detail.blocks
@@ -375,32 +380,34 @@ class Launch(_WithLines):
 
     @property
     def registers(self) -> int | None:
-        """Of a thread, as NVRTC compiled the kernel for the GPU; at least 16, which a launch allocates."""
+        """The number of registers of a thread, as NVRTC compiled the kernel for the GPU; at least 16, which a
+        launch allocates."""
         return max(resources.MIN_REGISTERS, self.resources.registers) if self.resources else None
 
     @property
     def local_bytes(self) -> int | None:
-        """Local memory of a thread: arrays that are not in registers, and registers that were spilled."""
+        """Bytes of local memory of a thread, for arrays that are not in registers, and for spilled
+        registers."""
         return self.resources.local_bytes if self.resources else None
 
     @property
     def occupancy(self) -> float | None:
-        """The part of a multiprocessor's warps that can be resident at once, from 0 to 1."""
+        """The fraction of a multiprocessor's warps that can be resident at once, from 0 to 1."""
         return self.occupancy_detail.part if self.occupancy_detail else None
 
     @property
     def occupancy_limit(self) -> str | None:
-        """The resource that limits it: "registers", "shared memory", "threads" or "blocks"."""
+        """The resource that limits the occupancy: "registers", "shared memory", "threads" or "blocks"."""
         return self.occupancy_detail.limit if self.occupancy_detail else None
 
     @property
     def spills(self) -> int | None:
-        """Instructions that store a register in local memory; None without the machine code."""
+        """The number of instructions that spill a register to local memory; None without the machine code."""
         return self.code.spills if self.code else None
 
     @property
     def active_threads(self) -> float | None:
-        """The mean number of active threads of an executed instruction, of any kind; None without the machine code."""
+        """The mean number of active threads of all executed instructions; None without the machine code."""
         if self.code is None:
             return None
         return execution.active_threads(
@@ -408,15 +415,17 @@ class Launch(_WithLines):
         )
 
     def instructions(self, kind: str) -> float | None:
-        """Returns the number of instructions of one kind that warps execute, also with all of their threads switched off by
-        a predicate: "shared_load", "shared_store", "local_load", "local_store", ...; None without the machine code."""
+        """Returns the number of instructions of one kind that warps execute, including instructions whose
+        threads are all disabled by a predicate: "shared_load", "shared_store", "local_load", "local_store",
+        ...; None without the machine code."""
         if self.code is None:
             return None
         return execution.instructions(self.code, self.block_counts, kind)
 
     @property
     def local_load_requests(self) -> float | None:
-        """Loads of warps from local memory, by the machine code; None without it."""
+        """The number of warps' loads from local memory, by the machine code; None without the machine
+        code."""
         return self.instructions("local_load")
 
     @property
@@ -431,7 +440,7 @@ class Launch(_WithLines):
 
     @property
     def l1_hit_rate(self) -> Range:
-        """Of the sectors of global loads, those that the L1 cache has; from 0 to 1."""
+        """The fraction of the sectors of global loads that hit in the L1 cache, from 0 to 1."""
         return self.traffic.l1_hit_rate
 
     @property
@@ -448,22 +457,23 @@ class Launch(_WithLines):
 
     @property
     def time(self) -> float:
-        """The predicted time in seconds. Without the machine code, arithmetic and latency are not in it."""
+        """The predicted time in seconds. Without the machine code, the predicted time does not include
+        arithmetic and latency."""
         return self._predicted.time
 
     @property
     def time_range(self) -> Range:
-        """The range in which the time is expected; high is infinite without the machine code."""
+        """The range in which the time is expected; its upper end is infinite without the machine code."""
         return self._predicted.range
 
     @property
     def time_at_least(self) -> float:
-        """A time in seconds that the GPU cannot be faster than."""
+        """A lower limit of the time on the GPU, in seconds."""
         return self._predicted.least
 
     @property
     def bound(self) -> str:
-        """The unit that bounds the time: "DRAM", "L2", "L1", "shared memory", "issue", "float32",
+        """The hardware unit that bounds the time: "DRAM", "L2", "L1", "shared memory", "issue", "float32",
         "float64", "integers", "special functions", "latency", "too few blocks" or "launch"."""
         return self._predicted.bound
 
@@ -474,7 +484,8 @@ class Launch(_WithLines):
         return causes.of_launch(self, list(self._lines.values()))
 
     def instructions_by_line(self, unit: str) -> dict:
-        """Line -> instructions of warps of a unit such as "float32", by the machine code; {} without it."""
+        """Returns {line: number of warp instructions of a unit such as "float32"}, by the machine code; {}
+        without it."""
         if self.code is None:
             return {}
         known = {key: line for key, line in self._lines.items() if line.file}
@@ -482,7 +493,7 @@ class Launch(_WithLines):
 
     @property
     def units(self) -> dict:
-        """The time of each unit in seconds, longest first."""
+        """The time of each hardware unit in seconds, longest first."""
         return self._predicted.units
 
     @property
@@ -492,7 +503,7 @@ class Launch(_WithLines):
 
     @property
     def roofline(self) -> pictures.Picture:
-        """Operations per second against operations per byte, and the GPU's limits."""
+        """A plot of operations per second against operations per byte, and the GPU's limits."""
         return pictures.roofline([self])
 
     def as_dict(self) -> dict:
@@ -560,17 +571,17 @@ class KernelProfile(_WithLines):
 
     @property
     def advice(self) -> tuple:
-        """The sentences about its launches, each once."""
+        """The sentences of advice about the kernel's launches, each once."""
         return tuple(dict.fromkeys(text for launch in self.launches for text in launch.advice))
 
     @property
     def time(self) -> float:
-        """The sum of the predicted times of its launches, in seconds."""
+        """The sum of the predicted times of the kernel's launches, in seconds."""
         return sum(launch.time for launch in self.launches)
 
     @property
     def time_at_least(self) -> float:
-        """The sum of the minimum times of its launches."""
+        """The sum of the minimum times of the kernel's launches, in seconds."""
         return sum(launch.time_at_least for launch in self.launches)
 
     def as_dict(self) -> dict:

@@ -1,11 +1,10 @@
-"""The number of executions of each basic block of the machine code in a launch, counted in warps:
-an estimate.
+"""Estimates the number of executions of each basic block of the machine code in a launch, counted in warps.
 
-The requests of a line, counted on the simulator, are distributed over the blocks that contain the line's accesses: first
-to the block with the most of them, an unrolled loop, then to those that follow it. The warps that wait at a barrier are
-distributed in the same way, because a barrier also counts warps whose accesses are all switched off by a predicate.
-Iterations of loops without memory accesses are counted by line. Other blocks are executed as often as the loop around
-them.
+The requests of a line, counted on the simulator, are distributed over the blocks that contain the line's
+accesses: first to the block with the most accesses, an unrolled loop, then to the following blocks. The warps
+that wait at a barrier are distributed in the same way, because the barrier count includes warps whose
+accesses are all disabled by a predicate. Iterations of loops without memory accesses are counted by line. All
+other blocks are executed as often as the loop around them.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ _ARITHMETIC = ("FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "MUFU", "HFMA2")
 
 
 def counts(code: MachineCode, lines, warps: int) -> tuple:
-    """Returns two lists: for each block, the number of times that a warp executes it, summed over the warps; and the mean
-    number of active lanes, None where it is unknown."""
+    """Returns two lists: for each block, the number of times that a warp executes the block, summed over the
+    warps; and the mean number of active lanes, None if unknown."""
     evidence: list = [[] for _ in code.blocks]
     places = Places(lines)
     for requests, lanes, blocks in _evidence(code, lines, places):
@@ -97,8 +96,8 @@ def _evidence(code, lines, places):
 
 
 def _distribute(requests, blocks, code, warps):
-    """Yields (block, its number of executions). The blocks of a loop are executed equally often. The loop with most
-    accesses is first, because an unrolled loop runs before the loop of its remainder."""
+    """Yields (block, number of executions of the block). The blocks of a loop are executed equally often. The
+    loop with the most accesses is first, because an unrolled loop runs before the loop of its remainder."""
     groups: dict = {}
     for block in blocks:
         loops = code.blocks[block].loops
@@ -117,9 +116,9 @@ def _distribute(requests, blocks, code, warps):
 
 
 def _loops_without_accesses(code, lines, places, counted):
-    """Returns {loop: (number of iterations of its machine code, active lanes)} for innermost loops none of whose blocks
-    is in `counted`, because they have no memory accesses: the number is estimated from the loop iterations of their source
-    lines."""
+    """Returns {loop: (number of iterations of its machine code, active lanes)} for innermost loops without
+    memory accesses, whose blocks are not in `counted`. The number is estimated from the loop iterations of
+    the source lines."""
     iterations = {line.key: line.loop_iterations for line in lines if line.loop_iterations}
     lanes = {
         line.key: line.loop_lanes / line.loop_iterations for line in lines if line.key in iterations
@@ -143,8 +142,8 @@ def _loops_without_accesses(code, lines, places, counted):
 
 
 def _unrolled_with_exits(code, lines, places, warps):
-    """Yields (block, its number of executions, active lanes) for loops that the compiler unrolled completely, to a block
-    for each iteration that ends with a branch out of the loop."""
+    """Yields (block, number of executions, active lanes) for loops that the compiler unrolled completely:
+    each iteration is a block that ends with a branch out of the loop."""
     exits: dict = {}
     looping = {line.key: line for line in lines if line.loop_iterations}
     for number, block in enumerate(code.blocks):
@@ -161,8 +160,8 @@ def _unrolled_with_exits(code, lines, places, warps):
 
 
 def _unrolled_without_exits(code, lines, places, warps):
-    """Yields the same for loops whose iterations the compiler unrolled to straight code, which perhaps not all warps
-    execute."""
+    """Yields (block, number of executions, active lanes) for loops whose iterations the compiler unrolled to
+    straight code, which perhaps not all warps execute."""
     parts: dict = {}
     looping = {line.key: line for line in lines if line.loop_iterations}
     for number, block in enumerate(code.blocks):

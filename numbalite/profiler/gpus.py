@@ -1,4 +1,4 @@
-"""GPUs as data files: gpus/*.json, each figure with its source."""
+"""Reads the figures of GPUs from data files, gpus/*.json; each figure has a source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEFAULT = "H100"
 
 
 class GPU(NamedTuple):
-    """The figures of one GPU. ``sources`` has the document of each of them, by its name."""
+    """The figures of one GPU. ``sources`` maps the name of each figure to its document."""
 
     name: str
     capability: tuple
@@ -69,7 +69,7 @@ def find(gpu: str | GPU | None) -> GPU:
     if gpu is None:
         gpu = DEFAULT
     if not isinstance(gpu, str):
-        raise TypeError(f"gpu is the name of a GPU, one of {', '.join(names())}, not {gpu!r}")
+        raise TypeError(f"gpu must be the name of a GPU, one of {', '.join(names())}, not {gpu!r}")
     wanted = _normalize_name(gpu)
     for name in sorted(os.listdir(_FOLDER)):
         if name.endswith(".json") and _normalize_name(name[:-5]) == wanted:

@@ -1,4 +1,5 @@
-"""A profile in a notebook: the source of each kernel with columns of counters, expensive lines shaded."""
+"""Shows a profile in a notebook: the source of each kernel with columns of counters; expensive lines are
+shaded."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ def page(p: profile) -> str:
 
 
 def _pictures(kernel):
-    """Returns the SVG pictures of the accesses of the most expensive lines, among lines whose accesses cost more than
+    """Returns SVG pictures of the accesses of the most expensive lines whose accesses cost more than
     necessary."""
     wasteful = sorted(filter(_is_wasteful, kernel.lines), key=text.weight, reverse=True)
     shown = []
@@ -126,8 +127,8 @@ def _by_file(lines):
 
 
 def _shown_lines(lines):
-    """Returns the sorted numbers of the source lines to show: those with counters, and those between and around
-    them."""
+    """Returns the sorted numbers of the source lines to show: lines with counters, and lines between and
+    around them."""
     shown = set()
     numbers = sorted(lines)
     for number, following in zip(numbers, [*numbers[1:], numbers[-1]], strict=True):

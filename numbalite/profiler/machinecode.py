@@ -1,4 +1,5 @@
-"""The machine code of a kernel, as nvdisasm prints it: instructions with their source lines, basic blocks, loops."""
+"""Reads the machine code of a kernel, as nvdisasm prints it: instructions with their source lines, basic
+blocks, loops."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _SPILL = re.compile(r"\[R1(\+(-?0x[0-9a-f]+))?\]")
 
 
 class Instruction(NamedTuple):
-    """One instruction. ``frames``: (file, line) of the innermost function first."""
+    """One instruction. ``frames``: the (file, line) pairs of inlined calls, innermost function first."""
 
     guard: str
     opcode: str
@@ -60,7 +61,7 @@ class Block(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """The blocks from ``first`` to ``last``, in the order of addresses."""
+    """A loop: the blocks from ``first`` to ``last``, in the order of addresses."""
 
     first: int
     last: int
@@ -103,7 +104,8 @@ def of_cubin(cubin: bytes, symbol: str) -> MachineCode | str:
 
 
 def parse(text: str, symbol: str) -> MachineCode:
-    """Reads the output of ``nvdisasm -gi -c``; raises LookupError if it does not have the kernel."""
+    """Reads the output of ``nvdisasm -gi -c``; raises LookupError if the output does not contain the
+    kernel."""
     rows = _rows_of(text.split("\n"), symbol)
     starts = {0}
     labels = {name: at for name, at in rows if isinstance(name, str)}
@@ -149,8 +151,8 @@ def _rows_of(lines, symbol):
 
 
 def _without_padding(code, labels):
-    """Removes what follows the last instruction of a kernel and is never executed: a branch to
-    itself, and NOPs."""
+    """Removes the code after the last instruction of a kernel, which is never executed: a branch to itself,
+    and NOPs."""
     end = len(code)
     while end and code[end - 1][0].name == "NOP":
         end -= 1
@@ -162,8 +164,8 @@ def _without_padding(code, labels):
 
 
 def _loops(parts, labels):
-    """Returns the list of Loops, outer ones first. A loop is a branch to an earlier block, with the blocks between
-    them."""
+    """Returns the list of Loops, outer loops first. A loop is a branch to an earlier block, together with the
+    blocks between them."""
     ends: dict = {}
     for number, part in enumerate(parts):
         last = part[-1]

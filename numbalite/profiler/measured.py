@@ -1,4 +1,4 @@
-"""Launches that were timed on a GPU: by events, with the driver's data of their kernels."""
+"""Contains launches that were timed on a GPU: by events, with the driver's data about their kernels."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _WARP, _THREADS_OF_MULTIPROCESSOR = 32, 39  # the latter: a CUdevice_attribute
 
 
 class Measured:
-    """One launch on a GPU. ``time`` in seconds, ``grid``, ``block``, ``registers``, ``local_bytes``, ``shared_bytes`` and
-    ``occupancy``, the part of a multiprocessor's warps that can be resident at once."""
+    """One launch on a GPU. ``time`` is in seconds; ``grid``, ``block``, ``registers``, ``local_bytes`` and
+    ``shared_bytes`` are those of the launch; ``occupancy`` is the fraction of a multiprocessor's warps that
+    can be resident at once."""
 
     __slots__ = (
         "block",
@@ -60,7 +61,7 @@ class Measured:
 
 
 class MeasuredKernel:
-    """All launches of a kernel, and their ``time``."""
+    """All launches of a kernel, and the sum of their ``time``."""
 
     def __init__(self, name: str, launches: list) -> None:
         self.name = name

@@ -1,4 +1,5 @@
-"""Pictures of a profile, as SVG: the sectors and the banks that one access of a warp touches, and a roofline.
+"""Draws pictures of a profile, as SVG: the sectors and the banks that one access of a warp touches, and a
+roofline.
 
 Colors have enough contrast on white and on dark pages; each picture has its own white background.
 """
@@ -20,7 +21,8 @@ _MAX_LINES, _FEW_WORDS, _MAX_WORDS = 16, 8, 32
 
 
 class Sample(NamedTuple):
-    """One access of a warp: its kind, bytes of a lane, and the addresses of lanes that take part, None for others."""
+    """One access of a warp: its kind, the number of bytes of a lane, and the addresses of lanes that take
+    part, None for all other lanes."""
 
     kind: str
     size: int
@@ -86,7 +88,7 @@ def of_sample(line: Line, sample: Sample) -> Picture:
 
 
 def cost(sample: Sample) -> float:
-    """Returns the number of sectors, or of words in the busiest bank, as a multiple of the necessary number."""
+    """Returns the number of sectors, or of words in the busiest bank, as a multiple of the minimum number."""
     words = {(at + b) // BANK_BYTES for _, at in sample.active for b in range(sample.size)}
     if sample.kind.startswith("shared"):
         columns = [word % BANKS for word in words]
@@ -99,8 +101,8 @@ def cost(sample: Sample) -> float:
 
 
 def sectors(line: Line, sample: Sample) -> Picture:
-    """Returns one access of a warp to global memory: a row for each cache line of 128 bytes, with
-    its 4 sectors of 32 bytes as squares of 8 words. Words that lanes access are dark."""
+    """Draws one access of a warp to global memory: a row for each cache line of 128 bytes, with its 4 sectors
+    of 32 bytes as squares of 8 words. Words that lanes access are dark."""
     touched: dict = {}
     for lane, at in sample.active:
         for byte in range(at, at + sample.size, min(BANK_BYTES, sample.size)):
@@ -166,9 +168,9 @@ def _legend(x, y, entries):
 
 
 def banks(line: Line, sample: Sample) -> Picture:
-    """Returns one access of a warp to shared memory: a column for each of the 32 banks, with a
-    square for each requested word of 4 bytes. One pass transfers 32 words, one of each bank; words
-    above the necessary number of passes have to wait."""
+    """Draws one access of a warp to shared memory: a column for each of the 32 banks, with a square for each
+    requested word of 4 bytes. One pass transfers 32 words, one of each bank; words above the necessary number
+    of passes must wait."""
     columns: list = [[] for _ in range(BANKS)]
     for lane, at in sample.active:
         for byte in range(at, at + sample.size, min(BANK_BYTES, sample.size)):
@@ -215,9 +217,9 @@ _PLOT = (70, 40, 460, 280)
 
 
 def roofline(launches: list) -> Picture:
-    """Plots the predicted float32 operations per second over the operations per byte of DRAM; the
-    lines are the GPU's limits. Kernels under the slope are limited by memory, those under the flat
-    line by arithmetic."""
+    """Plots the predicted float32 operations per second over the operations per byte of DRAM, and the GPU's
+    limits as lines. Kernels under the sloped line are limited by memory, kernels under the flat line by
+    arithmetic."""
     gpu = launches[0].gpu
     peak = 2 * gpu.float32_per_clock * gpu.multiprocessors * gpu.clock_mhz * 1e6
     bandwidth = gpu.dram_bytes_per_second

@@ -1,5 +1,5 @@
-"""`numbalite profile [--gpu NAME] [--json] [--html PAGE] FILE ...`: runs a program on the simulator
-and prints its counters."""
+"""Implements `numbalite profile [--gpu NAME] [--json] [--html PAGE] FILE ...`: runs a program on the
+simulator and prints its counters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ registers, occupancy and times are computed (H100); --json: as JSON, and the pro
 
 
 def main(arguments) -> int:
-    """Runs the command; returns the exit status."""
+    """Runs the command and returns the exit status."""
     gpu, as_json, page = None, False, None
     arguments = list(arguments)
     while arguments and arguments[0].startswith("-"):

@@ -1,8 +1,10 @@
-"""Decides, by the machine code of the chosen GPU, how wide the accesses of a line are and whether they exist.
+"""Determines, by the machine code of the chosen GPU, the width of the accesses of a line, and whether they
+exist.
 
-The simulator counts each line three times: as written, and with adjacent accesses merged to 8 and to 16 bytes. The
-widest access of that kind at the line in the machine code chooses. A line without any has accesses that the compiler
-removed, because the value was in a register. Accesses that it moved out of a loop are counted once.
+The simulator counts each line three times: as written, and with adjacent accesses merged to 8 and to 16
+bytes. The widest access of the same kind at the same line in the machine code determines which of the three
+counts is used. If a line has no access in the machine code, the compiler has removed its accesses, because
+the value was in a register. Accesses that the compiler moved out of a loop are counted once.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ class Places:
         self._keys = {(os.path.basename(line.file), line.number): line.key for line in lines}
 
     def find(self, frames: tuple) -> tuple | None:
-        """Returns the key of the innermost line that was profiled. The key ("", 0) stands for code that is not the
+        """Returns the key of the innermost profiled line. The key ("", 0) stands for code that is not the
         user's."""
         for file, number in frames:
             key = self._keys.get((os.path.basename(file), number))
@@ -35,7 +37,7 @@ class Places:
 
 
 class Accesses:
-    """The instructions of one line that access memory in one way."""
+    """The instructions of one line that access memory in the same way."""
 
     def __init__(self) -> None:
         self.widest = 0
@@ -49,11 +51,12 @@ class Accesses:
 
     @property
     def are_outside_loops(self) -> bool:
-        """Are all of the instructions outside loops? Then each is executed at most once per warp."""
+        """Returns whether all of the instructions are outside of loops, so that each is executed at most once
+        per warp."""
         return max(self.depths) == 0
 
     def are_hoisted(self, elsewhere: float) -> bool:
-        """Did the compiler move some accesses out of a loop, to this line or another one?"""
+        """Returns whether the compiler moved some accesses out of a loop, to this line or another line."""
         return min(*self.depths, elsewhere) < max(self.depths)
 
 
@@ -72,8 +75,9 @@ def accesses(code: MachineCode, lines) -> dict:
 
 
 def reconcile(lines, code: MachineCode, warps: int) -> None:
-    """Corrects the counters of the lines. The simulator counts the accesses as written in the source; afterwards they
-    are those of the GPU's machine code, whose accesses may be wider, merged or removed."""
+    """Corrects the counters of the lines. The simulator counts the accesses as written in the source.
+    Afterwards, the counters are those of the GPU's machine code, whose accesses may be wider, merged or
+    removed."""
     found = accesses(code, lines)
     for kind in KINDS:
         space = "generic_load" if kind.endswith("load") else "generic_store"
@@ -113,14 +117,14 @@ def _combine_atomics(lines, code):
 
 
 def _all_belong_to_lines(found, lines, kind):
-    """Has each line with such accesses in the machine code also some on the simulator?"""
+    """Returns whether each line with such accesses in the machine code also has accesses on the simulator."""
     having = {line.key for line in lines if getattr(line, f"{kind}_requests")}
     return all(key in having for key, one in found if one == kind)
 
 
 def _depth_elsewhere(found, lines, kind):
-    """Returns the smallest loop depth of accesses at lines without accesses on the simulator: the compiler moved them
-    there."""
+    """Returns the smallest loop depth of accesses at lines without accesses on the simulator, to which the
+    compiler moved them."""
     having = {line.key for line in lines if getattr(line, f"{kind}_requests")}
     depths = [
         min(own.depths) for (key, one), own in found.items() if one == kind and key not in having
@@ -134,7 +138,7 @@ def _change_widths(line, kind, own):
 
 
 def _remove_repeated(line, kind, own, warps, elsewhere):
-    """Accesses that the compiler moved out of a loop."""
+    """Corrects the counters of accesses that the compiler moved out of a loop."""
     requests = getattr(line, f"{kind}_requests")
     most = len(own.depths) * warps
     if own.are_outside_loops and requests > most:
@@ -160,7 +164,7 @@ def _set(line, kind, values):
 
 
 def _count_lanes(line):
-    """Requests of all kinds; the mean number of lanes stays as it was."""
+    """Corrects the number of requests of all kinds; the mean number of lanes is unchanged."""
     before = line.requests
     line.requests = sum(getattr(line, f"{kind}_requests") for kind in KINDS)
     line.requests += line.atomic_requests + line.variable_load_requests

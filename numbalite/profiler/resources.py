@@ -1,7 +1,8 @@
-"""The resources of a kernel as compiled for a GPU, read from the cubin, and its occupancy.
+"""Reads the resources of a kernel as compiled for a GPU from the cubin, and computes its occupancy.
 
 A cubin is an ELF file. Each kernel has a section `.text.NAME`, whose header has the number of registers in the highest
-byte of sh_info; `.nv.shared.NAME`, as long as its shared memory; and `.nv.info`, a list of attributes.
+byte of sh_info; a section `.nv.shared.NAME`, whose size is that of its shared memory; and a section
+`.nv.info`, a list of attributes.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Resources(NamedTuple):
     """Local memory of a thread."""
 
     def occupancy(self, gpu: GPU, threads: int, shared: int = 0) -> Occupancy:
-        """Returns the Occupancy for this block size and this size of dynamic shared memory."""
+        """Returns the Occupancy for a block size and a size of dynamic shared memory."""
         warps = -(-threads // WARP)
         unit = _SHARED_UNIT_OF_TURING if gpu.capability < (8, 0) else _SHARED_UNIT
         bytes_of_block = _round_up(self.shared_bytes + shared + gpu.reserved_shared_bytes, unit)
@@ -85,8 +86,8 @@ class Compiled(NamedTuple):
 
 
 def of_launch(gpu: GPU, image: int, symbol: str) -> Compiled | str:
-    """Returns the compiled kernel of a launch, found by the checksum of the image that it ran and the kernel's name
-    there, or a sentence that explains why it is not available."""
+    """Returns the compiled kernel of a launch, found by the checksum of the launched image and the kernel's
+    name in the image, or a sentence that explains why it is not available."""
     found = profiled_launch(image)
     if found is None:
         return "the source of the kernel is not available"
@@ -109,7 +110,8 @@ def of_launch(gpu: GPU, image: int, symbol: str) -> Compiled | str:
 
 
 def read(cubin: bytes, symbol: str) -> Resources:
-    """Returns the resources of a kernel in a cubin; raises ValueError if it is not there."""
+    """Returns the resources of a kernel in a cubin; raises ValueError if the cubin does not contain the
+    kernel."""
     sections = _sections(cubin)
     text = sections.get(f".text.{symbol}")
     if text is None:
@@ -119,7 +121,9 @@ def read(cubin: bytes, symbol: str) -> Resources:
     shared = sections.get(f".nv.shared.{symbol}")
     size = shared[5] if shared else 0
     if ".nv.shared.reserved.0" in sections and size >= _RESERVED:
-        size -= _RESERVED  # since compute capability 9.0 it is a part of the section
+        size -= (
+            _RESERVED  # since compute capability 9.0, the reserved memory is a part of the section
+        )
     return Resources(
         registers=attributes.get(_REGISTERS, text[7] >> 24),
         shared_bytes=size,
@@ -158,7 +162,7 @@ def _symbol_index(data, sections, symbol):
 
 
 def _attributes(info, index):
-    """Returns {attribute: value} of the attributes of a function with a value of 32 bits."""
+    """Returns {attribute: value} of a function's attributes that have a value of 32 bits."""
     found, at = {}, 0
     while at + _ENTRY.size <= len(info):
         form, attribute, size = _ENTRY.unpack_from(info, at)

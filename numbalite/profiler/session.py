@@ -1,4 +1,5 @@
-"""``with cuda.profile(gpu="H200") as p:``: the launches of the calling thread in the block are counted."""
+"""``with cuda.profile(gpu="H200") as p:``: counts the memory accesses of the calling thread's launches in the
+block."""
 
 from __future__ import annotations
 
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
 class profile:
     """Counts memory accesses: ``with cuda.profile(gpu="H200") as p: ...``
 
-    The accesses are those of the kernels that the calling thread launches.
-    After the block, ``p.launches`` has each launch, ``p.NAME`` or
-    ``p["NAME"]`` all launches of a kernel, ``p.lines`` and ``p.line(12)``
-    the lines. Printed, it is a table of the source with counters. Only the
-    simulator can count. On a GPU, launches have a ``time`` by events,
-    ``registers``, ``local_bytes``, ``shared_bytes`` and ``occupancy``;
-    other attributes are errors that name a tool which measures them.
+    The profile contains the kernels that the calling thread launches.
+    After the block, ``p.launches`` contains each launch, ``p.NAME`` or ``p["NAME"]`` all launches of a
+    kernel, ``p.lines`` and ``p.line(12)`` the lines. Printing a profile shows a table of the source with
+    counters. Only the simulator can count. On a GPU, launches have the attributes ``time`` (measured by
+    events), ``registers``, ``local_bytes``, ``shared_bytes`` and ``occupancy``; other attributes raise an
+    error that recommends a tool.
 
     A profiled launch is not checked, and a launch in a nested
     ``cuda.checks()`` block is not profiled.
@@ -38,10 +38,9 @@ class profile:
         The GPU for which registers, occupancy and times are computed: "T4",
         "A100", "RTX 4090", "H100" (the default), "H200" or "B200".
     as_written : bool
-        True: each access of the source is counted. Else, if nvdisasm is
-        installed, the machine code for the chosen GPU determines which
-        accesses a line has and how wide they are; without nvdisasm, each
-        access of the source is counted.
+        True: each access of the source is counted. False: if nvdisasm is installed, the machine code for the
+        chosen GPU determines the accesses of a line and their width; without nvdisasm, each access of the
+        source is counted.
 
     Raises
     ------
@@ -74,7 +73,7 @@ class profile:
         _core.open()
         self.is_measured = not _core.driver_has("checks")
         if self._token:
-            raise RuntimeError("cuda.profile: this profile is entered already")
+            raise RuntimeError("cuda.profile: this profile was entered already")
         self._token = _core.profile_open()
         if not self.is_measured:
             checks.push(config.PROFILE, None, 0, 0, self._token)
@@ -109,7 +108,7 @@ class profile:
 
     @property
     def launches(self) -> tuple:
-        """All launches, in the order in which they ended; in the block, after waiting for them."""
+        """All launches, in the order in which they ended; within the block, this waits for them."""
         if self._token and not _core.capture_here():
             _core.synchronize_all()
             self._collect()
@@ -117,7 +116,7 @@ class profile:
 
     @property
     def kernels(self) -> dict:
-        """Name -> KernelProfile, in the order of the first launches."""
+        """A dict from a kernel's name to its KernelProfile, in the order of the first launches."""
         found: dict = {}
         for launch in self.launches:
             found.setdefault(launch.kernel, []).append(launch)
@@ -172,14 +171,15 @@ class profile:
 
     @property
     def counters_are(self) -> str:
-        """ "as compiled" if the machine code determines the accesses of all launches, else "as written"."""
+        """ "as compiled" if the machine code determines the accesses of all launches, otherwise "as
+        written"."""
         launches = self.launches
         is_compiled = launches and all(not launch.written_because for launch in launches)
         return "as compiled" if is_compiled else "as written"
 
     @property
     def roofline(self) -> pictures.Picture:
-        """Operations per second of each kernel against operations per byte, and the GPU's
+        """A plot of the operations per second of each kernel against operations per byte, and the GPU's
         limits."""
         if self.is_measured:
             raise CudaSupportError(f"cuda.profile: {MISSING}")
@@ -191,7 +191,7 @@ class profile:
         """Writes a page with all tables and pictures (name.html), or all numbers (name.json)."""
         name = os.fspath(path)
         if not name.endswith((".html", ".json")):
-            raise ValueError(f"the name of the file is .html or .json, not {name!r}")
+            raise ValueError(f"the file name must end with .html or .json, not {name!r}")
         page = self._repr_html_() if self.is_measured else html.page(self)
         whole = page if name.endswith(".html") else json.dumps(self.as_dict(), indent=2)
         with open(name, "w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""The text of a line: of a file, or of a notebook's cell, which messages call "Cell In[3]"."""
+"""Returns the text of a line of a file, or of a notebook's cell, which messages call "Cell In[3]"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CELL = re.compile(r"In\[(\d+)\]|ipython-input-(\d+)")
 
 
 def source_line(file: str, number: int) -> str:
-    """Returns the text of a source line without its line end; "" if it cannot be read."""
+    """Returns the text of a source line without its line end; "" if the line cannot be read."""
     text = linecache.getline(file, number)
     if not text and (cell := _CELL.search(file)):
         rows = _cell(int(cell[1] or cell[2])).split("\n")

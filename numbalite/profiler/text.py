@@ -1,4 +1,4 @@
-"""A profile as text: for each kernel a table of the source with counters, and the advice."""
+"""Shows a profile as text: for each kernel a table of the source with counters, and the advice."""
 
 from __future__ import annotations
 

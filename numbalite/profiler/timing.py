@@ -1,11 +1,11 @@
-"""The predicted time of a launch, and the unit that bounds it.
+"""Predicts the time of a launch, and the hardware unit that bounds it.
 
 Each unit of the GPU has a time: the launch's requests to it, divided by its rate. Each warp also
-needs a minimum time: the sum of the latencies that it waits for one after the other. As many warps
-as are resident overlap. The prediction is the longest of these times plus the time of an empty
-kernel. The constants that are marked as fitted were fitted to times of an H200: those that
-docs/performance.md records for the kernels Y1, Y2, Y5 and Y6 of tests/bench/python_kernels.py, and
-those that Nsight Compute measured (docs/profiling.md, "The predicted time").
+needs a minimum time: the sum of the latencies for which it waits in sequence. The warps that are
+resident at the same time overlap. The prediction is the longest of the units' and warps' times plus the time
+of an empty kernel. The constants that are marked as fitted were fitted to times of an H200: the times that
+docs/performance.md records for the kernels Y1, Y2, Y5 and Y6 of tests/bench/python_kernels.py, and the times
+that Nsight Compute measured (docs/profiling.md, "The predicted time").
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ _POWER = 3
 
 
 class Work(NamedTuple):
-    """Numbers of warp instructions that a launch executes, in total and by unit: each block of the machine code times
-    its number of executions."""
+    """The numbers of warp instructions that a launch executes, in total and by unit: each block of the
+    machine code times its number of executions."""
 
     instructions: float
     float32: float
@@ -91,7 +91,7 @@ class Work(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """A time in seconds, its range, and the time of each unit, longest first."""
+    """A time in seconds, its range, and the time of each hardware unit, longest first."""
 
     time: float
     range: Range
@@ -121,8 +121,8 @@ def _number(names, wanted):
 
 
 def _waits(instructions):
-    """Returns {"global": n, "shared": n}, the number of instructions that read a register that an earlier load of the
-    block fills; loads issued before it share one wait."""
+    """Returns {"global": n, "shared": n}, the number of instructions that read a register that an earlier
+    load of the block fills; loads issued before such an instruction share one wait."""
     pending: dict = {"global": set(), "shared": set()}
     waits = dict.fromkeys(pending, 0)
     for instruction in instructions:
@@ -171,8 +171,8 @@ def predict(launch) -> Prediction:
 
 
 def _dram_bytes(launch):
-    """Returns the expected number of bytes: each loaded sector is transferred once; each stored one, too, except those that
-    the L2 cache still keeps at the end."""
+    """Returns the expected number of transferred bytes: each loaded sector is transferred once; each stored
+    sector, too, except those that the L2 cache still contains at the end."""
     loaded, stored = launch.loaded_sectors * SECTOR, launch.stored_sectors * SECTOR
     kept = min(1.0, _KEPT * launch.gpu.l2_bytes / max(1, loaded + stored))
     return loaded + (1 - kept) * stored
@@ -190,7 +190,7 @@ def _l2_bytes(launch):
 
 
 def _l1_cycles(launch):
-    """Returns the number of cycles in the L1 cache: one for each cache line of a request."""
+    """Returns the number of cycles in the L1 cache: one cycle for each cache line of a request."""
     return launch.global_load_lines + launch.global_store_lines + launch.global_atomic_requests
 
 
@@ -199,7 +199,8 @@ def _shared_cycles(launch):
 
 
 def _atomics(launch, clock, share):
-    """Returns the seconds of atomic operations. Those of one slice of the L2 cache wait for one another."""
+    """Returns the time of atomic operations in seconds. Atomic operations in one slice of the L2 cache are
+    serialized."""
     slices = min(_L2_SLICES, max(1, launch.stored_sectors * SECTOR / _SLICE_BYTES))
     in_l2 = launch.global_atomic_passes * _ATOMIC_SECONDS * _atomic_factor(launch.code) / slices
     in_shared = launch.shared_atomic_passes * _SHARED_ATOMIC_CYCLES * share / clock
@@ -207,7 +208,7 @@ def _atomics(launch, clock, share):
 
 
 def _atomic_factor(code):
-    """Returns how many times as long the launch's atomic operations take as those of integers."""
+    """Returns the time of the launch's atomic operations as a multiple of the time of integer operations."""
     instructions = code.instructions if code else []
     opcodes = [i.opcode for i in instructions if i.kind == "global_atomic"]
     floats = sum(".F" in opcode or ".BF" in opcode for opcode in opcodes)
@@ -215,8 +216,8 @@ def _atomic_factor(code):
 
 
 def _latency(launch, done, others):
-    """Returns the seconds that the warps of a multiprocessor need if latency limits them. Only warps that are resident
-    at the same time overlap."""
+    """Returns the time in seconds that the warps of a multiprocessor need if latency limits them. Only warps
+    that are resident at the same time overlap."""
     gpu, warps = launch.gpu, launch.blocks * launch.warps_of_block
     clock = gpu.clock_mhz * 1e6
     blocks = -(-launch.blocks // gpu.multiprocessors)
@@ -227,7 +228,7 @@ def _latency(launch, done, others):
     fixed += done.shared_waits / warps * gpu.shared_latency + done.barriers / warps * _BARRIER
     rounds = max(1.0, blocks / resident)
     time = others
-    for _ in range(20):  # the latency depends on the bandwidth that results
+    for _ in range(20):  # the latency depends on the resulting bandwidth, so iterate
         busy = min(1.0, _dram_bytes(launch) / gpu.dram_bytes_per_second / max(time, 1e-9))
         life = fixed + done.global_waits / warps * _global_latency(launch, busy)
         cycles = rounds * life + (rounds - 1) * _BLOCK_CYCLES
@@ -256,7 +257,7 @@ def _decide(launch, units):
     dram = _dram_range(launch)
     least = max(_EMPTY_IN_GRAPH, dram.low, *(t for name, t in units.items() if name in _EXACT))
     low = max(least, (1 - _SPREAD) * max(t for name, t in units.items() if name != "DRAM"))
-    if launch.work is None:  # arithmetic and latency are not in it
+    if launch.work is None:  # without the machine code, the time excludes arithmetic and latency
         low, high = least, float("inf")
     else:
         high = EMPTY + max(busy, units[longest], dram.high) * (1 + _SPREAD)
@@ -265,7 +266,8 @@ def _decide(launch, units):
 
 
 def _dram_range(launch):
-    """Returns seconds: at the bandwidth of the data sheet, and at the bandwidth of copies."""
+    """Returns the transfer times in seconds: at the bandwidth of the data sheet, and at the bandwidth of
+    copies."""
     gpu, size = launch.gpu, launch.dram_bytes
     return Range(
         size.low / gpu.dram_bytes_per_second,

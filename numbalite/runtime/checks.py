@@ -56,7 +56,7 @@ class checks:
     The checked kernels are those that the calling thread launches. The checks are:
 
     ========= ==============================================================
-    memory accesses out of bounds, to freed memory, and misaligned accesses
+    memory    accesses out of bounds, to freed memory, and misaligned accesses
     unwritten reads of uninitialized device or shared memory, and (not with
               g++) of uninitialized local variables
     race      unordered accesses of two threads to the same memory, at least
@@ -83,13 +83,16 @@ class checks:
     ----------
     *wanted : str
         Names of checks. The default "all" selects all except "nan"; "none" disables all checks, also those of
-        debug=True. seed : int Selects an order of blocks and threads, also with "none".
+        debug=True.
+    seed : int
+        Selects an order of blocks and threads, also with "none".
     limit : float
-        The time limit of the check "hang", in seconds; 0 means no limit. exact : bool
-        True: reports each pair of unordered accesses, also writes of equal
-        values and plain reads concurrent with atomics. After the block, ``verdict`` is the Verdict on all
-        launches, and ``verdicts`` contains one Verdict for each kernel. If atomics order the threads of a
-        launch, the launch is repeated with other schedules; the results are those of the first run.
+        The time limit of the check "hang", in seconds; 0 means no limit.
+    exact : bool
+        True: reports each pair of unordered accesses, also writes of equal values and plain reads
+        concurrent with atomics. After the block, ``verdict`` is the Verdict on all launches, and
+        ``verdicts`` contains one Verdict for each kernel. If atomics order the threads of a launch, the
+        launch is repeated with other schedules; the results are those of the first run.
     budget : float
         The time for which a launch is repeated with ``exact=True``, in
         seconds.
@@ -243,7 +246,7 @@ def _milliseconds(limit, name="limit"):
         limit = config.kernel_limit(True)
         limit = _LIMIT if limit is None else limit
     if isinstance(limit, bool) or not isinstance(limit, Real):
-        raise TypeError(f"cuda.checks: {name} is a number of seconds, not {limit!r}")
+        raise TypeError(f"cuda.checks: {name} must be a number of seconds, not {limit!r}")
     if not 0 <= limit < float("inf"):
         raise ValueError(
             f"cuda.checks: {name} must be a number of seconds, 0 for no limit, not {limit!r}"

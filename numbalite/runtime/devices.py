@@ -87,7 +87,8 @@ def is_simulated() -> bool:
 
     Returns
     -------
-    bool True: kernels run on the simulator.
+    bool
+        True: kernels run on the simulator.
 
     Raises
     ------
@@ -139,7 +140,8 @@ def is_supported_version() -> bool:
 
     Returns
     -------
-    bool True: numbalite works with this version.
+    bool
+        True: numbalite works with this version.
     """
     try:
         from numbalite.compilers import toolkit
@@ -464,7 +466,8 @@ def is_float16_supported() -> bool:
 
     Returns
     -------
-    bool True: the device supports it.
+    bool
+        True: the device supports it.
     """
     return get_current_device().supports_float16
 
@@ -474,7 +477,8 @@ def is_bfloat16_supported() -> bool:
 
     Returns
     -------
-    bool True: the device supports it.
+    bool
+        True: the device supports it.
     """
     return get_current_device().supports_bfloat16
 
@@ -484,7 +488,8 @@ def is_fp8_supported() -> bool:
 
     Returns
     -------
-    bool True: the device supports it.
+    bool
+        True: the device supports it.
     """
     return get_current_device().supports_fp8
 
@@ -497,8 +502,11 @@ def require_context(fn: Callable[..., Any]) -> Callable[..., Any]:
     fn : function
         The function to wrap.
 
-    Returns ------- function The wrapping function. A call of the wrapping function raises RuntimeError if
-    ``fn`` changed the context.
+    Returns
+    -------
+    function
+        The wrapping function. A call of the wrapping function raises RuntimeError if ``fn`` changed the
+        context.
     """
 
     @functools.wraps(fn)

@@ -32,7 +32,8 @@ def is_cuda_array(obj: Any) -> bool:
 
     Returns
     -------
-    bool True: the object offers the interface.
+    bool
+        True: the object offers the interface.
 
     Examples
     --------

@@ -162,7 +162,8 @@ class Stream(_core.Stream):
 
         Parameters
         ----------
-        callback : function The function, called as ``callback(stream, status, arg)``.
+        callback : function
+            The function, called as ``callback(stream, status, arg)``.
         arg : object
             The last argument of the call.
 
@@ -180,7 +181,8 @@ class Stream(_core.Stream):
 
         Returns
         -------
-        asyncio.Future The future, whose result is the stream.
+        asyncio.Future
+            The future, whose result is the stream.
         """
         import asyncio
 

@@ -1,11 +1,13 @@
-"""Sparse arrays in device memory (`cuda.sparse`): csr_array, csc_array, coo_array and dia_array, shaped like SciPy's.
+"""Implements sparse arrays in device memory (`cuda.sparse`): csr_array, csc_array, coo_array and dia_array,
+with the interface of SciPy's.
 
-`array` has the base class, `formats` and `diagonals` the classes, `construct` converts constructor arguments. `products`
-calls cuSPARSE. `elementwise`, `indexing`, `changes` and `reductions` use NumPy's functions and `kernels`, which has the
-operations that cuSPARSE lacks: merging, sums of duplicates, diagonals, integer products, conversions from and to dense
-arrays. `building` and `joining` have the functions that create arrays. Operations that need the number of elements of
-their result (a product or sum of two sparse arrays, a conversion from a dense array) wait for the device.
-Uses runtime, kernels, ndarray, ufuncs, algorithms, functions and random. Begin with formats.py.
+`array` contains the base class, `formats` and `diagonals` the classes, `construct` converts constructor
+arguments. `products` calls cuSPARSE. `elementwise`, `indexing`, `changes` and `reductions` use NumPy's
+functions and `kernels`, which contains the operations that cuSPARSE lacks: merging, sums of duplicates,
+diagonals, integer products, conversions from and to dense arrays. `building` and `joining` contain the
+functions that create arrays. Operations that need the number of elements of their result (a product or sum of
+two sparse arrays, a conversion from a dense array) wait for the device. The package sparse imports from
+runtime, kernels, ndarray, ufuncs, algorithms, functions and random. Begin with formats.py.
 """
 
 from numbalite.sparse import linalg
@@ -63,7 +65,8 @@ _OTHERS = {
 
 
 def __getattr__(name: str) -> object:
-    """Raises AttributeError for names of SciPy's sparse matrices; its message has the name of the array version."""
+    """Raises AttributeError for names of SciPy's sparse matrices; the message contains the name of the array
+    version."""
     if name in _OTHERS:
-        raise AttributeError(f"cuda.sparse has arrays, not matrices: use {_OTHERS[name]}")
+        raise AttributeError(f"cuda.sparse supports arrays, not matrices: use {_OTHERS[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

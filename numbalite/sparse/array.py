@@ -1,4 +1,4 @@
-"""SparseArray, the base class of all formats; its methods call the functions of the other modules."""
+"""Defines SparseArray, the base class of all formats; its methods call the functions of the other modules."""
 
 from __future__ import annotations
 
@@ -95,19 +95,19 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     @abc.abstractmethod
     def tocsr(self, copy: bool = False) -> Any:
-        """The array as a csr_array (by rows)."""
+        """The array as a csr_array (stored by rows)."""
 
     @abc.abstractmethod
     def tocsc(self, copy: bool = False) -> Any:
-        """The array as a csc_array (by columns)."""
+        """The array as a csc_array (stored by columns)."""
 
     @abc.abstractmethod
     def tocoo(self, copy: bool = False) -> Any:
         """The array as a coo_array, with a row and a column for each element."""
 
     def todia(self, copy: bool = False) -> Any:
-        """Returns the array as a dia_array (by diagonals). Waits. A PerformanceWarning for more
-        than 100 diagonals, because their zeros are stored."""
+        """Returns the array as a dia_array (by diagonals). Waits. Issues a PerformanceWarning for more than
+        100 diagonals, because their zeros are stored."""
         return self.formats["dia"](self)
 
     def _listed(self) -> Any:
@@ -117,7 +117,7 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     @abc.abstractmethod
     def _transposed(self) -> Any:
-        """The transposed array, over the same memory."""
+        """The transposed array, which shares the memory of this array."""
 
     @abc.abstractmethod
     def copy(self) -> Any:
@@ -125,7 +125,7 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     @abc.abstractmethod
     def _with(self, data: Any) -> Any:
-        """An array with the same pattern of stored elements and other values."""
+        """Returns an array with the same pattern of stored elements and other values."""
 
     @abc.abstractmethod
     def _parts(self) -> tuple:
@@ -137,11 +137,11 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     @abc.abstractmethod
     def _grown(self, shape: tuple[int, ...]) -> Any:
-        """The same elements in a shape that is at least as large along each axis."""
+        """Returns the same elements in a shape that is at least as large along each axis."""
 
     @abc.abstractmethod
     def _elements_where(self, mask: Any) -> Any:
-        """An array of the stored elements for which a mask is true. Waits."""
+        """Returns an array of the stored elements for which a mask is true. Waits."""
 
     # ---- values
 
@@ -153,7 +153,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         data = function(self.data)
         if not isinstance(data, _core.DeviceArray) or data.shape != self.data.shape:
             raise ValueError(
-                f"map: the function must give a device array of shape {self.data.shape}"
+                f"map: the function must return a device array of shape {self.data.shape}"
             )
         construct.stored_dtype("map", data.dtype)
         return self._with(data)
@@ -208,14 +208,16 @@ class SparseArray(construct.Sparse, abc.ABC):
         changes.set_diagonal(self, values, k)
 
     def resize(self, *shape: int) -> None:
-        """Changes the shape in place: elements outside of it are dropped, new elements are zero. Waits.
+        """Changes the shape in place: elements outside of the new shape are dropped, new elements are zero.
+        Waits.
 
         Raises ValueError for a different number of dimensions.
         """
         changes.resize(self, shape[0] if len(shape) == 1 else shape)
 
     def __getitem__(self, key: Any) -> Any:
-        """Rows, columns and elements, as in SciPy: A[i], A[i, j], A[i:j], A[rows], A[:, columns], A[mask].
+        """Selects rows, columns and elements, as in SciPy: A[i], A[i, j], A[i:j], A[rows], A[:, columns],
+        A[mask].
 
         Slices and lists of rows or columns return an array of the same format, A[i] and A[:, j] a 1-dimensional
         coo_array, A[i, j] a number, A[rows, columns] and A[mask] a dense device array. Rows are fast in a csr_array,
@@ -225,8 +227,8 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise TypeError(
-            "elements of a sparse array are not assigned: change A.data, use setdiag, or make another one, "
-            "of (data, (row, col)) or by A + B and A.multiply(B)"
+            "elements of a sparse array cannot be assigned: change A.data, use setdiag, or create another array, "
+            "from (data, (row, col)) or by A + B and A.multiply(B)"
         )
 
     def __iter__(self) -> Iterator[Any]:
@@ -242,11 +244,11 @@ class SparseArray(construct.Sparse, abc.ABC):
     def mT(self) -> Any:
         """The transposed matrix."""
         if self.ndim != 2:
-            raise ValueError("mT: a sparse array of two dimensions is needed")
+            raise ValueError("mT requires a sparse array of two dimensions")
         return self._transposed()
 
     def transpose(self, axes: Any = None, copy: bool = False) -> Any:
-        """Returns the transposed array, over the same memory unless copy is true.
+        """Returns the transposed array, which shares memory with this array unless copy is true.
 
         A csr_array becomes a csc_array and vice versa. A 1-dimensional array is returned unchanged."""
         made = self._transposed() if construct.turns(axes, self.ndim) else self
@@ -256,9 +258,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         """Returns the array in the format "csr", "csc", "coo" or "dia"; None keeps the format."""
         name = self.format if format is None else format
         if name not in self.formats:
-            raise ValueError(
-                f"asformat: format {format!r} is unknown: csr, csc, coo and dia are there"
-            )
+            raise ValueError(f"asformat: format {format!r} is unknown: use csr, csc, coo or dia")
         return getattr(self, f"to{name}")(copy)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool = False) -> Any:
@@ -295,7 +295,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         try:
             import scipy.sparse
         except ImportError:
-            raise ImportError("get() makes an array of SciPy's: pip install scipy") from None
+            raise ImportError("get() returns an array of SciPy: pip install scipy") from None
         parts = tuple(part.copy_to_host() for part in self._parts())
         given = (parts[0], parts[1:]) if self.format == "coo" else parts
         return getattr(scipy.sparse, f"{self.format}_array")(given, shape=self.shape)
@@ -303,7 +303,7 @@ class SparseArray(construct.Sparse, abc.ABC):
     # ---- arithmetic
 
     def dot(self, other: Any, out: Any = None) -> Any:
-        """Returns the matrix product with a vector, a dense or a sparse matrix; `out` for dense
+        """Returns the matrix product with a vector, a dense or a sparse matrix; `out` is for dense
         results."""
         if np.ndim(other) == 0:
             return self.multiply(other)
@@ -370,7 +370,8 @@ class SparseArray(construct.Sparse, abc.ABC):
         return elementwise.mapped(self, lambda values: np.round(values, ndigits))
 
     def power(self, n: Any, dtype: DTypeLike | None = None) -> Any:
-        """Each element to the power n, a number; with `dtype`, the elements are converted first.
+        """Returns the array with each element raised to the power n, a number; with `dtype`, the elements are
+        converted first.
 
         Raises NotImplementedError for n = 0, whose result is dense.
         """
@@ -482,7 +483,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         """Returns the k-th diagonal, as a dense device array. Raises ValueError for a 1-dimensional
         array."""
         if self.ndim != 2:
-            raise ValueError("diagonal: a sparse array of two dimensions is needed")
+            raise ValueError("diagonal requires a sparse array of two dimensions")
         rows = self.tocsr()
         first = max(-k, 0)
         count = max(min(self.shape[0] - first, self.shape[1] - max(k, 0)), 0)

@@ -36,7 +36,7 @@ def eye_array(
     m, n : int
         The numbers of rows and columns; the default of n is m.
     k : int
-        The number of the diagonal.
+        The index of the diagonal.
     dtype : dtype
         The dtype of the values.
     format : str
@@ -79,10 +79,10 @@ def diags_array(
     Parameters
     ----------
     diagonals : array or list of arrays
-        One vector, or several with their offsets. A diagonal of one element
+        One vector, or several vectors with their offsets. A diagonal of one element
         is repeated; elements past the end of the array are dropped.
     offsets : int or list of int
-        The numbers of the diagonals.
+        The indices of the diagonals.
     shape : tuple of int
         The shape; by default a square that fits the first diagonal.
     format : str
@@ -99,8 +99,8 @@ def diags_array(
     Raises
     ------
     ValueError
-        A diagonal is too short, an offset is outside the array or
-        duplicate, or there are more or fewer offsets than diagonals.
+        A diagonal is too short, an offset is outside the array or occurs twice, or the number of offsets
+        differs from the number of diagonals.
     TypeError
         ``diagonals`` is a dict or a set.
 
@@ -113,7 +113,9 @@ def diags_array(
     """
     if np.ndim(offsets) == 0:
         if isinstance(diagonals, (dict, set)):
-            raise TypeError("diags_array: the diagonals are a sequence of vectors, or one vector")
+            raise TypeError(
+                "diags_array: the diagonals must be a sequence of vectors, or one vector"
+            )
         is_one = not len(diagonals) or np.ndim(diagonals[0]) == 0
         diagonals, offsets = [diagonals] if is_one else diagonals, [offsets]
     diagonals = [_vector(one) for one in arguments.arrays_of(diagonals, "a diagonal")]
@@ -121,7 +123,7 @@ def diags_array(
     if len(diagonals) != len(offsets):
         raise ValueError(f"diags_array: {len(diagonals)} diagonals, {len(offsets)} offsets")
     if len(set(offsets)) < len(offsets):
-        raise ValueError("diags_array: an offset is there twice")
+        raise ValueError("diags_array: an offset occurs twice")
     if shape is None:
         shape = (diagonals[0].size + abs(offsets[0]),) * 2
     shape = construct.shape_of("diags_array", shape)
@@ -139,7 +141,7 @@ def _vector(array):
 
 
 def _length(rows, columns, k):
-    """Returns the number of elements of the k-th diagonal; negative if it is outside the array."""
+    """Returns the number of elements of the k-th diagonal; negative if the diagonal is outside the array."""
     return min(rows + k, columns - k, rows, columns)
 
 
@@ -155,7 +157,7 @@ def _diagonal_of_length(diagonal, k, shape):
 
 
 def _with_diagonals(diagonals, offsets, shape):
-    """Returns a dia_array from diagonals of the right lengths."""
+    """Returns a dia_array from diagonals of the correct lengths."""
     width = max(values.size + max(k, 0) for values, k in zip(diagonals, offsets, strict=True))
     data = arguments.empty((len(offsets), width), diagonals[0].dtype, diagonals[0])
     data.fill(0)
@@ -225,7 +227,7 @@ def random_array(
 
 
 def _draw_distinct(rng, size, count):
-    """Returns `count` different random integers below `size`: draws until enough differ."""
+    """Returns `count` different random integers below `size`, by drawing until enough integers differ."""
     if 4 * count >= size:
         return rng.permutation(size)[:count]
     found = np.unique(rng.integers(size, size=count + count // 4 + 9))

@@ -18,7 +18,7 @@ def diagonal_values(a: Any, values: Any, k: int) -> Any:
     """Returns the values that a.setdiag(values, k) writes: a device array with the array's dtype,
     cut to the diagonal's length."""
     if a.ndim != 2:
-        raise ValueError("setdiag: a sparse array of two dimensions is needed")
+        raise ValueError("setdiag requires a sparse array of two dimensions")
     rows, columns = a.shape
     if k >= max(columns, 1) or -k >= max(rows, 1):
         raise ValueError(f"setdiag: k is {k}, which is outside of shape {a.shape}")
@@ -33,7 +33,8 @@ def diagonal_values(a: Any, values: Any, k: int) -> Any:
 
 
 def set_diagonal(a: Any, values: Any, k: int) -> None:
-    """Implements a.setdiag(values, k): removes the stored elements of the diagonal and appends the new ones."""
+    """Implements a.setdiag(values, k): removes the stored elements of the diagonal and appends the new
+    elements."""
     with arguments.on_device_of(a.data):
         values = diagonal_values(a, values, k)
         coo = a.tocoo()

@@ -48,7 +48,7 @@ def issparse(value: Any) -> bool:
     Returns
     -------
     bool
-        True: it is a sparse array.
+        True: the value is a sparse array.
 
     Examples
     --------
@@ -65,29 +65,29 @@ def operand(value: Any) -> Any:
 
 
 def is_scipy(value: Any) -> bool:
-    """Is the value a SciPy sparse array or matrix?"""
+    """Returns whether the value is a SciPy sparse array or matrix."""
     return hasattr(value, "tocsr") and hasattr(value, "nnz")
 
 
 def value_dtype(name: str, dtype: Any) -> np.dtype:
-    """Returns the dtype, if cuSPARSE computes with it; otherwise TypeError."""
+    """Returns the dtype if cuSPARSE supports it; otherwise raises TypeError."""
     dtype = np.dtype(dtype)
     if dtype.char not in VALUES:
         raise TypeError(
-            f"{name}: values of dtype {dtype} are not supported: float16, float32, float64, complex64 and "
-            "complex128 are; convert with dtype= or astype()"
+            f"{name}: values of dtype {dtype} are not supported: use float16, float32, float64, complex64 "
+            "or complex128; convert with dtype= or astype()"
         )
     return dtype
 
 
 def stored_dtype(name: str, dtype: Any) -> np.dtype:
-    """Returns the dtype, if sparse arrays can store it: those of cuSPARSE, integers and booleans;
-    otherwise TypeError."""
+    """Returns the dtype if sparse arrays can store it: dtypes of cuSPARSE, integers and booleans; otherwise
+    raises TypeError."""
     dtype = np.dtype(dtype)
     if not assign.is_number(dtype):
         raise TypeError(
-            f"{name}: values of dtype {dtype} are not supported: booleans, integers, floats up to float64 and "
-            "complex numbers up to complex128 are; convert with dtype= or astype()"
+            f"{name}: values of dtype {dtype} are not supported: use booleans, integers, floats up to "
+            "float64 or complex numbers up to complex128; convert with dtype= or astype()"
         )
     return dtype
 
@@ -101,7 +101,7 @@ def on_device_of(given: Any) -> Any:
 
 
 def is_shape(value: Any) -> bool:
-    """Is the value a tuple of two integers?"""
+    """Returns whether the value is a tuple of two integers."""
     return (
         isinstance(value, tuple) and len(value) == 2 and all(hasattr(one, "__index__") for one in value)
         and not any(isinstance(one, (np.ndarray, _core.DeviceArray)) for one in value)
@@ -123,7 +123,7 @@ def shape_of(name: str, shape: Any, ndim: int = 2) -> tuple[int, ...]:
 
 
 def turns(axes: Any, ndim: int) -> bool:
-    """Do these axes transpose the array? ValueError if they are no permutation."""
+    """Returns whether these axes transpose the array; raises ValueError if they are not a permutation."""
     if axes is None:
         return True
     order = shapes.numbers_of(axes)
@@ -143,10 +143,10 @@ def vector(name: str, what: str, value: Any, dtype: Any = None) -> DeviceNDArray
 
 
 def index_dtype(*arrays: Any) -> np.dtype:
-    """Returns the common dtype of index arrays: int32, or int64 if one has 64 bits."""
+    """Returns the common dtype of index arrays: int32, or int64 if one of the arrays has 64 bits."""
     for array in arrays:
         if array.dtype.kind not in "iu":
-            raise TypeError(f"sparse arrays have integers as indices, not {array.dtype}")
+            raise TypeError(f"the indices of sparse arrays must be integers, not {array.dtype}")
     is_long = any(array.dtype.itemsize == 8 or array.dtype.char in "IL" for array in arrays)
     return np.dtype(np.int64 if is_long else np.int32)
 
@@ -173,7 +173,8 @@ def compressed(name: str, given: tuple, dtype: Any) -> tuple[Any, Any, Any]:
 def check_compressed(
     name: str, data: Any, indices: Any, indptr: Any, rows: int, columns: int
 ) -> None:
-    """Raises ValueError for indices out of bounds. Waits, because it reads four bytes."""
+    """Raises ValueError for indices out of bounds. The check waits for the device, because it reads four
+    bytes."""
     if indptr.size != rows + 1:
         raise ValueError(
             f"{name}: indptr has {indptr.size} elements: it must have {rows + 1} for {rows} rows or columns"
@@ -186,7 +187,7 @@ def check_compressed(
     found = bad.item()
     if found == 1:
         raise ValueError(
-            f"{name}: indptr must go up from 0 to the number of indices, {indices.size}"
+            f"{name}: indptr must increase from 0 to the number of indices, {indices.size}"
         )
     if found == 2:
         raise ValueError(f"{name}: indices must be from 0 to {columns - 1}")

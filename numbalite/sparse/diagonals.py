@@ -1,4 +1,4 @@
-"""dia_array: a sparse array stored by diagonals."""
+"""Defines dia_array: a sparse array stored by diagonals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class dia_array(SparseArray):
     @classmethod
     def _read(cls, name, given, shape, dtype):
         if shape is None:
-            raise ValueError(f"{name}: of (data, offsets) a shape has to be given")
+            raise ValueError(f"{name}: (data, offsets) requires shape=")
         shape = construct.shape_of(name, shape)
         data, offsets = arguments.array(given[0], "data"), given[1]
         if data.ndim < 2:
@@ -88,7 +88,7 @@ class dia_array(SparseArray):
 
     @property
     def offsets(self) -> DeviceNDArray:
-        """The offsets of the stored diagonals: 0 for the main diagonal, positive above it."""
+        """The offsets of the stored diagonals: 0 for the main diagonal, positive above the main diagonal."""
         if self._on_device is None:
             with arguments.on_device_of(self.data):
                 kind = construct.dtype_of_indices(max(self.shape))
@@ -182,9 +182,10 @@ class dia_array(SparseArray):
     # ---- operations on diagonals
 
     def _combine_diagonals(self, other, ufunc):
-        """ufunc(self, other) of two dia_arrays of equal shape, for add, subtract and multiply.
+        """Returns ufunc(self, other) of two dia_arrays of equal shape, for add, subtract and multiply.
 
-        The result has the diagonals that both arrays have (multiply), or that one of them has."""
+        The result has the diagonals that both arrays have (multiply), or that at least one of them has (add,
+        subtract)."""
         dtype = np.result_type(self.dtype, other.dtype)
         if ufunc is np.multiply:
             offsets = tuple(sorted(set(self._offsets) & set(other._offsets)))
@@ -232,12 +233,14 @@ class dia_array(SparseArray):
         self._set(data, offsets, self.shape)
 
     def _grown(self, shape):
-        """Copies with elements of `data` outside the old shape cleared: the new shape would include them."""
+        """Returns a copy in which elements of `data` outside the old shape are cleared, because the new shape
+        would include them."""
         made = self.T.T
         return self._from_parts(made.data, made._offsets, shape)
 
     def __getitem__(self, key: Any) -> Any:
-        """Rows, columns and elements, by conversion to csr: for several accesses, call tocsr() once."""
+        """Selects rows, columns and elements, after conversion to csr. For several accesses, call tocsr()
+        once."""
         return self.tocsr()[key]
 
 
@@ -258,10 +261,10 @@ def _of_nothing(shape, dtype, like=None):
 
 
 def from_sparse(a: Any) -> dia_array:
-    """Returns a dia_array from another 2-dimensional sparse array. Waits for the list of its
+    """Returns a dia_array from another 2-dimensional sparse array. Waits for the list of the array's
     diagonals."""
     if a.ndim != 2:
-        raise ValueError("todia: a sparse array of two dimensions is needed")
+        raise ValueError("todia requires a sparse array of two dimensions")
     if a.format == "dia":
         return a
     with arguments.on_device_of(a.data):

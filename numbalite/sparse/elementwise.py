@@ -1,4 +1,5 @@
-"""Element-wise operations of sparse arrays with numbers, dense and sparse arrays: arithmetic, comparisons, ufuncs.
+"""Implements element-wise operations of sparse arrays with numbers, dense and sparse arrays: arithmetic,
+comparisons, ufuncs.
 
 One kernel merges two sparse arrays row by row and stores no zeros. An operation whose result for two zeros is nonzero
 returns a dense array or, as in SciPy, a sparse array that stores all elements, with a PerformanceWarning.
@@ -66,18 +67,19 @@ def _is_dense(value):
 
 
 def _read(number: Any) -> Any:
-    """Reads a scalar; waits for one on the device."""
+    """Reads a scalar; waits for a scalar in device memory."""
     return number.item() if isinstance(number, DeviceNDArray) else number
 
 
 def mapped(a: Any, function: Any) -> Any:
-    """Applies a function to the stored values. It may be nonlinear, because duplicates are summed before."""
+    """Applies a function to the stored values. The function may be nonlinear, because duplicates are summed
+    first."""
     a.sum_duplicates()
     return a.map(function)
 
 
 def scaled(a: Any, number: Any, ufunc: Any) -> Any:
-    """a *= number or a /= number, in place; NotImplemented if the operand is not a number."""
+    """Computes a *= number or a /= number, in place. Returns NotImplemented for any other operand."""
     if not _is_number(number):
         return NotImplemented
     ufunc(a.data, number, out=a.data)
@@ -88,7 +90,7 @@ def scaled(a: Any, number: Any, ufunc: Any) -> Any:
 
 
 def put(a: Any, dense: Any) -> None:
-    """Adds a sparse array to a dense one of the same shape."""
+    """Adds a sparse array to a dense array of the same shape."""
     if a.ndim == 1:
         a, dense = a.reshape((1, -1)), np.expand_dims(dense, 0)
     if a.has_canonical_format:
@@ -114,7 +116,8 @@ def _sample_dense(a, dense):
 
 
 def _with_dense(a, b, ufunc):
-    """ufunc(a, b) for the stored elements of `a` and a dense `b`, for a ufunc that is linear in `a`."""
+    """Returns ufunc(a, b) for the stored elements of `a` and a dense `b`, for a ufunc that is linear in
+    `a`."""
     with arguments.on_device_of(a.data):
         b = arguments.array(b, "b")
         rows = _broadcast(a._listed(), np.broadcast_shapes(a.shape, b.shape))
@@ -123,7 +126,7 @@ def _with_dense(a, b, ufunc):
 
 
 def _broadcast(a, shape):
-    """Broadcasts a sparse array to another shape: repeats a single row or column."""
+    """Broadcasts a sparse array to another shape by repeating a single row or column."""
     if len(shape) > 2:
         raise ValueError(f"a sparse array of shape {a.shape} does not fit shape {shape}")
     if a.shape == shape:
@@ -141,7 +144,8 @@ def _broadcast(a, shape):
 
 
 def apply_binary(a: Any, b: Any, ufunc: Any) -> Any:
-    """ufunc(a, b) of two sparse arrays of equal shape, for the ufuncs of `_MERGES`; stores no zeros. Waits."""
+    """Returns ufunc(a, b) of two sparse arrays of equal shape, for the ufuncs of `_MERGES`; stores no zeros.
+    Waits."""
     if a.shape != b.shape:
         raise ValueError(f"sparse arrays of shapes {a.shape} and {b.shape} do not fit")
     products.same_device(a, b)
@@ -156,7 +160,7 @@ def apply_binary(a: Any, b: Any, ufunc: Any) -> Any:
         return apply_binary(a.T, b.tocsc().T, ufunc).T
     dtype = np.result_type(a.dtype, b.dtype)
     if ufunc is np.subtract and dtype.kind == "b":
-        raise TypeError("sparse arrays of booleans are not subtracted: use A != B")
+        raise TypeError("sparse arrays of booleans cannot be subtracted: use A != B")
     with arguments.on_device_of(a.data):
         left, right = (products.canonical_rows(one, dtype) for one in (a, b))
         made = _merge_patterns(*products.same_indices(left, right), _MERGES[ufunc])
@@ -188,12 +192,12 @@ def _merge_patterns(left, right, operation):
 
 
 def add(a: Any, b: Any) -> Any:
-    """a + b, or NotImplemented for other operands."""
+    """Returns a + b, or NotImplemented for other operands."""
     return _sum(a, construct.operand(b), np.add)
 
 
 def subtract(a: Any, b: Any) -> Any:
-    """a - b, or NotImplemented for other operands."""
+    """Returns a - b, or NotImplemented for other operands."""
     return _sum(a, construct.operand(b), np.subtract)
 
 
@@ -203,14 +207,14 @@ def _sum(a, b, ufunc):
     if _is_number(b):
         if _read(b) != 0:
             raise NotImplementedError(
-                "a number that is not 0 added to a sparse array gives a dense one: use toarray()"
+                "the sum of a sparse array and a nonzero number is dense: use toarray()"
             )
         return a.copy()
     return ufunc(a.toarray(), arguments.array(b)) if _is_dense(b) else NotImplemented
 
 
 def multiply(a: Any, b: Any) -> Any:
-    """a * b element by element, or NotImplemented for other operands."""
+    """Returns a * b element by element, or NotImplemented for other operands."""
     b = construct.operand(b)
     if issparse(b):
         shape = np.broadcast_shapes(a.shape, b.shape)
@@ -221,7 +225,7 @@ def multiply(a: Any, b: Any) -> Any:
 
 
 def divide(a: Any, b: Any) -> Any:
-    """a / b, or NotImplemented for other operands; the quotient of two sparse arrays is dense."""
+    """Returns a / b, or NotImplemented for other operands; the quotient of two sparse arrays is dense."""
     b = construct.operand(b)
     if issparse(b):
         dtype = np.result_type(_dividend(a), b.dtype)
@@ -242,8 +246,8 @@ def _dividend(a):
 
 
 def _reciprocal(b):
-    """Returns what determines the result dtype in place of the divisor, because SciPy multiplies by 1.0 / b: a number
-    or a dtype."""
+    """Returns a number or a dtype that replaces the divisor in determining the result dtype, because SciPy
+    multiplies by 1.0 / b."""
     dtype = getattr(b, "dtype", None)
     if dtype is None:
         return 1j if isinstance(b, complex) else 1.0
@@ -259,11 +263,11 @@ def power(a: Any, n: Any, dtype: Any) -> Any:
     """a ** n for a number n."""
     if not _is_number(n):
         raise NotImplementedError(
-            "power: the exponent of a sparse array must be a number: a.toarray() ** b takes an array"
+            "power: the exponent of a sparse array must be a number; for an array, use a.toarray() ** b"
         )
     n = _read(n)
     if not n:
-        raise NotImplementedError("power: the power 0 gives a dense array: use cuda.ones")
+        raise NotImplementedError("power: the power 0 is a dense array: use cuda.ones")
     a = a if dtype is None else a.astype(dtype, copy=False)
     return mapped(a, lambda data: data**n)
 
@@ -276,7 +280,8 @@ _COMPARISONS = (
 
 
 def _apply_dense(a, ufunc, *both):
-    """ufunc(...) of dense arrays, as a sparse array, for results of which nearly all elements are nonzero."""
+    """Returns ufunc(...) of dense arrays, as a sparse array, for results of which nearly all elements are
+    nonzero."""
     warn(
         f"{ufunc.__name__} is not 0 where nothing is stored: the result stores all elements",
         PerformanceWarning,
@@ -333,7 +338,7 @@ def _with_number(a, number, ufunc):
 def apply(a: Any, ufunc: Any, method: str, inputs: tuple, keywords: dict) -> Any:
     """Implements __array_ufunc__: a ufunc call with a sparse array among its operands."""
     if method != "__call__":
-        raise TypeError(f"{ufunc}.{method} has no meaning for sparse arrays")
+        raise TypeError(f"{ufunc}.{method} is not supported for sparse arrays")
     if ufunc in _METHODS and len(inputs) == 2 and not keywords:
         left, right = inputs
         name = _METHODS[ufunc][0 if issparse(left) else 1]
@@ -357,7 +362,7 @@ def _applied_to_values(a, ufunc, inputs, keywords):
     place = next(i for i, one in enumerate(inputs) if one is a)
     if not _keeps_zero(ufunc, a.dtype, place, others):
         raise TypeError(
-            f"{ufunc} does not give 0 for 0, so its result is not sparse: a.map(f) applies it to the "
+            f"{ufunc} does not return 0 for 0, so its result is not sparse: a.map(f) applies it to the "
             "stored elements, f(a.toarray()) to all"
         )
     return mapped(a, lambda data: ufunc(*(data if one is a else one for one in inputs)))

@@ -1,4 +1,4 @@
-"""The classes csr_array, csc_array and coo_array, and triangular solves."""
+"""Defines the classes csr_array, csc_array and coo_array, and triangular solves."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Compressed(SparseArray):
         lines = max(indptr.size - 1, 0)
         if shape is None:
             if not indices.size:
-                raise ValueError(f"{name}: without elements a shape has to be given")
+                raise ValueError(f"{name}: an array without elements requires shape=")
             others = int(np.max(indices).item()) + 1
             shape = (lines, others) if self._by_rows else (others, lines)
         found = construct.shape_of(name, shape)
@@ -154,7 +154,7 @@ class Compressed(SparseArray):
         return self.shape if self._by_rows else self.shape[::-1]
 
     def _as_rows(self):
-        """Returns a csr_array over the same memory; for a csc_array, its transpose."""
+        """Returns a csr_array that shares the memory; for a csc_array, the result is its transpose."""
         if self._by_rows:
             return self
         if self._rows is None or self._rows.data is not self.data:
@@ -199,7 +199,7 @@ class Compressed(SparseArray):
 
     @property
     def has_canonical_format(self) -> bool:
-        """Are the indices sorted and unique, as far as is recorded? (The arrays are not checked.)"""
+        """Returns whether the indices are recorded as sorted and unique. (The arrays are not checked.)"""
         return self._is_sorted
 
     has_sorted_indices = has_canonical_format
@@ -291,7 +291,7 @@ class coo_array(SparseArray):
         kind = construct.index_dtype(*coords)
         coords = tuple(one.astype(kind, copy=False) for one in coords)
         if shape is None and not data.size:
-            raise ValueError(f"{name}: without elements a shape has to be given")
+            raise ValueError(f"{name}: an array without elements requires shape=")
         ends = [int(np.max(one).item()) + 1 if one.size else 0 for one in coords]
         found = tuple(ends) if shape is None else construct.shape_of(name, shape, len(coords))
         for what, one, end, length in zip(names, coords, ends, found):
@@ -312,7 +312,8 @@ class coo_array(SparseArray):
 
     @property
     def has_canonical_format(self) -> bool:
-        """Are the elements sorted by rows and unique, as far as is recorded? (The arrays are not checked.)"""
+        """Returns whether the elements are recorded as sorted by rows and unique. (The arrays are not
+        checked.)"""
         return self._is_sorted
 
     def _set(self, data, coords, shape, is_sorted=False):
@@ -384,19 +385,21 @@ class coo_array(SparseArray):
         return self.copy() if copy else self
 
     def tocsr(self, copy: bool = False) -> csr_array:
-        """Returns the array as a csr_array, with summed duplicates. It sorts: keep the result for
-        several products.
+        """Returns the array as a csr_array, with summed duplicates. The conversion sorts the elements: keep
+        the result for several products.
 
         Raises ValueError for a 1-dimensional array.
         """
         if self.ndim != 2:
-            raise ValueError("tocsr: an array of one dimension: reshape((1, -1)) makes it a row")
+            raise ValueError("tocsr: the array has one dimension: reshape((1, -1)) returns a row")
         made = csr_array._from_parts(products.compressed(self), self.shape, True)
         return made.copy() if copy else made
 
     def tocsc(self, copy: bool = False) -> csc_array:
         if self.ndim != 2:
-            raise ValueError("tocsc: an array of one dimension: reshape((-1, 1)) makes it a column")
+            raise ValueError(
+                "tocsc: the array has one dimension: reshape((-1, 1)) returns a column"
+            )
         return self.T.tocsr(copy).T
 
     def sum_duplicates(self) -> None:

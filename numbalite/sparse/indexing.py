@@ -1,4 +1,5 @@
-"""Indexing of sparse arrays, A[key]: rows and columns by numbers, slices and lists; single elements; masks.
+"""Implements indexing of sparse arrays, A[key]: rows and columns by numbers, slices and lists; single
+elements; masks.
 
 Rows of a csr_array are gathered. A slice of columns filters elements; for a list of columns, the array is first
 converted to csc. A csc_array is handled as the transposed csr_array; a coo_array is converted to csr.
@@ -58,7 +59,7 @@ def _of_axes(a, key):
     """Returns a list with a key for each axis: an integer, a Span, or a device array of non-negative integers."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(one is None for one in keys):
-        raise IndexError("sparse arrays take no None as an index: use reshape")
+        raise IndexError("sparse arrays do not support None as an index: use reshape")
     ellipses = [i for i, one in enumerate(keys) if one is Ellipsis]
     if len(ellipses) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
@@ -80,7 +81,7 @@ def _of_axis(key, length):
         start, stop, step = key.indices(length)
         return Span(start, step, len(range(start, stop, step)))
     if isinstance(key, (bool, np.bool_)):
-        raise IndexError("a boolean is no index of a sparse array")
+        raise IndexError("a boolean is not an index of a sparse array")
     if isinstance(key, DeviceNDArray):
         return _numbers_on_device(key, length) if key.ndim else _number(key.item(), length)
     try:
@@ -102,7 +103,7 @@ def _check_mask(mask, length):
 
 def _check_numbers(array):
     if array.dtype.kind not in "iu":
-        raise IndexError(f"an index of dtype {array.dtype}: integers, slices, lists and masks are")
+        raise IndexError(f"an index of dtype {array.dtype}: use integers, slices, lists and masks")
 
 
 def _index_numbers(array, length):
@@ -130,7 +131,7 @@ def _numbers_on_device(array, length):
 
 
 def _is_outer(rows, columns):
-    """Do these index arrays have the shapes of np.ix_: rows as a column, columns as a row?"""
+    """Returns whether these index arrays have the shapes of np.ix_: rows as a column, columns as a row."""
     return rows.ndim == columns.ndim == 2 and rows.shape[1] == columns.shape[0] == 1
 
 
@@ -205,7 +206,8 @@ def _sampled(rows, row, column):
 
 
 def _elements(a, rows, columns):
-    """A[rows, columns] for two index arrays: a dense vector, or a sparse array for 2-dimensional index arrays."""
+    """Returns A[rows, columns] for two index arrays: a dense vector, or a sparse array for 2-dimensional
+    index arrays."""
     try:
         shape = np.broadcast_shapes(rows.shape, columns.shape)
     except ValueError:

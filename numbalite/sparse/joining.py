@@ -46,8 +46,7 @@ def vstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | 
     blocks : list of arrays
         The arrays.
     format : str
-        The format of the result, by default csr if all blocks are csr, else
-        coo.
+        The format of the result, by default csr if all blocks are csr, otherwise coo.
     dtype : dtype
         The dtype of the result.
 
@@ -80,8 +79,7 @@ def hstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | 
     blocks : list of arrays
         The arrays.
     format : str
-        The format of the result, by default csr or csc if all blocks are,
-        else coo.
+        The format of the result, by default csr or csc if all blocks have this format, otherwise coo.
     dtype : dtype
         The dtype of the result.
 
@@ -117,8 +115,7 @@ def block_array(
     blocks : list of lists of arrays
         The rows of blocks; None is a block of zeros.
     format : str
-        The format of the result, by default csr or csc if all blocks are,
-        else coo.
+        The format of the result, by default csr or csc if all blocks have this format, otherwise coo.
     dtype : dtype
         The dtype of the result.
 
@@ -304,7 +301,7 @@ def kron(A: Any, B: Any, format: str | None = None) -> Any:
 def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
     """Returns the Kronecker sum of two arrays, as scipy.sparse.kronsum.
 
-    It is kron(I, A) + kron(B, I).
+    The result is kron(I, A) + kron(B, I).
 
     Parameters
     ----------
@@ -347,7 +344,7 @@ def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
     A : array
         The array, sparse or dense.
     k : int
-        The number of the diagonal.
+        The index of the diagonal.
     format : str
         The format of the result, by default coo.
 
@@ -376,7 +373,7 @@ def triu(A: Any, k: int = 0, format: str | None = None) -> Any:
     A : array
         The array, sparse or dense.
     k : int
-        The number of the diagonal.
+        The index of the diagonal.
     format : str
         The format of the result, by default coo.
 
@@ -405,7 +402,7 @@ def _triangle(A, k, compared, format):
 def find(A: Any) -> tuple[DeviceNDArray, DeviceNDArray, DeviceNDArray]:
     """Returns the nonzero elements and their indices, as scipy.sparse.find.
 
-    They are in order, row by row. Waits.
+    The elements are in order, row by row. Waits.
 
     Parameters
     ----------

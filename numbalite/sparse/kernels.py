@@ -1,5 +1,5 @@
-"""Kernels for sparse arrays. A thread processes one row, or one element if the elements of a row are independent, or
-several elements of one or more rows (`merge`).
+"""Kernels for sparse arrays. In these kernels, a thread processes one row, or one element if the elements of
+a row are independent, or several elements of one or more rows (`merge`).
 
 Kernels that merge two arrays require sorted columns in each row. All kernels support any dtype of values and indices."""
 

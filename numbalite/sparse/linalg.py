@@ -31,8 +31,7 @@ def cg(
 ) -> tuple[DeviceNDArray, int]:
     """Solves ``A @ x = b`` for a positive definite matrix.
 
-    The matrix is symmetric (or Hermitian). Each iteration waits for the
-    norm.
+    The matrix is symmetric (or Hermitian). Each iteration waits for the norm of the residual.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ def cg(
     M : sparse array, DeviceNDArray or function
         Approximates the inverse of ``A``.
     callback : function
-        It is called with x after each iteration.
+        A function that is called with x after each iteration.
 
     Returns
     -------
@@ -66,7 +65,7 @@ def cg(
 
     Notes
     -----
-    The method is that of conjugate gradients.
+    The method is the method of conjugate gradients.
 
     Examples
     --------

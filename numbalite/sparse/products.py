@@ -1,8 +1,9 @@
 """Calls cuSPARSE: products, triangular solves, sorting, and conversions between formats.
 
-All formats except dia are passed to cuSPARSE by rows: a csc array is the csr array of its transpose, over the same
-memory. The descriptors and the buffer for products with a vector or a matrix are cached with the array, per stream.
-Kernels compute the products of integers and booleans, which cuSPARSE does not support, and of dia arrays.
+All formats except dia are passed to cuSPARSE by rows: a csc array is passed as the csr array of its
+transpose, which shares the memory. The descriptors and the buffer for products with a vector or a matrix are
+cached with the sparse array, per stream. Kernels compute the products of integers and booleans, which
+cuSPARSE does not support, and of dia arrays.
 """
 
 from __future__ import annotations
@@ -114,14 +115,14 @@ def matmul(a: Any, b: Any, out: Any) -> Any:
         return _with_vectors(a, b, out)
     if construct.issparse(b):
         if out is not None:
-            raise TypeError("sparse matmul: the product of two sparse arrays takes no out")
+            raise TypeError("sparse matmul: the product of two sparse arrays does not support out")
         return _sparse_product(a, b)
     with arguments.on_device_of(a.data):
         return _times(a, b, out)
 
 
 def rmatmul(a: Any, b: Any, out: Any) -> Any:
-    """a @ b for a sparse b, computed as the transposed product b.T @ a.T."""
+    """Computes a @ b for a sparse b as the transposed product b.T @ a.T."""
     a = construct.operand(a)
     if construct.issparse(a):
         return matmul(a, b, out)
@@ -143,7 +144,8 @@ def rmatmul(a: Any, b: Any, out: Any) -> Any:
 
 
 def _with_vectors(a, b, out):
-    """a @ b with a 1-dimensional sparse operand, which is handled as a matrix with one row or column."""
+    """Computes a @ b with a 1-dimensional sparse operand, which is handled as a matrix with one row or
+    column."""
     if not construct.issparse(b):
         b = arguments.array(b, "b")
     left = a.reshape((1, -1)) if construct.issparse(a) and a.ndim == 1 else a
@@ -212,7 +214,8 @@ def _is_turned(b):
 
 
 def _checked(out, shape, dtype, b):
-    """Returns the array for the result: `out` if the product can be written to it directly, else a temporary array."""
+    """Returns the array for the result: `out` if the product can be written directly to `out`, otherwise a
+    temporary array."""
     if not isinstance(out, _core.DeviceArray):
         raise TypeError(f"sparse matmul: out is a {type(out).__name__}: it must be a device array")
     if out.shape != shape or out.dtype != dtype:
@@ -245,8 +248,8 @@ class VectorPlan:
             handle("SpMV_preprocess", *self.args, self.buffer)
 
     def run(self, stream: Any, x: Any, y: Any) -> None:
-        """Computes y = op(A) x. The caller must hold the lock of A. In a capture, the graph gets its own buffer,
-        because it may run concurrently with others."""
+        """Computes y = op(A) x. The caller must hold the lock of A. In a capture, the graph gets its own
+        buffer, because the graph may run concurrently with other work."""
         functions = CUSPARSE.functions
         set_values, name = functions["DnVecSetValues"], "DnVecSetValues"
         status = set_values(stream, self.x, x) or set_values(stream, self.y, y)
@@ -272,7 +275,7 @@ def _vector_product(rows, operation, x, y):
 
 
 def multiply_by_plan(a: Any, x: Any) -> Any:
-    """a @ x by a cached plan for a vector like x; None without one."""
+    """Computes a @ x by a cached plan for a vector like x; returns None without a cached plan."""
     if a.format in ("coo", "dia"):
         return None
     rows = a._as_rows()
@@ -305,7 +308,8 @@ def _matrix_product(rows, operation, b, made):
 
 
 def _sparse_product(a, b):
-    """Returns the product of two sparse arrays as csr; as csc if the first is csc. Waits for its size."""
+    """Returns the product of two sparse arrays as csr; as csc if the first array is csc. Waits for its
+    size."""
     if a.shape[1] != b.shape[0]:
         raise _fail("the inner lengths differ", a, b)
     same_device(a, b)
@@ -326,8 +330,8 @@ def _sparse_product(a, b):
 
 
 def _multiply_by_sorting(left, right, shape):
-    """Returns the product for dtypes that cuSPARSE does not support: lists all products of two elements, sorts and sums
-    them."""
+    """Returns the product for dtypes that cuSPARSE does not support: lists all products of two elements, then
+    sorts and sums them."""
     lines = gathered(right, left.indices)
     places, col = lines.tocoo().coords
     factors, row = (take_unchecked(one, places) for one in (left.data, left.tocoo().row))
@@ -384,7 +388,7 @@ def canonical_rows(a: Any, dtype: Any) -> Any:
 
 
 def same_indices(left: Any, right: Any) -> tuple[Any, Any]:
-    """Two csr arrays with a common index dtype: 64 bits if one of them has 64."""
+    """Returns two csr arrays with a common index dtype: int64 if one of the two arrays has int64 indices."""
     kind = np.result_type(left.indices.dtype, right.indices.dtype)
     return _with_indices(left, kind), _with_indices(right, kind)
 
@@ -429,7 +433,8 @@ def transposed(a: Any) -> tuple:
 
 
 def _turned_by_places(a):
-    """`transposed` for dtypes that cuSPARSE does not support: converts an array of element numbers (float64) instead."""
+    """Does the same as `transposed` for dtypes that cuSPARSE does not support, by converting an array of
+    element numbers (float64) instead."""
     order, indices, indptr = transposed(a._with(numbers(0, 1, a.nnz, np.float64, a.data)))
     return take_unchecked(a.data, order.astype(np.int32)), indices, indptr
 
@@ -453,8 +458,8 @@ def _have_equal(a, b):
 
 def _canonical(data, numbers, indices, indptr, lines, length):
     """Returns (data, indices, indptr) of the elements in rows or columns (lines) with these
-    numbers, sorted by line and index, with summed duplicates. ``indptr`` is that of the elements if
-    they are in the order of their lines, else None."""
+    numbers, sorted by line and index, with summed duplicates. ``indptr`` is that of the elements if they are
+    in the order of their lines, otherwise None."""
     keys, order = _sorted_keys(numbers, indices, lines, length)
     data = take_unchecked(data, order)
     indices = arguments.empty((data.size,), indices.dtype, data)
@@ -474,13 +479,13 @@ def _canonical(data, numbers, indices, indptr, lines, length):
 
 
 def _sorted_keys(numbers, indices, lines, length):
-    """Returns (keys, order): line * length + index of each element, sorted, and the positions of
-    the elements before."""
+    """Returns (keys, order): line * length + index of each element, sorted, and the previous positions of the
+    elements."""
     if lines * length >= 2**63:
         raise ValueError(f"an array of {lines} x {length} has too many positions to sort: 2**63")
     kind = np.min_scalar_type(
         -max(lines * length, 1)
-    )  # a signed type; the fewer bytes, the fewer passes
+    )  # a signed type; fewer bytes need fewer sorting passes
     keys, made = (arguments.empty(numbers.shape, kind, numbers) for _ in range(2))
     order = arguments.empty(numbers.shape, np.int64, numbers)
     kernels.make_keys.forall(keys.size)(numbers, indices, length, keys)
@@ -489,7 +494,7 @@ def _sorted_keys(numbers, indices, lines, length):
 
 
 def take_unchecked(values: Any, order: Any) -> Any:
-    """values[order] without a check: the caller guarantees valid indices."""
+    """Returns values[order] without a check; the caller guarantees valid indices."""
     made = arguments.empty(order.shape, values.dtype, values)
     if order.size:
         kernels.take.forall(order.size)(values, order, made)
@@ -556,7 +561,7 @@ def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
         made = arguments.on_stream_of(made, a.data, b)
         if not math.prod(b.shape):
             return made
-        if not a.nnz:  # a is the identity: the unit diagonal is not stored
+        if not a.nnz:  # a is the identity, because the unit diagonal is not stored
             return right
         _solve_triangular(a, right, made, lower, unit)
         return operands.contiguous(made) if b.ndim == 2 else made

@@ -1,4 +1,5 @@
-"""Reductions of sparse arrays: sum, mean, max, min, argmax and argmin, in all or of each column (axis 0) or row (axis 1)."""
+"""Implements reductions of sparse arrays: sum, mean, max, min, argmax and argmin, of all elements, or of each
+column (axis 0) or row (axis 1)."""
 
 from __future__ import annotations
 
@@ -22,9 +23,11 @@ def _axis(a, axis):
     try:
         axes = sorted(operator.index(one) for one in (axis if isinstance(axis, tuple) else (axis,)))
     except TypeError:
-        raise TypeError(f"axis is {axis!r}: it must be a whole number or a tuple of them") from None
+        raise TypeError(
+            f"axis is {axis!r}: axis must be an integer or a tuple of integers"
+        ) from None
     if not axes:
-        raise ValueError("axis is (): it must name an axis")
+        raise ValueError("axis is (): it must contain an axis")
     if any(not -a.ndim <= one < a.ndim for one in axes):
         raise ValueError(f"axis is {axis!r}: the array has {a.ndim} dimensions")
     found = {one % a.ndim for one in axes}
@@ -94,7 +97,7 @@ def mean(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
 
 def _refuse_out(out, name):
     if out is not None:
-        raise ValueError(f"{name}: sparse arrays take no out here")
+        raise ValueError(f"{name}: sparse arrays do not support out here")
 
 
 def extreme(a: Any, ufunc: Any, axis: Any, out: Any, explicit: bool) -> Any:
@@ -171,11 +174,11 @@ def _place_of_stored(a, name):
 
 
 def _find_extremes(a, name, axis, explicit=False):
-    """Returns (indices, values) of the largest or smallest element of each row of `_rows_along`; index -1 for an empty
-    one."""
+    """Returns (indices, values) of the largest or smallest element of each row of `_rows_along`; the index is
+    -1 for an empty row."""
     rows = _rows_along(a, axis)
     lines, length = rows.shape
-    length = 0 if explicit else length  # then elements that are not stored do not count
+    length = 0 if explicit else length  # elements that are not stored do not count
     places = arguments.empty((lines,), np.int64, a.data)
     values = arguments.empty((lines,), a.dtype, a.data)
     if lines:

@@ -183,7 +183,8 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
 
         Parameters
         ----------
-        by : int The index of the input.
+        by : int
+            The index of the input.
 
         Returns
         -------

@@ -306,14 +306,14 @@ USAGE = [
     (["--learner", "empty.py"], "no exercise is in it"),
     (["--section", "9"], "--section 9: there is no such section"),
     (["--learner", "."], "no exercise is in it"),
-    (["--learner", "hollow"], "no notebook and no Python program is in it"),
+    (["--learner", "hollow"], "the folder contains no notebook and no Python program"),
     (
         ["--exercises", "vad"],
         "--exercises vad: No module named 'vad'. It is a module, or its file, or one of zero_",
     ),
     (["--exercises", "empty.py"], "empty.py defines no exercise"),
     (["--exercises", "none.py"], "no such file: none.py"),
-    (["--marks", "m.csv"], "--marks: there are marks with --learner only"),
+    (["--marks", "m.csv"], "--marks: marks exist only with --learner"),
     (["--learner", "empty.py", "--marks", "m.xls"], "its name should end with .csv or .html"),
 ]
 # Each runs in a separate process that has already imported pytest and the plugin.

@@ -154,7 +154,7 @@ def test_cffi_pointers_are_passed():
         (("f", "f4(f4[()])"), TypeError, "f: .*not float32"),
         (("f", "f4[:](f4)"), TypeError, r"f: .*returns a number or a pointer, not float32\[:\]"),
         (("f g", "f4(f4)"), ValueError, "'f g' is no name"),
-        (("int", "f4(f4)"), ValueError, "'int' is no name"),
+        (("int", "f4(f4)"), ValueError, "'int' is not a valid name"),
         ((5, "f4(f4)"), TypeError, "is text, not 5"),
         (("f", "f4(f4)", "code.zip"), ValueError, "the suffix is unknown"),
         (("f", "f4(f4)", None, False, "rust"), NotImplementedError, "Unsupported ABI"),

@@ -549,7 +549,7 @@ def test_variables_inside_if_and_templates_of_variables():
         there.copy_to_host().tolist() == [4, 5] and module.get_global("inner").copy_to_host() == 3
     )
     for name in ("missing", "gone", "q::r::gone"):
-        with pytest.raises(KeyError, match=f"no variable '{name}': the #if"):
+        with pytest.raises(KeyError, match=f"no variable '{name}': the condition of its #if"):
             module.get_global(name)
     del there
     module.k[1, 1](x)
@@ -577,7 +577,7 @@ def test_a_variable_in_an_unnamed_namespace_in_a_condition(conditions):
     cuda.module(source).k[1, 1](x)
     assert x[0] == 3
     absent = cuda.module(source.replace("#if 1", "#if 0").replace("= v", "= 1"))
-    with pytest.raises(KeyError, match="no variable 'v': the #if"):
+    with pytest.raises(KeyError, match="no variable 'v': the condition of its #if"):
         absent.get_global("v")
 
 

@@ -622,7 +622,7 @@ def test_checks_accept_names_and_all():
         cuda.checks("races")
     with pytest.raises(TypeError, match="names of checks are strings"):
         cuda.checks(3)
-    with pytest.raises(ValueError, match="limit is a number of seconds"):
+    with pytest.raises(ValueError, match="limit must be a number of seconds"):
         cuda.checks(limit=-1)
 
 
@@ -881,12 +881,12 @@ for device in cuda.gpus:
     [
         ({"seed": 1.5}, "seed must be an integer, not 1.5"),
         ({"seed": "a"}, "seed must be an integer, not 'a'"),
-        ({"limit": "1"}, "limit is a number of seconds, not '1'"),
-        ({"limit": True}, "limit is a number of seconds, not True"),
+        ({"limit": "1"}, "limit must be a number of seconds, not '1'"),
+        ({"limit": True}, "limit must be a number of seconds, not True"),
     ],
 )
 def test_options_of_other_types(options, message):
     with pytest.raises(TypeError, match=f"cuda.checks: {message}"):
         cuda.checks(**options)
-    with pytest.raises(ValueError, match="limit is a number of seconds"):
+    with pytest.raises(ValueError, match="limit must be a number of seconds"):
         cuda.checks(limit=float("nan"))

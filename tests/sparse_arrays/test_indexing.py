@@ -105,5 +105,5 @@ def test_indexing_returns_a_copy():
     for part in (s[...], s[:2], s[:, :2], s[0], s[[0, 1]]):
         part.data.fill(7)
     assert (s.toarray().copy_to_host() == np.eye(3)).all()
-    with pytest.raises(TypeError, match="elements of a sparse array are not assigned"):
+    with pytest.raises(TypeError, match="elements of a sparse array cannot be assigned"):
         s[0, 0] = 1
