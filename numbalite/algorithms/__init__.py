@@ -1,7 +1,7 @@
-"""Algorithms on device arrays with their own kernels: sorting, counting, scans; many accept a user-defined
-operation.
+"""Implements algorithms on device arrays with their own kernels: sorting, counting, scans; many accept a
+user-defined operation.
 
 Functions accept device arrays, axes counted from the front, and a stream; NumPy's functions and array methods
-are built from them. Uses types, compilers, runtime, kernels, ndarray and ufuncs. Begin with sorting.py and
-radix.py; for user-defined operations, with operation.py and sort.py.
+are built on these algorithms. The package algorithms imports from types, compilers, runtime, kernels, ndarray
+and ufuncs. Begin with sorting.py and radix.py; for user-defined operations, with operation.py and sort.py.
 """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numbalite.kernels.options import Given as Given_
     from numbalite.ndarray.arrays import DeviceNDArray
 
-_BYTES = 64  # bytes of the pairs of a thread
+_BYTES = 64  # bytes of keys and values that a thread processes
 _MAX_ITEMS = 16  # pairs per thread in a tile
 
 
@@ -36,11 +36,10 @@ class ReduceByKey(Operation):
     of a key. Keys are numbers, values numbers or records.
 
     Calling: ``reduce_by_key(keys, values, out=None, count=None, stream=0)``
-    returns the keys of the runs and their reduced values, two 1-D arrays;
-    the call waits for the number of runs. ``out`` is a pair of contiguous
-    device arrays that are as long as the input; the results are then views
-    of their beginnings. With ``count`` too, a device array of one int64
-    that receives the number, the call does not wait, and returns ``out``.
+    returns two 1-D arrays: the keys of the runs and their reduced values. The call waits for the number of
+    runs. ``out`` is a pair of contiguous device arrays that are as long as the input; the results are then
+    views of their beginnings. With ``count``, a device array of one int64 that receives the number of runs,
+    the call does not wait, and returns ``out``.
 
     Parameters
     ----------
@@ -79,7 +78,7 @@ class ReduceByKey(Operation):
     ) -> Any:
         if out is not None and not (isinstance(out, (tuple, list)) and len(out) == 2):
             raise TypeError(
-                f"{self.called}: out= is a pair of device arrays, of keys and of reduced values"
+                f"{self.called}: out= must be a pair of device arrays, of keys and of reduced values"
             )
         given = Given(keys, self, stream)
         key = given.array
@@ -89,7 +88,7 @@ class ReduceByKey(Operation):
             value = of.array
             if key.ndim != 1 or key.shape != value.shape:
                 raise ValueError(
-                    f"{self.called}: keys and values are arrays of one dimension and one length, not of "
+                    f"{self.called}: keys and values must be 1-dimensional and of equal length, not of "
                     f"shapes {key.shape} and {value.shape}"
                 )
             if value.device != key.device:
@@ -115,7 +114,7 @@ class ReduceByKey(Operation):
             return out
         runs = selection.number(found, stream)
         written = [one[:runs] for one in written]
-        if out is None and 2 * runs < key.size:  # so that unused memory is freed
+        if out is None and 2 * runs < key.size:  # a copy, so that the unused memory is freed
             written = [one.copy(stream=stream) for one in written]
         both = zip(written, (given, of), strict=True)
         return tuple(written if out is not None else (one.result(x) for x, one in both))
@@ -145,7 +144,7 @@ class ReduceByKey(Operation):
         kernel[tiles, threads, stream](plan, *firsts, out_values, statuses, out_keys, count)
 
 
-if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is no operation
+if TYPE_CHECKING:  # the result of calling the class without an operation is a decorator
 
     @overload
     def reduce_by_key(

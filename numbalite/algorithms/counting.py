@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _THREADS, _FEW_THREADS = 1024, 256
-_EACH, _MAX_BLOCKS = 32, 264  # with many threads; twice the number of multiprocessors of an H200
+_EACH, _MAX_BLOCKS = (
+    32,
+    264,
+)  # elements per thread, if there are many threads; twice the number of multiprocessors of an H200
 _HALF = "#include <cuda_fp16.h>\n"
 
 
 @traced
 def by_number(x: DeviceNDArray, weights: Any, bins: int, stream: Any = 0) -> DeviceNDArray:
-    """Counts each integer below ``bins``, or sums weights as doubles."""
+    """Counts the occurrences of each integer below ``bins``, or sums weights as doubles."""
     counts = zeros(bins, weights, stream)
     names = _names(x, weights, counts)
     _launch(f"nl_count_numbers<{names}>", x, weights, counts, stream)
@@ -38,7 +41,8 @@ def count_between_edges(
     scale: float,
     stream: Any = 0,
 ) -> DeviceNDArray:
-    """Counts the elements between each two edges; ``scale`` is 1 / width of equal bins, or 0."""
+    """Counts the elements between each two neighbouring edges. ``scale`` is 1 / width for bins of equal
+    width, or 0."""
     bins = edges.size - 1
     counts = zeros(bins, weights, stream)
     names = f"{_names(x, weights, counts)}, {types.cuda_name(edges.dtype)}"

@@ -1,4 +1,4 @@
-"""Kernels that are generated from a template of cuda_src and a user's function, for given types."""
+"""Generates kernels from a template of cuda_src and a user's function, for given types."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def pointer(name: str, const: bool = False) -> Parameter:
-    """Returns the type of a parameter that is the address of an array."""
+    """Returns the C++ type of a parameter that is the address of an array."""
     ctype = "const void*" if const else "void*"
     return Parameter(name, "pointer", ctype, "", 1, 8, 8, 0, "", const)
 
 
 def count(name: str) -> Parameter:
-    """Returns the type of a parameter that is a number of elements."""
+    """Returns the C++ type of a parameter that is a number of elements."""
     return Parameter(name, "scalar", "unsigned long long", "uint64", 8, 8, 8, 0, "", False)
 
 
@@ -54,7 +54,7 @@ class Generated:
         kernels: dict[str, list[Parameter]],
         words: dict[str, Any],
     ) -> None:
-        """``arguments``: of the call, "a, b". ``words``: the template's placeholders besides T and call; a
+        """``arguments``: of the call, "a, b". ``words`` are the template's placeholders besides T and call; a
         dtype is replaced by its C++ type."""
         of_element = types.from_dtype(dtype)
         builder = Builder(f"{function.name}_{template}", f"{function.name}: {template} {dtype}")

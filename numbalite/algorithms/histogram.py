@@ -39,10 +39,9 @@ class Histogram(Operation):
 
     Elements are numbers or records.
 
-    Calling: ``histogram(array, weights=None, out=None, stream=0)``. The
-    result is an int64 array; with weights, an array of the array's shape,
-    the result has float64 sums. The counts are added to ``out``, a device
-    array of this dtype, if it is passed.
+    Calling: ``histogram(array, weights=None, out=None, stream=0)``. The result is an int64 array of counts.
+    With ``weights``, an array of the same shape, the result is an array of float64 sums. The counts are added
+    to ``out``, a device array of this dtype, if it is passed.
 
     ``cuda.histogram(array, bins=10, range=None, ...)``, with an array or a
     list as first argument, is NumPy's function.
@@ -140,7 +139,7 @@ class Histogram(Operation):
         found = operands.device_view(out) if operands.is_on_device(out) else None
         if found is None or (found.shape, found.dtype) != ((self.bins,), dtype):
             raise TypeError(
-                f"cuda.histogram: out= is a device array of {self.bins} {dtype}, not {out!r}"
+                f"cuda.histogram: out= must be a device array of {self.bins} {dtype}, not {out!r}"
             )
         if found.readonly or not found.is_c_contiguous():
             raise ValueError("cuda.histogram: out= must be contiguous, and not read-only")
@@ -160,7 +159,7 @@ class Histogram(Operation):
         return found
 
 
-if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is no operation
+if TYPE_CHECKING:  # the result of calling the class without an operation is a decorator
 
     @overload
     def histogram(

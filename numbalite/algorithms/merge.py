@@ -26,7 +26,9 @@ class Comparison:
     """The kernels that sort elements of a dtype by a comparison function."""
 
     def __init__(self, function: Any, options: Any, dtype: np.dtype) -> None:
-        held = -(-dtype.itemsize // 8) * 8 + 16  # with its index, unaligned, and a number
+        held = (
+            -(-dtype.itemsize // 8) * 8 + 16
+        )  # bytes of an element with its index, unaligned, and a number
         self.width = _MAX_WIDTH
         while self.width > _MIN_WIDTH and self.width * held > _TILE_BYTES:
             self.width //= 2
@@ -42,9 +44,12 @@ class Comparison:
         )  # fmt: skip
 
     def sort(self, source: Any, target: Any, indices: Any, rows: int, n: int, stream: Any) -> None:
-        """Sorts contiguous rows into ``target``, or writes their indices to ``indices``, an int64 array."""
+        """Sorts contiguous rows into ``target``, or writes the indices of the sorted order to ``indices``, an
+        int64 array."""
         tiles_kernel, merge_kernel, held = "nl_tiles", "nl_merge_values", self.dtype
-        if indices is not None:  # the layout of placed<T> in memory
+        if (
+            indices is not None
+        ):  # the size of an element and its index in the memory layout of placed<T>
             align = max(8, self.dtype.alignment)
             size = -(-self.dtype.itemsize // 8) * 8 + 8
             tiles_kernel, merge_kernel = "nl_tiles_placed", "nl_merge_placed"

@@ -1,8 +1,8 @@
-"""The common part of algorithms with a user-defined operation: `cuda.scan("max(a, b)")`.
+"""Contains the common code of algorithms with a user-defined operation, such as `cuda.scan("max(a, b)")`.
 
 An Operation is a C++ text, a complete source or a Python function, with the kernels compiled for it so far.
-Elements are numbers or records. Arrays may be on the host, on the device or another library's; results for host
-arrays are host arrays.
+Elements are numbers or records. Arrays may be in host memory, in device memory or those of another library;
+results for host arrays are host arrays.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NUMPYS = {
 
 
 def is_array(value: Any) -> bool:
-    """Is it an array or a list of numbers, rather than an operation?"""
+    """Returns whether the value is an array or a list of numbers, rather than an operation."""
     return (
         isinstance(value, (list, tuple))
         or (hasattr(value, "dtype") and hasattr(value, "shape"))
@@ -43,8 +43,8 @@ def is_array(value: Any) -> bool:
 
 
 def of_numpy(called: str, given: tuple, named: dict[str, Any]) -> Any:
-    """NumPy's function of this name, if the call has an array in place of an operation, else None. Raises TypeError if
-    NumPy has no such function."""
+    """Returns NumPy's function of this name if the call passes an array instead of an operation; otherwise
+    None. Raises TypeError if NumPy has no such function."""
     name, parameter = _NUMPYS.get(called, ("", ""))
     if not (parameter in named or (given and is_array(given[0]))):
         return None
@@ -58,7 +58,7 @@ def of_numpy(called: str, given: tuple, named: dict[str, Any]) -> Any:
 
 
 class Operation:
-    """Base class; derived classes set the class attributes."""
+    """Base class of algorithms with a user-defined operation; derived classes set the class attributes."""
 
     called: str
     """The public name: "cuda.scan"."""
@@ -123,7 +123,7 @@ def check_elements(dtype: np.dtype, name: str) -> None:
 
 
 class Given:
-    """The array of a call, on its device."""
+    """Returns the array of a call, on its device."""
 
     def __init__(self, value: Any, operation: Any, stream: Any) -> None:
         self.is_device = operands.is_on_device(value)
@@ -137,22 +137,22 @@ class Given:
         self.called = operation.called
 
     def result(self, made: Any) -> Any:
-        """Returns the result, moved to where the argument was (host or device)."""
+        """Returns the result in the memory of the argument (host or device)."""
         return made if self.is_device else made.copy_to_host(stream=self.stream)
 
     def output(
         self, out: Any, shape: tuple, dtype: np.dtype, in_place: bool = False
     ) -> tuple[Any, Any]:
-        """Returns (array to return, device array to write to): new ones if `out` is None.
+        """Returns (array to return, device array to write to), both new if `out` is None.
 
-        They differ if kernels cannot write to `out` directly; `finish` then copies. `in_place`: it may be the
-        array itself.
+        The two arrays differ if kernels cannot write to `out` directly; `finish` then copies. `in_place`:
+        True if `out` may be the array itself.
         """
         if out is None:
             made = _core.device_empty(shape, dtype, "C")
             return made, made
         if not operands.is_on_device(out):
-            raise TypeError(f"{self.called}: out= is a device array, not {type(out).__name__}")
+            raise TypeError(f"{self.called}: out= must be a device array, not {type(out).__name__}")
         target = operands.device_view(out)
         if target.shape != shape:
             raise ValueError(
@@ -182,12 +182,14 @@ class Given:
 
 
 def output_array(operation: Any, out: Any, like: Any, sources: tuple) -> Any:
-    """Returns a 1-D device array with the length and dtype of `like`: `out` if kernels can write to
-    it, or a new one. Raises errors about `out`."""
+    """Returns a 1-D device array with the length and dtype of `like`: `out` if kernels can write to `out`,
+    otherwise a new array. Raises errors about `out`."""
     if out is None:
         return _core.device_empty((like.size,), like.dtype, "C")
     if not operands.is_on_device(out):
-        raise TypeError(f"{operation.called}: out= is a device array, not {type(out).__name__}")
+        raise TypeError(
+            f"{operation.called}: out= must be a device array, not {type(out).__name__}"
+        )
     target = operands.device_view(out)
     if target.ndim != 1 or target.size < like.size:
         raise ValueError(

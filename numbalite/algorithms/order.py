@@ -1,4 +1,4 @@
-"""Sort orders of dtypes, for kernels (cuda_src/numbalite/order.cuh)."""
+"""Defines the sort orders of dtypes, for kernels (cuda_src/numbalite/order.cuh)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _KEPT = 64
 
 
 class Order:
-    """The order of the elements of a dtype, ascending as NumPy's or descending.
+    """The order of the elements of a dtype, ascending as in NumPy, or descending.
 
-    ``kind`` is its C++ type, ``digits`` the number of digits of a key, ``flip`` the bits of keys that are
-    inverted. Rows of up to ``most`` elements fit into a block, with ``entry`` bytes of shared memory per
-    element.
+    ``kind`` is the C++ type of the order, ``digits`` the number of digits of a key, ``flip`` a mask of the
+    bits of keys that are inverted. Rows of up to ``most`` elements fit into a block, with ``entry`` bytes of
+    shared memory per element.
     """
 
     __slots__ = ("digits", "entry", "flip", "itemsize", "kind", "most")
@@ -32,7 +32,7 @@ class Order:
         size = dtype.itemsize
         word = size // 2 if dtype.kind == "c" else size
         if dtype.kind not in "biufcmM" or word not in _WORDS:
-            raise TypeError(f"sort: elements of dtype {dtype} have no order on the device")
+            raise TypeError(f"sort: elements of dtype {dtype} cannot be sorted on the device")
         name = {"f": "real", "c": "pair", "m": "date", "M": "date"}.get(dtype.kind, "whole")
         self.kind = f"{_SPACE}{name}<{_WORDS[word]}>"
         self.itemsize = size
@@ -46,7 +46,7 @@ class Order:
 
 @functools.lru_cache(_KEPT)
 def order_of(dtype: np.dtype, descending: bool = False) -> Order:
-    """Returns the Order of a dtype; raises TypeError if there is none."""
+    """Returns the Order of a dtype; raises TypeError for a dtype without an order."""
     return Order(dtype, descending)
 
 

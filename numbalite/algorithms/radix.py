@@ -17,15 +17,19 @@ if TYPE_CHECKING:
 
     from numbalite.algorithms.order import Order
 
-_TOGETHER = 1024  # capacity of a block for short rows, in elements
+_TOGETHER = 1024  # maximum number of elements of short rows that one block sorts together
 _FEW_PLACES = 1 << 18  # elements of all short rows
-_FIRST_ROW = 512  # a block sorts a longer row digit by digit, if it fits
+_FIRST_ROW = 512  # minimum length of a row that a block sorts digit by digit, if the row fits
 _MAX_ROW_DIGITS = 8
 _ROW_BLOCKS = (256, 4, 6), (256, 8, 5), (256, 16, 3), (512, 16, 2)
 """(threads, elements per thread, blocks per multiprocessor): measured on an H200"""
 _ROW_MEMORY = 1024  # upper bound of static shared memory in bytes
-_SMALL_ENTRY = 10  # bytes: eight of them fit into a thread's registers
-_DIGITS, _TICKETS, _TILE_MEMORY = 256, 32, 4096  # radix.cuh, the last is a bound
+_SMALL_ENTRY = 10  # maximum bytes of an entry of which eight fit into a thread's registers
+_DIGITS, _TICKETS, _TILE_MEMORY = (
+    256,
+    32,
+    4096,
+)  # constants of radix.cuh; the last is an upper bound
 _WAYS = {1: (384, 20, 3), 2: (384, 20, 3), 4: (256, 26, 4), 8: (256, 18, 3), 16: (256, 8, 3)}
 _WAYS_WITH_VALUES = {
     1: (384, 24, 2), 2: (384, 24, 2), 4: (384, 24, 2), 8: (512, 12, 2), 16: (256, 8, 3)
@@ -35,9 +39,12 @@ _COUNTING = 512, 1 << 15, 8, 2048
 _COUNTING_MANY = 1024, 1 << 17, 32, 264
 """Threads that count digits, bytes of their counters, maximum of each counter, and blocks."""
 _MANY = 1 << 24
-_WRITE_THREADS, _WRITE_BLOCKS = 256, 2112  # of a counting sort; all threads of an H200
+_WRITE_THREADS, _WRITE_BLOCKS = (
+    256,
+    2112,
+)  # launch configuration of the last pass of a counting sort; all threads of an H200
 _THREADS = 39  # CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR
-_WIDE_COUNTS = 1 << 30  # two bits of a count are flags
+_WIDE_COUNTS = 1 << 30  # limit of a 32-bit count, two bits of which are flags
 _SPACE = "numbalite::nl_sort::"
 _CXX = {4: "unsigned", 8: "unsigned long long"}
 _COUNTS = np.dtype(np.uint32), np.dtype(np.uint64)
@@ -49,8 +56,8 @@ def sort_rows(
 ) -> None:
     """Sorts each row of n elements stably.
 
-    ``source`` is contiguous. So are ``target``, which may be the source or None, and ``indices``, an int64 array
-    for the original indices, or None.
+    ``source`` must be contiguous. ``target`` and ``indices`` must be contiguous, too. ``target`` may be the
+    source or None; ``indices`` is an int64 array for the original indices, or None.
     """
     block = _block_of_row(order, n, indices is not None, _core.current_device())
     if block is not None:
@@ -76,8 +83,8 @@ def _sort_short_rows(order, source, target, indices, rows, n, stream):
 
 
 def _block_of_row(order, n, has_places, device):
-    """Returns (kernel, threads, bytes of shared memory) that sort a row by one block, digit by
-    digit; None for other lengths."""
+    """Returns (kernel, threads, bytes of shared memory) that sort a row by one block, digit by digit; None
+    for rows of other lengths."""
     first = _FIRST_ROW if order.digits > 2 else _FIRST_ROW // 2
     if n <= first or order.digits > _MAX_ROW_DIGITS:
         return None
@@ -112,7 +119,7 @@ def _radix(order, source, target, indices, rows, n, stream):
     if order.itemsize == 1 and indices is None:
         _write_counted(order, source, target, rows, n, count, stream)
         return
-    if target is source and passes % 2:  # the first pass would overwrite its input
+    if target is source and passes % 2:  # the first pass would overwrite its own input
         source = source.copy(stream=stream)
     value = 0 if indices is None else 4 if n < 1 << 32 else 8
     one, threads, tile, shared = _pass_kernel(order, value, count, _core.current_device())
@@ -136,8 +143,8 @@ def _radix(order, source, target, indices, rows, n, stream):
 
 
 def count_values(order: Order, source: Any, rows: int, n: int, stream: Any = 0) -> Any:
-    """Returns how often each of the 256 keys of 1-byte elements occurs in each row: a flat array of uint32, or of
-    uint64 for long rows."""
+    """Returns the number of times that each of the 256 keys of 1-byte elements occurs in each row: a flat
+    array of uint32, or of uint64 for long rows."""
     count = _COUNTS[n >= _WIDE_COUNTS]
     return _counted(order, source, rows, n, count, stream)[_TICKETS:]
 
@@ -158,8 +165,8 @@ def _write_counted(order, source, target, rows, n, count, stream):
 
 
 def _two_buffers(passes, size, dtype, stream, target=None):
-    """Returns the two arrays that passes write alternately: the first may be the target; otherwise it is needed for
-    three or more passes."""
+    """Returns the two arrays that passes write alternately. The first may be the target; otherwise it is
+    needed for three or more passes."""
     if target is None and passes > 2:
         target = device_array(size, dtype, stream=stream)
     return target, device_array(size, dtype, stream=stream) if passes > 1 else None
@@ -185,7 +192,8 @@ def _pass_kernel(order, value_size, count, device):
 
 
 def _tile_shape(size, value_size, device):
-    """Threads, elements per thread, and blocks per multiprocessor, such that tiles fit into shared memory."""
+    """Returns the threads, elements per thread, and blocks per multiprocessor with which tiles fit into
+    shared memory."""
     threads, items, together = (_WAYS_WITH_VALUES if value_size else _WAYS)[size]
     memory = _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK) - _TILE_MEMORY
     items = min(items, memory // (threads * (size + value_size)))

@@ -1,4 +1,5 @@
-"""`cuda.scan`: prefix scans with a user-defined operation, with the kernels of `ufunc.accumulate`."""
+"""Implements `cuda.scan`: prefix scans with a user-defined operation, with the kernels of
+`ufunc.accumulate`."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class Scan(Operation):
     """Scans an array with an associative function of two elements.
 
-    One pass computes prefix sums and similar results. The operation need
+    The scan computes prefix sums and similar results in one pass. The operation need
     not be commutative: elements are combined in order, always with the same
     grouping, so equal calls return equal bits.
 
@@ -34,16 +35,14 @@ class Scan(Operation):
     exclusive=False, stream=0)``. Elements are numbers or records, and the
     result has their dtype. Without an axis the elements are scanned in C
     order, and the result is 1-D. ``initial`` precedes the first element.
-    ``exclusive=True`` excludes the element itself, so the first result is
-    ``initial``, which has a default for sums and products. ``out`` is a
-    device array, which may be the array itself.
+    With ``exclusive=True``, each result excludes its own element, so the first result is ``initial``;
+    ``initial`` has a default for sums and products. ``out`` is a device array, which may be the array itself.
 
     Parameters
     ----------
     functor : str or function
         An expression or a body in ``a`` and ``b`` ("max(a, b)"), or a
-        function whose body is such a text or is Python (so this is a
-        decorator).
+        function whose body is such a text or is Python (``scan`` is then a decorator).
     source : str
         A complete C++ function.
     name : str
@@ -116,8 +115,8 @@ class Scan(Operation):
             initial = reduction.identity(self.function) if x.dtype.names is None else None
             if initial is None:
                 raise ValueError(
-                    f"cuda.scan: exclusive=True needs initial=, which comes before the first element: "
-                    f"what {self.__name__} gives of nothing is not known"
+                    f"cuda.scan: exclusive=True needs initial=, which precedes the first element: "
+                    f"the identity of {self.__name__} is unknown"
                 )
         start = None if initial is None else _initial_bytes(initial, x.dtype)
         with given.device:
@@ -130,7 +129,7 @@ class Scan(Operation):
             return given.finish(out, target)
 
 
-if TYPE_CHECKING:  # what a call of the class returns: without an operation, a decorator
+if TYPE_CHECKING:  # the result of calling the class without an operation is a decorator
 
     @overload
     def scan(
@@ -157,7 +156,7 @@ if TYPE_CHECKING:  # what a call of the class returns: without an operation, a d
 
 
 def _initial_bytes(value, dtype):
-    """Returns the initial element as bytes."""
+    """Returns the initial value as bytes."""
     if dtype.names is None:
         return reduction.initial_of(value, dtype, "cuda.scan", "initial").tobytes()
     if operands.is_on_device(value):

@@ -1,4 +1,5 @@
-"""`cuda.select` and `cuda.partition`: the elements that a user-defined function selects."""
+"""Implements `cuda.select` and `cuda.partition`, which copy the elements that a user-defined function
+selects."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ class _Choice(Operation):
     way: str
 
     def _run(self, array, out, count, stream):
-        """Returns (the array's call, the written elements, the array that contains their number)"""
+        """Returns (the object of the call's array, the written elements, the array that contains their
+        number)"""
         given = Given(array, self, stream)
         x = given.array
         with given.device:
@@ -43,14 +45,14 @@ class _Choice(Operation):
 class Select(_Choice):
     """Selects the elements of an array for which a function of ``x`` is true.
 
-    They are in C order. One pass is enough. Elements are numbers or
+    The selected elements are in C order. One pass is enough. Elements are numbers or
     records.
 
     Calling: ``select(array, out=None, count=None, stream=0)``. The result
     is 1-D; the call waits for the number of its elements. ``out`` is a 1-D
     device array that is at least as long as the array; the result is then a
-    view of its beginning. With ``count`` too, a device array of one int64
-    that receives the number, the call does not wait, and returns ``out``.
+    view of its beginning. With ``count``, a device array of one int64 that receives the number of elements,
+    the call does not wait, and returns ``out``.
 
     ``cuda.select(conditions, choices, default=0)``, with a list as first
     argument, is NumPy's function.
@@ -59,7 +61,7 @@ class Select(_Choice):
     ----------
     functor : str or function
         An expression or a body in ``x`` ("x > 0"), or a function whose body
-        is such a text or is Python (so this is a decorator).
+        is such a text or is Python (``select`` is then a decorator).
     source : str
         A complete C++ function.
     name : str
@@ -97,12 +99,14 @@ class Select(_Choice):
             return out
         chosen = selection.number(found, stream)
         made = made[:chosen]
-        if out is None and 2 * chosen < given.array.size:  # so that unused memory is freed
+        if (
+            out is None and 2 * chosen < given.array.size
+        ):  # a copy, so that the unused memory is freed
             made = made.copy(stream=stream)
         return made if out is not None else given.result(made)
 
 
-if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is no operation
+if TYPE_CHECKING:  # the result of calling the class without an operation is a decorator
 
     @overload
     def select(
@@ -133,16 +137,15 @@ if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is n
 
 
 class Partition(_Choice):
-    """Separates elements for which a function of ``x`` is true from the others.
+    """Separates elements for which a function of ``x`` is true from all other elements.
 
     Both parts are in C order.
 
-    Calling: ``partition(array, out=None, count=None, stream=0)`` returns
-    two arrays, the two parts of a new one; the call waits for the number of
-    elements in the first. ``out`` is a 1-D device array that is at least as
-    long as the array; the results are then its parts. With ``count`` too, a
-    device array of one int64 that receives the number, the call does not
-    wait, and returns ``out``.
+    Calling: ``partition(array, out=None, count=None, stream=0)`` returns two arrays, the two parts of a new
+    array; the call waits for the number of elements in the first. ``out`` is a 1-D device array that is at
+    least as long as the array; the results are then the two parts of ``out``. With ``count``, a device array
+    of one int64 that receives the number of elements in the first part, the call does not wait, and returns
+    ``out``.
 
     ``cuda.partition(array, kth, axis=-1)``, with an array or a list as
     first argument, is NumPy's function.
@@ -182,7 +185,7 @@ class Partition(_Choice):
         return made[:chosen], made[chosen:]
 
 
-if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is no operation
+if TYPE_CHECKING:  # the result of calling the class without an operation is a decorator
 
     @overload
     def partition(

@@ -1,8 +1,8 @@
-"""Selects elements of an array, in order, or their indices: the launches of select.cuh.
+"""Selects elements of an array, in order, or their indices, by launching the kernels of select.cuh.
 
 The elements are selected by a function of an element, or by a boolean mask of the array's shape.
-The number of selected elements is left on the device, in an array of one int64; `number` waits for
-it.
+The number of selected elements stays on the device, in an array of one int64. `number` waits for this
+number.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from numbalite.ndarray.arrays import DeviceNDArray
 
-_BYTES = 64  # bytes of the elements of a thread
+_BYTES = 64  # bytes of the elements that a thread processes
 _MAX_ITEMS = 16
 _THREADS = plans.THREADS  # threads per block
 _PACKED_ITEMS = (
     16,
     64,
-)  # elements per thread of select_packed, below _MANY elements and from there on
+)  # elements per thread of select_packed, for fewer than _MANY elements and for more
 _MANY = 1 << 22
 _ALIGNMENT = 16  # of masks, for select_packed
 _ZERO = np.zeros((), np.uint32)
@@ -58,7 +58,7 @@ def new_count() -> DeviceNDArray:
 def checked_count(operation: Any, count: Any, like: Any) -> Any:
     """Checks the count= of a call."""
     if not isinstance(count, _core.DeviceArray) or count.dtype != np.int64 or count.shape != (1,):
-        raise TypeError(f"{operation.called}: count= is a device array of one int64")
+        raise TypeError(f"{operation.called}: count= must be a device array of one int64")
     if count.device != like.device or count.readonly:
         raise ValueError(f"{operation.called}: count= is read-only or on another device")
     return count
@@ -79,7 +79,7 @@ def run(
     steps: Any = None,
     stream: Any = 0,
 ) -> None:
-    """Runs one of select.cuh's selections.
+    """Runs one of the selections in select.cuh.
 
     "values" and "halves" write to a 1-D `out`. "indices" writes indices to `out` with `steps`, the distances in
     bytes between the indices of two elements and between the indices of one element. "spread" and "cover" read
@@ -106,14 +106,15 @@ def run(
 
 
 def _is_packed(what, array, mask):
-    """Can `select_packed` run: is the mask contiguous and aligned, and the array regular?"""
+    """Returns whether `select_packed` can run: the mask must be contiguous and aligned, and the array
+    regular."""
     regular = what == "indices" or array.ndim == 1 or array.is_c_contiguous()
     aligned = mask.is_c_contiguous() and mask._address % _ALIGNMENT == 0
     return what in ("values", "indices", "spread") and regular and aligned
 
 
 def _plan(what, array, mask, out, steps):
-    """Returns (schedule, plan of the kernel, whether it has the larger capacity)"""
+    """Returns (schedule, plan struct of the kernel, whether the plan struct has the larger capacity)"""
     masks = (0,) * array.ndim if mask is None else mask.strides
     apart = steps[1] if steps else 0
     dims = [
@@ -139,8 +140,8 @@ def _plan(what, array, mask, out, steps):
 
 
 def indices_of(mask: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:
-    """Returns the indices of the `count` elements that are true: (dimensions, count), or with `as_rows` (count,
-    dimensions)."""
+    """Returns the indices of the `count` true elements, with shape (dimensions, count), or with `as_rows`
+    (count, dimensions)."""
     size, dims = 8, mask.ndim
     shape = (count, dims) if as_rows else (dims, count)
     out = _core.device_empty(shape, np.dtype("i8"), "C")

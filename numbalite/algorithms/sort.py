@@ -1,4 +1,4 @@
-"""`cuda.sort`: sorts by a user-defined key or comparison."""
+"""Implements `cuda.sort`, which sorts by a user-defined key or comparison."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Sort:
     Parameters
     ----------
     key : str or function
-        An expression or a body of an element ``x`` ("-x"), or a function;
-        its result is a number, which is sorted in NumPy's order.
+        An expression or a body of an element ``x`` ("-x"), or a function. Its result is a number; elements
+        are sorted by these numbers, in NumPy's order.
     less : str or function
         A function of two elements ``a`` and ``b`` that returns whether a
         comes before b ("a.size < b.size"): a strict order.
@@ -241,9 +241,8 @@ def topk(
 ) -> tuple[Any, Any]:
     """Returns the k largest elements along an axis, and their indices.
 
-    The elements are in order; with ``largest=False``, the smallest ones. A
-    NaN counts as larger than all numbers. Of equal elements the first ones
-    are returned.
+    The elements are in order. With ``largest=False``, the function returns the k smallest elements. A
+    NaN counts as larger than all numbers. Among equal elements, the first are returned.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Sorted copies, sorting in place, and indices in sorted order. All sorts are stable."""
+"""Computes sorted copies, sorting in place, and indices in sorted order. All sorts are stable."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _rows(a, axis, stream):
 
 
 def _move_axis_back(rows, axis):
-    """Moves the axis of a result of `_rows` back."""
+    """Moves the axis of a result of `_rows` back to its original position."""
     if axis == rows.ndim - 1:
         return rows
     order = list(range(rows.ndim - 1))
@@ -44,7 +44,7 @@ def _move_axis_back(rows, axis):
 
 
 def rows_of(a: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
-    """Returns the array, or a copy, contiguous and with the axis last."""
+    """Returns the array, or a copy, contiguous and with the axis at the end."""
     return _rows(a, axis, stream)[0]
 
 
@@ -86,7 +86,7 @@ def sort(
 
 
 def _store_result(made, a, out, stream):
-    """Returns the result, in `out` if passed, else as a copy with the memory layout "K" of the array."""
+    """Returns the result, in `out` if passed, otherwise as a copy with the memory layout "K" of the array."""
     if out is None and a.is_c_contiguous() and made.is_c_contiguous():
         return made
     if out is None:
@@ -122,13 +122,13 @@ def argsort(
 
 
 def fields_of(a: DeviceNDArray, first: Sequence[str] = ()) -> Iterator[DeviceNDArray]:
-    """Yields the number arrays by which records are compared, the most significant first."""
+    """Yields the arrays of numbers by which records are compared, the most significant first."""
     for name in (*first, *(name for name in a.dtype.names or () if name not in first)):
         yield from _scalar_fields(a[name], a.ndim)
 
 
 def _scalar_fields(part, ndim):
-    if part.ndim > ndim:  # the field is an array itself
+    if part.ndim > ndim:  # the field itself is an array
         for number in range(part.shape[ndim]):
             yield from _scalar_fields(part[(slice(None),) * ndim + (number,)], ndim)
     elif part.dtype.names is not None:
@@ -165,7 +165,8 @@ def take_along(a: DeviceNDArray, indices: DeviceNDArray, axis: int, stream: Any)
 
 
 def axis_of(a: Any, axis: Any) -> tuple[Any, int]:
-    """Returns (the array, the axis counted from the front); None: all elements as a 1-D array."""
+    """Returns (the array, the axis counted from the front); for axis None, returns all elements as a 1-D
+    array."""
     if axis is None:
         return a._reshaped((a.size,), "C", not a.is_c_contiguous()), 0
     return a, shapes.axis_number(axis, a.ndim)

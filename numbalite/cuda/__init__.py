@@ -1,11 +1,11 @@
-"""The names of numba.cuda: devices, streams, arrays, and the decorators that make kernels.
+"""Exports the names of numba.cuda: devices, streams, arrays, and the decorators that create kernels.
 
-A name that numba.cuda has means the same here. The objects behind the names are defined in the packages below;
-each is imported when it is first used. `numpynames` has NumPy's functions for programs that write
-`import numbalite.cuda as cp`. The packages cudadrv, core and libs, and random.py, are modules of numba.cuda.
+A name of numba.cuda has the same meaning here. The named objects are defined in lower packages; each object
+is imported when it is first used. `numpynames` contains NumPy's functions for programs that write `import
+numbalite.cuda as cp`. The packages cudadrv, core and libs, and random.py, are modules of numba.cuda.
 
-Uses types, compilers, runtime, kernels, ndarray, ufuncs, algorithms, functions, fft and random. Begin with
-this file.
+The package imports from types, compilers, runtime, kernels, ndarray, ufuncs, algorithms, functions, fft and
+random. Begin with this file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from numbalite.ndarray import above as _above
 
 newaxis = None
 
-if TYPE_CHECKING:  # what __getattr__ imports when it is first used
+if (
+    TYPE_CHECKING
+):  # for type checkers: at run time, __getattr__ imports these names at their first use
     from typing import Any
 
     from numbalite import sparse, types
@@ -383,11 +385,11 @@ def __getattr__(name: str) -> Any:
             found = getattr(found, attribute or name)
     elif name.startswith("__"):
         raise AttributeError(name)
-    else:  # numba.cuda has the type objects too: cuda.float32
+    else:  # numba.cuda also exports the type objects, such as cuda.float32
         from numbalite import types
 
         found = types.NAMES.get(name)  # type: ignore[assignment]
-        # This is also called for names of submodules, by `from numbalite.ndarray import serialize`, during
+        # __getattr__ is also called for names of submodules, by `from numbalite.ndarray import serialize`, during
         # the import.
         if found is None and (hasattr(_np, name) or name in _CUPYS):
             found = importlib.import_module("numbalite.cuda.numpynames").numpys(name)
@@ -413,8 +415,8 @@ def _tell_dask():
 
 
 def _cast_ufunc(dtype):
-    """Returns the ufunc that converts to a dtype: ufuncs are above arrays, whose assignments need
-    it."""
+    """Returns the ufunc that converts to a dtype. Ufuncs are in a higher package than arrays, whose
+    assignments need this ufunc."""
     from numbalite.ufuncs.cudaufunc import cast_ufunc
 
     _above.cast_ufunc = cast_ufunc
@@ -422,16 +424,16 @@ def _cast_ufunc(dtype):
 
 
 def _masks():
-    """Returns the functions that read and write elements by a mask. They are in a package above
-    ndarray, whose indexing needs them."""
+    """Returns the functions that read and write elements by a mask. These functions are in a higher package
+    than ndarray, whose indexing needs them."""
     from numbalite.algorithms import masks
 
     return masks
 
 
 def _on_open(kind):
-    """Called by C code before it opens the driver. Loads numbalite.runtime.devices, which replaces this hook by its
-    own."""
+    """Called by C code before the driver is opened. Loads numbalite.runtime.devices, which replaces this hook
+    by its own hook."""
     from numbalite.runtime import devices
 
     devices.on_open(kind)

@@ -1,4 +1,4 @@
-"""NumPy's functions by names of numbalite.cuda, for programs that have them from a module of arrays on the GPU:
+"""Provides NumPy's functions as names of numbalite.cuda, for programs that use a GPU array module as
 `import numbalite.cuda as cp; cp.exp(x)`."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GRIDS = {"mgrid": False, "ogrid": True}
 
 
 class Namespace:
-    """NumPy's functions of a namespace, as `numpys` has them."""
+    """NumPy's functions of a namespace, as `numpys` lists them."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = f"numbalite.cuda.{name}"
@@ -61,9 +61,9 @@ class Namespace:
 
 
 def numpys(name: str) -> Any:
-    """numbalite.cuda's function for a NumPy name: it does the same as NumPy's function with device arrays.
-    Here it accepts lists and NumPy's arrays, too, and ufuncs return arrays of the same kind as
-    their arguments: host arrays for host arrays."""
+    """numbalite.cuda's function for a NumPy name: the function does the same as NumPy's function with device
+    arrays. The function also accepts lists and NumPy arrays. Ufuncs return host arrays for host arrays, and
+    device arrays for device arrays."""
     if name == "ndarray":
         return DeviceNDArray
     if name in _CONSTANTS or name in _HOSTS:
@@ -96,14 +96,16 @@ def _function(function):
 
 
 def _is_device_array(value: Any) -> bool:
-    sparse = sys.modules.get("numbalite.sparse.array")  # without it, no sparse array exists
+    sparse = sys.modules.get(
+        "numbalite.sparse.array"
+    )  # if this module is not imported, no sparse array exists
     return isinstance(value, DeviceNDArray) or (
         sparse is not None and isinstance(value, sparse.SparseArray)
     )
 
 
 def get_array_module(*args: Any) -> Any:
-    """numbalite.cuda if one of the arguments is a device array or a sparse array, else numpy.
+    """Returns numbalite.cuda if one of the arguments is a device array or a sparse array, otherwise numpy.
 
     >>> cuda.get_array_module(cuda.zeros(3)).__name__
     'numbalite.cuda'
@@ -112,13 +114,14 @@ def get_array_module(*args: Any) -> Any:
 
 
 def load(file: Any, *args: Any, **keywords: Any) -> Any:
-    """numpy.load, with the array of a .npy file on the device; of an .npz file, NumPy's object."""
+    """Returns the result of numpy.load, with the array of a .npy file on the device; for an .npz file,
+    NumPy's object."""
     found = np.load(file, *args, **keywords)
     return cuda.to_device(found) if isinstance(found, np.ndarray) else found
 
 
 def mask_indices(n: int, mask_func: Any, k: Any = 0) -> tuple[Any, ...]:
-    """numpy.mask_indices, with a function that accepts device arrays."""
+    """Does the same as numpy.mask_indices, with a function that accepts device arrays."""
     return np.nonzero(mask_func(cuda.ones((n, n), int), k) != 0)
 
 

@@ -1,4 +1,4 @@
-"""Random numbers: `default_rng` fills arrays (numbalite/random/), and states of xoroshiro128+ are for kernels.
+"""Random numbers: `default_rng` fills arrays (numbalite/random/), and kernels use states of xoroshiro128+.
 
 Kernels call ``xoroshiro128p_uniform_float32(states, i)`` and similar functions in CUDA C++; the
 Python functions of these names only raise an error that explains this. Every state starts 2**64
@@ -56,7 +56,7 @@ _shared: Generator | None = None
 def seed(seed: Any = None) -> None:
     """Resets the generator of `cuda.random.normal`, `uniform`, ....
 
-    The whole process shares it. If that matters, use separate generators
+    The whole process shares this generator. For independent sequences, use separate generators
     (`default_rng`).
 
     Parameters
@@ -92,7 +92,10 @@ def __getattr__(name: str) -> Any:
 xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 xoroshiro128p_type = types.from_dtype(xoroshiro128p_dtype)
 
-_THREADS, _RUN = 128, 16  # random_init.cuh: a thread makes that many states
+_THREADS, _RUN = (
+    128,
+    16,
+)  # constants of random_init.cuh: the block size, and the number of states that a thread creates
 
 
 @functools.cache
@@ -146,7 +149,7 @@ def create_xoroshiro128p_states(
 ) -> DeviceNDArray:
     """Returns a device array of states of the generator xoroshiro128+.
 
-    The states are made on the device. Equal seeds give equal states.
+    The states are created on the device. Equal seeds create equal states.
 
     Parameters
     ----------
@@ -155,9 +158,8 @@ def create_xoroshiro128p_states(
     seed : int
         The seed.
     subsequence_start : int
-        The number of jumps of 2**64 to the first state. If several launches
-        must not share numbers, set it to the end of the states of the
-        launch before.
+        The number of jumps of 2**64 to the first state. If several launches must not share numbers, set this
+        parameter to the end of the states of the previous launch.
     stream : Stream
         The stream of the work.
 
@@ -190,7 +192,7 @@ def create_xoroshiro128p_states(
 
 def _on_device_only(name):
     def function(*args):
-        raise TypeError(f"{name} runs in kernels: call it in their CUDA C++")
+        raise TypeError(f"{name} runs only in kernels: call it in CUDA C++")
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"In kernels: ``{name}(states, i)``."

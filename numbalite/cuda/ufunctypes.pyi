@@ -1,6 +1,7 @@
-"""The types of NumPy's ufuncs in numbalite.cuda, for type checkers: `cuda.sqrt(d)` of a device array is one.
+"""Declares the types of NumPy's ufuncs in numbalite.cuda, for type checkers: `cuda.sqrt(d)` of a device array
+is a device array.
 
-At run time each of them is a NumpyUfunc.
+At run time, each of these ufuncs is a NumpyUfunc.
 """
 
 from typing import Any, TypeVar, overload

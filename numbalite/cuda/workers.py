@@ -1,4 +1,4 @@
-"""The plug-in that assigns a device to each worker of a Dask cluster."""
+"""Exports the plug-in that assigns a device to each worker of a Dask cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cases of a task: sizes around those of warps and blocks, and data of several kinds."""
+"""Creates the cases of a task: sizes around those of warps and blocks, with several kinds of data."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 SMALL = (1, 2, 3, 31, 32, 33, 64, 100, 255, 257, 1000, 1025)
 """Sizes at which kernels go wrong first: around a warp, around a block, several blocks."""
 _EDGES = (0, *SMALL, 127, 128, 129)
-_SPECIAL = 3000  # elements of a size with special data, about
+_SPECIAL = 3000  # approximate number of elements of a size with special data
 _SMALL = 1 << 20
 _DRAWS = 2
-_AMPLIFIED = 8.0  # times the change of the result when the inputs change by one rounding
+_AMPLIFIED = 8.0  # factor of the change of the result when the inputs change by one rounding
 
 
 class Case(NamedTuple):
-    """One call: the arguments, the results to compare with, and what may differ."""
+    """One call: the arguments, the expected results, and the tolerances."""
 
     size: tuple
     kind: str
@@ -41,8 +41,8 @@ class Case(NamedTuple):
 
 
 def sizes(task: Task) -> list[tuple]:
-    """Returns the list of sizes at which to judge, the smallest first: the task's, and each of its dimensions at the
-    edges."""
+    """Returns the list of sizes to judge, the smallest first: the task's sizes, and each of its dimensions at
+    the sizes of warps and blocks."""
     found = {s for s in task.sizes if task.is_valid(s)}
     small = min(task.sizes, key=prod)
     for at in range(len(small)):
@@ -101,8 +101,8 @@ def draw(task: Task, size: tuple, kind: str, rng: Any) -> Case | None:
 
 
 def _tolerance(p, want, changed, terms):
-    """Returns a few roundings of a sum of so many terms, and what one rounding of the inputs
-    changes, several times."""
+    """Returns the tolerance: a few roundings of a sum of this many terms, plus a multiple of the change that
+    one rounding of the inputs causes."""
     base = tolerance(p.dtype, terms)
     if p.dtype.kind not in "fc":
         return base
@@ -171,8 +171,8 @@ def _perturbed(task, given, rng):
 
 
 def _computed(task, given, wide):
-    """Returns name -> expected output of the task's function, computed with float64 (or with the
-    declared types) for floats."""
+    """Returns {name: expected output of the task's function}, computed with float64 (or with the declared
+    types) for floats."""
     arguments = []
     with np.errstate(all="ignore"):
         for value in given:

@@ -1,4 +1,4 @@
-"""Is an array what it should be? Finds the first element that is wrong."""
+"""Compares an array with the expected array. Finds the first element that is wrong."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Mismatch(NamedTuple):
 
 
 def mismatch(got, expected, allowed=None):
-    """Returns the Mismatch of two arrays of one shape, or None. NaN is equal to NaN here."""
+    """Returns the Mismatch of two arrays of equal shape, or None. NaN counts as equal to NaN in this
+    comparison."""
     got, expected = np.asarray(got), np.asarray(expected)
     if allowed is None:
         allowed = tolerance(got.dtype)
@@ -61,8 +62,8 @@ def row(array) -> str:
 
 
 def described(name, got, want, found, arguments) -> dict:
-    """Returns {label: text}, the rows that describe a failed case: ``arguments``, pairs (name, value), complete or near
-    the wrong element if they are long; the result and the expected value."""
+    """Returns {label: text}, the rows that describe a failed case. The rows are ``arguments``, pairs (name,
+    value), complete or near the wrong element if they are long; the result and the expected value."""
     index = found.place
     rows = dict(_argument(argument, index, want.shape) for argument in arguments)
     subscript = f"[{', '.join(map(str, index))}]" if index else ""

@@ -1,4 +1,4 @@
-"""Kernels and ufuncs in new modules, and the time of one call."""
+"""Loads kernels and ufuncs as new modules, and measures the time of one call."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def kind_of(solution: Any) -> str:
 
 
 def loaded_anew(solution: Any) -> Any:
-    """Returns the same kernel or ufunc in a new module, whose variables have their initial values. A function of Python
-    is returned unchanged."""
+    """Returns the same kernel or ufunc in a new module, in which variables have their initial values. A
+    Python function is returned unchanged."""
     if not kind_of(solution):
         return solution
     reduce: Any = type(solution).__reduce__
@@ -30,8 +30,8 @@ def loaded_anew(solution: Any) -> Any:
 
 
 def once(f: Any) -> tuple[Any, float]:
-    """Returns (result, seconds) of one call, when the device is done: by events where a GPU has the
-    result, else by the clock."""
+    """Returns (result, seconds) of one call, after the device is done: measured by events if the result is on
+    a GPU, otherwise by the clock."""
     start, end = cuda.event(), cuda.event()
     cuda.synchronize()
     begin = time.perf_counter()
@@ -46,7 +46,7 @@ def once(f: Any) -> tuple[Any, float]:
 
 
 def is_on_device(result: Any) -> bool:
-    """Did the call leave its results where they were computed?"""
+    """Returns whether the call left its results on the device that computed them."""
     if isinstance(result, (tuple, list)):
         return all(map(is_on_device, result))
     return result is None or cuda.is_cuda_array(result)

@@ -1,5 +1,5 @@
-"""Guarded and unwritten memory: arrays within larger ones whose margins are marked, and outputs whose contents no
-kernel computes."""
+"""Manages guarded and unwritten memory: arrays within larger arrays whose margins are marked, and outputs
+whose initial contents no kernel computes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ MARGIN = 1024
 
 
 class Guarded:
-    """The contents of an array, and those of the larger array that contains it: ``whole``, one-dimensional, with
-    ``margin`` elements on each side. ``key`` distinguishes the arrays of a call. Structs and objects have no margin."""
+    """The contents of an array, and of the larger array that contains it: ``whole`` is one-dimensional,
+    with ``margin`` elements on each side of the array. ``key`` distinguishes the arrays of a call. Arrays of
+    structs and objects have no margin."""
 
     def __init__(self, array: np.ndarray, key: int, margin: int = MARGIN) -> None:
         self.shape, self.size = array.shape, array.size
@@ -27,12 +28,12 @@ class Guarded:
         self.whole[self.margin : self.margin + self.size] = array.ravel()
 
     def view_in(self, whole: Any) -> Any:
-        """Returns the view of the array within a larger one, which is on the host or the device."""
+        """Returns the view of the array within the larger array, which is in host or device memory."""
         return whole[self.margin : self.margin + self.size].reshape(self.shape)
 
     def problem(self, name: str, after: np.ndarray, is_input: bool) -> str:
-        """Returns a sentence about a wrong write of a call, found in the contents of the larger array after it; "" if
-        there is none."""
+        """Returns a sentence about a write out of bounds in a call, found in the contents of the larger array
+        after the call; "" if there is none."""
         for where, margin in (
             ("before its start", after[: self.margin]),
             ("behind its end", after[self.margin + self.size :]),
@@ -45,7 +46,7 @@ class Guarded:
 
 
 def unwritten(shape, dtype):
-    """Returns an array whose content no kernel would produce.
+    """Returns an array whose contents no kernel would produce.
 
     Parameters
     ----------
@@ -67,8 +68,8 @@ def unwritten(shape, dtype):
 
 
 def is_unwritten(value) -> bool:
-    """Returns whether every element still has the value that `unwritten` stored. A NaN that was
-    computed is another one."""
+    """Returns whether every element still has the value that `unwritten` stored. A computed NaN has other
+    bits, and counts as written."""
     return bool(np.all(unwritten_elements(value)))
 
 
@@ -82,8 +83,8 @@ def unwritten_elements(value) -> np.ndarray:
 
 
 def _bits(dtype):
-    """Returns the unsigned integer dtype as which elements of this dtype are viewed; a complex number is two of
-    them."""
+    """Returns the unsigned integer dtype for a view of elements of this dtype; a complex number is two such
+    integers."""
     if dtype.kind not in "fc":
         return dtype
     size = dtype.itemsize // (2 if dtype.kind == "c" else 1)
@@ -91,8 +92,8 @@ def _bits(dtype):
 
 
 def _poison(dtype):
-    """Returns the contents of `unwritten` arrays. Floats hold a signalling NaN: whatever is
-    computed from it, or from anything else, is a quiet one."""
+    """Returns the contents of `unwritten` arrays. Floats are initialized with a signalling NaN; every
+    computed NaN is a quiet NaN."""
     if dtype.kind in "fc":
         return {2: 0x7D5A, 4: 0x7FA5A5A5, 8: 0x7FF5A5A5A5A5A5A5}[_bits(dtype).itemsize]
     return np.iinfo(dtype).max // 3 if dtype.kind in "iu" else False

@@ -26,15 +26,16 @@ if TYPE_CHECKING:
 
 _LIMIT = 10.0  # seconds of a launch
 _PATIENCE = 60.0  # seconds of a reply, with compilation
-_CHECKED = 1 << 14  # elements of a case that runs under cuda.checks
+_CHECKED = 1 << 14  # maximum number of elements of a case that runs under cuda.checks
 _CHECKED_CASES = 3
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 _KEPT_BEGINNINGS = ("NUMBALITE_", "CUDA", "NVIDIA_")
 
 
 class Verdict(verdict.Verdict):
-    """The verdict on a submission. ``passed``, ``reason`` and ``case`` (the smallest one that fails), ``findings`` of
-    the simulator's checks, ``hacks``: why the source was refused, ``times``."""
+    """The verdict on a submission. ``passed``, ``reason`` and ``case`` (the smallest case that fails),
+    ``findings`` of the simulator's checks, ``hacks`` (the reasons why the source was rejected), and
+    ``times``."""
 
     def __init__(self, task: str, path: str) -> None:
         super().__init__(task, False, "")
@@ -59,8 +60,8 @@ class Verdict(verdict.Verdict):
 def judge(
     task: Task, path: str, *, kind: str = "", speed: bool = True, gpu: str | None = None
 ) -> Verdict:
-    """Returns the Verdict on the file of a submission. ``kind``: "source", "body" or "py"; by
-    default by its text."""
+    """Returns the Verdict on the file of a submission. ``kind`` is "source", "body" or "py"; the default
+    depends on the file's text."""
     began = time.monotonic()
     verdict = Verdict(task.name, path)
     try:
@@ -110,7 +111,7 @@ def _judge(verdict, task, path, kind, speed, gpu):
 
 
 def _check(verdict, task, runner, rng):
-    """Launches under cuda.checks, on the simulator also next to a GPU."""
+    """Runs launches under cuda.checks, on the simulator, also on a machine with a GPU."""
     with contextlib.ExitStack() as stack:
         if not runner.simulated:
             runner = stack.enter_context(Runner(runner.submission, simulated=True))
@@ -132,7 +133,7 @@ def _check(verdict, task, runner, rng):
 
 def _time(verdict, task, runner, rng, gpu):
     size = max(task.sizes, key=prod)
-    if runner.simulated:  # a launch is counted access by access
+    if runner.simulated:  # the profiler counts each access of a launch
         fitting = [s for s in cases.sizes(task) if prod(s) <= _CHECKED]
         size = max(fitting, key=prod, default=size)
     case = cases.draw(task, size, "normal", rng)
@@ -140,7 +141,7 @@ def _time(verdict, task, runner, rng, gpu):
         return
     moved = sum(a.nbytes for a in case.arguments if isinstance(a, np.ndarray))
     times, returned = runner.time(task, case, gpu)
-    _compare(task, case, returned)  # the timed call's result is right, too
+    _compare(task, case, returned)  # checks that the timed call's result is correct, too
     verdict.times = {"size": "x".join(map(str, size)), **times}
     if runner.simulated:
         verdict.times["note"] = (
@@ -163,7 +164,7 @@ def _time(verdict, task, runner, rng, gpu):
 
 
 def _compare(task, case, returned):
-    """Failed for elements, margins or inputs that are not as they should be."""
+    """Raises Failed for wrong elements, changed margins or changed inputs."""
     waiting = iter(returned)
     for p, value in zip(task.parameters, case.arguments, strict=True):
         if not isinstance(value, np.ndarray):
@@ -201,7 +202,7 @@ def _mismatch(case, name, got):
 
 
 class Runner(Process):
-    """The process of one submission; `Failed` is raised if it fails."""
+    """The process of one submission; `Failed` is raised if the process fails."""
 
     def __init__(self, submission: dict, simulated: bool = False) -> None:
         self.submission = submission
@@ -233,7 +234,7 @@ class Runner(Process):
     def call(
         self, task: Task, case: Any, limit: float, checks: bool = False, margin: int = MARGIN
     ) -> list:
-        """[(Guarded, the whole array)] after a launch with the case's arguments."""
+        """Returns [(Guarded, the whole array)] after a launch with the case's arguments."""
         given = self._given(task, case, margin, limit)
         if not _launches(given["launch"]):
             return [(guarded, guarded.whole) for guarded in given["arrays"]]

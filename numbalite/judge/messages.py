@@ -1,4 +1,5 @@
-"""Messages between the judge's processes: JSON, followed by arrays in NumPy's format without pickles."""
+"""Messages between the judge's processes: A message is JSON, followed by arrays in NumPy's format without
+pickles."""
 
 from __future__ import annotations
 
@@ -31,9 +32,8 @@ def send(pipe: Connection, message: Any, arrays: Sequence[np.ndarray] = ()) -> N
 
 
 def receive(pipe: Connection, limit: int = ARRAY_LIMIT) -> tuple[Any, list[np.ndarray]]:
-    """Returns (message, arrays) that `send` has sent, with ``limit`` as the largest size of an
-    array in bytes. Raises any exception if the sender is a submission, which may send other
-    bytes."""
+    """Returns (message, arrays) that `send` has sent; ``limit`` is the maximum size of an array in bytes. May
+    raise any exception if the sender is a submission, which may send arbitrary bytes."""
     header = json.loads(pipe.recv_bytes(TEXT_LIMIT))
     message, objects = header["message"], header["objects"]
     if len(objects) > _MAX_ARRAYS:

@@ -1,4 +1,5 @@
-"""The process of a submission: it and its descendants run under limits, and end with `Process.close`."""
+"""Manages the process of a submission: the process and its descendants run under limits, and end with
+`Process.close`."""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ DISK_LIMIT = 1000 * 10**6
 """Bytes that it may write in all."""
 MEMORY_LIMIT = 16 << 30
 """Resident bytes of its processes."""
-_DYING = 15.0  # seconds between the end of the pipe and of the process
+_DYING = 15.0  # seconds between the end of the pipe and the end of the process
 
 # The submission's folder may contain a file with the name of a module, so it is not searched.
 _START = "import sys; sys.path[:] = filter(None, sys.path)\n"
-# Before NumPy starts threads: CLONE_NEWNET, or with CLONE_NEWUSER for users other than root.
+# Before NumPy starts threads: The flags CLONE_NEWNET, and CLONE_NEWUSER for users other than root.
 _ISOLATE = """
 import ctypes
 libc = ctypes.CDLL(None)
@@ -40,15 +41,16 @@ sys.argv.append(str(int(libc.unshare(0x40000000) == 0 or libc.unshare(0x50000000
 
 
 class Ended(Exception):
-    """The process has ended, or was ended: the message is the reason."""
+    """Raised if the process has ended, or was ended; the message is the reason."""
 
 
 class Process:
-    """A Python process that runs ``serve()`` of a module, under the supervisor, in a session of its own.
+    """A Python process that runs ``serve()`` of a module, under the supervisor, in a separate session.
 
-    Its arguments are the descriptors of pipes: the one to this process, then ``others``. ``isolated`` starts it
-    without a network where the system permits it; one more argument, 1 or 0, says whether it did. ``folder`` is the
-    current folder, by default the scratch folder, which is removed at the end.
+    Its arguments are file descriptors of pipes: the pipe to this process, then ``others``. ``isolated``
+    starts the process without a network if the system permits it; another argument, 1 or 0, reports whether
+    this succeeded. ``folder`` is the current folder, by default the scratch folder, which is removed at the
+    end.
     """
 
     def __init__(
@@ -87,7 +89,8 @@ class Process:
             messages.send(self.pipe, message)
 
     def receive(self, seconds: float, limit: int = messages.ARRAY_LIMIT) -> tuple[Any, list]:
-        """Its next message, as `messages.receive` returns it. Ended: there is none within the limits."""
+        """Returns the next message of the process, as `messages.receive` does. Raises Ended if no message
+        arrives within the limits."""
         until = time.monotonic() + seconds
         too_late = f"It was not done after {seconds:g} seconds, and was ended. {ENDLESS}"
         while not self.pipe.poll(min(0.3, seconds)):
@@ -95,7 +98,7 @@ class Process:
                 raise Ended(too_late)
             if _resident(self.process.pid) > MEMORY_LIMIT:
                 raise Ended(f"It uses more than {MEMORY_LIMIT >> 30} GiB of memory, and was ended.")
-        # The process may have sent a part of a message only.
+        # The process may have sent only a part of a message.
         late = threading.Timer(max(until - time.monotonic(), 0.0), self._end)
         late.daemon = True
         late.start()
@@ -128,7 +131,7 @@ class Process:
         supervisor.end(lambda: supervisor.marked(self._mark))
 
     def close(self) -> None:
-        """Ends the process and all its descendants, even if it has ended the supervisor."""
+        """Ends the process and all its descendants, even if the process has ended the supervisor."""
         self.pipe.close()
         self._end()
         self.last_words.close()
@@ -136,12 +139,13 @@ class Process:
 
 
 def paths() -> dict[str, str]:
-    """Returns {"PYTHONPATH": ...}, the environment variable with which a new process finds the modules of this one."""
+    """Returns {"PYTHONPATH": ...}, the environment variable with which a new process finds the modules of
+    this process."""
     return {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
 
 
 def _resident(root):
-    """Returns the total resident bytes of the processes that a process has started."""
+    """Returns the total resident memory in bytes of the processes that a process has started."""
     total = 0
     for process in supervisor.descendants(root):
         with contextlib.suppress(OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""`numbalite judge FILE --task TASK`: the verdict on a submission."""
+"""Implements `numbalite judge FILE --task TASK`, which prints the verdict on a submission."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from numbalite.judge import judging, taskfile
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command: status 0 for a correct submission, 1 for another, 2 for a mistake in the command."""
+    """Runs the command; the status is 0 for a correct submission, 1 for an incorrect submission, 2 for a
+    mistake in the command."""
     parser = argparse.ArgumentParser(
         prog="numbalite judge",
         description="Is a kernel right, safe and fast? FILE is CUDA C++: a source with __global__, or a body.",

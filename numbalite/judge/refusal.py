@@ -1,6 +1,7 @@
-"""Refuses sources that are not device code alone. A submission is compiled and launched by the judge, so it can do only
-what a kernel can do; on the simulator, kernels are native code, and names of the C library would be in reach. The
-source is read before it is compiled; macros can hide a name from that, so the compiled image is read too."""
+"""Rejects sources that contain more than device code. The judge compiles and launches a submission, so the
+submission must only do what a kernel can do. On the simulator, kernels are native code, which could call
+functions of the C library. The source is checked before it is compiled. Macros can hide a name from this
+check, so the compiled image is checked, too."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ _NO_TYPES = frozenset("return else do co_return case goto throw new".split())
 
 
 class Refused(Failed):
-    """A submission that is not accepted, with the reasons."""
+    """Raised for a submission that is not accepted, with the reasons."""
 
     def __init__(self, hacks: list[str]) -> None:
         super().__init__("The file is not only device code.")
@@ -48,7 +49,7 @@ class Refused(Failed):
 
 
 def reasons(text: str) -> list[str]:
-    """Returns the reasons for which a source is rejected, one sentence each; empty if it is
+    """Returns the reasons for which a source is rejected, one sentence each; empty if the source is
     accepted."""
     found = []
     tokens = scanner.tokenize(text)
@@ -85,8 +86,9 @@ def reasons(text: str) -> list[str]:
 
 
 def reasons_of_image(data: bytes, checked: bool) -> list[str]:
-    """Why a compiled image of the simulator is not accepted: it needs other functions than kernels have, or contains
-    code that runs when it is loaded. Images with checks have such code of their own; they are the second to be compiled."""
+    """Returns the reasons why a compiled image of the simulator is not accepted: the image needs other
+    functions than kernels have, or contains code that runs when it is loaded. Images with checks have such
+    code of their own; they are compiled after the image without checks."""
     code = bytes(shared_object(data))
     names = [name for name in elf.undefined_symbols(code) if not _is_allowed(name)]
     found = [f"{name} is a function of the host" for name in names]
@@ -126,7 +128,7 @@ def _text(tokens, i):
 
 
 def _is_call(tokens, i):
-    """Is a name called, and neither a member nor declared here?"""
+    """Returns whether a name is called that is neither a member nor declared in the source."""
     if _text(tokens, i + 1) != "(" or _text(tokens, i - 1) in (".", "->"):
         return False
     return i == 0 or tokens[i - 1].kind != "name" or tokens[i - 1].text in _NO_TYPES

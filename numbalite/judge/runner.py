@@ -1,5 +1,6 @@
-"""The process that launches a submission. It gets a source and arguments, and returns the contents of all arrays; it
-never has the expected results. Requests come as pickles from the judge; replies are messages of `messages`."""
+"""Runs as the process that launches a submission. The process receives a source and arguments, and returns
+the contents of all arrays; it never receives the expected results. Requests come as pickles from the judge;
+replies are messages of `messages`."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _L2_BYTES = 38  # CUdevice_attribute
 
 
 def serve() -> None:
-    """``... FD ISOLATED``: the judge's pipe, and 1 in a process without a network."""
+    """``... The arguments ``FD ISOLATED`` are the judge's pipe, and 1 in a process without a network."""
     pipe = Connection(int(sys.argv[1]))
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -39,7 +40,7 @@ def serve() -> None:
             asked, given = pickle.loads(pipe.recv_bytes())
         except EOFError:
             return
-        # Limits stop kernels on a GPU. Times are those of kernels without this option.
+        # Limits stop kernels on a GPU. Times are measured with kernels compiled without this option.
         config.STOPPABLE = asked in ("open", "call")
         if asked == "open":
             submission = Submission(given)
@@ -48,7 +49,7 @@ def serve() -> None:
 
 
 def _caught(function, *arguments):
-    """Returns (header, arrays) of a request; the error in the header if it fails."""
+    """Returns (header, arrays) for a request; the header contains the error if the request fails."""
     from numbalite import errors
     from numbalite.judge import refusal
 
@@ -92,14 +93,14 @@ def kernel_of(submission: dict) -> Any:
 
 
 class Submission:
-    """A submission and its kernels. They are compiled with and without the option ``stoppable``."""
+    """A submission and its kernels. The kernels are compiled with and without the option ``stoppable``."""
 
     def __init__(self, given: dict) -> None:
         self.given = given
         self._kernels: dict = {}
 
     def kernel(self, checked: bool = False) -> Any:
-        """Returns a kernel in a new module, whose variables have their initial values."""
+        """Returns a kernel in a new module, in which variables have their initial values."""
         from numbalite import config
         from numbalite.judge.fresh import loaded_anew
 
@@ -111,7 +112,7 @@ class Submission:
         return kernel
 
     def _inspect(self, kernel, checked):
-        """Compiles a kernel, and raises Refused for what only its image shows."""
+        """Compiles a kernel, and raises Refused if only its image shows a forbidden call."""
         from numbalite.judge import refusal
 
         if kernel.specialized:
@@ -135,8 +136,7 @@ def _opened(submission, given):
 
 
 def _put(given):
-    """Returns (arguments, whole arrays) on the device, at addresses that differ from call to
-    call."""
+    """Returns (arguments, larger arrays) on the device, at addresses that differ from call to call."""
     from numbalite import cuda
 
     spacer = cuda.device_array(256 * (1 + os.urandom(1)[0]), np.uint8)
@@ -166,7 +166,7 @@ def _called(submission, given):
 
 
 def _timed(submission, given):
-    """Returns the times of a GPU, in milliseconds, with a flushed cache and with a warm one; or the
+    """Returns the times of a GPU in milliseconds, with a flushed cache and with a warm cache; or the
     profiler's prediction."""
     from numbalite import _core, cuda
     from numbalite.judge.fresh import once

@@ -1,12 +1,13 @@
-"""A process between the grader and a learner's program: it ends all processes that the program has
-started.
+"""The supervisor is a process between the grader and a learner's program, which ends all processes that the
+program has started.
 
-Processes that outlive their parent become children of the supervisor (PR_SET_CHILD_SUBREAPER), also those that
-called setsid or were started twice removed. When the program ends, or the grader sends SIGTERM, the supervisor
-stops all of them, and then kills them. It does the same where they write too much: a file has a largest size
-(RLIMIT_FSIZE), and the supervisor adds up the bytes that the processes write to disks (/proc/PID/io) and those by which
-two folders grow, the program's own and its scratch folder (TMPDIR). Of what they print it keeps the last 64 KiB. Run
-as a file, by the standard library alone.
+Processes that outlive their parent become children of the supervisor (PR_SET_CHILD_SUBREAPER), also processes
+that called setsid, and children of children. When the program ends, or the grader sends SIGTERM, the
+supervisor stops all of these processes, and then kills them. The supervisor also kills the processes if they
+write too much. A file has a maximum size (RLIMIT_FSIZE). The supervisor adds up the bytes that the processes
+write to disks (/proc/PID/io), and the growth of two folders: the program's own folder and its scratch folder
+(TMPDIR). Of the processes' output, the supervisor keeps the last 64 KiB. This module is run as a file, and
+uses only the standard library.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def processes() -> dict:
         if name.isdigit():
             with contextlib.suppress(OSError, ValueError):
                 with open(f"/proc/{name}/stat", "rb") as file:
-                    # The name of the program may hold spaces and parentheses.
+                    # The name of the program may contain spaces and parentheses.
                     state, parent = file.read().rpartition(b")")[2].split()[:2]
                 if state != b"Z":
                     found[int(name)] = int(parent)
@@ -47,7 +48,7 @@ def processes() -> dict:
 
 
 def descendants(root) -> set:
-    """Returns the ids of the processes that a process has started, with theirs."""
+    """Returns the ids of the processes that a process has started, directly or indirectly."""
     parents, found = processes(), {root}
     while True:
         more = {child for child, parent in parents.items() if parent in found} - found
@@ -68,8 +69,8 @@ def marked(mark) -> set:
 
 
 def end(find, seconds=5.0):
-    """Kills the processes that ``find()`` returns until it returns none, for at most this many
-    seconds. All are stopped first: a running process could start others meanwhile."""
+    """Kills the processes that ``find()`` returns until it returns no more, for at most this many seconds.
+    All processes are stopped first, because a running process could start others meanwhile."""
     until = time.monotonic() + seconds
     while (found := find()) and time.monotonic() < until:
         stopped = set()
@@ -105,7 +106,7 @@ class _Output:
         self.text = b""
 
     def read(self):
-        """Reads what has been written, a few pipes full at most."""
+        """Reads the available bytes, at most a few times the capacity of the pipe."""
         with contextlib.suppress(BlockingIOError):
             for _ in range(64):
                 more = os.read(self.end, KEPT)
@@ -128,7 +129,7 @@ def size_of(folder) -> int:
 
 
 def written(found) -> int:
-    """Returns the number of bytes that processes have written to disks; those of children that have ended count for
+    """Returns the number of bytes that processes have written to disks; bytes of ended children count for
     their parents."""
     total = 0
     for process in found:
@@ -161,9 +162,9 @@ class _Disk:
 
 
 def main():
-    """``supervisor.py FD,FD SCRATCH FILE_LIMIT DISK_LIMIT PROGRAM ...``: runs the program, which
-    inherits the descriptors, and exits with its exit status. The limits are in bytes: of one file,
-    and of all files."""
+    """Implements ``supervisor.py FD,FD SCRATCH FILE_LIMIT DISK_LIMIT PROGRAM ...``: runs the program, which
+    inherits the descriptors, and exits with its exit status. The limits are in bytes: the limit of one file,
+    and the limit of all files."""
     libc = ctypes.CDLL(None)
     libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(_PARENT_DIED, signal.SIGTERM, 0, 0, 0)
@@ -199,7 +200,7 @@ def main():
         os._exit(1)
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
-        libc.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: no core of the supervisor
+        libc.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: the supervisor writes no core dump
         signal.signal(-code, signal.SIG_DFL) if -code not in (9, 19) else None
         os.kill(os.getpid(), -code)
     os._exit(code)

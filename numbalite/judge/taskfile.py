@@ -1,4 +1,5 @@
-"""Tasks: a function in NumPy that defines what a kernel computes, with sizes and a launch configuration."""
+"""Defines tasks: a task is a NumPy function that defines the result of a kernel, with sizes and a launch
+configuration."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ _TASKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tasks")
 
 
 class Parameter(NamedTuple):
-    """A parameter of a task's kernel. ``type`` is numbalite's, ``is_output``: an array that is not const."""
+    """A parameter of a task's kernel. ``type`` is its numbalite type, ``is_output`` is True for an array that
+    is not const."""
 
     name: str
     type: Type
@@ -45,7 +47,7 @@ _OPTIONS: dict[str, Any] = {
 
 
 class Task:
-    """One task, made by the decorator ``task``."""
+    """A task, created by the decorator ``task``."""
 
     def __init__(self, function: Callable, **given: Any) -> None:
         require_kind(function, "Task", "a function", types.FunctionType)
@@ -122,15 +124,14 @@ def task(
     reference: str | None = None,
     operations: Callable | None = None,
 ) -> Callable[[Callable], Task]:
-    """Returns a task for ``numbalite judge``, as a decorator.
+    """Creates a task for ``numbalite judge``; used as a decorator.
 
     The decorator is for a function in NumPy with the kernel's parameters.
-    The annotations of the parameters are types in text, such as "const
-    float32[:, ::1]"; arrays that are not const are outputs. The function
-    writes them, from the other arguments: ``out[:] = ...``. It is called
-    with float64 for all floats. An array has the first dimensions of the
-    size as its shape, and an integer is the first dimension, unless
-    ``shapes`` or ``values`` has its name.
+    The annotations of the parameters are types as strings, such as "const
+    float32[:, ::1]"; arrays that are not const are outputs. The function computes the outputs from the other
+    arguments: ``out[:] = ...``. The function is called with float64 for all floats. An array has the first
+    dimensions of the size as its shape, and an integer is the first dimension, unless ``shapes`` or
+    ``values`` contains its name.
 
     Parameters
     ----------
@@ -150,17 +151,16 @@ def task(
     kinds : list of str
         The kinds of data.
     tolerance : Tolerance
-        Replaces the computed one.
+        Replaces the computed tolerance.
     reference : str
-        A kernel's source, whose time a submission is compared with.
+        The source of a kernel whose time is compared with that of a submission.
     operations : function
-        ``operations(*size)`` returns the least number of arithmetic
-        operations.
+        ``operations(*size)`` returns the minimum number of arithmetic operations.
 
     Returns
     -------
     decorator
-        It returns a Task.
+        The decorator returns a Task.
     """
     for name, listed in (("sizes", sizes), ("inout", inout), ("kinds", kinds)):
         require(listed, "task", f"a list as {name}=", "__iter__")
@@ -181,12 +181,12 @@ def _text(annotation):
 
 
 def names() -> list[str]:
-    """Returns the tasks that come with numbalite."""
+    """Returns the tasks that are included in numbalite."""
     return sorted(f[:-3] for f in os.listdir(_TASKS) if f.endswith(".py") and f[0] != "_")
 
 
 def load(name: str) -> Task:
-    """Returns the only task of a file, or one that comes with numbalite, by its name."""
+    """Returns the only task of a file, or a task that is included in numbalite, by its name."""
     path = (
         name if name.endswith(".py") or os.path.exists(name) else os.path.join(_TASKS, f"{name}.py")
     )

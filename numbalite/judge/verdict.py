@@ -1,7 +1,8 @@
-"""A verdict: passed or not, the reason, the smallest case that fails. `Failed` carries the reason and the case.
+"""Defines a verdict: passed or not, the reason, the smallest case that fails. The exception `Failed` contains
+the reason and the case.
 
-``show`` displays a verdict: in a notebook as a box, otherwise as text. Where the verdict is also the value of a
-cell's last expression, it would appear twice, so the first display of the object shows nothing.
+``show`` displays a verdict: in a notebook as a box, otherwise as text. If the verdict is also the value of a
+cell's last expression, it would be displayed twice. So the first display of the object shows nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ ENDLESS = "It never ends: look at the condition of each loop."
 
 
 class Failed(Exception):
-    """Ends the judging, with a message and the case that fails: text, or {label: text}."""
+    """Raised to end the judging, with a message and the failing case: text, or {label: text}."""
 
     wrong_results = False
     """Has everything run, and something else come out?"""
@@ -32,7 +33,7 @@ class Failed(Exception):
 
 
 class Verdict:
-    """The outcome for one answer or submission; `numbalite.course.Verdict` documents the attributes."""
+    """The outcome for one answer or submission. `numbalite.course.Verdict` documents the attributes."""
 
     def __init__(self, name, passed, reason, *, case="", notes=(), warnings=()):
         self.name = name
@@ -90,14 +91,16 @@ class Verdict:
 
     def _ipython_display_(self):
         if self._shown:
-            self._shown = False  # assess has just shown it; the next display shows it again
+            self._shown = (
+                False  # assess has just shown the verdict; only the next display is suppressed
+            )
         else:
             self.show()
             self._shown = False
 
 
 def aligned(case: str | dict) -> str:
-    """Returns a case as text: rows "label = text", with their labels in a column."""
+    """Returns a case as text: rows "label = text", with the labels in a column."""
     if isinstance(case, str):
         return case
     width = max(map(len, case))
@@ -109,7 +112,7 @@ def _indented(text, by="  "):
 
 
 def _notebook_display():
-    """IPython's display function in a notebook, else None."""
+    """Returns IPython's display function in a notebook, otherwise None."""
     shell = sys.modules.get("IPython")
     shell = shell.get_ipython() if shell is not None and hasattr(shell, "get_ipython") else None
     if shell is None or not hasattr(shell, "kernel"):

@@ -1,13 +1,13 @@
-"""numbalite in notebooks.
+"""Integrates numbalite with notebooks.
 
 `attach` connects numbalite to the running IPython: printf of kernels appears in the cell, in order
 (output.py), long compilations and kernels show their progress (progress.py), and warnings are shown as notes
-(notes.py). It is imported when a driver is first opened or a compiler first run, and has no cost
-without IPython. `%load_ext numbalite` adds the magics: %%cuda (cell.py), %gpu_timeit (timing.py)
-and %numba (asnumba.py), and completion in C++ (completion.py). rich.py defines the display of
-objects in a notebook, tracebacks.py that of compile errors; labextension/ highlights cells of CUDA
-C++, in the browser. The packages below call it through numbalite.frontend, and never import it.
-Uses cxx, compilers, runtime, profiler, kernels, ndarray, cuda and numba. Begin with this file.
+(notes.py). The package is imported when a driver is first opened or a compiler first run, and has no cost
+without IPython. `%load_ext numbalite` adds the magics: %%cuda (cell.py), %gpu_timeit (timing.py) and %numba
+(asnumba.py), and completion in C++ (completion.py). rich.py defines the display of objects in a notebook,
+tracebacks.py the display of compile errors; labextension/ highlights cells of CUDA C++, in the browser. Lower
+packages call this package through numbalite.frontend, and never import it. The package jupyter imports from
+cxx, compilers, runtime, profiler, kernels, ndarray, cuda and numba. Begin with this file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _attached = None  # the shell
 
 
 def attach(to=None) -> None:
-    """Registers numbalite's hooks in an IPython shell, by default the running one. Repeated calls
+    """Registers numbalite's hooks in an IPython shell, by default the running shell. Repeated calls
     do nothing, and no call raises an exception."""
     global _attached
     found = to or shell()
@@ -46,12 +46,13 @@ def hint() -> None:
 
 
 def picture(kind: str, thing) -> str:
-    """Returns the HTML of one of numbalite's objects; rich.py has a function for each class."""
+    """Returns the HTML of one of numbalite's objects; rich.py contains a function for each class."""
     return getattr(rich, kind)(thing)
 
 
 def traceback(kind: str, problem) -> list:
-    """Returns the lines of text that IPython shows for an error; tracebacks.py has a function for each kind."""
+    """Returns the lines of text that IPython shows for an error; tracebacks.py contains a function for each
+    type of error."""
     return getattr(tracebacks, kind)(problem)
 
 
@@ -60,7 +61,7 @@ def load(to) -> None:
     from numbalite.jupyter import asnumba, cell, completion, timing
 
     attach(to)
-    if config.is_default("STOPPABLE"):  # the stop button stops kernels on a GPU
+    if config.is_default("STOPPABLE"):  # the stop button of a notebook stops kernels on a GPU
         config.STOPPABLE = True
     completion.add(to)
     to.register_magics(cell.CudaCell)
@@ -69,7 +70,7 @@ def load(to) -> None:
 
 
 def unload(to) -> None:
-    """Implements `%unload_ext numbalite`: removes the magics and keeps the rest."""
+    """Implements `%unload_ext numbalite`: removes the magics and keeps all other hooks."""
     from numbalite.jupyter import completion
 
     completion.remove(to)

@@ -1,4 +1,4 @@
-"""%numba: imports of numba in a notebook mean numbalite from here on."""
+"""Implements %numba: after it, imports of numba in a notebook import numbalite."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from numbalite import numba
 
 
 def as_numba(line: str) -> None:
-    """``%numba``, before the first import of numba; the cells that follow run unmodified."""
+    """Write ``%numba`` before the first import of numba; the following cells run unmodified."""
     if line.strip():
         raise UsageError(f"%numba takes nothing, not {line.strip()!r}")
     try:
         numba.install()
     except ImportError as problem:
-        raise UsageError(f"{problem}, here %numba; restart the kernel and begin with it") from None
+        raise UsageError(
+            f"{problem}, here %numba; restart the kernel and begin with %numba"
+        ) from None

@@ -1,7 +1,7 @@
-"""%%cuda: a cell of CUDA C++ whose kernels become Python objects.
+"""Implements %%cuda: a cell of CUDA C++ whose kernels become Python objects.
 
-The cell is a translation unit as for `cuda.module`, with its line numbers. Like the body of a function, it
-can use numbers, arrays and device functions of the notebook by name. Nothing changes in the notebook
+The cell is a translation unit as for `cuda.module`, with its line numbers. Like the body of a function, the
+cell can use numbers, arrays and device functions of the notebook by name. Nothing changes in the notebook
 unless the whole cell compiles.
 """
 
@@ -23,7 +23,8 @@ from numbalite.profiler.session import profile
 
 
 def _add(*names, **keywords):
-    """Returns the decorator that adds an argument to the magic; a "%" in its help needs no doubling."""
+    """Returns the decorator that adds an argument to the magic. A "%" in the argument's help text need not be
+    doubled."""
     return argument(*names, **keywords)
 
 
@@ -69,7 +70,7 @@ class CudaCell(Magics):
           help="an option for the compiler: -o=--use_fast_math")  # fmt: skip
     @cell_magic
     def cuda(self, line, cell):
-        """Compiles the cell as CUDA C++ and puts its kernels into the notebook's names.
+        """Compiles the cell as CUDA C++ and assigns its kernels to names of the notebook.
 
         ::
 
@@ -79,19 +80,21 @@ class CudaCell(Magics):
                 if (i < n) x[i] *= a;
             }
 
-        and in another cell ``scale[blocks, threads](x, 2.0, n)``. Python's numbers, NumPy arrays
+        In another cell, call ``scale[blocks, threads](x, 2.0, n)``. Python's numbers, NumPy arrays
         and device functions whose names the cell uses without a declaration are read from the
-        notebook when the cell runs. Running it again replaces the kernels.
+        notebook when the cell runs. Running the cell again replaces the kernels.
         """
         given = parse_argstring(self.cuda, line)
         wanted = [_parse_argument(name) for name in given.names]
         if given.module is not None and not given.module.isidentifier():
-            raise UsageError(f"--module {given.module}: that is no name for a Python variable")
+            raise UsageError(
+                f"--module {given.module}: that is not a valid name of a Python variable"
+            )
         text = linemap.consecutive_text(cell, *_origin(self.shell, cell))
         made = self._make_objects(text, wanted, given)
         for name in made:
             if not name.isidentifier():
-                raise UsageError(f"{name!r} is no name for a Python variable")
+                raise UsageError(f"{name!r} is not a valid name of a Python variable")
         self.shell.push(made)
         if given.profile is None:
             return None
@@ -100,7 +103,7 @@ class CudaCell(Magics):
         return profiled
 
     def _make_objects(self, text, wanted, given):
-        """Python name -> kernel, device function or module."""
+        """Returns {Python name: kernel, device function or module}."""
         parsed = _options(given)
         text, parsed, left_out = device_part(text, parsed, [name for _, name in wanted])
         if left_out:
@@ -145,7 +148,7 @@ class CudaCell(Magics):
 
 
 def _unquoted(text):
-    """Without the quotes that IPython leaves around an argument."""
+    """Returns an argument without the quotes that IPython leaves around it."""
     if text and len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     return text
@@ -165,7 +168,7 @@ def _origin(shell, cell):
             break
         frame = frame.f_back
     raw = shell.history_manager.input_hist_raw[-1] if shell.history_manager else ""
-    body = cell.rstrip("\n")  # the history has no empty lines at the end
+    body = cell.rstrip("\n")  # IPython's history has no empty lines at the end
     above = raw.removesuffix(body) if raw.endswith(body) else "\n"
     return label, above.count("\n") + 1
 
@@ -187,7 +190,8 @@ def _options(given):
 
 
 def _macros(definitions):
-    """-D X=1 as text in front of the cell: as an option it would hold in the library's headers too."""
+    """-Returns D X=1 as text before the cell, because a compiler option would also affect the library's
+    headers."""
     lines = []
     for definition in definitions:
         name, equals, value = definition.strip("\"'").partition("=")
@@ -214,8 +218,8 @@ def _device_functions(text, kernels):
 
 
 def _python_name(expression, instances):
-    """Returns a kernel's Python name: the name without namespaces; instances of one template are distinguished by their
-    arguments."""
+    """Returns a kernel's Python name: the name without namespaces; instances of one template have different
+    names, with their arguments."""
     base = _base(expression)
     rivals = [e for name, e in instances if name is None and _base(e) == base]
     return base if len(rivals) == 1 else re.sub(r"\W+", "_", expression).strip("_")
@@ -230,8 +234,10 @@ def _refuse_templates(kernels):
     if templates:
         one = templates[0]
         raise UsageError(
-            f"{one} is a template: say which instance, for example %%cuda {one}<float>"
+            f"{one} is a template: select an instance, for example %%cuda {one}<float>"
         )
     if kernels:
-        raise UsageError(f"{kernels[0].name} stands inside #if: name it, %%cuda {kernels[0].name}")
+        raise UsageError(
+            f"{kernels[0].name} is inside #if: select it by its name, %%cuda {kernels[0].name}"
+        )
     raise UsageError("the cell has neither a kernel (a function with __global__) nor a function")

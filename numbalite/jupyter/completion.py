@@ -1,8 +1,8 @@
-"""Completion in C++: in cells that begin with %%cuda, and in the strings of kernels.
+"""Implements completion in C++: in cells that begin with %%cuda, and in the strings of kernels.
 
-IPython calls every matcher of its completer. This matcher only completes C++, and then suppresses the results
-of the others, which are Python. It completes names of CUDA and numbalite, names in the text, and the numbers,
-arrays and device functions of the notebook.
+IPython calls every matcher of its completer. This matcher only completes C++, and suppresses the results of
+other matchers, which complete Python. The matcher completes names of CUDA and numbalite, names in the text,
+and the numbers, arrays and device functions of the notebook.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _TYPES = """dim3 float2 float3 float4 double2 int2 int3 int4 uint2 uint3 uint4 s
 _CUDA = frozenset((*_QUALIFIERS, *_THREADS, *_ATOMICS, *_FUNCTIONS, *_TYPES)) | {
     f"make_{name}" for name in _TYPES if name[-1] in "234" and name != "dim3"
 }
-_MEMBERS: dict[str | None, tuple] = {  # of an object of this name, or of any other
+_MEMBERS: dict[
+    str | None, tuple
+] = {  # members of an object of this name; None for any other object
     **dict.fromkeys(("threadIdx", "blockIdx", "blockDim", "gridDim"), ("x", "y", "z")),
     None: ("size()", "shape", "strides", "ndim", "data()", "begin()", "end()", "real()", "imag()"),
 }
@@ -94,10 +96,10 @@ def complete(text, before, scope):
 
 
 def _cxx(text, before):
-    """Returns the C++ text in which the cursor is; None for Python."""
+    """Returns the C++ text that contains the cursor; None for Python."""
     if re.match(r"\s*%%cuda\b", text):
         return text.partition("\n")[2] if "\n" in before else None
-    opened = None  # the quotes of the string that the cursor is in, and where it begins
+    opened = None  # the quotes of the string that contains the cursor, and the start of the string
     for quotes in _STRING.finditer(before):
         if opened is None:
             opened = quotes
@@ -106,7 +108,9 @@ def _cxx(text, before):
     if opened is None:
         return None
     above = before[: opened.start()].rstrip()
-    paragraph = above[above.rfind("\n\n") + 1 :]  # the decorator and the def, or the call
+    paragraph = above[
+        above.rfind("\n\n") + 1 :
+    ]  # the text of the decorator and the def, or of the call
     return text[opened.end() :].partition(opened[0])[0] if _OURS.search(paragraph) else None
 
 
@@ -116,7 +120,7 @@ def _cuda_names():
 
 
 def _can_be_named(name, value):
-    """Numbers, arrays and device functions of the notebook's."""
+    """Returns the numbers, arrays and device functions of the notebook."""
     if name.startswith("_"):
         return False
     if isinstance(value, bool | int | float | complex):

@@ -1,8 +1,8 @@
 """Shows numbalite's warnings as notes under the cell.
 
 Output to stderr is red in a notebook, as if the cell had failed. A warning of numbalite is advice: kernels
-run on the simulator, or a small change makes a line faster. It is shown in
-grey, as a note. Python's filters still apply; warnings of other packages are not changed.
+run on the simulator, or a small change would make a line faster. Such a warning is shown in grey, as a note.
+Python's warning filters still apply; warnings of other packages are not changed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def show(text: str) -> None:
     """Shows a note in the output of the cell."""
     style = "opacity: 0.7; font-size: 90%; margin: 0.2em 0"
     head, *lines = map(html.escape, text.split("\n"))
-    shown = "\n".join(lines)  # of a source, with a mark below a column
+    shown = "\n".join(lines)  # the source lines, with a mark below a column
     data = {
         "text/plain": f"note: {text}",
         "text/html": f'<p style="{style}">Note: {head}</p>'

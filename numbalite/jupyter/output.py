@@ -1,10 +1,10 @@
 """Shows the output of kernels in the cell that ran them, in order with Python's output.
 
-The driver (and the simulator) writes printf's text to the process's file 1 when the host waits for the
-device. In a notebook Python's prints do not use file 1, and ipykernel, which reads file 1 in a thread, shows
-its text at some point after them. So numbalite replaces file 1 by a pipe: before each write to sys.stdout the
-pipe is emptied, and a thread empties it otherwise. At the end of a cell, numbalite waits for the
-devices that have kernels with printf, so that their output is in the right cell.
+The driver (and the simulator) writes printf's text to file descriptor 1 of the process when the host waits
+for the device. In a notebook, Python's print does not use file descriptor 1. ipykernel reads this file in a
+thread, and shows its text at some later point. So numbalite replaces file descriptor 1 by a pipe. The pipe is
+emptied before each write to sys.stdout; at other times, a thread empties it. At the end of a cell, numbalite
+waits for the devices that have kernels with printf, so that their output is in the right cell.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import threading
 from numbalite import _core
 from numbalite.kernels import images
 
-_pipe = None  # the Pipe that file 1 leads to, once there is one
+_pipe = None  # the Pipe to which file descriptor 1 is redirected, once it exists
 
 
 class Pipe:
-    """File 1 as a pipe, and its way into a stream of ipykernel.
+    """Redirects file descriptor 1 through a pipe to a stream of ipykernel.
 
-    Each access to the stream holds the stream's lock, which this object wraps: it first empties the
-    pipe. (Replacing the stream's `write` would not last: IPython does that itself for each cell,
-    and puts the old one back.)
+    Each access to the stream holds the stream's lock, which this object wraps: acquiring the lock first
+    empties the pipe. (Replacing the stream's `write` would not last: IPython itself replaces `write` for each
+    cell, and restores the old method.)
     """
 
     def __init__(self, stream):
@@ -36,7 +36,7 @@ class Pipe:
         self._end, end = os.pipe()
         os.set_blocking(self._end, False)
         if hasattr(stream, "_original_stdstream_fd"):
-            # ipykernel wakes its own reader through this number when it closes the stream.
+            # ipykernel wakes its own reader through this file descriptor when it closes the stream.
             stream._original_stdstream_fd = os.dup(1)
         os.dup2(end, 1)
         os.close(end)
@@ -63,7 +63,7 @@ class Pipe:
         self.release()
 
     def _drain(self):
-        """Passes on the contents of the pipe; the lock is held."""
+        """Writes the contents of the pipe to the stream; the caller holds the lock."""
         pieces = []
         try:
             while piece := os.read(self._end, 1 << 16):
@@ -87,13 +87,13 @@ class Pipe:
             self._enter_cell()
             with self:
                 pass
-            if events & select.POLLHUP:  # there is no writer any more
+            if events & select.POLLHUP:  # no process has the pipe open for writing any more
                 return
 
 
 def take_over() -> None:
-    """Redirects file 1 through a pipe to ipykernel's stream, whether ipykernel captures the file or not. Does
-    nothing without ipykernel."""
+    """Redirects file descriptor 1 through a pipe to ipykernel's stream, whether ipykernel captures the file
+    or not. Does nothing without ipykernel."""
     global _pipe
     iostream = sys.modules.get("ipykernel.iostream")
     stream = sys.stdout
@@ -110,7 +110,7 @@ def end_of_cell(result=None) -> None:
     for device in sorted(images.printing):
         try:
             _core.synchronize_device(device)
-        except Exception as problem:  # the kernel's own mistake, found only now
+        except Exception as problem:  # an error of the kernel that is detected only now
             print(f"{type(problem).__name__}: {problem}", file=sys.stderr)
     libc = ctypes.CDLL(None)
     libc.fflush(ctypes.c_void_p.in_dll(libc, "stdout"))

@@ -1,9 +1,9 @@
-"""A line in the notebook while the compiler or a long kernel runs, removed when it has finished.
+"""Shows a line in the notebook while the compiler or a long kernel runs; the line is removed afterwards.
 
 Compiling and waiting for kernels release the interpreter's lock, so a thread can count the seconds. The
 thread runs in a copy of the caller's context, by which ipykernel assigns its output to the cell.
-For kernels there is one thread while a cell runs. On the simulator it shows how many blocks have ended; a GPU
-does not report that, so it shows the time alone.
+While a cell runs, one thread shows the progress of its kernels. On the simulator, the line shows how many
+blocks have ended. A GPU does not report this, so the line shows only the time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def describe_target(target) -> str:
 
 @contextlib.contextmanager
 def watch(source, target):
-    """Around one compilation: shows the line after a second, in a notebook only."""
+    """A context manager for one compilation: shows the line after a second, in a notebook only."""
     if not session.in_notebook():
         yield
         return
@@ -63,7 +63,7 @@ _cell: tuple[threading.Thread, threading.Event] | None = None
 
 
 def watch_cells(shell) -> None:
-    """From now on, and for the cell that runs, a line shows that kernels run long; in a notebook only."""
+    """Shows a line if kernels run long, in this cell and the following cells; in a notebook only."""
     if session.in_notebook() and config.NOTEBOOK_PROGRESS:
         shell.events.register("pre_run_cell", _begin_cell)
         shell.events.register("post_run_cell", _end_cell)
@@ -94,7 +94,7 @@ def _end_cell(result=None):
 
 
 def _show_kernels(shell, done):
-    begun = None  # when something was first found to run
+    begun = None  # the time at which running work was first detected
     line = None
     try:
         while not done.wait(STEP):
@@ -117,7 +117,7 @@ def _show_kernels(shell, done):
 
 
 def describe(kernel: str, done: int, blocks: int, seconds: float) -> str:
-    """Returns the progress line about a kernel that runs; without a name, about a GPU that works."""
+    """Returns the progress line about a running kernel; without a name, about a GPU that is busy."""
     if not kernel:
         return f"the GPU is at work … {seconds:.0f} s"
     return f"{kernel} on the simulator: {done:,} of {blocks:,} blocks … {seconds:.0f} s"

@@ -1,8 +1,8 @@
-"""The display of objects in a notebook: small tables of their properties.
+"""Displays objects in a notebook: small tables of their properties.
 
-Nothing here compiles a kernel; a compiled kernel may be loaded, for its registers. Of an array, only the
-elements that NumPy would print are copied. All users' text is escaped. Colours and borders are the notebook's
-own, light or dark.
+The display never compiles a kernel; a compiled kernel may be loaded to read its number of registers. Of an
+array, only the elements that NumPy would print are copied. All users' text is escaped. Colours and borders
+are those of the notebook, light or dark.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NOTE = '<div style="opacity: 0.65">{}</div>'
 
 
 def register(formatter) -> None:
-    """Tells IPython about the types of the extension, which have no methods of this kind."""
+    """Registers displays in IPython for the types of the extension module, which have no display methods."""
     formatter.formatters["text/html"].for_type(_core.Launcher, launcher)
     formatter.formatters["text/html"].for_type(_core.Event, event)
 
@@ -51,7 +51,8 @@ def _one_row_table(facts):
 
 
 def _table(heads, rows):
-    """Returns the HTML of a table; the cells of its first column may be long, the others stay on a line."""
+    """Returns the HTML of a table. The cells of its first column may be long; all other cells stay on one
+    line."""
     first, *others = heads
     cells = f'<th style="text-align: left">{escape(first)}</th>'
     cells += "".join(f"<th>{escape(head)}</th>" for head in others)
@@ -92,7 +93,7 @@ def _ask_if_compiled(question, overload, *more):
         return None
     try:
         return question(overload, *more)
-    except (RuntimeError, MemoryError):  # a lost or full device is not reported here
+    except (RuntimeError, MemoryError):  # errors of a lost or full device are not reported here
         return None
 
 
@@ -112,7 +113,7 @@ def _resource_columns(overload):
 
 
 def occupancy(overload, block, shared=0):
-    """Returns (blocks of a multiprocessor, the part of its threads that they are), or None."""
+    """Returns (blocks per multiprocessor, the fraction of its threads that these blocks use), or None."""
     return _ask_if_compiled(_occupancy, overload, block, shared)
 
 
@@ -126,7 +127,8 @@ def _occupancy(overload, block, shared):
 
 
 def _occupancies(overload):
-    """Returns the HTML of a table of the occupancy at usual block sizes; "" if it is not available."""
+    """Returns the HTML of a table of the occupancy at usual block sizes; "" if the occupancy is not
+    available."""
     found = [(block, occupancy(overload, block)) for block in BLOCKS]
     found = [(block, known) for block, known in found if known is not None]
     if not found:
@@ -143,8 +145,8 @@ def _as_text(item):
 
 
 def _types(dispatcher, overload):
-    """Returns for example "x: float32[::1], n: int32", or for a C++ source the parameters as
-    written: "float* x, int n"."""
+    """Returns the parameters as text, for example "x: float32[::1], n: int32"; for a C++ source, as written
+    in the source: "float* x, int n"."""
     if dispatcher._source.is_typed:
         return ", ".join(f"{row.ctype} {row.name}" for row in dispatcher._source.rows)
     names = dispatcher._parameter_names
@@ -162,7 +164,7 @@ def _source(text):
 
 
 def kernel(dispatcher) -> str:
-    """A kernel: its types, and the resources of its compiled overloads."""
+    """Displays a kernel: its types, and the resources of its compiled overloads."""
     overloads = list(dispatcher._overloads.values())
     head = f"{dispatcher.__name__}({', '.join(dispatcher._parameter_names)})"
     source = _source(dispatcher.__doc__) if dispatcher.__doc__ else ""
@@ -186,7 +188,7 @@ def overload(made) -> str:
 
 
 def launcher(made) -> str:
-    """A kernel with its grid: the occupancy for this block size."""
+    """Displays a kernel with its grid: the occupancy for this block size."""
     dispatcher = made.dispatcher
     threads, grid = threads_of(made.blockdim), threads_of(made.griddim)
     facts = [
@@ -225,7 +227,7 @@ def module(made) -> str:
 
 
 def ufunc(made) -> str:
-    """A ufunc or a generalized ufunc on the GPU: its loops."""
+    """Displays a ufunc or a generalized ufunc on the GPU: its loops."""
     kind = "CUDA gufunc" if made.signature else "CUDA ufunc"
     rows = []
     for signature, kernels in made.overloads.items():
@@ -250,7 +252,7 @@ def device_function(made) -> str:
 
 
 def array(d) -> str:
-    """A device array: its facts, and the elements that `print` writes."""
+    """Displays a device array: its properties, and the elements that `print` writes."""
     c, f = d.is_c_contiguous(), d.is_f_contiguous()
     facts = [
         ("shape", " × ".join(map(str, d.shape)) or "()"),
@@ -292,7 +294,7 @@ def device(found) -> str:
 
 def stream(made) -> str:
     """A stream; asking does not wait."""
-    is_own = made.handle > 2  # 0 to 2 are names for default streams
+    is_own = made.handle > 2  # the handles 0 to 2 are names for default streams
     facts = [
         ("device", made.device),
         ("handle", f"{made.handle:#x}"),
@@ -310,7 +312,7 @@ def _stream_state(made):
 
 
 def event(made) -> str:
-    """An event; asking does not wait."""
+    """Displays an event; the query does not wait."""
     facts = [
         ("device", made.device),
         ("handle", f"{made.handle:#x}"),
@@ -334,7 +336,7 @@ def graph(made) -> str:
 
 
 def pool(made) -> str:
-    """A pool of device or of host memory."""
+    """Displays a pool of device memory or of host memory."""
     facts = []
     for name in ("used", "cached", "peak", "locked", "limit"):
         value = getattr(made, name, None)

@@ -1,4 +1,4 @@
-"""The IPython that numbalite runs in."""
+"""Accesses the IPython shell in which numbalite runs."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def shell():
 
 
 def in_notebook() -> bool:
-    """Does a front end show our output in cells (a kernel, not a terminal)?"""
+    """Returns whether a front end shows the output in cells (a kernel, not a terminal)."""
     return getattr(shell(), "kernel", None) is not None

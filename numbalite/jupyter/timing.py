@@ -1,8 +1,8 @@
-"""%gpu_timeit: how long a statement keeps the GPU busy, by events.
+"""Implements %gpu_timeit, which measures by events how long a statement keeps the GPU busy.
 
-Two events surround many runs of the statement in one stream, so that the time is the device's and
-not Python's time to enqueue the work; where the latter is longer, this is noted in the result. On
-the simulator, the host's clock (time.perf_counter) is used, and the result notes this, too.
+Two events surround many runs of the statement in one stream, so that the time is the device's and not
+Python's time to enqueue the work. If enqueuing takes longer, the result contains a note. On the simulator,
+the host's clock (time.perf_counter) is used, and the result contains a note.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ numbalite.config.STOPPABLE = False, and run the cell of the kernel again"""
 class GpuTiming:
     """The result of %gpu_timeit; times in seconds for one run of the statement.
 
-    ``times`` has one entry for each measurement, ``median best worst`` are of these; ``loops`` runs make
-    a measurement; ``launches`` are the kernels that one run launches. ``host`` is how long the host needs
-    to enqueue one run. ``bytes`` is the value of -b, ``bandwidth`` is bytes per second at the median, or
-    None. ``simulated``: the times are those of a CPU, ``stoppable``: kernels are compiled with
-    ``stoppable=True`` by default.
+    ``times`` has one entry for each measurement; ``median``, ``best`` and ``worst`` are those of ``times``;
+    ``loops`` runs make a measurement; ``launches`` are the kernels that one run of the statement launches.
+    ``host`` is the time that the host needs to enqueue one run. ``bytes`` is the value of the option -b,
+    ``bandwidth`` the bytes per second at the median, or None. ``simulated`` is True if the times are those of
+    a CPU; ``stoppable`` is True if kernels are compiled with ``stoppable=True`` by default.
     """
 
     def __init__(self, times, host, loops, launches, bytes=None, simulated=False, stoppable=False):
@@ -55,7 +55,8 @@ class GpuTiming:
 
     @property
     def is_host_bound(self) -> bool:
-        """Does the device wait for the host, which cannot enqueue as fast as it works?"""
+        """Returns whether the device waits for the host, because the host enqueues work more slowly than the
+        device executes it."""
         return not self.simulated and self.host > 0.9 * self.median
 
     def __str__(self):
@@ -105,8 +106,7 @@ class GpuTimeit(Magics):
         ::
 
             %gpu_timeit [-n N] [-r R] [-b BYTES] [-s STREAM] [-q] [-o] statement
-            %%gpu_timeit [options] what to do once before
-            the statements
+            %%gpu_timeit [options] setup that runs once before the statements
 
         -n N: runs of a measurement (default: as many as take 50 ms). -r R: measurements (7).
         -b BYTES: what one run moves, as an expression without spaces: -b 3*x.nbytes; the result then has
@@ -121,7 +121,7 @@ class GpuTimeit(Magics):
         else:
             setup = statement or "pass"
         if not cell.strip():
-            raise UsageError("%gpu_timeit: give a statement to time")
+            raise UsageError("%gpu_timeit: write a statement to time")
         loops = self._number(given, "n", 0)
         repeat = self._number(given, "r", 7)
         size = self._evaluate_option(given, "b")
@@ -136,7 +136,9 @@ class GpuTimeit(Magics):
         if text is None:
             return default
         if not text.isdecimal() or int(text) < 1:
-            raise UsageError(f"%gpu_timeit -{letter} {text}: a whole number from 1 up is wanted")
+            raise UsageError(
+                f"%gpu_timeit -{letter} {text}: the value must be an integer, at least 1"
+            )
         return int(text)
 
     def _evaluate_option(self, given, letter):
@@ -173,12 +175,12 @@ _FRAME = """def _run(_loops, _begin, _end):
 
 
 def measure(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
-    """Times run(loops, begin, end); With ``loops`` 0 the number is determined by a measurement."""
+    """Times run(loops, begin, end); With ``loops`` 0, the number of loops is determined by a measurement."""
     from numbalite import _core, cuda
 
     simulated = cuda.is_simulated()
     clock = _Clock if simulated else _Events
-    run(1, _empty_statement, _empty_statement)  # compiles what is to be compiled
+    run(1, _empty_statement, _empty_statement)  # the first run compiles the kernels
     cuda.synchronize()
     _core.trace(True)
     try:
@@ -201,7 +203,8 @@ def measure(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
 
 
 def _choose_loops(took):
-    """Returns the number of loops of a measurement, the better of two estimates, because one may be disturbed."""
+    """Returns the number of loops of a measurement: the better of two estimates, because one of them may be
+    disturbed."""
     loops = 1
     while (seconds := min(took(loops), took(loops))) < _LEAST and loops < 1_000_000:
         needed = _LEAST / max(seconds, 1e-9) * loops
@@ -216,13 +219,13 @@ def _empty_statement():
 
 
 def _measure_once(run, loops, clock):
-    """Returns (time on the device, of the host until all was enqueued, of both) in seconds"""
+    """Returns (time on the device, time of the host until all work was enqueued, time of both) in seconds"""
     run(loops, clock.begin, clock.end)
     return clock.device, clock.host, max(clock.device, clock.host)
 
 
 class _Clock:
-    """Time on the host, until the device is done."""
+    """Returns the time on the host, until the device is done."""
 
     def __init__(self, stream):
         from numbalite import cuda
@@ -240,7 +243,7 @@ class _Clock:
 
 
 class _Events:
-    """Time between two events in a stream."""
+    """Returns the time between two events in a stream."""
 
     def __init__(self, stream):
         from numbalite import cuda

@@ -1,7 +1,7 @@
-"""How IPython shows our errors.
+"""Formats numbalite's errors for IPython.
 
-A CompileError shows the compiler's messages with the user's lines, and only the user's Python frames. Of a
-KernelError the usual traceback, which ends where the user launched or waited. `%xmode Verbose`
+A CompileError shows the compiler's messages with the user's lines, and only the user's Python frames. A
+KernelError shows the usual traceback, which ends at the user's line that launched or waited. `%xmode Verbose`
 shows complete tracebacks.
 """
 
@@ -22,13 +22,13 @@ _PLACE = re.compile(
 )
 _CARET = re.compile(r"^\s*[\^~][\^~ |]*$")
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-# Colors that are readable on light and dark pages, where errors have a pink or dark red background.
+# Colors that are readable on light and dark pages, on which errors have a pink or dark red background.
 _BOLD, _BLUE, _PLAIN = "\x1b[1m", "\x1b[34m", "\x1b[0m"
 
 
 def compile_error(problem) -> list:
-    """Returns the lines of text that IPython shows for a CompileError, or a KernelWarning that a filter makes an
-    error."""
+    """Returns the lines of text that IPython shows for a CompileError, or for a KernelWarning that a filter
+    turned into an error."""
     shell = session.shell()
     if _is_verbose(shell):
         return _default_traceback(shell, problem, problem.__traceback__)
@@ -64,7 +64,8 @@ def _paint(text, color):
 
 
 def _with_sources(lines, source, paint):
-    """Yields the lines of the message in colours. Adds the source line to an error that lacks it."""
+    """Yields the lines of the message in colours. Adds the source line to an error message without a source
+    line."""
     line_texts = None
     for at, line in enumerate(lines):
         found = _PLACE.match(line)

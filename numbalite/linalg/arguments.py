@@ -21,8 +21,8 @@ _DTYPES = {"f": "f", "d": "d", "F": "F", "D": "D"}
 
 
 def computed_in(name: str, *arrays: Any) -> np.dtype:
-    """Returns the dtype that NumPy computes in: double precision unless all are single; TypeError
-    for unsupported dtypes."""
+    """Returns the dtype in which NumPy computes: double precision unless all operands are in single
+    precision; raises TypeError for unsupported dtypes."""
     for array in arrays:
         if array.dtype.kind not in "biu" and array.dtype.char not in _DTYPES:
             raise TypeError(f"linalg.{name}: array type {array.dtype} is unsupported in linalg")
@@ -37,7 +37,8 @@ def real_of(dtype: np.dtype) -> np.dtype:
 
 
 def matrices(name: str, value: Any, what: str = "a") -> DeviceNDArray:
-    """Returns the value as a device array with two or more dimensions; raises LinAlgError for fewer."""
+    """Returns the value as a device array with two or more dimensions; raises LinAlgError for fewer
+    dimensions."""
     array = arguments.array(value, what)
     if array.ndim < 2:
         raise LinAlgError(
@@ -47,7 +48,7 @@ def matrices(name: str, value: Any, what: str = "a") -> DeviceNDArray:
 
 
 def square(name: str, value: Any, what: str = "a") -> DeviceNDArray:
-    """Returns the value as a device array of square matrices; raises LinAlgError for others."""
+    """Returns the value as a device array of square matrices; raises LinAlgError for other matrices."""
     array = matrices(name, value, what)
     if array.shape[-1] != array.shape[-2]:
         raise LinAlgError(

@@ -1,4 +1,4 @@
-"""qr, svd, eig and eigh, and functions that use singular values: matrix_rank, pinv and lstsq."""
+"""Implements qr, svd, eig and eigh, and functions that use singular values: matrix_rank, pinv and lstsq."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def _rows(stack_by_columns, batch):
 
 @implements("linalg.qr")
 def qr(a, mode: str = "reduced") -> Any:
-    """a = q r by Householder reflections; modes reduced, complete, r and raw. Does not wait."""
+    """Computes a = q r by Householder reflections; the modes are reduced, complete, r and raw. Does not
+    wait."""
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"linalg.qr: unrecognized mode {mode!r}: reduced, complete, r or raw")
     with on_device_of(a):
@@ -112,7 +113,7 @@ def singular(name: str, a: Any, dtype: np.dtype, full: bool, vectors: bool) -> t
 
 @implements("linalg.svd")
 def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    """Returns the singular values, and with compute_uv the vectors.
+    """Returns the singular values, and with compute_uv the singular vectors.
 
     Waits for convergence: LinAlgError if there is none. `hermitian` has no effect on speed."""
     with on_device_of(a):
@@ -240,8 +241,8 @@ def _hermitian(name, a, UPLO, vectors):
     factors = stack(a, dtype)
     count, n, _ = factors.shape
     if factors.size:
-        # A row-major Hermitian matrix is the conjugate matrix for column-major cuSOLVER: its eigenvalues are equal,
-        # and NumPy's lower triangle is its upper one.
+        # A row-major Hermitian matrix is the conjugate matrix for column-major cuSOLVER, with equal eigenvalues.
+        # NumPy's lower triangle is the upper triangle of the conjugate matrix.
         values, infos = lapack.eigh(factors, side == "L", vectors)
         check(infos, "Eigenvalues did not converge")
     else:
@@ -256,7 +257,7 @@ def _hermitian(name, a, UPLO, vectors):
 
 @implements("linalg.eigh")
 def eigh(a, UPLO: str = "L") -> Any:
-    """Ascending eigenvalues, and eigenvectors of a symmetric or Hermitian matrix.
+    """Returns the ascending eigenvalues and the eigenvectors of a symmetric or Hermitian matrix.
 
     Reads only one triangle. Waits for convergence: LinAlgError if there is none.
     """
@@ -272,7 +273,7 @@ def eigvalsh(a, UPLO: str = "L") -> Any:
 
 @functools.cache
 def _may_be_real():
-    """Does the installed NumPy return real eigenvalues if all imaginary parts are zero?"""
+    """Returns whether the installed NumPy returns real eigenvalues if all imaginary parts are zero."""
     return np.linalg.eigvals(np.eye(1)).dtype.kind == "f"
 
 
@@ -305,9 +306,9 @@ def _general(name, a, vectors):
 
 @implements("linalg.eig")
 def eig(a) -> Any:
-    """Eigenvalues, in no order, and eigenvectors of any square matrix.
+    """Returns the eigenvalues, in no particular order, and the eigenvectors of any square matrix.
 
-    Waits: checks for non-finite elements and convergence, and whether all eigenvalues of a real matrix are real.
+    Waits to check for non-finite elements, for convergence, and for real eigenvalues of a real matrix.
     """
     with on_device_of(a):
         return as_named_tuple("eig", *_general("eig", a, True))

@@ -1,6 +1,8 @@
-"""numpy.einsum on device arrays, which contracts two operands at a time in the order of NumPy's einsum_path.
+"""Implements numpy.einsum on device arrays, contracting two operands at a time in the order of NumPy's
+einsum_path.
 
-A pair is a matrix product if labels are summed over, otherwise an element-wise product."""
+Two operands are contracted by a matrix product if labels are summed over, otherwise by an element-wise
+product."""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def einsum(
 
 
 def _view_of(term, result):
-    """Returns a view of a single operand if no label is summed over, else None.
+    """Returns a view of a single operand if no label is summed over, otherwise None.
 
     As in NumPy, dtype=, casting= and order= have no effect on a view.
     """
@@ -81,8 +83,7 @@ def _view_of(term, result):
 
 
 def _read(operands):
-    """Returns ([(operand, its labels, where "..." is one label)], the labels of the result or
-    None)"""
+    """Returns ([(operand, its labels)], the labels of the result or None); "..." counts as one label."""
     if not operands:
         raise ValueError(
             "must specify the einstein sum subscripts string and at least one operand, or at least one operand and its corresponding subscripts list"
@@ -135,7 +136,7 @@ def _read_lists(operands):
 
 
 def _label_of(number):
-    """Returns the label (a letter) for an integer subscript; NumPy supports 52."""
+    """Returns the label (a letter) for an integer subscript; NumPy supports 52 labels."""
     number = operator.index(number)
     if not 0 <= number < 52:
         raise ValueError("subscript is not within the valid range [0, 52)")
@@ -182,7 +183,7 @@ def _result_labels(terms, result):
 
 
 def _diagonal(term):
-    """Removes repeated labels of an operand: selects the diagonal along their axes."""
+    """Removes repeated labels of an operand, by selecting the diagonal along their axes."""
     array, labels = term
     if len(set(labels)) == len(labels):
         return term
@@ -269,7 +270,7 @@ def _path(terms, result, optimize):
 
 
 def _summed(term, kept):
-    """Sums a term over the labels that neither another term nor the result has."""
+    """Sums a term over the labels that occur in neither another term nor the result."""
     gone = tuple(i for i, label in enumerate(term.labels) if label not in kept)
     if not gone:
         return term
@@ -313,7 +314,7 @@ def _product(a, b, kept):
 
 
 def _sum_of_products(a, b, kept):
-    """Like `_product`, for a summed label that only one term has.
+    """Returns the same as `_product`, for a summed label that only one term has.
 
     The product of sums would be faster, but differs for infinities and NaN: inf * (1 - 1).
     """
@@ -329,7 +330,7 @@ def _sum_of_products(a, b, kept):
 
 
 def _without_ones(a, b):
-    """Drops axes of length 1 that broadcast to a longer axis of the other term."""
+    """Drops axes of length 1 that are broadcast to a longer axis of the other term."""
     other = dict(zip(b.labels, b.array.shape, strict=True))
     gone = [
         i

@@ -1,4 +1,5 @@
-"""cuda.matmul: numpy.matmul with a stream and an epilogue, a function of the product's elements."""
+"""Implements cuda.matmul: numpy.matmul with a stream and an epilogue, which is a function of the product's
+elements."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ def matmul(
     """Computes ``numpy.matmul(a, b)`` on the device, with an epilogue.
 
     The epilogue is a function that is applied to each element of the
-    product. The epilogue is one pass over the product, ordered with
-    ``stream``, which may be in a capture.
+    product. The epilogue runs in one pass over the product, in the order of ``stream``, which may be in a
+    capture.
 
     Parameters
     ----------
@@ -38,20 +39,20 @@ def matmul(
     *operands : number or array
         The further operands of an ``epilogue`` that is a ufunc:
         ``cuda.matmul(a, b, c, epilogue=f)`` is ``f(np.matmul(a, b), c)``.
-        They broadcast with the product.
+        These operands are broadcast with the product.
     epilogue : str or ufunc
         A C++ expression or body in which `x` is the element, or a ufunc of
         NumPy or for the GPU.
     out : DeviceNDArray
         The array for the result.
     dtype : dtype
-        The product's dtype. The result has the ufunc's.
+        The product's dtype. The result has the dtype of the epilogue's ufunc.
     stream : Stream
         The stream of the work.
     **named : number or array
         The further operands of an ``epilogue`` that is a string, by name:
-        ``cuda.matmul(a, b, epilogue="max(x + bias, 0)", bias=v)``. They
-        broadcast with the product.
+        ``cuda.matmul(a, b, epilogue="max(x + bias, 0)", bias=v)``. These operands are broadcast with the
+        product.
 
     Returns
     -------
@@ -74,7 +75,7 @@ def matmul(
     if epilogue is None:
         if operands or named:
             given = next(iter(named), "an operand after a and b")
-            raise TypeError(f"cuda.matmul: {given} is given without an epilogue that takes it")
+            raise TypeError(f"cuda.matmul: {given} is passed without an epilogue that uses it")
         return _on_device(a, b, dtype=dtype, out=out, stream=stream)
     function = _function(epilogue, operands, named)
     product = _on_device(a, b, dtype=dtype, stream=stream)
@@ -83,7 +84,7 @@ def matmul(
 
 
 def _on_device(a, b, **keywords):
-    """numpy.matmul on the device; host operands are copied to it."""
+    """Does the same as numpy.matmul on the device; host operands are copied to the device."""
     if not isinstance(a, _core.DeviceArray) and not isinstance(b, _core.DeviceArray):
         a = arguments.array(a, "an operand of matmul")
     if (
@@ -98,23 +99,23 @@ def _function(epilogue, operands, named):
     if isinstance(epilogue, str):
         if operands:
             raise TypeError(
-                "cuda.matmul: the operands of an epilogue's text are given by the names that it has for them"
+                "cuda.matmul: pass the operands of an epilogue's text by their names in this text"
             )
         return _from_text(epilogue, tuple(named))
     if named:
         raise TypeError(
-            f"cuda.matmul: {next(iter(named))} is no argument; a ufunc's operands follow a and b"
+            f"cuda.matmul: {next(iter(named))} is not an argument; a ufunc's operands follow a and b"
         )
     if isinstance(epilogue, np.ufunc):
         epilogue = protocols.counterpart(epilogue)
     if not isinstance(epilogue, CudaUfunc):
         raise TypeError(
-            "cuda.matmul: epilogue is a text in C++, or a ufunc for the GPU or of NumPy, not a "
+            "cuda.matmul: epilogue must be a text in C++, or a ufunc for the GPU or of NumPy, not a "
             f"{type(epilogue).__name__}"
         )
     if epilogue.nin != 1 + len(operands) or epilogue.nout != 1:
         raise TypeError(
-            f"cuda.matmul: an epilogue makes 1 result of the product and the operands, {1 + len(operands)} "
+            f"cuda.matmul: an epilogue must have 1 result, {1 + len(operands)} "
             f"together; {epilogue.__name__} makes {epilogue.nout} of {epilogue.nin}"
         )
     return epilogue

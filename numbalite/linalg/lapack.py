@@ -1,7 +1,7 @@
-"""Factorizations by cuSOLVER of stacks: contiguous arrays (count, columns, rows) of column-major matrices.
+"""Factorizes stacks by cuSOLVER: contiguous arrays (count, columns, rows) of column-major matrices.
 
-As in LAPACK, they overwrite their input. One matrix, or a few large ones, are factorized one after another; many small
-ones by the batched functions."""
+As in LAPACK, factorizations overwrite their input. One matrix, or a few large matrices, are factorized one
+after another; many small matrices by the batched functions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def _solver(array):
 
 
 def _cached_object(array, kind):
-    """Returns a cuSOLVER object without call-specific state, such as "Params": one per thread and device."""
+    """Returns a cuSOLVER object without call-specific state, such as "Params". There is one object per thread
+    and device."""
     key = kind, array.device, _core.device_generation(array.device)
     made = _params.__dict__.get(key)
     if made is None:
@@ -89,13 +90,14 @@ class _Generic:
         self.end = (workspace(device), device, memory(host), host)
 
     def __call__(self, *args, more=()):
-        """``more``: arguments that follow the info, which is the last of the others."""
+        """``more`` contains arguments that follow the info argument."""
         *args, info = args
         self.handle(self.name, self.params, *args, *self.end, info, *more)
 
 
 def lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
-    """LU with partial pivoting in place. Returns (1-based pivots, infos); pivots are int32 if `is_small`."""
+    """Computes LU with partial pivoting in place; returns (1-based pivots, infos); pivots are int32 if
+    `is_small`."""
     count, n, _ = stack.shape
     infos = empty_like(stack, (count,), np.int32)
     if is_small(stack):
@@ -113,14 +115,15 @@ def lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
 
 
 def is_small(stack: DeviceNDArray, most: int = SMALL) -> bool:
-    """Does the stack have many small matrices, for the batched functions?"""
+    """Returns whether the stack has many small matrices, so that the batched functions are faster."""
     return stack.shape[0] > 1 and stack.shape[-1] <= most
 
 
 def lu_solve(
     lus: DeviceNDArray, pivots: DeviceNDArray, right: DeviceNDArray, operation: int
 ) -> None:
-    """Solves op(A) x = b; x replaces b, a stack (count, columns, n). The count may be any for a single A."""
+    """Solves op(A) x = b, and replaces b, a stack (count, columns, n), by x. With a single A, the count of b
+    may be any number."""
     count, n, _ = lus.shape
     columns = right.shape[1]
     if count == 1 and right.shape[0] > 1:
@@ -152,7 +155,7 @@ def inverse(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
 
 
 def cholesky(stack: DeviceNDArray) -> DeviceNDArray:
-    """Returns a = L L^H in the lower triangle of A; the other triangle is unchanged. Returns infos.
+    """Computes a = L L^H in the lower triangle of A, without changing the other triangle; returns infos.
 
     There is no parameter for U^H U, because cuSOLVER needs up to 2.7 times as long for it (H200, n
     = 2048).
@@ -185,7 +188,7 @@ def qr(stack: DeviceNDArray) -> DeviceNDArray:
 
 
 def qr_columns(stack: DeviceNDArray, scales: DeviceNDArray) -> None:
-    """Replaces reflectors by the columns of Q; columns without a reflector complete the basis."""
+    """Replaces Householder reflectors by the columns of Q; columns without a reflector complete the basis."""
     count, n, m = stack.shape
     k, info = scales.shape[1], empty_like(stack, (1,), np.int32)
     is_complex = stack.dtype.kind == "c"
@@ -227,7 +230,8 @@ def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArra
 
 
 def has_eig() -> bool:
-    """Has cuSOLVER Xgeev (CUDA 12.8 or later)? A missing library raises its error when it is called."""
+    """Returns whether cuSOLVER has Xgeev (CUDA 12.8 or later). A missing library raises its error when a
+    function is called."""
     return CUSOLVER.has("Xgeev") or not CUSOLVER.has("Xgetrf")
 
 
@@ -269,7 +273,7 @@ def eig(stack: DeviceNDArray, vectors: bool) -> tuple[DeviceNDArray, Any, Device
 
 
 def _jacobi(stack, name, args, infos, parameters):
-    """Runs a batched call of Jacobi's method, whose workspace size is in elements."""
+    """Runs a batched call of Jacobi's method, whose workspace size is counted in elements."""
     handle, size = _solver(stack), ctypes.c_int()
     count = stack.shape[0]
     handle(f"{name}_bufferSize", *args, ctypes.addressof(size), parameters, count)
@@ -293,6 +297,7 @@ def _tiny_svd(stack, full, vectors):
 
 def svd(stack: DeviceNDArray, full: bool, vectors: bool) -> tuple[Any, Any, Any, Any]:
     """Returns (columns of U, singular values, columns of V^H, infos); U and V^H are None without ``vectors``.
+    The matrices must have at least as many rows as columns, and are overwritten.
 
     The matrices must have at least as many rows as columns, and are overwritten.
     """
@@ -307,8 +312,8 @@ def svd(stack: DeviceNDArray, full: bool, vectors: bool) -> tuple[Any, Any, Any,
 def _polar_svd(stack, full):
     """Computes the SVD by a polar decomposition, which is faster and more accurate than the QR algorithm.
 
-    cuSOLVER perturbs matrices that are nearly singular, and reports by how much; these matrices are
-    decomposed again. In double precision, a perturbation is far below the precision of float32.
+    cuSOLVER perturbs matrices that are nearly singular, and reports the size of the perturbation; these
+    matrices are decomposed again. In double precision, a perturbation is far below the precision of float32.
     """
     dtype, limit = stack.dtype, 0.0
     if dtype.char in "fF" and _core.device_attribute(stack.device, _DOUBLE_RATIO) <= 2:
@@ -325,8 +330,8 @@ def _polar_svd(stack, full):
 
 
 def _polar(stack, full):
-    """Returns (columns of U, singular values, columns of V^H, infos, perturbations), the last valid
-    after a wait."""
+    """Returns (columns of U, singular values, columns of V^H, infos, perturbations), the perturbations are
+    valid only after a wait."""
     count, n, m = stack.shape
     values = empty_like(stack, (count, n), real_of(stack.dtype))
     infos = empty_like(stack, (count,), np.int32)

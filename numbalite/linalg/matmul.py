@@ -1,4 +1,4 @@
-"""numpy.matmul and the gufuncs vecdot, matvec and vecmat, by cuBLAS or a kernel for integers."""
+"""Implements numpy.matmul and the gufuncs vecdot, matvec and vecmat, by cuBLAS or a kernel for integers."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 _SIGNATURE = "(n?,k),(k,m?)->(n?,m?)"
 _BLOCK = 16, 16  # threads of the kernel for integers
-_BLOCKS = 4  # of this kernel for each multiprocessor, if a product is deep enough
+_BLOCKS = 4  # blocks of this kernel for each multiprocessor, if the matrices are large enough in the summed dimension
 _PART_DEPTH = 512  # minimum depth of a part
 
 
 def operator(left: Any, right: Any) -> Any:
-    """left @ right, for operands that the C fast path does not handle."""
+    """Returns left @ right, for operands that the C fast path does not handle."""
     for one in (left, right):
         if getattr(type(one), "__array_ufunc__", left) is None:
             return NotImplemented
@@ -53,7 +53,7 @@ def matmul(
     axes: Any = None,
     stream: Any = 0,
 ) -> Any:
-    """numpy.matmul with at least one device array among the operands; returns a device array."""
+    """Implements numpy.matmul with at least one device array among the operands; returns a device array."""
     if len(inputs) == 3 and out is None:
         *inputs, out = inputs  # type: ignore[assignment]
     if len(inputs) != 2:
@@ -102,8 +102,8 @@ def matmul(
 
 
 def _of_vectors(a, b):
-    """Returns the product of a vector and a matrix, computed as a matrix product by the C fast path; None if it does
-    not apply."""
+    """Returns the product of a vector and a matrix, computed as a matrix product by the C fast path; None if
+    the fast path does not apply."""
     if not (isinstance(a, _core.DeviceArray) and isinstance(b, _core.DeviceArray)):
         return None
     ranks, n = {a.ndim, b.ndim}, a.shape[-1] if a.ndim else 0
@@ -120,7 +120,7 @@ def _of_vectors(a, b):
 
 
 def dot(a: DeviceNDArray, b: DeviceNDArray, out: Any = None) -> DeviceNDArray:
-    """Returns the product as in numpy.dot; two bfloat16 arrays give a bfloat16 result."""
+    """Returns the product as in numpy.dot; the product of two bfloat16 arrays is a bfloat16 array."""
     if out is None and _is_bfloat16(a.dtype, b.dtype):
         out = arguments.empty(_result_shape(a.shape, b.shape), a.dtype, a)
     return matmul(a, b, out=out)
@@ -141,7 +141,7 @@ def _put(made, out, stream):
 
 
 def _target(out, shape, dtype, sources):
-    """`out` if the product can be written to it directly, else None."""
+    """Returns `out` if the product can be written directly to `out`, otherwise None."""
     if out is None or not isinstance(out, _core.DeviceArray):
         return None
     _check_shape(out, shape)
@@ -165,7 +165,7 @@ def _check_ranks(name, signature, *operands_and_ranks):
 
 
 def _result_shape(a, b):
-    """Returns the shape of matmul's result; ValueError with NumPy's message."""
+    """Returns the shape of matmul's result; raises ValueError with NumPy's message for unsuitable shapes."""
     _check_ranks("matmul", _SIGNATURE, (a, 1), (b, 1))
     depth = b[0] if len(b) == 1 else b[-2]
     if a[-1] != depth:
@@ -197,7 +197,8 @@ def _as_matrices(a, b, out):
 
 
 def _moved_axes(a, b, axes):
-    """Applies `axes`: (a and b with matrices in the last axes, a function that moves the result's axes back)."""
+    """Applies the argument `axes`: returns (a and b with matrices in the last axes, a function that moves the
+    result's axes back)."""
     if not isinstance(axes, list) or len(axes) not in (2, 3):
         raise ValueError(
             "axes should be a list with an entry for all 2 inputs and outputs; entries for outputs can only be omitted if none of them has core axes."
@@ -220,8 +221,8 @@ def _moved_axes(a, b, axes):
 
 
 def _multiply(a, b, out, stream):
-    """Computes out = a @ b for arrays with at least two axes. `out` has the loop's dtype and shares no memory with a
-    and b."""
+    """Computes out = a @ b for arrays with at least two axes. `out` must have the loop's dtype and share no
+    memory with a and b."""
     rows, columns = a.shape[-2], b.shape[-1]
     stacked = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not out.size:
@@ -232,7 +233,7 @@ def _multiply(a, b, out, stream):
     if not _is_narrow(a, b, out):
         a, b = (one.astype(out.dtype, copy=False, stream=stream) for one in (a, b))
     a, b = (one if operands.is_aligned(one) else one.copy(stream=stream) for one in (a, b))
-    # A single result is a reduction over the whole device; cuBLAS sums serially beyond 2**31 elements.
+    # A single result is a reduction over the whole device, because cuBLAS sums serially beyond 2**31 elements.
     if rows == columns == 1 and out.dtype.kind in "buifc":
         sum_of_products(out.dtype, "a * b")(
             (a[..., 0, :], b[..., 0]), -1, False, out[..., 0, 0], stream
@@ -246,7 +247,8 @@ def _multiply(a, b, out, stream):
 
 
 def _by_tiles(a, b, out, stacked, stream):
-    """Computes products of integers and booleans. A few deep products are split along their depth."""
+    """Computes products of integers and booleans. A few products with a long summed dimension are split along
+    this dimension."""
     rows, columns, depth = out.shape[-2], out.shape[-1], a.shape[-1]
     count = math.prod(stacked)
     flat = [
@@ -270,24 +272,25 @@ def _by_tiles(a, b, out, stacked, stream):
 
 
 def _is_bfloat16(*dtypes):
-    """Are all dtypes ml_dtypes.bfloat16?"""
+    """Returns whether all dtypes are ml_dtypes.bfloat16."""
     return all(one is not None and one.kind == "V" and one.name == "bfloat16" for one in dtypes)
 
 
 def _is_narrow(a, b, out):
-    """Are all elements of a 16-bit type that cuBLAS reads directly and accumulates in float32?"""
+    """Returns whether all elements have a 16-bit type that cuBLAS reads directly and accumulates in
+    float32."""
     narrow = a.dtype == b.dtype and (a.dtype.char == "e" or _is_bfloat16(a.dtype))
     return narrow and out.dtype in (a.dtype, np.dtype("f"))
 
 
 def _as_bits(array):
-    """Returns a view of the bits of a bfloat16 array; other arrays unchanged."""
+    """Returns a view of the bits of a bfloat16 array; returns other arrays unchanged."""
     is_one = _is_bfloat16(array.dtype)
     return array._view(array.shape, array.strides, np.dtype("u2")) if is_one else array
 
 
 def _merge_batch_axes(array, count):
-    """Merges all axes but the last two; a copy if the strides require it."""
+    """Merges all axes except the last two; copies the array if the strides require a copy."""
     shape = (count, *array.shape[-2:])
     view = array._reshaped(shape, "C", False)
     return array._reshaped(shape, "C", True) if view is None else view
@@ -300,7 +303,7 @@ def _kernel(dtype):
 
 
 def _by_cublas(a, b, out, stacked, stream):
-    """Computes by cuBLAS: one call if the stack axes can be merged into one."""
+    """Computes the product by cuBLAS, with a single call if the stack axes can be merged into one axis."""
     if not _core.cudalib_is_open("cublas"):
         CUBLAS.open()
     bfloat16 = _is_bfloat16(a.dtype)
@@ -334,7 +337,8 @@ def _by_cublas(a, b, out, stacked, stream):
 
 
 def _is_matrix(array):
-    """Can cuBLAS read the array: is one of the last two axes contiguous, and the other's stride at least its length?"""
+    """Returns whether cuBLAS can read the array: one of the last two axes must be contiguous, and the other's
+    stride at least its length."""
     if not operands.is_aligned(array) or any(step % array.itemsize for step in array.strides):
         return False
     if array.ndim == 3 and array.strides[0] < 0 and array.shape[0] > 1:
@@ -407,5 +411,5 @@ for _name, _function in (
     ("matvec", matvec),
     ("vecmat", vecmat),
 ):
-    if hasattr(np, _name):  # vecdot came with NumPy 2.0, the others with 2.2
+    if hasattr(np, _name):  # NumPy 2.0 introduced vecdot, NumPy 2.2 the other functions
         _core.ufunc_counterparts[getattr(np, _name)] = _function

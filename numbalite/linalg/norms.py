@@ -1,4 +1,5 @@
-"""Norms of vectors and matrices, and condition numbers. Norms are one pass over the elements where possible."""
+"""Computes norms of vectors and matrices, and condition numbers. A norm is computed in one pass over the
+elements if possible."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def _magnitudes(ufunc, dtype):
 
 
 def _reduced(ufunc, x, axis, keepdims):
-    """Reduces the magnitudes of the elements."""
+    """Returns the reduction of the elements' magnitudes."""
     if x.dtype.char in IN_OWN_PRECISION and x.size:
         return _magnitudes(ufunc, x.dtype)((x,), axis, keepdims, None, 0)
     initial = 0 if ufunc is np.maximum else reductions._NO_VALUE
@@ -137,7 +138,7 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> Any:
                 raise TypeError("'axis' must be None, an integer or a tuple of integers") from None
         if len(axes) not in (1, 2):
             raise ValueError("Improper number of dimensions to norm.")
-        operands.axes_of(tuple(axes), x.ndim)  # raises for invalid or repeated axes
+        operands.axes_of(tuple(axes), x.ndim)  # raises an exception for invalid or repeated axes
         axes = tuple(one % x.ndim for one in axes)
         if len(axes) == 1:
             return _vector(x, ord, axes[0], keepdims)

@@ -1,4 +1,5 @@
-"""NumPy's products other than `@`: dot, vdot, inner, outer, tensordot, matrix_power, multi_dot, trace."""
+"""Implements NumPy's products other than `@`: dot, vdot, inner, outer, tensordot, matrix_power, multi_dot,
+trace."""
 
 from __future__ import annotations
 
@@ -155,7 +156,8 @@ def tensordot(a, b, axes=2) -> DeviceNDArray:
 
 
 def _refuse_count(a, b, count):
-    """Raises NumPy's exception for more axes than the arrays have: it compares lengths up to the first missing axis."""
+    """Raises NumPy's exception for more axes than the arrays have. NumPy compares lengths up to the first
+    missing axis."""
     with contextlib.suppress(IndexError):
         if any(a.shape[i - count] != b.shape[i] for i in range(count)):
             raise ValueError("shape-mismatch for sum")
@@ -195,7 +197,7 @@ def matrix_power(a, n) -> Any:
 
 @implements("linalg.multi_dot")
 def multi_dot(arrays, *, out=None) -> DeviceNDArray:
-    """NumPy finds the order with the least work, from the shapes."""
+    """NumPy's function selects the order with the least work, from the shapes."""
     parts = arguments.arrays_of(arrays)
     if len(parts) < 2:
         raise ValueError("Expecting at least two arrays.")
@@ -207,7 +209,7 @@ def multi_dot(arrays, *, out=None) -> DeviceNDArray:
         words[-1] = words[-1][:1]
     if any(one.ndim != len(word) for one, word in zip(parts, words, strict=True)):
         raise np.linalg.LinAlgError(
-            "multi_dot takes matrices; the first and the last may be vectors"
+            "multi_dot accepts matrices; the first and the last may be vectors"
         )
     result = "".join(words[0][:-1] + words[-1][1:])
     made = np.einsum(",".join(map("".join, words)) + "->" + result, *parts, optimize=True)

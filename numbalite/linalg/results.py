@@ -1,4 +1,5 @@
-"""Results of linear algebra functions: NumPy's named tuples, eigenvectors, triangles, identities."""
+"""Results of linear algebra functions: Creates NumPy's named tuples, eigenvectors, triangles and identity
+matrices."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def _tuple_of(name):
 
 
 def as_named_tuple(name: str, *values: Any) -> Any:
-    """The values as the tuple that NumPy's function of this name returns."""
+    """Returns the values as the tuple that NumPy's function of this name returns."""
     return _tuple_of(name)(*values)
 
 
@@ -63,7 +64,7 @@ def _join_pairs(out, values, columns):
 
 
 def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray:
-    """Row-major complex eigenvectors from LAPACK's column-major result for real matrices.
+    """Returns row-major complex eigenvectors from LAPACK's column-major result for real matrices.
 
     For a conjugate pair of eigenvalues, two neighbouring columns are the real and the imaginary part.
     """
@@ -74,8 +75,7 @@ def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray
 
 
 def triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
-    """Returns a new stack with the lower or upper triangles of another stack; the other elements
-    are zero."""
+    """Returns a new stack with the lower or upper triangles of another stack; all other elements are zero."""
     out = empty_like(source, source.shape, source.dtype)
     if out.size:
         _copy_triangle.forall(out.size, arguments.THREADS, stream=source.stream)(

@@ -1,4 +1,4 @@
-"""solve, inv, tensorsolve, tensorinv, det, slogdet and cholesky."""
+"""Implements solve, inv, tensorsolve, tensorinv, det, slogdet and cholesky."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SINGULAR = "Singular matrix"
 
 
 def _right_side(a, b):
-    """Returns (b, with a column axis for a vector; is b a vector?). Checks b's shape against
+    """Returns (b, with a column axis if b is a vector; whether b is a vector). Checks b's shape against
     a's."""
     is_vector = b.ndim == 1
     if b.ndim == 0 or b.shape[-1 if is_vector else -2] != a.shape[-1]:
@@ -186,8 +186,8 @@ def cholesky(a, /, *, upper: bool = False) -> Any:
     """L of a = L L^H, or U of a = U^H U. Waits: LinAlgError if the matrix is not positive definite."""
     with on_device_of(a):
         a = square("cholesky", a)
-        # In memory, a row-major matrix is the column-major transpose: the conjugate of a, whose lower
-        # triangle has a's upper one. Its factor L is then the row-major U.
+        # A row-major matrix in memory is the column-major transpose, which is the conjugate of a; its lower
+        # triangle has a's upper one. The factor L of this conjugate is then the row-major U.
         factors = (stack if upper else transposed)(a, computed_in("cholesky", a))
         if not factors.size:
             return factors.reshape(a.shape)

@@ -1,4 +1,4 @@
-"""The Generator: NumPy's methods, each a kernel that fills a device array."""
+"""The Generator: Implements NumPy's methods; each runs a kernel that fills a device array."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _REAL, _FINITE = parameters.REAL, parameters.FINITE
 _POSITIVE, _NOT_NEGATIVE = parameters.POSITIVE, parameters.NOT_NEGATIVE
 _LONG, _DOUBLE, _WHOLE = np.int64, np.float64, (np.int64,)
-# For each method: its distribution, and the ranges of the parameters that its kernel gets.
+# For each method: its distribution, and the ranges of the parameters that its kernel accepts.
 _METHODS: dict[str, tuple[Distribution, dict[str, parameters.Range]]] = {
     "random": (Distribution("uniform"), {}),
     "uniform": (Distribution("uniform", None, None), {"low": _FINITE, "high - low": _NOT_NEGATIVE}),
@@ -91,18 +91,18 @@ _METHODS: dict[str, tuple[Distribution, dict[str, parameters.Range]]] = {
 
 
 class Generator:
-    """Random numbers in device arrays, by numpy.random.Generator's methods; `default_rng` makes one.
+    """Generates random numbers in device arrays, with the methods of numpy.random.Generator. `default_rng`
+    returns a Generator.
 
-    The numbers are a function of the seed and of the earlier calls: the same on every GPU and on
-    the simulator, for any launch configuration. Each call begins with a new block of the stream, so
-    that
-    ``random(5)`` and ``random(3)`` are not ``random(8)``. ``size=None`` makes an array of no dimensions, or
-    of the parameters' shape where they are arrays. ``out=`` is a device array, C-contiguous; ``stream=`` is
-    where the kernel runs. Parameters are numbers or arrays, of the host or the device; those of the device are
-    checked, too, which waits for them.
+    The numbers depend only on the seed and on the earlier calls: they are equal on every GPU and on
+    the simulator, for any launch configuration. Each call begins with a new block of the random stream, so
+    that ``random(5)`` and ``random(3)`` differ from ``random(8)``. ``size=None`` returns an array without
+    dimensions; if parameters are arrays, an array of their shape. ``out=`` is a device array, C-contiguous;
+    ``stream=`` is the stream in which the kernel runs. Parameters are numbers or arrays in host or device
+    memory. Arrays in device memory are checked, too, and the call waits for the check.
 
-    The position in the stream is advanced on the host: a captured call generates the same numbers at every
-    launch of the graph.
+    The position in the random stream is advanced on the host: a captured call generates the same numbers at
+    every launch of the graph.
     """
 
     def __init__(self, bit_generator: Philox4x32) -> None:
@@ -146,7 +146,7 @@ class Generator:
     # ---- how
 
     def _draw(self, what, size, dtype, out, stream, *values):
-        """Returns the random numbers of a method of the table, for the values of its parameters."""
+        """Returns the random numbers of a method in the table, for the values of its parameters."""
         distribution, ranges = _METHODS[what]
         given = [(name, value, ranges[name]) for name, value in zip(ranges, values, strict=True)]
         arrays = ()
@@ -177,7 +177,7 @@ class Generator:
         Parameters
         ----------
         size : int or tuple of int
-            The shape; None: an array of no dimensions.
+            The shape; None: an array without dimensions.
         dtype : dtype
             The dtype of the numbers.
         out : DeviceNDArray
@@ -205,15 +205,15 @@ class Generator:
     ) -> DeviceNDArray:  # fmt: skip
         """Returns numbers that are uniformly distributed from low up to high.
 
-        By rounding, ``high`` itself can occur.
+        Because of rounding, ``high`` itself can occur.
 
         Parameters
         ----------
         low, high : number or array
             The limits.
         size : int or tuple of int
-            The shape; None: that of the limits if they are arrays, else an
-            array of no dimensions.
+            The shape; None: the shape of the limits if they are arrays, otherwise an array without
+            dimensions.
         dtype, out, stream
             As in random.
 
@@ -231,16 +231,15 @@ class Generator:
     ) -> DeviceNDArray:  # fmt: skip
         """Returns integers that are uniformly distributed from low up to high.
 
-        There is no bias.
+        The distribution has no bias.
 
         Parameters
         ----------
         low, high : int or array
-            The limits; ``high`` is excluded. With one number, from 0 up to
-            that.
+            The limits; ``high`` is excluded. With one limit, integers from 0 up to this limit.
         size : int or tuple of int
-            The shape; None: that of the limits if they are arrays, else an
-            array of no dimensions.
+            The shape; None: the shape of the limits if they are arrays, otherwise an array without
+            dimensions.
         dtype : dtype
             Any integer type, or bool.
         endpoint : bool
@@ -255,8 +254,8 @@ class Generator:
 
         Notes
         -----
-        If the range does not divide that of the generator, values are rejected
-        (Lemire 2019).
+        If the size of the range does not divide the range of the generator, some values are rejected (Lemire
+        2019).
         """
         return integers.fill(self._bits, low, high, size, dtype, endpoint, out, stream)
 
@@ -281,7 +280,7 @@ class Generator:
         self, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Returns numbers of the normal distribution.
+        """Draws from the standard normal distribution.
 
         The mean is 0, the standard deviation 1.
 
@@ -397,7 +396,7 @@ class Generator:
     def geometric(
         self, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """The number of trials up to the first success; int64."""
+        """Draws the number of trials up to the first success; int64."""
         return self._draw("geometric", size, None, out, stream, p)
 
     # ---- a variable number of values
@@ -427,7 +426,7 @@ class Generator:
         self, df: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Chi-square, with ``df`` degrees of freedom."""
+        """Draws from the chi-square distribution, with ``df`` degrees of freedom."""
         return self._draw("chisquare", size, dtype, out, stream, df)
 
     def noncentral_chisquare(
@@ -475,33 +474,33 @@ class Generator:
     def poisson(
         self, lam: Any = 1.0, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """Poisson's distribution with mean ``lam``; int64."""
+        """Draws from Poisson's distribution with mean ``lam``; int64."""
         return self._draw("poisson", size, None, out, stream, lam)
 
     def binomial(
         self, n: Any, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """The number of successes in ``n`` trials; int64."""
+        """Draws the number of successes in ``n`` trials; int64."""
         return self._draw("binomial", size, None, out, stream, n, p)
 
     def negative_binomial(
         self, n: Any, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """The number of failures before the n-th success; int64."""
+        """Draws the number of failures before the n-th success; int64."""
         return self._draw("negative_binomial", size, None, out, stream, n, p)
 
     def hypergeometric(
         self, ngood: Any, nbad: Any, nsample: Any, size: Any = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """The good ones in a sample without replacement; int64."""
+        """Draws the number of good items in a sample without replacement; int64."""
         _check_sample(ngood, nbad, nsample)
         return self._draw("hypergeometric", size, None, out, stream, ngood, nbad, nsample)
 
     def zipf(
         self, a: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """Zipf's distribution: k with a probability like k**-a; int64."""
+        """Draws from Zipf's distribution: the probability of k is proportional to k**-a; int64."""
         return self._draw("zipf", size, None, out, stream, a)
 
     def logseries(
@@ -518,22 +517,24 @@ class Generator:
         self, mean: Any, cov: Any, size: Any = None, check_valid: str = "warn", tol: float = 1e-8, *,
         method: str = "svd", stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Normal vectors with a mean and a matrix of covariances, of shape ``size + (n,)``."""
+        """Draws normal vectors with a mean and a matrix of covariances, of shape ``size + (n,)``."""
         return multivariate.normal(self, mean, cov, size, check_valid, tol, method, stream)
 
     def multinomial(
         self, n: Any, pvals: Any, size: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """The number of ``n`` trials with each outcome, of shape ``size + (len(pvals),)``; int64.
-        The last probability is 1 minus the others."""
+        """Draws the number of ``n`` trials with each outcome, of shape ``size + (len(pvals),)``; int64.
+        The last probability is 1 minus the sum of all others."""
         return multivariate.multinomial(self, n, pvals, size, stream)
 
     def dirichlet(self, alpha: Any, size: Any = None, *, stream: StreamLike = 0) -> DeviceNDArray:
-        """Vectors of the Dirichlet distribution, whose sums are 1, of shape ``size + (len(alpha),)``."""
+        """Draws vectors of the Dirichlet distribution, whose sums are 1, of shape ``size +
+        (len(alpha),)``."""
         return multivariate.dirichlet(self, alpha, size, stream)
 
     def permutation(self, x: Any, axis: int = 0, *, stream: StreamLike = 0) -> DeviceNDArray:
-        """``range(x)`` in random order, for an int; else a copy of an array, shuffled along an axis."""
+        """Returns ``range(x)`` in random order, for an int; otherwise a copy of an array, shuffled along an
+        axis."""
         return shuffling.permutation(self._bits, x, axis, stream)
 
     def shuffle(self, x: Any, axis: int = 0, *, stream: StreamLike = 0) -> None:
@@ -551,33 +552,33 @@ class Generator:
         self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0,
         shuffle: bool = True, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Elements of an array along an axis, or of ``range(a)``, at random.
+        """Draws elements of an array along an axis, or of ``range(a)``, at random.
 
-        ``p`` has their probabilities. With ``replace=False`` no element is chosen twice; their
-        order is random then, regardless of ``shuffle``.
+        ``p`` contains their probabilities. With ``replace=False``, no element is drawn twice; the elements
+        are then in random order, regardless of ``shuffle``.
         """
         return shuffling.choice(self, a, size, replace, p, axis, stream)
 
 
 def _dtype(dtype, out):
-    """Returns the dtype of the numbers: by default that of `out`."""
+    """Returns the dtype of the numbers, which is by default the dtype of `out`."""
     return getattr(out, "dtype", None) if dtype is None else dtype
 
 
 def _number_or_array(what, name, value):
-    """Returns a number unchanged, other values as an array."""
+    """Returns a number unchanged, and other values as an array."""
     return value if isinstance(value, NUMBERS) else parameters.array(what, name, value)
 
 
 def _holds(condition):
-    """Is it true of all elements?"""
+    """Returns whether the condition is true for all elements."""
     if isinstance(condition, (bool, np.bool_)):
         return bool(condition)
     return bool(np.all(condition))
 
 
 def _width(low, high):
-    """Returns the difference of the bounds of `uniform`."""
+    """Returns the difference between the bounds of `uniform`."""
     low, high = _number_or_array("uniform", "low", low), _number_or_array("uniform", "high", high)
     width = high - low
     if isinstance(width, NUMBERS) and abs(width) == float("inf"):
@@ -611,9 +612,8 @@ def default_rng(seed: Any = None) -> Generator:
     Parameters
     ----------
     seed : None, int, list of int, SeedSequence, Philox4x32 or Generator
-        One of the seeds of numpy.random.default_rng: None, an int of any
-        size, several of them, a SeedSequence. A Philox4x32 is used itself,
-        and a Generator is returned unchanged.
+        One of the seeds of numpy.random.default_rng: None, an int of any size, a list of ints, a
+        SeedSequence. A Philox4x32 is used as the bit generator, and a Generator is returned unchanged.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Generator.integers: bounds that are ints or arrays of them."""
+"""Implements Generator.integers, whose bounds are ints or arrays of ints."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _of_arrays(bits, low, high, size, dtype, endpoint, out, stream):
         size if out is None else out.shape,
         [np.empty(np.shape(b), bool) for b in bounds],
     )
-    # On the host, where 64 bits do not suffice for the checks: the bounds are read there.
+    # 64 bits do not suffice for the checks, so the bounds are checked on the host.
     low, high = (b.copy_to_host() if hasattr(b, "copy_to_host") else b for b in bounds)
     first = np.asarray(low).astype(object)
     last = np.asarray(high).astype(object) - (not endpoint)
@@ -90,5 +90,5 @@ def _of_arrays(bits, low, high, size, dtype, endpoint, out, stream):
 
 
 def _as_uint64(values):
-    """Returns Python ints in an array as 64 bits each."""
+    """Returns Python ints in an array, with 64 bits each."""
     return np.asarray(np.asarray(values) % 2**64).astype(np.uint64)

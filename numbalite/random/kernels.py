@@ -1,4 +1,4 @@
-"""The kernels of the distributions, compiled at their first use."""
+"""Contains the kernels of the distributions, which are compiled at their first use."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ THREADS = 256
 RUN = 256
 """Blocks of the stream for each element of a distribution that draws (random_draw.cuh)."""
 _MAX_KNOWN = 64  # sizes
-_MAX_BLOCKS = 1 << 13  # each thread continues from there: a few waves are faster than many
+_MAX_BLOCKS = (
+    1 << 13
+)  # more numbers are generated in a loop: a few waves of blocks are faster than many
 _REALS = (np.float64, np.float32, np.float16)
 
 
 class Fill:
-    """A kernel of a distribution: called with the output array and the position in the stream."""
+    """A kernel of a distribution; it is called with the output array and the position in the random
+    stream."""
 
     __slots__ = ("dtype", "kernel", "kinds", "known", "per_thread", "step")
 
@@ -41,7 +44,7 @@ class Fill:
         key, low, high = bits.place.take(blocks)
         if parameters:
             launcher(out, n, key, low, high, *parameters)
-        else:  # a call without *args needs a third less time
+        else:  # a call without *args takes a third less time
             launcher(out, n, key, low, high)
 
     def _shape(self, n):
@@ -58,8 +61,9 @@ class Fill:
 class Distribution:
     """The kernels of one distribution.
 
-    ``name``: its struct in random_fill.cuh or, if it draws as many words as it needs, in random_draw.cuh.
-    ``kinds``: the dtypes of its parameters, None for the type that it computes with. ``dtypes``: of its numbers.
+    ``name``: the struct of the distribution in random_fill.cuh; in random_draw.cuh, if the number of drawn
+    words varies. ``kinds``: the dtypes of the parameters, None for the type in which the kernel computes.
+    ``dtypes``: of its numbers.
     """
 
     def __init__(self, name: str, *kinds: Any, draws: bool = False, dtypes: Any = _REALS) -> None:
@@ -68,7 +72,7 @@ class Distribution:
         self._fills: dict[tuple, Fill] = {}
 
     def fill(self, what: str, dtype: Any, arrays: tuple = ()) -> Fill:
-        """Returns the kernel for numbers of a dtype (None: the usual one). ``arrays`` lists the
+        """Returns the kernel for numbers of a dtype (None for the default dtype). ``arrays`` lists the
         parameters that are arrays, if any."""
         try:
             return self._fills[dtype, arrays]
@@ -82,7 +86,7 @@ class Distribution:
         return made
 
     def _real(self, dtype):
-        """Returns the type of the computation: half precision is rounded from float32."""
+        """Returns the type of the computation; numbers in half precision are rounded from float32."""
         narrow = dtype in (np.float32, np.float16) and not self.draws
         return np.dtype(np.float32 if narrow else np.float64)
 

@@ -1,4 +1,5 @@
-"""Distributions of vectors: multivariate normal, multinomial, Dirichlet. Each draws from distributions of numbers."""
+"""Implements distributions of vectors: multivariate normal, multinomial, Dirichlet. Each of these
+distributions draws from distributions of numbers."""
 
 from __future__ import annotations
 
@@ -51,8 +52,8 @@ def normal(
 
 
 def _factor(what, cov, check_valid, tol, method):
-    """Returns the matrix by which rows of standard normal numbers are multiplied. It is computed
-    where `cov` is."""
+    """Returns the matrix by which rows of standard normal numbers are multiplied. The matrix is computed
+    where `cov` is, on the host or the device."""
     if method == "cholesky":
         return np.linalg.cholesky(cov).T
     if method == "eigh":
@@ -72,7 +73,7 @@ def _factor(what, cov, check_valid, tol, method):
 
 
 def multinomial(rng: Any, n: Any, pvals: Any, size: Any, stream: Any) -> Any:
-    """Each component is binomial among the trials that the components before it left."""
+    """Each component is binomially distributed among the trials that remain after the previous components."""
     what = "multinomial"
     if not isinstance(n, parameters.NUMBERS):
         n = parameters.array(what, "n", n)
@@ -123,7 +124,7 @@ def dirichlet(rng: Any, alpha: Any, size: Any, stream: Any) -> Any:
 
 
 def _by_beta(rng, alpha, shape, stream):
-    """Each component is a beta-distributed part of the rest after the components before it."""
+    """Each component is a beta-distributed part of the remainder after the previous components."""
     behind = np.cumsum(alpha[::-1])[::-1]
     made = arrays.device_array(shape, np.float64, stream=stream)
     left = arrays.device_array(shape[:-1], np.float64, stream=stream)

@@ -1,4 +1,5 @@
-"""The arguments of a distribution: numbers or arrays that are broadcast, checked; the array to fill."""
+"""Reads the arguments of a distribution: numbers or arrays that are broadcast and checked, and the array to
+fill."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Range(NamedTuple):
-    """An interval that a parameter must be in; NaN is in none."""
+    """An interval that must contain a parameter; no interval contains NaN."""
 
     words: str
     holds: Callable[[Any], bool]
@@ -67,8 +68,7 @@ def array(what: str, name: str, value: Any) -> Any:
 
 
 def extremes(values: Any) -> tuple:
-    """Returns the smallest and the largest element, NaN if there is one; of an array that is not
-    empty."""
+    """Returns the smallest and the largest element of a non-empty array; NaN if an element is NaN."""
     if isinstance(values, np.ndarray):
         return values.min(), values.max()
     flat = values.reshape(-1)
@@ -76,8 +76,8 @@ def extremes(values: Any) -> tuple:
 
 
 def broadcast(what: str, size: Any, arrays: list) -> tuple:
-    """Returns the shape of the output: of the arrays together, or `size`, to which they must be
-    broadcastable."""
+    """Returns the shape of the output: the broadcast shape of the parameters, or `size`, to which they must
+    be broadcastable."""
     try:
         together = np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError as problem:
@@ -110,8 +110,8 @@ def shape_of(what: str, size: Any) -> tuple:
 def spread(
     what: str, name: str, values: Any, inside: Range, dtype: np.dtype, shape: tuple, stream: Any
 ) -> Any:
-    """Returns an array of the output's shape on the device, of the dtype that the kernel reads;
-    checked."""
+    """Returns an array with the output's shape on the device, with the dtype that the kernel reads; checks
+    the array."""
     if dtype.kind in "iu" and values.dtype.kind == "f":
         raise TypeError(f"{what}: {name} must hold integers, not {values.dtype}")
     if inside is not REAL and values.size:
@@ -126,7 +126,7 @@ def spread(
 
 
 def spread_all(what: str, size: Any, out: Any, given: tuple, dtypes: list, stream: Any) -> tuple:
-    """Returns (shape of the output, the kernel's argument for each parameter), if at least one is
+    """Returns (shape of the output, the kernel's argument for each parameter), if at least one parameter is
     an array."""
     if out is not None and size is None:
         size = getattr(out, "shape", None)
@@ -156,7 +156,7 @@ def result(what: str, size: Any, dtype: Any, out: Any, stream: Any) -> Any:
 
 
 def output(what: str, size: Any, dtype: Any, out: Any) -> Any:
-    """Returns the array to fill, of a dtype: `out`, checked."""
+    """Returns the array to fill, with a given dtype: `out`, checked."""
     found = if_cuda_array(out)
     if found is None:
         raise TypeError(f"{what}: out must be a device array, not {type(out).__name__}")
@@ -165,7 +165,7 @@ def output(what: str, size: Any, dtype: Any, out: Any) -> Any:
     if size is not None and found.shape != shape_of(what, size):
         raise ValueError(f"{what}: out has shape {found.shape}, size is {size}")
     if not found.is_c_contiguous():
-        raise ValueError(f"{what}: out must be C-contiguous, its strides are {found.strides}")
+        raise ValueError(f"{what}: out must be C-contiguous, but its strides are {found.strides}")
     if found.readonly:
         raise ValueError(f"{what}: out is read-only")
     if found.device != _core.current_device():

@@ -1,4 +1,4 @@
-"""The bit generator Philox4x32-10: a key, and a counter of blocks that is advanced on the host."""
+"""Implements the bit generator Philox4x32-10: a key, and a counter of blocks that is advanced on the host."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LOW = 2**64 - 1
 
 
 class Philox4x32:
-    """Philox4x32-10: the bit generator of `default_rng`, as numpy.random.Philox is one.
+    """Philox4x32-10, the bit generator of `default_rng`; a counterpart of numpy.random.Philox.
 
     ``seed`` is a seed of numpy.random.SeedSequence (None: entropy of the system) or a SeedSequence; it
-    determines the key and the upper half of the counter. With ``key=`` (64 bits) there is no seed, and the
-    counter
-    begins with ``counter=``. A block of the counter is 128 bits; `counter` and `key` are ints in `state`.
+    determines the key and the upper half of the counter. With ``key=`` (64 bits), there is no seed, and the
+    counter begins at ``counter=``. A block of the counter is 128 bits; `counter` and `key` are ints in
+    `state`.
 
     >>> rng = cuda.random.Philox4x32(1)
     >>> rng.state == cuda.random.Philox4x32(1).state
@@ -43,12 +43,13 @@ class Philox4x32:
         self._begin(*start)
 
     def _begin(self, key, counter):
-        #: place.take(blocks): the key and both halves of the counter, which goes on by that many blocks
+        #: place.take(blocks) returns the key and both halves of the counter, and advances the counter by this number of blocks
         self.place = _core.Counter(key, counter & _LOW, counter >> 64 & _LOW)
 
     @property
     def state(self) -> dict[str, Any]:
-        """A dictionary that, assigned to another one's state, makes it go on with the same numbers."""
+        """A dictionary; assigning it to the state of another generator makes that generator continue with the
+        same numbers."""
         key, low, high = self.place.take(0)
         numbers = {"counter": (high << 64) + low, "key": key}
         return {"bit_generator": "Philox4x32", "state": numbers}
@@ -65,21 +66,25 @@ class Philox4x32:
         )
 
     def advance(self, delta: int) -> Philox4x32:
-        """Goes on by ``delta`` blocks of 128 bits, as if they had been drawn; negative ones go back."""
+        """Advances the generator by ``delta`` blocks of 128 bits, as if they had been drawn; a negative
+        ``delta`` moves back."""
         delta = operator.index(delta)
         self.place.take(delta & _LOW, delta >> 64 & _LOW)
         return self
 
     def jumped(self, jumps: int = 1) -> Philox4x32:
-        """Returns a copy that is ``jumps`` times 2**64 blocks further: for streams that do not
+        """Returns a copy that is advanced by ``jumps`` times 2**64 blocks, for sequences that do not
         overlap."""
         made = self._copy()
         return made.advance(operator.index(jumps) << 64)
 
     def spawn(self, n_children: int) -> list[Philox4x32]:
-        """Independent ones, from the children of the seed. Raises TypeError without a seed."""
+        """Returns independent bit generators, from the children of the seed. Raises TypeError without a
+        seed."""
         if self.seed_seq is None or not hasattr(self.seed_seq, "spawn"):
-            raise TypeError("Philox4x32.spawn: a generator that has no seed cannot spawn others")
+            raise TypeError(
+                "Philox4x32.spawn: a generator without a seed cannot spawn other generators"
+            )
         return [Philox4x32(child) for child in self.seed_seq.spawn(n_children)]
 
     def _copy(self):

@@ -1,4 +1,4 @@
-"""Permutations and choices (cuda_src/numbalite/permute.cuh).
+"""Implements permutations and choices (cuda_src/numbalite/permute.cuh).
 
 Arrays are treated as (outer, n, inner): the shuffled axis has n slices of `inner` elements.
 """
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from numbalite.random.generator import Generator
 
 _SHORT, _ITEMS = 1024, 32  # permute.cuh
-_BLOCKS = 512  # more blocks than this do not share a row
+_BLOCKS = 512  # with more blocks than this, blocks do not share a row
 _SUM_IS_ONE = math.sqrt(np.finfo(np.float64).eps)
 
 
 def indices(bits: Any, lines: int, n: int, m: int, stream: Any) -> DeviceNDArray:
-    """For each of so many lines the first ``m`` of a random permutation of ``range(n)``, one after the other."""
+    """Returns, for each of this many rows, the first ``m`` numbers of a random permutation of ``range(n)``,
+    row after row."""
     out = device_array(lines * m, np.int64, stream=stream)
     if not out.size:
         return out
@@ -56,7 +57,7 @@ def _sizes(shape, axis):
 
 
 def _on_device(what, name, value, stream):
-    """Returns a device array; a host array is copied."""
+    """Returns the value as a device array; a host array is copied."""
     found = if_cuda_array(value)
     if found is None:
         return to_device(np.asarray(value), stream)
@@ -154,7 +155,7 @@ def choice(
     shape = () if size is None else parameters.shape_of("choice", size)
     m = math.prod(shape)
     if n <= 0 and m:
-        raise ValueError(f"choice: a must have something to choose from, not {n} items")
+        raise ValueError(f"choice: a must have elements to choose from, not {n} items")
     if not replace and m > n:
         raise ValueError(f"choice: size {size} is more than the {n} items, and replace is False")
     weights = None if p is None else _weights(p, n, 0 if replace else m, stream)
@@ -176,8 +177,8 @@ def choice(
 
 
 def _weights(p, n, needed, stream):
-    """Returns the probabilities and their running sums, on the device. Raises ValueError if they are not
-    probabilities."""
+    """Returns the probabilities and their cumulative sums, on the device. Raises ValueError if the values are
+    not probabilities."""
     found = parameters.array("choice", "p", p)
     if found.shape != (n,):
         raise ValueError(f"choice: p must have shape ({n},) as a has, not {found.shape}")
@@ -186,10 +187,12 @@ def _weights(p, n, needed, stream):
         return weights, weights
     weights[...] = found
     if stream:
-        weights[:1].copy_to_host()  # waits: NumPy's functions are on the default stream
+        weights[
+            :1
+        ].copy_to_host()  # waits: NumPy's functions use the default stream, so wait for the weights
     low, high = parameters.extremes(weights)
     if not (low >= 0 and high < math.inf):
-        raise ValueError("choice: p must hold no negative numbers and no NaN")
+        raise ValueError("choice: p must not contain negative numbers or NaN")
     sums = np.cumsum(weights)
     total = sums[-1].item()
     if not abs(total - 1) <= _SUM_IS_ONE:

@@ -1,4 +1,5 @@
-"""Launches variants on copies of the arguments: their times, and whether their results are equal."""
+"""Launches variants on copies of the arguments; measures their times, and checks whether their results are
+equal."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     from numbalite.tuning.variants import Variant
 
 _L2_BYTES = 38  # CUdevice_attribute
-_ENOUGH = 0.03  # seconds of launches of one variant
+_ENOUGH = 0.03  # seconds of launches of one variant, which are enough for a measurement
 _LAUNCHES = 3, 15
-_PART = 1 << 24  # elements that are compared at once
-_HOPELESS = 2.0  # a variant that takes this many times the best is launched once
+_PART = 1 << 24  # number of elements that are compared at once
+_HOPELESS = 2.0  # a variant that takes this many times the best time is launched only once
 
 
 class VariantError(NumbaliteError):
-    """Two variants of a tuned kernel compute different results."""
+    """Raised if two variants of a tuned kernel compute different results."""
 
 
 class Arguments:
@@ -69,12 +70,13 @@ class Arguments:
         return self._copies[key]
 
     def restore(self) -> None:
-        """Copies the original data to the copies."""
+        """Copies the original data to the copies of the arguments."""
         for _, original, copied in self._pairs:
             copied.copy_to_device(original)
 
     def compare(self, variant: Variant) -> None:
-        """Compares the results of a variant with those of the first. Raises VariantError if they differ."""
+        """Compares the results of a variant with those of the first variant. Raises VariantError if they
+        differ."""
         if self._expected is None:
             self._first = variant.trial()
             self._expected = [
@@ -93,7 +95,7 @@ class Arguments:
 
 
 def _copy_with_strides(array):
-    """Returns a copy with the same strides, so that it has the same type for a kernel."""
+    """Returns a copy with the same strides, so that the copy has the same type for a kernel."""
     if array.size and 0 not in array.strides:
         low = sum(min(0, s) * (n - 1) for s, n in zip(array.strides, array.shape))
         high = sum(max(0, s) * (n - 1) for s, n in zip(array.strides, array.shape))
@@ -106,8 +108,8 @@ def _copy_with_strides(array):
 
 
 def _differs(got: DeviceNDArray, want: DeviceNDArray, rtol=0.0, terms=1) -> str | None:
-    """Returns a description of how much two arrays differ; None if they are equal within the tolerance. ``rtol``: None
-    is the tolerance of sums of so many terms."""
+    """Returns a description of the difference between two arrays; None if they are equal within the
+    tolerance. ``rtol``: None means the tolerance of sums of this many terms."""
     if got.dtype.kind not in "biufc" or got.size == 0:
         a, b = got.copy_to_host(), want.copy_to_host()
         return None if a.tobytes() == b.tobytes() else "some elements"

@@ -1,7 +1,7 @@
-"""Selects the variants to measure when there are too many: Bayesian optimization with a Gaussian process.
+"""Selects the variants to measure if there are too many: Bayesian optimization with a Gaussian process.
 
-The process models the logarithm of the time over the constants and the resources of a variant. Each round measures the
-variant with the largest expected improvement over the best time so far.
+The Gaussian process models the logarithm of the time as a function of the constants and the resources of a
+variant. Each round measures the variant with the largest expected improvement over the best time so far.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _LENGTHS = (0.5, 1.0, 2.0)
-_NOISE = 1e-4  # of the variance of the logarithms: times repeat within about 1 %
+_NOISE = 1e-4  # fraction of the variance of the logarithms: repeated times differ by about 1 %
 _START = 4  # variants that are measured before the first model
 
 
 def features(rows: Sequence[Sequence[Any]]) -> np.ndarray:
-    """Returns the coordinates of variants, from 0 to 1 on each axis. Positive numbers are on a
-    logarithmic scale; other values, such as names, have the positions of their sorted texts."""
+    """Returns the coordinates of variants, from 0 to 1 on each axis. Positive numbers are on a logarithmic
+    scale. Other values, such as names, are replaced by their positions in sorted order."""
     columns = [_column(list(column)) for column in zip(*rows, strict=True)]
     varying = [column for column in columns if column.max() > column.min()]
     if not varying:

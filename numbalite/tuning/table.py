@@ -1,4 +1,5 @@
-"""The results of tuning a kernel: one Trial for each variant. The disk cache stores them as JSON."""
+"""Contains the results of tuning a kernel: one Trial for each variant. The disk cache stores these results as
+JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ MEASURED, PRUNED, FAILED, SKIPPED, UNMEASURED = (
 
 
 class Trial(NamedTuple):
-    """One variant, and what happened to it. Times are in milliseconds."""
+    """The result for one variant: its time, or the reason why it was not measured. Times are in
+    milliseconds."""
 
     constants: dict
     status: str
@@ -41,7 +43,8 @@ class Trial(NamedTuple):
 
 
 class Tuning:
-    """The tuning of a kernel for one device, list of types and class of sizes: a sequence of Trials, the best first.
+    """The tuning of a kernel for one device, list of types and class of sizes, as a sequence of Trials, the
+    best first.
 
     ``best`` is the Trial in use, ``origin`` is "measured", "disk cache" or "simulator".
     """
@@ -58,7 +61,7 @@ class Tuning:
 
     @property
     def measured(self) -> int:
-        """The number of variants that this process launched to choose one."""
+        """The number of variants that this process launched in this tuning."""
         if self.origin != "measured":
             return 0
         return sum(trial.status == MEASURED for trial in self.trials)
@@ -131,6 +134,6 @@ def _cells(trial):
 
 
 def _order(trial):
-    """Measured variants first, by their times; then the one in use on the simulator."""
+    """Sorts measured variants first, by their times; on the simulator, the variant in use follows."""
     order = (MEASURED, UNMEASURED, SKIPPED, PRUNED, FAILED)
     return order.index(trial.status), trial.time or 0.0

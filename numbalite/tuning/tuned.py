@@ -1,4 +1,4 @@
-"""``cuda.autotune``: the decorator, and the kernel that it returns."""
+"""Defines ``cuda.autotune``: the decorator, and the kernel that it returns."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from numbalite.tuning.table import FAILED, MEASURED, UNMEASURED, Trial, Tuning
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SCHEMA = 1  # of the stored tables and their keys
-_EXHAUSTIVE = 24  # spaces up to this size are measured completely
+_SCHEMA = 1  # version of the format of the stored tables and their keys
+_EXHAUSTIVE = 24  # all variants are measured if there are at most this many
 _FEWEST = 10
 _FINAL_ROUNDS = 5
 _FINALISTS, _CLOSE = 4, 1.1
@@ -41,27 +41,23 @@ def autotune(
     tolerance: float | None = None,
     prune: bool = True,
 ) -> Callable[[Any], Tuned]:
-    """Measures a kernel with several values of its constants: a decorator.
+    """Measures a kernel with several values of its constants, and keeps the fastest values.
 
-    It is a decorator over ``cuda.jit``, which keeps the fastest values. The
-    launch configuration is a function: it is called with the arguments by
-    name and the constants, and returns (grid, block), (grid, block, stream)
-    or (grid, block, stream, shared). Instead of a kernel, a function with
-    the names of ``over`` as its parameters can return one, for template
-    parameters and macros of a source.
+    Use ``cuda.autotune`` as a decorator above ``cuda.jit``. The launch configuration is a
+    function. It is called with the arguments and the constants, by name, and returns (grid, block), (grid,
+    block, stream) or (grid, block, stream, shared). For template parameters and macros of a source, decorate
+    a function whose parameters are the names in ``over``, and which returns a kernel.
 
     The first launch tunes, for each device, list of argument types and
-    class of sizes. The disk cache keeps the choice, so other processes
-    measure nothing. The simulator uses the first variant and measures
-    nothing.
+    class of sizes. The choice is stored in the disk cache, so other processes measure nothing. The simulator
+    uses the first variant and measures nothing.
 
     Parameters
     ----------
     over : dict
-        Maps names to the values to try. The names are compile-time
-        constants in the kernel, a string or a Python body.
-        ``max_registers``, ``launch_bounds``, ``shared_memory_carveout`` and
-        ``cluster`` are options of cuda.jit.
+        Maps names to the values to try. The names are compile-time constants in the kernel, whose body is a
+        string or Python. ``max_registers``, ``launch_bounds``, ``shared_memory_carveout`` and ``cluster`` are
+        options of cuda.jit.
     key : list of str
         The names of the parameters whose size matters (default: all
         arrays): two sizes are in the same class if they have the same
@@ -70,18 +66,18 @@ def autotune(
         A condition on the constants, called like the launch configuration
         without arguments.
     trials : int
-        The number of variants to measure; by default all of 24 or fewer,
-        else a tenth, at least 10.
+        The number of variants to measure; by default all if there are at most 24, otherwise a tenth, at least
+        10.
     tolerance : float
-        How far the results of two variants may differ, relative to the
-        largest element; by default by what the order of a sum changes.
+        The maximum difference between the results of two variants, relative to the largest element. The
+        default allows for a different order of summation.
     prune : bool
-        False: measures also variants that cannot win.
+        False: also measures variants that cannot be the fastest.
 
     Returns
     -------
     decorator
-        It returns a Tuned, which is launched like a kernel.
+        The decorator returns a Tuned, which is launched like a kernel.
 
     Raises
     ------
@@ -95,7 +91,7 @@ def autotune(
     Notes
     -----
     If there are more variants than ``trials``, Bayesian optimization with a
-    Gaussian process selects those to measure: each round measures the
+    Gaussian process selects the variants to measure: each round measures the
     variant with the largest expected improvement.
 
     Examples
@@ -109,10 +105,10 @@ def autotune(
     """
     values = _checked_space(over)
     if key is not None and isinstance(key, str):
-        raise TypeError(f"cuda.autotune: key is a list of names: [{key!r}]")
+        raise TypeError(f"cuda.autotune: key must be a list of names: [{key!r}]")
     keys = None if key is None else tuple(key)
     if trials is not None and (isinstance(trials, bool) or not isinstance(trials, int)):
-        raise TypeError(f"cuda.autotune: trials is a number of variants, not {trials!r}")
+        raise TypeError(f"cuda.autotune: trials must be a number of variants, not {trials!r}")
     if trials is not None and trials < 1:
         raise ValueError(f"cuda.autotune: at least 1 trial is needed, not {trials}")
     space = variants.combinations(values, where)
@@ -128,7 +124,7 @@ def autotune(
 def _checked_space(over):
     if not isinstance(over, Mapping) or not over:
         raise TypeError(
-            f"cuda.autotune: over is a dict from names to lists of values, not {over!r}"
+            f"cuda.autotune: over must be a dict from names to lists of values, not {over!r}"
         )
     found = {}
     for name, values in over.items():
@@ -143,7 +139,8 @@ def _checked_space(over):
 
 
 class Tuned:
-    """A kernel with tuned constants, made by ``cuda.autotune``. ``kernel[configuration](...)`` launches it."""
+    """A kernel with tuned constants, created by ``cuda.autotune``. ``kernel[configuration](...)`` launches
+    it."""
 
     source_role = "kernel"
 
@@ -155,7 +152,7 @@ class Tuned:
         self._tolerance, self._prunes = tolerance, prune
         self._make = _maker(kernel, space)
         self._lock = RLock()
-        self._chosen: dict = {}  # key of a call -> the Dispatcher and its constants
+        self._chosen: dict = {}  # key of a call -> (the Dispatcher, its constants)
         self._tables: list[Tuning] = []
         self._dispatchers: dict = {}
         self.__name__ = kernel.__name__
@@ -180,7 +177,8 @@ class Tuned:
 
     @property
     def tuning(self) -> Tuning | None:
-        """The table of the last tuning: variants, times, and why some were not measured. None before a launch."""
+        """The table of the last tuning: variants, times, and the reasons why variants were not measured. None
+        before a launch."""
         return self._tables[-1] if self._tables else None
 
     @property
@@ -189,7 +187,7 @@ class Tuned:
         return tuple(self._tables)
 
     def variant(self, **constants: Any) -> Dispatcher:
-        """Returns the kernel with these constants, to inspect it or to launch it without tuning."""
+        """Returns the kernel with these constants, for inspection or for a launch without tuning."""
         found = [row for row in self._space if row == constants]
         if not found:
             raise ValueError(f"{self.__name__} has no variant {constants}")
@@ -210,7 +208,8 @@ class Tuned:
     # --- the choice
 
     def _by_position(self, args, kwargs):
-        """Returns a tuple of all arguments by position. Raises TypeError if they do not match the parameters."""
+        """Returns a tuple of all arguments by position. Raises TypeError if the arguments do not match the
+        parameters."""
         names = self._names[len(args) :]
         defaults = dict(zip(reversed(self._names), reversed(self._defaults)))
         values = {**defaults, **kwargs}
@@ -275,7 +274,7 @@ class Tuned:
             return None
         overload = self._dispatcher(self._space[0]).overload_for(args)
         source = overload.images.source
-        # Its position in the user's file does not matter.
+        # The key does not depend on the kernel's position in the user's file.
         text = _LINE.sub("", source.text)
         source = source.replace(name="", text=text, users=(), slips=())
         return cache.digest(
@@ -287,7 +286,7 @@ class Tuned:
 
     def _measure_variants(self, launcher, args):
         """Returns a list with a Trial for each variant."""
-        synchronize()  # the arguments may still be written
+        synchronize()  # earlier work may still write to the arguments
         made = [variants.Variant(constants, self._dispatcher) for constants in self._space]
         for variant in made:
             variant.configuration = launcher.configuration(args, variant.constants)
@@ -390,7 +389,7 @@ def _of_code(code):
 
 
 def measures_here() -> bool:
-    """Do times mean something on this device?"""
+    """Returns whether times are meaningful on this device."""
     return not _core.driver_has("host_code")
 
 
@@ -416,7 +415,7 @@ def _budget(size):
 
 
 def _maker(kernel, space):
-    """Returns the function that makes the variant of given constants."""
+    """Returns the function that creates the variant for given constants."""
     if isinstance(kernel, Dispatcher):
         if not isinstance(kernel._source, BodySource):
             raise TypeError(
@@ -442,8 +441,8 @@ def _maker(kernel, space):
 
 
 def _size_class(value, only_arrays):
-    """Returns the size class of an argument: calls share a choice if integers and lengths of arrays have equal numbers
-    of bits."""
+    """Returns the size class of an argument. Calls share a choice if integers and lengths of arrays have
+    equal numbers of bits."""
     if type(value) is int:
         return None if only_arrays else _digits(value)
     shape = getattr(value, "shape", None)

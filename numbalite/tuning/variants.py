@@ -1,4 +1,4 @@
-"""The variants of a kernel: one for each combination of the constants' values."""
+"""Creates the variants of a kernel: one for each combination of the constants' values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ OPTIONS = ("max_registers", "launch_bounds", "shared_memory_carveout", "cluster"
 _WARP = 32
 _THREADS_OF_MULTIPROCESSOR = 39  # CUdevice_attribute
 _FEW_WARPS, _MANY_WARPS = 4, 16
-_SPILLED = 256  # bytes of local memory that a variant may have in addition to the smallest one
+_SPILLED = (
+    256  # maximum bytes of local memory in excess of the variant with the smallest local memory
+)
 
 
 def combinations(over: Mapping, where: Callable | None) -> list[dict]:
@@ -50,7 +52,7 @@ def from_kernel(kernel: Dispatcher) -> Callable[[dict], Dispatcher]:
 
 
 class Variant:
-    """A kernel with values for the constants, for the arguments of one call."""
+    """A variant of a kernel: values for the constants, for the arguments of one call."""
 
     def __init__(self, constants: dict, make: Callable[[dict], Dispatcher]) -> None:
         self.constants = constants
@@ -75,7 +77,7 @@ class Variant:
         self.status, self.why = status, str(why).splitlines()[0] if str(why) else ""
 
     def compile(self, target: tuple, args: tuple) -> None:
-        """Compiles, without a device: called in several threads."""
+        """Compiles without using a device, because several threads call this method."""
         try:
             self.kernel = self._make(self.constants)
             self._overload = self.kernel.overload_for(args)
@@ -94,7 +96,8 @@ class Variant:
         return self.configuration[3] if len(self.configuration) > 3 else 0
 
     def read_resources(self) -> None:
-        """Reads what the compiler used, and the occupancy; drops a variant that cannot be launched."""
+        """Reads the resources that the compiler reported, and the occupancy; drops a variant that cannot be
+        launched."""
         assert self._overload is not None
         overload, threads = self._overload, threads_of(self.configuration[1])
         loaded = overload.load()
@@ -113,7 +116,8 @@ class Variant:
         self.occupancy = min(1.0, self.warps / most)
 
     def features(self) -> list:
-        """Coordinates for the search: the constants, the resources and the shape of the launch."""
+        """Returns the coordinates for the search: the constants, the resources and the shape of the
+        launch."""
         grid = threads_of(self.configuration[0])
         full = grid / max(1, self.warps * _core.device_attribute(0, MULTIPROCESSOR_COUNT))
         return [*self.constants.values(), self.registers or 0, self.occupancy or 0.0, full]
@@ -132,7 +136,7 @@ def _quartiles(times):
 
 
 def compile_all(variants: list[Variant], args: tuple) -> None:
-    """Compiles variants in parallel. If none compiles, raises the error of the first."""
+    """Compiles variants in parallel. If no variant compiles, raises the error of the first variant."""
     target = target_of(current_device())
     workers = min(len(variants), len(os.sched_getaffinity(0)), 16)
     with ThreadPoolExecutor(workers) as pool:
@@ -143,7 +147,8 @@ def compile_all(variants: list[Variant], args: tuple) -> None:
 
 
 def prune(variants: list[Variant]) -> None:
-    """Drops compiled variants that cannot win: equal code, spilled registers, few resident warps."""
+    """Drops compiled variants that cannot be the fastest: equal code, spilled registers, few resident
+    warps."""
     target = target_of(current_device())
     seen: dict = {}
     for variant in filter(lambda v: v.is_left, variants):

@@ -1,15 +1,16 @@
-"""The types in signatures, with their C++ types, NumPy dtypes and parameter types.
+"""Defines the types in signatures, with their C++ types, NumPy dtypes and parameter types.
 
-A type is immutable and compares by value: ``types.f4 is types.float32``, and two separate ``float32[:, ::1]``
-are equal and have equal hashes. Indexing makes array types
-(``float32[:, ::1]``), calling makes signatures (``float32(float32)``) and, with a value instead of
-a type, a NumPy scalar of the type (``float32(0.25)``).
+A type is immutable and compares by value: For example, ``types.f4 is types.float32``, and two separate
+``float32[:, ::1]`` are equal and have equal hashes. Indexing a type returns an array type (``float32[:,
+::1]``). Calling a type returns a signature (``float32(float32)``) or, with a value as argument, a NumPy
+scalar of the type (``float32(0.25)``).
 
-This file has the types' names, and the types of dtypes and of values. classes.py has their classes,
-structs.py writes the C++ structs of records, signatures.py reads signatures, parameters.py defines
-how types are passed as parameters of kernels, describe.py reads a compiler's description of these,
-demangle.py mangled names. inkernel.py and libdevice.py have the names that exist in kernels only,
-keywords.py the keywords of C++. Uses only the modules of the top folder. Begin with this file.
+This file contains the names of types, and functions that return the types of dtypes and of values. classes.py
+contains their classes, structs.py writes the C++ structs of records, signatures.py reads signatures,
+parameters.py defines how types are passed as parameters of kernels, describe.py reads a compiler's
+description of parameters, demangle.py mangled names. inkernel.py and libdevice.py contain the names that
+exist in kernels only, keywords.py the keywords of C++. The package types imports only modules of the top
+folder. Begin with this file.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ NAMES["bool"] = boolean
 
 
 def from_dtype(dtype, name=None) -> Scalar | Record:
-    """Returns the type of elements of a NumPy dtype.
+    """Returns the type for elements of a NumPy dtype.
 
     Structured dtypes return records.
 
@@ -167,7 +168,7 @@ def CPointer(t, readonly=False) -> Pointer:
 
 
 def no_optional(t) -> str:
-    """Returns the error message for a type of numba that C++ does not have."""
+    """Returns the error message for a type of numba that does not exist in C++."""
     return (
         f"an argument is either None or {t} when a function is compiled: give a signature for each, "
         f'["void({t})", "void(none)"], or none, so that each call decides'
@@ -198,7 +199,7 @@ class _Uniform(type):
 
 
 class UniTuple(metaclass=_Uniform):
-    """``UniTuple(t, count)``: the Tuple of ``count`` values of the same type."""
+    """Returns the Tuple of ``count`` values of the same type, ``UniTuple(t, count)``."""
 
     def __new__(cls, t, count) -> Tuple:  # type: ignore[misc]
         return Tuple([as_type(t)] * count)

@@ -1,4 +1,4 @@
-"""The classes of types: numbers, records, CUDA's vectors, arrays, pointers, tuples, and signatures.
+"""Defines the classes of types: numbers, records, CUDA's vectors, arrays, pointers, tuples, and signatures.
 
 Array types and signatures are created by indexing and calling any type, so the classes refer to each other. The
 public names are in the package's ``__init__.py``.
@@ -72,7 +72,9 @@ class Type:
             return self._convert(args[0])
         for arg in args:
             if not isinstance(arg, Type):
-                raise TypeError(f"{self.name}(...) makes a signature from types, not from {arg!r}")
+                raise TypeError(
+                    f"{self.name}(...) returns a signature from types, not from {arg!r}"
+                )
         return Signature(self, args)
 
     def _convert(self, value):
@@ -84,7 +86,7 @@ class Type:
 
 
 class Void(Type):
-    """No value: the return type of kernels."""
+    """The type of no value: the return type of kernels."""
 
     __slots__ = ()
 
@@ -98,7 +100,8 @@ class Void(Type):
 
 @functools.total_ordering
 class Scalar(Type):
-    """A number: ``dtype`` is NumPy's dtype, ``cxx`` the C++ type with the same representation."""
+    """A number: ``dtype`` is the NumPy dtype of the number, ``cxx`` the C++ type with the same
+    representation."""
 
     __slots__ = ("_cxx", "align", "dtype")
     dtype: np.dtype
@@ -120,11 +123,11 @@ class Scalar(Type):
         return self.dtype.itemsize * 8
 
     def __instancecheck__(self, value: object) -> bool:
-        """For isinstance(value, cuda.float32), as with NumPy's class."""
+        """Implements isinstance(value, cuda.float32), as with NumPy's class."""
         return isinstance(value, self.dtype.type)
 
     def __lt__(self, other: object) -> bool:
-        """Does it have fewer bits? Defined for two types of the same kind, as in numba."""
+        """Does it have fewer bits? The comparison is defined for two types of the same kind, as in numba."""
         if not isinstance(other, Scalar) or self.dtype.kind != other.dtype.kind:
             return NotImplemented
         return self.bitwidth < other.bitwidth
@@ -148,7 +151,7 @@ class Scalar(Type):
 
 
 class _OfKind(type):
-    """A numba class whose instances are some of the Scalars, for isinstance."""
+    """A class of numba whose instances are some of the Scalars, for isinstance."""
 
     kinds: str
 
@@ -157,25 +160,25 @@ class _OfKind(type):
 
 
 class Number(metaclass=_OfKind):
-    """For isinstance: the types of integers, real and complex numbers."""
+    """A class for isinstance: the types of integers, real and complex numbers."""
 
     kinds = "iufc"
 
 
 class Integer(Number):
-    """For isinstance: the types of integers."""
+    """A class for isinstance: the types of integers."""
 
     kinds = "iu"
 
 
 class Float(Number):
-    """For isinstance: the types of real numbers."""
+    """A class for isinstance: the types of real numbers."""
 
     kinds = "f"
 
 
 class Complex(Number):
-    """For isinstance: the types of complex numbers."""
+    """A class for isinstance: the types of complex numbers."""
 
     kinds = "c"
 
@@ -187,8 +190,8 @@ class Boolean(metaclass=_OfKind):
 
 
 class Time(Scalar):
-    """datetime64 or timedelta64 of a unit, ``long long`` in C++: the count of units, and the smallest integer
-    for NaT."""
+    """The type datetime64 or timedelta64 with a unit. In C++, it is ``long long``: the count of units, or the
+    smallest integer for NaT."""
 
     __slots__ = ()
 
@@ -209,8 +212,8 @@ class Time(Scalar):
 
 
 class Empty(Type):
-    """The type of an argument without data: None, or a dtype, which is a type name in C++. ``dtype``: the type,
-    or None."""
+    """The type of an argument without data. Such an argument is None, or a dtype, which is a type name in
+    C++. ``dtype``: the type, or None."""
 
     __slots__ = ("dtype",)
     dtype: Scalar | None
@@ -237,7 +240,7 @@ RECORD_NAMES: dict[str, str] = {}
 
 
 class Record(Type):
-    """A NumPy structured dtype, as a C++ struct with the same layout."""
+    """The type of a NumPy structured dtype, as a C++ struct with the same layout."""
 
     __slots__ = ("_cxx", "dtype")
     dtype: np.dtype
@@ -288,7 +291,8 @@ class Record(Type):
 
 
 class Vector(Type):
-    """A CUDA vector, ``float32x4``, which is ``float4`` in C++: up to four numbers of one type."""
+    """The type of a CUDA vector, such as ``float32x4``, which is ``float4`` in C++: up to four numbers of one
+    type."""
 
     __slots__ = ("_cxx", "align", "base_type", "dtype")
     base_type: Scalar
@@ -297,7 +301,7 @@ class Vector(Type):
 
     def __init__(self, base: Scalar, count: int):
         if not isinstance(base, Scalar) or base.name not in _VECTORS_OF:
-            raise TypeError(f"Vector takes the type of a number, not {base!r}")
+            raise TypeError(f"Vector accepts the type of a number, not {base!r}")
         if count not in (1, 2, 3, 4):
             raise ValueError(f"Vector takes 1 to 4 numbers, not {count!r}")
         super().__init__(f"{base.name}x{count}")
@@ -352,7 +356,7 @@ _VECTORS_OF = {
 
 
 class Array(Type):
-    """A strided array: element type, dimensions, layout "A" (any strides), "C" or "F".
+    """The type of a strided array: element type, dimensions, layout "A" (any strides), "C" or "F".
 
     An array without dimensions, ``float32[()]``, is in C++ a reference to its one element.
     """
@@ -432,7 +436,7 @@ class Pointer(Type):
 
 
 class Opaque(Type):
-    """A C++ parameter type that has no Python counterpart: a struct by value."""
+    """A C++ parameter type without a counterpart in Python: a struct that is passed by value."""
 
     __slots__ = ()
 
@@ -445,7 +449,7 @@ class Opaque(Type):
 
 
 class Tuple(Type):
-    """Several values, numbalite's ``tuple<...>``: a possible result of a device function."""
+    """The type of several values, numbalite's ``tuple<...>``: a possible result of a device function."""
 
     __slots__ = ("types",)
     types: tuple[Type, ...]
@@ -454,7 +458,7 @@ class Tuple(Type):
         types = tuple(types)
         for t in types:
             if not isinstance(t, Type):
-                raise TypeError(f"a tuple type is made of types, not of {t!r}")
+                raise TypeError(f"a tuple type consists of types, not of {t!r}")
         super().__init__(f"Tuple(({', '.join(map(str, types))}{',' * (len(types) == 1)}))")
         object.__setattr__(self, "types", types)
 
@@ -467,19 +471,19 @@ class Tuple(Type):
 
     @property
     def fields(self) -> tuple:
-        """The names of its items in messages."""
+        """The names of the tuple's items in messages."""
         return tuple(f"[{i}]" for i in range(len(self.types)))
 
     @property
     def offsets(self) -> tuple:
-        """The offsets of the items, in bytes."""
+        """The offsets of the tuple's items, in bytes."""
         return _tuple_layout(self.types)[0]
 
     size = property(lambda self: _tuple_layout(self.types)[1])
     align = property(lambda self: max((t.align for t in self.types), default=1))
 
     def of(self, types) -> Tuple:
-        """Returns a tuple of the same kind with other item types."""
+        """Returns a tuple type of the same class with other item types."""
         return Tuple(types)
 
     def __len__(self):
@@ -493,7 +497,7 @@ class Tuple(Type):
 
 
 class NamedTuple(Tuple):
-    """A named tuple: in C++ a struct with its fields, which ``get<I>`` also accepts."""
+    """The type of a named tuple: in C++ a struct with its fields, which ``get<I>`` also accepts."""
 
     __slots__ = ("instance_class",)
     instance_class: Any
@@ -501,7 +505,7 @@ class NamedTuple(Tuple):
     def __init__(self, types, cls):
         super().__init__(types)
         if not isinstance(cls, type) or not isinstance(getattr(cls, "_fields", None), tuple):
-            raise TypeError(f"NamedTuple takes the class of a named tuple, not {cls!r}")
+            raise TypeError(f"NamedTuple accepts the class of a named tuple, not {cls!r}")
         fields = ", ".join(f"{n}: {t}" for n, t in zip(cls._fields, self.types, strict=True))
         object.__setattr__(self, "name", f"{cls.__name__}({fields})")
         object.__setattr__(self, "instance_class", cls)
@@ -537,14 +541,14 @@ class NamedTuple(Tuple):
 
 
 class Signature:
-    """A return type (None: not given) and the argument types."""
+    """A signature: the return type (None if not declared) and the argument types."""
 
     __slots__ = ("args", "return_type")
     args: tuple
     return_type: Type | None
 
     def __init__(self, return_type, args):
-        # void is also numba's none: no result, or the argument None.
+        # numba's none is the same type as void: no result, or the argument None.
         args = tuple(Empty() if isinstance(arg, Void) else arg for arg in args)
         object.__setattr__(self, "return_type", return_type)
         object.__setattr__(self, "args", args)
@@ -594,7 +598,7 @@ def _dimensions(element, index):
 
 
 def layout_of(steps, usage="write [:, ::1] or [::1, :]") -> str:
-    """Returns the layout that dimensions written as ``:`` (False) and ``::1`` (True) mean."""
+    """Returns the layout of dimensions written as ``:`` (False) and ``::1`` (True)."""
     if not any(steps):
         return "A"
     if sum(steps) > 1:
@@ -623,7 +627,8 @@ _STATES = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 
 
 def _fields(dtype):
-    """Returns a tuple of the fields with their offsets, comparable and the same for equal layouts."""
+    """Returns a tuple of the fields with their offsets, which can be compared and is equal for equal
+    layouts."""
     return tuple((name, dtype.fields[name][0].str if dtype.fields[name][0].names is None
                   and dtype.fields[name][0].subdtype is None
                   else repr(dtype.fields[name][0]), dtype.fields[name][1])
@@ -651,7 +656,7 @@ def _member(dtype):
 
 
 def _record_layout(dtype):
-    """Returns (does it need packing?, alignment)"""
+    """Returns (whether the struct needs packing, alignment)"""
     align, packed = 1, False
     for name in dtype.names:
         field, offset = dtype.fields[name][:2]
@@ -677,7 +682,8 @@ def _struct_layout(types):
 
 
 def _tuple_layout(types):
-    """Returns the result of `_struct_layout` for tuple<...>, which has its items from the ninth on in a tuple of their own."""
+    """Returns the result of `_struct_layout` for tuple<...>, which stores its items from the ninth on in a
+    nested tuple."""
     if len(types) <= 8:
         return _struct_layout(types)
     more = Tuple(types[8:])
@@ -685,7 +691,7 @@ def _tuple_layout(types):
     return (*offsets[:8], *(offsets[8] + offset for offset in more.offsets)), size
 
 
-# --- the types that are made once -----------------------------------------------------------------
+# --- types that exist only once -----------------------------------------------------------------
 
 void = Void("void")
 SCALARS = (

@@ -1,7 +1,8 @@
-"""Read the part of the Itanium C++ name mangling that names of types need.
+"""Reads the part of the Itanium C++ name mangling that names of types need.
 
-NVRTC returns the mangled names of compiled functions; describe.py reads the types in them. Functions with
-expressions in their signature, lambdas and similar ones do not occur there and raise ValueError.
+NVRTC returns the mangled names of compiled functions; describe.py reads the types in these names. Names of
+functions with expressions in their signature, lambdas and similar constructs do not occur in descriptions,
+and raise ValueError.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ LITERAL_SUFFIXES = {"int": "", "bool": "", "unsigned int": "u", "long": "l", "lo
 
 
 class _Reader:
-    """Recursive descent over a mangled name; `seen` contains the parts to which S_, S0_, ...
-    refer."""
+    """Recursive descent over a mangled name; `seen` contains the previously read components to which S_, S0_,
+    ... refer."""
 
     def __init__(self, text):
         self.text = text
@@ -86,7 +87,7 @@ class _Reader:
         return text
 
     def substitution(self):
-        """After "S": a back reference "_" or "<base 36>_"."""
+        """Reads, after "S", a back reference "_" or "<base 36>_"."""
         end = self.text.find("_", self.at)
         digits = self.text[self.at : end]
         if end < 0:
@@ -117,7 +118,7 @@ class _Reader:
         return name
 
     def arguments(self):
-        """After "I": template arguments up to "E", as texts."""
+        """Reads, after "I", template arguments up to "E", as texts."""
         found = []
         while not self.take("E"):
             found.extend(self.argument())
@@ -168,7 +169,7 @@ class _Reader:
             else:
                 name = self.unqualified()
                 text = self.remember(f"{text}::{name}" if text else name)
-        # The whole name becomes a candidate only where it is a type: see type() and encoding().
+        # The whole name becomes a candidate only if it is a type: see type() and encoding().
         self.seen.pop()
         return text
 
@@ -180,7 +181,8 @@ class _Reader:
         return self.substitution()
 
     def encoding(self):
-        """Reads a function or variable. Returns its name with template arguments; the rest is not read."""
+        """Reads a function or variable. Returns the name with template arguments; the rest of the text is not
+        read."""
         if self.take("N"):
             return self.nested()
         name = self.unqualified()
@@ -190,7 +192,7 @@ class _Reader:
         return name
 
     def function(self):
-        """After "F": result and parameters up to "E"."""
+        """Reads, after "F", the result and the parameters up to "E"."""
         self.take("Y")
         result = self.type()
         parameters = []
@@ -200,7 +202,7 @@ class _Reader:
         return f"{result} ({listed})"
 
     def named(self):
-        """Reads a class or an enum. Returns its name with template arguments."""
+        """Reads a class or an enum. Returns the name with template arguments."""
         if self.take("N"):
             return self.remember(self.nested())
         if self.take("St"):
@@ -216,7 +218,7 @@ class _Reader:
         return name
 
     def type(self):
-        """Reads a type. Returns its usual spelling ("const float*")."""
+        """Reads a type. Returns the type's usual spelling ("const float*")."""
         here = self.char()
         for builtin in (self.text[self.at : self.at + 2], here):
             if builtin in BUILTINS:
@@ -259,7 +261,7 @@ class _Reader:
 
 
 def _point(inner, symbol):
-    """Returns `inner` with a * or & at its position in C++ syntax."""
+    """Returns `inner` with a * or & at the position that C++ syntax requires."""
     for mark in (" (*", " (&"):
         if mark in inner:
             return inner.replace(mark, f"{mark}{symbol}", 1)
@@ -288,8 +290,8 @@ def _find_outside_templates(text, mark):
 
 
 def demangle(name: str) -> str:
-    """Returns the demangled name ("_ZN1n1vIPKfEE" -> "n::v<const float*>"); raises ValueError if it is not
-    mangled, or has a construct that is not supported here. A function's parameters are left out."""
+    """Returns the demangled name ("_ZN1n1vIPKfEE" -> "n::v<const float*>"); raises ValueError if the name is
+    not mangled, or has an unsupported construct. A function's parameters are left out."""
     if not name.startswith("_Z"):
         raise ValueError(f"{name!r} is not a mangled name")
     reader = _Reader(name)

@@ -1,6 +1,6 @@
 """Reads a compiler's description of a kernel's parameters or of a variable from its text.
 
-cuda_src/numbalite/describe.cuh creates a type whose name spells everything that a launch needs. The
+cuda_src/numbalite/describe.cuh creates a type whose name contains everything that a launch needs. The
 text is either a mangled name (NVRTC's lowered name of a name expression) or the __PRETTY_FUNCTION__
 of g++ and clang++; both are converted to the same form first.
 """
@@ -80,13 +80,13 @@ _FIELDS = re.compile(r"I((?:Li\d+E){8})")
 
 
 class Parameter(NamedTuple):
-    """One parameter of a kernel, or a component of one.
+    """One parameter of a kernel, or a component of a parameter.
 
     name: set later ("" here). kind: one of KINDS. ctype: the C++ type, for messages. dtype: NumPy's name of the
     value or of the pointed-to type, "" if there is none; itemsize: its bytes (0: unknown). size, align: bytes
-    in the parameter block. ndim, layout ("A", "C", "F"): of an array. const: of the pointed-to type. parts: the
-    components of a tuple or a vector such as float4, each with its offset in bytes; for a pointer to vectors,
-    those of one vector.
+    in the parameter block. ndim, layout ("A", "C", "F"): of an array. const: whether the pointed-to type is
+    const. parts: the components of a tuple or a vector such as float4, each with its offset in bytes; for a
+    pointer to vectors, the components of one vector.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Parameter(NamedTuple):
     parts: tuple = ()
 
     def named(self, name) -> Parameter:
-        """Returns a copy with a name, which its components get, too."""
+        """Returns a copy with a name, which its components also get."""
         parts = tuple(part.named(name + part.name) for part in self.parts)
         return self._replace(name=name, parts=parts)
 
@@ -126,7 +126,7 @@ _MARK = re.compile(r"[][<>(){},]")
 
 
 def _split(text):
-    """Returns the parts of `text` between commas outside of brackets."""
+    """Returns the parts of `text` between commas that are outside of brackets."""
     parts, depth, start = [], 0, 0
     for match in _MARK.finditer(text):
         mark = match[0]
@@ -174,7 +174,7 @@ def _element(ctype):
 
 
 def _dtype(code, element, itemsize):
-    """NumPy's name for an nl_dtype, or for a class by its name."""
+    """Returns NumPy's name for an nl_dtype, or for a class by its name."""
     named = _NAMED.get(_element(element), "")
     if code or not named:
         return DTYPES[code]
@@ -238,7 +238,7 @@ def parameters(text: str) -> list:
     try:
         readable = _text(text)
     except ValueError:
-        # A parameter type is not supported by demangle(): read the description without type names.
+        # If demangle() does not support a parameter type, read the description without type names.
         if "9signatureI" not in text:
             raise
         return [
@@ -248,7 +248,7 @@ def parameters(text: str) -> list:
     found = []
     for argument in _arguments(readable, "signature"):
         *fields, ctype = _arguments(argument, "parameter")
-        # No type contains a comma outside of brackets, so the fields are the first eight.
+        # No type contains a comma outside of brackets, so the first eight items are the fields.
         found.append(_parameter([int(n) for n in fields[:8]], ctype))
     return found
 

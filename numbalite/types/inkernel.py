@@ -1,7 +1,7 @@
-"""Names of numba.cuda for use inside kernels -> their equivalents in CUDA C++.
+"""Maps names of numba.cuda for use inside kernels to their equivalents in CUDA C++.
 
-Each is a Word: kernels with Python bodies use it (numbalite/python). A call outside of a kernel raises an
-error with the CUDA C++ equivalent.
+Each name is an object of the class Word, which kernels with Python bodies use (numbalite/python). A call
+outside of a kernel raises an error with the CUDA C++ equivalent.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def message(name: str) -> str:
     return f"cuda.{name} is for the inside of kernels; in CUDA C++ it is {instead}"
 
 
-# Names of several components, and names of values rather than functions.
+# Names with several components, and names of values rather than functions.
 _AXES = "xyz"
 _ATOMICS = "add sub max min nanmax nanmin inc dec and_ or_ xor exch cas compare_and_swap".split()
 _HALVES = """hadd hsub hmul hdiv hfma hneg habs hmax hmin heq hne hge hgt hle hlt hsin hcos hlog hlog10 hlog2
@@ -127,8 +127,8 @@ _VALUES = frozenset(("laneid", "warpsize"))
 
 
 class Word:
-    """A name for use inside kernels, ``cuda.grid``: in a Python body it has a meaning; outside of kernels it
-    raises an error that says so."""
+    """A name for use inside kernels, such as ``cuda.grid``. In a Python body, it is translated to CUDA C++;
+    outside of kernels, it raises an error that explains its use."""
 
     __slots__ = ("path",)
 
@@ -137,7 +137,7 @@ class Word:
 
     @property
     def is_value(self) -> bool:
-        """Is it not a function: threadIdx.x, laneid?"""
+        """Returns whether the name is not a function, such as threadIdx.x or laneid."""
         return self.path in _VALUES or self.path.partition(".")[2] in tuple(_AXES)
 
     @property

@@ -1,4 +1,4 @@
-"""The keywords of C++, which cannot be names of fields and parameters."""
+"""Lists the keywords of C++, which cannot be names of fields and parameters."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""libdevice's functions for kernels with Python bodies: ``libdevice.rsqrtf(x)``.
+"""Lists libdevice's functions for kernels with Python bodies: ``libdevice.rsqrtf(x)``.
 
-Parameters and results are those of NVIDIA's libdevice. Values that it writes through pointers are returned, in
-a tuple if there are several: ``s, c = libdevice.sincos(x)``. CUDA C++ has all of them under its own names.
+Parameters and results are those of NVIDIA's libdevice. Values that a libdevice function writes through
+pointers are returned, in a tuple if there are several: ``s, c = libdevice.sincos(x)``. CUDA C++ has all of
+these functions under its own names.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ _TYPES = {
 
 
 class Signature(NamedTuple):
-    """The parameter types and result types of a function: several results are a tuple."""
+    """The parameter types and result types of a function; several results are a tuple."""
 
     args: tuple[types.Type, ...]
     returns: tuple[types.Type, ...]
 
 
-# Result types and parameter types -> the names. "df=": the results are a double and a float.
+# Result types and parameter types -> function names. "df=" means that the results are a double and a float.
 _NAMES = {
     "d=d": """acos acosh asin asinh atan atanh cbrt ceil cos cosh cospi drcp_rd drcp_rn drcp_ru drcp_rz dsqrt_rd
         dsqrt_rn dsqrt_ru dsqrt_rz erf erfc erfcinv erfcx erfinv exp exp10 exp2 expm1 fabs floor j0 j1 lgamma log

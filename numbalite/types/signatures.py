@@ -1,4 +1,4 @@
-"""Signatures as text: numba's type language, read by a small recursive descent parser.
+"""Reads signatures as text: numba's type language, with a small recursive descent parser.
 
     void(float32[:, ::1], const float32[:], int64)      a signature
     (f4[:], i8)        f4[:], i8                        arguments only
@@ -42,7 +42,7 @@ def parse_type(text: str, names=None) -> Type:
 
 
 def signature(what, names=None) -> Signature:
-    """Returns one signature from text, a Signature, or a tuple or list of types."""
+    """Returns one signature from a text, a Signature, or a tuple or list of types."""
     if isinstance(what, Signature):
         return what
     if isinstance(what, str):
@@ -51,10 +51,10 @@ def signature(what, names=None) -> Signature:
         return Signature(None, [_as_type(item, names) for item in what])
     if isinstance(what, Type):
         raise SignatureError(
-            f"{what} is a type, no signature: write void({what}) for a kernel that takes it"
+            f"{what} is a type, not a signature: write void({what}) for a kernel that takes it"
         )
     raise SignatureError(
-        f"a signature is text such as 'void(float32[:], int32)', types such as "
+        f"a signature must be text such as 'void(float32[:], int32)', types such as "
         f"void(float32[:], int32), or a tuple of types; not {what!r}"
     )
 
@@ -73,7 +73,7 @@ def signatures(what, names=None) -> list[Signature]:
 
 
 def is_signature(what) -> bool:
-    """May the object be a signature argument of cuda.jit?"""
+    """Returns whether the object may be a signature argument of cuda.jit."""
     return isinstance(what, (str, Signature, Type, list, tuple))
 
 
@@ -117,7 +117,7 @@ class _Parser:
         return self.tokens[self.next]
 
     def take(self, *signs):
-        """Returns the next token, if it is one of these signs; else None."""
+        """Returns the next token if it is one of these punctuators, otherwise None."""
         if self.token[0] != "end" and self.token[1] in signs:
             self.next += 1
             return self.tokens[self.next - 1][1]
@@ -160,7 +160,7 @@ class _Parser:
         return Signature(t, self.arguments())
 
     def has_list(self):
-        """Is the text a list of types without parentheses around it, as in ``f4[:], i8``?"""
+        """Returns whether the text is a list of types without parentheses around it, as in ``f4[:], i8``."""
         depth = 0
         for kind, text, _ in self.tokens:
             if kind == "sign":
@@ -256,7 +256,7 @@ class _Parser:
         return self.named(name, at)
 
     def named(self, name, at):
-        """Returns a name from the scope of the signature, or an error."""
+        """Returns the object of a name from the scope of the signature, or raises an error."""
         value = self.names(name) if self.names else None
         if value is not None and not isinstance(value, (int, float, str)):
             try:
@@ -330,7 +330,7 @@ class _Parser:
         return Pointer(t)
 
     def form_array(self):
-        """``array(float32, 2d, C)``, as numba prints array types."""
+        """Reads ``array(float32, 2d, C)``, as numba prints array types."""
         self.expect("(")
         t = self.type()
         self.expect(",")

@@ -1,4 +1,4 @@
-"""The C++ structs for records and named tuples."""
+"""Writes the C++ structs for records and named tuples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def of_record(record, packed, member):
         if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in KEYWORDS:
             raise TypeError(f"the field name {name!r} of the record {dtype} is no C++ name")
         if offset < position:
-            raise TypeError(f"fields of the record {dtype} overlap, which no C++ struct can do")
+            raise TypeError(
+                f"fields of the record {dtype} overlap, which is impossible in a C++ struct"
+            )
         if offset > position:
             lines.append(f"    unsigned char padding_{position}[{offset - position}];")
         cxx, extents, _, inner = member(field)

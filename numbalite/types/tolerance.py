@@ -1,4 +1,4 @@
-"""The tolerance of a computed value, by its dtype."""
+"""Computes the tolerance of a computed value, by its dtype."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ class Tolerance(NamedTuple):
 
 
 def tolerance(dtype: Any, terms: float = 1) -> Tolerance:
-    """Returns the tolerance of a value of a dtype.
+    """Returns the tolerance for a value of a dtype.
 
     Parameters
     ----------
     dtype : dtype
-        The dtype of the value. Integers, booleans and dates have to be
-        equal.
+        The dtype of the value. Integers, booleans and dates must be equal.
     terms : float
         The number of terms, for a sum of products.
 
     Returns
     -------
     Tolerance
-        A few times the distance of neighbouring numbers; a sum of ``terms``
-        products may be further off, by its square root.
+        A few times the distance between neighbouring numbers; for a sum, multiplied by the square root of
+        ``terms``.
 
     Examples
     --------

@@ -88,7 +88,7 @@ def test_reduce_by_key_rejects_invalid_arguments():
     for words, error, arguments in (
         ("one dimension and one length", ValueError, (d, d[1:])),
         ("one dimension and one length", ValueError, (d.reshape(2, 5), d.reshape(2, 5))),
-        ("out= is a pair", TypeError, (d, d, d)),
+        ("out= must be a pair", TypeError, (d, d, d)),
         ("out= has shape", ValueError, (d, d, (d[1:], d[1:]))),
         ("keys", TypeError, (cuda.to_device(np.zeros(3, [("x", "i4")])), d[:3])),
     ):

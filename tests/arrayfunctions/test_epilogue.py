@@ -124,10 +124,10 @@ def test_products_cannot_be_captured_on_the_simulator():
 def test_invalid_arguments_raise():
     d = cuda.ones((2, 2))
     for exception, match, more, keywords in (
-        (TypeError, "bias is given without an epilogue", (), {"bias": 1}),
-        (TypeError, "an operand after a and b is given without", (1,), {}),
+        (TypeError, "bias is passed without an epilogue", (), {"bias": 1}),
+        (TypeError, "an operand after a and b is passed without", (1,), {}),
         (TypeError, "given by the names", (1,), {"epilogue": "x + y"}),
-        (TypeError, "y is no argument; a ufunc's operands follow", (), {"epilogue": np.add, "y": 1}),
+        (TypeError, "y is not an argument; a ufunc's operands follow", (), {"epilogue": np.add, "y": 1}),
         (TypeError, "x is the product's element", (), {"epilogue": "x", "x": 1}),
         (TypeError, "2 together; tanh makes 1 of 1", (d,), {"epilogue": np.tanh}),
         (TypeError, "1 together; divmod makes 2 of 2", (), {"epilogue": np.divmod}),

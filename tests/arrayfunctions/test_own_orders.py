@@ -123,11 +123,19 @@ def test_invalid_arguments_raise():
         ),
         (lambda: cuda.sort(key="x.z")(NUMBERS), CompileError, "x.z"),
         (lambda: cuda.sort(key="x")("abc"), TypeError, "."),
-        (lambda: cuda.sort(key="x")(NUMBERS, out=NUMBERS), TypeError, "out= is a device array"),
+        (
+            lambda: cuda.sort(key="x")(NUMBERS, out=NUMBERS),
+            TypeError,
+            "out= must be a device array",
+        ),
         (lambda: cuda.sort(less="a < b")(np.zeros(2, [("x", "u1", 4000)])), TypeError, "too large"),
         (lambda: cuda.histogram("x", bins=0), ValueError, "must be positive"),
         (lambda: cuda.histogram("x", bins=2)(NUMBERS, NUMBERS[0]), ValueError, "weights must be"),
-        (lambda: cuda.histogram("x", bins=2)(NUMBERS, out=NUMBERS), TypeError, "out= is a device"),
+        (
+            lambda: cuda.histogram("x", bins=2)(NUMBERS, out=NUMBERS),
+            TypeError,
+            "out= must be a device",
+        ),
     ):
         with pytest.raises(error, match=words):
             call()

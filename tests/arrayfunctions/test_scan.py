@@ -270,7 +270,7 @@ def test_scan_writes_to_out():
     total(d[:-1], out=d[1:])  # they share memory
     np.testing.assert_array_equal(d.copy_to_host()[1:], np.cumsum(x[:-1]))
     for out, problem, words in (
-        (x, TypeError, "out= is a device array"),
+        (x, TypeError, "out= must be a device array"),
         (cuda.device_array(99), ValueError, "out= has shape"),
         (cuda.device_array(100, "i4"), TypeError, "out= has dtype int32"),
     ):

@@ -98,8 +98,8 @@ def test_select_rejects_invalid_arguments():
     for words, error, arguments in (
         ("out= has shape", ValueError, {"out": cuda.device_array(9, "i8")}),
         ("out= has dtype", TypeError, {"out": cuda.device_array(10, "i4")}),
-        ("out= is a device array", TypeError, {"out": np.empty(10, "i8")}),
-        ("count= is a device array of one int64", TypeError, {"count": 3}),
+        ("out= must be a device array", TypeError, {"out": np.empty(10, "i8")}),
+        ("count= must be a device array of one int64", TypeError, {"count": 3}),
     ):
         with pytest.raises(error, match=words):
             large(d, **arguments)

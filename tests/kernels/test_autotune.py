@@ -367,13 +367,13 @@ def test_a_capture_needs_a_tuned_kernel(measuring):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"over": {}}, TypeError, "over is a dict"),
+        ({"over": {}}, TypeError, "over must be a dict"),
         ({"over": {"BLOCK": []}}, ValueError, "has no values"),
         ({"over": {"BLOCK": "64"}}, TypeError, "is a list of values"),
         ({"over": {"not a name": [1]}}, TypeError, "not a name"),
         ({"over": {"n": [1]}}, ValueError, "is a parameter of saxpy"),
         ({"key": ["m"]}, ValueError, "key has 'm'; the parameters of saxpy are a, x, y, n"),
-        ({"key": "n"}, TypeError, "key is a list of names"),
+        ({"key": "n"}, TypeError, "key must be a list of names"),
         ({"trials": 0}, ValueError, "at least 1"),
         ({"trials": 1.5}, TypeError, "number of variants"),
         ({"where": lambda **_: False}, ValueError, "accepts no combination"),

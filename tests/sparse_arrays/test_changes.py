@@ -58,7 +58,7 @@ def test_setdiag_and_resize_reject_invalid_arguments():
     cases = [
         ("setdiag: k is 2, which is outside of shape", lambda: s.setdiag(1, 2)),
         ("setdiag: values has shape", lambda: s.setdiag(np.ones((1, 1)))),
-        ("setdiag: a sparse array of two dimensions", lambda: s[0].setdiag(1)),
+        ("setdiag requires a sparse array of two dimensions", lambda: s[0].setdiag(1)),
         ("resize: shape is .*two whole numbers", lambda: s.resize(3)),
     ]
     for message, call in cases:

@@ -131,7 +131,7 @@ def test_dia_arrays_reject_invalid_arguments():
         ("offsets have dtype float64", lambda: make_dia_array([0.5])),
         ("a row for each of 2 offsets", lambda: make_dia_array([0, 1])),
         ("an offset occurs twice", lambda: make_dia_array([0, 0], 2)),
-        ("todia: a sparse array of two", lambda: sparse.coo_array(np.ones(2)).todia()),
+        ("todia requires a sparse array of two", lambda: sparse.coo_array(np.ones(2)).todia()),
     ]
 
     def make_dia_array(offsets, rows=1):

@@ -1,5 +1,4 @@
-"""Modules under the names by which numba's users import them; their contents are in other
-packages."""
+"""Contains modules under the names by which numba's users import them; the contents are in other packages."""
 
 from numbalite import config
 

@@ -1,4 +1,4 @@
-"""numba's names of exceptions and warnings: see numbalite.errors."""
+"""Contains numba's names of exceptions and warnings: see numbalite.errors."""
 
 from numbalite.errors import (
     ByteCodeSupportError,

@@ -1,5 +1,4 @@
-"""Modules under the names by which numba's users import them; their contents are in other
-packages."""
+"""Contains modules under the names by which numba's users import them; the contents are in other packages."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ _MODULES = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:  # programs write cuda.cudadrv.driver without importing it
+    if name in _MODULES:  # programs use cuda.cudadrv.driver without importing the submodule
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

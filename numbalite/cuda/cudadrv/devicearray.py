@@ -1,4 +1,4 @@
-"""numba's names around device arrays: see numbalite.ndarray.arrays, records and hostarrays."""
+"""Contains numba's names for device arrays: see numbalite.ndarray.arrays, records and hostarrays."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Kinds(type):
 
 
 class DeviceNDArrayBase(metaclass=_Kinds):
-    """For isinstance(): device arrays, and NumPy arrays whose memory kernels use in place."""
+    """For isinstance(): device arrays, and NumPy arrays whose memory kernels access directly."""
 
 
 _KINDS = (DeviceNDArray, MappedNDArray, ManagedNDArray)
@@ -59,7 +59,7 @@ errmsg_contiguous_buffer = (
 
 
 def is_cuda_ndarray(obj: Any) -> bool:
-    """Is it a device array of this package, or an object that declares itself as one?"""
+    """Returns whether the object is a device array of this package, or declares itself as a device array."""
     return not isinstance(obj, type) and getattr(obj, "__cuda_ndarray__", False) is True
 
 
@@ -71,7 +71,7 @@ def require_cuda_ndarray(obj: Any) -> Any:
 
 
 def verify_cuda_ndarray_interface(obj: Any) -> Any:
-    """Raises AttributeError unless it has the attributes of a device array, each of its type."""
+    """Raises AttributeError unless the object has the attributes of a device array, each with its type."""
     require_cuda_ndarray(obj)
     for name, kind in (("shape", tuple), ("strides", tuple), ("dtype", np.dtype), ("size", int)):
         if not hasattr(obj, name):
@@ -81,7 +81,7 @@ def verify_cuda_ndarray_interface(obj: Any) -> Any:
 
 
 def is_contiguous(ary: Any) -> bool:
-    """Is the layout C order, apart from broadcast axes?"""
+    """Returns whether the layout is C order, apart from broadcast axes."""
     return bool(array_core(ary).flags["C_CONTIGUOUS"])
 
 
@@ -95,7 +95,7 @@ def array_core(ary: Any) -> Any:
 
 
 def check_array_compatibility(ary1: Any, ary2: Any) -> Any:
-    """Raises TypeError, ValueError for arrays that cannot be copied to each other."""
+    """Raises TypeError or ValueError for arrays that cannot be copied to each other."""
     required.require_array(ary1, "check_array_compatibility")
     required.require_array(ary2, "check_array_compatibility")
     first, second = ary1.squeeze(), ary2.squeeze()
@@ -108,7 +108,7 @@ def check_array_compatibility(ary1: Any, ary2: Any) -> Any:
 def auto_device(
     obj: Any, stream: StreamLike = 0, copy: bool = True, user_explicit: bool = False
 ) -> Any:
-    """Returns (a device array of the argument, whether it was created for it)"""
+    """Returns (a device array for the argument, whether it was created by this call)"""
     if is_cuda_array(obj):
         return as_cuda_array(obj), False
     return to_device(obj, stream, copy), True

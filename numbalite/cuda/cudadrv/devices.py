@@ -1,4 +1,4 @@
-"""numba's names around devices: see numbalite.runtime.devices."""
+"""Contains numba's names for devices: see numbalite.runtime.devices."""
 
 from numbalite.runtime.devices import get_context, gpus, require_context, reset
 

@@ -1,4 +1,4 @@
-"""numba's names around the driver: see numbalite.errors, numbalite.runtime.devices and .streams."""
+"""Contains numba's names for the driver: see numbalite.errors, numbalite.runtime.devices and .streams."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Driver:
         _core.open()
 
     def get_version(self) -> tuple:
-        """Returns (major, minor) of CUDA that the driver is for."""
+        """Returns (major, minor) of the CUDA version that the driver supports."""
         _core.open()
         number = _core.driver_version()
         return number // 1000, number % 1000 // 10
@@ -142,7 +142,7 @@ class Driver:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("cu"):
             raise AttributeError(
-                f"driver.{name}: numbalite offers no raw driver calls; the package cuda.bindings does"
+                f"driver.{name}: numbalite has no raw driver calls; use the package cuda.bindings"
             )
         raise AttributeError(name)
 
@@ -151,5 +151,5 @@ driver = Driver()
 
 
 def get_version() -> tuple:
-    """Returns (major, minor) of CUDA that the driver is for."""
+    """Returns (major, minor) of the CUDA version that the driver supports."""
     return driver.get_version()

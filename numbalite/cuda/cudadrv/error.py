@@ -1,4 +1,4 @@
-"""numba's names of exceptions: see numbalite.errors."""
+"""Contains numba's names of exceptions: see numbalite.errors."""
 
 from numbalite.errors import (
     CCSupportError,

@@ -1,4 +1,4 @@
-"""numba's names around the libraries of the toolkit. numbalite needs one of them, NVRTC."""
+"""Contains numba's names for the libraries of the toolkit. Of these libraries, numbalite needs only NVRTC."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ _NONE = "numbalite compiles CUDA C++ with NVRTC and uses neither libNVVM nor lib
 
 
 def get_cudalib(lib: str, static: bool = False) -> str:
-    """Returns the path of a library; for others than NVRTC the name by which the system would look
-    for it."""
+    """Returns the path of NVRTC; for any other library, the name by which the system would search it."""
     if lib == "nvrtc" and not static:
         return str(toolkit.nvrtc_library().path)
     return f"lib{lib}.a" if static else f"lib{lib}.so"
@@ -45,7 +44,8 @@ def get_cuda_include_dir() -> Any:
 
 
 def test() -> bool:
-    """Prints the libraries that were found, as `numba -s` does; True if kernels can be compiled."""
+    """Prints the libraries that were found, as `numba -s` does, and returns True if kernels can be
+    compiled."""
     try:
         library, version, _ = nvrtc.open_library()
     except CudaSupportError as problem:

@@ -1,4 +1,4 @@
-"""Code to link with kernels, under numba's names: sources and compiled code."""
+"""Represents code to link with kernels, under numba's names: sources and compiled code."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = [
 
 
 class LinkableCode:
-    """Code in memory: `data` is a str, bytes or a file object with them.
+    """Code in memory: `data` is a str, bytes or a file object.
 
-    A CUSource is compiled with the kernel; the others are linked on a GPU, by nvJitLink, and refused on the
-    simulator. Callbacks on loading and unloading are not called, so giving one is an error.
+    A CUSource is compiled with the kernel. Other code is linked on a GPU, by nvJitLink, and rejected on the
+    simulator. Callbacks on loading and unloading are not called, so passing a callback raises an error.
     """
 
     default_name = "<unnamed-linkable>"
@@ -42,7 +42,7 @@ class LinkableCode:
         nrt: bool = False,
     ) -> None:
         if setup_callback is not None or teardown_callback is not None:
-            raise NotImplementedError("callbacks of linked code are not called: give none")
+            raise NotImplementedError("callbacks of linked code are not called: pass none")
         if nrt:
             raise NotImplementedError("there is no NRT to link")
         self._data = data
@@ -60,7 +60,7 @@ class LinkableCode:
 
     @classmethod
     def from_path(cls, path: Any) -> Any:
-        """Returns the code in a file, of the class that its suffix names."""
+        """Returns the code in a file, as an object of the class for the file's suffix."""
         suffix = os.path.splitext(os.fspath(path))[1][1:]
         for kind in (CUSource, PTXSource, Cubin, Fatbin, Archive, Object, LTOIR):
             if suffix in kind.suffixes:
@@ -69,7 +69,7 @@ class LinkableCode:
 
     @classmethod
     def from_path_or_obj(cls, path_or_obj: Any) -> Any:
-        """`from_path`, or the object itself if it is LinkableCode."""
+        """Returns `from_path(...)` for a path, or the object itself if it is LinkableCode."""
         if isinstance(path_or_obj, LinkableCode):
             return path_or_obj
         return cls.from_path(path_or_obj)

@@ -1,6 +1,6 @@
-"""libNVVM is not used: kernels are CUDA C++ and NVRTC compiles them.
+"""numbalite does not use libNVVM: kernels are CUDA C++, compiled by NVRTC.
 
-The module exists for programs that test for NVVM.
+This module exists for programs that test for NVVM.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["NvvmError", "NvvmSupportError", "NvvmWarning", "is_available"]
 
 
 def is_available() -> bool:
-    """False: use `cuda.is_available()` instead."""
+    """Returns False; use `cuda.is_available()` instead."""
     return False
 
 

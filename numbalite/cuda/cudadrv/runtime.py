@@ -1,4 +1,4 @@
-"""numba's names around the toolkit: its version is that of NVRTC."""
+"""Contains numba's names for the toolkit, whose version is that of NVRTC."""
 
 from numbalite.compilers import nvrtc
 
@@ -8,14 +8,14 @@ __all__ = ["SUPPORTED_TOOLKIT_MAJOR_VERSIONS", "Runtime", "get_version", "runtim
 
 
 class Runtime:
-    """The toolkit that kernels are compiled by."""
+    """The toolkit that compiles kernels."""
 
     def get_version(self) -> tuple:
         """Returns (major, minor) of NVRTC. CudaSupportError where there is none."""
         return nvrtc.open_library()[1]
 
     def is_supported_version(self) -> bool:
-        """Is it a version that numbalite was made for?"""
+        """Returns whether numbalite supports this version."""
         return self.get_version()[0] in SUPPORTED_TOOLKIT_MAJOR_VERSIONS
 
 

@@ -1,4 +1,5 @@
-"""Transforms in place, and convolution, by cuFFT. np.fft's functions accept device arrays, too."""
+"""Provides transforms in place, and convolution, by cuFFT. The functions of np.fft also accept device
+arrays."""
 
 from numbalite.fft.convolution import fftconvolve
 from numbalite.fft.inplace import fft_inplace, ifft_inplace

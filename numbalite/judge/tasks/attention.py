@@ -19,7 +19,7 @@ def attention(
     v: "const float32[:, ::1]",
     out: "float32[:, ::1]",
 ):
-    "softmax(q k^T / sqrt(d)) v: one block of 64 threads for each row, at most 1024 keys."
+    "Computes softmax(q k^T / sqrt(d)) v: one block of 64 threads for each row, at most 1024 keys."
     scores = q @ k.T / np.sqrt(q.shape[1])
     e = np.exp(scores - scores.max(axis=1, keepdims=True))
     out[:] = (e / e.sum(axis=1, keepdims=True)) @ v

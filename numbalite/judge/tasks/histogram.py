@@ -14,5 +14,5 @@ from numbalite.judge import task
     inout=["counts"],
 )
 def histogram(values: "const int32[::1]", counts: "int32[::1]"):
-    "How often each of 0 to 63 occurs, added to counts: 8 blocks of 128 threads."
+    "Adds the number of occurrences of each value from 0 to 63 to counts: 8 blocks of 128 threads."
     counts += np.bincount(values, minlength=64).astype(counts.dtype)

@@ -12,5 +12,5 @@ from numbalite.judge import task
     operations=lambda m, k, n: 2 * m * k * n,
 )
 def matmul(a: "const float32[:, ::1]", b: "const float32[:, ::1]", out: "float32[:, ::1]"):
-    "The product of two matrices: blocks of 16 x 16 threads, a thread for each element."
+    "Computes the product of two matrices: blocks of 16 x 16 threads, one thread for each element."
     out[:] = a @ b

@@ -7,5 +7,5 @@ from numbalite.judge import task
     shapes={"out": lambda rows, columns: (columns, rows)},
 )
 def transpose(x: "const float32[:, ::1]", out: "float32[:, ::1]"):
-    "Rows become columns: blocks of 32 x 8 threads, each for a tile of 32 x 32 elements."
+    "Transposes a matrix: blocks of 32 x 8 threads, each for a tile of 32 x 32 elements."
     out[:] = x.T
