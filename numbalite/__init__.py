@@ -1,6 +1,6 @@
 """numbalite: CUDA C++ kernels as Python strings, with numba.cuda's programming model.
 
-Nothing heavy is imported and no driver is touched until it is needed.
+Large modules are imported, and the driver is opened, only when they are needed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from numbalite import frontend
 
-if TYPE_CHECKING:  # what __getattr__ imports when it is first used
+if (
+    TYPE_CHECKING
+):  # for type checkers: at run time, __getattr__ imports these names at their first use
     from typing import Any
 
     from numbalite import config, cuda, errors, types
@@ -105,7 +107,7 @@ _FUNCTIONS = {
 
 
 def _extension():
-    """Returns the module numbalite._core; where it is missing, what to do."""
+    """Returns the module numbalite._core; if it is missing, raises an error that explains how to build it."""
     try:
         return importlib.import_module("numbalite._core")
     except ModuleNotFoundError as problem:
@@ -120,7 +122,7 @@ def _extension():
     built = f" (there is {', '.join(others)}, for another Python)" if others else ""
     raise ImportError(
         f"numbalite's extension module is not in {here}{built}. If that is a checkout, either build it "
-        "there (pip install -e .), or start Python in another folder to get the installed numbalite"
+        "there (pip install -e .), or start Python in another folder to import the installed numbalite"
     )
 
 
@@ -143,7 +145,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _jupyter():
-    """Returns the top package, for those below that must not import it."""
+    """Returns the top package, for lower packages, which must not import it."""
     from numbalite import jupyter
 
     return jupyter

@@ -1,6 +1,6 @@
 """numbalite info | demo | run | profile | coverage | gdb | editor | cache clear; also as python -m numbalite
 
-`info` tells what is there and what is not, and works when nothing is.
+`info` lists the components that were found and those that are missing, and works without any of them.
 """
 
 from __future__ import annotations
@@ -30,25 +30,27 @@ USAGE = """usage: numbalite COMMAND
 
 
 def main(argv=None) -> int:
-    """Runs a command; returns the exit status."""
+    """Runs a command and returns the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] in (["run"], ["gdb"], ["profile"], ["coverage"]):
-        return run(arguments)  # a program of the user's deals with its own output
+        return run(arguments)  # a program of the user handles its own output errors
     try:
         status = run(arguments[:])
         sys.stdout.flush()
         return status
-    except BrokenPipeError:  # `numbalite info | head -1`: who read is gone, and wants no more
+    except BrokenPipeError:  # `numbalite info | head -1`: the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-    except CudaSupportError as problem:  # a missing compiler or library, and what to install
+    except (
+        CudaSupportError
+    ) as problem:  # a missing compiler or library; the message says what to install
         sys.stdout.flush()
         print(f"numbalite {arguments[0]}: {problem}", file=sys.stderr)
         return 1
 
 
 def run(arguments) -> int:
-    """Returns the command that the arguments begin with."""
+    """Returns the command at the beginning of the arguments."""
     command = arguments.pop(0) if arguments else ""
     if command == "info":
         return info()
@@ -63,7 +65,9 @@ def run(arguments) -> int:
         from numbalite.errors import SimulatorWarning
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SimulatorWarning)  # the demo prints the device itself
+            warnings.simplefilter(
+                "ignore", SimulatorWarning
+            )  # the demo prints the device itself, so the warning is not needed
             from numbalite import demo
 
             return demo.main(arguments)
@@ -168,8 +172,7 @@ def _driver():
 
 
 def _loaded_file(name):
-    """Returns the file of a library that the process has loaded; "" if that cannot be
-    determined."""
+    """Returns the path of a library that the process has loaded; "" if the path cannot be determined."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
             paths = {line.split(maxsplit=5)[5].strip() for line in file if name in line}

@@ -12,7 +12,7 @@ from numbalite.ndarray.arrays import DeviceNDArray
 
 _Shape = SupportsIndex | Sequence[SupportsIndex]
 _Rows: TypeAlias = slice[Any, Any, Any] | EllipsisType | None
-_PartKey: TypeAlias = (  # keys of indexing that select an array, not an element
+_PartKey: TypeAlias = (  # keys of indexing that select an array, not a single element
     _Rows
     | list[Any]
     | NDArray[Any]
@@ -27,7 +27,7 @@ _Configuration: TypeAlias = (  # grid, block, stream, bytes of dynamic shared me
     | tuple[_Dimensions, _Dimensions, Any]
     | tuple[_Dimensions, _Dimensions, Any, SupportsIndex]
 )
-_AnyStream = Any  # a Stream, a handle, or another library's object with __cuda_stream__
+_AnyStream = Any  # a Stream, a handle, or an object of another library with __cuda_stream__
 
 # --- the driver, devices -----------------------------------------------------------------------------
 

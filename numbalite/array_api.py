@@ -1,7 +1,8 @@
-"""The array API standard, 2024.12, with device arrays: `import numbalite.array_api as xp`.
+"""Implements the array API standard, 2024.12, with device arrays: `import numbalite.array_api as xp`.
 
-The functions are those of numbalite.cuda with the standard's names; the dtypes are NumPy's. A device is the number of
-a device; `x.to_device("cpu")` is a NumPy array. As in NumPy, functions accept more than the standard requires.
+The functions are those of numbalite.cuda with the standard's names; the dtypes are NumPy's. A device is
+represented by its number. `x.to_device("cpu")` returns a NumPy array. As in NumPy, the functions accept more
+types than the standard requires.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ __all__ = [
 
 
 class Finfo(NamedTuple):
-    """The result of `finfo`, with Python's floats."""
+    """The result of `finfo`, whose attributes are Python floats."""
 
     bits: int
     eps: float
@@ -96,13 +97,13 @@ def sort(
 def argsort(
     x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> DeviceNDArray:
-    """Returns the indices that sort an array; always stable."""
+    """Returns the indices that sort an array; the sort is always stable."""
     made: Any = cuda.sort(descending=True).argsort(x, axis) if descending else np.argsort(x, axis)
     return made
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> DeviceNDArray:
-    """Elements limited to an interval; a limit of None has no effect."""
+    """Returns the elements limited to an interval; a limit of None has no effect."""
     return np.clip(x, min, max)
 
 
@@ -117,7 +118,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[DeviceNDArray]:
 
 
 class _Fft:
-    """numbalite.cuda.fft, with the standard's parameters."""
+    """Provides numbalite.cuda.fft, with the standard's parameters."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(cuda.fft, name)
@@ -147,7 +148,7 @@ fft = _Fft()
 
 def __getattr__(name: str) -> Any:
     if name in _DTYPES:
-        # The scalar type, as in NumPy's namespace: np.dtype("float64") == None is true.
+        # NumPy's namespace uses scalar types, too, because np.dtype("float64") == None is true.
         found: Any = _DTYPES[name].type
     elif name in _FUNCTIONS and not hasattr(np, name):  # NumPy before 2.1 and 2.2
         found = dispatch.newer(name)
@@ -170,7 +171,7 @@ class Info:
     """The result of `__array_namespace_info__()`: devices, dtypes and capabilities."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Boolean indices and shapes that depend on data are supported; arrays have up to 32 axes."""
+        """Indexing by booleans and shapes that depend on data are supported; arrays have up to 32 axes."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 32}
 
     def default_device(self) -> int:
@@ -190,7 +191,7 @@ class Info:
     def dtypes(
         self, *, device: DeviceLike | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, np.dtype]:
-        """Returns the dtypes of a kind, or of several kinds, by their names."""
+        """Returns the dtypes of one kind, or of several kinds, by their names."""
         _check(device)
         kinds = ("bool", "numeric") if kind is None else (kind,) if isinstance(kind, str) else kind
         unsupported = [one for one in kinds if one not in _KINDS]
@@ -206,12 +207,13 @@ class Info:
 
 
 def __array_namespace_info__() -> Info:
-    """Devices, dtypes and capabilities of the namespace."""
+    """Returns the devices, dtypes and capabilities of the namespace."""
     return Info()
 
 
 def namespace(api_version: str | None = None) -> Any:
-    """This module, for a version of the standard that it supports; raises ValueError for another."""
+    """Returns this module, for a version of the standard that it supports; raises ValueError for any other
+    version."""
     if api_version is not None and api_version not in _VERSIONS:
         raise ValueError(
             f"unsupported version of the array API standard: {api_version!r}, not one of {', '.join(_VERSIONS)}"

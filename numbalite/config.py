@@ -1,10 +1,10 @@
-"""Every environment variable that numbalite reads, in one table.
+"""Lists every environment variable that numbalite reads, in one table.
 
-``config.NAME`` reads NUMBALITE_NAME, then the equivalent numba variable, at each access: no
-variable is read on import, and a program may set os.environ until the value is needed. Assigning to
-``config.NAME`` overrides the environment, as numba's users do, with text as there or with the value
-that it means; ``del config.NAME`` lets the environment decide again. An invalid value raises
-ValueError with the variable and the valid values.
+``config.NAME`` reads NUMBALITE_NAME, then the equivalent numba variable, at each access: no variable is read
+at import, so a program may set os.environ until the value is needed. Assigning to ``config.NAME`` overrides
+the environment, as users of numba do. The assigned value is text, as in the environment, or the converted
+value. ``del config.NAME`` restores the value of the environment. An invalid value raises ValueError with the
+variable and the valid values.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _opt(text):
     return _integer_between(0, 3)(text)
 
 
-# Bits, as in cext/driver/checks.h.
+# Bits of the checks, as in cext/driver/checks.h.
 CHECKS = {
     "memory": 1,
     "unwritten": 2,
@@ -115,7 +115,8 @@ NO_CHECKS = 1 << 30
 
 
 def parse_checks(text: str) -> int:
-    """Returns the mask of a list of names: "memory,race", "all", "none". ValueError otherwise."""
+    """Returns the bit mask for a list of names, such as "memory,race", "all", "none"; raises ValueError for
+    unknown names."""
     mask = 0
     if text.strip().lower() == "none":
         return NO_CHECKS
@@ -132,7 +133,7 @@ def parse_checks(text: str) -> int:
 
 
 def check_names(mask: int) -> tuple:
-    """Returns the names of a mask's checks, and "profile"."""
+    """Returns the names of the checks in a mask, and "profile"."""
     return tuple(name for name, bit in {**CHECKS, "profile": PROFILE}.items() if mask & bit)
 
 
@@ -240,7 +241,7 @@ _TABLE = (
              "in half the time, for test suites (else 2, and 3 for the CPU targets)"),
 )  # fmt: skip
 
-# Variables of the system and the toolkit that numbalite reads too, with their purpose.
+# Variables of the system and the toolkit that numbalite also reads, with their purpose.
 OUTSIDE = {
     "CUDA_PATH": "the folder of a CUDA toolkit",
     "CUDA_HOME": "the folder of a CUDA toolkit",
@@ -311,7 +312,9 @@ def __getattr__(name: str) -> Any:
         return _current("DRIVER") == "sim"
     if name == "NUMBA_DEFAULT_NUM_THREADS":
         return processors()
-    if name == "NUMBA_NUM_THREADS":  # in numba a number, even if it is not set
+    if (
+        name == "NUMBA_NUM_THREADS"
+    ):  # in numba, this attribute is a number even if the variable is not set
         return _current("NUM_THREADS") or processors()
     if _NUMBAS.get(name, name) != name:
         return _current(_NUMBAS[name])
@@ -329,7 +332,7 @@ _SEPARATORS = {_paths: os.pathsep, _capability: ".", parse_checks: ","}
 
 
 def _text_of_value(row, value):
-    """Returns a value as the environment would have it; raises ValueError for invalid values."""
+    """Returns a value converted as if from the environment; raises ValueError for invalid values."""
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if isinstance(value, str):
@@ -357,7 +360,7 @@ def _check_assigned(row, value):
 
 
 class _Config(ModuleType):
-    """The class of this module: an assignment to a variable of the module checks its value."""
+    """The class of this module; an assignment to a variable of the module checks the value."""
 
     def __setattr__(self, name, value):
         if name == "ENABLE_CUDASIM":  # numba's word for it
@@ -385,21 +388,21 @@ def _current(name):
 
 
 def kernel_limit(is_simulated: bool) -> float | None:
-    """Returns the seconds that a kernel of this process may run: 0 for no limit, None if no
-    variable is set."""
+    """Returns the maximum run time in seconds of kernels of this process: 0 for no limit, None if no variable
+    is set."""
     limit: float | None = _current("SIM_LIMIT") if is_simulated else None
     return _current("LIMIT") if limit is None else limit
 
 
 def is_default(name: str) -> bool:
-    """Is a variable of the table neither assigned nor in the environment?"""
+    """Returns whether a variable of the table is neither assigned nor set in the environment."""
     row = VARIABLES[name]
     names = ["NUMBALITE_" + name, *(alias for alias in row.aliases if isinstance(alias, str))]
     return name not in globals() and not any(other in os.environ for other in names)
 
 
 def read_external(name: str) -> Any:
-    """Returns a variable of the table OUTSIDE; None where it is not set or empty."""
+    """Returns the value of a variable in the table OUTSIDE; None if the variable is not set or empty."""
     if name not in OUTSIDE:
         raise KeyError(name)
     return os.environ.get(name) or None
@@ -414,12 +417,12 @@ def processors() -> int:
 
 
 def hand_down(name: str, value: str) -> None:
-    """Sets a variable of the table for the processes that this one starts."""
+    """Sets a variable of the table for child processes."""
     os.environ["NUMBALITE_" + VARIABLES[name].name] = value
 
 
 def driver() -> Literal["auto", "cuda", "sim"]:
-    """Returns the kind of driver to open: "auto", "cuda" or "sim"."""
+    """Returns the type of driver to open: "auto", "cuda" or "sim"."""
     kind = _current("DRIVER")
     if _current("DISABLE_CUDA"):
         if kind == "cuda":
@@ -429,8 +432,7 @@ def driver() -> Literal["auto", "cuda", "sim"]:
 
 
 def describe() -> list[Any]:
-    """Returns (variable, text) of the variables set in the environment, for `python -m numbalite
-    info`."""
+    """Returns (variable, text) for the variables set in the environment, for `python -m numbalite info`."""
     names = []
     for row in _TABLE:
         names.append("NUMBALITE_" + row.name)

@@ -1,10 +1,10 @@
-"""The classic first kernels, run and checked against NumPy: `python -m numbalite demo`.
+"""Runs the classic first kernels and compares their results with NumPy: `python -m numbalite demo`.
 
-Read it as a first lesson. Each kernel is a Python function whose body is one string of CUDA C++: Python
-gives the name and the parameters, the signature gives the types, the string is the code of one thread.
-Below each kernel, a function of the same name prepares the data and NumPy's result, and launches
-the kernel. Ufuncs, a reduction and a library follow, which need no launch. On a GPU the sizes are
-those of the courses from which these programs are; on the simulator they are small.
+Read this file as a first lesson. Each kernel is a Python function whose body is one string of CUDA C++: the
+Python function defines the name and the parameters, the signature defines the types, and the string is the
+code of one thread. Below each kernel, a function of the same name prepares the data and NumPy's result, and
+launches the kernel. Ufuncs, a reduction and a library follow, which need no launch. On a GPU, the sizes are
+those of the courses that contain these programs; on the simulator, the sizes are small.
 """
 
 import sys
@@ -23,9 +23,9 @@ class Work(NamedTuple):
 
     title: str
     size: str
-    launch: object  # runs the kernel(s), returns at once
+    launch: object  # runs the kernels and returns without waiting
     result: object  # the result, as a host array
-    expected: object  # the same from NumPy; may be called several times
+    expected: object  # the same result from NumPy; may be called several times
     rtol: float = 1e-5
     steps: int = 1  # launches per call of `launch` (times are per step)
     numpy_steps: int = 1
@@ -61,13 +61,13 @@ def vadd_work(big):
 # ---- a device function, called by a kernel -----------------------------------------------------------
 @cuda.jit(device=True)
 def axpy(a, x, y):
-    "return a * x + y;"  # the types are those of each call
+    "return a * x + y;"  # without a signature, the types are those of each call
 
 
 @cuda.jit("void(float32, const float32[:], const float32[:], float32[:])")
 def saxpy(a, x, y, out):
     """
-    // A grid-stride loop: any number of blocks covers any number of elements.
+    // This kernel uses a grid-stride loop: any number of blocks covers any number of elements.
     for (int i = grid<1>(); i < out.size(); i += gridsize<1>())
         out[i] = axpy(a, x[i], y[i]);
     """
@@ -87,7 +87,7 @@ def saxpy_work(big):
     )
 
 
-# ---- two dimensions; no signature: the types are those of the first call
+# ---- two dimensions; without a signature, the types are those of the first call
 # -------------------------------
 @cuda.jit
 def increment_2d(a):
@@ -111,8 +111,8 @@ def increment_2d_work(big):
     )
 
 
-# ---- matrix product: first as in the book, then through shared memory -------------------------------
-TILE = 32  # a Python number that the source names is a constant of the kernel
+# ---- matrix product: first the simple version, then with shared memory -------------------------------
+TILE = 32  # a Python number whose name is used in the source is a constant of the kernel
 
 
 @cuda.jit("void(const float32[:, ::1], const float32[:, ::1], float32[:, ::1])")
@@ -221,7 +221,7 @@ def matmul_reduce_work(big):
     )
 
 
-# ---- a whole translation unit: templates, structs, several kernels, as in a .cu file ----------------
+# ---- a complete translation unit: templates, structs, several kernels, as in a .cu file ----------------
 histogram = cuda.jit(
     source=r"""
 template <int BINS>
@@ -412,7 +412,7 @@ def convolution_work(big):
     rng = np.random.default_rng(9)
     image = rng.random(image_shape, np.float32).astype(np.complex64)
     weights = rng.random(filter_shape, np.float32) / 25
-    padded = np.zeros(image_shape, np.complex64)  # the filter's middle at the origin
+    padded = np.zeros(image_shape, np.complex64)  # the filter's centre is moved to the origin
     padded[:5, :5] = weights
     padded = np.roll(padded, (-2, -2), (0, 1))
     d_image, d_filter = cuda.to_device(image), cuda.to_device(padded)
@@ -458,7 +458,7 @@ WORKS = [
 
 # ---- the table ---------------------------------------------------------------------------------------
 def seconds(function, repeat=3):
-    """Returns the best of a few runs, each until the device is done."""
+    """Returns the shortest time of a few runs, each measured until the device is done."""
     best = float("inf")
     for _ in range(repeat):
         cuda.synchronize()
@@ -470,9 +470,9 @@ def seconds(function, repeat=3):
 
 
 def warm(function, repeat=30, enough=0.5):
-    """Returns the result of a function of the host, and the best time of up to 30 runs within half
-    a second. The first runs allocate memory and start the threads of NumPy's libraries. One run is
-    enough if it is long."""
+    """Returns the result of a host function, and the shortest time of up to 30 runs within half a second. The
+    first runs also allocate memory and start the threads of NumPy's libraries. A single run is enough if it
+    takes long."""
     best, spent = float("inf"), 0.0
     while repeat and spent < enough:
         start = time.perf_counter()
@@ -483,7 +483,7 @@ def warm(function, repeat=30, enough=0.5):
 
 
 def largest_error(got, want):
-    """Returns the largest difference, as a share of the largest value."""
+    """Returns the largest difference as a fraction of the largest value."""
     got, want = np.asarray(got, np.complex128), np.asarray(want, np.complex128)
     return float(np.max(np.abs(got - want)) / max(np.max(np.abs(want)), 1e-30))
 
@@ -496,10 +496,10 @@ def duration(value):
 
 
 def run(make, big):
-    """Runs, checks and times one kernel; returns its row and whether it was right."""
+    """Runs, checks and times one kernel; returns its table row and whether its result was correct."""
     work = make(big)
     if work.numpy_steps == 1:
-        work.launch()  # the first launch loads the kernel; diffusion's result() is a run of its own
+        work.launch()  # the first launch loads the kernel; diffusion's result() is a separate run
     want, numpy_time = warm(work.expected)
     error = largest_error(work.result(), want)
     right = error <= work.rtol
@@ -510,7 +510,7 @@ def run(make, big):
 
 
 def main(argv=()):
-    """Prints the table. Returns 0 if every kernel agreed with NumPy, else 1."""
+    """Prints the table. Returns 0 if every kernel agreed with NumPy, otherwise 1."""
     if argv:
         print("usage: numbalite demo", file=sys.stderr)
         return 2
@@ -527,7 +527,7 @@ def main(argv=()):
         except CudaSupportError as error:  # a library that is not there
             row, right = f"{make.__name__[:-5]:<15} left out: {error}", True
             missing += 1
-        except Exception as error:  # the other rows are still worth seeing
+        except Exception as error:  # the other rows are still printed
             row, right = f"{make.__name__[:-5]:<15} FAILED: {type(error).__name__}: {error}", False
         print(row, flush=True)
         wrong += not right

@@ -1,7 +1,7 @@
-"""All exceptions and warnings of numbalite, with a common base class.
+"""Defines all exceptions and warnings of numbalite, with a common base class.
 
-The extension module also raises these classes, and looks them up here by name. Names that programs
-written for numba import are aliases, listed at the end.
+The extension module also raises these exceptions, and finds the classes in this module by name. Names that
+programs written for numba import are aliases at the end of this file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class NumbaliteError(Exception):
 class CudaSupportError(NumbaliteError, ImportError):
     """A component is missing, too old, or disabled: the driver, a device, a compiler.
 
-    The message names the package to install. An ImportError, as in numba.
+    The message contains the package to install. An ImportError, as in numba.
     """
 
 
@@ -34,9 +34,9 @@ class CudaDriverError(NumbaliteError, RuntimeError):
 
 
 class CudaAPIError(CudaDriverError):
-    """A driver call failed: ``code`` is its status, ``call`` its name.
+    """A driver call failed: ``code`` is the status of the call, ``call`` its name.
 
-    The message contains the error and the remedy; the latter alone is ``remedy``.
+    The message contains the error and the remedy; ``remedy`` contains only the remedy.
     """
 
     def __init__(self, code: int, message: str = "", call: str | None = None) -> None:
@@ -68,23 +68,23 @@ class CompileError(NumbaliteError, RuntimeError):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (*self.args, self.log, self.source)
 
-    # IPython's display: the mistake in the source, without numbalite's frames.
+    # IPython displays the mistake in the source, without numbalite's frames.
     _render_traceback_ = frontend.traceback_renderer("compile_error")
 
 
 class SignatureError(NumbaliteError, TypeError, ValueError):
     """The signature is invalid, or does not match the source.
 
-    Both a TypeError and a ValueError: numba raises one or the other, and code written for it may
-    catch either.
+    The class is both a TypeError and a ValueError: numba raises one or the other, and code written for numba
+    may catch either.
     """
 
 
 class TranslationError(SignatureError):
     """A Python body that cannot be a kernel: an unsupported construct, or types that do not match.
 
-    The message shows the line; ``file`` and ``line`` are its location. numba's TypingError and
-    UnsupportedError.
+    The message shows the line; ``file`` and ``line`` are its location. This class replaces TypingError and
+    UnsupportedError of numba.
     """
 
     def __init__(self, message: str, file: str | None = None, line: int | None = None) -> None:
@@ -95,19 +95,19 @@ class TranslationError(SignatureError):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (*self.args, self.file, self.line)
 
-    # IPython's display: the message, without numbalite's frames.
+    # IPython displays the message, without numbalite's frames.
     _render_traceback_ = frontend.traceback_renderer("compile_error")
 
 
 class DeprecationError(NumbaliteError, TypeError):
-    """An option that numba dropped long ago (``argtypes``, ``restype``, ``bind``)."""
+    """An option that numba removed long ago (``argtypes``, ``restype``, ``bind``)."""
 
 
 class KernelError(NumbaliteError, RuntimeError):
     """A kernel failed on the device: a failed assert, or with ``debug=True`` an index out of
     bounds.
 
-    The attributes contain the parts of the message; unknown ones are None. A race has two sides:
+    The attributes contain the parts of the message; unknown parts are None. A race has two sides:
     the attributes that begin with ``other_`` describe the other thread's access.
     """
 
@@ -145,7 +145,7 @@ class KernelError(NumbaliteError, RuntimeError):
             raise TypeError(f"KernelError has no attribute {unknown[0]!r}")
         self.__dict__.update(fields)
 
-    # IPython's display: up to the line that launched the kernel or waited for it.
+    # IPython displays the traceback up to the line that launched the kernel or waited for it.
     _render_traceback_ = frontend.traceback_renderer("kernel_error")
 
     @property
@@ -166,12 +166,12 @@ class KernelError(NumbaliteError, RuntimeError):
 class KernelTimeout(KernelError, TimeoutError):
     """A kernel ran longer than the limit of ``cuda.limit`` or of ``NUMBALITE_LIMIT``, and was stopped.
 
-    A kernel on a GPU that was not compiled with ``stoppable=True`` continues to run, as the text explains.
+    A kernel on a GPU that was not compiled with ``stoppable=True`` continues to run, as the message explains.
     """
 
 
 class BoundsError(KernelError, IndexError):
-    """A function on the CPU used an index that its array does not have (``debug=True``)."""
+    """A function on the CPU used an index that is out of an array's bounds (``debug=True``)."""
 
 
 class NumbaliteWarning(UserWarning):
@@ -179,18 +179,18 @@ class NumbaliteWarning(UserWarning):
 
 
 class PerformanceWarning(NumbaliteWarning):
-    """It works, but a small change would make it much faster."""
+    """The program works, but a small change would make it much faster."""
 
 
 class SimulatorWarning(NumbaliteWarning, RuntimeWarning):
-    """Kernels run on the CPU simulator because there is no GPU to use."""
+    """Kernels run on the CPU simulator because no GPU is available."""
 
 
 class KernelWarning(NumbaliteWarning):
     """A line of a kernel compiles, but probably does not do what its author intended: ``1/2 *
     x[i]`` is 0.
 
-    The warning is issued at that line when the kernel is compiled or loaded from the disk cache.
+    The warning is issued at the line of the kernel when the kernel is compiled or loaded from the disk cache.
     ``text`` describes the mistake and the remedy, ``shown`` is the line of the source, ``file`` and
     ``line`` its location.
     """
@@ -208,7 +208,7 @@ class KernelWarning(NumbaliteWarning):
         return "\n    ".join([text, *self.shown.split("\n")]) if self.shown else text
 
     def __format__(self, spec: str) -> str:
-        """As warnings are printed: Python adds the line of the file itself, if it finds the file."""
+        """As warnings are printed: Python adds the source line itself, if it finds the file."""
         import linecache
 
         is_found = self.file is not None and linecache.getline(self.file, self.line or 0).strip()
@@ -217,7 +217,7 @@ class KernelWarning(NumbaliteWarning):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.text, self.file, self.line, self.shown)
 
-    # IPython's display where a filter has made it an error.
+    # IPython's display if a warning filter has turned the warning into an error.
     _render_traceback_ = frontend.traceback_renderer("compile_error")
 
 
@@ -233,7 +233,7 @@ def users_frames(trace: types.TracebackType | None) -> types.TracebackType | Non
     """Returns a traceback without numbalite's own frames at its end, which do not show the user's
     mistake."""
     if not isinstance(trace, (types.TracebackType, type(None))):
-        raise TypeError(f"users_frames takes a traceback or None, not {trace!r:.80}")
+        raise TypeError(f"users_frames accepts a traceback or None, not {trace!r:.80}")
     frames = []
     while trace is not None:
         frames.append(trace)
@@ -257,7 +257,7 @@ def warn(
 
     from numbalite import _core
 
-    _core.invalidate_trace()  # a call that is repeated would not warn again
+    _core.invalidate_trace()  # a replayed call would not warn again
     others = (os.path.dirname(os.path.abspath(__file__)) + os.sep, *skip)
     level, frame = 1, sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(others):
@@ -284,7 +284,7 @@ NonexistentTargetError = InternalTargetMismatchError = ForceLiteralArg = Numbali
 
 
 class NumbaDeprecationWarning(NumbaliteWarning, DeprecationWarning):
-    """Never issued: programs ignore this warning, and no other one of numbalite's."""
+    """Never issued; programs ignore this warning, and no other warning of numbalite."""
 
 
 class NumbaPendingDeprecationWarning(NumbaliteWarning, PendingDeprecationWarning):

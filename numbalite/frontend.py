@@ -1,8 +1,8 @@
-"""The interface to a notebook's front end.
+"""Defines the interface to a notebook's front end.
 
 numbalite.jupyter is above all other packages: it defines the display of kernels, arrays and errors
-in a notebook. The classes below it get their IPython methods here. The package numbalite sets
-`load`, which imports numbalite.jupyter when it is first needed.
+in a notebook. Classes in lower packages get their IPython methods from this module. The package numbalite
+sets `load`, which imports numbalite.jupyter when it is first needed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ load: Callable[[], Any] | None = None
 
 
 def attach() -> None:
-    """Connects numbalite with IPython, where the process runs in it."""
+    """Connects numbalite with IPython, if the process runs IPython."""
     if "IPython" in sys.modules and load is not None:
         load().attach()
 
 
 def hint() -> None:
-    """In a kernel of Jupyter, the end of the running cell mentions `%load_ext numbalite`, unless the cell, or
-    an earlier one, has run it. Called when the cell imports numbalite.cuda."""
+    """In a Jupyter kernel, a note at the end of the running cell mentions `%load_ext numbalite`, unless a
+    cell has run it. Called when a cell imports numbalite.cuda."""
     shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if getattr(shell, "kernel", None) is None:
         return
@@ -42,7 +42,7 @@ def hint() -> None:
 
 
 def picture(kind: str) -> Callable[[Any], str]:
-    """Returns a `_repr_html_` method for objects of this kind; jupyter/rich.py describes them."""
+    """Returns a `_repr_html_` method for objects of this class; jupyter/rich.py creates the HTML."""
 
     def _repr_html_(self):
         return load().picture(kind, self)
@@ -51,7 +51,7 @@ def picture(kind: str) -> Callable[[Any], str]:
 
 
 def traceback_renderer(kind: str) -> Callable[[Any], list]:
-    """Returns a `_render_traceback_`: how an error of this kind looks (jupyter/tracebacks.py)."""
+    """Returns a `_render_traceback_` method for errors of this class (jupyter/tracebacks.py)."""
 
     def _render_traceback_(self):
         return load().traceback(kind, self)

@@ -1,4 +1,4 @@
-"""Names that NumPy or CuPy has and numbalite.cuda lacks -> what to write instead."""
+"""Maps names that NumPy or CuPy has and numbalite.cuda lacks to advice."""
 
 from __future__ import annotations
 

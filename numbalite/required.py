@@ -8,13 +8,14 @@ import numpy as np
 
 
 def dtype_of(value: Any) -> np.dtype | None:
-    """Returns the dtype of an array or a NumPy scalar; None for all else, and for a class."""
+    """Returns the dtype of an array or a NumPy scalar; None for other objects and for a class."""
     dtype = getattr(value, "dtype", None)
     return dtype if isinstance(dtype, np.dtype) else None
 
 
 def require(value: Any, function: str, what: str, *names: str) -> None:
-    """TypeError where a value lacks one of these attributes; `what` describes what the function accepts."""
+    """Raises TypeError if a value lacks one of these attributes. `what` is the description of the accepted
+    values, for the message."""
     if isinstance(value, type) or any(getattr(value, name, None) is None for name in names):
         raise TypeError(f"{function} takes {what}, not {short_repr(value)}")
 
@@ -33,7 +34,7 @@ def require_kind(value: Any, function: str, what: str, kind: Any) -> None:
 
 
 def short_repr(value: Any) -> str:
-    """Returns the value, as far as it is short."""
+    """Returns the value as text, if the text is short."""
     try:
         text = repr(value)
     except Exception:

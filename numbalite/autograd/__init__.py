@@ -1,4 +1,5 @@
-"""Reverse-mode gradients of functions on device arrays, by the package autograd (`pip install numbalite[autograd]`).
+"""Computes reverse-mode gradients of functions on device arrays, by the package autograd (`pip install
+numbalite[autograd]`).
 
 After `import numbalite.autograd`, functions of autograd (`grad`, `value_and_grad`, `jacobian`, ...) accept device
 arrays, and ufuncs of `vectorize` for any target are differentiated: their derivatives come from dual numbers
@@ -9,7 +10,7 @@ arrays, and ufuncs of `vectorize` for any target are differentiated: their deriv
 
     grad(lambda x: np.sum(np.tanh(x) * f(x)))(cuda.to_device(...))
 
-Generalized ufuncs and kernels have no derivative: give one by autograd's `primitive` and `defvjp`.
+Generalized ufuncs and kernels have no derivative: define one by autograd's `primitive` and `defvjp`.
 Uses ufuncs and cuda. Begin with __init__.py.
 """
 
@@ -57,7 +58,7 @@ def grad_and_loss(function: Callable, argnum: int = 0) -> Callable:
     """Returns a function that returns (gradient, value) of a scalar function, as MinPy's
     `grad_and_loss`.
 
-    ``argnum`` is the number of the argument, or a tuple of numbers: the gradient is then a tuple.
+    ``argnum`` is the index of the argument, or a tuple of indices; the gradient is then a tuple.
 
         grad_loss = grad_and_loss(lambda w: np.sum(w * w))
         gradient, loss = grad_loss(w)
@@ -83,8 +84,8 @@ class DeviceVSpace(ArrayVSpace):
         self.shape, self.dtype = value.shape, value.dtype
 
     def __eq__(self, other: object) -> bool:
-        """Spaces are equal, too, if both are of one number of the same dtype, because the gradient with respect to a
-        number on the host may be on the device."""
+        """Two spaces are also equal if both consist of one number of the same dtype, because the gradient
+        with respect to a number on the host may be on the device."""
         if not self.shape and isinstance(other, ArrayVSpace):
             return not other.shape and self.dtype == other.dtype
         return super().__eq__(other)
@@ -136,7 +137,8 @@ def _array(value, *args, **more):
 
 
 class _NumPy:
-    """numpy for a module of autograd that converts arrays: device arrays stay on the device."""
+    """A replacement of numpy for a module of autograd that converts arrays: device arrays stay on the
+    device."""
 
     asarray, array = staticmethod(_asarray), staticmethod(_array)
 
@@ -145,7 +147,7 @@ class _NumPy:
 
 
 class _NumPyOfWrapper(_NumPy):
-    """The same for autograd's wrapper, which views the result of concatenate as an ndarray."""
+    """The same replacement for autograd's wrapper, which views the result of concatenate as an ndarray."""
 
     @staticmethod
     def concatenate(arrays, axis=0):
@@ -154,7 +156,7 @@ class _NumPyOfWrapper(_NumPy):
 
 
 class _Viewed(NamedTuple):
-    """A device array whose view as an ndarray is itself."""
+    """A device array whose method `view` returns the array itself for np.ndarray."""
 
     array: Any
 
@@ -169,7 +171,7 @@ _make_diagonal = numpy_wrapper.make_diagonal
 
 @primitive
 def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """autograd's function, which makes an array of the host, also for device arrays."""
+    """Wraps a function of autograd that creates host arrays, so that it also works with device arrays."""
     if not isinstance(D, cuda.DeviceNDArray) or (offset, axis1, axis2) != (0, -1, -2):
         return _make_diagonal(D, offset, axis1, axis2)
     mask = cuda.to_device(np.eye(D.shape[-1], dtype=bool))
@@ -204,7 +206,8 @@ def _sum_to_shape(gradient, shape):
 
 @functools.lru_cache(1024)
 def _primitive_of_ufunc(ufunc):
-    """autograd's primitive of a ufunc with one result. Its derivatives are ufuncs, which are traced as well."""
+    """Returns autograd's primitive of a ufunc with one result. The derivatives of the primitive are ufuncs,
+    which autograd traces as well."""
     if ufunc.nout != 1:
         raise TypeError(
             f"{ufunc.__name__} has {ufunc.nout} results: autograd derives ufuncs with one; "
@@ -255,10 +258,11 @@ def traced(function: Fused) -> Callable:
     """Returns a function of `numbalite.fuse` as a function that autograd differentiates once (no
     higher derivatives).
 
-    Raises TypeError for anything else, and at the call for a function that ends with another reduction than a sum.
+    Raises TypeError for any other object. A call raises TypeError if the function ends with another reduction
+    than a sum.
     """
     if not isinstance(function, Fused):
-        raise TypeError(f"traced takes a function of numbalite.fuse, not {function!r}")
+        raise TypeError(f"traced accepts a function of numbalite.fuse, not {function!r}")
 
     @primitive
     def call(*args):

@@ -1,7 +1,8 @@
-"""The package minpy for programs under `numbalite run`: its gradients, and its NumPy with arrays on the device.
+"""Provides the package minpy for programs under `numbalite run`: its gradients, and its NumPy with arrays on
+the device.
 
 `minpy.numpy` is autograd's numpy, except that functions that create arrays create them on the device. `minpy.core` is
-numbalite.autograd. `minpy.context` has no effect: arrays are on the current device.
+numbalite.autograd. `minpy.context` has no effect, because arrays are created on the current device.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ _CREATE = frozenset(
 
 
 def on_device(value: Any) -> Any:
-    """Returns a host array as a device array; other values unchanged."""
+    """Returns a host array as a device array; returns other values unchanged."""
     is_array = isinstance(value, np.ndarray) and value.dtype.kind in "biufc"
     return cuda.to_device(value) if is_array else value
 
 
 class _Numpy(ModuleType):
-    """NumPy's functions. Functions that create arrays create device arrays."""
+    """NumPy's functions that create arrays, here as device arrays."""
 
     def __init__(self, name: str, functions: Any, creates: Any):
         super().__init__(name)

@@ -1,15 +1,17 @@
-"""Line and branch coverage of kernels on the simulator: ``numbalite coverage run | report | html | lcov``.
+"""Measures line and branch coverage of kernels on the simulator: ``numbalite coverage run | report | html |
+lcov``.
 
-With NUMBALITE_COVERAGE, compilers/sim/coverage.py inserts flags into each image, and cuda_src/sim/coverage.h maps them
-to a file of that folder. `data` reads these files, `report` shows them, `program` is the command. Uses
-no other package. Begin with data.py. coverage.py loads the package as a plug-in (plugin.py).
+With NUMBALITE_COVERAGE, compilers/sim/coverage.py inserts flags into each image, and cuda_src/sim/coverage.h
+maps the flags to a file in that folder. `data` reads these files, `report` shows them, `program` is the
+command. Uses no other package. The entry point is data.py. coverage.py loads the package as a plug-in
+(plugin.py).
 """
 
 
 def coverage_init(registry, options) -> None:
-    """Called by coverage.py, if its configuration has `plugins = ["numbalite.coverage"]`."""
+    """coverage.py calls this function if its configuration contains `plugins = ["numbalite.coverage"]`."""
     if not (hasattr(registry, "add_configurer") and hasattr(registry, "add_file_tracer")):
-        raise TypeError(f"coverage_init takes the registry of coverage.py, not {registry!r:.80}")
+        raise TypeError(f"coverage_init accepts the registry of coverage.py, not {registry!r:.80}")
     from numbalite.coverage.plugin import KernelPlugin
 
     kernels = KernelPlugin()

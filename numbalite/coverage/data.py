@@ -1,4 +1,5 @@
-"""The coverage of each file, from a folder of data files: one for each image, which all processes share."""
+"""Reads the coverage of each file from a folder of data files. All processes share one data file for each
+image."""
 
 from __future__ import annotations
 
@@ -33,14 +34,15 @@ class FileCoverage:
 
     @property
     def branches(self) -> dict[int, list[bool]]:
-        """Line -> for each way of its branches, in the order of the source: was it taken?"""
+        """Maps a line to a list with one bool for each of its branches, in the order of the source: whether
+        the branch was taken."""
         found: dict[int, list[bool]] = {}
         for key in sorted(self._branches):
             found.setdefault(key[0], []).extend(self._branches[key])
         return found
 
     def partial(self) -> list[int]:
-        """Returns the numbers of the lines that have run, and some of whose branches were never taken."""
+        """Returns the numbers of the lines that have run but have a branch that was never taken."""
         return [line for line, ways in self.branches.items()
                 if self.lines.get(line) and not all(ways)]  # fmt: skip
 
@@ -53,7 +55,7 @@ class FileCoverage:
         self._branches[key] = [a or b for a, b in zip(before, ways, strict=True)]
 
     def source(self) -> list[str]:
-        """Returns the lines of the file; [] if it cannot be read."""
+        """Returns the lines of the file; [] if the file cannot be read."""
         try:
             with open(self.path, encoding="utf-8", errors="replace") as file:
                 return file.read().splitlines()
@@ -61,7 +63,7 @@ class FileCoverage:
             return []
 
     def forget_non_statements(self) -> None:
-        """Removes the rows of a Python file that are not statements."""
+        """Removes the lines of a Python file that are not statements."""
         text = self.source() if self.path.endswith(".py") else []
         for line in list(self.lines):
             if line <= len(text) and _NO_STATEMENT.fullmatch(text[line - 1]):
@@ -69,7 +71,7 @@ class FileCoverage:
 
 
 def read_coverage(folder: str) -> dict[str, FileCoverage]:
-    """Path -> coverage. Data files that cannot be read are ignored: a process may be writing them."""
+    """Path -> coverage. Data files that cannot be read are ignored, because a process may be writing them."""
     found: dict[str, FileCoverage] = {}
     for path in glob.glob(os.path.join(glob.escape(folder), "*.cov")):
         try:

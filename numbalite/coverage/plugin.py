@@ -1,9 +1,10 @@
-"""A plug-in of coverage.py: reports the lines and branches of kernels in the reports of the Python code around them.
+"""A plug-in of coverage.py that reports the lines and branches of kernels in the reports of the Python code
+around them.
 
-`plugins = ["numbalite.coverage"]` in coverage.py's configuration loads it. While coverage.py measures, kernels write
-their data as under `numbalite coverage run`. When it reports, the reporters here add these data to those that
-coverage.py has of the Python code. The interface is documented in coverage.py's "Plug-in classes"; a Python file's
-own lines are those of its PythonFileReporter.
+`plugins = ["numbalite.coverage"]` in coverage.py's configuration loads it. While coverage.py measures,
+kernels write coverage data as under `numbalite coverage run`. When coverage.py reports, the reporters of this
+module add the kernels' data to those of the Python code. The interface is documented in coverage.py's
+"Plug-in classes"; the Python lines of a file are those of its PythonFileReporter.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _LANGUAGE = b"numbalite"  # a Python file without this token defines no kernel
 
 
 class KernelPlugin(CoveragePlugin):
-    """Claims the Python files that may define kernels, and the `.cu` files of the measured folders."""
+    """Registers for the Python files that may define kernels, and for the `.cu` files of the measured
+    folders."""
 
     def __init__(self) -> None:
         self._configuration: Any = None
@@ -36,14 +38,15 @@ class KernelPlugin(CoveragePlugin):
         self._data: dict[str, data.FileCoverage] | None = None
 
     def configure(self, configuration: Any) -> None:
-        """Called by coverage.py at its start. Its tracer in C is the only one that calls plug-ins."""
+        """coverage.py calls this method at its start. Only coverage.py's tracer in C calls plug-ins."""
         self._configuration = configuration
         self._has_new_data = self._is_run_without_append() or not self._has_data()
         if configuration.get_option("run:core") is None:
             configuration.set_option("run:core", "ctrace")
 
     def file_tracer(self, filename: str) -> FileTracer | None:
-        """Called before the first line of a file is measured: the program is about to run."""
+        """coverage.py calls this method before the first line of a file is measured, when the program is
+        about to run."""
         self._enable_recording()
         try:
             with open(filename, "rb") as file:
@@ -52,7 +55,7 @@ class KernelPlugin(CoveragePlugin):
             return None
 
     def _enable_recording(self) -> None:
-        """Switches the recording on, for this process and its children."""
+        """Enables the recording, for this process and its children."""
         if config.COVERAGE:
             return
         config.COVERAGE = self._folder()
@@ -61,17 +64,19 @@ class KernelPlugin(CoveragePlugin):
             data.clear(config.COVERAGE)
 
     def _has_data(self):
-        """Are there data of coverage.py's own? pytest-cov erases them before a run, unless it appends."""
+        """Returns whether data of coverage.py itself exist. pytest-cov erases them before a run, unless it
+        appends."""
         return bool(glob.glob(glob.escape(self._configuration.get_option("run:data_file")) + "*"))
 
     def _is_run_without_append(self):
-        """`coverage run` erases its data when it writes the first new ones, which is too late to look."""
+        """`coverage run` erases its data when it writes the first new data, which is too late for this
+        test."""
         is_run = "coverage" in sys.argv[0] and sys.argv[1:2] == ["run"]
         keeps = {"-a", "--append"} & set(sys.argv) or self._configuration.get_option("run:parallel")
         return is_run and not keeps
 
     def _folder(self):
-        """Returns the path of the folder of the data: next to coverage.py's own file."""
+        """Returns the path of the data folder, which is next to coverage.py's own data file."""
         theirs = os.path.abspath(self._configuration.get_option("run:data_file"))
         return config.COVERAGE or os.path.join(os.path.dirname(theirs), data.FOLDER)
 
@@ -88,7 +93,7 @@ class KernelPlugin(CoveragePlugin):
                 yield found.path
 
     def _kernels(self) -> dict[str, data.FileCoverage]:
-        """Path without symbolic links -> the coverage of the file's kernels, after the run."""
+        """{path without symbolic links: the coverage of the file's kernels}, after the run."""
         if self._data is None:
             found = data.read_coverage(self._folder())
             self._data = {os.path.realpath(path): one for path, one in found.items()}
@@ -106,7 +111,8 @@ class KernelTracer(FileTracer):
 
 
 class Arcs:
-    """The branches of kernels as coverage.py's arcs: pairs (line, end) with a negative end for each way."""
+    """Returns the branches of kernels as coverage.py's arcs: pairs (line, end) with a negative end for each
+    branch."""
 
     def __init__(self, found: data.FileCoverage) -> None:
         self.possible: set[tuple[int, int]] = set()
@@ -151,9 +157,10 @@ class SourceReporter(FileReporter):
 
 
 class ModuleReporter(PythonFileReporter):
-    """Reports a Python file: its own statements, and the lines of its kernels.
+    """Reports a Python file: its Python statements, and the lines of its kernels.
 
-    A line of a kernel with a Python body is a statement that no Python thread runs; its arcs are the kernel's alone.
+    A line of a kernel with a Python body is a statement that Python never runs; its arcs are only those of
+    the kernel.
     """
 
     def __init__(self, found: data.FileCoverage, configuration: Any) -> None:
@@ -173,7 +180,7 @@ class ModuleReporter(PythonFileReporter):
         return self._of_python(super().arcs()) | self._arcs.possible
 
     def translate_arcs(self, arcs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-        # The tracer's arcs, and those that an earlier call returned.
+        # The tracer's arcs, and the arcs that an earlier call returned.
         own = {arc for arc in arcs if arc[0] not in self._found.lines}
         return self._of_python(super().translate_arcs(own)) | self._arcs.taken
 
@@ -191,8 +198,8 @@ class ModuleReporter(PythonFileReporter):
 
 
 def _options(configuration):
-    """Returns the attributes of a Coverage object that PythonFileReporter reads: a plug-in is not
-    given the object."""
+    """Returns the attributes of a Coverage object that PythonFileReporter reads, because a plug-in does not
+    receive the object."""
     excluded = "|".join(f"(?:{one})" for one in configuration.get_option("report:exclude_lines"))
     return SimpleNamespace(
         _exclude_regex=lambda which: excluded,

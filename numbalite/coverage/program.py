@@ -1,4 +1,5 @@
-"""`numbalite coverage`: runs a program whose kernels record their coverage, and shows it."""
+"""Implements `numbalite coverage`, which runs a program whose kernels record their coverage, and shows the
+coverage."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command; returns the exit status."""
+    """Runs the command and returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="numbalite coverage",
         description="Line and branch coverage of kernels: C++ strings, Python bodies and .cu files. They run on the "

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def relative(path: str) -> str:
-    """Returns the path from the working directory, if the file is in it."""
+    """Returns the path relative to the working directory, if the file is inside this directory."""
     shown = os.path.relpath(path)
     return path if shown.startswith("..") else shown
 
@@ -67,7 +67,8 @@ def table(files: list[FileCoverage]) -> str:
 
 
 def lcov(files: list[FileCoverage]) -> str:
-    """Returns the text of an lcov tracefile. Its counts are 1 for what has run: the simulator does not count."""
+    """Returns the text of an lcov tracefile. The counts are 1 for lines that have run, because the simulator
+    does not count."""
     out = []
     for one in files:
         out += ["TN:kernels", f"SF:{relative(one.path)}"]

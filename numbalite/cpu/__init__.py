@@ -1,4 +1,6 @@
-"""Functions for the CPU: `jit`, their source, and the number of threads of parallel loops.
+"""Functions for the CPU: the decorator `jit`, the generated source, and the number of threads of parallel
+loops.
 
-Ufuncs for the CPU are in ufuncs/. Uses types, cxx, compilers, kernels, python and ufuncs. Begin with jit.py.
+Ufuncs for the CPU are in ufuncs/. The package cpu imports from types, cxx, compilers, kernels, python and
+ufuncs. Begin with jit.py.
 """

@@ -1,4 +1,5 @@
-"""The source of functions for the CPU: the user's function, and an entry for each list of types.
+"""Generates the source of functions for the CPU: the user's function, and an entry point for each list of
+types.
 
     #include "numbalite.cuh" ...
     namespace f1_hypot { the function, as a device function is written }
@@ -6,7 +7,7 @@
     static void nl_run_0(void *nl_frame) { ... f1_hypot::hypot(nl_b.p0, nl_b.p1) ... }
     NUMBALITE_FUNCTION_ENTRY(0, nl_block_0, decltype(...))
 
-cuda_src/host/function.h has the rest.
+cuda_src/host/function.h contains the macros and types.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _IN_PYTHON = (
 
 
 def function_source(function, lists) -> tuple[Builder, list, list]:
-    """Returns a Builder of the source of a DeviceFunction with an entry for each of these lists of
-    argument types, and the entries' symbols."""
+    """Returns a Builder of the source of a DeviceFunction with an entry point for each of these lists of
+    argument types, and the symbols of the entry points."""
     builder = Builder(element.plain_name(function), f"{function.name} for the CPU")
     for args in lists:
         builder.use_types(*args)
@@ -55,7 +56,9 @@ def _entry(function, namespace, index, args, returned=None):
     members = "".join(f" {t.cxx} p{i};" for i, t in enumerate(args))
     values = ", ".join(f"nl_b.p{i}" for i in range(len(args)))
     call = element.call(function, namespace, values)
-    if returned is not None:  # the extension makes the arrays: they are arguments, or parts of them
+    if (
+        returned is not None
+    ):  # the extension module creates the returned arrays, which are arguments or parts of arguments
         made = [i for i, item in enumerate(returned[1]) if not isinstance(item, int) or item < 0]
         listed = ", ".join(map(str, made))
         if any(isinstance(item, tuple) for item in returned[1]):
@@ -80,7 +83,7 @@ def _entry(function, namespace, index, args, returned=None):
 
 
 def _array_names(function, args):
-    """Code by which a failed check names the array."""
+    """Returns code with which a failed check reports the array's name."""
     parameters = function.definition.parameters
     if len(parameters) != len(args) or not any(map(_has_axes, args)):
         return ""

@@ -1,4 +1,4 @@
-"""``jit``: functions on the CPU, from the same strings as kernels.
+"""Implements ``jit``: functions on the CPU, from the same strings as kernels.
 
     @jit("float64(float64, float64)")
     def hypot(x, y):
@@ -6,9 +6,9 @@
 
     hypot(3.0, 4.0)     # 5.0
 
-The user's function is a DeviceFunction, so host functions can use all names that kernels and ufuncs
-can, and kernels and ufuncs can call host functions. This module finds and compiles the function for
-a call's argument types, once; the extension calls it (py/hostfunction).
+The user's function is a DeviceFunction, so host functions can use the same names as kernels and ufuncs, and
+kernels and ufuncs can call host functions. This module finds and compiles the function for a call's argument
+types, once; the extension calls it (py/hostfunction).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.types import Array, Signature, parameters, signatures
 from numbalite.ufuncs import element
 
-# Options of numba without meaning for compiled C++.
+# Options of numba that have no meaning for compiled C++.
 _WITHOUT_MEANING = frozenset(["nopython", "locals", "looplift"])
 _COMPILING = frozenset(
     [
@@ -145,15 +145,14 @@ def jit(
 ) -> Any:
     """Compiles a function whose body is a string of C++ for the CPU.
 
-    It is a decorator: bare or with options, for the types of each call;
-    with signatures, which are compiled at once.
+    ``jit`` is a decorator, without parentheses or with options. Without signatures, the function is compiled
+    for the types of each call; signatures are compiled immediately.
 
     The result is called with Python and NumPy numbers and NumPy arrays;
-    arrays of all strides are used in place, without a copy. It returns a
-    Python number, None, or for a ``tuple<...>`` a tuple; a Python body may
-    return its arguments that are arrays, and views of them (``a[1:]``,
-    ``a.T``), too. The interpreter's lock is released during the call.
-    Kernels, ufuncs and other host functions may call it by its name.
+    arrays of all strides are used without a copy. The call returns a Python number, None, or for a
+    ``tuple<...>`` a tuple; a Python body may return its arguments that are arrays, and views of them
+    (``a[1:]``, ``a.T``), too. The interpreter's lock is released during the call. Kernels, ufuncs and other
+    host functions may call the function by its name.
 
     In addition to the builtins of kernels there are ``random_uniform()``,
     ``random_normal()``, ``random_seed(n)`` (see numbalite.seed), and
@@ -164,8 +163,7 @@ def jit(
     signature_or_function : str, list, type, tuple or function
         A signature ("float64(float64, float64)", types, a tuple of types)
         or a list of them. A return type that the signature omits is deduced
-        by the compiler. Or the function, or a source (a string with
-        braces).
+        by the compiler. The argument can also be the function, or a source (a string with braces).
     source : str
         A complete C++ function (a template, overloads), or with ``args`` a
         body or an expression.
@@ -176,13 +174,11 @@ def jit(
         or an expression.
     **given
         Options: ``fastmath`` (sums may be reordered, and vectorised),
-        ``boundscheck`` (array indices are checked: BoundsError, an
-        IndexError), ``debug`` (that, and no optimisation),
-        ``inline="always"``, ``parallel`` (False keeps ``parallel_for`` on
-        one thread), ``nogil`` (False keeps the interpreter's lock, which
-        saves some 100 ns a call), ``options=[...]`` for the compiler,
-        ``std=``, ``opt=``, ``headers=``. numba's ``nopython`` and ``cache``
-        are accepted and always so.
+        ``boundscheck`` (array indices are checked: BoundsError, an IndexError), ``debug`` (like
+        ``boundscheck``, without optimisation), ``inline="always"``, ``parallel`` (False keeps
+        ``parallel_for`` on one thread), ``nogil`` (False keeps the interpreter's lock, which saves some 100
+        ns a call), ``options=[...]`` for the compiler, ``std=``, ``opt=``, ``headers=``. The options
+        ``nopython`` and ``cache`` of numba are accepted and always active.
 
     Returns
     -------
@@ -200,8 +196,7 @@ def jit(
         An option does not exist, or two arguments exclude each other.
     ValueError
         An option has an invalid value. A call raises TypeError, ValueError
-        or OverflowError for an argument that does not fit, naming the
-        parameter.
+        or OverflowError for an unsuitable argument; the message contains the parameter's name.
 
     Examples
     --------
@@ -262,8 +257,7 @@ def _check_given(text):
 
 
 def _options(given):
-    """Returns (options.Options, parallel, nogil); raises TypeError for an option that does not
-    exist."""
+    """Returns (options.Options, parallel, nogil); raises TypeError for an unknown option."""
     if "target" in given and given.pop("target") != "cpu":
         raise TypeError(
             "jit compiles for the CPU: write cuda.jit for a kernel or a device function"
@@ -316,7 +310,7 @@ class Overload:
 
     @property
     def signature(self) -> Signature:
-        """With the type that it returns, as the compiler deduced or converted it."""
+        """The signature includes the return type, as the compiler deduced or converted it."""
         names, is_tuple = _core.host_results(self.module, self.symbol)
         found = [types.scalar(name) for name in names if name is not None]  # None: an array
         if self.returned is not None:
@@ -394,7 +388,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
     # --- from arguments to compiled code
 
     def _resolve(self, codes, args):
-        """Called by the extension with argument types that it has not met."""
+        """The extension module calls this method for new argument types."""
         with self._lock:
             overload = self._overload_for(codes, args)
             return (
@@ -423,7 +417,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
             self._overloads.update(self._build_all(lists))
 
     def _build_all(self, lists):
-        """Overloads for these lists of argument types, compiled as one unit."""
+        """Returns Overloads for these lists of argument types, compiled as one unit."""
         rows = [self._rows(args) for args in lists]
         made, builder = self._sources(lists)
         self._note_parallel(made.is_parallel)
@@ -447,8 +441,8 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         }
 
     def _sources(self, lists):
-        """Returns (the TranslatedSource for these lists of argument types, its Builder). A Python body
-        that is in the disk cache is not translated: None instead of the Builder."""
+        """Returns (the TranslatedSource for these lists of argument types, its Builder). If a Python body is
+        in the disk cache, it is not translated, and None is returned instead of the Builder."""
         definition, options = self._function.definition, self._all_options()
         contents = definition.device_contents(self._function, lists, options, "the CPU")
         key, made = translations.find(contents)
@@ -463,7 +457,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         return made, builder
 
     def _all_options(self):
-        """Returns the options of the function, and whether its loops are serial."""
+        """Returns the options of the function, and whether its loops run on one thread."""
         is_serial = self._parallel is False
         if self._function.definition.is_python:
             is_serial = not self._parallel  # prange is range then
@@ -510,19 +504,19 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
 
     @property
     def device_function(self) -> DeviceFunction:
-        """The same function for kernels and ufuncs to call; they find it by its Python name."""
+        """Returns the same function for calls from kernels and ufuncs, which find it by its Python name."""
         return self._function
 
     @property
     def targetoptions(self) -> dict:
-        """The options, as numba shows them."""
+        """The options, in the form in which numba shows them."""
         return {"nopython": True, "nogil": self._nogil, "fastmath": self._options.fastmath,
                 "boundscheck": self._options.has_checks,
                 "parallel": bool(self._parallel)}  # fmt: skip
 
     def inspect_asm(self, signature: Any = None) -> NoReturn:
         """Not for functions on the CPU: NotImplementedError."""
-        raise NotImplementedError("inspect_source shows the source that was compiled")
+        raise NotImplementedError("inspect_source() returns the compiled source")
 
     inspect_sass = inspect_asm
 
@@ -534,7 +528,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
 
     def __reduce__(self) -> tuple:
         frozen = self._function.definition.frozen()
-        # The function's own name is removed from its scope, because pickling it would recurse
+        # The function's own name is removed from its scope, because pickling would recurse
         # endlessly; C++ finds the function without it.
         own = [n for n, value in frozen.scope.locals.items() if value is self]
         for name in own:
@@ -546,7 +540,8 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
 if TYPE_CHECKING:
 
     class HostFunctionOrDecorator(HostDispatcher[..., Any]):
-        """The result for a text: a function if the text is a source, a decorator if it is a signature."""
+        """The result for a text: a function if the text is a source, a decorator if the text is a
+        signature."""
 
         @overload
         def __call__(
@@ -566,7 +561,8 @@ def _unpickle(kind, definition, given, options, parallel, nogil):
 
 
 def _names_in(function, count):
-    """Returns the parameter names of a source's function if all overloads have the same; else arg0, arg1, ..."""
+    """Returns the parameter names of a source's function if all overloads have the same names; otherwise
+    arg0, arg1, ..."""
     base = element.plain_name(function)
     for full, lists in scanner.parameter_lists(function.definition.text.value).items():
         if full.rpartition("::")[2] == base:
@@ -579,7 +575,8 @@ def _names_in(function, count):
 
 
 def _may_write(wanted, declared):
-    """Is each read-only array passed to a const parameter? A function may write to any other one."""
+    """Returns whether each read-only array is passed to a const parameter. A function may write to any other
+    parameter."""
     return not any(
         isinstance(have, Array) and have.readonly and not want.readonly
         for have, want in zip(wanted, declared, strict=True)
@@ -611,7 +608,7 @@ def check(signature: Signature, function: DeviceFunction, count: int | None) -> 
 def seed(value: int) -> None:
     """Seeds random_uniform and random_normal of functions on the CPU.
 
-    Each thread has its own sequence; that of the calling thread is seeded.
+    Each thread has its own sequence of random numbers; the sequence of the calling thread is seeded.
 
     Parameters
     ----------
@@ -620,7 +617,7 @@ def seed(value: int) -> None:
 
     Notes
     -----
-    The sequence is that of xoroshiro128p with this seed.
+    The sequence is that of the generator xoroshiro128p with this seed.
 
     Examples
     --------

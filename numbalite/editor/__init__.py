@@ -1,9 +1,9 @@
-"""Files that configure editors for kernels: `numbalite editor`.
+"""Creates files that configure editors for kernels: `numbalite editor`.
 
-Without an option a folder gets a `.clangd`, by which clangd reads *.cu and *.cuh with numbalite's own
-declarations; no CUDA toolkit is needed. `--vscode` puts the extension of vscode/ where Visual Studio Code
-looks for extensions: it colours C++ in the strings of kernels. Uses compilers. Begin with this
-file.
+Without an option, the command creates a `.clangd` file in a folder. clangd then reads *.cu and *.cuh files
+with numbalite's own declarations; no CUDA toolkit is needed. The option `--vscode` copies the extension in
+vscode/ to the folder where Visual Studio Code searches extensions; the extension colours C++ in the strings
+of kernels. Uses compilers. Begin with this file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EXTENSION = pathlib.Path(__file__).parent / "vscode"
 
 
 def main(arguments: list[str]) -> int:
-    """Returns the command; returns the exit status."""
+    """Runs the command and returns the exit status."""
     vscode = arguments[:1] == ["--vscode"]
     rest = arguments[vscode:]
     if len(rest) > 1 or any(argument.startswith("-") for argument in rest):
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
 def clangd_settings() -> str:
     """Returns the text of .clangd."""
     source = headers.cuda_src()
-    # YAML accepts JSON's strings, so every path is quoted correctly.
+    # YAML accepts JSON strings, so every path is quoted correctly.
     flags = [
         *("-xc++", "-std=c++17", "-fsigned-char", "-w"),
         *(f"-I{source}", f"-I{source}/sim/include", "-include", f"{source}/sim/editor.h"),
@@ -57,7 +57,7 @@ def clangd_settings() -> str:
 
 
 def write_clangd(folder: str = ".") -> pathlib.Path:
-    """Writes .clangd; raises FileExistsError if there is one of another origin."""
+    """Writes .clangd; raises FileExistsError if a .clangd file from another program exists."""
     path = pathlib.Path(folder) / ".clangd"
     if path.exists() and not path.read_text(errors="replace").startswith(_FIRST_LINE):
         raise FileExistsError(
@@ -68,7 +68,7 @@ def write_clangd(folder: str = ".") -> pathlib.Path:
 
 
 def install_extension(folder: str | None = None) -> pathlib.Path:
-    """Copies the extension into a folder of extensions; an older version of the extension is replaced."""
+    """Copies the extension into a folder of extensions, and replaces an older version."""
     name = json.loads((EXTENSION / "package.json").read_text())
     into = pathlib.Path(folder) if folder else pathlib.Path.home() / ".vscode" / "extensions"
     for old in into.glob(f"{name['publisher']}.{name['name']}-*"):

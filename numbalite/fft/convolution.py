@@ -1,4 +1,4 @@
-"""Convolution by the product of transforms, with the modes of SciPy."""
+"""Implements convolution by the product of transforms, with the modes of SciPy."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
 @traced
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> DeviceNDArray:
-    """Returns the convolution of two arrays, over all axes or over some, as
-    scipy.signal.fftconvolve computes it.
+    """Returns the convolution of two arrays, over all axes or over some, as scipy.signal.fftconvolve.
 
-    mode: "full" is every element at which they overlap; "same" has the shape of in1 and is the
-    centre of "full"; "valid" is the elements at which one array is completely inside the other.
-    Over axes that are not named the shapes are equal or 1. The result is float32 or complex64 for
-    arrays of single precision, else of double. Raises ValueError for shapes that do not fit.
+    mode: "full" returns every element at which the arrays overlap; "same" returns the centre of "full", in
+    the shape of in1; "valid" returns the elements at which one array is completely inside the other. Along
+    all other axes, the lengths must be equal or 1. The result is float32 or complex64 for arrays of single
+    precision, otherwise in double precision. Raises ValueError for shapes that do not fit.
 
     >>> blurred = cufft.fftconvolve(d_image, d_filter, mode="same")
     """
@@ -92,7 +91,8 @@ def _crop(full, shape, other, mode, axes):
 
 
 def _fast_length(n):
-    """Returns the smallest length not below n of which cuFFT has fast transforms: a product of 2, 3, 5 and 7."""
+    """Returns the smallest length, at least n, for which cuFFT has fast transforms: a product of 2, 3, 5 and
+    7."""
     while True:
         rest = n
         for factor in (2, 3, 5, 7):

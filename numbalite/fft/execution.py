@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 class Operand:
-    """An array on its way to a transform; `owned`: it is a copy that may be written to."""
+    """An array that is prepared for a transform. `owned`: True if the array is a copy that may be
+    overwritten."""
 
     def __init__(self, array: DeviceNDArray, owned: bool = False) -> None:
         self.array = array
@@ -38,7 +39,7 @@ class Operand:
         return Operand(self.array.astype(dtype), True)
 
     def fitted(self, lengths: dict[int, int]) -> Operand:
-        """Cut, or padded with zeros, to lengths by axis."""
+        """Cuts the array, or pads it with zeros, to lengths by axis."""
         array = self.array
         cut = [slice(None)] * array.ndim
         shape = list(array.shape)
@@ -54,7 +55,7 @@ class Operand:
         return Operand(made, True)
 
     def ordered(self, axes: Sequence[int]) -> Operand:
-        """Returns a copy with the axes last in memory."""
+        """Returns a copy with these axes last in memory."""
         view = move_axes_last(self.array, axes)
         made = empty_like(view, view.shape, view.dtype)
         assign.assign(made, view)
@@ -86,7 +87,8 @@ def _layout(array, axes):
 
 
 def _target(source, shape, dtype, axes, out=None):
-    """Returns the array for the result: `out` if cuFFT can write to it, else a new array, in C order if possible."""
+    """Returns the array for the result: `out` if cuFFT can write to it, otherwise a new array, in C order if
+    possible."""
     if out is not None and _can_write_into(out, source, shape, dtype, axes):
         return out
     made = empty_like(source, shape, dtype)
@@ -97,7 +99,7 @@ def _target(source, shape, dtype, axes, out=None):
 
 
 def _can_write_into(out, source, shape, dtype, axes):
-    """Can the transform of `source` be written right into `out`?"""
+    """Returns whether the transform of `source` can be written directly to `out`."""
     in_place = (source._address, source.strides, source.dtype) == (
         out._address, out.strides, dtype,
     )  # fmt: skip
@@ -117,7 +119,7 @@ def run(
     lengths: Sequence[int],
     direction: int,
 ) -> None:
-    """Executes a transform over `axes` of both arrays, which have a layout that cuFFT supports."""
+    """Executes a transform over `axes` of both arrays, whose layouts cuFFT must support."""
     layouts = _layout(source, axes), _layout(target, axes)
     batch = source.size // math.prod(source.shape[axis] for axis in axes)
     dtypes = source.dtype.char + target.dtype.char
@@ -131,7 +133,7 @@ def _ordered_if_needed(operand, axes):
 
 
 def groups(axes: Sequence[int]) -> list[list[int]]:
-    """As many axes at once as cuFFT supports, the last ones first."""
+    """Transforms as many axes at once as cuFFT supports, beginning with the last axes."""
     left, found = list(axes), []
     while left:
         found.append(left[-plans.MAX_DIMENSIONS :])
@@ -142,8 +144,8 @@ def groups(axes: Sequence[int]) -> list[list[int]]:
 def complex_to_complex(
     operand: Operand, axes: Sequence[int], direction: int, out: DeviceNDArray | None = None
 ) -> Operand:
-    """Returns the result: in `out` if it can be written directly, else in place if the array is a
-    temporary."""
+    """Returns the result of a transform: in `out` if it can be written directly, otherwise in place if the
+    array is a temporary."""
     parts = groups(axes)
     for i, part in enumerate(parts, 1):
         prepared = _ordered_if_needed(operand, part)
@@ -161,7 +163,7 @@ def complex_to_complex(
 def real_to_complex(
     operand: Operand, axes: Sequence[int], out: DeviceNDArray | None = None
 ) -> Operand:
-    """Returns the same for a real array: the result has half of the last axis."""
+    """Returns the result for a real array, which has about half the length along the last axis."""
     first, *others = groups(axes)
     source, last = _ordered_if_needed(operand, first).array, axes[-1]
     shape = list(source.shape)
@@ -178,8 +180,9 @@ def real_to_complex(
 def complex_to_real(
     operand: Operand, axes: Sequence[int], length: int, out: DeviceNDArray | None = None
 ) -> Operand:
-    """From half of the last axis, whose full length is `n`. As in NumPy, which uses the real part
-    at frequency 0 after the other axes. cuFFT overwrites its input, so it is always a copy."""
+    """Transforms an array with half of the last axis, whose full length is `n`. As in NumPy, the real part at
+    frequency 0 is used after the transforms of the other axes. cuFFT overwrites its input, so the input is
+    always a copy."""
     *others, last = axes
     if others:
         operand = complex_to_complex(operand, others, INVERSE)
@@ -194,7 +197,8 @@ def complex_to_real(
 
 
 def scale(array: DeviceNDArray, factor: float) -> None:
-    """Multiplies in place, real and imaginary parts as real numbers, so that infinities cause no NaN."""
+    """Multiplies in place, treating real and imaginary parts as real numbers, so that infinities cause no
+    NaN."""
     real = np.dtype(array.dtype.char.lower())
     if array.dtype.kind != "c":
         view = array

@@ -1,4 +1,4 @@
-"""Transforms in the array's own memory."""
+"""Implements transforms in the array's own memory."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @traced
 def fft_inplace(ary: Any, stream: Any = None) -> None:
-    """The Fourier transform over all axes, in place.
+    """Computes the Fourier transform over all axes, in place.
 
-    ary: a complex64 or complex128 array of any shape and strides, on the device or on the host
-    (then it is copied to the device and back). stream: the stream of the work; by default the
-    array's own. Raises TypeError for other arrays, ValueError for one that is read-only.
+    ary: a complex64 or complex128 array of any shape and strides, in device memory, or in host memory (the
+    array is then copied to the device and back). stream: the stream of the work; by default the array's own.
+    Raises TypeError for other arrays, ValueError for a read-only array.
 
     >>> d = cuda.to_device(image.astype(np.complex64))
     >>> cufft.fft_inplace(d)
@@ -32,7 +32,8 @@ def fft_inplace(ary: Any, stream: Any = None) -> None:
 
 @traced
 def ifft_inplace(ary: Any, stream: Any = None) -> None:
-    """The inverse of `fft_inplace`, not scaled: both, one after the other, multiply by ary.size."""
+    """Computes the inverse of `fft_inplace`, not scaled: both functions in sequence multiply the array by
+    ary.size."""
     _in_place("ifft_inplace", ary, stream, INVERSE)
 
 
@@ -42,7 +43,7 @@ def _in_place(name, ary, stream, direction):
         raise TypeError(f"{name}: ary must be an array, not {type(ary).__name__}")
     if ary.dtype.char not in "FD":
         raise TypeError(
-            f"{name}: ary is {ary.dtype}, a transform in place takes complex64 and complex128: "
+            f"{name}: ary is {ary.dtype}, a transform in place requires complex64 or complex128: "
             "np.fft.rfftn takes real arrays"
         )
     if not ary.flags.writeable:

@@ -1,4 +1,5 @@
-"""Plans of cuFFT, made once for each layout. C caches them for each thread, device and stream (py/planned)."""
+"""Creates plans of cuFFT, once for each layout. C code caches the plans for each thread, device and stream
+(py/planned)."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ ALLOC_FAILED = 2
 class Layout(NamedTuple):
     """The position of the elements of a batch of transforms for cuFFT, counted in elements.
 
-    embed: how many there are in each dimension, without those that strides skip; stride: from one to the next in
-    the last one; distance: from one transform to the next.
+    embed: the number of elements in each dimension, without elements that strides skip; stride: the step
+    between elements in the last dimension; distance: the step between transforms.
     """
 
     embed: tuple[int, ...]
@@ -36,8 +37,8 @@ class Layout(NamedTuple):
 
 
 def layout_of(array: DeviceNDArray, axes: Sequence[int]) -> Layout | None:
-    """Returns the layout of an array for a transform over some axes, None if cuFFT cannot describe
-    it. No dimension is 0."""
+    """Returns the layout of an array for a transform over some axes; None if cuFFT cannot represent it. No
+    dimension is 0."""
     itemsize = array.dtype.itemsize
     if any(
         s % itemsize or (s <= 0 and n > 1) for n, s in zip(array.shape, array.strides, strict=True)
@@ -59,8 +60,8 @@ def _geometry(array, axes):
 
 
 def _inner(shape, strides):
-    """Returns (embed, stride) of the dimensions that are transformed. The stride of one element is
-    free."""
+    """Returns (embed, stride) of the transformed dimensions. The stride of a dimension with one
+    element is arbitrary."""
     stride = strides[-1] if shape[-1] > 1 else 1
     embed, step = [], stride
     for n, outer, outer_stride in zip(shape[:0:-1], shape[-2::-1], strides[-2::-1], strict=True):
@@ -73,7 +74,8 @@ def _inner(shape, strides):
 
 
 def _distance(shape, strides):
-    """Returns the distance from one transform to the next, if all preceding dimensions can be merged to one."""
+    """Returns the distance between transforms, if all preceding dimensions can be merged into one
+    dimension."""
     distance = following = None
     for n, stride in zip(reversed(shape), reversed(strides), strict=True):
         if n == 1:
@@ -87,8 +89,8 @@ def _distance(shape, strides):
 
 
 def make(what: tuple[Any, ...], stream: Any) -> tuple[_core.LibraryValue, int]:
-    """Returns a plan of cuFFT on the current device, for the calls on a stream, and the bytes that
-    its work area needs.
+    """Returns a plan of cuFFT on the current device, for calls on a stream, and the size of its work area in
+    bytes.
 
     If cuFFT has no memory for the plan, the thread releases its other plans, and tries once more.
     """
@@ -118,10 +120,10 @@ def _create_plan(what, stream):
         "XtMakePlanMany", plan, rank, ctypes.addressof(numbers[0]), *sides, batch,
         ctypes.addressof(size), computed,
     )  # fmt: skip
-    if not size.value:  # then C passes no work area to cuFFT
+    if not size.value:  # C code then passes no work area to cuFFT
         cufft.plain("SetWorkArea", plan, None)
     number = stream_number(stream)
-    if number:  # a plan begins with the default stream
+    if number:  # a new plan uses the default stream
         cufft.plain("SetStream", plan, number)
     return plan, size.value
 
@@ -133,8 +135,8 @@ def run_captured(
     target: DeviceNDArray,
     direction: int,
 ) -> int:
-    """Returns the status of a transform during a capture. Without a stream, it runs on the captured
-    one."""
+    """Returns the status of a transform during a capture. Without a stream, the transform runs on the
+    captured stream."""
     cufft = CUFFT.on(stream)
     captured = 0 if stream else _core.capture_stream()
     if captured:
@@ -156,7 +158,8 @@ _transforms: weakref.WeakValueDictionary[Hashable, _core.Planned] = weakref.Weak
 def transform(
     lengths: tuple[int, ...], batch: int, dtypes: str, layouts: tuple[Layout, Layout]
 ) -> _core.Planned:
-    """transform(stream, source, target, direction), on the current device. dtypes: the characters of both, "fF".
+    """Returns transform(stream, source, target, direction), on the current device. dtypes: the dtype
+    characters of source and target, such as "fF".
 
     The same object is returned as long as a plan of it is cached.
     """

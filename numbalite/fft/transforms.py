@@ -1,4 +1,4 @@
-"""np.fft's functions: their arguments as NumPy reads them."""
+"""Implements np.fft's functions, with arguments as in NumPy."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _complex_of(dtype):
 
 @functools.cache
 def _real_of(dtype):
-    """Returns the dtype of an inverse transform that is real: NumPy computes float16 in float32, and rounds."""
+    """Returns the dtype of a real inverse transform: NumPy computes float16 in float32, and rounds."""
     return np.fft.irfft(np.zeros(2, dtype)).dtype
 
 
@@ -80,8 +80,8 @@ def _axis(name, axis, array):
 
 
 def _axes(name, array, s, axes):
-    """Lengths and axes in the form of NumPy's functions of several dimensions; lengths None: the
-    array's."""
+    """Returns lengths and axes in the form of NumPy's functions of several dimensions; lengths None: those of
+    the array."""
     s, axes = (one if one is None else items_of(one, f"fft.{name}") for one in (s, axes))
     if s is None:
         axes = range(array.ndim) if axes is None else axes
@@ -97,19 +97,20 @@ def _axes(name, array, s, axes):
 
 
 def _is_for_several_axes(name):
-    """Is it a transform of several axes (fft2, fftn)? Only these accept the length -1, which means the whole axis."""
+    """Returns whether the transform has several axes (fft2, fftn). Only transforms of several axes accept the
+    length -1, which means the whole axis."""
     return name[-1] in "n2"
 
 
 def _split_axes(name, axes):
     """Returns (all axes but the last, the last axis, which has half the length in a real transform)."""
     if not axes:
-        raise IndexError(f"fft.{name}: a transform of real numbers takes one axis at least")
+        raise IndexError(f"fft.{name}: a transform of real numbers requires at least one axis")
     return axes[:-1], axes[-1]
 
 
 def _scale_result(name, result, factor, out):
-    """Returns the scaled result, in `out` if it is passed."""
+    """Returns the scaled result, in `out` if passed."""
     if factor != 1 and result.size:
         scale(result, factor)
     if out is None or out is result:
@@ -132,16 +133,16 @@ def _scale_result(name, result, factor, out):
 
 
 def _forward(name, a, s, axes, norm, out, direction):
-    """fft, ifft and their versions for several axes."""
+    """Implements fft, ifft and their versions for several axes."""
     a = arguments.array(a, "a")
     lengths, axes = _axes(name, a, s, axes)
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
     sizes = [_length(name, n) for n in sizes]
     factor = _factor(name, norm, math.prod(sizes), direction == INVERSE)
-    if not axes:  # there is nothing to do, and NumPy keeps the dtype
+    if not axes:  # without axes, nothing is transformed, and NumPy keeps the dtype
         return _scale_result(name, a.copy(), 1, out)
     operand = Operand(a).converted(_complex_of(a.dtype))
-    if len(set(axes)) < len(axes):  # an axis twice is transformed twice, the last one first
+    if len(set(axes)) < len(axes):  # a repeated axis is transformed twice, the last axis first
         for n, x in reversed(list(zip(sizes, axes, strict=True))):
             operand = _transform(operand.fitted({x: n}), [x], direction)
         return _scale_result(name, operand.array, factor, out)
@@ -157,7 +158,7 @@ def _transform(operand, axes, direction, out=None):
 
 
 def _usable_out(out):
-    """Returns the array to which a transform may write, if it has the right type."""
+    """Returns the array to which a transform may write, if its dtype is suitable."""
     return out if isinstance(out, _core.DeviceArray) else None
 
 
@@ -200,7 +201,7 @@ def _irfft(name, a, s, axes, norm, out):
     distinct = len(set(axes)) == len(axes)
     for n, x in zip(sizes, others, strict=False):
         operand = operand.fitted({x: n})
-        if not distinct:  # one after the other, the first one first
+        if not distinct:  # transforms the axes one after the other, the first axis first
             operand = _transform(operand, [x], INVERSE)
     operand = operand.fitted({last: sizes[-1] // 2 + 1})
     if not operand.array.size:

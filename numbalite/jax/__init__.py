@@ -1,12 +1,12 @@
-"""Ufuncs, generalized ufuncs and kernels in programs of JAX.
+"""Makes ufuncs, generalized ufuncs and kernels available in JAX programs.
 
     from numbalite.jax import call
 
     f = call(vectorize(["float32(float32, float32)"], target="cuda")(...))
     jax.jit(jax.grad(lambda x, y: f(x, y).sum()))(x, y)
 
-A call is an operation of XLA (a custom call of its foreign function interface) with XLA's buffers, on XLA's stream.
-Uses cuda and operators. Begin with calls.py, then handlers.py.
+A call becomes an operation of XLA (a custom call of its foreign function interface) with XLA's buffers, on
+XLA's stream. Uses cuda and operators. The entry point is calls.py, then handlers.py.
 """
 
 from __future__ import annotations

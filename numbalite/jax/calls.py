@@ -1,4 +1,4 @@
-"""`call`: an Operation as a function of JAX arrays."""
+"""Implements `call`, which returns an Operation as a function of JAX arrays."""
 
 from __future__ import annotations
 
@@ -23,28 +23,24 @@ def call(
 ) -> Callable:
     """Returns a function of JAX arrays that calls a ufunc or a kernel.
 
-    The ufunc may be a generalized one. It runs on the CPU and on CUDA
-    devices, inside of jit, with XLA's buffers. Under vmap, a batch is one
-    more loop dimension of a ufunc. A ufunc is differentiated in forward and
-    reverse mode, any number of times (see the guide, Derivatives).
-    ``kernel.adjoint`` computes the gradients of a kernel. On the CPU,
-    kernels run on the simulator alone.
+    The ufunc may be a generalized one. The function runs on the CPU and on CUDA devices, also inside jit,
+    with XLA's buffers. Under vmap, a batch is one additional loop dimension of a ufunc. A ufunc can be
+    differentiated in forward and reverse mode, any number of times (see the guide, Derivatives).
+    ``kernel.adjoint`` computes the gradients of a kernel. On the CPU, kernels run only on the simulator.
 
     Parameters
     ----------
     f : CudaUfunc, CudaGUfunc, numpy.ufunc or Dispatcher
-        The function. A kernel needs ``out_shapes``, ``launch``, and one
-        signature with const for the arrays that it only reads: the others
-        are its results, in uninitialized memory.
+        The function. A kernel needs ``out_shapes``, ``launch``, and one signature with const for the arrays
+        that it only reads: all other arrays are results, in uninitialized memory.
     out_shapes : tuple, list or function
-        For kernels: the shape of the result (a list of them for several),
-        or a function of the inputs that returns it.
+        For kernels: the shape of the result (a list of shapes for several results), or a function of the
+        inputs that returns it.
     launch : tuple or function
         For kernels: (grid, block), or a function of the kernel's arguments
-        that returns them. Both functions see numbers, and of arrays shape,
-        ndim and size.
+        that returns them. Both functions receive numbers, and for arrays objects with shape, ndim and size.
     vmap_method : str
-        For kernels: that of jax.ffi.ffi_call.
+        For kernels: the parameter of jax.ffi.ffi_call.
 
     Returns
     -------
@@ -67,7 +63,7 @@ def call(
     if described.written:
         names = ", ".join(described.parameters[i] for i in described.written)
         raise TypeError(
-            f"{described.name} writes its input {names}, and arrays of JAX are immutable: give out_shapes="
+            f"{described.name} writes its input {names}, but arrays of JAX are immutable: pass out_shapes="
         )
     if isinstance(described, Elementwise):
         made = _differentiable(described)
@@ -94,7 +90,8 @@ def call(
 def _differentiable(described):
     """Returns the function of JAX arrays that calls a ufunc, whose tangents are sums of tangents times derivatives.
 
-    A complex number has no single derivative: functions of these have reverse mode, by the gradients.
+    A function of complex numbers has no single derivative; such functions support reverse mode, by the
+    gradients.
     """
     primal = functools.partial(_call, described, "expand_dims")
     if described.not_differentiable:
@@ -146,8 +143,8 @@ def _arrays(described, args):
 
 
 def _with_gradients(described, vmap_method):
-    """Returns the function of JAX arrays that calls an operation that has first derivatives. Numbers are constants of
-    the program."""
+    """Returns the function of JAX arrays that calls an operation with first derivatives. Numbers among
+    the arguments are constants of the program."""
 
     def function(*args):
         numbers = [None] * described.nin
@@ -172,7 +169,7 @@ def _number(described, i, x):
 
 @functools.lru_cache(1024)
 def _of_arrays(described, vmap_method, numbers):
-    """Returns the function of the arrays among the arguments."""
+    """Returns the function whose parameters are only the arrays among the arguments."""
     places = [i for i, number in enumerate(numbers) if number is None]
 
     def arguments(arrays):
@@ -208,12 +205,12 @@ def _as_tuple(found):
 
 
 def _sum_to_shape(gradient, x):
-    """Returns the gradient with respect to x. If x was broadcast, the gradient is summed to x's
-    shape; it has x's dtype."""
+    """Returns the gradient with respect to x. If x was broadcast, the gradient is summed to x's shape. The
+    gradient has x's dtype."""
     ahead = gradient.ndim - x.ndim
     axes = (*range(ahead), *(i + ahead for i, n in enumerate(x.shape) if n == 1))
     if not jnp.iscomplexobj(x):
-        gradient = gradient.real  # it has no imaginary part to vary
+        gradient = gradient.real  # a real x has no imaginary part to vary
     return jnp.sum(gradient, axes).reshape(x.shape).astype(x.dtype)
 
 
@@ -221,7 +218,7 @@ def _sum_to_shape(gradient, x):
 
 
 def _call(described: Operation, vmap_method: str, *args: Any) -> Any:
-    """XLA's operation for the arguments: arrays, and numbers where the operation has numbers."""
+    """Returns XLA's operation for the arguments: arrays, and numbers for the inputs that are numbers."""
     numbers = tuple(None if described.scalar(i) is None else x for i, x in enumerate(args))
     args = tuple(
         jnp.asarray(x) if number is None else x for x, number in zip(args, numbers, strict=True)
@@ -250,7 +247,7 @@ def _call(described: Operation, vmap_method: str, *args: Any) -> Any:
 
 
 def _aligned(described, arrays):
-    """Returns the arrays with equal numbers of loop dimensions, so that a batch is one more of them."""
+    """Returns the arrays with equal numbers of loop dimensions, so that a batch becomes an additional one."""
     if described.cores is None:
         return arrays
     loops = [x.ndim - core for x, core in zip(arrays, described.cores, strict=False)]

@@ -1,6 +1,7 @@
-"""The functions that XLA calls for operations, by their keys.
+"""Stores the functions that XLA calls for operations, by their keys.
 
-cext/py/xla.c is the handler of all operations. It calls the function for the key of an operation with the buffers.
+cext/py/xla.c is the handler of all operations. The handler calls the function for the key of an operation
+with the buffers.
 
 A key is a digest of the source: a program in JAX's compilation cache on disk, which contains keys, calls the same
 functions in the next process. Operations that cannot be pickled have random keys, so that such programs are compiled
@@ -33,7 +34,7 @@ _registered = False
 def register(described: Operation, dtypes: tuple, numbers: tuple) -> np.int64:
     """Returns the key of an operation on arrays of these dtypes (the inputs, then the results).
 
-    ``numbers`` has the value of each input that is a number, None for an array.
+    ``numbers`` contains the value of each input that is a number, and None for each array.
     """
     global _registered
     key = _key((type(described).__name__, described.source, dtypes, numbers))
@@ -50,17 +51,17 @@ def register(described: Operation, dtypes: tuple, numbers: tuple) -> np.int64:
 def _key(source):
     try:
         digest = hashlib.sha256(pickle.dumps(source)).digest()[:8]
-    except Exception:  # a user's function that cannot be pickled
+    except Exception:  # for example, a user's function that cannot be pickled
         digest = secrets.token_bytes(8)
     return int.from_bytes(digest, "little", signed=True) or 1
 
 
 def _function(described, dtypes, numbers):
     """Returns the function that XLA's handler calls with the buffers (address, shape) and the stream."""
-    prepared: dict[tuple, Callable] = {}  # buffers and stream -> function that launches
+    prepared: dict[tuple, Callable] = {}  # (buffers, stream) -> function that launches
 
     def read(made, buffers):
-        """Returns the inputs and the outputs; ``made`` makes an array of a buffer."""
+        """Returns the inputs and the outputs. ``made`` creates an array over a buffer."""
         arrays = iter([made(*one, dtype) for one, dtype in zip(buffers, dtypes, strict=True)])
         inputs = [next(arrays) if number is None else number for number in numbers]
         return inputs, list(arrays)
@@ -69,7 +70,7 @@ def _function(described, dtypes, numbers):
         buffers = (*operands, *results)
         if stream is None:
             return _run_on_host(described, *read(_host_array, buffers))
-        # XLA's allocator mostly returns the addresses of earlier calls
+        # In most cases, XLA's allocator returns the addresses of earlier calls
         key = (stream, buffers)
         launch = prepared.get(key)
         if launch is None:

@@ -1,9 +1,9 @@
 """numba's names for numbalite, so that programs that import numba run unmodified.
 
-`install` puts a finder (finder.py) in front of Python's own, which answers ``import numba`` and the imports
-of numba's modules with numbalite's (listed in names.py). top.py is the module `numba`, testing.py
-`numba.cuda.testing`; program.py is ``python -m numbalite run``. Only `numbalite.install_as_numba`, the command line and the magic
-``%numba`` use it. Uses types, cxx,
+`install` inserts a finder (finder.py) before Python's own finders. For ``import numba`` and imports of
+numba's modules, the finder returns numbalite's modules (listed in names.py). top.py is the module `numba`,
+testing.py `numba.cuda.testing`; program.py is ``python -m numbalite run``. Only `numbalite.install_as_numba`,
+the command line and the magic ``%numba`` use this package. The package numba imports from types, cxx,
 runtime, kernels, python, ufuncs, cpu, fft, cuda and autograd. Begin with names.py.
 """
 
@@ -19,14 +19,14 @@ __all__ = ["install"]
 
 
 def install() -> None:
-    """Makes ``import numba`` mean numbalite for the rest of the process.
+    """Makes ``import numba`` import numbalite for the rest of the process.
 
     ``from numba import cuda, vectorize, guvectorize, jit, njit, prange,
     float32, types`` and numba's modules (``numba.cuda.random``,
     ``numba.cuda.testing``, ``numba.core.types``, ``numba.core.errors``,
     ...) are numbalite's then. Functions that ``exec`` makes of a text can
-    be kernels from then on, too. What numba has and numbalite has not
-    raises an error when it is used. Calling it again changes nothing.
+    be kernels from then on, too. A feature of numba that numbalite lacks raises an error when it is used.
+    Repeated calls change nothing.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""numba.cuda.args: how arguments of kernels are copied."""
+"""Implements numba.cuda.args: the copy policies of kernel arguments."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ __all__ = ["In", "InOut", "Out", "wrap_arg"]
 
 
 def wrap_arg(value: Any, default: Any = InOut) -> Any:
-    """Returns a value with a copy policy: ``default(value)``, where it does not yet."""
+    """Returns a value with a copy policy: Values without a copy policy get ``default(value)``."""
     return value if isinstance(value, _core.Transfer) else default(value)

@@ -1,4 +1,4 @@
-"""numba.cuda.bf16: bfloat16 and its functions, which kernels use."""
+"""Exports numba.cuda.bf16: bfloat16 and its functions, which kernels use."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The module skcuda.cufft for programs under `numbalite run`: cuFFT's plans and transforms, by addresses.
+"""Implements skcuda.cufft for programs under `numbalite run`: cuFFT's plans and transforms, by addresses.
 
-Transforms are numbalite.fft's, on the GPU and on the simulator, not normalized, as cuFFT's. Data are addresses in
-device memory (`d.device_ctypes_pointer.value`, for example), ctypes pointers, or device arrays.
+Transforms are computed by numbalite.fft, on the GPU and on the simulator, without normalization, as in cuFFT.
+Data are addresses in device memory (`d.device_ctypes_pointer.value`, for example), ctypes pointers, or device
+arrays.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ _TYPES = {  # (type of the input, of the output)
 
 
 class cufftError(Exception):
-    """A plan or a transform that is not supported."""
+    """Raised for a plan or a transform that is not supported."""
 
 
 class _Side:
-    """The layout of the input or the output: lengths, and steps in elements."""
+    """The memory layout of the input or the output: lengths, and strides in elements."""
 
     def __init__(self, lengths: Any, code: str, embed: Any, step: int, distance: int) -> None:
         self.lengths, self.dtype = tuple(lengths), np.dtype(code)
@@ -80,7 +81,9 @@ class _Plan:
             raise cufftError("cufftExec: the plan is for a transform of other types")
         stream = cuda.external_stream(self.stream) if self.stream else 0
         padded: list[int | None] = [None, None]
-        if _address(source) == _address(target):  # the real rows have space for the complex ones
+        if _address(source) == _address(
+            target
+        ):  # the real rows have padding for the complex numbers
             row = 2 * (self.lengths[-1] // 2 + 1)
             for i, side in enumerate((self.source, self.target)):
                 if side.dtype.kind == "f" and side.default:
@@ -120,7 +123,7 @@ def cufftPlanMany(
 
 
 def cufftDestroy(plan: _Plan) -> None:
-    """Plans are released with their last reference."""
+    """Plans are released with their last reference, so this function has no effect."""
 
 
 def cufftSetCompatibilityMode(plan: _Plan, mode: int) -> None:

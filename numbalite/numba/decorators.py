@@ -1,4 +1,4 @@
-"""numba.core.decorators: jit, njit, and jit_module, which compiles all functions of a module."""
+"""Implements numba.core.decorators: jit, njit, and jit_module, which compiles all functions of a module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["jit", "jit_module", "njit"]
 
 def jit_module(**options: Any) -> None:
     """Replaces all functions that the calling module has defined so far by functions of ``jit``, with these
-    options. Functions that it has imported are not changed."""
+    options. Imported functions are not changed."""
     module = sys._getframe(1).f_globals
     for name, value in list(module.items()):
         if isinstance(value, FunctionType) and value.__module__ == module.get("__name__"):

@@ -1,5 +1,5 @@
-"""numba.core.dispatcher, numba.core.registry and numba.cuda.dispatcher: the classes of jit's and cuda.jit's
-results."""
+"""Exports numba.core.dispatcher, numba.core.registry and numba.cuda.dispatcher: the classes of jit's and
+cuda.jit's results."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ HostFunc = CPUDispatcher
 
 
 class Dispatcher(ABC):  # noqa: B024
-    """For isinstance: a function of jit, a kernel or a device function."""
+    """A class for isinstance: a function of jit, a kernel or a device function."""
 
 
 class CUDADispatcher(Dispatcher):
-    """For isinstance: a kernel or a device function."""
+    """A class for isinstance: a kernel or a device function."""
 
 
 CUDADispatcher.register(KernelDispatcher)

@@ -1,4 +1,4 @@
-"""numba.extending, as far as it means something here: functions that compiled code may call."""
+"""Implements the supported part of numba.extending: functions that compiled code may call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["is_jitted", "register_jitable"]
 
 
 def register_jitable(*args: Any, **options: Any) -> Any:
-    """Returns the function unchanged: compiled code may call every Python function."""
+    """Returns the function unchanged, because compiled code may call every Python function."""
     if len(args) == 1 and not options and callable(args[0]):
         return args[0]
     return lambda function: function

@@ -1,4 +1,5 @@
-"""The finder: answers imports of numba's, minpy's and skcuda's modules with numbalite's."""
+"""Implements the finder, which returns numbalite's modules for imports of numba's, minpy's and skcuda's
+modules."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class Finder(MetaPathFinder):
-    """Stands first in sys.meta_path and answers for `numba`, `minpy`, `skcuda` and all below them."""
+    """The finder is the first in sys.meta_path and handles `numba`, `minpy`, `skcuda` and all their
+    submodules."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -39,13 +41,13 @@ class Finder(MetaPathFinder):
             )
         if fullname in names.FOLDERS:
             return importlib.util.spec_from_loader(fullname, _Folder(), is_package=True)
-        # Without name=: "from numba import x" then raises this error instead of Python's own.
+        # Without name=, "from numba import x" raises this error instead of Python's own.
         raise ModuleNotFoundError(names.missing_module(fullname))
 
 
 def _missing_in_ours(fullname, path):
     """Returns None, or raises ModuleNotFoundError if numbalite's module of this numba name lacks the name:
-    "from numba.types import x" finally imports numbalite.types.x."""
+    "from numba.types import x" tries to import numbalite.types.x last."""
     outer, _, name = fullname.rpartition(".")
     numbas = names.NUMBAS.get(outer)
     if numbas is None or PathFinder.find_spec(fullname, path) is not None:
@@ -62,16 +64,18 @@ class _Existing(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         self._module = importlib.import_module(self._ours)
         self._spec = self._module.__spec__
-        if not hasattr(self._module, "__path__"):  # numba's has modules below it, or might have
+        if not hasattr(
+            self._module, "__path__"
+        ):  # numba's module has submodules, or might have submodules
             self._module.__path__ = []
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # which the import has replaced by that of numba's name
+        module.__spec__ = self._spec  # the import has replaced the spec by that of numba's name
 
 
 class _Minpy(Loader):
-    """Gives a module of numbalite.autograd.minpy."""
+    """Returns a module of numbalite.autograd.minpy."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -104,7 +108,7 @@ class _Skcuda(Loader):
 
 
 class _Folder(Loader):
-    """Makes a package that only holds others."""
+    """Creates a package that only contains other modules."""
 
     def create_module(self, spec: ModuleSpec) -> None:
         return None

@@ -1,4 +1,4 @@
-"""numba.cuda.libdevicefuncs: parameter and result types of libdevice's functions."""
+"""Implements numba.cuda.libdevicefuncs: parameter and result types of libdevice's functions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ arg = namedtuple("arg", ("name", "ty", "is_ptr"))
 
 
 def _signature_of(name):
-    """Returns (result type, all parameters). The first output is the result, except for sincos; the
-    other outputs are written through pointers."""
+    """Returns (result type, all parameters). The first output is the result, except for sincos; all other
+    outputs are written through pointers."""
     returns, signature = SIGNATURES[name].returns, SIGNATURES[name]
     pointers = returns if "sincos" in name else returns[1:]
     args = [arg(f"x{i}", t, False) for i, t in enumerate(signature.args)]
@@ -25,7 +25,7 @@ functions = {f"__nv_{name}": _signature_of(name) for name in SIGNATURES}
 
 
 def create_signature(retty: Type, args: Sequence[arg]) -> Signature:
-    """Returns the signature of the function in kernels: results that it writes through pointers are
+    """Returns the signature of the function in kernels, where results written through pointers are
     returned."""
     returns = [] if retty == void else [retty]
     returns += [a.ty for a in args if a.is_ptr]

@@ -1,8 +1,8 @@
-"""Maps modules of numba to those of numbalite, and has messages for modules without a replacement."""
+"""Maps modules of numba to modules of numbalite, and contains messages for modules without a replacement."""
 
 from __future__ import annotations
 
-# numba's module -> numbalite's. A module of numba that is not here does not exist.
+# numba's module -> numbalite's. Modules of numba that are not listed here do not exist.
 MODULES = {
     "numba": "numbalite.numba.top",
     "numba.config": "numbalite.config",
@@ -83,7 +83,7 @@ FOLDERS = (
 
 _PYTHON_ONLY = "numbalite compiles kernels and functions of numbers and arrays"
 
-# numba's names without a replacement -> what to do.
+# Names of numba without a replacement -> what to use instead.
 INSTEAD = {
     "cfunc": "a pointer to compiled code cannot be had; ctypes makes callbacks of Python functions",
     "cgutils": "numbalite has no LLVM IR; a device function may be written in CUDA C++",

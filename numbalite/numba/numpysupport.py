@@ -1,4 +1,4 @@
-"""numba.np.numpy_support: between numba's types and NumPy's dtypes."""
+"""Implements numba.np.numpy_support: converts between numba's types and NumPy's dtypes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ numpy_version = tuple(map(int, np.__version__.split(".")[:2]))
 
 
 def as_dtype(nbtype: Type) -> np.dtype:
-    """NumPy's dtype of a type, of an array type that of its elements.
+    """Returns NumPy's dtype of a type; for an array type, the dtype of its elements.
 
-    Raises NotImplementedError for types that NumPy has not.
+    Raises NotImplementedError for types that NumPy lacks.
     """
     found = getattr(nbtype, "dtype", None)
     if isinstance(found, Type):

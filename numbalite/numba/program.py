@@ -1,9 +1,9 @@
-"""``python -m numbalite run``: a program that imports numba, on numbalite.
+"""Implements ``python -m numbalite run``, which runs a program that imports numba with numbalite instead.
 
-The program is run as Python itself runs one: as `__main__`, with its own folder first in sys.path and its own
-arguments in sys.argv. Processes that it starts by multiprocessing's "spawn" or "forkserver" run
-worker.py in place of its main module; a program run by `-m` has no such file, and calls
-install_as_numba() for them.
+The program is run as Python itself runs a program: as `__main__`, with its own folder first in sys.path and
+its own arguments in sys.argv. Processes that the program starts by multiprocessing's "spawn" or "forkserver"
+run worker.py in place of its main module. A program run by `-m` has no such file, and calls
+install_as_numba() for these processes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ALONE = frozenset("-b -bb -B -d -E -i -I -O -OO -P -q -s -S -u -v -x".split())
 
 
 def _options(arguments):
-    """Returns (Python's own options at the beginning, the other arguments)"""
+    """Returns (Python's own options at the beginning, all other arguments)"""
     at = 0
     while at < len(arguments):
         option = arguments[at]
@@ -50,7 +50,7 @@ def run(arguments: list[str]) -> int:
         given = f"unknown option {arguments[0]}" if arguments else "what to run is missing"
         print(f"run: {given}", file=sys.stderr)
         return 2
-    if options:  # which Python reads when it starts
+    if options:  # Python reads these options only when it starts
         sys.stdout.flush()
         sys.stderr.flush()
         command = [sys.executable, *options, "-m", "numbalite", "run", *arguments]
@@ -95,8 +95,8 @@ def _execute(source, name, file=None):
 
 
 def _ended(program: Callable[[], object]) -> int:
-    """Runs a program; the status that the process ends with. A traceback begins at the program's lines, and
-    that of a numbalite error also ends there."""
+    """Runs a program; returns the exit status of the process. A traceback begins at the program's lines, and
+    the traceback of a numbalite error also ends at the program's lines."""
     try:
         program()
     except Exception as problem:

@@ -1,4 +1,4 @@
-"""numba.misc.special: names that mean something to the compiler."""
+"""Implements numba.misc.special: names with a special meaning for the compiler."""
 
 from __future__ import annotations
 

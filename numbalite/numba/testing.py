@@ -1,6 +1,6 @@
-"""numba.cuda.testing: helpers for tests of numba.cuda programs. numbalite's simulator runs whatever
-a GPU runs, so `skip_on_cudasim` skips no test; requirements on the GPU (`skip_unless_cc_90`) are
-checked for the simulated one too.
+"""Implements numba.cuda.testing: helpers for tests of numba.cuda programs. The simulator of numbalite runs
+everything that a GPU runs, so `skip_on_cudasim` skips no test. Requirements on the GPU (`skip_unless_cc_90`)
+are also checked for the simulated GPU.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TestCase(unittest.TestCase):
     """unittest's, with numba's additional assertions."""
 
     def assertPreciseEqual(self, first: Any, second: Any, prec: str = "exact", **_: Any) -> None:
-        """Equal, to the precision that is named ("exact", "single" or "double")."""
+        """Asserts that numbers are equal in a precision ("exact", "single" or "double")."""
         import numpy as np
 
         if prec == "exact":
@@ -62,7 +62,7 @@ class TestCase(unittest.TestCase):
 
 
 class CUDATestCase(TestCase):
-    """A test case whose kernels may print and warn as they like; warnings about speed are not shown."""
+    """A test case whose kernels may print and issue warnings; warnings about speed are not shown."""
 
     def setUp(self) -> None:
         self._given = {
@@ -86,7 +86,7 @@ class ContextResettingTestCase(CUDATestCase):
 
 
 class ForeignArray:
-    """An array whose only interface is its CUDA Array Interface."""
+    """An array whose only interface is the CUDA Array Interface."""
 
     def __init__(self, arr: Any) -> None:
         self._arr = arr
@@ -98,12 +98,12 @@ def _always(_reason: Any = None) -> Callable[[Test], Test]:
 
 
 def skip_on_cudasim(reason: str) -> Callable[[Test], Test]:
-    """Skips no test: numbalite's simulator runs whatever a GPU runs."""
+    """Skips no test, because numbalite's simulator runs everything that a GPU runs."""
     return _always(reason)
 
 
 def skip_unless_cudasim(reason: str) -> Callable[[Any], Any]:
-    """Skips where kernels run on a GPU."""
+    """Skips the test if kernels run on a GPU."""
     return unittest.skipUnless(cuda.is_simulated(), reason)
 
 
@@ -113,12 +113,12 @@ def xfail_unless_cudasim(test: Any) -> Any:
 
 
 def skip_if_external_memmgr(reason: str) -> Callable[[Any], Any]:
-    """Skips where a plug-in allocates device memory."""
+    """Skips the test if a plug-in allocates device memory."""
     return unittest.skipIf(config.CUDA_MEMORY_MANAGER != "default", reason)
 
 
 def skip_under_cuda_memcheck(reason: str) -> Callable[[Any], Any]:
-    """Skips in a process that is run under compute-sanitizer or cuda-memcheck."""
+    """Skips the test in a process that runs under compute-sanitizer or cuda-memcheck."""
     return unittest.skipIf("CUDA_MEMCHECK" in os.environ, reason)
 
 
@@ -142,19 +142,18 @@ skip_unless_cc_90 = _unless_capability((9, 0))
 
 
 def skip_if_cuda_includes_missing(test: Test) -> Test:
-    """Skips no test: where the toolkit's headers are not installed, an error explains how to
-    install them."""
+    """Skips no test. If the toolkit's headers are not installed, an error explains how to install them."""
     return test
 
 
 def skip_if_nvjitlink_missing(reason: str) -> Callable[[Test], Test]:
-    """Skips no test: code is linked by the installed library."""
+    """Skips no test, because the installed library links code."""
     return _always(reason)
 
 
 @contextlib.contextmanager
 def override_config(name: str, value: object) -> Iterator[None]:
-    """A variable of numba.config for the time of a with statement."""
+    """Sets a variable of numba.config for the duration of a with statement."""
     given = getattr(config, name)
     setattr(config, name, value)
     try:
@@ -169,7 +168,7 @@ class _Captured(io.StringIO):
 
 @contextlib.contextmanager
 def captured_output(stream_name: str) -> Iterator[io.StringIO]:
-    """Captures sys.stdout or sys.stderr as text; `getvalue()` returns it."""
+    """Captures sys.stdout or sys.stderr as text; `getvalue()` returns the text."""
     given, found = getattr(sys, stream_name), _Captured()
     setattr(sys, stream_name, found)
     try:

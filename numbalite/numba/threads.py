@@ -1,4 +1,4 @@
-"""numba's names for the pool of threads."""
+"""Exports numba's names for the thread pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The module `numba` of programs that run on numbalite: numbalite's names, and numba's that differ."""
+"""Defines the module `numba` of programs that run on numbalite: numbalite's names, and names of numba that
+differ."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def __dir__() -> list[str]:
 
 
 class _Missing:
-    """A name that programs import from numba, and that is an error only when it is used."""
+    """A name that programs import from numba; it raises an error only when it is used."""
 
     def __init__(self, name: str) -> None:
         self._name = name

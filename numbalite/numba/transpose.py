@@ -1,4 +1,4 @@
-"""numba.cuda.kernels.transpose: the transpose of a matrix on the device."""
+"""Implements numba.cuda.kernels.transpose: the transpose of a matrix on the device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["transpose"]
 
 
 def transpose(a: Any, b: Any = None) -> Any:
-    """Writes the transpose of a matrix into ``b``, or into a new array, and returns that."""
+    """Writes the transpose of a matrix to ``b``, or to a new array, and returns this array."""
     a = cuda.as_cuda_array(a)
     if b is None:
         b = cuda.device_array(a.shape[::-1], a.dtype)

@@ -1,4 +1,4 @@
-"""numba.core.typing.typeof: the type of a value."""
+"""Implements numba.core.typing.typeof: the type of a value."""
 
 from numbalite.types import typeof
 

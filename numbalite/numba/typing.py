@@ -1,4 +1,4 @@
-"""numba.core.typing, the part that programs use: signatures made of types."""
+"""Implements the part of numba.core.typing that programs use: signatures that consist of types."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ __all__ = ["Signature", "signature"]
 
 
 def signature(return_type: Type, *args: Type) -> Signature:
-    """Returns the signature of a function with these types: signature(float32, int32) is
+    """Returns the signature of a function with these types; for example, signature(float32, int32) returns
     float32(int32)."""
     return Signature(return_type, args)

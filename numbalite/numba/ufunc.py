@@ -1,5 +1,5 @@
-"""numba.np.ufunc and its modules: vectorize and guvectorize, the classes of their results, and the pool of
-threads."""
+"""Exports numba.np.ufunc and its modules: vectorize and guvectorize, the classes of their results, and the
+thread pool."""
 
 from __future__ import annotations
 

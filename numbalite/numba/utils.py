@@ -1,4 +1,4 @@
-"""numba.core.utils, as far as programs use it."""
+"""Implements the part of numba.core.utils that programs use."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""numba.cuda.vector_types: the vectors, by their names."""
+"""Exports numba.cuda.vector_types: the vector types, by their names."""
 
 from __future__ import annotations
 

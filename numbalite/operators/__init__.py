@@ -1,9 +1,9 @@
-"""Functions of numbalite as operators of a framework: the common code of numbalite.torch and
+"""Makes functions of numbalite operators of a framework: the common code of numbalite.torch and
 numbalite.jax.
 
-An Operation describes a ufunc, a generalized ufunc or a kernel: the dtypes and shapes of its results, how it runs on
-arrays of a device or of the host, and its derivatives. The frameworks only translate this description.
-Uses types, kernels and ufuncs. Begin with __init__.py, then elementwise.py.
+An Operation represents a ufunc, a generalized ufunc or a kernel: the dtypes and shapes of its results,
+functions that run it on device or host arrays, and its derivatives. The packages for the frameworks only
+translate an Operation. Uses types, kernels and ufuncs. The entry point is __init__.py, then elementwise.py.
 """
 
 from __future__ import annotations

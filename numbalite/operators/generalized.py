@@ -63,7 +63,9 @@ class Generalized(Operation):
     def host(self) -> Any:
         if isinstance(self.ufunc, np.ufunc):
             return self.ufunc
-        if self._block:  # the threads of a block cooperate: only CUDA and the simulator have them
+        if (
+            self._block
+        ):  # the threads of a block cooperate, which is possible only on CUDA and the simulator
             refuse_host(self.name, "runs one loop index by a block of threads")
             return self.device
         return make_gufunc(
@@ -133,8 +135,8 @@ def _gradient(ufunc):
 
 
 def refuse_host(name: str, reason: str) -> None:
-    """Raises TypeError if work of threads of a block is requested on the host, unless the simulator runs
-    it."""
+    """Raises TypeError if cooperating threads of a block are requested on the host, unless the simulator runs
+    them."""
     if not _core.driver_has("host_memory"):
         raise TypeError(
             f"{name} {reason}: pass arrays on a GPU, or set NUMBALITE_DRIVER=sim for arrays on the CPU"

@@ -16,7 +16,7 @@ from .operation import Operation
 
 
 class Sized(NamedTuple):
-    """An array as launch= and out_shapes= see it: its values are not available."""
+    """An array in the form that launch= and out_shapes= receive: its values are not available."""
 
     shape: tuple
 
@@ -32,11 +32,12 @@ class Sized(NamedTuple):
 class Launched(Operation):
     """A kernel with one list of parameter types.
 
-    ``launch`` is (grid, block) as in the brackets of a launch, or a function of all arguments that
-    returns it; it gets the numbers, and for each array shape, ndim and size. Arrays and pointers
-    that are not const are written. Without
-    ``out_shapes`` they are inputs, which the function changes. With ``out_shapes`` they are results, whose memory is
-    not initialized: a shape (a list of them for several results), or a function of the inputs that returns it.
+    ``launch`` is (grid, block), as in the brackets of a launch, or a function of all arguments that returns
+    (grid, block). The function receives numbers, and for each array an object with shape, ndim and size. The
+    kernel writes to arrays and pointers that are not const. Without ``out_shapes``, the written arrays are
+    inputs, which the function changes. With ``out_shapes``, the written arrays are results, whose memory is
+    not initialized. ``out_shapes`` is a shape (a list of shapes for several results), or a function of the
+    inputs that returns it.
     """
 
     cores = None
@@ -67,7 +68,7 @@ class Launched(Operation):
         self.nin, self.nout = len(self._inputs), len(self._results)
         self.written = tuple(k for k, i in enumerate(self._inputs) if i in written)
         if not written:
-            raise TypeError(f"{self.name} writes no array: all its arrays are const")
+            raise TypeError(f"{self.name} writes no array, because all its arrays are const")
         self._adjoints: dict = {}
         self.contiguous = tuple(
             k for k, i in enumerate(self._inputs) if i not in written and _needs_contiguous(args[i])
@@ -169,7 +170,8 @@ class Adjoint(Operation):
     """Computes the gradients of a kernel with its adjoint, a second kernel that the user wrote.
 
     The adjoint's parameters are the inputs of the kernel, one cotangent per result, and one gradient per floating-point
-    array among the inputs, which is filled with zeros before. Its launch configuration is that of the kernel.
+    array among the inputs, which is filled with zeros before. The adjoint's launch configuration is that of
+    the kernel.
     """
 
     cores = None
@@ -220,8 +222,8 @@ def _needs_contiguous(t):
 
 
 def _with_shape(value):
-    """Returns an argument as the user's functions of shapes receive it: an array as an object with its shape, a number
-    as it is."""
+    """Returns an argument in the form that the user's functions of shapes receive: an array as an object with
+    its shape, a number unchanged."""
     shape = getattr(value, "shape", None)
     return value if shape is None else Sized(tuple(shape))
 
@@ -255,5 +257,5 @@ def _check(kernel, name, t):
     number = t.dtype if _is_array(t) else t
     if not isinstance(number, types.Scalar):
         raise TypeError(
-            f"{kernel}: parameter {name!r} is {t}: an operator has arrays of numbers and numbers"
+            f"{kernel}: parameter {name!r} is {t}: an operator accepts arrays of numbers and numbers"
         )

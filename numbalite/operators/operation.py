@@ -1,4 +1,4 @@
-"""Operation: the description of a function that the frameworks translate."""
+"""Defines Operation: the representation of a function that the packages for the frameworks translate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from numbalite.required import short_repr
 
 
 class Operation:
-    """A function of arrays. Arrays are NumPy's on the host; on a device, any object that kernels accept."""
+    """A function of arrays. Arrays are NumPy arrays on the host; on a device, arrays are any objects that
+    kernels accept."""
 
     name: str
     parameters: tuple[str, ...]
@@ -47,11 +48,12 @@ class Operation:
         raise NotImplementedError
 
     def shapes(self, inputs: Sequence[Any]) -> tuple[tuple, ...]:
-        """Returns the shapes of the results, for inputs with ``shape``; sizes may be symbols."""
+        """Returns the shapes of the results, for inputs with ``shape``; sizes may be symbols of a
+        framework."""
         raise NotImplementedError
 
     def run_on_host(self, inputs: Sequence[Any], results: Sequence[np.ndarray]) -> None:
-        """Computes the results of NumPy arrays."""
+        """Computes the results for NumPy arrays."""
         raise NotImplementedError
 
     def device_call(
@@ -60,14 +62,15 @@ class Operation:
         """Returns a function (*inputs, *results) that computes the results of device arrays with these shapes and
         dtypes.
 
-        Without a stream it runs on that of their library.
+        Without a stream, the function runs on the current stream of the arrays' library.
         """
         raise NotImplementedError
 
     def gradients(self, inputs: Sequence[np.dtype]) -> Operation:
-        """Returns the Operation that computes gradients, for inputs of these dtypes. Its inputs are the inputs of this
-        one, then one cotangent per result. Its results are the gradients with respect to the inputs that
-        `differentiated` lists; the caller sums them over broadcast axes."""
+        """Returns the Operation that computes gradients, for inputs of these dtypes. The inputs of the
+        returned Operation are the inputs of this Operation, then one cotangent per result. The results of the
+        returned Operation are the gradients with respect to the inputs that `differentiated` lists; the
+        caller sums the gradients over broadcast axes."""
         raise NotImplementedError(f"{self.name} has no derivative: {self.not_differentiable}")
 
     def differentiated(self, inputs: Sequence[np.dtype]) -> tuple[int, ...]:

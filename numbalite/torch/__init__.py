@@ -1,4 +1,4 @@
-"""Ufuncs, generalized ufuncs and kernels as operators of PyTorch.
+"""Makes ufuncs, generalized ufuncs and kernels operators of PyTorch.
 
     from numbalite.torch import operator
 

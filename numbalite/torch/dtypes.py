@@ -1,4 +1,4 @@
-"""The dtypes of tensors as NumPy's, and the other direction."""
+"""Converts dtypes of tensors to NumPy's dtypes, and NumPy's dtypes to those of tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TORCH = {dtype: one for one, dtype in NUMPY.items()}
 
 
 def to_numpy(name: str, tensors: Iterable) -> tuple[np.dtype, ...]:
-    """Returns the NumPy dtypes of tensors; raises TypeError for one that NumPy does not have."""
+    """Returns the NumPy dtypes of tensors; raises TypeError for a dtype that NumPy lacks."""
     try:
         return tuple(NUMPY[x.dtype] for x in tensors)
     except KeyError as missing:

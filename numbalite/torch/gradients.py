@@ -1,8 +1,8 @@
-"""Gradients of operators, for torch's autograd.
+"""Defines gradients of operators, for torch's autograd.
 
 The gradient of a ufunc is one operator, with the inputs and a cotangent for each result (dual numbers compute it in one
-pass). Its own derivatives are sums of gradients of the first derivatives of the ufunc, so that all orders exist. All
-these operators are registered at their first use.
+pass). The derivatives of the gradient operator are sums of gradients of the first derivatives of the ufunc,
+so that derivatives of all orders exist. All these gradient operators are registered at their first use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from .dtypes import to_numpy
 
 
 class Rule:
-    """The derivative of an operator by its operation's `gradients`. Without one the operator works, backward raises."""
+    """Registers the derivative of an operator, by its operation's `gradients`. Without `gradients`, the
+    operator works, but backward raises an error."""
 
     def __init__(self, operator: Any):
         self.operator, self.operation = operator, operator.operation
@@ -33,7 +34,7 @@ class Rule:
         ctx.numbers = tuple(None if isinstance(x, torch.Tensor) else x for x in inputs)
 
     def saved(self, ctx: Any) -> list:
-        """Returns the list of inputs of the forward call, numbers included."""
+        """Returns the list of inputs of the forward call, including numbers."""
         tensors = iter(ctx.saved_tensors)
         return [next(tensors) if x is None else x for x in ctx.numbers]
 
@@ -49,7 +50,7 @@ class Rule:
 
 
 class SecondOrder(Rule):
-    """The rule of a ufunc's gradient: of sum_o g_o * df_o/dx_i for each i."""
+    """The rule for the gradient of a ufunc: the gradient of sum_o g_o * df_o/dx_i for each i."""
 
     def __init__(self, operator: Any, first: Any, dtypes: tuple):
         super().__init__(operator)
@@ -101,7 +102,7 @@ def _derivative(operator, by, described):
 
 
 def dtypes_of(name: str, inputs: list) -> tuple:
-    """NumPy's dtypes of inputs, None for numbers."""
+    """Returns NumPy's dtypes of inputs, None for numbers."""
     found = iter(to_numpy(name, [x for x in inputs if isinstance(x, torch.Tensor)]))
     return tuple(next(found) if isinstance(x, torch.Tensor) else None for x in inputs)
 
@@ -111,12 +112,14 @@ def as_tuple(found: Any) -> tuple:
 
 
 def conjugate(x: Any) -> Any:
-    """Returns the conjugate of a complex tensor. Gradients of PyTorch are the conjugates of those of numbalite."""
+    """Returns the conjugate of a complex tensor. Gradients in PyTorch are the conjugates of gradients in
+    numbalite."""
     return torch.conj_physical(x) if x.is_complex() else x
 
 
 def sum_to_shape(gradient: Any, x: Any) -> Any:
-    """Returns the gradient with respect to an input that was broadcast: summed to its shape, in its dtype."""
-    if gradient.is_complex() and not x.is_complex():  # it has no imaginary part to vary
+    """Returns the gradient with respect to an input that was broadcast, summed to the input's shape, in its
+    dtype."""
+    if gradient.is_complex() and not x.is_complex():  # a real input has no imaginary part to vary
         gradient = gradient.real
     return gradient.sum_to_size(x.shape).to(x.dtype)

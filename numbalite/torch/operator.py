@@ -1,4 +1,4 @@
-"""`operator`: registers an Operation with PyTorch's dispatcher."""
+"""Implements `operator`, which registers an Operation with PyTorch's dispatcher."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callab
     Operands are tensors on one device. Results are new, contiguous tensors.
     CUDA tensors are computed on torch's current stream, in memory of
     torch's allocator; CPU tensors are computed with the same source,
-    compiled for the parallel target. Kernels run on CPU tensors on the
-    simulator alone.
+    compiled for the parallel target. With CPU tensors, kernels run only on the simulator.
 
     A ufunc broadcasts its operands and is differentiated (see the guide,
     Derivatives). A kernel needs one signature with const for the arrays
-    that it only reads, and ``launch``. It changes the other arrays and
-    returns None; with ``out_shapes``, they are results.
+    that it only reads, and ``launch``. The operator changes all other arrays and returns None; with
+    ``out_shapes``, these arrays are results.
 
     Parameters
     ----------
@@ -42,15 +41,15 @@ def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callab
         ``torch.ops.namespace.name``.
     launch : tuple or function
         For kernels: (grid, block), or a function of the kernel's arguments
-        that returns them. It gets the numbers, and for each tensor shape,
-        ndim and size.
+        that returns them. The function receives numbers, and for each tensor an object with shape, ndim and
+        size.
     out_shapes : tuple or function
-        For kernels: a shape, or a function of the inputs that returns one.
+        For kernels: a shape, or a function of the inputs that returns a shape.
 
     Returns
     -------
     decorator
-        It returns an Operator.
+        The decorator returns an Operator.
 
     Raises
     ------

@@ -180,7 +180,7 @@ def test_fused_functions_have_gradients():
     np.testing.assert_allclose(found.copy_to_host(), np.sin(x).sum(0))
     with pytest.raises(TypeError, match="first derivatives only"):
         grad(lambda c: anp.sum(grad(lambda b: anp.sum(function(c, b)))(c)))(a)
-    with pytest.raises(TypeError, match=r"takes a function of numbalite\.fuse"):
+    with pytest.raises(TypeError, match=r"accepts a function of numbalite\.fuse"):
         traced(np.sin)
 
 

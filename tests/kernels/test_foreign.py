@@ -153,7 +153,7 @@ def test_cffi_pointers_are_passed():
         (("f", "f4(none)"), TypeError, "f: .*not none"),
         (("f", "f4(f4[()])"), TypeError, "f: .*not float32"),
         (("f", "f4[:](f4)"), TypeError, r"f: .*returns a number or a pointer, not float32\[:\]"),
-        (("f g", "f4(f4)"), ValueError, "'f g' is no name"),
+        (("f g", "f4(f4)"), ValueError, "'f g' is not a valid name"),
         (("int", "f4(f4)"), ValueError, "'int' is not a valid name"),
         ((5, "f4(f4)"), TypeError, "is text, not 5"),
         (("f", "f4(f4)", "code.zip"), ValueError, "the suffix is unknown"),

@@ -127,7 +127,7 @@ def test_spsolve_triangular_of_dia_array():
 
 def test_dia_arrays_reject_invalid_arguments():
     cases = [
-        ("of .data, offsets. a shape", lambda: sparse.dia_array((np.ones((1, 2)), [0]))),
+        (".data, offsets. requires shape=", lambda: sparse.dia_array((np.ones((1, 2)), [0]))),
         ("offsets have dtype float64", lambda: make_dia_array([0.5])),
         ("a row for each of 2 offsets", lambda: make_dia_array([0, 1])),
         ("an offset occurs twice", lambda: make_dia_array([0, 0], 2)),
