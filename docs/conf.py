@@ -1,8 +1,8 @@
 """The site: `make docs` builds it into build/site from the pages of docs/, README and the notebooks.
 
-The source folder is the whole checkout, so that links between pages, notebooks and sources are the
-same here and where the repository is browsed. The reference is generated from docstrings, so
-numbalite is imported: on the simulator, this compiles no code.
+The source folder is the whole checkout, so that links between pages, notebooks and sources also work when the
+repository is browsed. The reference is generated from docstrings, so numbalite is imported: on the simulator,
+this compiles no code.
 """
 
 import os

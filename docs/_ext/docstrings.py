@@ -1,4 +1,4 @@
-"""Docstrings: plain text with ``code`` in backquotes, and numpydoc's sections.
+"""Converts docstrings: plain text with ``code`` in backquotes, and numpydoc's sections.
 
 An indented paragraph is a program and becomes a code block. The sections (Parameters, Returns, Raises, ...) are
 converted by sphinx.ext.napoleon, without its other changes to the summary.

@@ -1,4 +1,4 @@
-"""Notebooks as pages: their text, their programs, and the stored outputs."""
+"""Renders notebooks as pages: their text, their programs, and the stored outputs."""
 
 import html
 import json
@@ -12,7 +12,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def fenced(text, language):
-    """Returns a block of code, with a fence longer than any in it."""
+    """Returns a code block whose fence is longer than any fence in the code."""
     fence = "```"
     while fence in text:
         fence += "`"
@@ -30,7 +30,7 @@ def language(source):
 
 
 def picture(data, said):
-    """Returns an image of a notebook, in the page itself."""
+    """Returns an image of a notebook, embedded in the page."""
     source = "".join(data).replace("\n", "")
     return f'<img class="result" alt="{html.escape(said)}" src="data:image/png;base64,{source}">'
 

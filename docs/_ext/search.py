@@ -1,11 +1,12 @@
-"""The search finds `__syncthreads` by `syncthreads`: words with underscores around them count without, too."""
+"""Lets the search find `__syncthreads` by `syncthreads`: words with surrounding underscores are also indexed
+without them."""
 
 from sphinx.search import languages
 from sphinx.search.en import SearchEnglish
 
 
 class SearchCuda(SearchEnglish):
-    """English, and the names of CUDA."""
+    """The search language: English, and the names of CUDA."""
 
     def split(self, input):
         words = super().split(input)

@@ -1,4 +1,4 @@
-"""A Dask array whose blocks are computed on several GPUs, a worker process for each.
+"""Computes the blocks of a Dask array on several GPUs, with one worker process for each GPU.
 
     python dask_blocks.py
 
@@ -29,7 +29,8 @@ def smooth(x, out):
 
 
 def smooth_block(block):
-    """What one block becomes: NumPy arrays in and out, the kernel on the worker's device."""
+    """What one block becomes: The function computes one block: NumPy arrays in and out, with the kernel on
+    the worker's device."""
     x = cuda.to_device(block)
     out = cuda.device_array_like(x)
     if block.size:
@@ -38,7 +39,7 @@ def smooth_block(block):
 
 
 def whole_array():
-    """Blocks on the host, copied to a device and back at each step."""
+    """Computes blocks that are copied from the host to a device and back at each step."""
     x = da.linspace(0, 3, 100_000, chunks=10_000)
     y = da.overlap.overlap(damped(x, x), depth=1, boundary="nearest")
     return y.map_blocks(smooth_block, dtype="f8").map_blocks(
@@ -47,17 +48,18 @@ def whole_array():
 
 
 def where(array):
-    """A task: the worker that it runs in, and the device of its input."""
+    """A task that returns its worker, and the device of its input."""
     return get_worker().name, array.device
 
 
 def share(array):
-    """A task: a handle of the array, by which processes of this machine reach its memory."""
+    """A task that returns a handle of the array, by which processes of this machine access the array's
+    memory."""
     return array.get_ipc_handle()
 
 
 def take(handle):
-    """A task, on another worker: a copy, from device to device."""
+    """A task on another worker that copies the array from device to device."""
     with handle as theirs:
         mine = cuda.device_array(theirs.shape, theirs.dtype)
         mine.copy_to_device(theirs)

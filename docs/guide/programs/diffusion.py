@@ -1,11 +1,11 @@
-"""Heat that spreads over a plane, on several GPUs of one process.
+"""Simulates heat diffusion in a plane, on several GPUs of one process.
 
     python diffusion.py [SIDE [STEPS [DEVICES [TIMELINE.json]]]]
 
-Each device has a band of rows, and copies of the DEPTH rows next to each end of it. A step makes one more
-of these rows wrong, so after DEPTH steps neighbours copy DEPTH right rows to each other. In such a step each
-device computes the rows at its ends first. It sends them on a second stream while it computes the others.
-Nothing waits on the host: events order the streams of one device and of two.
+Each device has a band of rows, and copies of the DEPTH rows next to each end of the band. Each step makes one
+more of the copied rows invalid, so after DEPTH steps neighbours copy DEPTH valid rows to each other. In such
+a step each device computes the rows at its ends first. The device sends these rows on a second stream while
+it computes all other rows. The host never waits: events order the streams of one device and of two devices.
 """
 
 import itertools
@@ -36,21 +36,22 @@ def spread(before, after, first, last):
 
 
 class Band:
-    """The rows of one device: DEPTH rows of each neighbour, or of zeros outside of the plane, and its own."""
+    """The rows of one device: A band contains DEPTH rows of each neighbour, or of zeros outside of the plane,
+    and its own rows."""
 
     def __init__(self, device, rows, is_first, is_last):
         self.device, self.log = device, None
         with cuda.gpus[device]:
             self.now, self.next = cuda.to_device(rows), cuda.to_device(rows)
             self.compute = cuda.stream(non_blocking=True)
-            # Its blocks start before those of `compute` that wait for a multiprocessor.
+            # The blocks of this stream start before waiting blocks of `compute`.
             _, greatest = self.compute.priority_range()
             self.exchange = cuda.stream(non_blocking=True, priority=greatest)
             self.done, self.ends_ready, self.received = (cuda.event(timing=False) for _ in range(3))
         count = len(rows)
         self.first = DEPTH if is_first else 1  # rows outside of the plane stay 0
         self.last = count - (DEPTH if is_last else 1)
-        # Rows between these two are no neighbour's: they are computed while the others are sent.
+        # Rows between these two are not sent: they are computed during the exchange.
         self.low = self.first if is_first else 2 * DEPTH
         self.high = self.last if is_last else count - 2 * DEPTH
 
@@ -69,7 +70,8 @@ class Band:
             self.launch(self.first, self.last, self.compute)
 
     def step_ends_first(self):
-        """Computes the rows that neighbours need on the stream `exchange`, the others on `compute`."""
+        """Computes the rows that neighbours need on the stream `exchange`, and all other rows on
+        `compute`."""
         with cuda.gpus[self.device]:
             self.done.record(self.compute)
             self.done.wait(self.exchange)
@@ -79,7 +81,7 @@ class Band:
             self.launch(self.low, self.high, self.compute)
 
     def receive(self, mine, other, theirs):
-        """Copies rows of the next step from the band `other`."""
+        """Copies rows of the next step from the neighbouring band `other`."""
         other.ends_ready.wait(self.exchange)
         with cuda.gpus[self.device], self.timed(f"copy from {other.device}", self.exchange):
             self.next[mine].copy_to_device(other.next[theirs], stream=self.exchange)
@@ -124,7 +126,7 @@ def step(bands, number):
         for above, below in itertools.pairwise(bands):
             above.receive(slice(-DEPTH, None), below, slice(DEPTH, 2 * DEPTH))
             below.receive(slice(0, DEPTH), above, slice(-2 * DEPTH, -DEPTH))
-        # The next step reads the rows that this band received, and the one after it overwrites the rows that the others read.
+        # The next step reads the received rows, and the step after it overwrites the rows that the neighbours read.
         for n, band in enumerate(bands):
             for other in bands[max(n - 1, 0) : n + 2]:
                 other.received.wait(band.compute)
@@ -138,9 +140,9 @@ def wait(bands):
 
 
 def run(plane, steps, devices):
-    """Returns the plane after so many steps, the seconds of one, and the bands."""
+    """Returns the plane after this many steps, the seconds of one step, and the bands."""
     bands = make_bands(plane, devices)
-    warm = min(steps, 2 * DEPTH)  # the first launches and copies load kernels and set up access
+    warm = min(steps, 2 * DEPTH)  # the first launches and copies load kernels and enable access between devices
     for number in range(1, warm + 1):
         step(bands, number)
     wait(bands)
@@ -154,7 +156,7 @@ def run(plane, steps, devices):
 
 
 def timeline(bands):
-    """Returns the timeline of the streams in steps around an exchange: (what, device, stream,
+    """Returns the timeline of the streams for the steps around an exchange: (what, device, stream,
     begin, end), in microseconds.
 
     Times of one device are exact; those of two devices agree to some microseconds.

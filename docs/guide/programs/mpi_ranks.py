@@ -1,4 +1,4 @@
-"""One process for each GPU, and messages between them by MPI.
+"""Runs one process for each GPU, with MPI messages between the processes.
 
     mpiexec -n 2 python mpi_ranks.py
 
@@ -11,7 +11,7 @@ from mpi4py import MPI
 from numbalite import cuda
 
 comm = MPI.COMM_WORLD
-local = comm.Split_type(MPI.COMM_TYPE_SHARED).rank  # the number among the ranks of this machine
+local = comm.Split_type(MPI.COMM_TYPE_SHARED).rank  # the rank among the processes of this machine
 cuda.set_default_device(local % len(cuda.gpus))
 
 
@@ -25,10 +25,10 @@ def smooth(x, out):
 
 N = 1000  # elements of each rank
 mine = np.arange(N, dtype=np.float64) + comm.rank * N
-x = cuda.to_device(np.concatenate([[0.0], mine, [0.0]]))  # and an element of each neighbour
+x = cuda.to_device(np.concatenate([[0.0], mine, [0.0]]))  # the rank's own elements, and one element of each neighbour
 out = cuda.device_array_like(x)
 
-# Parts of device arrays are buffers of messages. MPI is not ordered with streams: data for it must
+# Slices of device arrays are buffers of messages. MPI is not ordered with streams: data for it must
 # be there.
 left = comm.rank - 1 if comm.rank > 0 else MPI.PROC_NULL
 right = comm.rank + 1 if comm.rank < comm.size - 1 else MPI.PROC_NULL

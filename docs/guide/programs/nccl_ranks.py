@@ -1,8 +1,8 @@
-"""One process for each GPU, and sums over all of them by NCCL itself.
+"""Runs one process for each GPU, and computes sums over all GPUs by NCCL itself.
 
     mpiexec -n 2 python nccl_ranks.py           pip install "nccl4py[cu13]" mpi4py
 
-NCCL runs on GPUs only: there is no simulator of it.
+NCCL runs only on GPUs, not on the simulator.
 """
 
 import nccl.core as nccl
@@ -23,7 +23,7 @@ def square(x):
     "return x * x;"
 
 
-# Device arrays are buffers, and numbalite's streams are streams: the sum is work in a stream as any other.
+# Device arrays are accepted as buffers, and numbalite's streams as streams: the sum is ordinary work of a stream.
 stream = cuda.stream()
 x = np.arange(8, dtype=np.float32)
 squares = square(cuda.to_device(x + ranks.rank, stream), stream=stream)

@@ -1,8 +1,8 @@
-"""One process for each GPU, and sums over all of them by NCCL, which PyTorch includes.
+"""Runs one process for each GPU, and computes sums over all GPUs by NCCL, which PyTorch includes.
 
     torchrun --nproc-per-node 2 torch_ranks.py [MEGABYTES]
 
-Without GPUs: NUMBALITE_DRIVER=sim NUMBALITE_SIM_DEVICES=2 torchrun ... (the messages go by gloo then).
+Without GPUs: NUMBALITE_DRIVER=sim NUMBALITE_SIM_DEVICES=2 torchrun ... (gloo then passes the messages).
 """
 
 import os
@@ -30,8 +30,8 @@ def square(x):
     "return x * x;"
 
 
-# A tensor over the memory of a device array, without a copy. PyTorch's work and numbalite's are both in
-# the device's default stream, so that they run in order without a wait.
+# A tensor over the memory of a device array, without a copy. PyTorch and numbalite both use the device's default stream,
+# so their work runs in order without a wait.
 d = cuda.to_device(np.arange(8, dtype=np.float32) + rank)
 squares = square(d)
 dist.all_reduce(torch.from_dlpack(squares))
@@ -42,7 +42,7 @@ print(f"rank {rank} of {size} on device {d.device}", flush=True)
 
 
 def bandwidth(tensor, rounds=20):
-    """Bytes a second that each rank sends, as NCCL's own tests count them."""
+    """Returns the bytes per second that each rank sends, as NCCL's own tests count them."""
     for _ in range(3):
         dist.all_reduce(tensor)
     times = []
