@@ -36,10 +36,11 @@ class ReduceByKey(Operation):
     of a key. Keys are numbers, values numbers or records.
 
     Calling: ``reduce_by_key(keys, values, out=None, count=None, stream=0)``
-    returns two 1-D arrays: the keys of the runs and their reduced values. The call waits for the number of
-    runs. ``out`` is a pair of contiguous device arrays that are as long as the input; the results are then
-    views of their beginnings. With ``count``, a device array of one int64 that receives the number of runs,
-    the call does not wait, and returns ``out``.
+    returns two 1-D arrays: the keys of the runs and their reduced values. The
+    call waits for the number of runs. ``out`` is a pair of contiguous device
+    arrays that are as long as the input; the results are then views of their
+    beginnings. With ``count``, a device array of one int64 that receives the
+    number of runs, the call does not wait, and returns ``out``.
 
     Parameters
     ----------

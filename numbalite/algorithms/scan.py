@@ -27,22 +27,23 @@ if TYPE_CHECKING:
 class Scan(Operation):
     """Scans an array with an associative function of two elements.
 
-    The scan computes prefix sums and similar results in one pass. The operation need
-    not be commutative: elements are combined in order, always with the same
-    grouping, so equal calls return equal bits.
+    The scan computes prefix sums and similar results in one pass. The operation
+    need not be commutative: elements are combined in order, always with the
+    same grouping, so equal calls return equal bits.
 
-    Calling: ``scan(array, axis=None, out=None, initial=None,
-    exclusive=False, stream=0)``. Elements are numbers or records, and the
-    result has their dtype. Without an axis the elements are scanned in C
-    order, and the result is 1-D. ``initial`` precedes the first element.
-    With ``exclusive=True``, each result excludes its own element, so the first result is ``initial``;
-    ``initial`` has a default for sums and products. ``out`` is a device array, which may be the array itself.
+    Calling: ``scan(array, axis=None, out=None, initial=None, exclusive=False,
+    stream=0)``. Elements are numbers or records, and the result has their
+    dtype. Without an axis the elements are scanned in C order, and the result
+    is 1-D. ``initial`` precedes the first element. With ``exclusive=True``,
+    each result excludes its own element, so the first result is ``initial``;
+    ``initial`` has a default for sums and products. ``out`` is a device array,
+    which may be the array itself.
 
     Parameters
     ----------
     functor : str or function
-        An expression or a body in ``a`` and ``b`` ("max(a, b)"), or a
-        function whose body is such a text or is Python (``scan`` is then a decorator).
+        An expression or a body in ``a`` and ``b`` ("max(a, b)"), or a function
+        whose body is such a text or is Python (``scan`` is then a decorator).
     source : str
         A complete C++ function.
     name : str

@@ -45,14 +45,14 @@ class _Choice(Operation):
 class Select(_Choice):
     """Selects the elements of an array for which a function of ``x`` is true.
 
-    The selected elements are in C order. One pass is enough. Elements are numbers or
-    records.
+    The selected elements are in C order. One pass is enough. Elements are
+    numbers or records.
 
-    Calling: ``select(array, out=None, count=None, stream=0)``. The result
-    is 1-D; the call waits for the number of its elements. ``out`` is a 1-D
-    device array that is at least as long as the array; the result is then a
-    view of its beginning. With ``count``, a device array of one int64 that receives the number of elements,
-    the call does not wait, and returns ``out``.
+    Calling: ``select(array, out=None, count=None, stream=0)``. The result is
+    1-D; the call waits for the number of its elements. ``out`` is a 1-D device
+    array that is at least as long as the array; the result is then a view of
+    its beginning. With ``count``, a device array of one int64 that receives the
+    number of elements, the call does not wait, and returns ``out``.
 
     ``cuda.select(conditions, choices, default=0)``, with a list as first
     argument, is NumPy's function.
@@ -137,15 +137,16 @@ if TYPE_CHECKING:  # the result of calling the class without an operation is a d
 
 
 class Partition(_Choice):
-    """Separates elements for which a function of ``x`` is true from all other elements.
+    """Separates the elements for which a function of ``x`` is true.
 
     Both parts are in C order.
 
-    Calling: ``partition(array, out=None, count=None, stream=0)`` returns two arrays, the two parts of a new
-    array; the call waits for the number of elements in the first. ``out`` is a 1-D device array that is at
-    least as long as the array; the results are then the two parts of ``out``. With ``count``, a device array
-    of one int64 that receives the number of elements in the first part, the call does not wait, and returns
-    ``out``.
+    Calling: ``partition(array, out=None, count=None, stream=0)`` returns two
+    arrays, the two parts of a new array; the call waits for the number of
+    elements in the first. ``out`` is a 1-D device array that is at least as
+    long as the array; the results are then the two parts of ``out``. With
+    ``count``, a device array of one int64 that receives the number of elements
+    in the first part, the call does not wait, and returns ``out``.
 
     ``cuda.partition(array, kth, axis=-1)``, with an array or a list as
     first argument, is NumPy's function.

@@ -48,8 +48,9 @@ class Sort:
     Parameters
     ----------
     key : str or function
-        An expression or a body of an element ``x`` ("-x"), or a function. Its result is a number; elements
-        are sorted by these numbers, in NumPy's order.
+        An expression or a body of an element ``x`` ("-x"), or a function. Its
+        result is a number; elements are sorted by these numbers, in NumPy's
+        order.
     less : str or function
         A function of two elements ``a`` and ``b`` that returns whether a
         comes before b ("a.size < b.size"): a strict order.
@@ -241,8 +242,9 @@ def topk(
 ) -> tuple[Any, Any]:
     """Returns the k largest elements along an axis, and their indices.
 
-    The elements are in order. With ``largest=False``, the function returns the k smallest elements. A
-    NaN counts as larger than all numbers. Among equal elements, the first are returned.
+    The elements are in order. With ``largest=False``, the function returns the
+    k smallest elements. A NaN counts as larger than all numbers. Among equal
+    elements, the first are returned.
 
     Parameters
     ----------

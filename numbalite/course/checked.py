@@ -18,7 +18,8 @@ _CHILD = "from numbalite.course.checked import _serve; _serve()"
 def examine(launch, *args, checks="all", seed=None, limit=None):
     """Checks one launch with ``cuda.checks``, prints the report and returns it.
 
-    The launch runs on the simulator and on copies of the arguments, so the caller's arrays are not changed.
+    The launch runs on the simulator and on copies of the arguments, so the
+    caller's arrays are not changed.
 
     Parameters
     ----------

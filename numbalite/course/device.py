@@ -54,7 +54,7 @@ def _device_with_article() -> str:
 
 
 def stamp(ax, what=""):
-    """Writes the device of the measurements into the title of a plot of times or speeds.
+    """Writes the device of the measurements into the title of a plot.
 
     Plots of simulated times are pale, with "simulated" across them: the
     times are those of a CPU and do not show which program is faster on a

@@ -48,9 +48,9 @@ _ENOUGH = 2.0
 def assess(name, solution) -> Verdict:
     """Judges the answer to an exercise, shows the verdict and returns it.
 
-    Exceptions of the solution are not raised: they are part of the verdict. The verdict also reports wrong
-    elements (with the smallest size at which they occur), computation on the CPU, and a time that is too
-    long.
+    Exceptions of the solution are not raised: they are part of the verdict. The
+    verdict also reports wrong elements (with the smallest size at which they
+    occur), computation on the CPU, and a time that is too long.
 
     Parameters
     ----------
@@ -93,7 +93,8 @@ def judge(name, solution, speed=True, referee=None) -> Verdict:
     speed : bool
         False: omits the timing.
     referee : Referee
-        The object that draws the data and compares results, by default in this process.
+        The object that draws the data and compares results, by default in this
+        process.
 
     Returns
     -------

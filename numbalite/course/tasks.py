@@ -19,7 +19,8 @@ from .verdict import Verdict
 def check(name, answer, run, expected, *, checks=False, terms=1) -> Verdict:
     """Compares the result of ``run()`` with ``expected``.
 
-    Shows the verdict and returns it. Exceptions in the answer are part of the verdict and not raised.
+    Shows the verdict and returns it. Exceptions in the answer are part of the
+    verdict and not raised.
 
     Parameters
     ----------

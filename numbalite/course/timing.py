@@ -19,11 +19,13 @@ _ENOUGH = 2.0
 def timed(f, *args, repeat=7, **kw) -> float:
     """Returns the seconds that ``f(*args, **kw)`` takes.
 
-    The time is measured after one warm-up call. If f returns nothing or device arrays on a GPU (it launches
-    kernels), the time is measured between two events in the default stream. The result is the device's time
-    for the work that f enqueues. If f returns other values, the result is the host's time until the device is
-    done. On the simulator, the result is always the host's time. Events do not measure work in streams that
-    do not wait for the default stream.
+    The time is measured after one warm-up call. If f returns nothing or device
+    arrays on a GPU (it launches kernels), the time is measured between two
+    events in the default stream. The result is the device's time for the work
+    that f enqueues. If f returns other values, the result is the host's time
+    until the device is done. On the simulator, the result is always the host's
+    time. Events do not measure work in streams that do not wait for the default
+    stream.
 
     Parameters
     ----------
@@ -32,8 +34,8 @@ def timed(f, *args, repeat=7, **kw) -> float:
     *args : object
         Its arguments.
     repeat : int
-        The number of measurements. The number is smaller if all measurements together would take longer than
-        two seconds.
+        The number of measurements. The number is smaller if all measurements
+        together would take longer than two seconds.
     **kw : object
         Its arguments by keyword.
 

@@ -145,13 +145,15 @@ def jit(
 ) -> Any:
     """Compiles a function whose body is a string of C++ for the CPU.
 
-    ``jit`` is a decorator, without parentheses or with options. Without signatures, the function is compiled
-    for the types of each call; signatures are compiled immediately.
+    ``jit`` is a decorator, without parentheses or with options. Without
+    signatures, the function is compiled for the types of each call; signatures
+    are compiled immediately.
 
-    The result is called with Python and NumPy numbers and NumPy arrays;
-    arrays of all strides are used without a copy. The call returns a Python number, None, or for a
-    ``tuple<...>`` a tuple; a Python body may return its arguments that are arrays, and views of them
-    (``a[1:]``, ``a.T``), too. The interpreter's lock is released during the call. Kernels, ufuncs and other
+    The result is called with Python and NumPy numbers and NumPy arrays; arrays
+    of all strides are used without a copy. The call returns a Python number,
+    None, or for a ``tuple<...>`` a tuple; a Python body may return its
+    arguments that are arrays, and views of them (``a[1:]``, ``a.T``), too. The
+    interpreter's lock is released during the call. Kernels, ufuncs and other
     host functions may call the function by its name.
 
     In addition to the builtins of kernels there are ``random_uniform()``,
@@ -161,9 +163,10 @@ def jit(
     Parameters
     ----------
     signature_or_function : str, list, type, tuple or function
-        A signature ("float64(float64, float64)", types, a tuple of types)
-        or a list of them. A return type that the signature omits is deduced
-        by the compiler. The argument can also be the function, or a source (a string with braces).
+        A signature ("float64(float64, float64)", types, a tuple of types) or a
+        list of them. A return type that the signature omits is deduced by the
+        compiler. The argument can also be the function, or a source (a string
+        with braces).
     source : str
         A complete C++ function (a template, overloads), or with ``args`` a
         body or an expression.
@@ -174,11 +177,13 @@ def jit(
         or an expression.
     **given
         Options: ``fastmath`` (sums may be reordered, and vectorised),
-        ``boundscheck`` (array indices are checked: BoundsError, an IndexError), ``debug`` (like
-        ``boundscheck``, without optimisation), ``inline="always"``, ``parallel`` (False keeps
-        ``parallel_for`` on one thread), ``nogil`` (False keeps the interpreter's lock, which saves some 100
-        ns a call), ``options=[...]`` for the compiler, ``std=``, ``opt=``, ``headers=``. The options
-        ``nopython`` and ``cache`` of numba are accepted and always active.
+        ``boundscheck`` (array indices are checked: BoundsError, an IndexError),
+        ``debug`` (like ``boundscheck``, without optimisation),
+        ``inline="always"``, ``parallel`` (False keeps ``parallel_for`` on one
+        thread), ``nogil`` (False keeps the interpreter's lock, which saves some
+        100 ns a call), ``options=[...]`` for the compiler, ``std=``, ``opt=``,
+        ``headers=``. The options ``nopython`` and ``cache`` of numba are
+        accepted and always active.
 
     Returns
     -------
@@ -195,8 +200,9 @@ def jit(
     TypeError
         An option does not exist, or two arguments exclude each other.
     ValueError
-        An option has an invalid value. A call raises TypeError, ValueError
-        or OverflowError for an unsuitable argument; the message contains the parameter's name.
+        An option has an invalid value. A call raises TypeError, ValueError or
+        OverflowError for an unsuitable argument; the message contains the
+        parameter's name.
 
     Examples
     --------
@@ -608,7 +614,8 @@ def check(signature: Signature, function: DeviceFunction, count: int | None) -> 
 def seed(value: int) -> None:
     """Seeds random_uniform and random_normal of functions on the CPU.
 
-    Each thread has its own sequence of random numbers; the sequence of the calling thread is seeded.
+    Each thread has its own sequence of random numbers; the sequence of the
+    calling thread is seeded.
 
     Parameters
     ----------

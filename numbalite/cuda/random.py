@@ -56,8 +56,8 @@ _shared: Generator | None = None
 def seed(seed: Any = None) -> None:
     """Resets the generator of `cuda.random.normal`, `uniform`, ....
 
-    The whole process shares this generator. For independent sequences, use separate generators
-    (`default_rng`).
+    The whole process shares this generator. For independent sequences, use
+    separate generators (`default_rng`).
 
     Parameters
     ----------
@@ -158,8 +158,9 @@ def create_xoroshiro128p_states(
     seed : int
         The seed.
     subsequence_start : int
-        The number of jumps of 2**64 to the first state. If several launches must not share numbers, set this
-        parameter to the end of the states of the previous launch.
+        The number of jumps of 2**64 to the first state. If several launches
+        must not share numbers, set this parameter to the end of the states of
+        the previous launch.
     stream : Stream
         The stream of the work.
 

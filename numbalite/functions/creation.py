@@ -411,7 +411,8 @@ def arange(
     Parameters
     ----------
     start_or_stop : number
-        The first number. Without ``stop``, the end of the numbers, which then begin at 0.
+        The first number. Without ``stop``, the end of the numbers, which then
+        begin at 0.
     stop : number
         The end of the numbers, exclusive.
     step : number

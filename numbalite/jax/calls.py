@@ -23,22 +23,26 @@ def call(
 ) -> Callable:
     """Returns a function of JAX arrays that calls a ufunc or a kernel.
 
-    The ufunc may be a generalized one. The function runs on the CPU and on CUDA devices, also inside jit,
-    with XLA's buffers. Under vmap, a batch is one additional loop dimension of a ufunc. A ufunc can be
-    differentiated in forward and reverse mode, any number of times (see the guide, Derivatives).
-    ``kernel.adjoint`` computes the gradients of a kernel. On the CPU, kernels run only on the simulator.
+    The ufunc may be a generalized one. The function runs on the CPU and on CUDA
+    devices, also inside jit, with XLA's buffers. Under vmap, a batch is one
+    additional loop dimension of a ufunc. A ufunc can be differentiated in
+    forward and reverse mode, any number of times (see the guide, Derivatives).
+    ``kernel.adjoint`` computes the gradients of a kernel. On the CPU, kernels
+    run only on the simulator.
 
     Parameters
     ----------
     f : CudaUfunc, CudaGUfunc, numpy.ufunc or Dispatcher
-        The function. A kernel needs ``out_shapes``, ``launch``, and one signature with const for the arrays
-        that it only reads: all other arrays are results, in uninitialized memory.
+        The function. A kernel needs ``out_shapes``, ``launch``, and one
+        signature with const for the arrays that it only reads: all other arrays
+        are results, in uninitialized memory.
     out_shapes : tuple, list or function
-        For kernels: the shape of the result (a list of shapes for several results), or a function of the
-        inputs that returns it.
+        For kernels: the shape of the result (a list of shapes for several
+        results), or a function of the inputs that returns it.
     launch : tuple or function
-        For kernels: (grid, block), or a function of the kernel's arguments
-        that returns them. Both functions receive numbers, and for arrays objects with shape, ndim and size.
+        For kernels: (grid, block), or a function of the kernel's arguments that
+        returns them. Both functions receive numbers, and for arrays objects
+        with shape, ndim and size.
     vmap_method : str
         For kernels: the parameter of jax.ffi.ffi_call.
 

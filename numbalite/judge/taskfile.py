@@ -126,12 +126,13 @@ def task(
 ) -> Callable[[Callable], Task]:
     """Creates a task for ``numbalite judge``; used as a decorator.
 
-    The decorator is for a function in NumPy with the kernel's parameters.
-    The annotations of the parameters are types as strings, such as "const
-    float32[:, ::1]"; arrays that are not const are outputs. The function computes the outputs from the other
-    arguments: ``out[:] = ...``. The function is called with float64 for all floats. An array has the first
-    dimensions of the size as its shape, and an integer is the first dimension, unless ``shapes`` or
-    ``values`` contains its name.
+    The decorator is for a function in NumPy with the kernel's parameters. The
+    annotations of the parameters are types as strings, such as "const
+    float32[:, ::1]"; arrays that are not const are outputs. The function
+    computes the outputs from the other arguments: ``out[:] = ...``. The
+    function is called with float64 for all floats. An array has the first
+    dimensions of the size as its shape, and an integer is the first dimension,
+    unless ``shapes`` or ``values`` contains its name.
 
     Parameters
     ----------
@@ -155,7 +156,8 @@ def task(
     reference : str
         The source of a kernel whose time is compared with that of a submission.
     operations : function
-        ``operations(*size)`` returns the minimum number of arithmetic operations.
+        ``operations(*size)`` returns the minimum number of arithmetic
+        operations.
 
     Returns
     -------

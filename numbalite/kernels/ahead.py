@@ -182,7 +182,7 @@ def compile_ptx(
     cc: Capability | None = None,
     **given: Any,
 ) -> tuple[Any, Any]:
-    """Compiles to PTX, like ``compile`` with ``output="ptx"``. ``compile`` with ``output="ptx"``.
+    """Compiles to PTX, like ``compile`` with ``output="ptx"``.
 
     The function's name is the older name in numba.
 
@@ -228,7 +228,8 @@ def compile_all(
     Returns
     -------
     tuple
-        (codes, return type). The list has one item, whose code contains all called device functions.
+        (codes, return type). The list has one item, whose code contains all
+        called device functions.
 
     Raises
     ------

@@ -178,14 +178,15 @@ def jit(
 ) -> Any:
     """Makes a kernel from a function in CUDA C++ or Python, or from a source.
 
-    A body in CUDA C++ is the function's string. A source is a translation
-    unit. A Python body has numba's meaning: its types are numba's, and
-    ``cuda.grid``, ``cuda.shared.array`` and the other names of numba.cuda
-    work as in numba. A Python body is translated to CUDA C++ for each list of argument types.
+    A body in CUDA C++ is the function's string. A source is a translation unit.
+    A Python body has numba's meaning: its types are numba's, and ``cuda.grid``,
+    ``cuda.shared.array`` and the other names of numba.cuda work as in numba. A
+    Python body is translated to CUDA C++ for each list of argument types.
     ``inspect_source()`` shows this CUDA C++.
 
-    ``cuda.jit`` is a decorator, used without parentheses or with arguments. With a signature, the kernel is
-    compiled immediately; without a signature, for the types of each call.
+    ``cuda.jit`` is a decorator, used without parentheses or with arguments.
+    With a signature, the kernel is compiled immediately; without a signature,
+    for the types of each call.
 
     The result is launched by ``kernel[grid, block, stream=0,
     shared=0](...)``: ints or tuples of one to three, a stream, bytes of
@@ -194,14 +195,16 @@ def jit(
     Parameters
     ----------
     func_or_sig : str, type, tuple, list or function
-        A signature ("void(float32[:])", types, a tuple of types), or a list
-        of signatures. The argument can also be the function, or a source: a string that contains __global__.
+        A signature ("void(float32[:])", types, a tuple of types), or a list of
+        signatures. The argument can also be the function, or a source: a string
+        that contains __global__.
     device : bool
         True: makes a device function.
     source : str or path
         A translation unit.
     name : str
-        Selects a kernel of ``source``; for a template, an instance ("saxpy<float>").
+        Selects a kernel of ``source``; for a template, an instance
+        ("saxpy<float>").
     debug : bool
         Checks array indices and asserts, and compiles without optimisation.
         A failed check raises a KernelError at the launch.
@@ -210,11 +213,13 @@ def jit(
     launch_bounds, lto, shared_memory_carveout
         As in numba.
     **more
-        Further options. ``boundscheck=True`` checks array indices and asserts in optimised code.
-        ``stoppable=True`` lets Ctrl-C and ``cuda.limit`` stop the kernel on a GPU (always possible on the
-        simulator); True is the default with ``debug=True`` and ``NUMBALITE_STOPPABLE=1``. ``doc=`` sets
-        the kernel's ``__doc__``, which is otherwise the C++ text. ``options=[...]`` is passed to the
-        compiler; ``std=``, ``headers={name: text}``, ``cooperative=``, ``cluster=``; ``fastmath`` and
+        Further options. ``boundscheck=True`` checks array indices and asserts
+        in optimised code. ``stoppable=True`` lets Ctrl-C and ``cuda.limit``
+        stop the kernel on a GPU (always possible on the simulator); True is the
+        default with ``debug=True`` and ``NUMBALITE_STOPPABLE=1``. ``doc=`` sets
+        the kernel's ``__doc__``, which is otherwise the C++ text.
+        ``options=[...]`` is passed to the compiler; ``std=``, ``headers={name:
+        text}``, ``cooperative=``, ``cluster=``; ``fastmath`` and
         ``max_registers`` have the same meaning as in numba.
 
     Returns
@@ -226,7 +231,8 @@ def jit(
     Raises
     ------
     CompileError
-        The compiler reports errors; the message contains the lines of the caller's file.
+        The compiler reports errors; the message contains the lines of the
+        caller's file.
     SignatureError
         A signature is invalid, or does not match the function.
     TypeError
@@ -454,9 +460,11 @@ def module(
         The source, or the path of a file (an ``os.PathLike``), under either
         name.
     names : str or list of str
-        Template instances to compile immediately. Other instances are compiled when they are requested. They
-        share the module's __constant__ and __device__ variables. If the module is in use, this requires a
-        compilation of the complete source, and raises RuntimeError while arrays over its variables exist.
+        Template instances to compile immediately. Other instances are compiled
+        when they are requested. They share the module's __constant__ and
+        __device__ variables. If the module is in use, this requires a
+        compilation of the complete source, and raises RuntimeError while arrays
+        over its variables exist.
     name : str
         The name of the module in messages.
     **given

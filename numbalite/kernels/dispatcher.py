@@ -166,8 +166,8 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     ) -> Launch:
         """Launches the kernel once and returns its predicted cost on a GPU.
 
-        The predicted cost is that of the memory accesses. Only the simulator can count accesses;
-        on a GPU, the launch is timed.
+        The predicted cost is that of the memory accesses. Only the simulator can
+        count accesses; on a GPU, the launch is timed.
 
         Parameters
         ----------

@@ -43,25 +43,27 @@ class ForeignFunction(DeviceFunction):
 def declare_device(
     name: str, sig: Any, link: Any = None, use_cooperative: bool = False, abi: str = "numba"
 ) -> ForeignFunction:
-    """Declares a device function that is defined in another source or in compiled code.
+    """Declares a device function of another source or of compiled code.
 
     Kernels call it under the Python name of the result.
 
     Parameters
     ----------
     name : str
-        The function's symbol, which is the C++ name of an ``extern "C"`` function.
+        The function's symbol, which is the C++ name of an ``extern "C"``
+        function.
     sig : str or Signature
         The signature; pointers are ``CPointer(float32)``.
     link : path, linkable code or list
-        The code that contains the function, as in ``cuda.jit``: CUDA C++
-        or, on a GPU, PTX, LTO-IR, cubins, objects and archives; kernels that call the function are linked
-        with that code.
+        The code that contains the function, as in ``cuda.jit``: CUDA C++ or, on
+        a GPU, PTX, LTO-IR, cubins, objects and archives; kernels that call the
+        function are linked with that code.
     use_cooperative : bool
         True: kernels that call the function are launched cooperatively.
     abi : str
-        "numba": the function returns an int, 0, and writes its result
-        through a pointer, the first parameter. "c": the function has the signature ``sig``.
+        "numba": the function returns an int, 0, and writes its result through a
+        pointer, the first parameter. "c": the function has the signature
+        ``sig``.
 
     Returns
     -------

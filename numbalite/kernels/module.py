@@ -276,8 +276,8 @@ class Module:
         name : str
             The name of the variable.
         dtype : dtype
-            A structured dtype for a variable of a class type; the default dtype of such a variable is
-            "V<size>".
+            A structured dtype for a variable of a class type; the default dtype of
+            such a variable is "V<size>".
 
         Returns
         -------

@@ -28,9 +28,9 @@ def matmul(
 ) -> Any:  # fmt: skip
     """Computes ``numpy.matmul(a, b)`` on the device, with an epilogue.
 
-    The epilogue is a function that is applied to each element of the
-    product. The epilogue runs in one pass over the product, in the order of ``stream``, which may be in a
-    capture.
+    The epilogue is a function that is applied to each element of the product.
+    The epilogue runs in one pass over the product, in the order of ``stream``,
+    which may be in a capture.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def matmul(
         The stream of the work.
     **named : number or array
         The further operands of an ``epilogue`` that is a string, by name:
-        ``cuda.matmul(a, b, epilogue="max(x + bias, 0)", bias=v)``. These operands are broadcast with the
-        product.
+        ``cuda.matmul(a, b, epilogue="max(x + bias, 0)", bias=v)``. These
+        operands are broadcast with the product.
 
     Returns
     -------

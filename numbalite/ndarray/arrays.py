@@ -375,8 +375,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def copy_to_device(self, ary: Any, stream: StreamLike = 0) -> None:
         """Copies from an array of the same shape and dtype.
 
-        The source array may be on any device and have any strides. (`d[...] = ary` broadcasts
-        and converts.)
+        The source array may be on any device and have any strides. (`d[...] = ary`
+        broadcasts and converts.)
 
         Parameters
         ----------
@@ -613,8 +613,9 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     ) -> DeviceNDArray:
         """Returns the elements converted to another dtype, in a new array.
 
-        The new array is on the same device. Conversion runs on the device, as a
-        C cast. Dtypes without a C++ type (text, times, records) are converted on the host, by NumPy.
+        The new array is on the same device. Conversion runs on the device, as a C
+        cast. Dtypes without a C++ type (text, times, records) are converted on the
+        host, by NumPy.
 
         Parameters
         ----------
@@ -720,8 +721,9 @@ def to_device(
     Parameters
     ----------
     obj : array_like
-        An array. A device array is returned unchanged; for a device array of another library, a view is
-        returned. An array on another device is copied.
+        An array. A device array is returned unchanged; for a device array of
+        another library, a view is returned. An array on another device is
+        copied.
     stream : Stream
         The stream of the copy.
     copy : bool
@@ -856,8 +858,9 @@ def In(array: Any) -> _core.Transfer:
 def Out(array: Any) -> _core.Transfer:
     """Marks a host array that a kernel only writes.
 
-    It is not copied to the device. The kernel must write every element: elements that it does not write get
-    arbitrary values from device memory. See `In` for an example.
+    It is not copied to the device. The kernel must write every element:
+    elements that it does not write get arbitrary values from device memory. See
+    `In` for an example.
 
     Parameters
     ----------
@@ -873,8 +876,9 @@ def Out(array: Any) -> _core.Transfer:
 
 
 def InOut(array: Any) -> _core.Transfer:
-    """Marks a host array that is copied to the device before the launch and back after it, which is the
-    default.
+    """Marks a host array that is copied to the device and back.
+
+    This is the default for host arrays as arguments.
 
     Parameters
     ----------

@@ -38,8 +38,9 @@ def from_dlpack(
     x : object
         The object or capsule.
     device : int, Device or tuple of int
-        The target device, as a number, a Device or DLPack's pair (type, number); default:
-        the device of ``x``, or the current device for host memory.
+        The target device, as a number, a Device or DLPack's pair (type,
+        number); default: the device of ``x``, or the current device for host
+        memory.
     copy : bool
         True always copies; False never copies.
 

@@ -25,8 +25,9 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     obj : object
         An object with the CUDA Array Interface.
     sync : bool
-        True: waits for the stream that ``obj`` exports. The exported stream becomes the new array's stream if
-        that stream is ordered with the default stream, or if ``sync`` is False.
+        True: waits for the stream that ``obj`` exports. The exported stream
+        becomes the new array's stream if that stream is ordered with the
+        default stream, or if ``sync`` is False.
 
     Returns
     -------
@@ -79,8 +80,8 @@ def from_cuda_array_interface(
     Parameters
     ----------
     desc : dict
-        The CUDA Array Interface dictionary. Its entries are checked, except for the address, which must
-        be valid device memory.
+        The CUDA Array Interface dictionary. Its entries are checked, except for
+        the address, which must be valid device memory.
     owner : object
         An object that is kept alive as long as the array.
     sync : bool

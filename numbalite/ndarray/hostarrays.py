@@ -293,10 +293,10 @@ def pinned_array(
 ) -> np.ndarray:
     """Returns a new uninitialized NumPy array in page-locked memory.
 
-    Copies from and to this memory run at the speed of the bus, and are asynchronous
-    with a stream. In all other respects, the result is an ordinary array.
-    Page-locked memory is not available to other programs: use it only for
-    transfer buffers.
+    Copies from and to this memory run at the speed of the bus, and are
+    asynchronous with a stream. In all other respects, the result is an ordinary
+    array. Page-locked memory is not available to other programs: use it only
+    for transfer buffers.
 
     Parameters
     ----------
@@ -369,10 +369,11 @@ def mapped_array(
     portable: bool = False,
     wc: bool = False,
 ) -> MappedNDArray:
-    """Returns a new array in page-locked memory that kernels access directly, without copies.
+    """Returns a new page-locked array that kernels access without copies.
 
-    The array is uninitialized. The result is a NumPy array, and is not copied as a kernel argument. The host
-    may read the results of a kernel after `cuda.synchronize` (or after the host waited for the stream).
+    The array is uninitialized. The result is a NumPy array, and is not copied
+    as a kernel argument. The host may read the results of a kernel after
+    `cuda.synchronize` (or after the host waited for the stream).
 
     Parameters
     ----------
@@ -464,9 +465,10 @@ def managed_array(
 ) -> ManagedNDArray:
     """Returns a new array in managed memory, which host and devices share.
 
-    The array is uninitialized. The result is a NumPy array, and is not copied as a kernel argument: its pages
-    migrate to the processor that uses them. The array's method ``prefetch`` moves pages in advance,
-    ``advise`` passes hints to the driver.
+    The array is uninitialized. The result is a NumPy array, and is not copied
+    as a kernel argument: its pages migrate to the processor that uses them. The
+    array's method ``prefetch`` moves pages in advance, ``advise`` passes hints
+    to the driver.
 
     Parameters
     ----------
@@ -535,8 +537,8 @@ def _memory_of(array):
 def pinned(*arrays: Any) -> Iterator[None]:
     """Page-locks arrays for the duration of a `with` block.
 
-    Copies of page-locked arrays are fast and, with a stream, asynchronous. The end of the
-    block waits for the device.
+    Copies of page-locked arrays are fast and, with a stream, asynchronous. The
+    end of the block waits for the device.
 
     Parameters
     ----------
@@ -569,8 +571,8 @@ def pinned(*arrays: Any) -> Iterator[None]:
 def mapped(*arrays: Any, stream: StreamLike = 0) -> Iterator[Any]:
     """Page-locks arrays in a `with` block, for access by kernels.
 
-    The `with` statement returns device arrays over the memory of these arrays. The end of the block waits
-    for the device.
+    The `with` statement returns device arrays over the memory of these arrays.
+    The end of the block waits for the device.
 
     Parameters
     ----------

@@ -140,8 +140,8 @@ def texture(
         1 to 3 dimensions (the last is x), on the host or a device, of
         float32, float16 or integers of 1, 2 or 4 bytes.
     address : str or list of str
-        "clamp", "border", "wrap" or "mirror" for coordinates outside the
-        array, for all axes or one value for each axis (x first); "wrap" and "mirror"
+        "clamp", "border", "wrap" or "mirror" for coordinates outside the array,
+        for all axes or one value for each axis (x first); "wrap" and "mirror"
         require normalized coordinates.
     filter : str
         "nearest" or "linear", whose weights have 8 fractional bits.
@@ -163,9 +163,10 @@ def texture(
     border : float or list of float
         The value outside the array, or one value for each channel.
     in_place : bool
-        True: uses the array's memory instead of a copy. The array must be a device array. For tex1Dfetch, it
-        has one dimension; for tex2D, it has two, and row strides (``arrays.strides``) that are multiples of
-        32 bytes.
+        True: uses the array's memory instead of a copy. The array must be a
+        device array. For tex1Dfetch, it has one dimension; for tex2D, it has
+        two, and row strides (``arrays.strides``) that are multiples of 32
+        bytes.
 
     Returns
     -------
@@ -176,11 +177,13 @@ def texture(
     Raises
     ------
     TypeError
-        Textures do not support the dtype, or do not support it with this ``filter`` or ``read``. TypeError is
-        also raised if ``in_place`` is used for another array than a device array; or a surface is passed
-        together with its own parameters (``channels``, ``layered``, ...).
+        Textures do not support the dtype, or do not support it with this
+        ``filter`` or ``read``. TypeError is also raised if ``in_place`` is used
+        for another array than a device array; or a surface is passed together
+        with its own parameters (``channels``, ``layered``, ...).
     ValueError
-        An argument has an invalid value, or the shape or the strides do not fit.
+        An argument has an invalid value, or the shape or the strides do not
+        fit.
 
     Examples
     --------
@@ -247,8 +250,8 @@ def surface(
     -------
     Surface
         An integer for a kernel parameter of type ``cudaSurfaceObject_t``.
-        `Surface.copy_to_host` returns the contents of the surface. The function `texture` also accepts a
-        surface.
+        `Surface.copy_to_host` returns the contents of the surface. The function
+        `texture` also accepts a surface.
 
     Raises
     ------

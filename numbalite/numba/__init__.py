@@ -23,10 +23,10 @@ def install() -> None:
 
     ``from numba import cuda, vectorize, guvectorize, jit, njit, prange,
     float32, types`` and numba's modules (``numba.cuda.random``,
-    ``numba.cuda.testing``, ``numba.core.types``, ``numba.core.errors``,
-    ...) are numbalite's then. Functions that ``exec`` makes of a text can
-    be kernels from then on, too. A feature of numba that numbalite lacks raises an error when it is used.
-    Repeated calls change nothing.
+    ``numba.cuda.testing``, ``numba.core.types``, ``numba.core.errors``, ...)
+    are numbalite's then. Functions that ``exec`` makes of a text can be kernels
+    from then on, too. A feature of numba that numbalite lacks raises an error
+    when it is used. Repeated calls change nothing.
 
     Raises
     ------

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 class profile:
     """Counts memory accesses: ``with cuda.profile(gpu="H200") as p: ...``
 
-    The profile contains the kernels that the calling thread launches.
-    After the block, ``p.launches`` contains each launch, ``p.NAME`` or ``p["NAME"]`` all launches of a
-    kernel, ``p.lines`` and ``p.line(12)`` the lines. Printing a profile shows a table of the source with
-    counters. Only the simulator can count. On a GPU, launches have the attributes ``time`` (measured by
-    events), ``registers``, ``local_bytes``, ``shared_bytes`` and ``occupancy``; other attributes raise an
-    error that recommends a tool.
+    The profile contains the kernels that the calling thread launches. After the
+    block, ``p.launches`` contains each launch, ``p.NAME`` or ``p["NAME"]`` all
+    launches of a kernel, ``p.lines`` and ``p.line(12)`` the lines. Printing a
+    profile shows a table of the source with counters. Only the simulator can
+    count. On a GPU, launches have the attributes ``time`` (measured by events),
+    ``registers``, ``local_bytes``, ``shared_bytes`` and ``occupancy``; other
+    attributes raise an error that recommends a tool.
 
     A profiled launch is not checked, and a launch in a nested
     ``cuda.checks()`` block is not profiled.
@@ -38,9 +39,10 @@ class profile:
         The GPU for which registers, occupancy and times are computed: "T4",
         "A100", "RTX 4090", "H100" (the default), "H200" or "B200".
     as_written : bool
-        True: each access of the source is counted. False: if nvdisasm is installed, the machine code for the
-        chosen GPU determines the accesses of a line and their width; without nvdisasm, each access of the
-        source is counted.
+        True: each access of the source is counted. False: if nvdisasm is
+        installed, the machine code for the chosen GPU determines the accesses
+        of a line and their width; without nvdisasm, each access of the source
+        is counted.
 
     Raises
     ------

@@ -212,8 +212,8 @@ class Generator:
         low, high : number or array
             The limits.
         size : int or tuple of int
-            The shape; None: the shape of the limits if they are arrays, otherwise an array without
-            dimensions.
+            The shape; None: the shape of the limits if they are arrays, otherwise
+            an array without dimensions.
         dtype, out, stream
             As in random.
 
@@ -236,10 +236,11 @@ class Generator:
         Parameters
         ----------
         low, high : int or array
-            The limits; ``high`` is excluded. With one limit, integers from 0 up to this limit.
+            The limits; ``high`` is excluded. With one limit, integers from 0 up to
+            this limit.
         size : int or tuple of int
-            The shape; None: the shape of the limits if they are arrays, otherwise an array without
-            dimensions.
+            The shape; None: the shape of the limits if they are arrays, otherwise
+            an array without dimensions.
         dtype : dtype
             Any integer type, or bool.
         endpoint : bool
@@ -254,8 +255,8 @@ class Generator:
 
         Notes
         -----
-        If the size of the range does not divide the range of the generator, some values are rejected (Lemire
-        2019).
+        If the size of the range does not divide the range of the generator, some
+        values are rejected (Lemire 2019).
         """
         return integers.fill(self._bits, low, high, size, dtype, endpoint, out, stream)
 
@@ -612,8 +613,9 @@ def default_rng(seed: Any = None) -> Generator:
     Parameters
     ----------
     seed : None, int, list of int, SeedSequence, Philox4x32 or Generator
-        One of the seeds of numpy.random.default_rng: None, an int of any size, a list of ints, a
-        SeedSequence. A Philox4x32 is used as the bit generator, and a Generator is returned unchanged.
+        One of the seeds of numpy.random.default_rng: None, an int of any size,
+        a list of ints, a SeedSequence. A Philox4x32 is used as the bit
+        generator, and a Generator is returned unchanged.
 
     Returns
     -------

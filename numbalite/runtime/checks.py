@@ -53,7 +53,8 @@ _KINDS = ("no schedule races", "depends on atomics", "undecided", "races")  # in
 class checks:
     """Checks kernels for errors: ``with cuda.checks(): ...``
 
-    The checked kernels are those that the calling thread launches. The checks are:
+    The checked kernels are those that the calling thread launches. The checks
+    are:
 
     ========= ==============================================================
     memory    accesses out of bounds, to freed memory, and misaligned accesses
@@ -73,26 +74,30 @@ class checks:
               same memory
     ========= ==============================================================
 
-    An error raises KernelError when the program waits for the launch; the message contains the first error
-    and the number of errors. The end of the block waits for all devices; it does not replace an exception
-    that leaves the block. Blocks can be nested; the innermost block applies. Only the simulator has these
-    checks: on a GPU, entering the block raises CudaSupportError. On a GPU, ``debug=True`` checks indices, and
+    An error raises KernelError when the program waits for the launch; the
+    message contains the first error and the number of errors. The end of the
+    block waits for all devices; it does not replace an exception that leaves
+    the block. Blocks can be nested; the innermost block applies. Only the
+    simulator has these checks: on a GPU, entering the block raises
+    CudaSupportError. On a GPU, ``debug=True`` checks indices, and
     compute-sanitizer provides other checks.
 
     Parameters
     ----------
     *wanted : str
-        Names of checks. The default "all" selects all except "nan"; "none" disables all checks, also those of
-        debug=True.
+        Names of checks. The default "all" selects all except "nan"; "none"
+        disables all checks, also those of debug=True.
     seed : int
         Selects an order of blocks and threads, also with "none".
     limit : float
         The time limit of the check "hang", in seconds; 0 means no limit.
     exact : bool
-        True: reports each pair of unordered accesses, also writes of equal values and plain reads
-        concurrent with atomics. After the block, ``verdict`` is the Verdict on all launches, and
-        ``verdicts`` contains one Verdict for each kernel. If atomics order the threads of a launch, the
-        launch is repeated with other schedules; the results are those of the first run.
+        True: reports each pair of unordered accesses, also writes of equal
+        values and plain reads concurrent with atomics. After the block,
+        ``verdict`` is the Verdict on all launches, and ``verdicts`` contains
+        one Verdict for each kernel. If atomics order the threads of a launch,
+        the launch is repeated with other schedules; the results are those of
+        the first run.
     budget : float
         The time for which a launch is repeated with ``exact=True``, in
         seconds.

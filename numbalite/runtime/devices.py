@@ -112,11 +112,12 @@ def _simulator_counts():
 
 
 def is_available() -> bool:
-    """Returns whether there is a GPU to run kernels on. This function never raises an exception.
+    """Returns whether there is a GPU to run kernels on.
 
-    The result is True for a real GPU, if NVRTC is available to compile kernels.
-    After `numbalite.install_as_numba`, the simulator also counts as a GPU if it was requested
-    (NUMBALITE_DRIVER=sim, NUMBA_ENABLE_CUDASIM=1), as in numba.
+    This function never raises an exception. The result is True for a real GPU,
+    if NVRTC is available to compile kernels. After
+    `numbalite.install_as_numba`, the simulator also counts as a GPU if it was
+    requested (NUMBALITE_DRIVER=sim, NUMBA_ENABLE_CUDASIM=1), as in numba.
 
     Returns
     -------
@@ -136,7 +137,8 @@ def is_available() -> bool:
 def is_supported_version() -> bool:
     """Returns whether numbalite works with the CUDA version.
 
-    The version is that of the driver and of NVRTC; numbalite works with 12.0 or later.
+    The version is that of the driver and of NVRTC; numbalite works with 12.0 or
+    later.
 
     Returns
     -------
@@ -393,9 +395,11 @@ def select_device(device_id: int) -> Device:
 def set_default_device(device: DeviceLike) -> None:
     """Sets the default device of threads that select no device.
 
-    This concerns all current and future threads. This function is for processes with one device each, such as
-    those of MPI. The plug-in numbalite.runtime.workers.DevicePerWorker does this for workers of
-    dask.distributed. The environment variable NUMBALITE_DEVICE sets the initial default.
+    This concerns all current and future threads. This function is for processes
+    with one device each, such as those of MPI. The plug-in
+    numbalite.runtime.workers.DevicePerWorker does this for workers of
+    dask.distributed. The environment variable NUMBALITE_DEVICE sets the initial
+    default.
 
     Parameters
     ----------
@@ -505,8 +509,8 @@ def require_context(fn: Callable[..., Any]) -> Callable[..., Any]:
     Returns
     -------
     function
-        The wrapping function. A call of the wrapping function raises RuntimeError if ``fn`` changed the
-        context.
+        The wrapping function. A call of the wrapping function raises
+        RuntimeError if ``fn`` changed the context.
     """
 
     @functools.wraps(fn)
@@ -558,8 +562,8 @@ reset = close
 def defer_cleanup() -> Iterator[None]:
     """Defers deallocations of a memory plug-in in a `with` block.
 
-    This has an effect only if the plug-in supports it. Memory of numbalite's own pool is freed in stream
-    order, without waiting.
+    This has an effect only if the plug-in supports it. Memory of numbalite's
+    own pool is freed in stream order, without waiting.
 
     Returns
     -------

@@ -18,11 +18,13 @@ _here = _local()
 class limit:
     """Stops kernels after a number of seconds: ``with cuda.limit(10): ...``
 
-    The limit applies to kernels of the calling thread. The call that waits for a stopped kernel raises
-    KernelTimeout. The end of the block, which waits for all kernels, raises KernelTimeout, too. The simulator
-    stops all kernels. A GPU stops kernels that were compiled with ``stoppable=True``; the time is measured
-    from the start of the wait. Other kernels continue to run; the exception's message explains this. The
-    limit replaces the limit of an outer block and NUMBALITE_LIMIT.
+    The limit applies to kernels of the calling thread. The call that waits for
+    a stopped kernel raises KernelTimeout. The end of the block, which waits for
+    all kernels, raises KernelTimeout, too. The simulator stops all kernels. A
+    GPU stops kernels that were compiled with ``stoppable=True``; the time is
+    measured from the start of the wait. Other kernels continue to run; the
+    exception's message explains this. The limit replaces the limit of an outer
+    block and NUMBALITE_LIMIT.
 
     Parameters
     ----------

@@ -65,11 +65,13 @@ class Stream(_core.Stream):
     def capture(self) -> Iterator[Graph]:
         """Captures work in this stream for a graph, in a `with` block.
 
-        The work is not executed. The capture includes launches, ufuncs with device arrays, operators, NumPy's
-        functions, copies and fills, with this stream or without an explicit stream. It also includes work in
-        other streams that wait for an event recorded in this stream (this stream must then wait for their
-        events before the block ends). Copies from and to NumPy arrays run at each launch of the graph, with
-        the arrays' contents at that time. New device arrays may be created in the block.
+        The work is not executed. The capture includes launches, ufuncs with device
+        arrays, operators, NumPy's functions, copies and fills, with this stream or
+        without an explicit stream. It also includes work in other streams that wait
+        for an event recorded in this stream (this stream must then wait for their
+        events before the block ends). Copies from and to NumPy arrays run at each
+        launch of the graph, with the arrays' contents at that time. New device
+        arrays may be created in the block.
 
         An exception that leaves the block ends and discards the capture. During
         the capture of a stream that was created without `non_blocking=True`,

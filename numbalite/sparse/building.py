@@ -79,8 +79,8 @@ def diags_array(
     Parameters
     ----------
     diagonals : array or list of arrays
-        One vector, or several vectors with their offsets. A diagonal of one element
-        is repeated; elements past the end of the array are dropped.
+        One vector, or several vectors with their offsets. A diagonal of one
+        element is repeated; elements past the end of the array are dropped.
     offsets : int or list of int
         The indices of the diagonals.
     shape : tuple of int
@@ -99,8 +99,8 @@ def diags_array(
     Raises
     ------
     ValueError
-        A diagonal is too short, an offset is outside the array or occurs twice, or the number of offsets
-        differs from the number of diagonals.
+        A diagonal is too short, an offset is outside the array or occurs twice,
+        or the number of offsets differs from the number of diagonals.
     TypeError
         ``diagonals`` is a dict or a set.
 

@@ -46,7 +46,8 @@ def vstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | 
     blocks : list of arrays
         The arrays.
     format : str
-        The format of the result, by default csr if all blocks are csr, otherwise coo.
+        The format of the result, by default csr if all blocks are csr,
+        otherwise coo.
     dtype : dtype
         The dtype of the result.
 
@@ -79,7 +80,8 @@ def hstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | 
     blocks : list of arrays
         The arrays.
     format : str
-        The format of the result, by default csr or csc if all blocks have this format, otherwise coo.
+        The format of the result, by default csr or csc if all blocks have this
+        format, otherwise coo.
     dtype : dtype
         The dtype of the result.
 
@@ -115,7 +117,8 @@ def block_array(
     blocks : list of lists of arrays
         The rows of blocks; None is a block of zeros.
     format : str
-        The format of the result, by default csr or csc if all blocks have this format, otherwise coo.
+        The format of the result, by default csr or csc if all blocks have this
+        format, otherwise coo.
     dtype : dtype
         The dtype of the result.
 

@@ -31,7 +31,8 @@ def cg(
 ) -> tuple[DeviceNDArray, int]:
     """Solves ``A @ x = b`` for a positive definite matrix.
 
-    The matrix is symmetric (or Hermitian). Each iteration waits for the norm of the residual.
+    The matrix is symmetric (or Hermitian). Each iteration waits for the norm of
+    the residual.
 
     Parameters
     ----------

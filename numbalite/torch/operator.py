@@ -25,14 +25,14 @@ def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callab
     """Makes an operator of PyTorch from a ufunc, a generalized ufunc or a kernel.
 
     Operands are tensors on one device. Results are new, contiguous tensors.
-    CUDA tensors are computed on torch's current stream, in memory of
-    torch's allocator; CPU tensors are computed with the same source,
-    compiled for the parallel target. With CPU tensors, kernels run only on the simulator.
+    CUDA tensors are computed on torch's current stream, in memory of torch's
+    allocator; CPU tensors are computed with the same source, compiled for the
+    parallel target. With CPU tensors, kernels run only on the simulator.
 
     A ufunc broadcasts its operands and is differentiated (see the guide,
-    Derivatives). A kernel needs one signature with const for the arrays
-    that it only reads, and ``launch``. The operator changes all other arrays and returns None; with
-    ``out_shapes``, these arrays are results.
+    Derivatives). A kernel needs one signature with const for the arrays that it
+    only reads, and ``launch``. The operator changes all other arrays and
+    returns None; with ``out_shapes``, these arrays are results.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callab
         "namespace::name": the operator is also
         ``torch.ops.namespace.name``.
     launch : tuple or function
-        For kernels: (grid, block), or a function of the kernel's arguments
-        that returns them. The function receives numbers, and for each tensor an object with shape, ndim and
-        size.
+        For kernels: (grid, block), or a function of the kernel's arguments that
+        returns them. The function receives numbers, and for each tensor an
+        object with shape, ndim and size.
     out_shapes : tuple or function
         For kernels: a shape, or a function of the inputs that returns a shape.
 

@@ -41,22 +41,25 @@ def autotune(
     tolerance: float | None = None,
     prune: bool = True,
 ) -> Callable[[Any], Tuned]:
-    """Measures a kernel with several values of its constants, and keeps the fastest values.
+    """Measures a kernel with several values of its constants.
 
-    Use ``cuda.autotune`` as a decorator above ``cuda.jit``. The launch configuration is a
-    function. It is called with the arguments and the constants, by name, and returns (grid, block), (grid,
-    block, stream) or (grid, block, stream, shared). For template parameters and macros of a source, decorate
-    a function whose parameters are the names in ``over``, and which returns a kernel.
+    Use ``cuda.autotune`` as a decorator above ``cuda.jit``; the fastest values
+    are kept. The launch configuration is a function. It is called with the
+    arguments and the constants, by name, and returns (grid, block), (grid,
+    block, stream) or (grid, block, stream, shared). For template parameters and
+    macros of a source, decorate a function whose parameters are the names in
+    ``over``, and which returns a kernel.
 
-    The first launch tunes, for each device, list of argument types and
-    class of sizes. The choice is stored in the disk cache, so other processes measure nothing. The simulator
-    uses the first variant and measures nothing.
+    The first launch tunes, for each device, list of argument types and class of
+    sizes. The choice is stored in the disk cache, so other processes measure
+    nothing. The simulator uses the first variant and measures nothing.
 
     Parameters
     ----------
     over : dict
-        Maps names to the values to try. The names are compile-time constants in the kernel, whose body is a
-        string or Python. ``max_registers``, ``launch_bounds``, ``shared_memory_carveout`` and ``cluster`` are
+        Maps names to the values to try. The names are compile-time constants in
+        the kernel, whose body is a string or Python. ``max_registers``,
+        ``launch_bounds``, ``shared_memory_carveout`` and ``cluster`` are
         options of cuda.jit.
     key : list of str
         The names of the parameters whose size matters (default: all
@@ -66,11 +69,12 @@ def autotune(
         A condition on the constants, called like the launch configuration
         without arguments.
     trials : int
-        The number of variants to measure; by default all if there are at most 24, otherwise a tenth, at least
-        10.
+        The number of variants to measure; by default all if there are at most
+        24, otherwise a tenth, at least 10.
     tolerance : float
-        The maximum difference between the results of two variants, relative to the largest element. The
-        default allows for a different order of summation.
+        The maximum difference between the results of two variants, relative to
+        the largest element. The default allows for a different order of
+        summation.
     prune : bool
         False: also measures variants that cannot be the fastest.
 

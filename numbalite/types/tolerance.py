@@ -28,8 +28,8 @@ def tolerance(dtype: Any, terms: float = 1) -> Tolerance:
     Returns
     -------
     Tolerance
-        A few times the distance between neighbouring numbers; for a sum, multiplied by the square root of
-        ``terms``.
+        A few times the distance between neighbouring numbers; for a sum,
+        multiplied by the square root of ``terms``.
 
     Examples
     --------

@@ -208,18 +208,19 @@ def vectorize(
 ) -> Any:
     """Makes a NumPy ufunc from a function of numbers.
 
-    The function's body is a string of C++; a complete source is accepted,
-    too. ``vectorize`` is a decorator, with or without signatures. Without a signature, a
-    loop is compiled for the dtypes of each call. A function that returns a ``tuple<...>`` becomes a ufunc
-    with several results ("Tuple((float32, float32))(float32)"). A call accepts arrays that can be broadcast,
-    and raises the exceptions of NumPy's ufuncs.
+    The function's body is a string of C++; a complete source is accepted, too.
+    ``vectorize`` is a decorator, with or without signatures. Without a
+    signature, a loop is compiled for the dtypes of each call. A function that
+    returns a ``tuple<...>`` becomes a ufunc with several results
+    ("Tuple((float32, float32))(float32)"). A call accepts arrays that can be
+    broadcast, and raises the exceptions of NumPy's ufuncs.
 
     Parameters
     ----------
     ftylist_or_function : str, list, type or function
-        A signature ("float32(float32, float32)", types) or a list of them:
-        the first signature that accepts a call's dtypes is used. The argument can also be the function, or a
-        source.
+        A signature ("float32(float32, float32)", types) or a list of them: the
+        first signature that accepts a call's dtypes is used. The argument can
+        also be the function, or a source.
     target : str
         "cpu", "parallel" (a thread pool) or "cuda".
     identity : number, None or "reorderable"
@@ -502,8 +503,9 @@ def guvectorize(
         float32[:,:])", or a list of such signatures; without it a loop is
         compiled for the dtypes of each call. The argument can also be a source.
     signature : str
-        The layout, "(m,n),(n,p)->(m,p)". The layout may have no outputs, "(n),(m)";
-        without ``writable_args``, the function may write all its arrays.
+        The layout, "(m,n),(n,p)->(m,p)". The layout may have no outputs,
+        "(n),(m)"; without ``writable_args``, the function may write all its
+        arrays.
     target : str
         "cpu", "parallel" (a thread pool) or "cuda".
     identity : number, None or "reorderable"
@@ -512,10 +514,12 @@ def guvectorize(
         As in vectorize.
     block : bool or int
         True (on "cuda"): a whole thread block runs the body for each loop
-        index, with shared memory and barriers. An int, such as 256, sets the number of threads per block.
+        index, with shared memory and barriers. An int, such as 256, sets the
+        number of threads per block.
     **given
         The options of vectorize, and ``writable_args``: the inputs that the
-        function writes, by name or number. After the call, the passed array contains the new values.
+        function writes, by name or number. After the call, the passed array
+        contains the new values.
 
     Returns
     -------

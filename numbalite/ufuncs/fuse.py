@@ -44,10 +44,10 @@ def fuse(function: Callable | None = None) -> Any:
     """Compiles an element-wise Python function of arrays to one kernel.
 
     The function may use NumPy's ufuncs, operators, numbalite's GPU ufuncs,
-    ``np.where``, ``np.clip``, ``.astype``, and as the last step one sum,
-    prod, max, min, any or all. The function is called once for each list of argument types, with placeholders
-    for the arrays; the placeholders record the operations. Types and results equal those of the function
-    without ``fuse``.
+    ``np.where``, ``np.clip``, ``.astype``, and as the last step one sum, prod,
+    max, min, any or all. The function is called once for each list of argument
+    types, with placeholders for the arrays; the placeholders record the
+    operations. Types and results equal those of the function without ``fuse``.
 
     Parameters
     ----------
@@ -57,9 +57,10 @@ def fuse(function: Callable | None = None) -> Any:
     Returns
     -------
     Fused or decorator
-        The fused function. The arguments of the fused function are device arrays, host arrays and
-        numbers, which are broadcast. ``out=`` and ``stream=`` have the same meaning as for ufuncs. Without a
-        function, a decorator is returned.
+        The fused function. The arguments of the fused function are device
+        arrays, host arrays and numbers, which are broadcast. ``out=`` and
+        ``stream=`` have the same meaning as for ufuncs. Without a function, a
+        decorator is returned.
 
     Raises
     ------

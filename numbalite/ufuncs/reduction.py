@@ -40,22 +40,25 @@ if TYPE_CHECKING:
 class Reduce(_core.Reduction):
     """Reduces arrays with an associative function of two numbers.
 
-    The function need not be commutative: elements are combined in C order.
-    If the whole text is a commutative operation (``a + b``, ``a * b``, ``a
-    & b``, ``min(a, b)``, ...), another, faster order is used. The order depends only on shape and strides, so
-    that results are bitwise reproducible. The accumulator and the result have the array's dtype: the
-    function's return value is converted to this dtype (an int8 sum wraps; use ``x.astype("int32")`` for a
-    wider type).
+    The function need not be commutative: elements are combined in C order. If
+    the whole text is a commutative operation (``a + b``, ``a * b``, ``a & b``,
+    ``min(a, b)``, ...), another, faster order is used. The order depends only
+    on shape and strides, so that results are bitwise reproducible. The
+    accumulator and the result have the array's dtype: the function's return
+    value is converted to this dtype (an int8 sum wraps; use
+    ``x.astype("int32")`` for a wider type).
 
     Calling:
 
-    ``arr``: an array of numbers with any strides, on the host or the device
-    (or of another library). For host arrays, the call returns a NumPy scalar
-    or array; for device arrays a NumPy scalar, or with ``axis`` a device
-    array. ``size``: reduce only the first ``size`` elements (one-dimensional arrays). ``res``: a device array
-    for the result: its first element, or with ``axis`` the whole array; the call then returns None without
-    waiting. ``init``: the initial value, which is combined from the left, and which is the result for an
-    empty array. ``axis``: an int or a tuple; None (the default) reduces all axes.
+    ``arr``: an array of numbers with any strides, on the host or the device (or
+    of another library). For host arrays, the call returns a NumPy scalar or
+    array; for device arrays a NumPy scalar, or with ``axis`` a device array.
+    ``size``: reduce only the first ``size`` elements (one-dimensional arrays).
+    ``res``: a device array for the result: its first element, or with ``axis``
+    the whole array; the call then returns None without waiting. ``init``: the
+    initial value, which is combined from the left, and which is the result for
+    an empty array. ``axis``: an int or a tuple; None (the default) reduces all
+    axes.
 
     A call raises ValueError for an empty array without ``init``, AxisError
     for an invalid axis, TypeError for values that are no array of numbers.

@@ -142,7 +142,7 @@ def wait(bands):
 def run(plane, steps, devices):
     """Returns the plane after this many steps, the seconds of one step, and the bands."""
     bands = make_bands(plane, devices)
-    warm = min(steps, 2 * DEPTH)  # the first launches and copies load kernels and enable access between devices
+    warm = min(steps, 2 * DEPTH)  # loads kernels and enables access between devices
     for number in range(1, warm + 1):
         step(bands, number)
     wait(bands)
