@@ -2,6 +2,6 @@
 user-defined operation.
 
 Functions accept device arrays, axes counted from the front, and a stream; NumPy's functions and array methods
-are built on these algorithms. The package algorithms imports from types, compilers, runtime, kernels, ndarray
+are built on these algorithms. The package algorithms uses types, compilers, runtime, kernels, ndarray
 and ufuncs. Begin with sorting.py and radix.py; for user-defined operations, with operation.py and sort.py.
 """

@@ -3,7 +3,7 @@ and the judge of exercises.
 
 ``where`` and ``size`` are for programs that run on a GPU and on the simulator, ``timed`` measures times on
 both, ``stamp`` labels a plot with the device, ``examine`` checks a launch for mistakes on both. Importing
-this package loads no driver and no compiler. The package course imports from types, cxx, compilers, kernels,
+this package loads no driver and no compiler. The package course uses types, cxx, compilers, kernels,
 cuda, profiler and judge. Begin with judging.py.
 """
 

@@ -3,7 +3,7 @@ lcov``.
 
 With NUMBALITE_COVERAGE, compilers/sim/coverage.py inserts flags into each image, and cuda_src/sim/coverage.h
 maps the flags to a file in that folder. `data` reads these files, `report` shows them, `program` is the
-command. Uses no other package. The entry point is data.py. coverage.py loads the package as a plug-in
+command. Uses no other package. Begin with data.py. coverage.py loads the package as a plug-in
 (plugin.py).
 """
 

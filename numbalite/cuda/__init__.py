@@ -4,7 +4,7 @@ A name of numba.cuda has the same meaning here. The named objects are defined in
 is imported when it is first used. `numpynames` contains NumPy's functions for programs that write `import
 numbalite.cuda as cp`. The packages cudadrv, core and libs, and random.py, are modules of numba.cuda.
 
-The package imports from types, compilers, runtime, kernels, ndarray, ufuncs, algorithms, functions, fft and
+The package cuda uses types, compilers, runtime, kernels, ndarray, ufuncs, algorithms, functions, fft and
 random. Begin with this file.
 """
 

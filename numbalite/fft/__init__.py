@@ -3,6 +3,6 @@
 `transforms` contains np.fft's functions, `inplace` the functions of numbalite.cuda.libs.cufft. Both modules
 determine the transformed axes and their lengths. `execution` copies the array into a layout that cuFFT reads,
 and scales the result; `plans` keeps cuFFT's plans. On the simulator, numbalite/runtime/libraries/fftsim.py
-computes transforms of the same layouts. The package fft imports from runtime, ndarray, ufuncs and functions.
+computes transforms of the same layouts. The package fft uses runtime, ndarray, ufuncs and functions.
 Begin with transforms.py.
 """

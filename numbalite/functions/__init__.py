@@ -12,6 +12,6 @@ invalidate the trace.
 
 To add a function: write it with NumPy's parameters under `@implements`, in the module for its topic, from
 ufuncs, views and copies (`arguments.py` has the conversions); or in another package, and list its module in
-MODULES of numbalite/ndarray/dispatch.py. The package functions imports from types, runtime, kernels, ndarray,
+MODULES of numbalite/ndarray/dispatch.py. The package functions uses types, runtime, kernels, ndarray,
 ufuncs and algorithms. Begin with reductions.py.
 """

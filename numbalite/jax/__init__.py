@@ -6,7 +6,7 @@
     jax.jit(jax.grad(lambda x, y: f(x, y).sum()))(x, y)
 
 A call becomes an operation of XLA (a custom call of its foreign function interface) with XLA's buffers, on
-XLA's stream. Uses cuda and operators. The entry point is calls.py, then handlers.py.
+XLA's stream. Uses cuda and operators. Begin with calls.py, then handlers.py.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ margins and unwritten memory, `fresh` loads kernels again and times a call, `com
 first wrong element, `verdict` defines the verdict. For the command: `taskfile` reads task files, `cases`
 draws sizes and data, `refusal` rejects sources that are not device code, `runner` is the submission's
 process, which never receives the expected results, `judging` starts this process and compares results,
-`program` implements the command, `tasks` contains ten tasks. The package judge imports from types, cxx,
+`program` implements the command, `tasks` contains ten tasks. The package judge uses types, cxx,
 compilers, kernels, ufuncs and cuda. Begin with judging.py.
 """
 

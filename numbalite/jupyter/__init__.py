@@ -6,7 +6,7 @@
 without IPython. `%load_ext numbalite` adds the magics: %%cuda (cell.py), %gpu_timeit (timing.py) and %numba
 (asnumba.py), and completion in C++ (completion.py). rich.py defines the display of objects in a notebook,
 tracebacks.py the display of compile errors; labextension/ highlights cells of CUDA C++, in the browser. Lower
-packages call this package through numbalite.frontend, and never import it. The package jupyter imports from
+packages call this package through numbalite.frontend, and never import it. The package jupyter uses
 cxx, compilers, runtime, profiler, kernels, ndarray, cuda and numba. Begin with this file.
 """
 

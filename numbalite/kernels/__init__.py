@@ -10,6 +10,6 @@ generates the Source for given types, `translations` caches the sources of Pytho
 and loads a source when needed; `kernel` defines the class of a kernel in an image. `dispatcher` and `module`
 define the objects that users call; these objects select or compile the kernel for a call. C code implements
 the launch (cext/py/dispatcher.c, launcher.c). python/ translates Python bodies, and is imported when the
-first kernel with a Python body is defined. The package kernels imports from types, cxx, compilers, runtime,
+first kernel with a Python body is defined. The package kernels uses types, cxx, compilers, runtime,
 profiler and python. Begin with decorators.py.
 """

@@ -9,6 +9,6 @@ reduce NumPy's functions to products.
 `norms` contain NumPy's functions. cuSOLVER expects column-major matrices. A row-major matrix is passed
 unchanged if the result can be computed from the transposed matrix; otherwise the matrix is copied once,
 transposed. The status of a factorization (whether the matrix is singular) is read once, at the end, so these
-functions wait for the device. The package linalg imports from types, compilers, runtime, kernels, ndarray,
+functions wait for the device. The package linalg uses types, compilers, runtime, kernels, ndarray,
 ufuncs and functions. Begin with solving.py.
 """

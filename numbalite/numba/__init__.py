@@ -3,7 +3,7 @@
 `install` inserts a finder (finder.py) before Python's own finders. For ``import numba`` and imports of
 numba's modules, the finder returns numbalite's modules (listed in names.py). top.py is the module `numba`,
 testing.py `numba.cuda.testing`; program.py is ``python -m numbalite run``. Only `numbalite.install_as_numba`,
-the command line and the magic ``%numba`` use this package. The package numba imports from types, cxx,
+the command line and the magic ``%numba`` use this package. The package numba uses types, cxx,
 runtime, kernels, python, ufuncs, cpu, fft, cuda and autograd. Begin with names.py.
 """
 

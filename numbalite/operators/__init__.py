@@ -3,7 +3,7 @@ numbalite.jax.
 
 An Operation represents a ufunc, a generalized ufunc or a kernel: the dtypes and shapes of its results,
 functions that run it on device or host arrays, and its derivatives. The packages for the frameworks only
-translate an Operation. Uses types, kernels and ufuncs. The entry point is __init__.py, then elementwise.py.
+translate an Operation. Uses types, kernels and ufuncs. Begin with __init__.py, then elementwise.py.
 """
 
 from __future__ import annotations

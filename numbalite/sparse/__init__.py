@@ -6,7 +6,7 @@ arguments. `products` calls cuSPARSE. `elementwise`, `indexing`, `changes` and `
 functions and `kernels`, which contains the operations that cuSPARSE lacks: merging, sums of duplicates,
 diagonals, integer products, conversions from and to dense arrays. `building` and `joining` contain the
 functions that create arrays. Operations that need the number of elements of their result (a product or sum of
-two sparse arrays, a conversion from a dense array) wait for the device. The package sparse imports from
+two sparse arrays, a conversion from a dense array) wait for the device. The package sparse uses
 runtime, kernels, ndarray, ufuncs, algorithms, functions and random. Begin with formats.py.
 """
 

@@ -4,7 +4,7 @@
 `variants` compiles the variants and removes variants that cannot be the fastest. `search` selects which of
 the remaining variants to measure. `measure` launches variants on copies of the arguments and compares their
 results. `table` contains the results that users see and that the disk cache stores. The package tuning
-imports from types, compilers, runtime, kernels and ndarray. Begin with tuned.py.
+uses types, compilers, runtime, kernels and ndarray. Begin with tuned.py.
 """
 
 from numbalite.tuning.table import Trial, Tuning

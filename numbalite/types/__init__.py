@@ -9,7 +9,7 @@ This file contains the names of types, and functions that return the types of dt
 contains their classes, structs.py writes the C++ structs of records, signatures.py reads signatures,
 parameters.py defines how types are passed as parameters of kernels, describe.py reads a compiler's
 description of parameters, demangle.py mangled names. inkernel.py and libdevice.py contain the names that
-exist in kernels only, keywords.py the keywords of C++. The package types imports only modules of the top
+exist in kernels only, keywords.py the keywords of C++. The package types uses only modules of the top
 folder. Begin with this file.
 """
 

@@ -86,8 +86,8 @@ def test_by_key_writes_to_out_and_count():
 def test_reduce_by_key_rejects_invalid_arguments():
     d = cuda.to_device(np.arange(10))
     for words, error, arguments in (
-        ("one dimension and one length", ValueError, (d, d[1:])),
-        ("one dimension and one length", ValueError, (d.reshape(2, 5), d.reshape(2, 5))),
+        ("1-dimensional and of equal length", ValueError, (d, d[1:])),
+        ("1-dimensional and of equal length", ValueError, (d.reshape(2, 5), d.reshape(2, 5))),
         ("out= must be a pair", TypeError, (d, d, d)),
         ("out= has shape", ValueError, (d, d, (d[1:], d[1:]))),
         ("keys", TypeError, (cuda.to_device(np.zeros(3, [("x", "i4")])), d[:3])),

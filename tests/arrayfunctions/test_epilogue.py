@@ -126,7 +126,7 @@ def test_invalid_arguments_raise():
     for exception, match, more, keywords in (
         (TypeError, "bias is passed without an epilogue", (), {"bias": 1}),
         (TypeError, "an operand after a and b is passed without", (1,), {}),
-        (TypeError, "given by the names", (1,), {"epilogue": "x + y"}),
+        (TypeError, "by their names in this text", (1,), {"epilogue": "x + y"}),
         (TypeError, "y is not an argument; a ufunc's operands follow", (), {"epilogue": np.add, "y": 1}),
         (TypeError, "x is the product's element", (), {"epilogue": "x", "x": 1}),
         (TypeError, "2 together; tanh makes 1 of 1", (d,), {"epilogue": np.tanh}),

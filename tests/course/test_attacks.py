@@ -119,7 +119,7 @@ def test_a_subclass_of_a_kernel():
             return lambda *arguments: None
 
     kernel.__class__ = Answer
-    assert "A kernel is wanted" in judge("vadd", kernel).reason
+    assert "requires a kernel" in judge("vadd", kernel).reason
 
 
 def test_methods_of_one_kernel():

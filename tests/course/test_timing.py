@@ -97,7 +97,7 @@ def test_long_calls_are_repeated_less(monkeypatch):
 
 @pytest.mark.parametrize("repeat", [0, -1])
 def test_repeat_below_one_raises(repeat):
-    with pytest.raises(ValueError, match="from 1 up"):
+    with pytest.raises(ValueError, match="at least 1"):
         timed(lambda: None, repeat=repeat)
 
 

@@ -113,7 +113,7 @@ def test_cell_options_reach_the_kernel(run, shell, tmp_path):
         ("nothing", "the cell has no nothing; it has scale"),
         ("--max-registers 1000", "max_registers is 1 to 255"),
         ("--prefix 1", "'1scale' is not a valid name of a Python variable"),
-        ("--module a-b", "no name for a Python variable"),
+        ("--module a-b", "not a valid name of a Python variable"),
         ("-D 1=2", "'1' is no name for a macro"),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_gpu_is_timed_by_events(time_line, capsys):
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("", "give a statement"),
+        ("", "write a statement"),
         ("-n 0 add_one", "-n 0: a whole number"),
         ("-r x d", "-r x: a whole"),
     ],

@@ -221,7 +221,7 @@ def test_surface_reads_and_writes_pixels(kernels):
         (np.zeros(4, np.float32), {"channels": 3}, "1, 2 or 4 channels"),
         (np.zeros((4, 3), np.float32), {"channels": 4}, "last axis has 4"),
         (np.zeros(4, np.float32), {"address": "repeat"}, "'repeat'"),
-        (np.zeros(4, np.float32), {"address": "wrap"}, "needs normalized=True"),
+        (np.zeros(4, np.float32), {"address": "wrap"}, "requires normalized=True"),
         (np.zeros(4, np.float32), {"filter": "cubic"}, "'cubic'"),
         (np.zeros(4, np.int16), {"filter": "linear"}, "read='normalized'"),
         (np.zeros(4, np.int32), {"read": "normalized"}, "1 and 2 bytes"),

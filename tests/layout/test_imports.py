@@ -265,7 +265,7 @@ def test_packages_import_from_below():
 def test_docstrings_of_packages_list_their_imports():
     for package, names in package_imports().items():
         text = ast.get_docstring(ast.parse(modules()[f"numbalite.{package}"].read_text()))
-        found = re.search(r"Uses ([^.]*)\.", " ".join(text.split()))
+        found = re.search(r"(?:Uses|package \w+ uses) ([^.]*)\.", " ".join(text.split()))
         assert found, f"{package}: its docstring does not say what it uses"
         listed = set(re.findall(r"\w+", found[1])) & set(ORDER)
         assert listed == names, f"{package} uses {' '.join(sorted(names, key=ORDER.index))}"

@@ -258,7 +258,7 @@ def test_managed_array_prefetches_and_is_accessed_by_kernels():
     array[:0].prefetch()
     with pytest.raises(ValueError, match="advice must be one of read_mostly"):
         array.advise("nonsense")
-    with pytest.raises(ValueError, match="a place is"):
+    with pytest.raises(ValueError, match="device must be a device"):
         array.prefetch("moon")
     with pytest.raises(errors.CudaAPIError):
         array.prefetch(99)

@@ -227,7 +227,7 @@ def test_long_arrays_have_short_lines():
 
 def test_non_ascii_names_are_encoded():
     assert ascii_name("x1") == "x1" and ascii_name("σ_x") == "u03c3__x"
-    assert ascii_name("double") == "double_", "a word of C++"
+    assert ascii_name("double") == "double_", "a C++ keyword"
     assert ascii_name("M_PI") == "M_PI_" and ascii_name("INT_MAX") == "INT_MAX_", "macros"
 
 

@@ -99,7 +99,7 @@ def test_invalid_functions_raise():
     assert_refused(TypeError, "empty", make_element_function(source=" ", args="x"))
     assert_refused(TypeError, "names of parameters", make_element_function(source="x", args="x, 3"))
     assert_refused(TypeError, "twice", make_element_function(source="x", args="x, x"))
-    assert_refused(TypeError, "word of C", make_element_function(source="x", args="float"))
+    assert_refused(TypeError, "keyword", make_element_function(source="x", args="float"))
     assert_refused(
         TypeError, "no name for a function", make_element_function(source="x", args="x", name="a b")
     )

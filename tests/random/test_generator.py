@@ -102,7 +102,7 @@ def test_states_pickles_spawned_ones_and_jumps():
     assert (
         jumped["counter"] == (now["counter"] + 3 * 2**64) % 2**128 and jumped["key"] == now["key"]
     )
-    with pytest.raises(TypeError, match="no seed"):
+    with pytest.raises(TypeError, match="without a seed"):
         default_rng(Philox4x32(key=1)).spawn(1)
     for wrong in (
         3,

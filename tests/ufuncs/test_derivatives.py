@@ -353,7 +353,7 @@ def test_derivatives_of_fused_functions():
     value, tangent = total.jvp((a, b), (1.0, None))
     np.testing.assert_allclose(host(value), (np.sin(x) * y).sum(0), rtol=1e-12)
     np.testing.assert_allclose(host(tangent), (np.cos(x) * y).sum(0), rtol=1e-12)
-    with pytest.raises(TypeError, match="is no sum"):
+    with pytest.raises(TypeError, match="other than a sum"):
         numbalite.fuse(lambda a: np.max(a)).vjp((a,), 1.0)
 
 
@@ -422,7 +422,7 @@ def test_invalid_derivative_arguments_raise():
     integers = vectorize(["int32(int32)"], target="cuda", source="return x;", args="x", name="f")
     with pytest.raises(errors.SignatureError, match="has no derivative"):
         integers.derivative()
-    with pytest.raises(TypeError, match="of a ufunc that vectorize made"):
+    with pytest.raises(TypeError, match="ufuncs made by vectorize"):
         differentiation.derivative(np.sin)
 
 
