@@ -64,8 +64,8 @@ def test_a_gpu_is_timed_by_events(time_line, capsys):
     "line, message",
     [
         ("", "write a statement"),
-        ("-n 0 add_one", "-n 0: a whole number"),
-        ("-r x d", "-r x: a whole"),
+        ("-n 0 add_one", "-n 0: the value must be an integer"),
+        ("-r x d", "-r x: the value must be"),
     ],
 )
 def test_gpu_timeit_rejects_invalid_options(time_line, line, message):
