@@ -1,7 +1,7 @@
 """Builds numbalite._core from every C file under cext/; everything else is in pyproject.toml.
 
 NUMBALITE_SANITIZE=address,undefined (or thread) builds an instrumented extension;
-NUMBALITE_GCOV=1 builds one that counts its lines and branches (make coverage);
+NUMBALITE_GCOV=1 builds an extension that counts its lines and branches (make coverage);
 NUMBALITE_WERROR=1 turns warnings into errors.
 """
 
@@ -15,7 +15,7 @@ from setuptools.command.build_ext import build_ext
 
 sanitize = os.environ.get("NUMBALITE_SANITIZE", "")
 flags = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-fvisibility=hidden", "-pthread"]
-# Debug information without the folder of the build: the same sources give the same file.
+# Debug information does not contain the folder of the build, so that the same sources give the same file.
 flags.append(f"-ffile-prefix-map={Path.cwd()}=.")
 link = ["-pthread", "-ldl"]
 if os.environ.get("NUMBALITE_WERROR"):
@@ -24,7 +24,7 @@ if sanitize:
     flags += [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer", "-O1"]
     link.append(f"-fsanitize={sanitize}")
 if os.environ.get("NUMBALITE_GCOV"):
-    # Atomic counters: calls run in several threads.
+    # The counters are atomic, because calls run in several threads.
     flags += ["--coverage", "-fprofile-update=atomic", "-O1"]
     link.append("--coverage")
 
@@ -34,7 +34,7 @@ def files(folder, pattern):
 
 
 class Build(build_ext):
-    """Compiles the files of the extension side by side, on all cores."""
+    """Compiles the files of the extension in parallel, on all cores."""
 
     def build_extensions(self):
         compile_some = self.compiler.compile

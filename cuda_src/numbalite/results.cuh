@@ -1,5 +1,6 @@
-/* results: the result types of a function: one, those of a tuple, or none. Generated code uses them
- * after a source whose macros may have any name that does not begin with nl_. */
+/* results: the list of a function's result types: one type, the types of a tuple, or no type.
+ * The names begin with nl_, because generated code uses them after a source whose macros may have
+ * any other name. */
 #ifndef NUMBALITE_RESULTS_CUH
 #define NUMBALITE_RESULTS_CUH
 

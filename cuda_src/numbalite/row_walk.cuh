@@ -1,5 +1,5 @@
 /* row_walk: the row and column of a lane's element in several short rows that a warp processes
- * together: a lane has every 32nd element, in any row. Only the start needs a division. */
+ * together: a lane processes every 32nd element, in any row. Only the start needs a division. */
 #ifndef NUMBALITE_ROW_WALK_CUH
 #define NUMBALITE_ROW_WALK_CUH
 

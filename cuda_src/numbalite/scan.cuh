@@ -3,11 +3,11 @@
  * A row (a 1-D slice along the axis) is scanned by one thread (in shared memory, if it is short),
  * by a warp, or in tiles with a block for each tile. Tiles use the decoupled look-back of
  * lookback.cuh: every element is read and written once. If neighbouring rows have neighbouring
- * elements, as columns have, one thread scans one or several of them (vec.cuh). If there are too
- * few columns for that, they are scanned in tiles of 32 columns by 64 elements, or, if they are few
- * and long, in parts whose totals earlier launches computed and scanned. Elements are combined in
- * order, as in reduce.cuh, whose plan is used here: the kept dimensions enumerate the rows, the
- * single reduced dimension is the axis. */
+ * elements (columns), one thread scans one or several columns (vec.cuh). If there are too few
+ * columns for one thread each, columns are scanned in tiles of 32 columns by 64 elements, or, if
+ * the columns are few and long, in parts whose totals earlier launches have computed and scanned.
+ * Elements are combined in order, as in reduce.cuh, whose plan is used here: the kept dimensions
+ * enumerate the rows, the single reduced dimension is the axis. */
 #ifndef NUMBALITE_SCAN_CUH
 #define NUMBALITE_SCAN_CUH
 
@@ -19,8 +19,8 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* The prefix of a part: the initial value, and the scanned totals of the earlier parts of its
- * row. */
+/* The prefix of a part, which combines the initial value and the scanned totals of the earlier
+ * parts of the row. */
 template <class T, class Op>
 NUMBALITE_FUNCTION maybe<T> before_part(const plan &p, const void *before, int64 line, int64 part,
                                         Op op) {
@@ -63,9 +63,9 @@ NUMBALITE_FUNCTION void scan_serial(const plan &p, const void *input, const void
     }
 }
 
-/* Short rows in shared memory, one for each lane. A warp reads and writes the rows of all its lanes
- * in memory order. In shared memory the distance between rows is odd, so that the lanes' elements
- * are in different banks. */
+/* Scans short rows in shared memory, one row for each lane. A warp reads and writes the rows of all
+ * its lanes in memory order. In shared memory the distance between rows is odd, so that the lanes'
+ * elements are in different banks. */
 template <class S, class T, class O, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_rows(const plan &p, const void *input, const void *before, void *out,
                                   Op op) {
@@ -119,7 +119,7 @@ NUMBALITE_FUNCTION void scan_rows(const plan &p, const void *input, const void *
     }
 }
 
-/* Indices of a thread's K pieces of V consecutive elements in a tile: neighbouring threads have
+/* The indices of a thread's K pieces of V consecutive elements in a tile; neighbouring threads have
  * neighbouring pieces. A warp has K consecutive runs of 32 pieces each. */
 template <int V, int K> struct pieces {
     int64 begin; /* of the thread's first piece */
@@ -133,7 +133,7 @@ template <class S, int V> struct __align__(alignment_in(V * (int)sizeof(S))) run
 };
 template <class S> struct run<S, 1> { S item[1]; };
 
-/* Are the elements contiguous, and is the first address a multiple of 16 bytes? */
+/* Returns whether the elements are contiguous and the first address is a multiple of 16 bytes. */
 template <class S> NUMBALITE_FUNCTION bool are_packed(const char *x, int64 step) {
     return step == sizeof(S) && ((size_t)x & 15) == 0;
 }
@@ -174,7 +174,7 @@ template <class O, int V> NUMBALITE_FUNCTION void write_piece(const O (&items)[V
     }
 }
 
-/* The inclusive scan of the lanes' values. */
+/* Computes the inclusive scan of the lanes' values. */
 template <class T, class Op> NUMBALITE_FUNCTION T scan_lanes(T value, Op op) {
     int lane = laneid();
 #pragma unroll
@@ -185,8 +185,8 @@ template <class T, class Op> NUMBALITE_FUNCTION T scan_lanes(T value, Op op) {
     return value;
 }
 
-/* Scans the totals of the thread's K pieces across the warp: `left` is the prefix of each piece in
- * its run (undefined in lane 0), and `of_run` is the total of the warp's runs so far. */
+/* Scans the totals of the thread's K pieces across the warp: `left` receives the prefix of each
+ * piece in its run (undefined in lane 0), and `of_run` the total of the warp's runs so far. */
 template <class T, int K, class Op>
 NUMBALITE_FUNCTION void scan_runs(T (&sum)[K], T (&left)[K], T (&of_run)[K], Op op) {
     int lane = laneid();
@@ -232,7 +232,7 @@ NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], cha
     }
 }
 
-/* Scans each of a thread's pieces; `sum` is the total of each piece. */
+/* Scans each of a thread's pieces; On return, `sum` contains the total of each piece. */
 template <class T, int V, int K, class Op>
 NUMBALITE_FUNCTION void scan_pieces(T (&v)[K][V], T (&sum)[K], Op op) {
 #pragma unroll
@@ -245,10 +245,10 @@ NUMBALITE_FUNCTION void scan_pieces(T (&v)[K][V], T (&sum)[K], Op op) {
 }
 
 /* A block scans one tile of a row: `load` loads a thread's pieces, `store` receives each scanned
- * piece and its prefix, if there is one; `start` is the prefix of the row. The order of the
- * operations is the same in each call. Values that are not needed are computed as well and not
- * selected, because diverging lanes cost more. Threads past the end of a row need no exception: no
- * result depends on their values. */
+ * piece and its prefix, if any; `start` is the prefix of the row. The order of the operations is
+ * the same in each call. Values that are not needed are also computed, but not selected, because
+ * diverging lanes cost more. Threads past the end of a row need no exception: no result depends on
+ * their values. */
 template <class T, int V, int K, class Load, class Store, class Op>
 NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *memory,
                                   const maybe<T> &start, Load load, Store store, Op op) {
@@ -284,7 +284,7 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
     __syncthreads();
 
     maybe<T> base = bases[warp];
-    if (base.has) { /* the same branch for all threads of a warp */
+    if (base.has) { /* all threads of a warp take the same branch */
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             T before = k > 0 ? op(base.value, of_run[k > 0 ? k - 1 : 0]) : base.value;
@@ -305,9 +305,9 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
     }
 }
 
-/* One block for each tile of each row; the first tiles of all rows come first. Pieces of V elements
- * are read by one access if they are contiguous at multiples of 16 bytes. Exclusive: a result does
- * not include its own element; this requires an initial value. */
+/* Uses one block for each tile of each row; the first tiles of all rows have the first blocks.
+ * A piece of V elements is read with one access if it is contiguous and at a multiple of 16 bytes.
+ * With Exclusive, a result does not include its own element, which requires an initial value. */
 template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, void *memory, Op op) {
     int64 number = p.parts > 1 ? next_ticket((nl_status *)memory) : blockIdx.x;
@@ -329,18 +329,20 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
     scan_tile<T, V, K>(p, line, tile, memory, start, load, store, op);
 }
 
-/* The same values as in core/scanplan.c: rows of a tile that one thread has, and statuses of a
- * column. */
+/* Constants with the same values as in core/scanplan.c: rows of a tile per thread, and statuses of
+ * a column. */
 enum { COLUMN_ROWS = 8 };
 NUMBALITE_FUNCTION int64 statuses_of_column(int64 tiles) { return tiles + (tiles + TEAM - 1) / TEAM; }
 
-/* Tiles of 32 columns, one for each lane; each warp of a block has some rows of the tile. A group
- * is as many tiles as a block has warps; its last tile publishes the totals of the columns so far.
- * A tile waits for the earlier tiles of its group, one warp for each, and for the total of the
- * groups before. So the order of the operations does not depend on timing. */
+/* Scans tiles of 32 columns, one column for each lane; each warp of a block scans some rows of the
+ * tile. A group has as many tiles as a block has warps; the last tile of a group publishes the
+ * totals of the columns so far. A tile waits for the earlier tiles of its group, with one warp for
+ * each, and for the total of the earlier groups. So the order of the operations does not depend on
+ * timing.
+ * */
 template <class S, class T, class O, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_columns(const plan &p, const void *input, void *out, void *memory, Op op) {
-    /* the last row of of_tiles has the total of the earlier groups */
+    /* the last row of `of_tiles` contains the total of the earlier groups */
     __shared__ T of_warps[TEAM][32], of_tiles[TEAM][32];
     const int warp = (int)threadIdx.x / 32, lane = laneid();
     const int64 across = (p.results + 31) / 32, number = next_ticket((nl_status *)memory);
@@ -409,7 +411,7 @@ NUMBALITE_FUNCTION void scan_columns(const plan &p, const void *input, void *out
     }
 }
 
-/* One warp for each row of some hundred elements; V and K as for tiles. */
+/* Scans rows of some hundred elements with one warp for each row; V and K as for tiles. */
 template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_warps(const plan &p, const void *input, void *out, Op op) {
     constexpr int turn = 32 * V * K;
@@ -435,7 +437,7 @@ NUMBALITE_FUNCTION void scan_warps(const plan &p, const void *input, void *out, 
             maybe<T> before = start, prefix = {left[k], lane > 0};
             if (k > 0)
                 append(before, of_run[k > 0 ? k - 1 : 0], op);
-            if (before.has) { /* the same branch for all lanes */
+            if (before.has) { /* all lanes take the same branch */
                 prefix.value = chosen(bits_if(lane > 0), op(before.value, left[k]), before.value);
                 prefix.has = true;
             }

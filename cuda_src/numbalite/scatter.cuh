@@ -1,9 +1,9 @@
 /* scatter: ufunc.at: a[i] = op(a[i], b[j]) for each j, where i is the j-th index; indices may
  * repeat.
  *
- * The plan's kept dimensions are those of the array `a`; an index is the number of an element in C
- * order. The reduced dimensions are those of b, after broadcasting. `results` is the number of
- * indices, `chunk` the number of elements of a. Schedules:
+ * The plan's kept dimensions are the dimensions of the array `a`; an index is the number of an
+ * element in C order. The reduced dimensions are the dimensions of b, after broadcasting. `results`
+ * is the number of indices, `chunk` the number of elements of a. Schedules:
  *
  * - in order: the indices are sorted; a thread applies all operands of one element in order.
  * - each: a thread for each index, with atomics, if the order does not matter.
@@ -46,7 +46,7 @@ NUMBALITE_FUNCTION void at_in_order(const plan &p, void *a, const void *b, const
     *target = value;
 }
 
-/* How an element is updated: by any function, or by addition. */
+/* These classes update an element, with any function or by addition. */
 struct any_update {
     template <class A, class T, class B, class Apply>
     static NUMBALITE_FUNCTION void at(A *target, const B *operand, Apply apply) {
@@ -74,7 +74,7 @@ NUMBALITE_FUNCTION void at_each(const plan &p, void *a, const void *b, const I *
     }
 }
 
-/* work: the error number, the counter of finished blocks, the sums. */
+/* `work` contains the error number, the counter of finished blocks, and the sums. */
 template <class A, class B, class I>
 NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const I *places,
                                uint64 *work) {
@@ -116,7 +116,7 @@ NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const I *p
     __syncthreads();
     A *all = (A *)(work + 2);
     for (unsigned i = thread; i < n; i += blockDim.x) {
-        /* each thread begins with another copy, so that the banks differ */
+        /* each thread begins with another copy, so that threads access different banks */
         A sum = sums[i * apart + i % apart];
         for (unsigned k = 1; k < apart; ++k)
             sum = (A)(sum + sums[i * apart + (i + k) % apart]);

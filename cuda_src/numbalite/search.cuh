@@ -22,7 +22,8 @@ template <class K> struct sorted_array {
 };
 
 /* Returns how many of n sorted keys are less than `wanted`, or, with `right`, less than or equal to
- * it. I is an unsigned type that can represent n; 32-bit arithmetic needs half the instructions. */
+ * it. I is an unsigned type that can represent n; with 32-bit types, the search needs half the
+ * instructions. */
 template <class K, class Keys, class I>
 NUMBALITE_FUNCTION I bound_of(const Keys &keys, I n, const typename K::key &wanted, bool right) {
     I begin = 0, end = n;
@@ -48,7 +49,7 @@ NUMBALITE_FUNCTION void fill_table(typename K::key *table, const sorted_array<K>
     __syncthreads();
 }
 
-/* bound_of, in the table if the array fits into it. */
+/* Calls bound_of, on the table if the array fits into it. */
 template <class K>
 NUMBALITE_FUNCTION uint64 bound_in(const typename K::key *table, const sorted_array<K> &array,
                                    uint64 n, const typename K::key &wanted, bool right) {
@@ -82,7 +83,7 @@ __global__ void __launch_bounds__(256)
 }
 
 /* For each of m values, stores whether it is one of the n elements; with `inverts`, whether it is
- * none of them. */
+ * none of the elements. */
 template <class K>
 __global__ void __launch_bounds__(256)
     nl_contains(const void *sorted, const void *values, bool *found, unsigned long long n,

@@ -28,8 +28,8 @@ struct add_counts {
     NUMBALITE_FUNCTION int64 operator()(int64 a, int64 b) const { return a + b; }
 };
 
-/* The number of selected elements in earlier tiles, for all lanes of a warp; the last tile stores
- * the total in *count. */
+/* Returns the number of selected elements in earlier tiles, for all lanes of a warp; the last tile
+ * stores the total in *count. */
 NUMBALITE_FUNCTION int64 chosen_before(const plan &p, void *memory, int64 tile, int64 own,
                                        int64 *count) {
     int64 before = 0;
@@ -141,7 +141,7 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
     }
 }
 
-/* The high bit of each byte of a word that is not 0. */
+/* Returns a word with the high bit set in each byte that is not 0 in `word`. */
 NUMBALITE_FUNCTION unsigned int nonzero_bytes(unsigned int word) {
     return (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u;
 }
@@ -161,15 +161,15 @@ NUMBALITE_FUNCTION void load_mask(const unsigned char *mask, int left, unsigned 
         words[q] = nonzero_bytes(words[q]);
 }
 
-/* VALUES, INDICES or SPREAD by a mask that is contiguous and aligned to 16 bytes, with K elements per
- * thread, a multiple of 16. A lane loads the mask of 16 elements at once. The block collects the
- * numbers of its selected elements in shared memory, so that threads with neighbouring numbers
- * write neighbouring elements. */
+/* Implements VALUES, INDICES and SPREAD for a mask that is contiguous and aligned to 16 bytes, with
+ * K elements per thread, a multiple of 16. A lane loads the mask of 16 elements at once. The block
+ * collects the numbers of its selected elements in shared memory, so that threads with neighbouring
+ * numbers write neighbouring elements. */
 template <class S, int What, int K>
 NUMBALITE_FUNCTION void select_packed(const plan &p, const void *input, const void *where, void *out,
                                       void *memory, int64 *count) {
     constexpr int PIECES = K / 16, PIECE = 16 * 32;
-    __shared__ unsigned short numbers[256 * K]; /* of the selected elements in the tile */
+    __shared__ unsigned short numbers[256 * K]; /* numbers of the selected elements in the tile */
     __shared__ int of_warps[32];
     __shared__ int64 before;
     const int64 tile = p.parts > 1 ? next_ticket((nl_status *)memory) : blockIdx.x, base = tile * p.chunk;

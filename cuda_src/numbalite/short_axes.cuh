@@ -24,8 +24,8 @@ constexpr int BLOCK = 32 * TEAM; /* threads */
 
 /* ------------------------------------------------------------------------------- columns */
 
-/* V elements for one access of at most 16 bytes. Results may be wider than the elements; then an
- * access is split. */
+/* V elements that are accessed at once, with at most 16 bytes. Results may be wider than the
+ * elements; then an access is split. */
 template <class S, int V> struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 16) neighbours {
     S item[V];
 };
@@ -187,7 +187,7 @@ NUMBALITE_FUNCTION T merged(const T &a, const T &b, Op op) {
     return AreParts || !takes_chunks<Op>::value ? op(a, b) : op.even(a, b);
 }
 
-/* Rows of Lanes 16-byte pieces: Lanes lanes reduce a row, and load several rows at a time. */
+/* Rows of Lanes 16-byte pieces: `Lanes` lanes reduce a row, and load several rows at a time. */
 template <class S, class T, class O, int Lanes, class Op>
 NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op) {
     typedef packed<S, T, false> source;
@@ -210,7 +210,7 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
          * partner, until it has one row. */
         const int lane = threadIdx.x % Lanes;
         T value[several];
-        int number = 0; /* of the row that remains, among the lane's rows */
+        int number = 0; /* index, among the lane's rows, of the row that remains */
 #pragma unroll
         for (int k = 0; k < several; ++k)
             value[k] = source::reduce(raw[k], lane * source::count, op);
@@ -260,12 +260,12 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
     }
 }
 
-/* Rows of any length and alignment, each reduced by Lanes lanes. */
+/* Reduces rows of any length and alignment, each with `Lanes` lanes. */
 template <class T, class O, class Source, int Lanes, class Op>
 NUMBALITE_FUNCTION void short_rows(const plan &p, const void *input, void *out, Op op) {
     const int64 row = (int64)block_of(p) * (BLOCK / Lanes) + threadIdx.x / Lanes;
     const int lane = (int)threadIdx.x % Lanes;
-    /* the other lanes compute row 0 as well, because shuffles need all lanes */
+    /* lanes without a row compute row 0, because shuffles need all lanes */
     const bool inside = row < p.results;
     place at = place_of(p, inside ? row : 0, 0, nullptr);
     Source source(p, input, nullptr, at);
@@ -277,8 +277,9 @@ NUMBALITE_FUNCTION void short_rows(const plan &p, const void *input, void *out, 
     store<T, O>(p, total, at, row, 0, out, nullptr, false, op);
 }
 
-/* Several rows for each result, with gaps between them: Lanes lanes for each row, and the groups of
- * lanes process rows round-robin. A part has complete rows and is reduced by one block. */
+/* Reduces several rows for each result, with gaps between them: `Lanes` lanes reduce a row, and the
+ * groups of lanes process rows round-robin. A part consists of complete rows and is reduced by one
+ * block. */
 template <class T, class O, class Source, int Lanes, class Op>
 NUMBALITE_FUNCTION void gapped_rows(const plan &p, const void *input, void *out, Op op) {
     const int64 slot = block_of(p), length = p.dims[p.kept + p.reduced - 1].length;
@@ -329,8 +330,8 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
     store_columns<O>(p, total, true, at, piece * V, 0, out, op);
 }
 
-/* At most BLOCK columns: a thread reduces V neighbouring columns. The parts of a group of columns
- * interleave their rows, so that the rows that are read at the same time are contiguous. */
+/* Reduces at most BLOCK columns: a thread reduces V neighbouring columns. The parts of a group of
+ * columns interleave their rows, so that the rows that are read at the same time are contiguous. */
 template <class S, class T, class O, int V, class Op>
 NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op op) {
     typedef neighbours<S, V> wide;
@@ -343,7 +344,7 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
     place at = place_of(p, result, part, nullptr);
     const char *x = (const char *)input + at.input;
     int64 step = p.dims[p.kept].input, turn = p.parts * rows, first = part * rows;
-    /* rows of threads that have elements */
+    /* number of rows of threads that have elements */
     int left = first + rows < p.length ? rows : (int)(p.length - first);
     neighbours<T, V> total;
     if (row < left) {
@@ -370,7 +371,8 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
             }
         }
         constexpr int few = sizeof(S) > 1 ? ahead - 1 : 1;
-        for (; i < p.length; i += few * turn) { /* the remaining rows; all loads are issued first */
+        for (; i < p.length; i += few * turn) { /* reduces the remaining rows; all loads are issued
+        first */
             wide rest[few];
 #pragma unroll
             for (int k = 0; k < few; ++k)

@@ -4,9 +4,9 @@
  * end of a row are sorted last. Equal keys are compared by their positions, so the sort is stable.
  *
  * The network compares entries that are 1, 2, 4, ... apart. A thread has 2^Log entries in
- * registers, whose indices differ in that many adjacent bits: it executes the steps of these bits
- * before the entries return to shared memory. As long as a warp's entries are neighbours, it waits
- * for no other warp. */
+ * registers, whose indices differ in that many adjacent bits: the thread executes the steps of
+ * these bits before the entries return to shared memory. As long as a warp's entries are
+ * neighbours, the warp waits for no other warp. */
 #ifndef NUMBALITE_SHORT_SORT_CUH
 #define NUMBALITE_SHORT_SORT_CUH
 
@@ -16,14 +16,14 @@
 namespace numbalite {
 namespace nl_sort {
 
-/* Index in shared memory: a gap after each 16 entries, because otherwise threads whose entries are
- * 8 apart would have bank conflicts. */
+/* Converts an index to the index in shared memory, where each 16 entries are followed by a gap:
+ * without gaps, threads whose entries are 8 apart would have bank conflicts. */
 NUMBALITE_FUNCTION unsigned with_gaps(unsigned i) {
     return i + i / 16;
 }
 
-/* A key with the original position of its element, and the storage of a block's entries. Short keys
- * and positions are combined to one integer. */
+/* An entry is a key with the original position of its element; this class stores a block's entries.
+ * Short keys and positions are combined to one integer. */
 template <class K, bool Short = sizeof(typename K::key) <= 4> struct entries {
     typedef uint64 entry;
     uint64 *memory;
@@ -63,7 +63,7 @@ template <class K> struct entries<K, false> {
     }
 };
 
-/* The calling thread's part of the network. */
+/* The calling thread's part of the sorting network. */
 template <class K, int LOG> struct network {
     typedef entries<K> memory;
     typedef typename memory::entry entry;
@@ -75,7 +75,8 @@ template <class K, int LOG> struct network {
     NUMBALITE_FUNCTION network(unsigned char *start, unsigned count, unsigned width)
         : all(start, count), width(width) {}
 
-    /* Index of the thread's first entry, if the bits from `low` on distinguish its entries. */
+    /* Returns the index of the thread's first entry, if the thread's entries differ in the bits
+     * from `low` on. */
     static NUMBALITE_FUNCTION unsigned index(unsigned low) {
         return (threadIdx.x & ((1u << low) - 1)) | threadIdx.x >> low << (low + LOG);
     }
@@ -107,7 +108,7 @@ template <class K, int LOG> struct network {
             mine[other] = wrong ? a : b;
         }
     }
-    /* The steps of bits high, high - 1, ... low, at most LOG bits. */
+    /* Executes the steps of the bits high, high - 1, ... low, at most LOG bits. */
     NUMBALITE_FUNCTION void steps(unsigned high, unsigned low, unsigned run) {
         unsigned bits = high - low;
         if (LOG > 2 && bits >= 2)
@@ -129,7 +130,8 @@ template <class K, int LOG> struct network {
             __syncthreads();
         fetch(to);
     }
-    /* Before and after, the entries that differ in the lowest bits are in registers. */
+    /* Before and after this function, a thread's registers contain entries that differ in the
+     * lowest bits. */
     NUMBALITE_FUNCTION void sort() {
         unsigned held = 0;
         for (unsigned run = 2, high = 0; run <= width; run *= 2, ++high)
@@ -178,8 +180,8 @@ __global__ void __launch_bounds__(1024)
     for (unsigned e = 0; e < each; ++e)
         order[threadIdx.x * each + e] = (uint16)sorter::memory::place(s.mine[e]);
     __syncthreads();
-    /* Elements are read again, because keys do not determine them; all reads precede the first
-     * write. */
+    /* Elements are read again, because a key does not determine its element; all reads precede the
+     * first write. */
     item items[each];
 #pragma unroll
     for (unsigned k = 0; k < each; ++k) {

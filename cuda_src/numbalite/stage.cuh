@@ -8,12 +8,12 @@
 namespace numbalite {
 namespace nl_detail {
 
-/* Asynchronous on devices that support it (compute capability 8.0). */
+/* The copy is asynchronous on devices that support this (compute capability 8.0). */
 template <class Word> NUMBALITE_FUNCTION void stage_word(Word *shared, const Word *global) {
 #if !defined(NUMBALITE_SIM) && __CUDA_ARCH__ >= 800
     if (sizeof(Word) >= 4) {
         const unsigned to = (unsigned)__cvta_generic_to_shared(shared);
-        if (sizeof(Word) == 16) /* bypasses L1, whose capacity shared memory reduces */
+        if (sizeof(Word) == 16) /* the copy bypasses L1, whose capacity shared memory reduces */
             asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(global) : "memory");
         else
             asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
@@ -32,7 +32,7 @@ NUMBALITE_FUNCTION void await_words() {
     asm volatile("cp.async.wait_all;" : : : "memory");
 #endif
 }
-/* Waits for the copies of a warp; for all lanes. */
+/* Waits for the copies of a warp; all lanes must call this function. */
 NUMBALITE_FUNCTION void await_stage() {
     await_words();
     __syncwarp();
@@ -52,7 +52,7 @@ NUMBALITE_FUNCTION void move_bytes(char *global, char *shared, unsigned begin, u
                                    unsigned thread) {
     typedef typename word_of<16>::type piece;
     /* the first half of the threads copies the words before the first 16-byte piece, the other half
-     * those after the last one */
+     * the words after the last 16-byte piece */
     constexpr int half = Threads / 2;
     const unsigned first = (begin + 15) / 16, last = end / 16;
     piece *from = (piece *)global + first + thread, *to = (piece *)shared + first + thread;

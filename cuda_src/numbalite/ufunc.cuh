@@ -1,11 +1,11 @@
 /* ufunc: kernels of element-wise functions.
  *
- * The generated source defines the operands and the computation of one element. The rest is here
- * and in vector_access.cuh: conversions between an operand's type in memory and the loop's type, operands
- * that are values instead of arrays, and masks.
+ * The generated source defines the operands and the computation of one element. The following parts
+ * are in this header and in vector_access.cuh: conversions between an operand's type in memory and
+ * the loop's type, operands that are values instead of arrays, and masks.
  *
- * There is one thread for each piece of E elements. It reads all operands of an element before it
- * writes the outputs, so an output may be an input. */
+ * Each thread computes a piece of E elements. It reads all operands of an element before it writes
+ * the outputs, so an output may be an input. */
 #ifndef NUMBALITE_UFUNC_CUH
 #define NUMBALITE_UFUNC_CUH
 
@@ -120,8 +120,8 @@ struct lane<out<Stored, Type>, P, E> : idle<P, E> {
     }
 };
 
-/* The elements of all operands. Each class holds one operand's elements, and derives from the class
- * of the operands after it. */
+/* The elements of all operands. Each class stores the elements of one operand, and derives from the
+ * class of the following operands. */
 template <class P, int E, int I, class... Operands> struct lanes : idle<P, E> {
     typedef typename P::place place;
     NUMBALITE_FUNCTION void fetch(const P &, const place &) {}

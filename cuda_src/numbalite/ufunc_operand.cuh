@@ -1,5 +1,5 @@
-/* ufunc_operand: the operands of a ufunc's kernel, as cext/core/loop.h passes them: an address or a
- * value each. */
+/* ufunc_operand: the operands of a ufunc's kernel, as cext/core/loop.h passes them: each is an
+ * address or a value. */
 #ifndef NUMBALITE_UFUNC_OPERAND_CUH
 #define NUMBALITE_UFUNC_OPERAND_CUH
 

@@ -1,7 +1,7 @@
 /* ufunc_small: kernels of element-wise functions for few contiguous elements, one for each thread.
  *
- * They compile in a third of the time of the kernels of ufunc.cuh, whose threads have several
- * elements and vectorized accesses, and are as fast for arrays that do not fill a GPU. The
+ * These kernels compile in a third of the time of the kernels of ufunc.cuh, whose threads have
+ * several elements and vectorized accesses, and are as fast for arrays that do not fill a GPU. The
  * generated source reads and writes each operand by its number. */
 #ifndef NUMBALITE_UFUNC_SMALL_CUH
 #define NUMBALITE_UFUNC_SMALL_CUH
@@ -11,7 +11,7 @@
 namespace numbalite {
 namespace nl_ufunc {
 
-/* The same layout as flat (vector_access.cuh). */
+/* This struct has the same layout as `flat` (vector_access.cuh). */
 template <int N> struct small {
     slot operands[N];
     long long count;

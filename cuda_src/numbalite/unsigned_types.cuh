@@ -1,5 +1,5 @@
 /* unsigned_types: unsigned integers of 1 to 16 bytes. A kernel that only copies elements reads each
- * element as one of them, so that one access copies it. */
+ * element as such an integer, so that one access copies the element. */
 #ifndef NUMBALITE_UNSIGNED_TYPES_CUH
 #define NUMBALITE_UNSIGNED_TYPES_CUH
 

@@ -1,7 +1,9 @@
-/* vec: several neighbouring elements as one; operations apply to each of them.
+/* vec: treats several neighbouring elements as one element; operations apply to each of the
+ * neighbours.
  *
  * The columns of an array with three columns are consecutive elements of 12 bytes, so the schedules
- * for rows can scan them. With many columns, several are accessed together by up to 16 bytes. */
+ * for rows can scan them. If an array has many columns, several columns are accessed together, with
+ * up to 16 bytes. */
 #ifndef NUMBALITE_VEC_CUH
 #define NUMBALITE_VEC_CUH
 

@@ -125,7 +125,7 @@ template <class T, int E> struct bundle {
     }
 };
 
-/* The interface of the struct above, for elements that are loaded one by one. */
+/* Has the interface of `wide`, for elements that are loaded one by one. */
 template <class T, int E> struct loose {
     T item[E];
     NUMBALITE_FUNCTION T get(int j) const { return item[j]; }
@@ -147,9 +147,10 @@ template <class T, int E> NUMBALITE_FUNCTION void put_run(char *to, const T *ite
     }
 }
 
-/* A complex number is aligned like its parts. At a multiple of its size it is loaded by one access,
- * otherwise by one access for each part. The two cases use vectors and words, never the same type:
- * NVRTC 13.0 merges two loads of one type to one, with the larger alignment. */
+/* A complex number is aligned like its real part. If its address is a multiple of its size, the
+ * number is loaded with one access, otherwise with one access for each part. The two cases use
+ * different types (vectors and words): NVRTC 13.0 merges two loads of one type to one, with the
+ * larger alignment. */
 template <int Size> struct vector_of : word_of<Size> {};
 template <> struct vector_of<8> { typedef uint2 type; };
 template <class T> union one_access {
@@ -276,7 +277,7 @@ template <int N, int D> struct rows {
     /* Converts the index of a piece to the indices of its row. Each row has `each` pieces. Returns
      * the index of the piece in its row, or -1 past the last row. */
     NUMBALITE_FUNCTION long long find_row(long long piece, long long each, place &at) const {
-        if (count == 1) { /* the same branch for all threads; saves a division */
+        if (count == 1) { /* all threads take the same branch, which saves a division */
 #pragma unroll
             for (int d = 0; d < D; ++d)
                 at.index[d] = 0;
@@ -334,8 +335,8 @@ template <int N, int D> struct rows {
     }
 };
 
-/* E consecutive elements and the bytes around them: complete 16-byte units (smaller for small
- * pieces) as they were read; the elements begin `shift` bytes after the start. */
+/* Contains E consecutive elements and the bytes around them, as complete 16-byte units (smaller for
+ * small pieces) that were read; the elements begin `shift` bytes after the start. */
 template <class T, int E> struct around {
     typedef bundle<T, E> whole;
     enum { count = whole::count, each = whole::each, is_wide = whole::size % 4 == 0 };
@@ -368,7 +369,7 @@ template <class T, int E> struct around {
         for (int i = 0; i < each; ++i)
             w[k + i] = a.item[i];
     }
-    /* Unaligned elements end within one more unit. If an element has 4 bytes, loads only the
+    /* Unaligned elements extend into one more unit. If an element has 4 bytes, loads only the
      * elements of that unit that are needed (368 us instead of 374 us); otherwise the complete
      * unit (bytes: 97 us instead of 103 us). */
     NUMBALITE_FUNCTION void take_rest(const char *from) {
@@ -473,11 +474,12 @@ template <int N, int D> struct tiled {
     unsigned long long along_columns, along_rows;
     long long shape[D];
     divider by[D];
-    long long strides[N][D + 2]; /* the last two: row stride and column stride */
+    long long strides[N][D + 2]; /* the last two strides are row stride and column stride */
 
     template <int E> static constexpr int side = E >= 16 ? 4 : E >= 4 ? 2 : 1;
 
-    /* The elements of a square, as runs along its rows or, if is_across, along its columns. */
+    /* The elements of a square, as contiguous runs along the rows or, if is_across, along the
+     * columns. */
     template <class T, int E> struct raw {
         bundle<T, side<E>> runs[side<E>];
         bool is_across;
@@ -521,7 +523,7 @@ template <int N, int D> struct tiled {
             from += at.index[d] * strides[I][d];
         return from;
     }
-    /* element j of E, counted along rows of side<E> elements */
+    /* element j of E; j counts along rows of side<E> elements */
     template <int I, int E> NUMBALITE_FUNCTION char *where(const place &at, int j, int) const {
         return start<I>(at) + j / side<E> * strides[I][D] + j % side<E> * strides[I][D + 1];
     }

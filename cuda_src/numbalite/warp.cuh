@@ -31,18 +31,18 @@ NUMBALITE_FUNCTION int laneid() {
 #endif
 }
 
-/* The number of the warp in its block. */
+/* Returns the index of the warp in its block. */
 NUMBALITE_FUNCTION int warpid() {
     return (int)(thread_rank() / 32);
 }
 
-/* The lanes below the thread's own. */
+/* Returns the mask of the lanes below the thread's lane. */
 NUMBALITE_FUNCTION unsigned int lanemask_lt() {
     return (1u << laneid()) - 1;
 }
 
 namespace nl_detail {
-/* `exchange` on each 32-bit piece of a value. */
+/* Applies `exchange` to each 32-bit word of a value. */
 template <class T, class Exchange>
 NUMBALITE_FUNCTION T by_words(const T &value, Exchange exchange) {
     constexpr int count = (sizeof(T) + 3) / 4;
@@ -80,7 +80,7 @@ NUMBALITE_FUNCTION unsigned int match_any_sync(unsigned int mask, T value NUMBAL
     return same;
 }
 
-/* Do all lanes of the mask agree? */
+/* Returns whether all lanes of the mask have the same value. */
 NUMBALITE_FUNCTION bool eq_sync(unsigned int mask, bool predicate NUMBALITE_AND_SITE) {
     unsigned int yes = __ballot_sync(mask, predicate NUMBALITE_AND_HERE);
     return yes == 0 || yes == mask;

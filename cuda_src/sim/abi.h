@@ -1,5 +1,6 @@
 /* sim/abi: the interface between a simulated image (a shared library that the host compiler made
- * from CUDA C++) and the engine (cext/sim). Plain C without #include; both sides include it.
+ * from CUDA C++) and the engine (cext/sim). This header is plain C without #include, because both
+ * sides include it.
  *
  * An image exports one `const nl_sim_kernel` per kernel and one `const nl_sim_global` per variable,
  * each under the lowered name by which the driver looks it up. It also exports the function
@@ -9,10 +10,11 @@
  * only then can the host compiler optimize their accesses. The engine owns the fibers. A block runs
  * on one OS thread. It starts as a plain loop over its threads (run_block). The first thread that
  * reaches a barrier or a warp operation calls the engine, which converts the block to fibers at
- * that moment: the calling thread keeps its stack, later threads get fibers of their own
+ * that moment: the calling thread keeps its stack, later threads run on separate fibers
  * (run_thread), and earlier threads have exited. So no analysis is needed to determine whether a
- * kernel synchronizes, and a kernel that does not has no cost. During a call of the engine another
- * fiber may run: the image restores threadIdx from its own stack afterwards. */
+ * kernel synchronizes, and a kernel that does not synchronize has no additional cost. During a call
+ * of the engine another fiber may run: the image restores threadIdx from its own stack afterwards.
+ * */
 #ifndef NL_SIM_ABI_H
 #define NL_SIM_ABI_H
 
@@ -27,8 +29,8 @@ typedef struct nl_sim_launch {
     nl_sim_dim grid, block;
     unsigned shared_bytes; /* dynamic shared memory */
     unsigned cooperative;
-    void *const *args;  /* one pointer per parameter, to the engine's own copy of its value */
-    nl_sim_dim cluster; /* blocks per cluster; all 0: no clusters */
+    void *const *args;  /* one pointer per parameter, to the engine's copy of the argument */
+    nl_sim_dim cluster; /* number of blocks per cluster; 0 without clusters */
 } nl_sim_launch;
 
 typedef struct nl_sim_param {
@@ -41,18 +43,18 @@ typedef struct nl_sim_kernel {
     unsigned param_count;
     const nl_sim_param *params;
     /* Runs threads first, first+1, ... of the block in one loop, x fastest. Returns when all have
-     * ended. If the engine converted the block to fibers during one of them, returns as soon as
+     * ended. If the engine has converted the block to fibers during a thread, returns as soon as
      * that thread has ended (the image calls `ops->is_fibers()` after each thread that called the
      * engine). */
     void (*run_block)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned first);
     /* Runs one thread of the block (linear index) on a fiber; called after enter_block or
      * run_block. */
     void (*run_thread)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned thread);
-    const char *name;     /* its name in the user's source */
+    const char *name;     /* name of the kernel in the user's source */
     unsigned max_threads; /* threads per block of __launch_bounds__; 0: the device's maximum */
     /* Called once for each block on the OS thread that will run its threads; may be NULL. */
     void (*enter_block)(const nl_sim_launch *launch, nl_sim_dim block_index);
-    nl_sim_dim cluster; /* size of __cluster_dims__; all 0: none */
+    nl_sim_dim cluster; /* __cluster_dims__ of the kernel; 0 without clusters */
 } nl_sim_kernel;
 
 /* Descriptions of kernel i's parameters, for reports. An instrumented image exports them as
@@ -65,7 +67,7 @@ typedef struct nl_sim_shape {
 typedef struct nl_sim_parameters {
     unsigned abi, count;
     const nl_sim_shape *shapes;
-    const char *names; /* each name is followed by a comma */
+    const char *names; /* list of names, each followed by a comma */
 } nl_sim_parameters;
 
 typedef struct nl_sim_global {
@@ -74,7 +76,8 @@ typedef struct nl_sim_global {
     unsigned long long size;
 } nl_sim_global;
 
-/* The kind of a misaligned pointer that no access has used: __builtin_assume_aligned promises more. */
+/* The kind of a misaligned pointer that no access has used, although __builtin_assume_aligned
+ * promises alignment. */
 enum { NL_SIM_ASSUMED_ALIGNMENT = 255 };
 
 /* The source position where a thread waits: __builtin_FILE() and __builtin_LINE() of the call. For
@@ -99,9 +102,10 @@ typedef enum nl_sim_warp_op {
      * is not in the mask, the result is the lane's own value); the other bits are an
      * nl_sim_shuffle */
     NL_SIM_WARP_SHFL,
-    NL_SIM_WARP_BALLOT, /* bit per lane with value != 0; `argument` is an nl_sim_vote, for messages
+    NL_SIM_WARP_BALLOT, /* bit per lane with value != 0; vote; `argument` is an nl_sim_vote, for
+    messages
                          */
-    NL_SIM_WARP_MATCH_ANY, /* mask of lanes with equal value */
+    NL_SIM_WARP_MATCH_ANY, /* match; the result is the mask of lanes with an equal value */
     NL_SIM_WARP_MATCH_ALL, /* mask if all equal, else 0 */
     NL_SIM_WARP_ADD,       /* __reduce_add_sync, 32 bits, wraps */
     NL_SIM_WARP_MIN_S,
@@ -118,7 +122,7 @@ typedef enum nl_sim_warp_op {
      * least far in the program. value: the address; argument: position in the program times two,
      * plus one for a write */
     NL_SIM_WARP_STEP,
-    NL_SIM_WARP_MATRIX, /* mma and similar: the value of the first lane */
+    NL_SIM_WARP_MATRIX, /* mma and similar operations; the result is the value of the first lane */
 } nl_sim_warp_op;
 
 /* The kind of shuffle. */
@@ -140,18 +144,18 @@ enum {
     NL_SIM_ACCESS_WRITE = 1,
     NL_SIM_ACCESS_ATOMIC = 2, /* atomics read as well */
     NL_SIM_ACCESS_VOLATILE = 4,
-    NL_SIM_ACCESS_RANGE = 8,      /* any number of bytes at any address */
+    NL_SIM_ACCESS_RANGE = 8,      /* access to any number of bytes at any address */
     NL_SIM_ACCESS_COMPARE = 16,   /* an atomic compare-and-swap */
     NL_SIM_ACCESS_BLIND = 32,     /* an atomic whose old value is not used */
     NL_SIM_ACCESS_NARROW = 128,   /* an atomic of block scope */
     NL_SIM_ACCESS_EXCHANGE = 256, /* an atomic exchange whose old value is used */
     NL_SIM_ACCESS_UPDATE = 512,   /* the load of an atomic that a compare-and-swap completes */
     NL_SIM_ACCESS_UNTOLD = 64,    /* an access that is reported once more when it is made */
-    NL_SIM_ACCESS_OPERATION = 12, /* the bits from this one on are an nl_sim_operation */
+    NL_SIM_ACCESS_OPERATION = 12, /* the bits from this bit on are an nl_sim_operation */
 };
 
-/* An atomic operation whose old value is not used. Several of one kind on the same memory have the
- * same result in each order, up to NL_SIM_OPERATION_EXACT. */
+/* An atomic operation whose old value is not used. Several operations of the same kind on the same
+ * memory have the same result in each order, for kinds up to NL_SIM_OPERATION_EXACT. */
 typedef enum nl_sim_operation {
     NL_SIM_OPERATION_NONE, /* another access */
     NL_SIM_OPERATION_ADD,  /* integers; also subtraction */
@@ -164,7 +168,7 @@ typedef enum nl_sim_operation {
     NL_SIM_OPERATION_UNSIGNED_MAX,
     NL_SIM_OPERATION_EXACT = NL_SIM_OPERATION_UNSIGNED_MAX,
     NL_SIM_OPERATION_ADD_REAL, /* rounds */
-    NL_SIM_OPERATION_COUNT,    /* atomicInc, atomicDec: their limits may differ */
+    NL_SIM_OPERATION_COUNT,    /* atomicInc and atomicDec, whose limits may differ */
     NL_SIM_OPERATION_PUT,      /* a store, or an exchange */
 } nl_sim_operation;
 
@@ -174,8 +178,10 @@ typedef enum nl_sim_operation {
 enum {
     NL_SIM_THERE = 1,
     NL_SIM_WRITTEN = 2,
-    NL_SIM_LEAVING = 4, /* an asynchronous copy reads it until the copy is waited for */
-    NL_SIM_COMING = 8,  /* an asynchronous copy writes it until the copy is waited for */
+    NL_SIM_LEAVING = 4, /* an asynchronous copy reads the byte until a thread has waited for the
+    copy */
+    NL_SIM_COMING = 8, /* an asynchronous copy writes the byte until a thread has waited for the
+    copy */
 };
 
 /* The steps of an asynchronous copy (asynccopy.h). */
@@ -193,31 +199,34 @@ typedef struct nl_sim_copying {
     const void *to, *from; /* NULL: not checked */
     unsigned long long size;
     const void *barrier;
-    /* number of newest groups that are not waited for; ~0u: also wait for copies in no group */
+    /* number of newest groups for which the thread does not wait; ~0u: also wait for copies that
+     * belong to no group */
     unsigned groups;
-    unsigned char bulk; /* concerns the groups of bulk copies */
+    unsigned char bulk; /* whether the step concerns groups of bulk copies */
 } nl_sim_copying;
 
 /* The operations of a thread on an mbarrier or a barrier with a number (cext/sim/check/phases.h).
    */
 typedef enum nl_sim_phase_step {
     NL_SIM_PHASE_INIT,
-    NL_SIM_PHASE_NUMBER, /* a barrier with a number: the simulator initializes it */
-    NL_SIM_PHASE_FORGET, /* the memory is no barrier any more */
+    NL_SIM_PHASE_NUMBER, /* a barrier with a number, which the simulator initializes */
+    NL_SIM_PHASE_FORGET, /* the memory is no longer a barrier */
     NL_SIM_PHASE_ARRIVE,
     NL_SIM_PHASE_FINISH, /* before the barrier's completion function is called */
     NL_SIM_PHASE_FINISHED,
     NL_SIM_PHASE_COMPLETE, /* the phase ends */
-    NL_SIM_PHASE_TOKEN,    /* has the phase of a token ended? */
-    NL_SIM_PHASE_PARITY,   /* has the latest phase of a parity ended? */
+    NL_SIM_PHASE_TOKEN,    /* test whether the phase of a token has ended */
+    NL_SIM_PHASE_PARITY,   /* test whether the latest phase of a parity has ended */
 } nl_sim_phase_step;
 typedef struct nl_sim_phase {
     nl_sim_phase_step step;
     const void *barrier;
     unsigned phase; /* number of the current phase; only its lowest three bits are used */
-    unsigned value; /* TOKEN: the lowest bits of the token's phase; PARITY: the parity */
-    int is_over;    /* TOKEN, PARITY: the result according to the barrier's word, without checks */
-    int blocks;     /* TOKEN, PARITY: the thread repeats the call until the result is 1 */
+    unsigned value; /* for TOKEN, the lowest bits of the token's phase; PARITY: the parity */
+    int is_over; /* for TOKEN and PARITY, the result according to the barrier's word, without checks
+    */
+    int blocks; /* for TOKEN and PARITY, whether the thread repeats the call until the result is 1
+    */
 } nl_sim_phase;
 struct nl_sim_index;
 struct nl_sim_arithmetic;
@@ -227,16 +236,18 @@ struct nl_sim_local;
 typedef struct nl_sim_checker {
     unsigned long long low, span;
     unsigned char *shadow;
-    /* Not 0: call `access` for all accesses, not only for those that the shadow does not allow. */
+    /* If not 0, images call `access` for all accesses, not only for accesses that the shadow memory
+     * does not allow. */
     unsigned every;
     /* Returns 0 if the access may be made; 1 if the image must call `preempt` and repeat this call.
      * For an invalid access, ends the thread and does not return. */
     int (*access)(void *address, unsigned long long size, unsigned kind, const void *pc);
-    /* memmove; checks both accesses, and copies the state of the bytes. */
+    /* Implements memmove: checks both accesses, and copies the state of the bytes. */
     void (*copy)(void *to, const void *from, unsigned long long size, const void *pc);
     /* memset of bytes that `access` allows */
     void (*fill)(void *to, int value, unsigned long long size);
-    /* The address of a __shared__ variable of the block; allocated at the first call. */
+    /* Returns the address of a __shared__ variable of the block, which is allocated at the first
+     * call. */
     void *(*shared)(const struct nl_sim_shared *variable);
     /* Reports an array index outside of its shape (check.h). Does not return. */
     void (*index)(const struct nl_sim_index *what, const void *pc) __attribute__((noreturn));
@@ -246,24 +257,25 @@ typedef struct nl_sim_checker {
     /* Reports an arithmetic error (arithmetic.h). */
     void (*arithmetic)(const struct nl_sim_arithmetic *what, const void *pc);
     /* Reports an index outside of an array of this type ("'int[10]'"). Returns if the array may be
-     * a part of a larger one; then the access itself is checked. */
+     * part of a larger array; then the access itself is checked. */
     void (*subscript)(const char *type, long long index, nl_sim_site site, unsigned column,
                       const void *pc);
     /* Reports an access to an address that is not a multiple of `align`. kind: 0 for reads, 1 for
      * writes, 2 for references, 3 and more for members. Returns if the alignment does not
      * matter. */
     void (*misaligned)(void *address, unsigned align, int kind, const void *pc);
-    /* name: a named array of the thread begins to exist. unname: it ends. */
+    /* `name` must be called when a named array of the thread begins to exist, `unname` when it
+     * ends. */
     void (*name)(struct nl_sim_named *array);
     void (*unname)(struct nl_sim_named *array);
-    /* A local variable is read before it was written (uninitialized.h). */
+    /* Reports that a local variable is read before it was written (uninitialized.h). */
     void (*unset)(const struct nl_sim_local *what, const void *pc);
     void (*copying)(const nl_sim_copying *what, const void *pc);
-    /* Called after the step, but before the end of a phase is visible. Returns the answer to a
-     * question, otherwise 0. */
+    /* Must be called after the step, but before the end of a phase is visible. Returns the answer
+     * to a question, otherwise 0. */
     int (*phase)(const nl_sim_phase *what, const void *pc);
-    /* The thread begins another iteration of a loop; pc NULL: it has left the loop
-     * (numbalite/compilers/sim/loops.py). */
+    /* Must be called when the thread begins another iteration of a loop, or with pc NULL when it
+     * has left the loop (numbalite/compilers/sim/loops.py). */
     void (*loop)(unsigned number, const void *pc);
 } nl_sim_checker;
 
@@ -278,12 +290,13 @@ typedef struct nl_sim_arithmetic {
     int kind;
     const char *file; /* source file; NULL: use the return address */
     int line;
-    unsigned char unknown; /* 1: `dividend`, `divisor` and `is_signed` are not set */
+    unsigned char unknown; /* 1: an error for which `dividend`, `divisor` and `is_signed` are not
+    set */
     unsigned char is_signed;
     /* of an index: '+', '-', '*'; of floating-point numbers: '+', '-', '*', '/', '%', 'f' for a
      * function, 'h' for a conversion to float16 */
     char operation;
-    unsigned char bits;          /* INDEX: width of the integer type in bits */
+    unsigned char bits;          /* for INDEX, width of the integer type in bits */
     long long dividend, divisor; /* INDEX: the two operands */
     double result, a, b;
 } nl_sim_arithmetic;
@@ -291,15 +304,15 @@ typedef struct nl_sim_arithmetic {
 /* A local variable, and the indices of the element that was read. */
 typedef struct nl_sim_local {
     const char *name;
-    int count; /* number of indices; -1: a field of the variable */
+    int count; /* number of indices; -1 for a field of the variable */
     long long indices[3];
 } nl_sim_local;
 
-/* A __shared__ variable. The address of this struct identifies it. */
+/* A __shared__ variable. The address of this struct identifies the variable. */
 typedef struct nl_sim_shared {
     const char *name;
     unsigned long long size;       /* 0: the dynamic shared memory */
-    unsigned item, ndim;           /* bytes of an element; dimensions as declared */
+    unsigned item, ndim;           /* bytes of an element, and dimensions as declared */
     unsigned long long extents[4]; /* of the first four */
 } nl_sim_shared;
 
@@ -327,11 +340,11 @@ enum {
     NL_SIM_TEXTURE_3D = 3,
     NL_SIM_TEXTURE_CUBE = 4, /* x, y, z are a direction */
     NL_SIM_TEXTURE_LAYERED = 8,
-    NL_SIM_TEXTURE_FETCH = 16,  /* of linear memory, by integer index */
-    NL_SIM_TEXTURE_GATHER = 32, /* one channel of the four texels */
+    NL_SIM_TEXTURE_FETCH = 16,  /* read of linear memory, by integer index */
+    NL_SIM_TEXTURE_GATHER = 32, /* gather: one channel of the four texels */
     NL_SIM_SURFACE_TRAP = 0,    /* outside of the surface: a fault */
-    NL_SIM_SURFACE_CLAMP = 1,   /* outside of the surface: the nearest element */
-    NL_SIM_SURFACE_ZERO = 2,    /* outside of the surface: reads 0, writes nothing */
+    NL_SIM_SURFACE_CLAMP = 1,   /* an access outside of the surface uses the nearest element */
+    NL_SIM_SURFACE_ZERO = 2,    /* an access outside of the surface reads 0 and writes nothing */
 };
 typedef struct nl_sim_fetch {
     int shape;
@@ -341,7 +354,7 @@ typedef struct nl_sim_fetch {
 } nl_sim_fetch;
 typedef struct nl_sim_place {
     int shape;
-    int x, y, z; /* x in bytes; z: layer of a layered surface, face of a cubemap */
+    int x, y, z; /* x is in bytes; z is the layer of a layered surface, or the face of a cubemap */
     int outside;
     unsigned size; /* bytes of the element */
 } nl_sim_place;
@@ -358,11 +371,11 @@ typedef struct nl_sim_nested {
     unsigned long long shared_bytes;
     /* a tail launch: runs after the launching grid and all its other launches have ended */
     int is_tail;
-    void *const *args; /* as in nl_sim_launch; they are copied */
+    void *const *args; /* arguments as in nl_sim_launch, which are copied */
     nl_sim_site site;
 } nl_sim_nested;
 
-/* The engine's functions that a running thread may call. */
+/* The table of the engine's functions that a running thread may call. */
 typedef struct nl_sim_ops {
     unsigned abi;
     int (*barrier)(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site);
@@ -373,36 +386,37 @@ typedef struct nl_sim_ops {
     /* lets other threads run: called by __nanosleep, and after some hundred failed
      * compare-and-swaps */
     void (*yield)(unsigned thread, nl_sim_site site);
-    /* was this block converted to fibers? */
+    /* returns whether this block was converted to fibers */
     int (*is_fibers)(void);
-    /* base of this block's dynamic shared memory (128-byte aligned; shared_bytes long) */
+    /* address of this block's dynamic shared memory (128-byte aligned, with shared_bytes bytes) */
     void *(*dynamic_shared)(void);
     /* called for a failed assert, __trap or a failed bounds check: records the message with block
      * and thread, and does not return; the launch ends with `status` (a CUresult) */
     void (*fault)(int status, const char *message, unsigned thread, nl_sim_site site)
         __attribute__((noreturn));
-    /* the calling thread ends here (PTX `exit`) */
+    /* ends the calling thread (PTX `exit`) */
     void (*exit_thread)(unsigned thread) __attribute__((noreturn));
-    unsigned long long (*clock)(void);       /* clock64(): monotonic, in units similar to cycles */
+    unsigned long long (*clock)(void); /* implements clock64(): monotonic, in units similar to
+    cycles */
     unsigned long long (*globaltimer)(void); /* nanoseconds */
     unsigned (*smid)(void);                  /* index of the worker */
     int (*vprintf)(const char *format, __builtin_va_list arguments);
     void *(*malloc)(unsigned long long size); /* in-kernel heap */
     void (*free)(void *block);
     const nl_sim_checker *checker;
-    /* cuRAND's generator: advances its five words by `steps` * 2^`scale` numbers */
+    /* advances the five words of cuRAND's generator by `steps` * 2^`scale` numbers */
     void (*xorwow_jump)(unsigned *state, unsigned long long steps, int scale);
     /* returns NULL, or an error message */
     const char *(*fetch)(unsigned long long texture, const nl_sim_fetch *what, nl_sim_texels *out);
     /* *address: NULL if the element is outside, and that is allowed */
     const char *(*surface)(unsigned long long surface, const nl_sim_place *where, void **address);
-    /* the grid begins after the calling thread's grid has ended */
+    /* launches a grid, which begins after the calling thread's grid has ended */
     void (*launch)(const nl_sim_nested *what, unsigned thread);
-    /* Thread block clusters. cluster_dim: blocks per cluster. arrive and wait: the two steps of the
-     * cluster's barrier. cluster_map: the address in block `rank` that corresponds to `address`.
-     * cluster_rank_of: the block whose shared memory contains the address; -1: none.
-     * cluster_complete: the full address in shared memory of the cluster's blocks with these lower
-     * 32 bits; 0: none. */
+    /* Thread block clusters. cluster_dim returns the number of blocks per cluster; arrive and wait
+     * are the two steps of the cluster's barrier. cluster_map: the address in block `rank` that
+     * corresponds to `address`. cluster_rank_of: the block whose shared memory contains the
+     * address; -1: none. cluster_complete: the full address in shared memory of the cluster's
+     * blocks with these lower 32 bits; 0: none. */
     nl_sim_dim (*cluster_dim)(void);
     void (*cluster_arrive)(unsigned thread, nl_sim_site site);
     void (*cluster_wait)(unsigned thread, nl_sim_site site);
@@ -415,10 +429,11 @@ typedef struct nl_sim_ops {
                                unsigned thread, nl_sim_site site);
 } nl_sim_ops;
 
-/* Exported by every image as "nl_sim_image_init"; called once per load, before anything else. */
+/* The type of the function "nl_sim_image_init", which every image exports; it is called once per
+ * load, before any other function. */
 typedef void (*nl_sim_image_init_fn)(const nl_sim_ops *ops);
 
-/* The form of an image for cuModuleLoadData: this header, then `size` bytes of a shared library. */
+/* An image for cuModuleLoadData consists of this header and `size` bytes of a shared library. */
 #define NL_SIM_IMAGE_MAGIC "NLSIMG01"
 typedef struct nl_sim_image_header {
     char magic[8];

@@ -23,7 +23,8 @@ struct division_place {
     const division_type *type;
 };
 
-/* Converts an operand: an integer of at most 64 bits is passed by value, zero-extended. */
+/* Converts an operand; the compiler passes an integer of at most 64 bits by value, zero-extended.
+ * */
 NUMBALITE_SIM_INLINE long long extended(const division_type *type, unsigned long value) {
     unsigned shift = 64 - (1u << (type->info >> 1));
     if (type->info >> 1 > 6)

@@ -8,7 +8,7 @@
 namespace numbalite_sim {
 namespace asynccopy {
 
-/* instead of a number of groups: also wait for copies in no group */
+/* used instead of a number of groups: also waits for copies that belong to no group */
 constexpr unsigned open_too = ~0u;
 
 #ifdef NUMBALITE_HOST /* CPU targets have no checks, and do not include abi.h */
@@ -28,8 +28,9 @@ NUMBALITE_SIM_INLINE void tell(unsigned, const void *, const void *, unsigned lo
                                const void *, unsigned, bool) {}
 #endif
 
-/* Call before and after the copy of `size` bytes. `barrier` counts the copy; NULL: it belongs to a
- * group of its thread. Bulk copies have separate groups. */
+/* These functions must be called before and after a copy of `size` bytes. `barrier` counts the
+ * copy; `barrier` is NULL if the copy belongs to a group of its thread. Bulk copies have separate
+ * groups. */
 NUMBALITE_SIM_INLINE void begin(const void *to, const void *from, unsigned long long size) {
     tell(NL_SIM_COPY_BEGIN, to, from, size, nullptr, 0, false);
 }
@@ -41,20 +42,21 @@ NUMBALITE_SIM_INLINE void made(const void *to, const void *from, unsigned long l
 NUMBALITE_SIM_INLINE void commit(bool bulk = false) {
     tell(NL_SIM_COPY_COMMIT, nullptr, nullptr, 0, nullptr, 0, bulk);
 }
-/* The thread has waited for all its groups except the last `but`. */
+/* Records that the thread has waited for all its groups except the last `but` groups. */
 NUMBALITE_SIM_INLINE void wait(unsigned but, bool bulk = false) {
     tell(NL_SIM_COPY_WAIT, nullptr, nullptr, 0, nullptr, but, bulk);
 }
-/* The thread has waited until all its groups except the last `but` have read their source. */
+/* Records that the thread has waited until all its groups except the last `but` groups have read
+ * their source. */
 NUMBALITE_SIM_INLINE void wait_read(unsigned but) {
     tell(NL_SIM_COPY_WAIT_READ, nullptr, nullptr, 0, nullptr, but, true);
 }
-/* Binds the copies that the thread has not waited for to a barrier: they are complete when its
- * current phase ends. */
+/* Binds the copies for which the thread has not waited to a barrier: the copies are complete when
+ * the current phase of the barrier ends. */
 NUMBALITE_SIM_INLINE void bind(const void *barrier) {
     tell(NL_SIM_COPY_BIND, nullptr, nullptr, 0, barrier, 0, false);
 }
-/* A thread has observed that a phase of the barrier is complete. */
+/* Records that a thread has observed the end of a phase of the barrier. */
 NUMBALITE_SIM_INLINE void seen(const void *barrier) {
     tell(NL_SIM_COPY_SEEN, nullptr, nullptr, 0, barrier, 0, false);
 }

@@ -1,8 +1,8 @@
 /* sim/atomics: CUDA's atomic functions, lock-free on the host.
  *
- * Blocks run on several OS threads, so all of these are real atomics. The scopes (_block, _system)
- * only matter in checked images, which report accesses of block scope. All operations are
- * sequentially consistent, which is stronger than CUDA guarantees.
+ * Blocks run on several OS threads, so all these functions use atomic instructions. The scopes
+ * (_block, _system) only matter in checked images, which report accesses of block scope. All
+ * operations are sequentially consistent, which is stronger than CUDA guarantees.
  *
  * An OS thread runs many CUDA threads, one at a time. So a CUDA thread that spins on a lock may
  * keep the thread that holds the lock from running. Therefore every operation that looks like a
@@ -34,8 +34,8 @@ template <> struct word<2> { typedef unsigned short type; };
 template <> struct word<4> { typedef unsigned int type; };
 template <> struct word<8> { typedef unsigned long long type; };
 
-/* Around a load and a compare-and-swap that implement one operation. For the profiler, they are one
- * atomic: the load is counted, the compare-and-swap is not. If the caller does not use the old
+/* Marks a load and a compare-and-swap that implement one operation. The profiler counts them as one
+ * atomic: it counts the load but not the compare-and-swap. If the caller does not use the old
  * value, the load is reported as the operation `of` (nl_sim_operation). */
 #ifdef NUMBALITE_SIM_CHECKED
 NUMBALITE_SIM_OWN void begin_update(unsigned of = 0) {
@@ -54,7 +54,8 @@ NUMBALITE_SIM_INLINE void end_update() {}
 #define NUMBALITE_SIM_OPERATION_OF(of) 0
 #endif
 
-/* The operation (nl_sim_operation) on values of type T, from that on signed integers; 0: none. */
+/* Returns the operation (nl_sim_operation) on values of type T for the operation on signed
+ * integers; 0: none. */
 template <class T> NUMBALITE_SIM_INLINE constexpr unsigned operation_on(unsigned) {
     return 0;
 }
@@ -82,7 +83,7 @@ NUMBALITE_SIM_OPERATION_ON(double, real_operation(of))
 #undef NUMBALITE_SIM_OPERATION_ON
 #endif
 
-/* Atomically executes *address = change(*address); returns the old value. */
+/* Executes *address = change(*address) atomically; returns the old value. */
 template <class T, class Change>
 NUMBALITE_SIM_INLINE T update(T *address, Change change, unsigned of = 0) {
     typedef typename word<sizeof(T)>::type Word;

@@ -1,10 +1,9 @@
-/* sim/attributes: function attributes of numbalite's own functions, in checked images and in
- * others. */
+/* sim/attributes: attributes of numbalite's own functions, in checked and other images. */
 #ifndef NUMBALITE_SIM_ATTRIBUTES_H
 #define NUMBALITE_SIM_ATTRIBUTES_H
 
 #define NUMBALITE_SIM_INLINE inline __attribute__((always_inline))
-/* Functions that checked images do not instrument (hooks.h). */
+/* Attributes for functions that checked images do not instrument (hooks.h). */
 #ifdef NUMBALITE_SIM_CHECKED
 /* the first attribute excludes them from instrumentation, the second also applies to atomics */
 #ifdef __clang__
@@ -18,14 +17,14 @@
 #define NUMBALITE_SIM_UNCHECKED __attribute__((no_sanitize("thread"), no_sanitize("undefined")))
 #endif
 #define NUMBALITE_SIM_OWN static NUMBALITE_SIM_UNCHECKED __attribute__((noinline))
-/* The compiler does not merge calls, so that each call has its own source line, also calls just
- * before the function ends. */
+/* With this attribute, the compiler does not merge calls, so that each call has its own source
+ * line, even directly before the end of a function. */
 #ifdef __clang__
 #define NUMBALITE_SIM_APART __attribute__((nomerge))
 #else
 #define NUMBALITE_SIM_APART
 #endif
-/* The result does not change during the thread's lifetime. */
+/* Attribute for a function whose result does not change during the thread's lifetime. */
 #define NUMBALITE_SIM_PLACE static NUMBALITE_SIM_UNCHECKED __attribute__((noinline, const))
 #else
 #define NUMBALITE_SIM_UNCHECKED

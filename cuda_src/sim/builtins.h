@@ -9,9 +9,9 @@
 #define blockDim (::numbalite_sim::block_dim())
 #define gridDim (::numbalite_sim::grid_dim())
 
-/* A variable, because sources have local variables, parameters and members of this name. As in
- * CUDA, it is not a constant expression, but the optimizer uses its value, because no code writes
- * to it. */
+/* warpSize is a variable, because sources have local variables, parameters and members of this
+ * name. As in CUDA, warpSize is not a constant expression, but the optimizer uses its value,
+ * because no code writes to it. */
 namespace numbalite_sim {
 static int warp_size = 32;
 } // namespace numbalite_sim
@@ -28,8 +28,8 @@ NUMBALITE_SIM_OWN long long clock64() {
 NUMBALITE_SIM_INLINE void __brkpt() {}
 NUMBALITE_SIM_INLINE void __prof_trigger(int) {}
 
-/* Independent of NDEBUG, which is only read after the prelude: hostoptions.py and include/assert.h
- * handle it. */
+/* This definition does not depend on NDEBUG, which is only read after the prelude: hostoptions.py
+ * and include/assert.h handle NDEBUG. */
 #define assert(...) \
     (static_cast<bool>(__VA_ARGS__) \
          ? static_cast<void>(0) \

@@ -9,7 +9,7 @@
 #define __NV_BUILTIN_INITIALIZER_LIST 1 /* as NVRTC, where std::initializer_list is built in */
 #define _LIBCUDACXX_USE_IS_NOTHROW_DESTRUCTIBLE_FALLBACK /* clang++ has not that builtin */
 
-/* Replaces PTX that is not supported: a fault when it is executed. */
+/* Replaces unsupported PTX by a fault at the time when the instruction is executed. */
 #define NUMBALITE_SIM_ASM_LATER(instruction) \
     ::numbalite_sim::fault(801, "PTX " instruction " cannot run on the CPU simulator", "", 0)
 

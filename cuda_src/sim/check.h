@@ -32,20 +32,22 @@ NUMBALITE_SIM_OWN int phases::tell(unsigned step, const void *barrier, unsigned 
 
 } // namespace numbalite_sim
 
-/* irpatch.py inserts this before a call of an atomic function whose result is not used. */
+/* irpatch.py inserts a call of this function before a call of an atomic function whose result is
+ * not used. */
 NUMBALITE_SIM_HOOK inline void nl_sim_drop_value() {
     numbalite_sim::value_is_dropped = true;
 }
 
-/* irpatch.py inserts this before a write to a bit-field, which also reads its neighbours. */
+/* irpatch.py inserts a call of this function before a write to a bit-field, which also reads
+ * neighbouring bits. */
 NUMBALITE_SIM_HOOK inline void nl_sim_write_field(void *p, unsigned long size) {
     numbalite_sim::check_rarely(p, size,
                                 NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_UNTOLD,
                                 NUMBALITE_SIM_PC);
 }
 
-/* irpatch.py inserts this before the copy of a struct, whose alignment no other check covers.
- * `align`: the required alignment, a power of two. */
+/* irpatch.py inserts a call of this function before the copy of a struct, whose alignment no other
+ * check covers. `align`: the required alignment, a power of two. */
 extern "C" __attribute__((visibility("hidden"))) void
 nl_sim_report_misaligned(void *address, unsigned align, int kind);
 extern "C" __attribute__((visibility("hidden"), used)) inline void
@@ -54,7 +56,8 @@ nl_sim_aligned(void *address, unsigned align, int kind) {
         nl_sim_report_misaligned(address, align, kind);
 }
 
-/* Inserted after a signed division whose quotient may overflow. */
+/* irpatch.py inserts a call of this function after a signed division whose quotient may overflow.
+ * */
 extern "C" __attribute__((visibility("hidden"))) void nl_sim_report_overflow();
 extern "C" __attribute__((visibility("hidden"), used)) inline void
 nl_sim_quotient_overflow(bool overflows) {
@@ -62,7 +65,8 @@ nl_sim_quotient_overflow(bool overflows) {
         nl_sim_report_overflow();
 }
 
-/* Inserted after a sum, difference or product of `bits` bits that is used in an index. */
+/* irpatch.py inserts a call of this function after a sum, difference or product of `bits` bits that
+ * is used in an index. */
 extern "C" __attribute__((visibility("hidden"))) void nl_sim_report_index(long a, long b,
                                                                           int operation, int bits);
 extern "C" __attribute__((visibility("hidden"), used)) inline void
@@ -71,8 +75,9 @@ nl_sim_index_overflow(bool overflows, long a, long b, int operation, int bits) {
         nl_sim_report_index(a, b, operation, bits);
 }
 
-/* Inserted after floating-point operations. operation: '+', '-', '*', '/', '%', 'f' for a function,
- * or 'h' for a conversion to float16. Operations with one operand pass it twice. */
+/* irpatch.py inserts a call of this function after floating-point operations. operation: '+', '-',
+ * '*', '/', '%', 'f' for a function, or 'h' for a conversion to float16. Operations with one
+ * operand pass it twice. */
 extern "C" __attribute__((visibility("hidden"))) void
 nl_sim_report_not_finite(double result, double a, double b, int operation);
 extern "C" __attribute__((visibility("hidden"), used)) inline void

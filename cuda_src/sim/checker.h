@@ -11,8 +11,8 @@
 namespace numbalite_sim {
 
 NUMBALITE_SIM_SHARED const nl_sim_checker *checker;
-/* Flags for the thread's next atomic operation: its old value is not used (check.h); it, or the
- * next fence, has block scope (thread.h). */
+/* Flags for the thread's next atomic operation: the old value is not used (check.h); the operation,
+ * or the next fence, has block scope (thread.h). */
 NUMBALITE_SIM_SHARED __thread bool value_is_dropped;
 NUMBALITE_SIM_SHARED __thread bool is_narrow;
 NUMBALITE_SIM_SHARED __thread bool is_update; /* atomics.h */
@@ -29,7 +29,8 @@ static inline NUMBALITE_SIM_UNCHECKED bool take_dropped() {
     return drops;
 }
 
-/* The slow path: accesses that the shadow does not plainly allow, and rare kinds of accesses. */
+/* The slow path for accesses that the shadow memory does not clearly allow, and for rare kinds of
+ * accesses. */
 static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
 check_rarely(const volatile void *address, unsigned long long size, unsigned kind, const void *pc) {
     while (checker->access(const_cast<void *>(address), size, kind, pc))

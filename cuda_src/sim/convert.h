@@ -1,8 +1,8 @@
 /* sim/convert: conversions between integers and floating-point numbers, with a GPU's results.
  *
- * To an integer: round, then saturate. NaN returns 0 for float to 32 bits, and only the top bit set
- * if either type has 64 bits. A cast in a kernel has the same result if the compiler is of the
- * clang family (numbalite/compilers/sim/irpatch.py). */
+ * A conversion to an integer rounds, then saturates. NaN returns 0 for float to 32 bits, and only
+ * the top bit set if either type has 64 bits. A cast in a kernel has the same result if the
+ * compiler is of the clang family (numbalite/compilers/sim/irpatch.py). */
 #ifndef NUMBALITE_SIM_CONVERT_H
 #define NUMBALITE_SIM_CONVERT_H
 
@@ -47,8 +47,8 @@ NUMBALITE_SIM_TO_INT(double, double, long long, ll, )
 NUMBALITE_SIM_TO_INT(double, double, unsigned long long, ull, )
 #undef NUMBALITE_SIM_TO_INT
 
-/* Conversions that may be inexact, in each rounding mode. Without AVX-512, a uint64 is converted to
- * double by a subtraction, which returns -0 for 0 when rounding down; so 0 is handled
+/* Defines conversions that may be inexact, in each rounding mode. Without AVX-512, a uint64 is
+ * converted to double by a subtraction, which returns -0 for 0 when rounding down; so 0 is handled
  * separately. */
 #define NUMBALITE_SIM_NARROW(From, T, name, mode) \
     inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) T name(From a) { \
@@ -84,7 +84,7 @@ NUMBALITE_SIM_INLINE double __uint2double_rn(unsigned x) {
     return x;
 }
 
-/* Versions with the rounding mode as an argument; the last three are exact. */
+/* Defines conversions with the rounding mode as an argument; the last three are exact. */
 NUMBALITE_SIM_BY_MODE(int, double2int, (double x, cudaRoundMode mode = cudaRoundZero), __double2int, (x))
 NUMBALITE_SIM_BY_MODE(unsigned, double2uint, (double x, cudaRoundMode mode = cudaRoundZero), __double2uint, (x))
 NUMBALITE_SIM_BY_MODE(long long, double2ll, (double x, cudaRoundMode mode = cudaRoundZero), __double2ll, (x))

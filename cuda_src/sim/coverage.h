@@ -9,16 +9,16 @@
 
 extern "C" {
 extern unsigned char
-    __llvm_gcov_ctr_nl[]; /* this prefix excludes it from the checks of memory accesses */
+    __llvm_gcov_ctr_nl[]; /* this prefix excludes the variable from the checks of memory accesses */
 extern const char nl_coverage_name[];
 extern const char nl_coverage_table[];
 extern const unsigned long
-    nl_coverage_sizes[2]; /* bytes of flags, a multiple of a page, and of the table */
+    nl_coverage_sizes[2]; /* bytes of the flags (a multiple of a page), and bytes of the table */
 }
 
 namespace numbalite_sim {
 
-/* The C library's, under names that no header declares. */
+/* Functions of the C library, under names that no header declares. */
 char *nl_coverage_getenv(const char *) asm("getenv");
 int nl_coverage_snprintf(char *, unsigned long, const char *, ...) asm("snprintf");
 int nl_coverage_openat(int, const char *, int, ...) asm("openat");
@@ -40,7 +40,7 @@ __attribute__((constructor, used)) static void nl_coverage_open() {
                                   02 | 0100 | 02000000 /* RDWR, CREAT, CLOEXEC */, 0600);
     if (file < 0)
         return;
-    /* All processes write the same bytes. The file never becomes shorter, so no mapping loses its
+    /* All processes write the same bytes. The file is never truncated, so no mapping loses its
      * pages. */
     bool is_written =
         !nl_coverage_ftruncate(file, (long)(flags + table)) &&

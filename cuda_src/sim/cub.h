@@ -1,4 +1,5 @@
-/* sim/cub: CUB's names, which the simulator does not implement: their use is a compile error. */
+/* sim/cub: sim/cub: declares names of CUB that the simulator does not implement, so that their use
+ * is a compile error. */
 #ifndef NUMBALITE_SIM_CUB_H
 #define NUMBALITE_SIM_CUB_H
 
@@ -47,7 +48,8 @@ enum WarpStoreAlgorithm {
 enum CacheLoadModifier { LOAD_DEFAULT, LOAD_CA, LOAD_CG, LOAD_CS, LOAD_CV, LOAD_LDG, LOAD_VOLATILE };
 enum CacheStoreModifier { STORE_DEFAULT, STORE_WB, STORE_CG, STORE_CS, STORE_WT, STORE_VOLATILE };
 
-/* Templates with a type, and with a type and numbers: NAME<T, 128, BLOCK_REDUCE_RAKING>. */
+/* Declares class templates with a type parameter, and with a type and numbers: NAME<T, 128,
+ * BLOCK_REDUCE_RAKING>. */
 #define NUMBALITE_SIM_CUB_OF_TYPE(name) \
     template <class T, auto... parameters> NUMBALITE_SIM_CUB_CLASS(name)
 NUMBALITE_SIM_CUB_OF_TYPE(BlockAdjacentDifference)
@@ -66,7 +68,7 @@ NUMBALITE_SIM_CUB_OF_TYPE(WarpScan)
 NUMBALITE_SIM_CUB_OF_TYPE(WarpStore)
 #undef NUMBALITE_SIM_CUB_OF_TYPE
 
-/* Sorts of keys, or of keys and values. */
+/* Declares functions that sort keys, or keys and values. */
 struct NullType {};
 #define NUMBALITE_SIM_CUB_SORT(name, numbers) \
     template <class Key, numbers, class Value = NullType, auto... parameters> \

@@ -22,7 +22,8 @@ template <class T> NUMBALITE_SIM_INLINE T hidden(T value) {
 }
 template <class T> NUMBALITE_SIM_INLINE T negated(T value) {
     T result;
-    __builtin_sub_overflow(T(0), value, &result); /* the smallest number stays the same */
+    __builtin_sub_overflow(T(0), value, &result); /* the absolute value of the smallest number is
+    the number itself */
     return result;
 }
 
@@ -41,7 +42,8 @@ template <class T> struct divisor : any_divisor<T> {
     }
 };
 
-/* Is it an arithmetic type, or implicitly convertible to one, such as an enumeration? */
+/* True for an arithmetic type, or a type that is implicitly convertible to one, such as an
+ * enumeration. */
 template <class T> T &&some();
 void take_number(long double);
 template <class T> struct bare { using type = T; };

@@ -23,7 +23,7 @@ enum cudaError {
 typedef enum cudaError cudaError_t;
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
-/* Types that only the host creates: sources declare pointers to them. */
+/* Types of which only the host creates objects; sources declare pointers to them. */
 struct cudaArray;
 struct cudaMipmappedArray;
 struct cudaResourceDesc;
@@ -100,7 +100,7 @@ struct cudaPitchedPtr {
     size_t pitch, xsize, ysize;
 };
 
-/* Invalid launches are faults that report their line, so there is never an error to return. */
+/* An invalid launch is a fault that reports its line, so these functions never return an error. */
 NUMBALITE_SIM_YIELDING cudaError_t cudaGetLastError() {
     return cudaSuccess;
 }

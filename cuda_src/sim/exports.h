@@ -39,7 +39,7 @@ NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *lau
     here.grid_dim_z = launch->grid.z;
     here.dynamic_bytes = launch->shared_bytes;
     here.cooperative = launch->cooperative != 0;
-    spins = 0; /* so that the same order of threads produces the same run */
+    spins = 0; /* resets the state, so that the same order of threads produces the same run */
     here.named = 0;
 }
 
@@ -75,8 +75,8 @@ template <class F, F kernel> struct nl_entry {
 };
 template <class I, class... A> struct nl_functions;
 template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
-    /* Not inlined itself: compilers optimize a function before they inline it, so the loop stays a
-     * function. */
+    /* The loop is a function that is not inlined, because compilers optimize a function before they
+     * inline it. */
     template <void (*kernel)(A...)>
 /* clang would inline the kernel in debug builds, too, and debuggers would lose its variables */
 #ifndef NUMBALITE_SIM_CLANG
@@ -129,7 +129,7 @@ template <class... A, void (*kernel)(A...)> struct nl_entry<void (*)(A...), kern
         return {NL_SIM_ABI,
                 sizeof...(A),
                 params,
-/* its threads are always fibers, because the engine must know which thread runs */
+/* the threads of such a block are always fibers, because the engine must know which thread runs */
 #ifdef NUMBALITE_SIM_CHECKED
                 nullptr,
 #else
@@ -151,7 +151,7 @@ struct nl_entry<void (*)(A...) noexcept, kernel> : nl_entry<void (*)(A...), kern
 #endif
 
 #ifdef NUMBALITE_SIM_CHECKED
-/* Used before the image is initialized: they allow all accesses. */
+/* These functions are used before the image is initialized, and allow all accesses. */
 static inline NUMBALITE_SIM_UNCHECKED int allow(void *, unsigned long long, unsigned,
                                                 const void *) {
     return 0;
@@ -255,7 +255,7 @@ NUMBALITE_SIM_EXPORT const unsigned nl_sim_checks = NUMBALITE_SIM_CHECKED;
 /* Marks an image of kernels whose bodies are Python. */
 #define NUMBALITE_SIM_PYTHON NUMBALITE_SIM_EXPORT const unsigned nl_sim_python = 1;
 
-#ifdef NUMBALITE_DEBUG /* the unit was compiled with debug=True */
+#ifdef NUMBALITE_DEBUG /* marks a unit that was compiled with debug=True */
 NUMBALITE_SIM_EXPORT const unsigned nl_sim_debug = 1;
 #endif
 

@@ -16,7 +16,7 @@ inline float round_to_odd(double x) {
     return bits<float>(word | 1);
 }
 
-/* The nearest half, ties to even. */
+/* Returns the nearest half, ties to even. */
 NUMBALITE_SIM_INLINE unsigned short half_from_float(float f) {
     unsigned word = bits<unsigned>(f), sign = word >> 16 & 0x8000;
     word &= 0x7fffffff;
@@ -45,7 +45,7 @@ NUMBALITE_SIM_INLINE float half_to_float(unsigned short h) {
     return bits<float>(bits<unsigned>(magnitude) | (h & 0x8000u) << 16);
 }
 
-/* The nearest bfloat16, ties to even. */
+/* Returns the nearest bfloat16, ties to even. */
 NUMBALITE_SIM_INLINE unsigned short bfloat16_from_float(float f) {
     unsigned word = bits<unsigned>(f);
     if ((word & 0x7fffffff) > 0x7f800000)
@@ -115,13 +115,13 @@ typedef narrow<2, 3, 0x1f> e2m3;
 typedef narrow<3, 2, 0x1f> e3m2;
 typedef narrow<2, 1, 0x7> e2m1;
 
-/* A scale factor: only an exponent, of a power of two. 0xff is NaN. */
+/* A format of scale factors, which consists only of the exponent of a power of two. 0xff is NaN. */
 struct e8m0 {
     static NUMBALITE_SIM_INLINE float value(unsigned x) {
         x &= 0xff;
         return bits<float>(x == 0 ? 0x00400000u : x == 0xff ? 0x7fffffffu : x << 23);
     }
-    /* Ignores signs. Numbers that are no power of two are rounded up. */
+    /* Ignores signs. A number that is not a power of two is rounded up. */
     static NUMBALITE_SIM_INLINE unsigned of(double x, bool saturates, bool to_zero = false) {
         constexpr unsigned long long infinity = 0x7ffull << 52;
         unsigned long long size = bits<unsigned long long>(x) & ~(1ull << 63);

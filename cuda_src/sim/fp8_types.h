@@ -13,7 +13,8 @@ enum __nv_saturation_t { __NV_NOSAT, __NV_SATFINITE };
 
 namespace numbalite_sim {
 
-/* Converts a number to double. Except for doubles, NaN becomes one canonical NaN. */
+/* Converts a number to double; NaN becomes one canonical NaN, except for
+ * doubles. */
 NUMBALITE_SIM_INLINE double exactly(double x) {
     return x;
 }

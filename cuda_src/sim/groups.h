@@ -9,7 +9,7 @@ namespace groups {
 /* ---- tiles of several warps ---- */
 
 /* Memory in which tiles of several warps exchange values on GPUs before compute capability 8.0.
- * Unused here, because the engine stores these values. */
+ * The simulator does not use this memory, because the engine stores the values. */
 template <unsigned int threads = 1024> struct alignas(8) block_tile_memory {
     char nl_memory[32 + threads / 32 * 8];
 };
@@ -56,13 +56,13 @@ template <unsigned int N> struct tile_members<N, false> {
     static NUMBALITE_SIM_INLINE tile_members<N / 32> warps() { return tile_members<N / 32>(); }
 };
 
-/* Reduces in the same order as a GPU: within each warp, then across the warps. */
+/* Reduces in the same order as a GPU: first within each warp, then across the warps. */
 template <unsigned int N, class T, class Op>
 NUMBALITE_SIM_INLINE T reduce(const tile_members<N, false> &g, T value, Op op, NUMBALITE_SIM_SITE) {
     value = g.of_warps(reduce(g.warp(), value, op, file, line), file, line);
     return reduce(g.warps(), value, op, file, line);
 }
-/* The exclusive prefix of the warps for a scan; T() in the first warp. */
+/* Returns the exclusive prefix of the warps for a scan; T() in the first warp. */
 template <unsigned int N, class T, class Op>
 NUMBALITE_SIM_INLINE T before_warp(const tile_members<N, false> &g, T sum, Op op, const char *file, int line) {
     sum = exclusive_scan(g.warps(), g.of_warps(sum, file, line), op, file, line);
@@ -86,8 +86,8 @@ NUMBALITE_SIM_INLINE T exclusive_scan(const tile_members<N, false> &g, T value, 
 
 /* ---- atomic variables ---- */
 
-/* The first member of a group updates an atomic variable for all; returns the old value. On a GPU
- * this is asynchronous; here it has been done when the first member returns. */
+/* The first member of a group updates an atomic variable for all; returns the old value. On a GPU,
+ * the update is asynchronous; on the simulator, it is complete when the first member returns. */
 template <class Atomic, class T, class Op> NUMBALITE_SIM_INLINE T update_of(Atomic &atomic, const T &value, Op &op) {
     auto old = atomic.load();
     while (!atomic.compare_exchange_weak(old, op(old, value)))

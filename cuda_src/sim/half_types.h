@@ -7,7 +7,7 @@
 #ifndef NUMBALITE_SIM_HALF_TYPES_H
 #define NUMBALITE_SIM_HALF_TYPES_H
 
-/* OTHER: the other of the two types, which may not be defined yet. */
+/* OTHER is the other of the two types, which may not be defined yet. */
 #define NUMBALITE_SIM_SIXTEEN_STRUCT(T, OTHER, from_float, to_float) \
     struct __attribute__((aligned(2))) T { \
         unsigned short __x; \
@@ -89,8 +89,8 @@
     NUMBALITE_SIM_INLINE T##2 name2(const T##2 a, const T##2 b, const T##2 c) { \
         return T##2(name(a.x, b.x, c.x), name(a.y, b.y, c.y)); \
     }
-/* Comparisons: ordered, unordered (true for NaN), and of pairs with a result as numbers, as masks,
- * or as one bool. */
+/* Defines ordered and unordered comparisons (the latter are true for NaN), and comparisons of pairs
+ * whose result is numbers, masks, or one bool. */
 #define NUMBALITE_SIM_SIXTEEN_COMPARE(T, name, operation) \
     NUMBALITE_SIM_INLINE bool __h##name(const T a, const T b) { \
         return static_cast<float>(a) operation static_cast<float>(b) && !__hisnan(a) && \

@@ -2,16 +2,16 @@
  *
  * Such an image is compiled as for the thread sanitizer (-fsanitize=thread), which inserts a call
  * before every memory access that is not obviously to a local variable. The called functions are
- * these, and no sanitizer runtime is linked. Each looks up the address in the engine's shadow
- * memory (abi.h). In most cases the shadow allows the access; otherwise the engine is called.
- * Indices, alignment and divisions are reported by calls of other sanitizers (subscript.h,
- * arithmetic.h).
+ * defined in this header, and no sanitizer runtime is linked. Each function looks up the address in
+ * the engine's shadow memory (abi.h). In most cases the shadow allows the access; otherwise the
+ * engine is called. Indices, alignment and divisions are reported by calls of other sanitizers
+ * (subscript.h, arithmetic.h).
  *
  * An access is identified by its address and the hook's return address, which the engine uses to
  * find the source line for a report.
  *
- * The functions are the same for all kernels, and take longer to compile than most kernels. So they
- * are in a separate unit, which is compiled once and linked with each image
+ * The functions are the same for all kernels, and take longer to compile than most kernels. So
+ * these functions are in a separate unit, which is compiled once and linked with each image
  * (numbalite/compilers/hostbuild.py). */
 #ifndef NUMBALITE_SIM_HOOKS_H
 #define NUMBALITE_SIM_HOOKS_H
@@ -24,7 +24,7 @@ extern "C" {
 
 namespace numbalite_sim {
 
-/* The shadow state of `size` bytes that are all allocated and written. */
+/* Returns the shadow state of `size` bytes that are all allocated and written. */
 template <int size> struct shadow {
     typedef unsigned char word;
     static constexpr word good = 3;
@@ -90,8 +90,8 @@ check_atomic(const volatile void *address, unsigned long long size, unsigned kin
     bool narrow = is_narrow;
     unsigned running = operation;
     if (running && kind & NL_SIM_ACCESS_COMPARE)
-        return;        /* its load was reported as the whole operation */
-    is_narrow = false; /* reset, because other threads may run in the meantime */
+        return;        /* the load was already reported as the whole operation */
+    is_narrow = false; /* reset here, because other threads may run during the next call */
     operation = 0;
     if (running)
         kind |= NL_SIM_ACCESS_WRITE | running << NL_SIM_ACCESS_OPERATION;
@@ -104,7 +104,8 @@ check_atomic(const volatile void *address, unsigned long long size, unsigned kin
     operation = running;
 }
 
-/* For any size; an address that is not a multiple of the size is checked byte by byte. */
+/* Checks an access of any size; if the address is not a multiple of the size, each byte is checked.
+ * */
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check_range(void *address, unsigned long long size, unsigned kind, const void *pc) {
     if (size)
@@ -298,7 +299,7 @@ NUMBALITE_SIM_HOOK void nl_sim_thread_fence(int) {
 NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) __asm__("__tsan_atomic_signal_fence");
 NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) {}
 
-/* For images that count accesses: iterations of loops (numbalite/compilers/sim/loops.py). */
+/* Reports iterations of loops in images that count accesses (numbalite/compilers/sim/loops.py). */
 NUMBALITE_SIM_HOOK void nl_sim_loop_repeat(unsigned number) {
     numbalite_sim::checker->loop(number, NUMBALITE_SIM_PC);
 }

@@ -1,5 +1,5 @@
-/* sim/latch: the count of a latch, which threads bring to 0. For the checks it is a barrier of one
- * phase (phases.h). Used by <cuda/latch> and by the latch of libcu++. */
+/* sim/latch: the count of a latch, which threads bring to 0. For the checks, a latch is a barrier
+ * with one phase (phases.h). This header is used by <cuda/latch> and by the latch of libcu++. */
 #ifndef NUMBALITE_SIM_LATCH_H
 #define NUMBALITE_SIM_LATCH_H
 
@@ -10,7 +10,7 @@ NUMBALITE_SIM_INLINE void complete(const long *count) {
     mbarrier::nothing none;
     phases::complete(count, 0, none);
 }
-/* Call after the count was stored. */
+/* Initializes the checks of a latch; must be called after the count was stored. */
 NUMBALITE_SIM_INLINE void init(const long *count, bool is_zero) {
     phases::init(count);
     if (is_zero)
@@ -24,7 +24,7 @@ NUMBALITE_SIM_INLINE void count_down(long *count, long by, const char *file, int
     if (left == 0)
         complete(count);
 }
-/* blocks: the caller repeats this call until it returns true. */
+/* `blocks`: the caller repeats this call until it returns true. */
 NUMBALITE_SIM_INLINE bool is_zero(const long *count, bool blocks, const char *file, int line) {
     spin(file, line);
     bool is_over = __atomic_load_n(count, __ATOMIC_SEQ_CST) == 0;

@@ -1,6 +1,6 @@
 /* sim/library: functions of the C library that the engine implements for kernels (libc.h declares
- * them). They are not exported from the image. Code for CPU targets uses a runtime instead of the
- * engine, and the C library's memory functions.
+ * them). These functions are not exported from the image. Code for CPU targets uses a runtime
+ * instead of the engine, and the C library's memory functions.
  *
  * Most functions are inline, so that an image contains, and the compiler compiles, only those that
  * its kernels call. */
@@ -40,8 +40,9 @@ inline NUMBALITE_SIM_HIDDEN clock_t clock() noexcept {
 }
 
 #if !defined(NUMBALITE_HOST) && defined(NUMBALITE_SIM_CLANG)
-/* irpatch.py inserts a call of this before each volatile access: a thread may be waiting there, and
- * the lanes of a warp are in step. If there is no such access, irpatch.py removes the function. */
+/* irpatch.py inserts a call of this function before each volatile access, where a thread may be
+ * waiting for another thread, and the lanes of a warp are synchronized. If there is no such access,
+ * irpatch.py removes the function. */
 NUMBALITE_SIM_HIDDEN __attribute__((used)) void nl_sim_volatile_access(const void *address,
                                                                        unsigned place) {
     if (!(place & 1))

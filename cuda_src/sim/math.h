@@ -8,7 +8,7 @@
 
 namespace numbalite_sim {
 
-/* The same bits as another type of the same size. */
+/* Reinterprets the bits of a value as another type of the same size. */
 template <class To, class From> NUMBALITE_SIM_INLINE To bits(From from) {
     static_assert(sizeof(To) == sizeof(From), "bits: sizes differ");
     To to;
@@ -90,7 +90,8 @@ NUMBALITE_SIM_OVERLOAD_INT(long long, llround)
 
 #ifdef NUMBALITE_HOST
 namespace numbalite_sim {
-/* x to a small power that is a compile-time constant, in at most four multiplications. */
+/* Computes x to a small power that is a compile-time constant, with at most four multiplications.
+ * */
 template <class T> NUMBALITE_SIM_INLINE T power(T x, int n) {
     T two = x * x, four = two * two;
     switch (n) {

@@ -1,6 +1,6 @@
 /* sim/math_functions: CUDA's mathematical functions that the C library does not have.
  *
- * The float versions compute in double and round once, except for the inexpensive ones. */
+ * The float versions compute in double and round once, except for inexpensive functions. */
 #ifndef NUMBALITE_SIM_MATH_FUNCTIONS_H
 #define NUMBALITE_SIM_MATH_FUNCTIONS_H
 
@@ -27,7 +27,7 @@ inline double rcbrt(double x) {
 }
 NUMBALITE_SIM_FLOAT1(rcbrt)
 inline double exp10(double x) {
-    /* Exact for powers that are representable. */
+    /* The result is exact for powers that are representable. */
     return x == rint(x) && fabs(x) < 400 ? pow(10.0, x) : exp2(x * 3.3219280948873623479);
 }
 NUMBALITE_SIM_FLOAT1(exp10)
@@ -163,7 +163,7 @@ inline float rnorm3df(float a, float b, float c) {
 inline float rnorm4df(float a, float b, float c, float d) {
     return 1.0f / norm4df(a, b, c, d);
 }
-/* As in CUDA, norm3d, rhypot and the like have no overloads for float. */
+/* As in CUDA, norm3d, rhypot and similar functions have no overloads for float. */
 
 /* ---- the normal distribution and functions related to the error function ---- */
 
@@ -287,7 +287,7 @@ NUMBALITE_SIM_INLINE float yn(int n, float x) {
 
 #undef NUMBALITE_SIM_FLOAT1
 
-/* ---- the fast versions, which are as accurate as the others here ---- */
+/* ---- The fast versions, which are as accurate as the normal functions on the simulator. ---- */
 
 #define NUMBALITE_SIM_FAST(name) \
     NUMBALITE_SIM_INLINE float __##name(float x) { \
@@ -310,7 +310,8 @@ NUMBALITE_SIM_INLINE float __powf(float x, float y) {
     return powf(x, y);
 }
 NUMBALITE_SIM_INLINE float __fdividef(float a, float b) {
-    /* As CUDA documents: 0 if the divisor is larger than 2**126, NaN for infinity over infinity. */
+    /* As CUDA documents, returns 0 if the divisor is larger than 2**126, and NaN for infinity over
+     * infinity. */
     float size = fabsf(b);
     return size > 8.507059173023462e37f && size < __builtin_inff()
                ? (isinf(a) ? __builtin_nanf("") : a * 0.0f)

@@ -35,7 +35,7 @@ typedef of_format<numbalite_sim::e4m3> e4m3;
 typedef of_format<numbalite_sim::e5m2> e5m2;
 typedef of_format<numbalite_sim::e3m2> e3m2;
 typedef of_format<numbalite_sim::e2m3> e2m3;
-struct e2m1 : element<float, 8> { /* aligned in the middle of its byte */
+struct e2m1 : element<float, 8> { /* the number is in the middle of its byte */
     static NUMBALITE_SIM_INLINE float value(unsigned x) { return numbalite_sim::e2m1::value(x >> 2); }
 };
 struct f32 : element<float, 32> {
@@ -69,7 +69,7 @@ struct s32 : element<int, 32> {
         return static_cast<unsigned>(x);
     }
 };
-/* 32 one-bit numbers form one element; k counts these. */
+/* 32 one-bit numbers form one element; k counts such elements. */
 template <bool is_and> struct thirty_two {
     unsigned word;
 };
@@ -77,8 +77,8 @@ template <bool is_and> struct b1 : element<thirty_two<is_and>, 32> {
     static NUMBALITE_SIM_INLINE thirty_two<is_and> value(unsigned x) { return {x}; }
 };
 
-/* The indices of a lane's element: the row of a or the column of b, and the index along k; in an
- * accumulator, its row and column. */
+/* The indices of a lane's element: in an operand, the row of a or the column of b, and the index
+ * along k; in an accumulator, the row and the column. */
 struct place {
     int outer, inner;
 };
@@ -120,8 +120,8 @@ template <int m, int n> NUMBALITE_SIM_INLINE place in_result(int i) {
 }
 
 /* Synchronizes the warp and returns the first lane's pointer to each lane. All threads run on one
- * OS thread, so the other lanes may write to that lane's stack. These accesses are not checked,
- * because the warp synchronizes before and after them. */
+ * OS thread, so other lanes may write to the first lane's stack. Accesses through these pointers
+ * are not checked, because the warp synchronizes before and after them. */
 template <class T> NUMBALITE_SIM_INLINE T *of_first_lane(T *own, const char *file, int line) {
     if (block_threads() < (rank() | 31u) + 1)
         fault(719, "wmma, mma and ldmatrix need all 32 threads of a warp", file, line);
@@ -184,7 +184,7 @@ NUMBALITE_SIM_INLINE void set_element(typename T::word *registers, int i, Sum x,
     to = i % T::packed ? to | word << (T::width * (i % T::packed)) : word;
 }
 
-/* Not inlined, because a kernel calls these many times. */
+/* These functions are not inlined, because a kernel calls them many times. */
 #define NUMBALITE_SIM_MATRIX static NUMBALITE_SIM_UNCHECKED __attribute__((noinline))
 
 template <class A, class B, class C, class D, int m, int n, int k>

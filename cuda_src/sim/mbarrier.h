@@ -1,7 +1,7 @@
-/* sim/mbarrier: PTX's mbarrier in shared memory, one word. It contains the arrivals that the phase
- * still waits for, the arrivals per phase, the announced bytes of copies that have not arrived, and
- * the number of the phase. A phase is complete when the pending arrivals and bytes are 0.
- * cuda::barrier uses the same word. */
+/* sim/mbarrier: PTX's mbarrier in shared memory, which is one word. The word contains
+ * the arrivals for which the phase still waits, the arrivals per phase, the announced bytes of
+ * copies that have not arrived, and the number of the phase. A phase is complete when the pending
+ * arrivals and bytes are 0. cuda::barrier uses the same word. */
 #ifndef NUMBALITE_SIM_MBARRIER_H
 #define NUMBALITE_SIM_MBARRIER_H
 
@@ -36,7 +36,7 @@ NUMBALITE_SIM_INLINE void init(word *at, unsigned count, const char *file = __bu
     phases::init(at);
     __atomic_store_n(at, made(count, count, 0, 0), __ATOMIC_RELAXED);
 }
-/* The word is no barrier any more. */
+/* Records that the word is no longer a barrier. */
 NUMBALITE_SIM_INLINE void invalidate(word *at) {
     phases::forget(at);
     __atomic_store_n(at, 0, __ATOMIC_RELAXED);
@@ -47,11 +47,12 @@ struct nothing {
     void operator()() const {}
 };
 
-/* Is the phase complete when so many threads arrive, and so many more bytes are announced? */
+/* Returns whether the phase is complete when this number of threads arrive, and this number of
+ * additional bytes are announced. */
 NUMBALITE_SIM_INLINE bool is_last(word w, unsigned arrivals, long long more) {
     return pending(w) == arrivals && bytes(w) + more == 0 && (arrivals || more);
 }
-/* The next phase after one that is complete. */
+/* Returns the word of the next phase after a complete phase. */
 NUMBALITE_SIM_INLINE word next_phase(word w) {
     return made(expected(w), expected(w), bytes(w), (phase(w) + 1) & 7);
 }
@@ -83,7 +84,7 @@ NUMBALITE_SIM_INLINE word arrive(word *at, unsigned count = 1, long long more = 
     nothing none;
     return change(at, count, more, dropped, none, file, line);
 }
-/* `count` bytes of a copy have arrived. */
+/* Records that `count` bytes of a copy have arrived. */
 NUMBALITE_SIM_INLINE void complete(word *at, long long count, const char *file = __builtin_FILE(),
                                    int line = __builtin_LINE()) {
     nothing none;
@@ -163,7 +164,7 @@ NUMBALITE_SIM_INLINE void bulk_reduce(unsigned long long to, unsigned long long 
         fault(716, "a bulk reduction's addresses and size are multiples of 16", file, line);
     for (unsigned i = 0; i < size; i += sizeof(T))
         change((T *)(to + i), *(const T *)(from + i));
-    /* `to` is not marked as pending, because other threads may change it as well */
+    /* `to` is not marked as pending, because other threads may also change it */
     asynccopy::made(nullptr, (const void *)from, size, barrier, true);
 }
 

@@ -57,8 +57,8 @@ NUMBALITE_SIM_INLINE void *__nv_associate_access_property(const void *address, u
     return const_cast<void *>(address);
 }
 
-/* The address space of an address: everything is global memory, except the block's shared
- * memory. */
+/* Returns the address space of an address: all memory is global, except the block's shared memory.
+ * */
 NUMBALITE_SIM_INLINE unsigned __isShared(const void *address) {
 #ifdef NUMBALITE_HOST
     (void)address;

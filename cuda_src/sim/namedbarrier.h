@@ -1,6 +1,6 @@
 /* sim/namedbarrier: PTX's sixteen numbered barriers of a block. Number 0 is the block's own barrier
- * if all threads participate. Each barrier is a word: the number of arrived threads, and from bit
- * 32 on the number of the phase. */
+ * if all threads participate. Each barrier is one word, which contains the number of arrived
+ * threads and, from bit 32 on, the number of the phase. */
 #ifndef NUMBALITE_SIM_NAMEDBARRIER_H
 #define NUMBALITE_SIM_NAMEDBARRIER_H
 
@@ -36,13 +36,13 @@ NUMBALITE_SIM_INLINE word *at(unsigned id, const char *file, int line) {
         fault(719, "barriers have the numbers 0 to 15", file, line);
     return all(file, line) + id;
 }
-/* Warps count as complete: the first lane of an incomplete last warp also counts for the missing
+/* Counts warps as complete: the first lane of an incomplete last warp also counts for the missing
  * lanes. */
 NUMBALITE_SIM_INLINE unsigned arrivals() {
     unsigned rest = block_threads() % 32;
     return rest && rank() == block_threads() - rest ? 33 - rest : 1;
 }
-/* Arrives; returns the number of the phase. */
+/* Arrives at the barrier; returns the number of the phase. */
 NUMBALITE_SIM_INLINE unsigned arrive(word *at, unsigned count, const char *file, int line) {
     if (count == 0 || count % 32)
         fault(719, "the number of threads of a barrier is a multiple of 32", file, line);

@@ -2,7 +2,7 @@
 #ifndef NUMBALITE_SIM_NEW_H
 #define NUMBALITE_SIM_NEW_H
 
-/* Inline, so that only images that allocate have them. */
+/* The operators are inline, so that only images that allocate contain them. */
 #ifdef NUMBALITE_SIM_CLANG
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Winline-new-delete"
@@ -29,7 +29,8 @@ inline void operator delete[](void *block, size_t) noexcept {
 #pragma clang diagnostic pop
 #endif
 
-/* Placement new, which NVRTC has without <new>; the macro prevents that libc++ defines it again. */
+/* Placement new, which NVRTC has without <new>; the macro prevents a second definition by libc++.
+ * */
 #define _LIBCPP___NEW_PLACEMENT_NEW_DELETE_H
 inline void *operator new(size_t, void *place) noexcept {
     return place;

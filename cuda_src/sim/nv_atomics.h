@@ -2,8 +2,8 @@
  * and a scope.
  *
  * Scopes and orders only affect the checks: a release operation has a fence before it, an acquire
- * operation a fence after it, as in <cuda/atomic>. A load counts as an attempt of a thread that
- * spins. */
+ * operation a fence after it, as in <cuda/atomic>. A load is reported as a spin, because the thread
+ * may be waiting. */
 #ifndef NUMBALITE_SIM_NV_ATOMICS_H
 #define NUMBALITE_SIM_NV_ATOMICS_H
 
@@ -42,7 +42,7 @@ NUMBALITE_SIM_INLINE auto in_scope(int scope, Operation operation) -> decltype(o
     nv_scope all(scope);
     return operation();
 }
-/* Executes an operation between its fences. */
+/* Executes an operation between the fences that its order requires. */
 template <class T, class Operation>
 NUMBALITE_SIM_INLINE T between_fences(int order, int scope, Operation operation) {
     fence_before(order, scope);
@@ -54,7 +54,7 @@ NUMBALITE_SIM_INLINE T between_fences(int order, int scope, Operation operation)
 } // namespace numbalite_sim
 
 #define NUMBALITE_SIM_SCOPE int scope = __NV_THREAD_SCOPE_SYSTEM
-/* The pointed-to type; not deduced from the value argument. */
+/* The pointed-to type, in a form that is not deduced from the value argument. */
 #define NUMBALITE_SIM_VALUE typename numbalite_sim::itself<T>::type
 #define NUMBALITE_SIM_WORD typename numbalite_sim::word<sizeof(T)>::type
 

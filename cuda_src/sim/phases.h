@@ -41,7 +41,7 @@ NUMBALITE_SIM_INLINE void forget(const void *barrier) {
 NUMBALITE_SIM_INLINE void arrive(const void *barrier, unsigned phase) {
     tell(NL_SIM_PHASE_ARRIVE, barrier, phase, 0, false, false);
 }
-/* The thread completes the phase, and calls `finish` for all. */
+/* Must be called when the thread completes the phase; calls `finish` on behalf of all threads. */
 template <class Finish>
 NUMBALITE_SIM_INLINE void complete(const void *barrier, unsigned phase, Finish &finish) {
     if (!__is_empty(Finish)) {
@@ -51,9 +51,9 @@ NUMBALITE_SIM_INLINE void complete(const void *barrier, unsigned phase, Finish &
     }
     tell(NL_SIM_PHASE_COMPLETE, barrier, phase, 0, false, false);
 }
-/* Return whether the phase of a token (or the latest phase of a parity) has ended, as far as the
- * thread can observe. is_over: the result without checks. blocks: the thread repeats the call until
- * the phase has ended. */
+/* These functions return whether the phase of a token (or the latest phase of a parity) has ended,
+ * as far as the thread can observe. is_over: the result without checks. blocks: the thread repeats
+ * the call until the phase has ended. */
 NUMBALITE_SIM_INLINE bool token(const void *barrier, unsigned phase, unsigned of, bool is_over,
                                 bool blocks = false) {
     return tell(NL_SIM_PHASE_TOKEN, barrier, phase, of, is_over, blocks);

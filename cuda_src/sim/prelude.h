@@ -7,11 +7,11 @@
  * Differences from a GPU, for otherwise valid CUDA C++:
  * - With compilers of the clang family, integer division by zero, shifts by the width or more,
  *   and conversions of floating-point numbers out of range return the results of a GPU
- *   (numbalite/compilers/sim/irpatch.py). With g++ only division does (division.h), except in
- *   sources that numbalite/compilers/sim/divisions.py does not change, for example those with
- *   bit-fields: there the CPU and the compiler determine the result. `x << 32` and `(int)1e10f`
- *   have the CPU's result. The intrinsics (__float2int_rz, __funnelshift_l...) return the GPU's
- *   results with both.
+ *   (numbalite/compilers/sim/irpatch.py). With g++, only division returns a GPU's result
+ *   (division.h), except in sources that numbalite/compilers/sim/divisions.py does not change, for
+ *   example those with bit-fields: there the CPU and the compiler determine the result. `x << 32`
+ *   and `(int)1e10f` have the CPU's result. The intrinsics (__float2int_rz, __funnelshift_l...)
+ *   return the GPU's results with both families of compilers.
  * - The fast intrinsics (__sinf, __expf...) are as accurate as the normal functions.
  * - Threads of a warp run one after the other between warp operations: code that relies on warps
  *   in lockstep, without __syncwarp, is as incorrect as on any GPU since Volta. With compilers of
@@ -47,7 +47,7 @@
 #error "compile with -fsigned-char: char is signed in CUDA"
 #endif
 
-/* Memory spaces. Everything is host memory; a __shared__ variable exists once per OS thread, which
+/* Memory spaces. All memory is host memory; a __shared__ variable exists once per OS thread, which
  * runs one block at a time. */
 #define __host__
 #define __device__
@@ -87,12 +87,13 @@
 #else /* reports the use of functions only */
 #define NUMBALITE_SIM_CANNOT(message) __attribute__((error("numbalite: " message)))
 #endif
-/* The body of a class template that must not be instantiated. */
+/* Defines the body of a class template that must not be instantiated. */
 #define NUMBALITE_SIM_CANNOT_BE(name, message) \
     { static_assert(::numbalite_sim::never<name>::value, "numbalite: " message); }
 namespace numbalite_sim {
 template <class> struct never { static constexpr bool value = false; };
-template <class T> T copied(T); /* gotos.py determines with it the type that `auto` would have */
+template <class T> T copied(T); /* gotos.py uses this template to determine the type that `auto`
+would have */
 } // namespace numbalite_sim
 #if defined(__has_builtin)
 #define NUMBALITE_SIM_HAS(builtin) __has_builtin(builtin)
@@ -141,8 +142,8 @@ template <class T> T copied(T); /* gotos.py determines with it the type that `au
 #define NUMBALITE_SIM_CONSTANT
 #endif
 
-/* Follows a declaration that gotos.py changed: GPU compilers allow a goto past it only for scalar
- * types. */
+/* Follows a declaration that gotos.py changed: GPU compilers allow a goto past such a declaration
+ * only for scalar types. */
 #define NUMBALITE_SIM_JUMPED(name) \
     static_assert(!__is_class(decltype(name)) && !__is_union(decltype(name)), \
                   "numbalite: transfer of control bypasses the initialization of " #name);

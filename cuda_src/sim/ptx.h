@@ -9,7 +9,7 @@ namespace ptx {
 
 typedef unsigned __int128 wide128;
 
-/* Classifies types: floating-point numbers, and their unsigned integers. */
+/* Classifies types: floating-point types, and the unsigned integer types of the same size. */
 template <class T> struct kind {
     enum { real = 0 };
     typedef T plain;
@@ -369,8 +369,8 @@ template <class A, class B, class C> NUMBALITE_SIM_INLINE C dp2a(unsigned a, uns
     return c;
 }
 
-/* The video instructions: their operation on two lanes, and on all lanes. */
-/* An operand whose constraint is a macro's: a pointer is a number. */
+/* The video instructions: the operation on two lanes, and the operation on all lanes. */
+/* An operand whose constraint is a macro: a pointer is converted to a number. */
 template <class T> NUMBALITE_SIM_INLINE T operand(T value) {
     return value;
 }
@@ -457,7 +457,7 @@ template <class T> NUMBALITE_SIM_INLINE T tanh(T a) {
     return ::tanh(a);
 }
 
-/* mode: n, z, m, p: to nearest even, to zero, down, up */
+/* mode: n rounds to nearest even, z to zero, m down, p up */
 template <class T> NUMBALITE_SIM_INLINE T rounded(T a, char mode) {
     return mode == 'n' ? ::rint(a) : mode == 'z' ? ::trunc(a) : mode == 'm' ? ::floor(a) : ::ceil(a);
 }

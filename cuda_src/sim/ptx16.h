@@ -31,7 +31,7 @@
         static NUMBALITE_SIM_INLINE T sat(T a) { return from(saturate(real(a))); } \
         static NUMBALITE_SIM_INLINE T relu(T a) { return is_nan(a) ? 0x7fff : a & 0x8000 ? 0 : a; } \
         static NUMBALITE_SIM_INLINE bool is_nan(T a) { return real(a) != real(a); } \
-        /* Rounded once: the double is made odd where it is not exact. */ \
+        /* The result is rounded once, because an inexact double is rounded to odd first. */ \
         static NUMBALITE_SIM_INLINE T fused(double a, double b, double c) { \
             double product = a * b, sum = product + c; \
             double rest = sum - product, error = (product - (sum - rest)) + (c - rest); \
@@ -97,7 +97,7 @@ template <class Format> NUMBALITE_SIM_INLINE typename Format::T atomic_add(unsig
     typedef typename Format::T T;
     return update((T *)at, [value](T old) { return Format::add(old, value); });
 }
-/* Two numbers of 8 or 6 bits in 16 bits, or of 4 bits in 8. */
+/* Types that contain two numbers: of 8 or 6 bits in 16 bits, or of 4 bits in 8 bits. */
 template <class Format> struct pair {
     static constexpr int place = Format::width > 4 ? 8 : 4;
     static NUMBALITE_SIM_INLINE unsigned of(float x) { return Format::of(x != x ? bits<float>(0x7fffffffu) : x, true); }

@@ -55,7 +55,7 @@ enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRound
         } \
     }
 
-/* One operation with each of the modes, with one, two or three operands x, y, z. */
+/* Defines an operation with each of the rounding modes, for one, two or three operands x, y, z. */
 #define NUMBALITE_SIM_DIRECTED1(T, name, mode, expression) \
     inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) T name(T a) { \
         volatile T x = a; \

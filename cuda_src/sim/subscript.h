@@ -1,12 +1,12 @@
 /* sim/subscript: indices of arrays whose size is a compile-time constant. Instrumented images check
- * each of them and call the function of the compiler's own sanitizer, which is implemented here.
+ * each such index and call the function of the compiler's own sanitizer, which is implemented here.
  * Arrays on a thread's stack and variables of the module have no other check. */
 #ifndef NUMBALITE_SIM_SUBSCRIPT_H
 #define NUMBALITE_SIM_SUBSCRIPT_H
 
 namespace numbalite_sim {
 
-/* The data that the compiler passes. */
+/* The data that the compiler passes to the sanitizer's functions. */
 struct subscript_type {
     unsigned short kind; /* 0: an integer */
     unsigned short info; /* integers: bit 0 set if signed, then the logarithm of the width */
@@ -34,7 +34,7 @@ nl_sim_subscript_fails(const numbalite_sim::subscript_place *place, unsigned lon
                                       place->column, __builtin_return_address(0));
 }
 
-/* A pointer that is misaligned for its type. */
+/* Reports a pointer that is misaligned for its type. */
 namespace numbalite_sim {
 struct mismatch_place {
     const char *file;
@@ -54,7 +54,7 @@ nl_sim_alignment_fails(const numbalite_sim::mismatch_place *place, unsigned long
                                        __builtin_return_address(0));
 }
 
-/* A pointer that is not as __builtin_assume_aligned promises. */
+/* Reports a pointer that is not aligned as __builtin_assume_aligned promises. */
 extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
 nl_sim_assumption_fails(const void *place, unsigned long address, unsigned long align,
                         unsigned long offset) __asm__("__ubsan_handle_alignment_assumption");

@@ -47,7 +47,7 @@ NUMBALITE_SIM_TEXEL(ulong, unsigned long)
 NUMBALITE_SIM_TEXEL(float, float)
 #undef NUMBALITE_SIM_TEXEL
 
-/* As in the hardware's instructions: 32 bits, as a float or an integer. */
+/* A channel of 32 bits, as in the hardware's instructions: as a float or an integer. */
 NUMBALITE_SIM_INLINE void take_texel(unsigned bits, float *out) {
     __builtin_memcpy(out, &bits, 4);
 }
@@ -72,7 +72,7 @@ NUMBALITE_SIM_UNCHECKED T fetch(unsigned long long texture, const nl_sim_fetch &
     return result;
 }
 
-/* The address of an element of a surface; NULL if it is outside. */
+/* Returns the address of an element of a surface; NULL if it is outside. */
 inline NUMBALITE_SIM_UNCHECKED void *place_of(unsigned long long surface, const nl_sim_place &where, const char *file,
                                        int line) {
     void *address = nullptr;
@@ -110,8 +110,9 @@ constexpr int outside_of(cudaSurfaceBoundaryMode mode) {
 #define NUMBALITE_SIM_PLACED const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 /* Defines a function that returns texels, with its body as last argument, and one that stores them
- * to an address. LEVEL: also defines the overloads with a level of detail; textures have only level
- * 0. RESIDENT: also with a flag that the texels' memory is resident, which is always true. */
+ * to an address. LEVEL also defines the overloads with a level of detail; textures have only level
+ * 0. RESIDENT also defines overloads with a flag that the texels' memory is resident, which is
+ * always true. */
 #define NUMBALITE_SIM_TEXELS(name, parameters, arguments, ...) \
     template <class T> \
     NUMBALITE_SIM_INLINE T name(cudaTextureObject_t texture, NUMBALITE_SIM_ALL parameters, NUMBALITE_SIM_PLACED) { \
@@ -162,7 +163,7 @@ NUMBALITE_SIM_RESIDENTS(tex2D, (float x, float y), (x, y), float2)
 NUMBALITE_SIM_RESIDENTS(tex3D, (float x, float y, float z), (x, y, z), float4)
 NUMBALITE_SIM_RESIDENTS(tex2DLayered, (float x, float y, int layer), (x, y, layer), float2)
 
-/* One channel of the four texels around a position. */
+/* Reads one channel of the four texels around a position. */
 template <class T>
 NUMBALITE_SIM_INLINE T tex2Dgather(cudaTextureObject_t texture, float x, float y, int channel = 0, NUMBALITE_SIM_PLACED) {
     return numbalite_sim::fetch<T>(texture,

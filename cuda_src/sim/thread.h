@@ -1,8 +1,8 @@
 /* sim/thread: the running thread, its indices, and its calls of the engine.
  *
- * `here` contains the indices of the running thread; there is one per OS thread. Its address never
- * leaves the image, and only single members are read and written, so that the compiler can optimize
- * it and vectorize the loop over a block's threads.
+ * `here` contains the indices of the running thread; each OS thread has its own `here`. Its address
+ * never leaves the image, and only single members are read and written, so that the compiler can
+ * optimize `here` and vectorize the loop over a block's threads.
  *
  * An engine call may run other threads on this OS thread; `engine_call` saves this thread's index
  * on its own stack and restores it. */
@@ -21,7 +21,7 @@ struct place {
     unsigned block_dim_x, block_dim_y, block_dim_z;
     unsigned grid_dim_x, grid_dim_y, grid_dim_z;
     unsigned dynamic_bytes;
-    bool called; /* has this thread called the engine? */
+    bool called; /* whether this thread has called the engine */
     bool cooperative;
     /* numbered barriers: 1 while a thread of the block initializes them, then 2 */
     unsigned char named;
@@ -91,7 +91,7 @@ NUMBALITE_SIM_OWN void grid_barrier(const char *file = __builtin_FILE(),
 NUMBALITE_SIM_OWN void yield(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     engine_call call;
 #ifdef NUMBALITE_SIM_CHECKED
-    /* saved, because other threads run in the meantime */
+    /* saved here, because other threads run during the call */
     bool narrow = is_narrow, drops = value_is_dropped;
     is_narrow = value_is_dropped = false;
     ops->yield(rank(), nl_sim_site{file, line});
@@ -102,7 +102,7 @@ NUMBALITE_SIM_OWN void yield(const char *file = __builtin_FILE(), int line = __b
 #endif
 }
 
-/* Call in loops that may wait for another thread: lets other threads run from time to time. */
+/* Lets other threads run at intervals; must be called in loops that may wait for another thread. */
 NUMBALITE_SIM_OWN void spin(const char *file, int line) {
     if (__builtin_expect((++spins & 255) == 0, 0))
         yield(file, line);
@@ -143,8 +143,8 @@ bad_index(long long index, int axis, const long long *shape, int ndim, const voi
     ops->checker->index(&what, __builtin_return_address(0));
 }
 
-/* An array that generated code passes to the user's code, and its name there, which reports of this
- * thread use. */
+/* An array that generated code passes to the user's code, with the name that it has there, which
+ * reports of this thread use. */
 template <class A> struct nl_named {
     A nl_array;
     nl_sim_named row;
@@ -245,7 +245,7 @@ NUMBALITE_SIM_YIELDING bool syncthreads_or(bool predicate, NUMBALITE_SIM_BARRIER
     return __syncthreads_or(predicate, file, line, column);
 }
 
-/* ---- fences, which threads may be waiting at ---- */
+/* ---- Fences, at which threads may be waiting. ---- */
 
 namespace numbalite_sim {
 

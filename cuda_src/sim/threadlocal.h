@@ -6,10 +6,11 @@
  * thread, or after another library was loaded, the C library allocates memory, and its memset and
  * memcpy overwrite these registers. In these rare cases a parameter becomes zero.
  *
- * So calls in this image use a function of the same name. It returns the address without the C
- * library if possible, like glibc, and saves the registers otherwise. The thread's vector of blocks
- * is at %fs:8: its generation, then 16 bytes for each module. It contains this image's block if its
- * generation is at least one that was seen after a call of the C library for this image. */
+ * So calls in this image use a function of the same name. This function returns the address without
+ * the C library if possible, like glibc, and saves the registers otherwise. The thread's vector of
+ * blocks is at %fs:8: its generation, then 16 bytes for each module. The vector contains this
+ * image's block if its generation is not older than a generation that was read after a call of the
+ * C library for this image. */
 #ifndef NUMBALITE_SIM_THREADLOCAL_H
 #define NUMBALITE_SIM_THREADLOCAL_H
 

@@ -13,13 +13,14 @@ nl_sim_report_unset(const char *name, int count, long long i, long long j, long 
     nl_sim_local what = {name, count, {i, j, k}};
     numbalite_sim::checker->unset(&what, __builtin_return_address(0));
 }
-/* A variable, or an element of it, is read. count: number of indices; -1: a field. */
+/* Checks a read of a variable, or of an element. `count` is the number of indices; -1 for a field.
+ * */
 extern "C" __attribute__((visibility("hidden"), used, always_inline)) inline void
 nl_sim_unset(bool is_unset, const char *name, int count, long long i, long long j, long long k) {
     if (__builtin_expect(is_unset, 0))
         nl_sim_report_unset(name, count, i, j, k);
 }
-/* Memory is copied to or from a variable: copies the state of the bytes. */
+/* Copies the state of the bytes when memory is copied to or from a variable. */
 NUMBALITE_SIM_UNSET __attribute__((noinline)) void
 nl_sim_fetch_written(unsigned char *second, const void *from, unsigned long long size) {
     const nl_sim_checker *c = numbalite_sim::checker;

@@ -1,7 +1,7 @@
 /* sim/unpredefined: undefines macros that NVRTC does not predefine, immediately before a source, so
  * that its conditional code is the same as on a GPU. numbalite's headers test NUMBALITE_SIM_CLANG
- * instead. It is read each time, because a header precompiled by g++ restores the macros after
- * it. */
+ * instead. This header is read in each compilation, because a header that g++ has precompiled
+ * restores the macros. */
 #undef __clang__
 #undef __GNUC__
 #undef __GNUC_MINOR__

@@ -64,7 +64,7 @@ NUMBALITE_SIM_UNSIGNED(__vmaxu, x > y ? x : y)
 NUMBALITE_SIM_SIGNED(__vmins, x < y ? x : y)
 NUMBALITE_SIM_UNSIGNED(__vminu, x < y ? x : y)
 
-/* Comparisons: all ones (__vcmp) or 1 (__vset) if true. */
+/* Defines comparisons, whose result is all ones (__vcmp) or 1 (__vset) if true. */
 #define NUMBALITE_SIM_COMPARISON(kind, name, operation) \
     kind(__vcmp##name, x operation y ? -1 : 0) kind(__vset##name, x operation y ? 1 : 0)
 NUMBALITE_SIM_COMPARISON(NUMBALITE_SIM_UNSIGNED, eq, ==)
@@ -79,7 +79,7 @@ NUMBALITE_SIM_COMPARISON(NUMBALITE_SIM_UNSIGNED, leu, <=)
 NUMBALITE_SIM_COMPARISON(NUMBALITE_SIM_UNSIGNED, ltu, <)
 #undef NUMBALITE_SIM_COMPARISON
 
-/* Sums of absolute differences over the lanes. */
+/* Defines sums of absolute differences over the lanes. */
 #define NUMBALITE_SIM_SAD(name, Lane) \
     NUMBALITE_SIM_INLINE unsigned name(unsigned a, unsigned b) { \
         typedef numbalite_sim::lanes<Lane> L; \
@@ -127,8 +127,8 @@ NUMBALITE_SIM_EXTREMES(int, s32)
 NUMBALITE_SIM_EXTREMES(unsigned, u32)
 #undef NUMBALITE_SIM_EXTREMES
 
-/* Defines these functions for two 16-bit halves; `high` and `low` report whether the half of a was
- * selected. */
+/* Defines the minimum and maximum functions for two 16-bit halves; `high` and `low` report whether
+ * the half of a was selected. */
 #define NUMBALITE_SIM_EXTREMES_OF_HALVES(sign) \
     NUMBALITE_SIM_INLINE unsigned __vimax3_##sign##16x2(unsigned a, unsigned b, unsigned c) { \
         return __vmax##sign##2(__vmax##sign##2(a, b), c); \

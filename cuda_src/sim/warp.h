@@ -1,9 +1,9 @@
 /* sim/warp: collective operations of the 32 threads of a warp.
  *
  * The engine collects a value of at most 64 bits from each lane of the mask and returns a result to
- * each. The source lane of a shuffle is computed here, as in PTX: the lane offset has five bits,
- * and for a source outside of the lane's segment of `width` lanes, the result is the lane's own
- * value. */
+ * each lane. The source lane of a shuffle is computed here, as in PTX: the lane offset has five
+ * bits, and for a source outside of the lane's segment of `width` lanes, the result is the lane's
+ * own value. */
 #ifndef NUMBALITE_SIM_WARP_H
 #define NUMBALITE_SIM_WARP_H
 
@@ -56,7 +56,7 @@ NUMBALITE_SIM_INLINE unsigned from_xor(unsigned lanes, int width) {
 
 } // namespace numbalite_sim
 
-/* Also used for types of other headers (__half...) of 2, 4 or 8 bytes. */
+/* This template is also used for types of other headers (such as __half) with 2, 4 or 8 bytes. */
 #define NUMBALITE_SIM_SHUFFLES(T) \
     NUMBALITE_SIM_INLINE T __shfl_sync(unsigned mask, T value, int source, int width = 32, \
                                        NUMBALITE_SIM_SITE) { \

@@ -1,4 +1,4 @@
-// memcpy and memset are built into NVRTC; the other small ones are here.
+// memcpy and memset are built into NVRTC; this header defines the other small functions.
 #pragma once
 
 __device__ inline size_t strlen(const char *text)

@@ -7,13 +7,13 @@ constexpr int nl_width = ${width};
 struct nl_operands {
     numbalite::nl_ufunc::slot slots[${count}];
     numbalite::int64 shape[${dims}], strides[${count}][${dims}];
-    numbalite::int64 steps[${count}]; /* strides of the reduced elements, in bytes */
+    numbalite::int64 steps[${count}]; /* strides between the reduced elements, in bytes */
 };
 struct nl_given {
     const nl_operands &operands;
     const void *arrays[${count}];
 };
-/* The elements of an operand for one piece; a single element if the stride is 0. */
+/* The elements of an operand for one piece, or a single element if the stride is 0. */
 template <class S, int N> struct __align__(N > 1 ? sizeof(S) * N : alignof(S)) nl_items {
     S item[N];
     template <class T> NUMBALITE_FUNCTION T get(int j) const {
@@ -21,7 +21,7 @@ template <class S, int N> struct __align__(N > 1 ? sizeof(S) * N : alignof(S)) n
     }
 };
 struct nl_mapped {
-    typedef void element; /* no element is read from memory: all are computed */
+    typedef void element; /* no element is read from memory, because all elements are computed */
     enum { count = nl_width > 1 ? nl_width : 1 };
     struct piece {
         ${M} item[count];
@@ -42,7 +42,7 @@ struct nl_mapped {
         for (int k = 0; k < ${count}; ++k)
             base[k] -= at.begin * given.operands.steps[k];
     }
-    /* The operands' addresses of the element with this index. */
+    /* The addresses of the operands for the element with this index. */
     NUMBALITE_FUNCTION void find(const char *(&place)[${count}], numbalite::int64 number) const {
 #pragma unroll
         for (int k = 0; k < ${count}; ++k)

@@ -42,7 +42,7 @@ def _near_1(rng, shape):
 
 
 def _cancelling(rng, shape):
-    """Returns pairs that cancel, except for a small number each."""
+    """Returns pairs of numbers that cancel, except for a small remainder each."""
     x = rng.normal(size=shape) * 100
     flat = x.reshape(-1)
     half = flat.size // 2
@@ -73,7 +73,7 @@ DATA = {
 
 
 def random_numbers(name, rng, shape, code):
-    """Returns numbers of a dtype, whose real and imaginary parts are drawn apart."""
+    """Returns random numbers of a dtype; real and imaginary parts are drawn separately."""
     real = code.lower()
     x = DATA[name](rng, shape, real).astype(real)
     if code in "FD":
@@ -198,7 +198,7 @@ SQUARES = {"double_limit": 3.0, "double_times": 1.5}
 
 
 class Case:
-    """`call(xp_array, axis)` and the exact result."""
+    """A case: `call(xp_array, axis)` and the exact result."""
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ class Case:
 
 
 def _vectors(function):
-    """Two vectors: the rows of the array, and the row above for every other one."""
+    """Returns two vectors for each product: every second row of the array, and the row above it."""
     return lambda x, axis: function(
         x.ravel()[: x.size // 2], x.ravel()[x.size // 2 :][: x.size // 2]
     )
@@ -330,8 +330,8 @@ CASES = {
 
 
 def roundings(found, exact, of_all=False):
-    """Returns the largest relative error, in halves of a unit in the last place; infinite if only
-    one of the two is finite."""
+    """Returns the largest relative error, in halves of a unit in the last place; infinite if only one of the
+    two results is finite."""
     dtype = found.real.dtype
     info = np.finfo(dtype)
     is_finite = np.isfinite(exact.real) & np.isfinite(exact.imag)
@@ -375,8 +375,8 @@ def measure_errors(name, code, rng, shape):
 
 
 def excess(name, code, errors):
-    """Returns the cases with a larger error than allowed: one rounding or NumPy's error, unless the
-    case has a limit of its own."""
+    """Returns the cases with a larger error than allowed: one rounding or NumPy's error, unless the case
+    defines another limit."""
     case = CASES[name]
     return {key: one for key, one in errors.items() if one[0] > case.allowed(code, one[1])}
 

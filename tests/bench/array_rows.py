@@ -14,7 +14,7 @@ SIDE = 256 if SMALL else 8192
 
 
 def small_integers(shape, dtype=np.float32, most=3):
-    """Small integers, whose sums are exact."""
+    """Returns small integers, whose sums are exact."""
     return np.random.default_rng(5).integers(0, most, shape).astype(dtype)
 
 
@@ -42,7 +42,7 @@ def strided_assignment(floor):
     def assign():
         d[::2] = e
 
-    least = floor.memory(5 * e.nbytes)  # whole sectors are read and written
+    least = floor.memory(5 * e.nbytes)  # the device reads and writes whole sectors
     return device_median(assign), least, 1.1 * least
 
 

@@ -34,7 +34,7 @@ def floor(tmp_path_factory):
 
 @contextlib.contextmanager
 def timed_by(benchmark):
-    """The first call that a row times is timed by the fixture as well."""
+    """The fixture also times the first call that a row times."""
 
     def see(function, count, rounds):
         if benchmark is not None and benchmark.stats is None:

@@ -22,7 +22,7 @@ from numbalite import cuda
 from numbalite.cuda import sparse
 
 CASES: list = []
-SMALL = 1 << 12  # the largest number of elements with --small
+SMALL = 1 << 12  # largest number of elements with --small
 COMPARED = 1 << 20  # elements
 LARGE, LARGE_BYTES = 1 << 32, 45 << 30
 
@@ -281,7 +281,7 @@ MANY_RIGHT = [
     "svd",
     "qr",
     "eigh",
-]  # in another order, or with other signs
+]  # the library's results are in another order, or have other signs
 
 
 def are_equal(lib, ours, theirs):
@@ -373,7 +373,7 @@ def run(only, file, is_small):
             f"{label} {value:,.1f}" for label, value in found.items() if label in LIBRARIES
         )
         print(f"{name:<28} {dtype:<3} {size:>11,} {note:<24} {times or found}")
-        if file:  # after each case, so that an interrupted run still has results
+        if file:  # written after each case, so that an interrupted run still has results
             pathlib.Path(file).write_text(json.dumps(rows, indent=0))
     sweep.report(rows, time.perf_counter() - begin)
     if not only and (is_small or cuda.current_context().get_memory_info()[0] > LARGE_BYTES):

@@ -1,4 +1,4 @@
-"""The cost of checked kernels:   python tests/bench/checked.py
+"""Measures the cost of checked kernels: python tests/bench/checked.py
 
 Four kernels, plain, with boundscheck=True and with debug=True, in a Markdown table: the median time
 of a launch with its Python call, and its ratio to the plain kernel's time. The last row is an empty

@@ -115,10 +115,10 @@ def workloads(size):
 
 
 def launch_time(launch, rounds):
-    """Returns (seconds of the first launch, the least of the later ones)."""
+    """Returns (seconds of the first launch, minimum seconds of the later launches)."""
 
     def time_once():
-        start = sum(os.times()[:4])  # with that of the compilers that were run
+        start = sum(os.times()[:4])  # includes the processor time of the compilers that were run
         begin = time.process_time()
         launch()
         cuda.synchronize()
@@ -129,7 +129,8 @@ def launch_time(launch, rounds):
 
 
 def measure(size, rounds):
-    """[(name, seconds without checks, {title: ratio})], and compiling seconds without and with all."""
+    """Returns [(name, seconds without checks, {title: ratio})], and compile times in seconds without and with
+    all checks."""
     rows, compiling = [], {"none": [], "all": []}
     for name, (function, grid, block, arguments) in workloads(size).items():
         kernel = cuda.jit(function)
@@ -153,7 +154,8 @@ def measure(size, rounds):
 
 
 def unchecked_launch_times(function, grid, block, arguments, launch, rounds):
-    """Returns seconds of a launch of a twin that never was checked, and of this one that was."""
+    """Returns the seconds of a launch of a twin that was never checked, and of a launch of the checked
+    kernel."""
     fresh = cuda.jit(function)[grid, block]
     pairs = []
     for _ in range(5 * rounds):

@@ -1,5 +1,5 @@
 """Rows of programs from published courses on GPU programming: ufuncs of host arrays, a chain on the device, a product
-whose rows are added up, and a call with two numbers. Peers compute the same (course_works.py)."""
+whose rows are added up, and a call with two numbers. Peers compute the same results (course_works.py)."""
 
 import functools
 import math
@@ -23,7 +23,7 @@ SQRT_2PI = np.float32((2 * math.pi) ** 0.5)
 
 @functools.cache
 def ufuncs():
-    """Returns the ufuncs under test, by name; made once."""
+    """Returns the ufuncs under test by name; creates them once."""
     from numbalite import cuda, vectorize
 
     @vectorize(["float32(float32, float32, float32)"], target="cuda")

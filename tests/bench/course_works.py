@@ -33,7 +33,7 @@ extern "C" __global__ void matmul_reduce(const float* a, const float* b, float* 
 
 
 def uniform(count=None, size=POINTS):
-    """Returns numbers from 0 to 1: an array, or `count` of them."""
+    """Returns random numbers from 0 to 1: an array, or a list of `count` arrays."""
     rng = np.random.default_rng(11)
     return rng.random(size if count is None else (count, size), np.float32)
 

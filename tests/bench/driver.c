@@ -1,8 +1,9 @@
 /* Measures the floor of driver calls: the same calls made from C, without Python.
  *
- * A library for the process that measures: each of numbalite's rounds is followed by one of these,
- * in the same context and on the same processor. (A separate process is not comparable: a launch
- * takes 3.2 us at one moment and 4.5 at another, for seconds.) Built by: cc -O3 -shared -fPIC
+ * This library is loaded into the measuring process: each of numbalite's rounds is followed by a
+ * round of these calls, in the same context and on the same processor. (A separate process is not
+ * comparable: a launch takes 3.2 us at one moment and 4.5 at another, for seconds.) Built by: cc
+ * -O3 -shared -fPIC
  * -Icext driver.c -o driver.so -ldl -pthread */
 #include <pthread.h>
 
@@ -36,7 +37,7 @@ static void load_module(void) {
     (void)load_kernel(add3_image, "add3");
 }
 
-/* ---- takes_views(view, ...): several of them, with more and more arguments */
+/* ---- kernels takes_views(view, ...) with increasing numbers of arguments */
 static CUfunction takes_views[MAX_VIEWS], chosen;
 
 static void launch_with_views(void) {
@@ -63,8 +64,8 @@ static void copy_to_host(void) {
     CU(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t), page, vector.data, PAGE);
 }
 
-/* From the driver's pool, as cuMemAlloc and cuMemFree wait for the device: 60 us in a process that
- * has used it for long. */
+/* Allocates from the driver's pool, because cuMemAlloc and cuMemFree wait for the device: 60 us in
+ * a process that has used it for long. */
 static void allocate_and_free(void) {
     CUdeviceptr q;
     CU(cuMemAllocAsync, (CUdeviceptr *, size_t, CUstream), &q, 1 << 20, NULL);
@@ -80,7 +81,7 @@ static square field, laplacian;
 static CUfunction diffusion;
 static CUgraphExec thousand;
 
-/* With numbers in it: zeros can be faster. */
+/* The memory contains nonzero numbers, because copying zeros can be faster. */
 static square make_square(long long side) {
     square s = {0, {side, side}, {side * (long long)sizeof(float), sizeof(float)}};
     size_t count = (size_t)(side * side);
@@ -119,7 +120,7 @@ static void capture_thousand(void) {
        0);
 }
 
-/* ---- launches by several threads, each into a stream of its own */
+/* ---- Launches by several threads, each on a separate stream. */
 static CUcontext shared_context;
 static pthread_barrier_t together;
 static int launches_each;
@@ -199,7 +200,8 @@ static const struct {
     {"diffuse_thousand", diffuse_thousand, 1},
 };
 
-/* Microseconds of a call, over `count` calls; negative if there is no function of that name. */
+/* Returns the microseconds of a call, averaged over `count` calls; negative if no function has that
+ * name. */
 double time_calls(const char *name, int count) {
     for (size_t i = 0; i < sizeof works / sizeof *works; ++i) {
         if (strcmp(works[i].name, name))

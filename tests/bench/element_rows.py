@@ -11,7 +11,7 @@ import functools
 import numpy as np
 from measure import HERE, NOTES, SMALL, close, device_calls, in_turn, row
 
-N = 1 << 17 if SMALL else 1 << 28  # elements of one dimension; half of them where they have 8 bytes
+N = 1 << 17 if SMALL else 1 << 28  # elements in one dimension; half for 8-byte elements
 SIDE = 1 << 12 if SMALL else 1 << 14  # of a square array
 NAMES = {"int8": "signed char", "int16": "short", "float32": "float", "float64": "double"}
 
@@ -48,7 +48,7 @@ def filled_with_77(shape, dtype):
 
 
 def assert_same(x, y, what):
-    """All elements of two dense device arrays."""
+    """Compares all elements of two dense device arrays."""
     from numbalite import cuda
 
     count = cuda.to_device(np.zeros(1, np.uint32))
@@ -253,8 +253,7 @@ def expected_sum(host, dtype, axis):
 
 
 def sums(dtype, axis):
-    """Returns (numbalite, floor, limit) of the sum of a square array along an axis, or of all of
-    it."""
+    """Returns (numbalite, floor, limit) of the sum of a square array along an axis, or of all elements."""
     from numbalite import cuda
 
     rows = SIDE // (2 if dtype == "float64" else 1)

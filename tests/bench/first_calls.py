@@ -22,7 +22,8 @@ import numpy as np
 
 
 def calls_by_name(xp, array, dtype, size=1000, side=32):
-    """{name: call} for an array library with NumPy's names; ``array(numpy_array)`` makes its arrays."""
+    """Returns {name: call} for an array library with NumPy's names; ``array(numpy_array)`` creates arrays of
+    this library."""
     dtype = np.dtype(dtype)
     host = (np.arange(size) % 100).astype(dtype)
     x, m = array(host), array(host[: side * side].repeat(2)[: side * side].reshape(side, side))
@@ -118,7 +119,7 @@ def count_compilations(name):
 
 
 def measure(name, dtype):
-    """{function: [milliseconds, runs of the compiler]}"""
+    """Returns {function: [milliseconds, number of compiler runs]}."""
     xp, array, wait = library(name)
     found = {}
     for function, call in calls_by_name(xp, array, dtype).items():

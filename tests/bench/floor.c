@@ -1,4 +1,4 @@
-/* The floors that are measured in a process of their own, and those that need no GPU.
+/* The floors that are measured in a separate process, and the floors that need no GPU.
  *
  *   floor first CUBIN          one fresh process to its first kernel result (the caller times it);
  *                              CUBIN has the kernel add3 (three views, one int)
@@ -80,7 +80,7 @@ static void bench_switch(void) {
     enum { SIZE = 1 << 16, COUNT = 2000000 };
     void **top = (void **)((char *)aligned_alloc(64, SIZE) + SIZE - 64);
 #if defined(__x86_64__)
-    *--top = NULL; /* as after a call: the stack is misaligned by one word at entry */
+    *--top = NULL; /* as after a call, the stack is misaligned by one word at entry */
     *--top = (void *)fiber;
     top -= SAVED;
     memset(top, 0, SAVED * sizeof *top);
@@ -103,7 +103,7 @@ static void bench_loop(void) {
     enum { N = 1 << 14, TIMES = 20000 };
     static float memory[3][N];
     float *x = memory[0], *y = memory[1], *restrict z = memory[2];
-    __asm__ volatile("" : "+r"(x), "+r"(y), "+r"(z)); /* hides their values from the optimizer */
+    __asm__ volatile("" : "+r"(x), "+r"(y), "+r"(z)); /* hides the values from the optimizer */
     double start = now();
     for (int t = 0; t < TIMES; ++t) {
         for (int i = 0; i < N; ++i)

@@ -45,7 +45,7 @@ static inline void synchronize(void) {
     CU(cuCtxSynchronize, (void));
 }
 
-/* The device's primary context, which is numbalite's too. */
+/* Sets the device's primary context, which numbalite also uses. */
 static inline void open_device(void) {
     CUdevice device;
     CUcontext context;

@@ -43,7 +43,7 @@ def figure(name, title, x, y, log_y=False, base=2):
 
 
 def curve(label, xs, measure):
-    """Returns (label, xs, ys) as far as there is memory."""
+    """Returns (label, xs, ys) for the sizes that fit into memory."""
     from numbalite import cuda
 
     done, ys = [], []
@@ -70,7 +70,7 @@ def curve_of_calls(label, xs, make, calls=200, rounds=100):
 
 
 def curve_of_measures(label, xs, make, calls=200, rounds=100):
-    """Returns the same where make(x) is a measure of measure.py."""
+    """Returns (label, xs, ys) for functions make(x) that return a measure of measure.py."""
     measures = [make(x) for x in xs]
     least = [float("inf")] * len(measures)
     calls, rounds = (3, 1) if SMALL else (calls, rounds)
@@ -302,9 +302,9 @@ def by_streams(floor):
 
 def at_once(count, make, calls, rounds=8):
     """Returns microseconds per call, over all calls, when `count` threads call concurrently: make()
-    creates a separate callable for each. The least of several rounds, of which the first does not
-    count. A round lasts from the start of the first thread to the end of the last one, measured by
-    the threads' clocks, because the host is notified late."""
+    creates a separate callable for each. The result is the minimum of several rounds, without the first
+    round. A round lasts from the start of the first thread to the end of the last one, measured by the
+    threads' clocks, because the host is notified late."""
     rounds = 2 if SMALL else rounds
     gate = threading.Barrier(count)
     failures = []
@@ -470,8 +470,8 @@ def measure(wanted, path):
 
 
 def join_records(records):
-    """Returns one record of all curves; of those with the same label the last one is used. The
-    interpreter with its lock and the one without are two runs, for example."""
+    """Returns one record of all curves; of curves with the same label, the last one is used. For example, the
+    interpreter with its lock and the interpreter without are two runs."""
     first, *others = records
     for record in others:
         for name, other in record["figures"].items():
@@ -482,7 +482,7 @@ def join_records(records):
 
 
 def draw_figures(record, folder):
-    """One small SVG for each figure that has curves."""
+    """Draws one small SVG for each figure that has curves."""
     import matplotlib
 
     matplotlib.use("svg")

@@ -28,7 +28,7 @@ template <class T> __global__ void differences(const T* x, const T* y, long long
 
 /* ---- element-wise ---- */
 
-/* c = a + b; V elements for each of a thread's U accesses. */
+/* c = a + b; a thread makes U accesses of V elements each. */
 template <class A, class B, class C, int V, int U>
 __global__ void add(const A* a, const B* b, C* c, long long n) {
     long long first = (long long)blockIdx.x * blockDim.x * U + threadIdx.x;
@@ -108,7 +108,8 @@ template <int Y> __global__ void add_transposed(const float* a, const float* b, 
             r[k / Y] + tile[threadIdx.x][threadIdx.y + k];
 }
 
-/* The same by squares of 4 x 4 in a thread's registers; blocks of 256 threads take 64 x 64. */
+/* c = a + transposed b by squares of 4 x 4 in a thread's registers; a block of 256 threads computes
+ * 64 x 64 elements. */
 __global__ void add_transposed_squares(const float* a, const float* b, float* c, int n) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int x = blockIdx.x * 64 + (lane % 8 + warp % 2 * 8) * 4;
@@ -142,7 +143,7 @@ template <int U> __global__ void add_every_other(const float* a, const float* b,
         ((float4*)c)[first + u * blockDim.x] =
             make_float4(p[u].x + y[u].x, p[u].z + y[u].y, q[u].x + y[u].z, q[u].z + y[u].w);
 }
-/* The same, an element at a time. */
+/* c[i] = a[2 i] + b[i], one element at a time. */
 template <int U> __global__ void add_every_other_single(const float* a, const float* b, float* c, long long n) {
     long long first = (long long)blockIdx.x * blockDim.x * U + threadIdx.x;
     float x[U], y[U];
@@ -191,9 +192,9 @@ template <int U> __global__ void add_next_single(const float* a, const float* b,
         if (first + u * blockDim.x + 1 < n) c[first + u * blockDim.x] = x[u] + y[u];
 }
 
-/* ---- sums in any order: an author who does not need a fixed order may choose this ---- */
+/* ---- Sums in any order, for authors who do not need a fixed order. ---- */
 
-/* The sum of 16 bytes of S; bytes are added four at a time. */
+/* Returns the sum of 16 bytes of elements S; bytes are added four at a time. */
 template <class S> struct summand {
     enum { count = 16 / sizeof(S) };
     S part[count];

@@ -26,7 +26,7 @@ CALLS, ROUNDS, WARM = 2000, 5, 8
 
 
 def run(only=None, with_shapes=False):
-    """Builds the driver, and measures in a process that finds it as libcuda."""
+    """Builds the driver of idle.c, and measures in a process that loads this driver as libcuda."""
     with tempfile.TemporaryDirectory() as folder:
         library = pathlib.Path(folder) / "libcuda.so.1"
         compiler = os.environ.get("CC", "cc")

@@ -1,4 +1,4 @@
-/* A driver that does nothing. With it, the time of a call is the host's part (host.py).
+/* A driver that does nothing. With this driver, the time of a call is the host's part (host.py).
  *
  * It implements every call that numbalite makes; device memory is host memory, and copies are
  * executed, so that elements can be read. cuFFT and cuBLAS are in it, too. Built by cc -O2 -shared
@@ -12,7 +12,7 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* All calls, if no filter is given. */
+/* Includes all calls, if no filter is defined. */
 #define IDLE(name, version, parameters, arguments) \
     static CUresult idle_##name parameters { \
         return CUDA_SUCCESS; \
@@ -218,7 +218,7 @@ static CUresult function_attribute(int *out, int which, CUfunction function) {
     return CUDA_SUCCESS;
 }
 
-/* So the parameters are not compared with those of the source. */
+/* The parameters are not compared with the parameters of the source. */
 static CUresult no_parameters(CUfunction function, size_t index, size_t *offset, size_t *size) {
     return CUDA_ERROR_NOT_SUPPORTED;
 }

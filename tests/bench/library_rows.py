@@ -15,7 +15,7 @@ NEW = 0.6  # microseconds of a new array: a little more than row M1
 
 
 class CLibrary:
-    """A CUDA library by ctypes, for setup and for the floor."""
+    """A CUDA library that is called through ctypes, for setup and for the floor."""
 
     def __init__(self, name):
         from numbalite.runtime.libraries import table
@@ -44,7 +44,7 @@ def words_c(floor):
 
 
 def repeated_library_call(floor, make):
-    """Returns a function that measures so many calls of a library's function. make() returns
+    """Returns a function that measures a given number of calls of a library's function. make() returns
     (library, name of the function, its arguments as 64-bit integers)."""
     if SMALL:
         return lambda count: 1.0
@@ -70,7 +70,7 @@ def complex_numbers(*shape):
 
 
 def exec_c2c(d, out, *lengths):
-    """cuFFT's call, of a plan without batches."""
+    """Calls cuFFT with a plan without batches."""
     library = CLibrary("CUFFT")
     make = f"cufftPlan{len(lengths)}d"
     plan = library.make(make, *lengths, 0x29, *[1] * (len(lengths) == 1), kind=ctypes.c_int)
@@ -126,7 +126,7 @@ def product(floor, n):
         ]  # fmt: skip
         return library, "cublasSgemm_v2", words
 
-    # np.matmul passes through NumPy's dispatch, which alone takes a microsecond.
+    # np.matmul uses NumPy's dispatch, which alone takes a microsecond.
     ours = loop_of(
         "matmul(a, a, out=out)", {"matmul": cuda.matmul, "a": a, "out": out}, cuda.synchronize
     )

@@ -23,7 +23,7 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ROWS = {}
-NOTES = []  # further values of the current row for the JSON file
+NOTES = []  # Further values of the current row for the JSON file.
 SMALL = bool(os.environ.get("NUMBALITE_BENCH_SMALL"))  # run.py --small
 
 ADD3 = r"""
@@ -66,7 +66,7 @@ extern "C" __global__ void diffusion(view u, view l) {"""
 
 
 class LeftOut(Exception):
-    """This row cannot be measured here; the text is the reason."""
+    """Raised if a row cannot be measured on this machine; the text is the reason."""
 
 
 class Row(NamedTuple):
@@ -94,8 +94,8 @@ def row(key, what, unit, target="", gpu=False, moved=None):
 
 
 def calls_of(function, sync=None):
-    """Returns a measure: measure(count) is the microseconds of a call, over `count` calls. `sync`
-    follows them, outside the clock."""
+    """Returns a measure: measure(count) is the microseconds of a call, over `count` calls. `sync` is called
+    after them and is not timed."""
 
     def measure(count):
         start = time.perf_counter()
@@ -111,7 +111,7 @@ def calls_of(function, sync=None):
 
 
 def loop_of(statement, names, wait):
-    """Returns a measure of a loop around a statement, as one writes it, and of the wait at its
+    """Returns a measure of a loop around a statement, written as in a program, including the wait at the
     end."""
     loop = timeit.Timer(statement, globals=names)
 
@@ -164,7 +164,7 @@ def medians(*functions, rounds=9):
         for function, taken in zip(functions, times, strict=True):
             start = time.perf_counter()
             function()
-            if number or SMALL:  # the first one is for warming up
+            if number or SMALL:  # the first round only warms up
                 taken.append((time.perf_counter() - start) * 1e6)
     return [statistics.median(taken) for taken in times]
 
@@ -246,7 +246,7 @@ class Floor:
         return self.parts[words]
 
     def opened(self):
-        """Returns the library, in this process."""
+        """Returns the library driver.so, loaded into this process."""
         if not self.driver_c:
             path = self.build("driver.c", "driver.so", "-shared", "-fPIC")
             self.driver_c = ctypes.CDLL(path)
@@ -269,14 +269,14 @@ class Floor:
         return measure
 
     def diffusion(self, name, n=32):
-        """Returns the same of an n x n diffusion, by launches or by graphs of 1000 of them."""
+        """Returns a measure of an n x n diffusion, with single launches or with graphs of 1000 launches."""
         if not SMALL:
             cubin = self.cubin("diffusion", DIFFUSION)
             self.opened().open_diffusion(cubin.encode(), n)
         return self.driver(name)
 
     def views(self, cubin):
-        """Returns the same of launches of the kernel takes_views in `cubin`."""
+        """Returns a measure of launches of the kernel takes_views in `cubin`."""
         if SMALL:
             return self.driver("launch")
         number, library = len(self.kernels), self.opened()
@@ -291,8 +291,8 @@ class Floor:
         return measure
 
     def by_threads(self, threads, calls, rounds=7):
-        """Returns microseconds of a launch when so many threads launch concurrently, over all
-        launches; the minimum of rounds."""
+        """Returns the microseconds per launch when this number of threads launch concurrently; the minimum of
+        several rounds."""
         if SMALL:
             return 1.0
         library = self.opened()
@@ -302,7 +302,7 @@ class Floor:
         return self.part("cpu")[name]
 
     def memory(self, size):
-        """Returns microseconds in which a large copy on the device reads and writes so many
+        """Returns the microseconds in which a large copy on the device reads and writes this number of
         bytes."""
         if not self.copied:
             from numbalite import cuda
@@ -313,14 +313,14 @@ class Floor:
         return size / self.copied
 
     def copies(self, to_device, to_host):
-        """Returns microseconds that so many bytes need on the bus, in then out, from page-locked
-        memory."""
+        """Returns the microseconds that transfers of these numbers of bytes need on the bus, in and then out,
+        from page-locked memory."""
         speed = self.part("copies")
         return to_device / speed["to_device"] + to_host / speed["to_host"]
 
 
 def nvrtc_version():
-    """Of the NVRTC that numbalite uses."""
+    """Returns the version of the NVRTC that numbalite uses."""
     from numbalite import errors
     from numbalite.compilers import nvrtc
 
@@ -359,7 +359,7 @@ def device_calls(function):
 
     def measure(count):
         cuda.synchronize()
-        function()  # keeps the device busy while the timed calls are queued
+        function()  # a kernel keeps the device busy while the timed calls are queued
         start.record()
         for _ in range(count):
             function()

@@ -66,7 +66,7 @@ assert (kept[-1] == kept[0]).all()
 print(json.dumps([into, back, fresh]))
 """
 # A virtual machine receives physical memory from its host at the first write to it, at 5 to 25 GB/s. So this program
-# writes to so much memory before it measures.
+# The process writes to this amount of memory before it measures.
 USED_BEFORE = f"""
 import threading
 import numpy as np
@@ -80,7 +80,7 @@ _COPIED = []
 
 
 def large_copy_times():
-    """Returns microseconds of large copies in a process of their own: [to the device, to the host,
+    """Returns the microseconds of large copies in a separate process: [to the device, to the host,
     to the host while all results are kept], each in the order of the calls."""
     if not _COPIED:
         process(USED_BEFORE)

@@ -111,7 +111,7 @@ _FASTER = 1.1
 
 
 class Launch(NamedTuple):
-    """One launch, as predicted or as measured."""
+    """A launch, either predicted or measured."""
 
     kernel: str
     grid: tuple
@@ -260,8 +260,8 @@ def _sizes(text):
 
 
 def merge(recordings: list) -> list:
-    """Returns the launches of the first recording with the counters of all; of a counter that
-    several have, the last."""
+    """Returns the launches of the first recording with the counters of all recordings; for a counter of
+    several recordings, the last value."""
     first, *others = recordings
     for other in others:
         pairs, _ = match(first, other)
@@ -301,8 +301,8 @@ def match(expected: list, measured: list) -> tuple:
 
 
 def error_of(predicted, measured: float, is_rate: bool = False) -> float:
-    """Returns the error of a number; of a range, the distance from it. is_rate: a difference of rates from 0 to 1, which
-    ncu prints with four decimals; otherwise relative."""
+    """Returns the error of a number, or for a range the distance from the range. is_rate: a difference of
+    rates from 0 to 1, which ncu prints with four decimals; otherwise relative."""
     low, high = predicted if isinstance(predicted, (list, tuple)) else (predicted, predicted)
     distance = max(low - measured, measured - high, 0)
     if is_rate:
@@ -330,12 +330,12 @@ def compare(program: str, pairs: list) -> list:
 
 
 def is_within(row: Row, counter: Counter) -> bool:
-    """Is the error within the counter's tolerance?"""
+    """Returns whether the error is within the counter's tolerance."""
     return row.error <= counter.tolerance + 1e-9
 
 
 def times_of(pairs: list) -> dict:
-    """Returns {kernel: (predicted, measured)}: the sums of its launches."""
+    """Returns {kernel: (predicted, measured)}, the sums over the launches of each kernel."""
     times: dict = {}
     for launches in pairs:
         total = times.get(launches[0].kernel, (0, 0))
@@ -347,7 +347,7 @@ def times_of(pairs: list) -> dict:
 
 
 def versions(times: dict) -> list:
-    """Returns (name, was the faster one predicted?) for each two versions of a kernel whose
+    """Returns (name, whether the faster version was predicted) for each two versions of a kernel whose
     measured times differ. times: as times_of returns them"""
     found = []
     for name in sorted(times):
@@ -361,7 +361,7 @@ def versions(times: dict) -> list:
 
 
 def table(rows: list, pairs: list, alone: list) -> str:
-    """Returns the table, and each miss."""
+    """Returns the table, and the list of counters outside of their tolerance."""
     out = ["| counter | launches | within | share | target |", "|---|---|---|---|---|"]
     misses = []
     for counter in COUNTERS:

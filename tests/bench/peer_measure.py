@@ -25,7 +25,7 @@ TEXT = """extern "C" __global__ void k(const float* a, const float* b, float* c,
 
 
 def check(got, want, rtol=1e-5):
-    """`got` may be any argument of np.asarray."""
+    """Checks a result; `got` may be any argument of np.asarray."""
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape, f"shape {got.shape} instead of {want.shape}"
     np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-6)
@@ -62,8 +62,8 @@ def row(name):
 
 
 def time_row(name, call, want, inner=1, sync=lambda: None, rounds=7, read=np.asarray):
-    """Row `name`: microseconds of call(), after read(call()) was compared with `want`, which may be
-    a function that returns it."""
+    """Prints the row `name`: microseconds of call(), after a comparison of read(call()) with `want`, which
+    may be a function that returns the expected result."""
 
     @row(name)
     def _():
@@ -135,7 +135,7 @@ def matrices():
 
 
 def large_copies(to_device, to_host):
-    """T1 and T2: a gibibyte of ordinary memory to the device, and back into a new array."""
+    """Measures T1 and T2: copies a gibibyte of pageable memory to the device, and back into a new array."""
     host = np.arange(LARGE, dtype=np.float32)
     kept = []
     call = lambda: kept.__setitem__(slice(None), [to_device(host)])
@@ -149,7 +149,7 @@ def element_rows(xp, time):
     microseconds on the device."""
 
     def corner(x):
-        """The last elements, from the device."""
+        """Returns the last elements of a device array."""
         return xp.host(x[(slice(-64, None),) * x.ndim])
 
     def adder(key, a, b, first=lambda x: x, second=lambda y: y):
@@ -198,10 +198,10 @@ def element_rows(xp, time):
 PERIODS = (
     5,
     7,
-)  # the elements of the array that `numbers` returns repeat after so many along each dimension
+)  # period of the elements of the array that `numbers` returns, along each dimension
 
 
 def periodic_integers(arange, shape):
-    """Small numbers that repeat, added along the dimensions, as integers."""
+    """Returns small integers that repeat along each dimension."""
     parts = [arange(n) % period for n, period in zip(shape, PERIODS)]
     return parts[0] if len(parts) == 1 else parts[0][:, None] + parts[1]

@@ -72,7 +72,7 @@ def library_rows(to_device, get, sync, fft, matmul, from_rows, random):
 
 
 def array_rows(to_device, get, time, sync, *, add_at, dot_rows, sort):
-    """A: the rows whose functions have the same name in both libraries. ``time(call)`` gives
+    """Measures the A rows, whose functions have the same name in both libraries. ``time(call)`` gives
     microseconds on the device."""
     whole = lambda shape, most=3: np.random.default_rng(5).integers(0, most, shape)
     single = lambda shape: to_device(whole(shape).astype("f"))
@@ -288,7 +288,7 @@ def cuda_core():
 
 
 def copies(stream):
-    """copy(to, from, bytes), waiting: the driver's own call, by its address space."""
+    """copy(to, from, bytes) calls the driver's copy for the address spaces, and waits."""
     import ctypes
 
     function = ctypes.CDLL("libcuda.so.1").cuMemcpy

@@ -11,7 +11,7 @@ import sys
 
 from peer_measure import import_time, row
 
-# By name, and for some the part: "numba/cpu" is numba's time for the rows of the processor.
+# Peers by name; some names contain a part: "numba/cpu" measures the rows of numba on the processor.
 PEERS = {
     "numba": ("peer_numba", "on_gpu"),
     "numba-cuda-mlir": ("peer_numba", "successor"),
@@ -31,7 +31,7 @@ PEERS = {
 
 
 def main(name):
-    if PEERS[name] is None:  # the parts that need no GPU must be importable
+    if PEERS[name] is None:  # the peers that need no GPU must be importable
         package = name.partition("/")[0]
         importlib.import_module(package)
         row("C4")(lambda: import_time(f"import {package}"))

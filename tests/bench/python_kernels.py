@@ -1,6 +1,6 @@
 """Kernels of the documentation with Python bodies that numba and numbalite both accept: their
-arguments and expected results. The rows Y1 ... run them; python_rows.py has the same in CUDA
-C++."""
+arguments and expected results. The rows Y1 ... run these kernels; python_rows.py contains the same kernels in
+CUDA C++."""
 
 import functools
 import math
@@ -219,7 +219,7 @@ def heated(u, v):
 
 
 def check_histogram(before, after):
-    """The launches add up: the counts are a multiple of the histogram of one."""
+    """The launches add to the same counts, which are a multiple of the histogram of one launch."""
     x, _, _, counts = before
     want = np.bincount((x * 256).astype(int), minlength=256)
     launches = after[3].sum() / want.sum()
@@ -232,7 +232,7 @@ def summed(before, after):
 
 
 def escaped(before, after):
-    """Of every 16th point; a few are at the edge, where the last bit counts."""
+    """Compares every 16th point; a few points at the edge may differ by rounding."""
     left, right, bottom, top, image, most = before
     height, width = image.shape
     real = left + np.arange(0, width, 16) * ((right - left) / width)
@@ -249,7 +249,7 @@ def escaped(before, after):
 
 
 def pulled(before, after):
-    """The first component, of some bodies."""
+    """Compares the first component for some of the bodies."""
     x, y, z, m = (v.astype(np.float64) for v in before[:4])
     for i in range(0, len(x), 64):
         dx, dy, dz = x - x[i], y - y[i], z - z[i]

@@ -1,12 +1,12 @@
 """The rows of kernels with Python bodies (python_kernels.py): their time on the device, compared with that of the same
-kernel in CUDA C++, as one writes it by hand, and numba's."""
+kernel in CUDA C++, written by hand, and with that of numba's kernel."""
 
 import functools
 
 import python_kernels
 from measure import SMALL, device_calls, in_turn, row
 
-# The kernels of python_kernels.py, a string for each.
+# The kernels of python_kernels.py in CUDA C++, one string for each.
 MATMUL = """
     __shared__ float sa[16][16], sb[16][16];
     int tx = threadIdx.x, ty = threadIdx.y, x = blockIdx.x * 16 + tx, y = blockIdx.y * 16 + ty;
@@ -130,7 +130,7 @@ def string(key):
 
 
 def launches(kernel, work):
-    """Returns a measure of the kernel's time on the device; its result is right."""
+    """Returns a measure of the kernel's time on the device, after checking the kernel's result."""
     from numbalite import cuda
 
     given = python_kernels.arguments_on_device(cuda, work.arguments)

@@ -147,7 +147,7 @@ extern "C" __global__ void k(view a, view b, view c, int n) {
 
 @row("C1", "compile a new small kernel, warm process", "us", "NVRTC alone + 3400")
 def compile_new(floor):
-    """With a GPU: from the source to the finished first launch. Without: from the source to the cubin.
+    """With a GPU: from the source to the finished first launch. Without a GPU: from the source to the cubin.
 
     The floor is NVRTC's time for the same kernel in plain CUDA C++, without any header, alternately
     with numbalite in this process: in a separate process, in C, the same call takes longer.
@@ -339,7 +339,8 @@ _SIMULATED = []
 
 def simulated_times():
     """Nanoseconds per thread on one core: [vadd, block reversal with one barrier], medians of five processes:
-    a virtual machine's core is half as fast for a second when its neighbour is at work."""
+    the core of a virtual machine may be half as fast for a second, while another virtual machine uses its
+    neighbour."""
     if not _SIMULATED:
         environment = {"NUMBALITE_DRIVER": "sim", "NUMBALITE_NUM_THREADS": "1"}
         times = [json.loads(process(SIMULATOR, **environment)[1]) for _ in range(1 if SMALL else 5)]

@@ -41,7 +41,7 @@ PEERS_ANYWHERE = (
 
 
 def measure_peers(real, wanted):
-    """{peer: {row: value}}, each peer measured in a process of its own."""
+    """Returns {peer: {row: value}}; each peer is measured in a separate process."""
     from measure import HERE
 
     found = {}
@@ -56,7 +56,7 @@ def measure_peers(real, wanted):
 
 
 def run_peer(command, environment):
-    """Returns ({row: value}, its other output)"""
+    """Returns ({row: value}, the other output of the peer)."""
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as peer:
@@ -68,7 +68,7 @@ def run_peer(command, environment):
             output, told = peer.communicate()
             late = f"\nwhat it had not measured after {PEER_SECONDS} s"
     rows = {}
-    for line in output.splitlines():  # some of them print lines of their own
+    for line in output.splitlines():  # some libraries print lines of their own
         if line.startswith('{"'):
             rows.update(json.loads(line))
     return rows, told + late
@@ -94,7 +94,7 @@ def print_line(key, entry):
 
 
 def measure_rows(floor, wanted, real, results, left_out, save):
-    """Fills results and left_out; save() is called after each row."""
+    """Fills `results` and `left_out`; calls save() after each row."""
     from measure import NOTES, ROWS, SMALL, LeftOut
 
     print(f"{'row':<4} {'work':<58} {'ours':>9} {'floor':>9} {'ratio':>6}  {'limit':>9}      peers")
@@ -130,7 +130,7 @@ def measure_rows(floor, wanted, real, results, left_out, save):
 
 
 def environment(folder):
-    """As users have it: modules are compiled to bytecode once. Not into the checkout, though."""
+    """Compiles modules to bytecode once, as in a user's installation. Not into the checkout, though."""
     from measure import ROOT
 
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -21,7 +21,7 @@ import sweep
 from numbalite import cuda
 
 WARM, COUNT = 20, 300
-ALLOWED = 10.0  # us over the same call on one shape
+ALLOWED = 10.0  # allowed microseconds in excess of the same call on one shape
 REPEATS = 3
 
 
@@ -43,7 +43,7 @@ def rfft(xp, x):
 
 
 def indices(xp, x):
-    """Half as many indices as the array has elements, on the device."""
+    """Returns device indices, half as many as the array has elements."""
     library = cuda if xp is np else xp
     return library.arange(x.shape[0] // 2, **({"device": "cuda"} if xp.__name__ == "torch" else {}))
 
@@ -99,7 +99,7 @@ ROWS = {
 
 
 def shapes(dimensions, smallest, largest):
-    """320 different shapes, the same in each run."""
+    """Returns 320 different shapes, the same in each run."""
     rng = np.random.default_rng(7)
     sizes = rng.choice(np.arange(smallest, largest), WARM + COUNT, replace=False)
     if dimensions == 1:
@@ -113,7 +113,7 @@ def run_of(row, label):
 
 
 def time_call(call, arrays):
-    """us per call of a function that is called with each of the arrays."""
+    """Returns the microseconds per call of a function that is called with each of the arrays."""
     sweep.synchronize()
     begin = time.perf_counter()
     for one in arrays:
@@ -164,7 +164,7 @@ def print_row(name, row):
 
 
 def excess_of_row(row):
-    """By how much a row is too slow, as a ratio; 0 if it is not."""
+    """Returns by which ratio a row is too slow; 0 if it is not."""
     if "numpy" not in row:
         return float("inf")
     changing, one = row["numpy"]
@@ -184,7 +184,7 @@ def report(found):
 
 
 def run(only=(), file=None):
-    """On the device, with the peers that are installed; 1 if numbalite refused a row."""
+    """Measures on the device, with the peers that are installed; 1 if numbalite refused a row."""
     warnings.simplefilter("ignore")
     sweep.open_libraries()
     found = rows_of(only)

@@ -142,7 +142,7 @@ BOUND = {
 
 
 def launches(module):
-    """name -> a function that launches the kernel."""
+    """Returns a dict from names to functions that launch a kernel."""
     size = 1 << 24
     x, y = (cuda.to_device(np.random.default_rng(1).random(size, np.float32)) for _ in range(2))
     a, b, c = (cuda.to_device(np.ones(N * N, np.float32)) for _ in range(3))

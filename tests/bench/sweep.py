@@ -30,7 +30,7 @@ SECONDS, ROUNDS = 0.009, 3  # of one measurement
 KEPT_BYTES = 12 << 30  # of large arrays
 SLACK = 1.05
 NOISE = 0.3  # µs that are no loss
-COMPILED = 12  # functions with a dtype, of which kernels are compiled side by side
+COMPILED = 12  # number of functions with a dtype whose kernels are compiled in parallel
 
 
 def unary_call(name):
@@ -94,7 +94,7 @@ FUNCTIONS = {
     "diff": (lambda xp, x, y: xp.diff(x, axis=0), "f"),
 }  # fmt: skip
 DTYPES = {"f": "f4", "d": "f8", "i": "i4", "D": "c16"}
-# The name of torch's equivalent, if it has one.
+# Returns the name of torch's equivalent, if any.
 TORCH = {
     **{name: unary_call(name) for name in ("sqrt exp log sin tanh absolute negative square floor isnan reciprocal").split()},
     **{name: binary_call(name) for name in ("add subtract multiply divide maximum arctan2 less hypot").split()},
@@ -133,7 +133,7 @@ def cast(xp, x):
 
 
 def indices(xp, x):
-    """As many indices as there are rows, at random."""
+    """Returns random indices, as many as there are rows."""
     key = xp.__name__, x.shape[0]
     if key not in _kept:
         host = np.random.default_rng(1).integers(0, x.shape[0], x.shape[0])
@@ -217,7 +217,7 @@ def shape_of(size):
 
 
 def layouts(size):
-    """Name -> (operation, views of its operands), for two operands."""
+    """Returns a dict from names to (operation, views of its operands), for two operands."""
     rows, columns = shape_of(size)
     found = {"contiguous": (((rows, columns), lambda x: x),) * 2}
     if size > 1:
@@ -239,8 +239,8 @@ def values(shape, dtype, seed):
 
 
 def on_device(shape, dtype, seed):
-    """Returns the same numbers over and over; functions that write into an array put others of them
-    there."""
+    """Returns the same numbers repeatedly; functions that write into an array replace them by other such
+    numbers."""
     key = shape, dtype, seed
     found = _large.get(key)
     if found is None:
@@ -255,7 +255,7 @@ def on_device(shape, dtype, seed):
 
 
 def operands(library, hosts, dtype, operand_views):
-    """Both operands of a library; hosts is None where they are large."""
+    """Returns both operands for a library; `hosts` is None if they are large."""
     for seed, (shape, used) in enumerate(operand_views):
         if hosts is None:
             yield used(library.view(on_device(shape, dtype, seed)))
@@ -264,7 +264,8 @@ def operands(library, hosts, dtype, operand_views):
 
 
 def per_call(run):
-    """µs of a call, several in a row: the host's part or the device's, whichever is longer."""
+    """Returns the microseconds of a call, from several calls in sequence: the host's or the device's part,
+    whichever is longer."""
     run()
     synchronize()
     begin = time.perf_counter()
@@ -289,7 +290,7 @@ def is_right(made, expected):
 
 
 def measure_case(name, function, dtype, size, operand_views):
-    """{library: µs} of a case, or numbalite's error."""
+    """Returns {library: µs} of a case, or numbalite's error."""
     hosts = None
     if size <= 1000:
         hosts = [values(shape, dtype, seed) for seed, (shape, _) in enumerate(operand_views)]
@@ -395,7 +396,7 @@ def sweep(part=(1, 1), only=(), file=None, seconds=None, after=None):
             LIBRARIES["cupy"].xp.get_default_memory_pool().free_all_blocks()
         with contextlib.suppress(Exception):
             LIBRARIES["torch"].xp.cuda.empty_cache()
-        if file:  # after each function, so that an interrupted run still has results
+        if file:  # written after each function, so that an interrupted run still has results
             pathlib.Path(file).write_text(json.dumps(rows, indent=0))
     report(rows, time.perf_counter() - begin)
     return rows

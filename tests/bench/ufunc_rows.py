@@ -29,7 +29,7 @@ __global__ void product2(const float4* a, const float4* b, float4* c, int n) {
 
 @functools.cache
 def ufuncs():
-    """Returns the ufuncs under test, by name; made once."""
+    """Returns the ufuncs under test by name; creates them once."""
     from numbalite import cuda, guvectorize, vectorize
 
     signatures = ["float32(float32, float32)", "float64(float64, float64)"]

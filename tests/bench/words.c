@@ -6,7 +6,8 @@
 typedef int (*function)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                         uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
-/* Microseconds of a call, including the wait at the end (NULL: no wait); negative if one failed. */
+/* Returns the microseconds of a call, including the wait at the end (NULL: no wait); negative if a
+ * call failed. */
 double time_words(function called, const uint64_t w[14], int (*wait)(void), long count) {
     struct timespec start, end;
     int status = 0;

@@ -200,7 +200,7 @@ def test_keyword_arguments_are_matched():
 
 
 def test_an_input_is_not_copied_back():
-    """const parameters, and cuda.In: the kernel's changes of the copy are not copied back."""
+    """For const parameters and cuda.In, the kernel's changes of the copy are not copied back."""
     y = np.zeros(8, "f4")
     frozen = X.copy()
     frozen.flags.writeable = False

@@ -1,5 +1,5 @@
-"""Atomics of the device library, computed and compared: every type, addresses, arrays with one index and
-with several."""
+"""Tests the results of the device library's atomics: every type, addresses, and arrays with one or several
+indices."""
 
 import math
 

@@ -199,8 +199,8 @@ def test_algorithms_of_thrust_are_for_nvcc():
 
 
 def test_the_toolkit_header_adds_missing_names():
-    """Alone, <cuda/std/utility> is our part of libcu++: the toolkit's is used if a name is missing
-    there."""
+    """<cuda/std/utility> alone is numbalite's part of libcu++; the toolkit's header is used if a name is
+    missing in it."""
     m = cuda.module(
         """
         #include <cuda/std/utility>

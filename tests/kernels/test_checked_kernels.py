@@ -33,7 +33,7 @@ def failure(launch, *args):
 
 
 def assert_alive():
-    """The context is usable, and no finding remains."""
+    """Checks that the context is usable and no finding remains."""
     x = zeros(32, "i4")
     write_thread_index[1, 32](x)
     assert x.copy_to_host().tolist() == list(range(32))
@@ -222,7 +222,7 @@ def test_arrays_over_shared_and_local_memory():
 
 
 def test_bounds_in_a_cpp_source_are_checked():
-    """Its parameters are named too, and an array over a pointer has the pointer's name."""
+    """Reports also contain the names of parameters, and an array over a pointer has the pointer's name."""
     source = """
     template <class T> __global__ void fill(array<T, 2> field, T value, int j) {
         field(threadIdx.x, j) = value;
@@ -397,7 +397,7 @@ def test_checked_kernels_run_in_graphs():
 
 @pytest.mark.lines
 def test_a_graph_of_kernels_of_one_module():
-    """They share the record: both are named."""
+    """The launches share the record, so the report contains both names."""
     module = cuda.module(
         """
         __global__ void one(array<int> x) { x[0] = 1; }
@@ -497,7 +497,7 @@ def test_out_of_bounds_index_in_a_gufunc_is_reported(checked):
 
 
 def test_boundscheck_is_optimised_code():
-    """The kernel has the record and the checks, but is not a debug build."""
+    """The kernel has the fault record and the checks, but is not a debug build."""
     text = "void(float32[:], float32[:])"
 
     def add(x, y):

@@ -1,4 +1,4 @@
-"""Python values into parameter blocks: every conversion and every refusal."""
+"""Tests the conversion of Python values to kernel parameters: every conversion and every error."""
 
 import enum
 import fractions
@@ -225,8 +225,8 @@ def test_void_pointers_take_everything(kernel):
 
 # ---- arrays ----
 def wrong_arrays(good):
-    """Returns (exception, text, array) that a `float*` or array<float, 2> must refuse, made from a
-    good one."""
+    """Returns (exception, text, array) for arrays that a `float*` or array<float, 2> must reject, made from a
+    valid array."""
     return [
         (TypeError, "float64", good.astype("f8")),
         (TypeError, "int32", good.astype("i4")),
@@ -343,7 +343,7 @@ def test_out_is_not_copied_in(kernel, monkeypatch):
     calls = traced(lambda: kernel("f32")[1, 1](2.5, cuda.Out(y[:1])))
     assert y[0] == 2.5 and not any("HtoD" in call for call in calls)
     calls = traced(lambda: kernel("saxpy")[1, 1](1.0, x := np.ones(1, "f4"), x.copy(), 0))
-    up = 2 if cuda.is_simulated() else 1  # a GPU gets small arrays in one block
+    up = 2 if cuda.is_simulated() else 1  # on a GPU, small arrays are copied in one block
     assert (
         sum("HtoD" in call for call in calls) == up and sum("DtoH" in call for call in calls) == 1
     )
@@ -353,7 +353,7 @@ def test_array_passed_twice_is_copied_once(kernel):
     x = np.ones(4, "f4")
     kernel("both")[1, 1](x, x)
     assert x[0] == 20
-    kernel("both")[1, 1](cuda.In(x), x)  # one of them is written: it is copied back
+    kernel("both")[1, 1](cuda.In(x), x)  # one of the arrays is written and copied back
     assert x[0] == 210
     x = np.ones(4, "f4")
     kernel("both")[1, 1](cuda.In(x), cuda.In(x))

@@ -76,7 +76,7 @@ def kernels():
 
 
 def twist(start, tables, count):
-    """MTGP32: the recursion and the tempering of Saito's paper."""
+    """Computes MTGP32 with the recursion and the tempering of Saito's paper."""
     x, out = [int(v) for v in start], []
     for i in range(count):
         a = (x[i] & 0xFFF80000) ^ x[i + 1]

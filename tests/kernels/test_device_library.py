@@ -400,7 +400,7 @@ def test_complex_functions_match_numpy(complexes, dtype):
         inverse = name.startswith("a")
         expected = getattr(np, f"arc{name[1:]}" if inverse else name)(z.astype(np.complex128))
         assert close(row, expected, dtype), (name, z, row, expected)
-        if inverse:  # both parts are accurate to the last digits, even if one is tiny
+        if inverse:  # both parts are accurate to the last digits, even if one part is tiny
             tolerance = 16 * np.finfo(dtype).eps
             assert np.allclose(row.real, expected.real, rtol=tolerance, atol=0), name
             assert np.allclose(row.imag, expected.imag, rtol=tolerance, atol=0), name
@@ -606,7 +606,7 @@ def test_random_states_in_parallel(seed, start):
     known = SEQUENCES[seed, start]
     assert states[: len(known)].tolist() == known
     assert states[n].tolist() == (0, 0)
-    # The numbers do not depend on the grid: the tail of one array is the head of a later one.
+    # The numbers do not depend on the grid: the tail of one array equals the head of a later array.
     (later,) = launch(init, 1, 32, np.zeros(3, STATE), 3, seed, start + 34)
     assert states[34:n].tolist() == later.tolist()
 

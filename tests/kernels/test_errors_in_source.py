@@ -19,7 +19,7 @@ def failing(function):
 
 
 def lines_in(problem, label=__file__):
-    """Returns the lines that the message names as wrong."""
+    """Returns the line numbers that the message contains."""
     return [int(n) for n in re.findall(rf"{re.escape(label)}\((\d+)\): error", str(problem))]
 
 

@@ -44,8 +44,8 @@ __global__ void without_a_mode(double *o) {
     o[4] = (__isnan(o[2]) != 0) + 2 * (__isinf(1 / o[5]) != 0) + 4 * (__finite(o[2]) != 0);
 }
 """
-# Both types of 16 bits have these: T is one of the two half types, P its pair type, OTHER the other
-# half type.
+# Both 16-bit types have the following functions: T is one of the two half types, P its pair type, OTHER the
+# other half type.
 SIXTEEN = """
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -238,7 +238,7 @@ def _half_words_as_numbers(words, name):
 
 
 def _to_16_bits(x, name):
-    """Returns the nearest of the type's numbers, as long as they are normal."""
+    """Returns the nearest number of the type, for normal numbers."""
     fraction, exponent = np.frexp(x)
     digits = DIGITS[name]
     return np.ldexp(np.rint(np.ldexp(fraction, digits)), exponent - digits)

@@ -574,7 +574,7 @@ def test_string_bodies_work_without_docstrings(run_python, tmp_path):
 
 
 def test_without_docstrings_and_source(run_python):
-    """A body without code raises, because a kernel must not silently do nothing."""
+    """A body without code raises an error, because a kernel must not silently do nothing."""
     code = "from numbalite import cuda\n@cuda.jit\ndef k(x):\n    'x[0] = 1;'\n"
     run_python(code)
     done = run_python(code, PYTHONOPTIMIZE="2", check=False)
@@ -601,7 +601,7 @@ def test_grid_sync_launches_cooperatively():
 
 @pytest.mark.usefixtures("unchecked")  # compilations are counted
 def test_unpickling_compiles_and_loads_nothing(monkeypatch):
-    """The code may be meant for another process, so it is only returned if code= requests it."""
+    """The code may be for another process, so it is only returned if code= requests this."""
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
     unit = "__constant__ int c = 1; template <class T> __global__ void k(T* x) { x[0] += c; }"
 

@@ -267,7 +267,7 @@ def test_kernels_can_be_added_and_forgotten(lazy_kernel, kernel):
 
 def test_many_types_of_one_kernel(lazy_kernel, kernel):
     reals, integers = empty(1, "f8"), empty(1, "i8")
-    for n in range(60):  # of no use here, but in the same table
+    for n in range(60):  # not used here, but defined in the same table
         lazy_kernel._add(0, _core.typecodes((1,) * n), kernel.of("i64"))
     lazy_kernel._add(0, _core.typecodes((1.0, reals)), kernel.of("i64"))
     lazy_kernel._add(0, _core.typecodes((1.0, reals)), kernel.of("f64"))  # the newer one counts
@@ -278,7 +278,7 @@ def test_many_types_of_one_kernel(lazy_kernel, kernel):
         bound(value, integers)
         assert reals[0] == value + 0.5 and integers[0] == value
     assert not lazy_kernel.asked
-    for codes in range(100):  # unreferenced launches need no memory, because their slots are reused
+    for codes in range(100):  # slots of unreferenced launches are reused
         lazy_kernel._clear()
         lazy_kernel._add(0, _core.typecodes((codes, integers)), kernel.of("i64"))
     bound(3, integers)
@@ -310,7 +310,7 @@ def test_nothing_keeps_arguments_or_dispatchers(kernel):
     assert [r() for r in refs] == [None, None]
     ref = weakref.ref(lazy)
     del lazy, launcher
-    assert ref() is None  # at once: there is no cycle
+    assert ref() is None  # freed immediately, because there is no cycle
     lazy = Lazy({})
     lazy.launcher = lazy[1, 1]
     ref = weakref.ref(lazy)
@@ -518,7 +518,7 @@ def test_fault_records_are_passed_to_the_hook(kernel):
             dispatcher[1, 1, stream](out, 7)
         assert np.frombuffer(records[0], "i4")[[0, 5]].tolist() == [7, 42]
         assert not any(records[0][256:]), "the variable ends here"
-        dispatcher[1, 1, stream](out, 0)  # not cached any more: a new launch
+        dispatcher[1, 1, stream](out, 0)  # the entry is no longer cached, so this is a new launch
         assert len(records) == 1
     for wrong in (3, ("fault_record",), (3, hook)):
         with pytest.raises(TypeError):

@@ -80,7 +80,7 @@ NEWER = "".join(map(kernel_of, ON_ADA))
 
 
 def element_positions(rows, k, kind):
-    """Returns (row, column) of each element of each lane, of a: (32, elements); of b with 8 rows:
+    """Returns (row, column) of each element of each lane of a, with shape (32, elements); for b with 8 rows,
     (column, row)."""
     lane, packed = np.arange(32)[:, None], max(1, 32 // BITS[kind])
     i = np.arange(rows * k // 32)[None]
@@ -114,7 +114,7 @@ def codes(values, kind):
         return values.astype(width).view(width.replace("f", "u")).astype("u8") >> (
             16 * (kind == "bf16")
         )
-    if kind in ("e4m3", "e5m2"):  # a half with the fraction cut off, after a power of two
+    if kind in ("e4m3", "e5m2"):  # a half whose fraction is truncated after a power of two
         half = (values * (2.0**-8 if kind == "e4m3" else 1)).astype("f2").view("u2").astype("u8")
         return (half >> 8 & 0x80) | (half >> (7 if kind == "e4m3" else 8) & 0x7F)
     return values.astype("i8").view("u8") & (2 ** BITS[kind] - 1)
@@ -243,7 +243,7 @@ __global__ void half(const unsigned *a, const unsigned *b, const unsigned *c, un
 
 
 def test_mma_m8n8k4_computes_four_products():
-    """m8n8k4 of half: four products, each by eight lanes."""
+    """Tests m8n8k4 of half: four products, each computed by eight lanes."""
     module = cuda.module(QUADS)
     rng = np.random.default_rng(2)
     a, b, c = (rng.integers(-8, 8, (4, *s)).astype("f4") for s in ((8, 4), (4, 8), (8, 8)))

@@ -331,7 +331,7 @@ def test_options_hold_for_the_module():
     ids=["together", "apart"],
 )
 def test_macros_of_any_name(given):
-    """Tests also the names of template parameters in numbalite's headers."""
+    """Also tests the names of template parameters in numbalite's headers."""
     source = "EMPTY __global__ void k(T* x) {\n#if FLAG\n  x[N] = TWICE(sinf(N)); KEPT;\n#endif\n}"
     module = cuda.module(source, name="mine.cu", options=[*given, "-DKEPT="])
     x = np.zeros(3, "f4")
@@ -434,7 +434,8 @@ def test_void_pointers_and_structs_of_pointers():
 
 @pytest.mark.parametrize("place", ["source", "header"])
 def test_macros_of_any_name_in_the_text(place):
-    """One-letter macros, as teaching kernels have them, and macros that our own headers have as names."""
+    """Defines one-letter macros, as in teaching kernels, and macros with names that numbalite's headers
+    use."""
     names = "A D E I N T array block count entry grid i index n params rows run type used value x y".split()
     defined = "".join(f"#define {name} {number}\n" for number, name in enumerate(names))
     before = defined if place == "source" else '#include "sizes.h"\n'

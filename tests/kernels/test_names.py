@@ -1,4 +1,4 @@
-"""If a source defines a name that numbalite's headers define too, every compiler uses the source's
+"""If a source defines a name that numbalite's headers also define, every compiler uses the source's
 definition."""
 
 import numpy as np
@@ -70,7 +70,7 @@ TYPES = "struct float16 { int a, b; }; struct array { int f; }; template <class 
 
 
 def test_of_an_included_header():
-    """Generated code uses our types, whatever a header defines."""
+    """Generated code uses numbalite's types, even if a header defines types with the same names."""
 
     @cuda.jit(headers={"types.h": TYPES})
     def k(x, z):

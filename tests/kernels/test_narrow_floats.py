@@ -67,7 +67,7 @@ __global__ void types(int *o) {
 #endif
 }
 """
-FORMATS = {  # exponent, fraction, codes of finite numbers, the code for larger ones
+FORMATS = {  # bits of exponent and fraction, number of codes of finite numbers, code of larger numbers
     "e4m3": (4, 3, 127, 126),
     "e5m2": (5, 2, 124, 124),
     "e2m3": (2, 3, 32, 31),
@@ -77,7 +77,7 @@ FORMATS = {  # exponent, fraction, codes of finite numbers, the code for larger 
 
 
 def finite_values(exponent, fraction, count):
-    """Returns the numbers that have codes, in their order."""
+    """Returns the numbers of a format, in the order of their codes."""
     code = np.arange(count + 1)
     e, part = code >> fraction, code & (2**fraction - 1)
     bias = 2 ** (exponent - 1) - 1
@@ -88,7 +88,7 @@ def finite_values(exponent, fraction, count):
 
 
 def nearest_code(x, exponent, fraction, count, beyond):
-    """Returns the code of the nearest number, of two the even one, by search."""
+    """Returns the code of the nearest number by search; of two nearest numbers, the even one."""
     finite = finite_values(exponent, fraction, count)  # and the next value
     size = np.abs(x.astype(np.float64))
     above = np.clip(np.searchsorted(finite, size), 1, count)
@@ -140,7 +140,7 @@ def test_nan_converts_to_nan_or_the_largest_value(module):
 
 
 def test_e8m0_scales_round(module):
-    """e8m0: the exponent of the next larger power of two, or of the next smaller one."""
+    """Returns an e8m0 code: the exponent of the next larger or the next smaller power of two."""
     exponent = np.arange(-140, 128)
     x = np.outer([1, -1, 1.25, 1 + 2.0**-20], 2.0**exponent).astype("f4").reshape(-1)
     x = np.concatenate([x, np.array([0, np.inf, np.nan], "f4")])

@@ -159,7 +159,7 @@ def test_findings_in_child_kernels_are_reported(module_of_wrong_kernels):
         module_of_wrong_kernels.adds[1, 1](np.zeros(1, np.float32))
     assert found.value.kind == "race"
     x = np.zeros(32, np.float32)
-    with cuda.checks():  # several blocks write the same value, then the other grid runs
+    with cuda.checks():  # several blocks write the same value before the launched grid runs
         module_of_wrong_kernels.racing[1, 1](x)
     assert (x == 2).all()
 

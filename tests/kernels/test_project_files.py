@@ -239,8 +239,8 @@ int main() { std::vector<int> v; k<<<1, 1>>>(v.data()); }
 
 
 def test_host_code_in_other_forms(tmp_path):
-    """The file has a byte order mark, launches by macros, types of callbacks, members for the host,
-    and a function whose header depends on an #if."""
+    """The file has a byte order mark, launches in macros, callback types, host members, and a function whose
+    header depends on an #if."""
     path = tmp_path / "k.cu"
     path.write_text("\ufeff" + FORMS, encoding="utf-8")
     m = cuda.module(source=path)

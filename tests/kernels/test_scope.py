@@ -52,7 +52,7 @@ def test_local_variables_take_nothing_from_the_scope():
     variables of the kernel."""
     counts = []
     for n in range(3):
-        i, total, at = n, float(n), np.full(9000, n, "f8")  # more than there is constant memory
+        i, total, at = n, float(n), np.full(9000, n, "f8")  # larger than constant memory
 
         @cuda.jit
         def k(x):
@@ -387,7 +387,7 @@ def test_macros_win_over_names_of_the_scope():
 
 
 def test_macros_of_an_included_header():
-    """N, T and similar names are also parameters of our templates, or our variables."""
+    """N, T and similar names are also template parameters or variables of numbalite's headers."""
     names = [*"ACFILNRS", "count", "index", "type", "value", "n", "put", "run", "apply", "data"]
     header = "".join(f"#define {name} 1\n" for name in names) + "#define T float\n"
     given = {"headers": {"m.h": header}}

@@ -18,7 +18,7 @@ def target(request):
 
 
 def size(count, target="cuda"):
-    """Returns the text's size where something fast runs it."""
+    """Returns the size of the teaching text on a fast target, else a smaller size."""
     simulated = target == "cuda" and cuda.is_simulated()
     return count if not simulated else max(1000, count // 200)
 
@@ -318,9 +318,9 @@ def test_l2_norm_gufunc_matches_numpy(target):
     result = l2_norm(points)
     assert result.shape == (1000,) and result.dtype == np.float32
     np.testing.assert_allclose(result, 1, rtol=1e-6)
-    with pytest.raises(TypeError):  # same_kind does not narrow unless requested
+    with pytest.raises(TypeError):  # casting same_kind does not narrow types unless requested
         l2_norm(points.astype("f8"), casting="safe")
-    if target == "cuda":  # where there is one loop only, same_kind is enough
+    if target == "cuda":  # if the ufunc has only one loop, same_kind is sufficient
         np.testing.assert_allclose(l2_norm(points.astype("f8")), 1, rtol=1e-6)
     else:  # a real ufunc of NumPy's
         np.testing.assert_allclose(

@@ -41,7 +41,7 @@ def vadd(a, b, out):
 
 
 def test_vadd_on_host_arrays():
-    """100 numbers, 4 blocks of a warp; the result is read from the host array afterwards."""
+    """Adds 100 numbers with 4 blocks of one warp; the result is read from the host array afterwards."""
     n = 100
     threads = cuda.get_current_device().WARP_SIZE
     a, b, out = np.arange(n, dtype="f4"), np.linspace(0, 1, n, dtype="f4"), np.zeros(n, "f4")
@@ -76,7 +76,7 @@ def test_forall_vadd_matches_numpy(rng):
     a, b, out = rng.random(777, "f4"), rng.random(777, "f4"), np.zeros(777, "f4")
     vadd.forall(777)(a, b, out)
     np.testing.assert_array_equal(out, a + b)
-    vadd.forall(0)(a, b, out)  # an empty grid is no error
+    vadd.forall(0)(a, b, out)  # an empty grid is not an error
     with pytest.raises(ValueError, match="negative"):
         vadd.forall(-1)
 
@@ -378,7 +378,7 @@ def test_constants_and_device_functions_from_the_scope():
     out = np.zeros(3, "f4")
     kernel[1, 32](out)
     np.testing.assert_array_equal(out, table * 3 + 0.5)
-    scale = 100  # a compiled kernel keeps the values of compile time
+    scale = 100  # a compiled kernel keeps the values that it was compiled with
     kernel[1, 32](out)
     np.testing.assert_array_equal(out, table * 3 + 0.5)
 

@@ -1,4 +1,4 @@
-"""Images of the simulator, run without its engine.
+"""Fixtures that compile images of the simulator and run them without its engine.
 
 `compiled(unit)` compiles with a host compiler: each test draws one of the installed compilers, a
 different one in each run. `alone(image)` loads an image and runs kernels one thread at a time, on
@@ -131,7 +131,7 @@ def _plain(value):
 
 
 class Alone:
-    """A loaded image: run(name, grid, block, *arguments), variable(name)."""
+    """A loaded image with the methods run(name, grid, block, *arguments) and variable(name)."""
 
     def __init__(self, image, path):
         assert image.kind == "sim" and image.data[:8] == b"NLSIMG01"
@@ -177,7 +177,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture
 def compiled(request, monkeypatch):
-    """compiled(unit) -> Image, by the compiler that was drawn."""
+    """Returns a function compiled(unit) -> Image, which uses the compiler that was drawn."""
     command = f"{sys.executable} -m ziglang c++" if request.param == "zig" else request.param
     monkeypatch.setenv("NUMBALITE_CXX", command)
     from numbalite.compilers import hostbuild
@@ -194,7 +194,7 @@ def compiler(request):
 
 @pytest.fixture
 def alone(compiled, tmp_path):
-    """alone(source, *kernels, **fields of the unit) -> the loaded image."""
+    """Returns a function alone(source, *kernels, **fields of the unit), which returns the loaded image."""
     from numbalite.compilers.source import Source
 
     count = iter(range(sys.maxsize))
@@ -210,7 +210,7 @@ def alone(compiled, tmp_path):
 
 @pytest.fixture
 def module(compiled, compiler, monkeypatch):
-    """module(source) -> cuda.module, on the simulator."""
+    """Returns a function module(source), which returns a cuda.module on the simulator."""
     from numbalite import cuda
 
     if not cuda.is_simulated():

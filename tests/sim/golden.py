@@ -1,9 +1,9 @@
 """Expressions of CUDA C++ and their results on a real GPU.
 
 `python golden.py` compiles them for the GPU at hand and writes golden.json: for each group the
-answers in the order of the expressions, as "type:bits". The file here is from an H200.
-test_golden.py compiles them for the simulator and compares. I, U, L, UL, F and D hide a constant
-from the compiler, so that the operation is executed at run time."""
+answers in the order of the expressions, as "type:bits". golden.json was made on an H200. test_golden.py
+compiles the expressions for the simulator and compares the results. I, U, L, UL, F and D hide a constant from
+the compiler, so that the operation is executed at run time."""
 
 from __future__ import annotations
 
@@ -330,7 +330,7 @@ _CTYPES = {
     "D": "double",
 }
 _HIDDEN = re.compile(r"\b(UL|[IULFD])\(([-+.\w]+)\)")
-_MANY = 10  # as many expressions as a loop is worth
+_MANY = 10  # minimum number of expressions for a loop
 
 
 def source(expressions) -> str:
@@ -367,7 +367,8 @@ def _form(expression):
 
 
 def _loop(form, places, constants):
-    """Lines that store the form's value for each row of [(kind, value), ...] at its index."""
+    """Returns lines that store the expression's value for each row of [(kind, value), ...] at the row's
+    index."""
     lines = [f"static const int at[] = {{{', '.join(map(str, places))}}};"]
     for n, column in enumerate(zip(*constants, strict=True)):
         ctype = _CTYPES[column[0][0]]

@@ -27,7 +27,7 @@ CODE = {
 }
 ATOMICS = "amu"
 
-# A program has steps, which threads of a block make one after the other:
+# A program is a list of steps, which threads of a block make one after the other.
 #   ("barrier",): __syncthreads
 #   ("warp", threads): __syncwarp of these threads
 #   ("access", {thread: (kind, variable)}): r, w, or an atomic (of the last one, the old value is used)
@@ -136,8 +136,8 @@ def path_of(steps, thread):
 
 
 def outcomes(program):
-    """Visits all states. Returns the outcome of some schedule: "race" (the next accesses of two
-    threads conflict), "deadlock"."""
+    """Visits all states. Returns the possible outcomes of schedules: "race" (the next accesses of two threads
+    conflict), "deadlock"."""
     blocks, threads, count, steps = program
     paths = [path_of(steps, t) for t in range(threads)] * blocks
     start = ((0,) * len(paths), ((count, 0, count),) * blocks, (0,) * len(paths))

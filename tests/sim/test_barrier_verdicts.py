@@ -59,7 +59,7 @@ def kernel(verdict, body, grid=1, block=64, name=None, **options):
 
 
 def right_and_wrong_kernels(name, right, text, changes, grid=1, block=64, wrong=RACES, **options):
-    """`text` is the right kernel. changes: {mistake: (part of the text, its replacement)}."""
+    """`text` is the correct kernel, and `changes` is {mistake: (part of the text, replacement)}."""
     kernel(right, text, grid, block, name, **options)
     for what, (old, new) in changes.items():
         assert text.count(old) == 1, (name, what)
@@ -703,7 +703,7 @@ def test_barrier_verdict_of_each_kernel(name):
 
 @pytest.mark.skipif(cccl.root_of_toolkit() is None, reason="CUB is not installed")
 def test_barriers_and_latches_of_the_toolkit_have_the_same_verdicts():
-    """A source that includes CUB uses the toolkit's libcu++ in place of the simulator's."""
+    """A source that includes CUB uses the toolkit's libcu++ instead of the simulator's."""
     names = [n for n in KERNELS if n.startswith(("barrier", "latch", "semaphore"))]
     names = [n for n in names if not KERNELS[n][3]]
     assert {"barrier", "latch", "semaphore"} <= set(names)

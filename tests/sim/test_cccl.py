@@ -127,8 +127,7 @@ def test_with_copies_of_cooperative_groups():
 
 def test_thrust_iterators_compile():
     """Also in C++20, where libcu++ provides std::construct_at; an iterator's system is computed
-    early. The definition of std::tuple_size is the host library's, where a source includes it
-    too."""
+    early. The host library defines std::tuple_size if a source also includes the host library."""
     m = cuda.module(
         """
         #include <array>

@@ -267,7 +267,7 @@ def test_null_pointer_access_is_reported(kernels):
     launch_without_report(kernels.null[1, 16], x, 99)
     error = report_of(kernels.null[1, 16], x, 3)
     assert "(a null pointer)" in str(error) and error.thread == (3, 0, 0)
-    assert x.copy_to_host().sum() == 16  # the others went on; and the first launch
+    assert x.copy_to_host().sum() == 16  # the other threads continued, and so did the first launch
 
 
 def test_misaligned_access_is_reported(kernels):
@@ -471,7 +471,7 @@ def test_copies_are_as_written_as_their_source(kernels):
 def test_shared_memory_begins_unwritten(kernels):
     x = zeros(32)
     launch_without_report(kernels.partly[3, 32], x, 32)
-    error = report_of(kernels.partly[1, 32], x, 16)  # though the last launch has written it
+    error = report_of(kernels.partly[1, 32], x, 16)  # though the last launch wrote the element
     assert "thread (0,0,0) reads s[31], which nothing has written" in str(error)
 
 
@@ -804,7 +804,7 @@ def test_a_gufunc_that_adds_to_its_new_output_is_told_with_host_arrays_too():
 
 @pytest.fixture(scope="module")
 def add():
-    """add[grid, block](x, k): with k = 1 beyond the end of x."""
+    """Returns a kernel add[grid, block](x, k), which accesses an element past the end of x if k = 1."""
 
     @cuda.jit("void(int32[::1], int32)")
     def add(x, k):

@@ -71,7 +71,7 @@ def test_new_memory_of_the_heap_is_unwritten(kernels):
     assert "reads byte 12 of 40 bytes of malloc(), which nothing has written" in str(error)
     assert error.kind == "unwritten"
     report_of(kernels.fresh[1, 1], out, kept, 8)
-    report_of(kernels.fresh[1, 1], out, kept, 4 + 8)  # the block of the launch before
+    report_of(kernels.fresh[1, 1], out, kept, 4 + 8)  # memory that the previous launch allocated
     with cuda.checks("none"):
         kernels.fresh[1, 1](out, kept, 4 + 1 + 8)  # its result is not read
     launch_without_report(kernels.fresh[1, 1], out, kept, 4)

@@ -15,12 +15,12 @@ from numbalite.errors import KernelError
 pytestmark = pytest.mark.skipif(
     not cuda.is_simulated(), reason="only the simulator looks for races"
 )
-_sources = {}  # text -> the number of its namespace
+_sources = {}  # dict from the text of a source to the number of its namespace
 
 
 def variants(source, *places):
-    """Returns the source once for each of the dicts: with the words that they give for its
-    capitals.
+    """Returns one source for each dict, in which the names in capitals are replaced by the values of the
+    dict.
 
     All sources that were given to this function when the first kernel runs are compiled as one unit.
     """
@@ -423,7 +423,7 @@ AFTER_A_SWAP = variants("""__global__ void k(const int* data, int* out) {
         s[t] = data[t];
         out[t] = s[63 - t];
     }""", *({"SWAP": swap} for swap in (
-        "",  # after a launch whose threads have made one
+        "",  # after a launch whose threads have made a fence
         "atomicCAS(&out[100 + t], 0, 7);",
         "atomicExch(&out[100 + t], 1); atomicExch(&out[100 + t], 0);",
         "if (atomicExch(&out[100 + t], 1) == 0) { __threadfence(); atomicExch(&out[100 + t], 0); }",
@@ -433,8 +433,8 @@ AFTER_A_SWAP = variants("""__global__ void k(const int* data, int* out) {
 
 @pytest.mark.parametrize("source", AFTER_A_SWAP)
 def test_a_race_outside_of_locks(source):
-    """The report mentions no fence, even if a thread has changed other memory by an atomic
-    operation before."""
+    """The report mentions no fence, even if a thread has changed other memory with an earlier atomic
+    operation."""
     with pytest.raises(KernelError):
         run(LOCKS["atomicCAS(&lock, 0, 1) != 0", "out[1] = blockIdx.x;"][0], grid=3)
     text = race(source, r"with no (barrier|__syncwarp\(\)) between")

@@ -1,5 +1,5 @@
-"""cuda.checks: barriers and collectives that not all reach, kernels that never end, orders of threads and
-blocks, divisions by zero and NaN."""
+"""cuda.checks: barriers and collectives that not all threads reach, kernels that never end, orders of threads
+and blocks, divisions by zero and NaN."""
 
 import re
 import time
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 # All kernels are in one unit, because most of the compile time is the same for each. The line of
-# this file with a the report must name the line of the kernel's mark.
+# the report must contain the line of the kernel's mark.
 SOURCE = r"""
 __global__ void early_return(int* out) {
     __shared__ int s[64];
@@ -180,8 +180,7 @@ def test_lanes_that_a_mask_names_and_that_have_ended(module):
     ids=["too_early", "never"],
 )
 def test_barriers_that_are_not_ready_have_a_line(call, init, report):
-    """Threads that wait for one thread may wait for ever, depending on the contents of the
-    memory."""
+    """Threads that wait for another thread may wait forever, depending on the contents of the memory."""
     kernel = cuda.jit(
         source=f"""#include <cuda/barrier>
         __global__ void k(int *x) {{
@@ -322,7 +321,7 @@ def test_integer_division_by_zero_is_reported(module):
     report(module, "least", "by -1, which overflows", more=(-1,))
     assert launch(module, "divides", 200)[0] == 0
     assert launch(module, "least", 2)[0] == -(1 << 30)
-    # the result on a GPU; not checked unless requested
+    # the result on a GPU, which is only checked on request
     assert launch(module, "divides", 5, checks=("memory",))[5] == -1
 
 

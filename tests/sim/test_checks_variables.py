@@ -91,7 +91,8 @@ def test_local_variables_begin_unwritten(kernels):
 
 
 def test_values_of_local_variables_may_be_handed_on(kernels):
-    """Passed on without a check: to functions, by return, in parts of a copied object."""
+    """The state of a variable is copied without a check when it is passed to functions, returned, or part of
+    a copied object."""
     out = cuda.to_device(np.zeros(32, "f4"))
     with cuda.checks():
         kernels.handed_on[1, 32](cuda.to_device(np.zeros(32, "f4")), out)

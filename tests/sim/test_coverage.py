@@ -53,7 +53,7 @@ def run_coverage(tmp_path):
 
 
 class Text:
-    """The text of a random function of `int *x, int n`."""
+    """Returns the text of a random function of `int *x, int n`."""
 
     def __init__(self, rng):
         self.rng, self.rows, self.names = rng, [], 0
@@ -146,7 +146,7 @@ _BRANCH = re.compile(r"branch\s+\d+ (never executed|taken (\d+))")
 
 
 def of_compiler(command, gcov, text, sizes, folder):
-    """Returns (line -> has run, line -> [branches, taken ones]) by a compiler's own counters."""
+    """Returns (line -> has run, line -> [branches, taken branches]) from a compiler's own counters."""
     folder.mkdir()
     (folder / "kernels.h").write_text(text)
     count = text.count("__global__")

@@ -60,7 +60,7 @@ def line_of(mark, text=LESSON):
 
 
 def run_gdb(folder, program, commands, **environment):
-    """Returns the output of gdb, with its commands between: one "-ex" each."""
+    """Returns the output of gdb, including its commands, each of which is passed by "-ex"."""
     (folder / "lesson.py").write_text(program)
     (folder / "session.gdb").write_text("\n".join(["set confirm off", "set width 0", *commands]))
     env = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBALITE_DRIVER": "sim", **environment}
@@ -73,7 +73,7 @@ def run_gdb(folder, program, commands, **environment):
         output = process.communicate(timeout=100)[0]
     finally:
         try:
-            os.killpg(process.pid, signal.SIGKILL)  # the program too, if gdb has left it
+            os.killpg(process.pid, signal.SIGKILL)  # including the program, if gdb left it
         except ProcessLookupError:
             pass
     if "ptrace: Operation not permitted" in output or "Cannot create process" in output:
@@ -82,7 +82,7 @@ def run_gdb(folder, program, commands, **environment):
 
 
 def in_order(output, *parts):
-    """Do these follow in this order? Those of a set in any order."""
+    """Returns whether these texts follow in this order; texts in a set may have any order."""
     at = 0
     for part in parts:
         ends = [at]

@@ -1,4 +1,5 @@
-"""cuda.checks("race", exact=True): verdicts, which decide each schedule of a launch whose threads only barriers order."""
+"""cuda.checks("race", exact=True): verdicts, which cover all schedules of a launch whose threads are ordered
+only by barriers."""
 
 import functools
 import re

@@ -128,8 +128,8 @@ def assert_ended(pid):
 
 
 def interrupted(at, run):
-    """Runs it with a KeyboardInterrupt before the step `at` of the module that starts programs;
-    returns whether it was raised."""
+    """Calls a function with a KeyboardInterrupt before step `at` of the module that starts programs; returns
+    whether the interrupt was raised."""
     files = {process.__file__, forkserver.__file__}
     steps = itertools.count()
 
@@ -154,10 +154,10 @@ def interrupted(at, run):
     return False
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # of sockets that were not closed yet
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # of sockets that are not yet closed
 @pytest.mark.parametrize("start", ["process", "server"])
 def test_an_interrupt_at_any_step_leaves_nothing_running(shell, tmp_path, start):
-    """A program that was just being started does not remain either."""
+    """A program that was being started at the time of the interrupt does not remain either."""
     text = f"echo $$ >> {tmp_path}/pids; exec sleep 0.03"
     runs = {"process": lambda: process.run(["sh", "-c", text]), "server": lambda: shell(text)}
     gc.collect()  # files that earlier tests left open
@@ -275,6 +275,6 @@ def test_kernels_are_compiled_by_it(monkeypatch, tmp_path):
         unit = Source('extern "C" __global__ void k(int *x) { *x = 1 / *x; }', kernels=("k",))
         images.append(hostbuild.compile(unit).data)
     assert started == [shutil.which("ld")]  # the linker alone
-    assert images[0] == images[2]  # the first was made by a compiler that was started
+    assert images[0] == images[2]  # the first result was made by a newly started compiler
     for server in forkserver._servers.values():
         server.close()

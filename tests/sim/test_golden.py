@@ -66,7 +66,7 @@ def _agrees(group, expression, expected, found):
 
 
 def _left_open(compiler, expression):
-    """Is it one of the operations that g++ leaves to the CPU?"""
+    """Returns whether this is one of the operations that g++ leaves to the CPU."""
     cast = expression.startswith("(") and not expression.startswith(("(bool)", "(long long)l"))
     return compiler == "g++" and (cast or any(sign in expression for sign in _UNDEFINED))
 

@@ -11,7 +11,7 @@ from numbalite.errors import SimulatorWarning
 
 
 def source_lane(mode, width, offset, lane):
-    """Returns the lane that a shuffle reads from; checked against an H200 for every width."""
+    """Returns the source lane of a shuffle; was compared with an H200 for every width."""
     segment = 32 - width
     if mode == "":
         return (lane & segment) | (offset & 31 & ~segment)
@@ -340,7 +340,7 @@ def test_lanes_are_in_step_at_volatile_global_memory(module, compiler):
 
 
 def test_a_volatile_flag_does_not_count_on_lockstep(module, compiler, recwarn):
-    """Another kernel of the file, whose memory is not volatile, does not stop either."""
+    """Another kernel of the file, whose accesses are not volatile, also ends."""
     m = module("""__global__ void waits(volatile int* flag) { while (!flag[0]) {} }
     __global__ void smooth(const float* x, float* y, int n) {
         int i = threadIdx.x;

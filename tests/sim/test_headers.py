@@ -47,8 +47,8 @@ def test_all_headers_compile_in_one_file(compiled, compiler, names):
     "name", ["cstdint", "cmath", "limits", "type_traits", "cuda_fp16.h", "math_constants.h"]
 )
 def test_each_header_compiles_alone(compiled, name):
-    """Compiles as C++14, the oldest supported standard; the test of all headers together uses the
-    newest."""
+    """Compiles as C++14, the oldest supported standard; the test of all headers together uses the newest
+    standard."""
     source = f"#include <{name}>\n__global__ void k() {{}}"
     assert compiled(Source(source, "user.cu", ("k",), std="c++14", describe=False)).data
 
@@ -185,7 +185,7 @@ def run_on(image, name, *arrays, block=1):
 
 
 def equal_bits(a, b):
-    """Equal as bits, one NaN like the other."""
+    """Compares bits; all NaNs are equal."""
     nan = np.isnan(a.view(np.float16).astype(np.float32)) & np.isnan(
         b.view(np.float16).astype(np.float32)
     )

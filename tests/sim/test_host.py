@@ -302,12 +302,12 @@ def is_running(pid):
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(") ")[2][0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):  # it may end while it is read
+    except (FileNotFoundError, ProcessLookupError):  # the process may end while its state is read
         return False
 
 
 def test_an_interrupted_compilation_ends_the_compiler(tmp_path):
-    """Processes that the compiler has started are killed too, and its folder is removed."""
+    """Processes that the compiler has started are also killed, and its folder is removed."""
     compiler, pids, temporary = (tmp_path / name for name in ("clang++", "pids", "temporary"))
     compiler.write_text(SLEEPER.format(pids=pids))
     compiler.chmod(0o755)
@@ -342,7 +342,7 @@ def test_an_interrupted_compilation_ends_the_compiler(tmp_path):
     ids=["open folder", "open file", "link", "no mark", "others"],
 )
 def test_a_precompiled_prelude_that_may_be_others_is_not_used(monkeypatch, tmp_path, spoil):
-    """The file is read as code; tests/kernels/test_damaged_cache.py tests damaged images."""
+    """The cached file is executed as code; tests/kernels/test_damaged_cache.py tests damaged images."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     made = []
 
@@ -365,7 +365,7 @@ def test_a_precompiled_prelude_that_may_be_others_is_not_used(monkeypatch, tmp_p
     (folder,) = tmp_path.glob("prelude-*")
     spoil(folder, folder / "prelude.pch")
     assert hostprelude._ready("clang", str(folder)) is None
-    is_marked = folders.is_marked(folder)  # else the file is kept, and another name is used
+    is_marked = folders.is_marked(folder)  # otherwise the file is kept, and another name is used
     assert ask()[0] == "-include-pch" and len(made) == 2
     assert len(list(tmp_path.glob("prelude-*"))) == (1 if is_marked else 2)
 
@@ -398,7 +398,7 @@ print(x.copy_to_host().tolist(), more(np.zeros(2, np.float32)).tolist(), less(1.
 
 
 def test_a_machine_with_zig_alone(run_python, tmp_path):
-    """pip install ziglang is all that the simulator and the targets on the CPU need."""
+    """`pip install ziglang` is sufficient for the simulator and the CPU targets."""
     zig = pytest.importorskip("ziglang")
     package = os.path.dirname(os.path.dirname(numbalite.__file__))
     done = run_python(

@@ -27,7 +27,8 @@ MISSING = "void missing(); void f() { missing(); }"
 
 @pytest.fixture(params=["g++", "clang++"])
 def link(monkeypatch, tmp_path, request):
-    """link(source, *options) -> (the result, the programs that were run, the command of the last one)."""
+    """Returns a function link(source, *options) -> (result, programs that were run, command of the last
+    program)."""
     compiler = shutil.which(request.param)
     if not compiler or not shutil.which("ld"):
         pytest.skip("needs a linker, and " + request.param)
@@ -71,13 +72,13 @@ def test_the_others_get_two(link):
     assert result.returncode == 0 and ran == [host.find_program("ld")] and "-lm" in command
     assert ctypes.CDLL(str(link.output)).f() == 3
     version = subprocess.run(["nm", "-D", link.output], capture_output=True, text=True, check=True)
-    assert "exp@" in version.stdout  # a version of today, not the oldest one
+    assert "exp@" in version.stdout  # a current version, not the oldest one
 
 
 def test_the_compiler_driver_reports_link_errors(link):
     result, ran, _ = link(MISSING)
     assert result.returncode and b"missing" in result.stderr and ran[-1] == link.compiler
-    assert link(PLAIN)[1] == [host.find_program("ld")]  # the linker is not to blame
+    assert link(PLAIN)[1] == [host.find_program("ld")]  # the failure is not an error of the linker
 
 
 def test_an_unsuitable_linker_is_tried_once(link, monkeypatch):

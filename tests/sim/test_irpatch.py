@@ -12,7 +12,7 @@ from numbalite.compilers.sim.irpatch import patch, vectorize
 
 
 def patched_instruction(line, before=""):
-    """Returns one instruction in a function, patched."""
+    """Returns one instruction in a function, after patching."""
     text = f"define i32 @f(i32 %0, i32 %1) {{\n{before}  {line}\n  ret i32 0\n}}\n"
     patched = patch(text)
     assert patched.startswith("define") and patched.endswith("  ret i32 0\n}\n")
@@ -77,7 +77,8 @@ def test_float_to_integer_conversion_saturates(name, real, type_):
 
 
 def test_volatile_accesses_are_reported_to_the_engine():
-    """Their addresses, and their ids: odd numbers for stores, those of called functions first."""
+    """Returns the addresses of the accesses, and their ids: odd numbers for stores, accesses of called
+    functions first."""
     assert patched_instruction("%3 = load volatile i32, i32* %2, align 4, !dbg !5") == [
         "  %nl.v1 = bitcast i32* %2 to i8*, !dbg !5",
         "  call void @nl_sim_volatile_access(i8* %nl.v1, i32 2), !dbg !5",

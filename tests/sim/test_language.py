@@ -249,7 +249,7 @@ def test_vector_types_have_cuda_size_and_alignment(alone):
 
 
 ATOMICS = [
-    # expression, value before, value returned, value after
+    # cases: expression, value before, returned value, value after
     ("int", "atomicAdd(p, -3)", 10, 10, 7),
     ("int", "atomicSub(p, 3)", 10, 10, 7),
     ("int", "atomicExch(p, 3)", 10, 10, 3),
@@ -445,7 +445,7 @@ __global__ void k(int* out, int two) {
 
 
 def test_integer_division_matches_a_gpu(alone):
-    """Division by zero has a GPU's result, also for constants; all other division is C++'s."""
+    """Division by zero has a GPU's result, also for constants; all other divisions follow C++."""
     out, long, real = ints(16), (ctypes.c_longlong * 3)(), floats(0, 0, 0)
     arrays = [pointer(a) for a in (out, long, real)]
     alone(DIVISION, "k").run("k", (1,), (1,), *arrays, ctypes.c_int(5), ctypes.c_int(0))

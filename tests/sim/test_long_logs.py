@@ -1,4 +1,4 @@
-"""Compilers' messages about long lines and about many mistakes: short, and soon there."""
+"""Compilers' messages about long lines and about many mistakes are short, and are printed quickly."""
 
 import random
 
@@ -37,7 +37,7 @@ def test_short_lines_and_long_messages_are_unchanged():
 
 
 def test_a_compiler_is_ended_after_its_last_message():
-    """clang parses the rest of the source, for minutes."""
+    """Without a limit, clang parses the rest of the source for minutes."""
     last = process.STOPPED.decode()
     result = process.run(
         ["sh", "-c", f"cat >&2; echo '{last}' >&2; exec sleep 1000"], b"x" * 300_000

@@ -38,7 +38,7 @@ def test_error_in_a_header_of_ours_is_at_the_users_line(message):
 
 
 def test_shared_memory_that_no_gpu_has(message):
-    """The size of an array is no variable, and dynamic memory has one type."""
+    """The size of an array must not be a variable, and dynamic memory has one type."""
     text = message(
         "__global__ void k(int* x) {\n    __shared__ int a[warpSize];\n    x[0] = a[0];\n}"
     )
@@ -72,7 +72,7 @@ def test_texture_references_have_a_message(message):
 
 
 def first_errors(text):
-    """{line of lesson.py: the first message about it}"""
+    """Returns {line of lesson.py: first message about this line}."""
     found = {}
     for line, said in re.findall(r"^lesson\.py\((\d+)\): error: (.*)$", text, re.M):
         found.setdefault(int(line), said)
@@ -247,7 +247,7 @@ def test_the_caret_in_a_text_on_one_line(compiled, tmp_path):
 
 
 def test_chained_comparisons_are_taken(compiled):
-    """As by NVRTC; clang++ 22 reports them as errors."""
+    """NVRTC accepts these with a warning; clang++ 22 reports them as errors."""
     assert compiled(
         Source("__global__ void k(bool* x, int a) { x[0] = 3 > 2 > a; }", "user.cu", ("k",))
     )

@@ -22,7 +22,7 @@ def no_disassembler(monkeypatch):
 
 
 def colors(picture):
-    """Color -> number of boxes, without the background and the legend."""
+    """Returns a dict from colors to numbers of boxes, without the background and the legend."""
     root = xml.etree.ElementTree.fromstring(picture.svg)
     found = {}
     for box in list(root)[1:]:

@@ -42,11 +42,11 @@ def generator(name):
     return np.random.default_rng(random.Random(f"{seed} {name}").randrange(2**32))
 
 
-# --- the oracle: addresses of all threads, -1 where a thread does not take part
+# --- The oracle: addresses of all threads, or -1 for threads that do not take part.
 
 
 def requests_of(addresses):
-    """Returns the rows of 32 lanes of which some lane is active."""
+    """Returns the rows of 32 lanes in which any lane is active."""
     flat = np.asarray(addresses, np.int64).reshape(-1, WARP)
     return [row[row >= 0] for row in flat if (row >= 0).any()]
 
@@ -59,7 +59,7 @@ def sectors(addresses, size):
 
 
 def wavefronts(addresses, size, is_store=False):
-    """Returns (passes over the banks, and how many there are without conflicts)"""
+    """Returns (passes over the banks, passes without conflicts)."""
     total = least = 0
     for warp in np.asarray(addresses, np.int64).reshape(-1, WARP):
         lanes = WARP if size <= 4 else 128 // size
@@ -74,7 +74,8 @@ def wavefronts(addresses, size, is_store=False):
 
 
 def pairs_are_equal(warp):
-    """Do all lanes whose numbers differ in the lowest bit, or in the next one, have one address?"""
+    """Returns whether all lanes whose numbers differ in the lowest bit, or in the second lowest bit, have the
+    same address."""
     lane = np.arange(WARP)
     others = (warp[lane ^ bit] for bit in (1, 2))
     return any(np.all((warp == other) | (warp < 0) | (other < 0)) for other in others)
@@ -664,7 +665,7 @@ def test_a_profile_of_several_kernels_ends_with_those_that_take_longest():
     page = p._repr_html_()
     assert page.index(title) < page.index("gather&lt;float&gt;") < page.index("increment")
     shades = [float(shade) for shade in re.findall(r"rgba\(230, 80, 40, ([\d.]+)\)", page)]
-    assert max(shades) == 0.45  # of the most expensive line of all kernels
+    assert max(shades) == 0.45  # counters of the most expensive line of all kernels
     assert min(shades) < 0.01
     shares = [int(row.split("%")[0]) for row in (first, second)]
     assert shares[0] > shares[1] and sum(shares) in (99, 100, 101)

@@ -1,4 +1,5 @@
-"""Counters by the machine code of a GPU. machine_code/kernels.sass is the output of ``nvdisasm -gi
+"""Tests the correction of counters by the machine code of a GPU. machine_code/kernels.sass is the output of
+``nvdisasm -gi
 -c`` of CUDA 13 for kernels.cu, compiled by NVRTC for compute capability 9.0; if nvdisasm is
 installed, it is called, too."""
 
@@ -28,7 +29,8 @@ TOOL = disassembler.find_tool("nvdisasm")
     ]
 )
 def disassembled(request, monkeypatch):
-    """The machine code of the kernels, as it was recorded and as it is here."""
+    """Returns the machine code of the kernels: the recorded code and, if nvdisasm is installed, the code made
+    on this machine."""
     if request.param == "recorded":
         monkeypatch.setattr(
             machinecode, "of_cubin", lambda _, symbol: machinecode.parse(SASS, symbol)
@@ -51,7 +53,7 @@ def test_four_reads_of_a_row_of_shared_memory_are_one_of_16_bytes(disassembled):
     assert launch.counters_are == "as compiled"
     assert inner.as_written["shared_load_requests"] == 32 * steps
     assert inner.shared_load_requests == (16 + 4) * steps
-    # A wide read has two rows of the tile, each for 16 threads: two passes.
+    # A wide read covers two rows of the tile, each for 16 threads, and so needs two passes.
     assert inner.shared_load_wavefronts == (16 + 4 * 2) * steps
     assert inner.active_lanes == 32
     assert launch.work.barriers == 2 * steps
@@ -333,7 +335,7 @@ def test_a_prediction_names_what_binds_the_launch(disassembled):
         low, high = launch.time_range
         assert launch.time_at_least <= low <= launch.time <= high
         assert launch.time == pytest.approx(timing.EMPTY + max(launch.units.values()), rel=0.5)
-    # 8 warps of each scheduler, 400 steps: at least a cycle each
+    # each scheduler has 8 warps with 400 steps, which need at least one cycle each
     assert many.time_at_least >= 132 * 8 * 8 * 400 / 132 / 4 / 1.98e9
     assert p.as_dict()["kernels"][0]["time"] == pytest.approx(few.time + many.time)
 

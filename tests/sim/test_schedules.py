@@ -1,4 +1,5 @@
-"""cuda.checks("race", exact=True) of kernels whose threads atomics order: one run after the other, in other schedules."""
+"""cuda.checks("race", exact=True) of kernels whose threads are ordered by atomics: the launch is repeated
+with other schedules."""
 
 import functools
 import re
@@ -166,7 +167,7 @@ def test_right_kernels_are_tried_in_several_schedules(name):
 
 
 def test_a_lock_is_tried_until_the_budget_is_spent():
-    """A thread that waits for the lock has too many schedules to run them all."""
+    """A launch in which a thread waits for a lock has too many schedules to run all of them."""
     checks, error, _, out = launch("lock", budget=2.0)
     assert error is None and checks.verdict.kind == "depends on atomics", error
     assert checks.verdict.schedules > 1 and out[0] == 2
@@ -188,7 +189,8 @@ def test_a_failure_in_another_schedule_is_reported_with_it():
 
 
 def test_a_race_of_two_switches_is_found_soon():
-    """Before all schedules with one switch have run: each iteration has one. Each run tries the same schedules."""
+    """The race is found before all schedules with one switch have run: each iteration adds such schedules.
+    Each run tries the same schedules."""
     found = [launch("lock_that_is_only_looked_at") for _ in range(2)]
     assert all(checks.verdict.kind == "races" for checks, *_ in found)
     tried = {(checks.verdict.schedules, error.schedule) for checks, error, *_ in found}

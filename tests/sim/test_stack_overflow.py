@@ -52,7 +52,7 @@ def test_a_thread_has_the_local_memory_of_a_gpu(size, is_checked):
 
 
 def test_memory_of_large_local_arrays_is_returned(run_python):
-    """128 threads write 512 KiB each, and all wait at a barrier."""
+    """128 threads write 512 KiB each, and all threads wait at a barrier."""
     run_python(f"""
 import numpy as np
 from numbalite import cuda

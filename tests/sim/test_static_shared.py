@@ -10,7 +10,7 @@ from numbalite.compilers import host, hostbuild
 from numbalite.errors import CompileError
 
 LIMIT = 48 * 1024
-# The scope of a variable: declared outside of the kernel, or in it. `use` reads and writes it.
+# The scope of a variable: declared outside of the kernel or in the kernel. `use` reads and writes it.
 FORMS = {
     "the kernel": ("", "__shared__ float vN[SIZE]; use(vN, x);"),
     "a scope": ("", "if (x[N] > 0) { __shared__ float v[SIZE]; use(v, x); } else x[N] = 1;"),
@@ -39,8 +39,8 @@ USE = """template <class T> __device__ void use(T* v, float* x) {
 
 
 def source(forms, total):
-    """Returns a kernel with variables of these forms, which have `total` bytes in all, but for the
-    last three forms."""
+    """Returns a kernel with variables of these forms, which together have `total` bytes (except for the last
+    three forms)."""
     count = sum(form in list(FORMS)[:-3] for form in forms)
     part = total // 4 // max(count, 1)
     sizes = [part] * count

@@ -11,8 +11,8 @@ def test_names_with_their_brackets():
 
 
 def test_indexed_members_have_their_position():
-    """clang++ reports the position where the whole expression begins; if two names share it,
-    neither has it."""
+    """clang++ reports the position where the whole expression begins; if two names share this position, the
+    table contains neither."""
     assert subscripts.names("q->v[k];") == "@\n1 v 1 1 4 5 7\n"
     assert subscripts.names("a.b[c].d[e];") == "@\n1 b 1 3 4 6\n1 d 1 8 9 11\n"
 

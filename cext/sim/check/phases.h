@@ -52,9 +52,9 @@ typedef struct nl_sim_phase_questions {
 
 nl_sim_phases *nl_sim_phases_open(void); /* NULL without memory */
 void nl_sim_phases_close(nl_sim_phases *phases);
-/* Has memory run out? */
+/* Returns whether memory has run out. */
 int nl_sim_phases_are_starved(const nl_sim_phases *phases);
-/* Is there any barrier? Returns whether a barrier is known at this address. */
+/* These functions return whether any barrier is known, or a barrier at this address. */
 int nl_sim_phases_exist(const nl_sim_phases *phases);
 int nl_sim_phases_have(const nl_sim_phases *phases, uintptr_t address);
 /* Returns whether the order of the barriers depends on the schedule. Resets the answer. */

@@ -29,8 +29,8 @@ class awbarrier {
         while (!__mbarrier_test_wait(&word, token.token, file, line))
             __nanosleep(0, file, line);
     }
-    /* The time limit is ignored: each call tests the phase once. If the phase has not ended, other
-     * threads run before the call returns false. */
+    /* The time limit is ignored: each call tests the phase only once. If the phase has not ended,
+     * other threads run before the call returns false. */
     bool timed_wait(arrival_token token, unsigned, NUMBALITE_SIM_SITE) { return try_wait(token, 0, file, line); }
     bool timed_wait_parity(bool parity, unsigned, NUMBALITE_SIM_SITE) { return try_wait_parity(parity, 0, file, line); }
     bool try_wait(arrival_token token, unsigned, NUMBALITE_SIM_SITE) {

@@ -32,11 +32,13 @@ NUMBALITE_SIM_INLINE bool __mbarrier_test_wait(__mbarrier_t *b, __mbarrier_token
 NUMBALITE_SIM_INLINE bool __mbarrier_test_wait_parity(__mbarrier_t *b, bool parity, NUMBALITE_SIM_SITE) {
     return numbalite_sim::barrier_at(b).try_wait_parity(parity, file, line);
 }
-/* Returns the number of arrivals that were pending in the token's phase when it was returned. */
+/* Returns the number of arrivals that were pending in the token's phase when the token was
+ * returned. */
 NUMBALITE_SIM_INLINE unsigned __mbarrier_token_pending_count(__mbarrier_token_t token) {
     return numbalite_sim::mbarrier::pending(token);
 }
-/* Test the phase once. If it has not ended, other threads run before the call returns false. */
+/* Test the phase once. If the phase has not ended, other threads run before the call returns false.
+ * */
 NUMBALITE_SIM_INLINE bool __mbarrier_try_wait(__mbarrier_t *b, __mbarrier_token_t token, unsigned = 0,
                                               NUMBALITE_SIM_SITE) {
     return numbalite_sim::mbarrier::tried(__mbarrier_test_wait(b, token, file, line), file, line);

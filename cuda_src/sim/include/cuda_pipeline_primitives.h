@@ -2,8 +2,8 @@
 #pragma once
 #include "sim/memcpy_async.h"
 
-/* Copies 4, 8 or 16 bytes. The last `zeros` bytes of the source are not read; those of the
- * destination are set to 0. */
+/* Copies 4, 8 or 16 bytes. The last `zeros` bytes of the source are not read; the corresponding
+ * bytes of the destination are set to 0. */
 NUMBALITE_SIM_INLINE void __pipeline_memcpy_async(void *to, const void *from, size_t size, size_t zeros = 0,
                                                   NUMBALITE_SIM_SITE) {
     if (size != 4 && size != 8 && size != 16)

@@ -1,4 +1,5 @@
-/* curand_kernel.h for the simulator: XORWOW (the default) and Philox, with cuRAND's own sequences.
+/* curand_kernel.h for the simulator: curand_kernel.h for the simulator: XORWOW (the default) and
+ * Philox, with the same sequences as cuRAND.
  */
 #ifndef NUMBALITE_SIM_CURAND_KERNEL_H
 #define NUMBALITE_SIM_CURAND_KERNEL_H
@@ -28,8 +29,8 @@ typedef curandStateXORWOW curandState;
 typedef curandStateXORWOW curandState_t;
 typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
 
-/* Other generators, and functions that need a table: only the toolkit's header has them, which is
- * included if one is used. */
+/* Other generators, and functions that need a table, are only in the toolkit's header, which is
+ * included if the source uses one of them. */
 #define NUMBALITE_SIM_NO_CURAND(name) \
     NUMBALITE_SIM_CANNOT(#name " needs the headers of cuRAND: pip install nvidia-curand")
 #define NUMBALITE_SIM_NO_GENERATOR(name) \
@@ -54,8 +55,8 @@ NUMBALITE_SIM_NO_POISSON(curand_discrete4, uint4)
 #undef NUMBALITE_SIM_NO_POISSON
 #undef NUMBALITE_SIM_NO_CURAND
 
-/* Functions that use a state. In checked images they are inlined, so that reports show the line of
- * the call. */
+/* Functions that use a state. In checked images these functions are inlined, so that reports show
+ * the line of the call. */
 #ifdef NUMBALITE_SIM_CHECKED
 #define NUMBALITE_SIM_STATED NUMBALITE_SIM_INLINE
 #else
@@ -77,8 +78,8 @@ NUMBALITE_SIM_INLINE unsigned xorwow_step(unsigned *v) {
 NUMBALITE_SIM_OWN void xorwow_jump_apart(unsigned *state, unsigned long long steps, int scale) {
     ops->xorwow_jump(state, steps, scale);
 }
-/* Calls the engine, which has the tables. The engine gets a copy, so that only this function
- * accesses the state itself, where the checks see it. */
+/* Calls the engine, which has the tables. The engine receives a copy of the state, so that only
+ * this function accesses the state itself, and the checks see this access. */
 NUMBALITE_SIM_STATED void xorwow_jump(unsigned *v, unsigned long long steps, int scale) {
     unsigned state[5] = {v[0], v[1], v[2], v[3], v[4]};
     xorwow_jump_apart(state, steps, scale);
@@ -236,7 +237,7 @@ NUMBALITE_SIM_STATED double curand_uniform_double(curandStateXORWOW *state) {
     return numbalite_sim::uniform_of(x, y);
 }
 NUMBALITE_SIM_STATED double
-curand_uniform_double(curandStatePhilox4_32_10 *state) { /* uses 32 bits only, as cuRAND does */
+curand_uniform_double(curandStatePhilox4_32_10 *state) { /* uses only 32 bits, as cuRAND does */
     return curand(state) * CURAND_2POW32_INV_DOUBLE + CURAND_2POW32_INV_DOUBLE / 2.0;
 }
 template <class S> NUMBALITE_SIM_STATED float2 curand_normal2(S *state) {

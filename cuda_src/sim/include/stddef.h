@@ -4,7 +4,8 @@
 #define offsetof(type, member) __builtin_offsetof(type, member)
 #endif
 typedef decltype(nullptr) nullptr_t;
-/* The same guards as in the compilers' own headers, which some libraries include directly. */
+/* These guards are the same as in the compilers' own headers, which some libraries include
+ * directly. */
 #if !defined(__CLANG_MAX_ALIGN_T_DEFINED) && !defined(_GCC_MAX_ALIGN_T)
 #define __CLANG_MAX_ALIGN_T_DEFINED
 #define _GCC_MAX_ALIGN_T

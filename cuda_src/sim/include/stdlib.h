@@ -21,7 +21,7 @@ typedef struct {
     numbalite_sim::fault(719, "abort() was called", "", 0);
 }
 #endif
-/* Declared because standard headers use the name; a call in a kernel aborts. */
+/* This function is declared because standard headers use its name; a call in a kernel aborts. */
 inline int rand() {
     abort();
 }

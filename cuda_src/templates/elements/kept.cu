@@ -1,2 +1,2 @@
-/* The number if it is not NaN and selected by where=, otherwise ${neutral}. */
+/* Returns the number if it is not NaN and selected by where=, otherwise ${neutral}. */
 template <typename T> T kept(T x, bool where) { return where && !np_isnan(x) ? x : T(${neutral}); }

@@ -1,4 +1,4 @@
-/* cuda/std/__iterator/iterator_traits.h: without its use of the host's library. */
+/* cuda/std/__iterator/iterator_traits.h: removes libcu++'s use of the host's library. */
 #pragma once
 #pragma push_macro("__GLIBCXX__")
 #pragma push_macro("_LIBCPP_VERSION")
