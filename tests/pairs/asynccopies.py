@@ -123,7 +123,8 @@ def stage_released_but_never_waited_for(x: floats(TILES * N), out: zeros(N)):
     """
 
 
-# --- copies of a group, or of the copy engine ------------------------------------------------------------
+# --- copies by a group of threads, or by the copy engine
+# ------------------------------------------------------------
 
 
 @pair("race", array="s", grid=1, block=N, expect=lambda x: x[::-1])

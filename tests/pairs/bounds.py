@@ -1,4 +1,5 @@
-"""Indices and addresses in global memory: past an array, before it, in a freed one, misaligned."""
+"""Invalid indices and addresses in global memory: past an array, before an array, in a freed array,
+misaligned."""
 
 import numpy as np
 from pairs.form import addresses_of, counts, floats, ints, pair, part_of, upto, zeros

@@ -1,4 +1,4 @@
-"""Mistakes from the exercises of a course, in forms that the other files lack: device functions,
+"""Mistakes from the exercises of a course that the other files do not contain: device functions,
 templates, structs, rows, bytes, tables, cooperative groups."""
 
 import numpy as np

@@ -15,12 +15,12 @@
         '''
 
 The marks say what differs: `//-` ends a line that only the wrong kernel has, `//+` one that only the
-right one has, `//!` a line that a report of the mistake may name (`//-!`: both). A line of the
-other kernel becomes an empty line, so both kernels have the lines of this file. An annotation is
-the argument of that parameter. A text that contains a __global__ function is a complete source.
-Constants of the file are in capitals.
+right one has, `//!` a line that a report of the mistake may name (`//-!`: both). A line of the other kernel
+becomes an empty line, so that both kernels have the line numbers of this file. An annotation is the argument
+of that parameter. A text that contains a __global__ function is a complete source. Constants of the file are
+in capitals.
 
-Importing it needs no device: kernels are compiled when they are requested.
+The module can be imported without a device: kernels are compiled when they are requested.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Pair:
         return found
 
     def source(self, right: bool) -> str:
-        """Returns the text of one of the two, with a #line for its position in the file."""
+        """Returns the text of the wrong or the right kernel, with a #line for its position in the file."""
         other = "-" if right else "+"
         lines = [
             "" if (mark := _MARK.search(line)) and mark[1] == other else line
@@ -80,12 +80,12 @@ class Pair:
 
     @property
     def is_source(self) -> bool:
-        """Is the text a whole source, not the body of a function?"""
+        """Returns whether the text is a whole source, not the body of a function."""
         return "__global__" in self.text
 
     @property
     def constants(self) -> dict:
-        """The names in the text that are numbers and arrays in the function's scope."""
+        """Returns the names in the text that are numbers and arrays in the function's scope."""
         scope = self.function.__globals__
         words = dict.fromkeys(re.findall(r"\b[A-Z]\w*\b", self.text))
         return {w: scope[w] for w in words if isinstance(scope.get(w), (int, float, np.ndarray))}
@@ -96,7 +96,7 @@ class Pair:
 
     @property
     def is_alone(self) -> bool:
-        """Does the kernel need a compilation of its own?"""
+        """Returns whether the kernel needs a separate compilation."""
         return bool(self.options) or any(isinstance(v, np.ndarray) for v in self.constants.values())
 
     def kernel(self, right: bool, **more):
@@ -183,7 +183,7 @@ class Together:
             both = [(p, r) for p in self.pairs for r in (False, True)]
             text = "\n".join(_in_namespace(p, r) for p, r in both)
             names = [_qualified(p, r) for p, r in both]
-            # The level of checked images, which are those that run.
+            # The optimization level of checked images, which are the images that run.
             self.module = cuda.module(text, names=names, opt=1)
         return self.module[_qualified(pair, right)]
 
@@ -194,7 +194,7 @@ def _qualified(pair, right):
 
 
 def _in_namespace(pair, right):
-    """Returns the text of one of the two as a part of a larger source."""
+    """Returns the text of the wrong or the right kernel as a part of a larger source."""
     text = pair.source(right)
     if not pair.is_source:
         arguments = pair.arguments(right)
@@ -227,7 +227,7 @@ def pair(kind, *, grid, block, expect, array=None, shared=0, right=None, key=Non
     kind: which check finds the mistake. array: the name that the report must give. expect: the parameters
     that it names, as they were, to what the last array must hold after the right kernel (or a dict of
     several). key: what to compare instead of the arrays (np.sort where the order is open). right:
-    arguments, shared=, options={} of the right kernel's launch that are others. Further keywords are
+    arguments, shared=, options={} of the right kernel's launch that are others. Further keyword arguments are
     options of cuda.jit.
     """
     assert kind in KINDS, kind
@@ -267,20 +267,19 @@ def pair(kind, *, grid, block, expect, array=None, shared=0, right=None, key=Non
 
 
 class Maker:
-    """An argument that is created on the device for each launch, by a function of the earlier
-    ones."""
+    """An argument that is created on the device for each launch, by a function of the earlier arguments."""
 
     def __init__(self, make):
         self.make = make
 
 
 def floats(*shape, low=0.0, high=1.0, seed=1, dtype=np.float32):
-    """Returns numbers between low and high, always the same."""
+    """Returns numbers between `low` and `high`, which are the same in each call."""
     return np.random.default_rng(seed).uniform(low, high, shape).astype(dtype)
 
 
 def ints(*shape, below, low=0, seed=1, dtype=np.int32):
-    """Integers from low to below - 1, always the same."""
+    """Returns integers from `low` to `below - 1`, which are the same in each call."""
     return np.random.default_rng(seed).integers(low, below, shape).astype(dtype)
 
 
@@ -309,8 +308,8 @@ def upto(n, dtype=np.float32):
 
 
 def addresses_of(*shape, freed=False):
-    """Returns a device array over the address of another, of 1, 2, 3, ..., which is freed first if
-    `freed`."""
+    """Returns a device array over the address of another device array, which contains 1, 2, 3, ... and is
+    freed first if `freed`."""
 
     def make(made):
         from numbalite import cuda

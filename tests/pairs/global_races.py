@@ -1,4 +1,5 @@
-"""Races in global memory: threads of one block or of several that touch the same element unordered."""
+"""Races in global memory: threads of one or several blocks that access the same element without
+synchronization."""
 
 import numpy as np
 from pairs.form import counts, floats, ints, pair, upto, zeros

@@ -1,4 +1,4 @@
-"""Kernels that never end: loops that do not get on, locks that are never released, waits without a signal."""
+"""Kernels that never end: loops without progress, locks that are never released, waits without a signal."""
 
 import numpy as np
 from pairs.form import counts, floats, ints, pair, upto, zeros

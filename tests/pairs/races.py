@@ -1,4 +1,5 @@
-"""Races in shared memory: threads of one block that touch the same element with no barrier between."""
+"""Races in shared memory: threads of one block that access the same element with no barrier between the
+accesses."""
 
 import numpy as np
 from pairs.form import counts, floats, ints, pair, upto, zeros

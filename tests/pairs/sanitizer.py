@@ -76,8 +76,8 @@ def use_exact_memory():
 
 
 def run_in_this_process(names, right):
-    """Launches the kernels of these pairs in this process. For each, prints a line with a keyword for the outcome and
-    the message."""
+    """Launches the kernels of these pairs in this process. For each kernel, prints a line with a keyword for
+    the outcome and the message."""
     from pairs.themes import PAIRS
 
     use_exact_memory()
@@ -95,11 +95,11 @@ def run_in_this_process(names, right):
 
 # --- all of them, on a GPU ---------------------------------------------------------------------------------
 
-LONELY = {"memory", "sync", "hang", "stack"}  # these may take the context with them, or never end
+LONELY = {"memory", "sync", "hang", "stack"}  # these kernels may destroy the context, or never end
 
 
 class Job(NamedTuple):
-    """Kernels that one process launches, under a tool or (None) without."""
+    """Kernels that one process launches, under a tool or, with None, without a tool."""
 
     pairs: list
     right: bool
@@ -153,7 +153,7 @@ def outcome_of(text, pair):
 
 
 def findings(text, pair):
-    """Returns the lines of a tool's output that name the pair's kernel."""
+    """Returns the lines of a tool's output that contain the pair's kernel."""
     name = re.search(r"__global__ void (\w+)", pair.text)
     name = name[1] if name else f"nl_{pair.name}"
     lines = [re.sub(r"^=+\s*", "", line) for line in text.splitlines() if line.startswith("===")]
@@ -161,7 +161,7 @@ def findings(text, pair):
 
 
 def names_the_line(lines, pair):
-    """Does one of these lines of a tool name a line of the mistake?"""
+    """Returns whether one of these lines of a tool contains a line number of the mistake."""
     file = re.escape(os.path.basename(pair.file))
     found = re.findall(rf"{file}[:(](\d+)", "\n".join(lines))
     return any(int(number) in pair.lines for number in found)
@@ -203,7 +203,7 @@ def on_gpu(arguments):
     print(f"{len(table)} pairs, {len(started)} processes")
 
 
-# --- all of them, on the simulator -------------------------------------------------------------------------
+# --- all kernels, on the simulator -------------------------------------------------------------------------
 
 
 def on_simulator(arguments):
@@ -252,7 +252,7 @@ def _alone(rows):
 
 
 def summary(gpu, simulator):
-    """Rows of markdown, one for each kind of mistake."""
+    """Returns rows of a Markdown table, one for each kind of mistake."""
     lines = [
         "| mistake | pairs | simulator: found | with its line | compute-sanitizer | found "
         "| with its line | the GPU alone |",
@@ -281,7 +281,7 @@ def summary(gpu, simulator):
 
 
 def table_of_pairs(gpu, simulator):
-    """Rows of markdown, one for each pair."""
+    """Returns rows of a Markdown table, one for each pair."""
     lines = ["| pair | simulator | compute-sanitizer | the GPU alone |", "|---|---|---|---|"]
     for theme in dict.fromkeys(row["theme"] for row in simulator.values()):
         lines.append(f"| **{theme.replace('_', ' ')}** | | | |")

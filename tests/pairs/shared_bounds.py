@@ -1,4 +1,4 @@
-"""Indices beyond shared memory: arrays of fixed size, memory whose size the launch gives."""
+"""Indices beyond shared memory: arrays of fixed size, and memory whose size the launch specifies."""
 
 import numpy as np
 from pairs.form import counts, floats, ints, pair, zeros

@@ -14,7 +14,7 @@ from numbalite.compilers import host, hostbuild
 pytestmark = pytest.mark.cases(40)
 LIMIT = 5.0  # seconds for a launch
 HANGS = 0.2  # for one that never ends
-# Other mistakes after which a thread waits for ever.
+# Other mistakes after which a thread waits forever.
 WAITS = 0.5
 ENDLESS = {"wait_for_the_phase_before", "lists_whose_heads_are_not_set"}
 SEEDS = (None, *one_case([1, 2, 3]))
@@ -70,7 +70,7 @@ def checks_for(pair, seed=None, limit=LIMIT):
 INCOMPLETE = {
     "dynamic_memory_not_asked_for": "the name: an array without a size is nowhere",
 }
-# Found by another check: the granularity of shadow memory is 8 bytes, and the text has 6.
+# Another check finds this mistake: the granularity of shadow memory is 8 bytes, and the text has 6 bytes.
 ANOTHER_KIND = {"text_without_its_final_zero": "unwritten"}
 
 
@@ -110,7 +110,7 @@ def test_an_exact_search_reports_races_and_no_corrected_kernel(pair, kernel_of):
     assert checks.verdict.kind in ("no schedule races", "depends on atomics")
     if pair.kind != "race" or pair.name in ENDLESS:
         return
-    # The search ends at the first race: only a search that misses it uses the whole budget.
+    # The search ends at the first race, so only a search that misses the race uses the whole budget.
     checks = cuda.checks("race", "hang", exact=True, limit=LIMIT, budget=20.0)
     with pytest.raises(errors.KernelError) as caught, checks:
         pair.run(False, kernel_of(pair, False))

@@ -120,7 +120,7 @@ def input_copied_on_another_stream(right):
 
 @pair
 def input_overwritten_while_it_is_read(right):
-    """The second half of double buffering: the reader must be done, too."""
+    """Tests the second half of double buffering: the reader must also be done."""
     a, b = streams()
     x, out, h, done = array(1), array(), pinned(5), cuda.event()
     COPY[2, N // 2, a](x, out)
@@ -133,7 +133,7 @@ def input_overwritten_while_it_is_read(right):
 
 @pair
 def non_blocking_stream_and_the_default_one(right):
-    """The default stream is ordered after ordinary streams and before them, but not with others."""
+    """The default stream is ordered after and before ordinary streams, but not with non-blocking streams."""
     (a,) = streams(1, non_blocking=not right)
     x = array()
     FILL[2, N // 2, a](x, 3)
@@ -163,7 +163,7 @@ def bytes_side_by_side(right):
 
 @pair
 def atomics_and_a_copy(right):
-    """Atomics of two streams are no race; an atomic and a copy are one."""
+    """Atomics of two streams are not a race, but an atomic and a copy are."""
     a, b = streams()
     n = cuda.to_device(np.zeros(1, "i4"))
     h = cuda.pinned_array(1, "i4")
@@ -217,7 +217,7 @@ def line_of(function, text):
 
 
 def test_streams_have_numbers_and_operations_have_lines():
-    """The stream and line of the launch or the copy, not of the kernel."""
+    """The report contains the stream and the line of the launch or the copy, not a line of the kernel."""
     for pair_, texts in (
         (kernel_reads_what_another_stream_writes, ("FILL[", "TWICE[")),
         (result_copied_on_another_stream, ("FILL[", "x.copy_to_host(")),
@@ -243,7 +243,7 @@ def test_reports_have_the_numbers_that_streams_show():
 
 
 def test_memory_that_goes_from_stream_to_stream_is_not_reported():
-    """Freed before its last use, and allocated again."""
+    """An array is freed before its last use, and its memory is allocated again."""
     streams_ = itertools.cycle([*streams(3), *streams(3, non_blocking=True), None])
     with cuda.checks("stream"):
         for i, stream in zip(range(60), streams_):

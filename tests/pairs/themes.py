@@ -1,4 +1,4 @@
-"""All pairs: importing this imports every theme."""
+"""All pairs: importing this module imports every theme."""
 
 from pairs import (  # noqa: F401
     arithmetic,

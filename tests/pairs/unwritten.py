@@ -1,4 +1,4 @@
-"""Reads of uninitialized memory: shared, device, and parts of either."""
+"""Reads of uninitialized shared memory, device memory, and parts of such memory."""
 
 import numpy as np
 from pairs.form import counts, floats, ints, pair, uninitialized_array, zeros

@@ -35,7 +35,7 @@ _PLAIN = re.compile(
 
 
 def units(root: str, each: int) -> list:
-    """Returns the .cu files with kernels, at most so many of a project: evenly chosen."""
+    """Returns the .cu files with kernels: at most `each` files of a project, evenly chosen."""
     found = []
     for project in sorted(os.listdir(root)):
         folder = os.path.join(root, project)
@@ -107,7 +107,7 @@ def include_folders(path):
 
 
 def try_one(path: str, known: dict) -> dict:
-    """{"nvrtc": "" or the error, "sim": the same, "key": of the text}"""
+    """Returns {"nvrtc": "" or the error, "sim": "" or the error, "key": hash of the text}."""
     from numbalite.compilers import hostbuild, nvrtc
     from numbalite.errors import CompileError
 
@@ -189,8 +189,8 @@ def _write(path, results):
 
 
 def in_parallel(items: list, work: Callable, jobs: int) -> Iterator[tuple]:
-    """Yields (item, result of work) as they complete; each in a process of its own, forked from one
-    that has all imported. If a process dies, the result is the reason as a string."""
+    """Yields (item, result of work) in the order of completion; each item runs in a separate process, forked
+    from a process that has imported all modules. If a process dies, the result is the reason as a string."""
     import numbalite.compilers.hostbuild
     import numbalite.compilers.nvrtc  # noqa: F401
     from numbalite import cuda  # noqa: F401

@@ -83,7 +83,8 @@ def variants(text):
 
 
 def run(folder, path, macros, given):
-    """Runs one image in a process: its compile time, and test -> first failed assertion."""
+    """Runs one image in a process; returns its compile time, and a dict from tests to their first failed
+    assertion."""
     name = str(path.relative_to(folder / "cub" / "test"))
     begin = time.monotonic()
     command = [sys.executable, __file__, str(folder), name, "--child", *macros]
@@ -245,7 +246,7 @@ def line_of(result):
 
 
 def report(results):
-    """Prints the failures by cause, and how many passed."""
+    """Prints the failures by cause, and the number of passed tests."""
     causes = collections.Counter()
     for result in results:
         for test, problem in result["tests"].items():

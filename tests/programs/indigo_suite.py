@@ -27,7 +27,7 @@ RACES = ("atomicBug", "guardBug", "syncBug", "raceBug")
 TOGETHER = 25  # sources of one unit
 NODES, EDGES, THREADS = 24, 120, 64
 LIMIT = 900
-BUDGET = 0.3  # seconds for more schedules of a kernel
+BUDGET = 0.3  # maximum seconds for further schedules of a kernel
 _HOST = re.compile(r"^\s*void serial_code\(", re.M)
 _INCLUDE = re.compile(r"^\s*#\s*include.*$", re.M)
 
@@ -68,7 +68,8 @@ def is_racy(name):
 
 
 def run(given, names):
-    """{name: {"verdict": kind, "text": sentence, "seconds": s}} of a unit, in a process of its own."""
+    """Returns {name: {"verdict": kind, "text": sentence, "seconds": s}} for a unit, which runs in a separate
+    process."""
     command = [sys.executable, __file__, str(given.folder), "--budget", str(given.budget)]
     command += ["--default"] if given.default else []
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBALITE_DRIVER": "sim"}
@@ -128,7 +129,8 @@ def unit(folder, names):
 
 
 def graph(np):
-    """nindex, nlist, data1, data2: each node has edges to some others; nodes past the end have none."""
+    """Returns (nindex, nlist, data1, data2): each node has edges to some other nodes; nodes past the end have
+    no edges."""
     rng = np.random.default_rng(1)
     longest = NODES * THREADS + THREADS + 2
     begins = np.sort(rng.integers(0, EDGES, NODES - 1))

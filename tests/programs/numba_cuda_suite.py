@@ -130,7 +130,7 @@ def name_of_test(test):
     return ".".join(test.split(".")[-2:])
 
 
-# --- one file, in a process of its own
+# --- runs one file in a separate process
 
 
 # Variables of numba.config that numba's own code reads.
@@ -159,7 +159,7 @@ class InsideType(type):
 
 
 def private_class(name):
-    """Returns a class of numba's inside; an exception is one."""
+    """Returns a stand-in class for a class of numba's internals; for an exception, an exception class."""
     if name.endswith("Error"):
         return type(name, (Exception,), {})
     return InsideType(name, (Inside,), {"SUPPORTED": False})
@@ -292,7 +292,7 @@ def ending(err):
 
 
 def reason(err):
-    """Returns the first informative lines of an exception, of a failed import the last."""
+    """Returns the first informative lines of an exception, or the last line of a failed import."""
     lines = [line for line in str(err[1]).splitlines() if line.strip()]
     if str(err[1]).startswith("Failed to import test module"):
         lines = lines[-1:]
@@ -312,7 +312,7 @@ if "--multiprocessing-fork" in sys.orig_argv:  # it imports the test file
 
 
 def prepare_processes(site, folder):
-    """Processes that the tests start have numbalite under numba's name, too."""
+    """Processes that the tests start also have numbalite under numba's name."""
     here, folder = str(pathlib.Path(__file__).resolve().parent), str(folder.resolve())
     pathlib.Path(site, "sitecustomize.py").write_text(SITE.format(here=here, folder=folder))
     paths = [site, str(ROOT), os.environ.get("PYTHONPATH")]

@@ -53,7 +53,7 @@ TWO = "cross() accepts vectors of three elements: NumPy has deprecated those of 
 DEPRECATED = "deprecated arguments are accepted without NumPy's warning"
 OBJECTS = "device arrays hold no Python objects"
 CONVERTS = "the function that the test passes converts its argument to a class of NumPy"
-# The end of a test's id, without parameters -> the reason why it, or some of its cases, must fail.
+# Dict from the end of a test's id, without parameters, to the reason why some of its cases must fail.
 EXPECTED = {
     "test_numeric.py::TestNonarrayArgs::test_reshape_copy_arg": COPIED,
     "test_numeric.py::TestNonarrayArgs::test_squeeze": NO_DISPATCH,
@@ -92,14 +92,14 @@ EXPECTED = {
     "test_nanfunctions.py::TestNanFunctions_Quantile::test_allnans": NO_WARNINGS,
     "test_nanfunctions.py::TestNanFunctions_Percentile::test_result_values": NO_DISPATCH,
 }
-LARGEST = 2**30  # bytes of an array that is copied to the device
+LARGEST = 2**30  # maximum bytes of an array that is copied to the device
 LONG = 100_000  # a test has a tuple of 2**31 arrays, which does not fit into memory
 calls: dict[str, int] = {}
 inside = False  # inside a call on the device: nested calls are not wrapped
 
 
 def is_device_compatible(value):
-    """Is it an array that the device can hold?"""
+    """Returns whether this is an array that the device can store."""
     if type(value) is not np.ndarray or not value.dtype.isnative:
         return False
     return (
@@ -111,7 +111,7 @@ def is_device_compatible(value):
 
 
 def has_type(dtype):
-    """Has the device the type that a `dtype=` argument names?"""
+    """Returns whether the device supports the type of a `dtype=` argument."""
     try:
         return dtype is None or is_device_compatible(np.empty(0, dtype))
     except TypeError:
@@ -119,7 +119,7 @@ def has_type(dtype):
 
 
 def all_go(value):
-    """Can the device hold all arrays in the arguments?"""
+    """Returns whether the device can store all arrays in the arguments."""
     if isinstance(value, np.ndarray):
         return is_device_compatible(value)
     if type(value) is dict:
@@ -136,7 +136,7 @@ class Moved:
     """The arrays of one call: each is copied to the device once, and back if it was changed."""
 
     def __init__(self, name):
-        self.arrays = {}  # id of the host array -> the array, and that of the device
+        self.arrays = {}  # dict from the id of a host array to the array and its device copy
         self.keeps_arrays = name in RETURN_ARRAYS
 
     def there(self, value):
@@ -232,7 +232,7 @@ class Expected:
 
 
 def main():
-    # All cases of each test: this project's conftest draws some.
+    # Runs all cases of each test; this project's conftest would draw some cases.
     os.environ.setdefault("NUMBALITE_TEST_SEED", "all")
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
     for namespace in NAMESPACES:

@@ -65,7 +65,7 @@ inline void failed(const char *file, int line, const char *text, const char *val
     program.fail(file, line, text, values);
 }
 
-/* Where two vectors differ, for the report. */
+/* Describes where two vectors differ, for the report. */
 static char noted[200];
 inline void note(size_t at, size_t size, size_t others) {
     char *out = noted;
@@ -310,7 +310,7 @@ template <class I, class J> bool equal(I first, I last, J other) {
 }
 } // namespace std
 
-/* ---- thrust's containers and algorithms, on the host ---- */
+/* ---- Containers and algorithms of thrust, on the host. ---- */
 namespace thrust {
 template <class T> using device_vector = ::suite::Vector<T, 1>;
 template <class T> using host_vector = ::suite::Vector<T, 0>;

@@ -11,7 +11,7 @@ the expected contents of the arrays marked as out: an array, or a tuple with Non
 are not compared. `within` is the largest error, as a part of the larger of 1 and the value; 0 means
 that the arithmetic is exact for these inputs (integers that float represents, copies), so that
 every driver must give the same bits. `finds` is part of the report of cuda.checks, where the kernel
-has a mistake, and `because` describes the mistake. A kernel whose result depends on that has no
+has a mistake, and `because` describes the mistake. A kernel whose result depends on its mistake has no
 oracle.
 """
 
@@ -92,7 +92,7 @@ class Case:
     index: int
 
     def values(self, path: str) -> list:
-        """Returns the arguments; equal in each call."""
+        """Returns the arguments, which are equal in each call."""
         rng = np.random.default_rng(zlib.crc32(f"{path} {self.kernel} {self.index}".encode()))
         return [a.values(rng) if isinstance(a, Array) else a for a in self.arguments]
 
@@ -136,7 +136,7 @@ _units: list[Unit] = []
 
 @contextlib.contextmanager
 def unit(path: str, options: tuple = (), name: str = ""):
-    """The launches of a file; `name` is for a second unit of the same file, with other options."""
+    """The launches of a file; `name` distinguishes a second unit of the same file, with other options."""
     made = Unit(path, options, name or path)
     yield made
     _units.append(made)

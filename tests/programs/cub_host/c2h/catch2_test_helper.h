@@ -50,14 +50,15 @@ template <class Body, class... T> struct Instances<Body, ::cuda::std::__type_lis
     static void all(const char *name) { (add<T>(name), ...); }
 };
 
-/* GENERATE: a test runs once for each combination of what its generators give. */
+/* Implements GENERATE: a test runs once for each combination of the values of its generators. */
 struct Choice {
     int generator;
     size_t at, count;
 };
 static Choice choices[32];
 static size_t registered;
-static int generator; /* the one that is asked: in a loop it gives the same each time, as Catch2's does */
+static int generator; /* the current generator: in a loop it returns the same value each time, as in
+Catch2 */
 inline size_t choose(size_t count) {
     for (size_t i = 0; i < registered; ++i)
         if (choices[i].generator == generator) return choices[i].at;
@@ -159,7 +160,7 @@ template <class T> Within<T> WithinRel(T target, T margin) { return {target, mar
     using SUITE_CAT(suite_types_, id) = c2h::type_list<__VA_ARGS__>; \
     SUITE_TEST(id, name, SUITE_CAT(suite_types_, id))
 #define SUITE_FIRST(one, ...) one
-/* Without lists of types there is one instance. */
+/* A test without lists of types has one instance. */
 #define SUITE_PLAIN(id, name) SUITE_LIST(id, name, int)
 #define SUITE_PICK(a, b, c, d, e, f, g, h, i, j, chosen, ...) chosen
 #define C2H_TEST(name, tag, ...) \
