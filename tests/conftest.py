@@ -1,9 +1,9 @@
 """Fixtures for all tests: the driver of the session, new interpreters, and the leak count.
 
-Nothing here touches a GPU or a compiler before a test asks for it. The driver is chosen once for the
+The fixtures use no GPU and no compiler before a test requests them. The driver is chosen once for the
 session: that of NUMBALITE_DRIVER, else the GPU if a fresh process can see one, else the simulator.
 
-With pytest-xdist (`make test` uses it) several processes run the tests. All use the driver and the
+With pytest-xdist (`make test` uses it) several processes run the tests. All processes use the driver and the
 disk cache of the first process, so that each kernel is compiled once. Tests can run in any of these
 processes: each test has its own folder, and counts only the objects of its process."""
 
@@ -147,7 +147,7 @@ def live_counts():
     """Returns the objects of C code after unreferenced objects were collected and the device is
     idle.
 
-    Kernels that copy and convert elements, and traces of calls, are cached. They are dropped before
+    Kernels that copy and convert elements, and traces of calls, are cached. These objects are dropped before
     the count, so that they do not count as leaks.
     """
     from numbalite import _core, cuda

@@ -42,7 +42,7 @@ def renamed_header():
 
 
 def constants(text):
-    """Returns names of the enumerators and of the stream macros."""
+    """Returns the names of the enumerators and of the stream macros."""
     found = []
     for body in re.findall(r"enum\s*\{(.*?)\}", text, re.S):
         found += re.findall(r"(\w+)\s*=", body)
@@ -50,7 +50,7 @@ def constants(text):
 
 
 def structs(text):
-    """{name: [field, ...]} of the structs that are passed to the driver."""
+    """Returns {name: [field, ...]} for the structs that are passed to the driver."""
     found = {}
     for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\n\} \w+;", text, re.S):
         body = re.sub(r"\b(?:union|struct) \{.*?\n    \} (\w+);", r"int \1;", body, flags=re.S)
@@ -124,7 +124,7 @@ def test_constants_structs_and_handles(tmp_path):
 
 
 def parameter_types(parameters):
-    """["int *", "size_t"] of "(int *count, size_t size)"."""
+    """Returns ["int *", "size_t"] for "(int *count, size_t size)"."""
     types = []
     for parameter in parameters.strip("() \n").split(","):
         parameter = " ".join(parameter.replace("*", " * ").split())
@@ -147,7 +147,7 @@ def test_calls_have_the_toolkits_signatures(tmp_path):
     calls = re.findall(r"X\(\s?(\w+), (\d+), (\([^()]*\)), \(", text)
     assert len(calls) > 60
     folder = include_directory()
-    headers = [folder / "cuda.h", folder / "cudaProfiler.h"]  # pip's packages have no second one
+    headers = [folder / "cuda.h", folder / "cudaProfiler.h"]  # pip's packages have only one
     header = "".join(path.read_text() for path in headers if path.exists())
     lines = ["#include <cuda.h>"]
     numbered = folder / "cudaTypedefs.h"

@@ -31,7 +31,7 @@ def test_errors(name, code):
 
 @pytest.fixture
 def assert_near():
-    """Is a result a few roundings from the exact number?"""
+    """Returns whether a result is within a few roundings of the exact number."""
 
     def check(found, exact, roundings=1.02):
         dtype = np.asarray(found).real.dtype
@@ -173,7 +173,7 @@ def test_float16_averages_and_integrals_whose_sums_do_not_fit():
 
 @pytest.mark.parametrize("code", "FD")
 def test_products_of_conjugates_whose_terms_cancel(assert_near, code):
-    """vdot and vecdot lose no digits of a product, even if nearly all cancel."""
+    """vdot and vecdot lose no digits of a product, even if nearly all digits cancel."""
     rng = np.random.default_rng(4)
     a = (rng.normal(size=1001) + 1j * rng.normal(size=1001)).astype(code)
     b = (1j * a).astype(code)  # the real part of each product is 0, up to rounding

@@ -68,7 +68,7 @@ class Reader:
 
 
 def key_of(*args, **keywords):
-    """Returns the key of a call, which its first call leaves; None if the call cannot be keyed."""
+    """Returns the key of a call, which its first call leaves; returns None if the call has no key."""
     function = _core.Traced(lambda *args, **keywords: None)
     function(*args, **keywords)
     return next(iter(function._traces), None)
@@ -109,7 +109,7 @@ def draw_value(rng, arrays, depth=0):
 
 
 class DescribedCall:
-    """The properties that distinguish calls, computed only from the arguments."""
+    """Returns the properties that distinguish calls, computed only from the arguments."""
 
     def __init__(self):
         self.arrays = []

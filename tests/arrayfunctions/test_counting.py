@@ -56,7 +56,7 @@ def test_bincount_matches_numpy():
         ((x.astype("u1"), None, 3), (on_device(x.astype("u1")), None, 3)),
         ((x[:0], None, 2), (d[:0], None, 2)),
         ((x[:0], weights[:0]), (d[:0], w[:0])),
-        ((x * 1000,), (on_device(x * 1000),)),  # more than fit into shared memory
+        ((x * 1000,), (on_device(x * 1000),)),  # more bins than fit into shared memory
         ((x - 1,), (on_device(x - 1),)),
         ((weights,), (w,)),
         ((x, weights[1:]), (d, w[1:])),

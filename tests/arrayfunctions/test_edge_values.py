@@ -39,7 +39,7 @@ def test_linspace_with_underflowing_steps_matches_numpy(endpoint):
 
 
 def test_steps_between_arrays_that_underflow():
-    """One step of 0 decides for all of them."""
+    """If one step is 0, the formula for all steps changes, as in NumPy."""
     start, stop = np.array([0.0, 1.0, 5e-324]), np.array([5e-324, 2.0, 1e-322])
     for a, b in ((start, stop), (start[1:2], stop[1:2]), (start, 1e-320)):
         found = np.linspace(cuda.to_device(a), b, 7)
@@ -216,7 +216,7 @@ class Expression:
 
 @pytest.mark.parametrize("is_true", [False, True])
 def test_another_object_answers_for_the_whole_array(is_true):
-    """NumPy asks it for each element, which would be on the host."""
+    """NumPy calls the object's operator for each element, which would happen on the host."""
     x, other = cuda.to_device(np.arange(6).reshape(2, 3)), Expression(is_true=is_true)
     for found in (x == other, other == x):
         assert isinstance(found, Expression) and found.text == "DeviceNDArray of (2, 3)"
@@ -266,7 +266,7 @@ def test_equality_with_any_object_matches_numpy(other):
 
 @pytest.mark.parametrize("other", [decimal.Decimal(1), fractions.Fraction(1, 1), OfNumbers()])
 def test_objects_that_some_numbers_equal_are_refused(other):
-    """NumPy asks them for each element; False for all would be wrong."""
+    """NumPy calls their operators for each element; False for all elements would be wrong."""
     assert (np.arange(3) == other).tolist() == [False, True, False]
     with pytest.raises(TypeError):
         cuda.to_device(np.arange(3)) == other  # noqa: B015

@@ -68,8 +68,7 @@ def test_epilogue_as_expression():
 
 
 def test_repeated_calls_are_replayed():
-    """From the third call on they are replayed without Python, with the current values of the
-    arrays."""
+    """From the third call on, calls are replayed without Python, with the current values of the arrays."""
     out = cuda.device_array((6, 4), "f4")
     for seed in range(5):
         a, b, bias = (

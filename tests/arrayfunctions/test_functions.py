@@ -22,7 +22,7 @@ NUMBERS = ["f4", "f8", "i4", "u1", "c8", "?"]
 
 @st.composite
 def arrays(draw, dtypes=NUMBERS, min_dims=0, max_dims=3, shape=None):
-    """Returns (on the device, on the host)"""
+    """Returns (the function's result on the device, its result on the host)."""
     shape = draw(drawn.shapes(min_dims, max_dims, most=5)) if shape is None else shape
     dtype = draw(st.sampled_from(dtypes))
     rng = np.random.default_rng(draw(st.integers(0, 30)))
@@ -40,7 +40,7 @@ def axis_of(draw, ndim, several=True):
     return draw(st.one_of(choices))
 
 
-MAY_COPY = {"_on_host", "copyto", "<listcomp>"}  # to texts and files; to an array of the host
+MAY_COPY = {"_on_host", "copyto", "<listcomp>"}  # to texts, files and host arrays
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,7 @@ def arrays(draw, min_dims=1, dtypes=DTYPES):
 
 
 def items_for(draw, length, shape):
-    """Returns (a key's item for the device, for the host)"""
+    """Returns (a key's item for the device, the same item for the host)."""
     kind = draw(st.sampled_from(["array", "device", "slice", "int", "list"]))
     if kind == "slice":
         item = draw(st.sampled_from([slice(None), slice(1, None), slice(None, None, -1), slice(0)]))
@@ -44,7 +44,7 @@ def items_for(draw, length, shape):
 
 @st.composite
 def keys(draw, shape):
-    """Integer arrays that broadcast, some of them barely, in every kind of key."""
+    """Tests integer arrays that broadcast in various ways, in every kind of key."""
     chosen = draw(st.sampled_from([[(3,), (1,)], [(3,), (2, 1)], [(), (2,)], [(3,), (2,)], [(0,)]]))
     pairs = [items_for(draw, n, chosen) for n in shape[: draw(st.integers(1, len(shape)))]]
     if draw(st.integers(0, 3)) == 0:
@@ -66,7 +66,7 @@ def is_of_one_element(key, ndim):
 def test_random_keys_match_numpy(data):
     device, host = data.draw(arrays())
     key, host_key = data.draw(keys(host.shape))
-    if not is_of_one_element(key, host.ndim):  # which is a scalar on the host
+    if not is_of_one_element(key, host.ndim):  # the result is a scalar on the host
         assert_same(lambda x, k: x[k], (device, key), (host, host_key))
     value = data.draw(st.sampled_from([7, np.float32(3), [5]]))
 
@@ -279,7 +279,7 @@ def test_choose_by_index_arrays():
     compare(np.choose(d, choices), np.choose(a, choices))
     compare((d + 1).choose(choices, mode="clip"), np.choose(a + 1, choices, mode="clip"))
     compare(np.choose(d % 2, [d.astype("u1"), 7]), np.choose(a % 2, [a.astype("u1"), 7]))
-    for mode in ("raise", "wrap"):  # indices on the host are checked there
+    for mode in ("raise", "wrap"):  # indices on the host are checked on the host
         assert_same(np.choose, ([5, 0, -1], [d, d]), ([5, 0, -1], [a, a]), {"mode": mode})
     with pytest.raises(TypeError, match="a function for its mode has no counterpart"):
         np.pad(d, 1, lambda *_: None)

@@ -95,7 +95,7 @@ def test_copies_between_any_two_layouts(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_elements_at_indices_of_any_layout(dtype):
-    """One index array along the first axis, or several with slices between them."""
+    """Tests one index array along the first axis, or several index arrays with slices between them."""
     rng = np.random.default_rng(15)
     for _ in range(12):
         shape = [int(n) for n in rng.integers(1, 7, rng.integers(1, 5))]

@@ -17,7 +17,7 @@ DTYPES = ["f4", "f8", "c8", "c16", "f2", "i4", "?", "u1"]
 
 
 def small(seed, shape, dtype):
-    """Integers, so that every order of additions has the same result."""
+    """Returns integers, so that every order of additions has the same result."""
     rng = np.random.default_rng(seed)
     values = rng.integers(-4, 5, shape)
     if np.dtype(dtype).kind == "c":
@@ -27,7 +27,7 @@ def small(seed, shape, dtype):
 
 @st.composite
 def operands(draw):
-    """Two placed operands whose shapes fit."""
+    """Returns two operands in random layouts whose shapes match."""
     rows, depth, columns = (draw(st.sampled_from([0, 1, 1, 2, 3, 5, 17])) for _ in range(3))
     stacked = draw(st.lists(st.sampled_from([0, 1, 2, 2, 3]), max_size=3))
     dtypes = draw(st.sampled_from(DTYPES)), draw(st.sampled_from(DTYPES))
@@ -195,7 +195,7 @@ def test_halves_with_results_in_float32():
 
 
 def test_the_bits_of_bfloat16():
-    """Added up in float32, rounded once."""
+    """The products are added in float32, and the sum is rounded once."""
     random = np.random.default_rng(5)
     wide = [
         (random.standard_normal(s).astype("f4").view("u4") & 0xFFFF0000) for s in ((70, 9), (9, 5))

@@ -16,7 +16,7 @@ FOLDS = ["nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd"]
 
 @st.composite
 def arrays(draw, dtypes):
-    """Returns (on the device, on the host): some elements are NaN, in one of three whole rows."""
+    """Returns (device array, host array): some elements are NaN; in one of three arrays, whole rows are."""
     shape = draw(drawn.shapes(0, 3, most=5))
     dtype = np.dtype(draw(st.sampled_from(dtypes)))
     rng = np.random.default_rng(draw(st.integers(0, 30)))

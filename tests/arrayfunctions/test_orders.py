@@ -44,7 +44,7 @@ def on_side_of(x, array):
 
 
 def result_and_layout(made):
-    """Returns the result, and its memory layout."""
+    """Returns the result of a call, and the result's memory layout."""
     return made, made.flags.c_contiguous, made.flags.f_contiguous
 
 
@@ -132,5 +132,5 @@ def test_layouts_of_results_match_numpy(name):
         return made, steps
 
     for layout in LAYOUTS.values():
-        for _ in range(3):  # C code has cached the calls of the first round
+        for _ in range(3):  # the calls of the first round are cached by C code
             alike(lambda x, layout=layout: call(layout(x)), host)

@@ -12,7 +12,7 @@ from numbalite import cuda
 
 
 def rows_with_nans(dtype="f8"):
-    """Rows with some NaN, with only NaN and without NaN, on the host and the device."""
+    """Returns rows with some NaN, with only NaN and without NaN, on the host and on the device."""
     host = np.random.default_rng(4).integers(-9, 9, (4, 5, 3)).astype(dtype)
     host[np.random.default_rng(5).random(host.shape) < 0.4] = np.nan
     host[0, 0], host[1, 1] = np.nan, [1, 2, 3]
@@ -82,7 +82,7 @@ def test_quantiles_of_integers_and_booleans():
     device = cuda.to_device(host)
     for q in (True, np.array([True, False]), [0, 1], 1):
         assert_same(np.nanquantile, (device, q), (host, q))
-    for q in (np.uint8(1), np.array([1, 0], "i1")):  # n times q is more than they hold
+    for q in (np.uint8(1), np.array([1, 0], "i1")):  # n times q exceeds the range of the dtype
         assert_same(np.nanquantile, (device, q), (host, q.astype(int)))
 
 

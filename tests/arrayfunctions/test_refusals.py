@@ -26,14 +26,14 @@ LISTS = {
     "0-d": [np.array(1.0)] * 2,
 }  # fmt: skip
 LESS_IS_REFUSED = {
-    ("polyint", "argument 0: 3-d"),  # a matrix of polynomials, some of which NumPy accepts
+    ("polyint", "argument 0: 3-d"),  # 2-D coefficients, which some functions of NumPy accept
     ("tensordot", "argument 0: 0-d"), ("tensordot", "argument 1: 0-d"),
     ("linalg.tensorinv", "argument 0: 0-d"), ("fft.fftshift", "argument 0: 0-d"),
 }  # fmt: skip
 
 
 def outputs(result):
-    """Outputs that are not arrays, or whose shape or dtype cannot hold the result."""
+    """Returns invalid outputs: objects that are not arrays, or arrays with the wrong shape or dtype."""
     shape, dtype = np.shape(result), np.asarray(result).dtype
     yield "wrong shape", np.zeros((*shape, 7), dtype)
     yield "other lengths", np.zeros([n + 1 for n in shape] or [2], dtype)
@@ -43,7 +43,7 @@ def outputs(result):
 
 
 def variants(name, function, args):
-    """Yields (what is wrong, arguments, keywords)"""
+    """Yields (description of the error, arguments, keywords)."""
     try:
         parameters = inspect.signature(function).parameters
     except ValueError:
@@ -94,7 +94,7 @@ def test_invalid_arguments_raise_numpys_errors(name):
             on_device = to_device(args), to_device(keywords)  # NumPy may write to the arguments
             try:
                 _, refused = result_or_error(function, *args, **keywords)
-            except AttributeError as attribute:  # of lists where NumPy expects arrays
+            except AttributeError as attribute:  # errors for lists where NumPy expects arrays
                 refused = TypeError(attribute)
             if refused is None or (name, what) in LESS_IS_REFUSED or is_of_indices(refused):
                 continue

@@ -225,7 +225,7 @@ def test_first_calls_of_several_threads():
 
 
 def _result_of(function, x, *args, **keywords):
-    """The return value of a function, which may be its argument itself."""
+    """The return value of a function may be the argument itself."""
     made = function(x, *args, **keywords)
     made = x if made is None else made
     return made.copy_to_host() if hasattr(made, "copy_to_host") else made
@@ -301,8 +301,8 @@ def test_dtypes_without_numbers_raise_with_an_alternative():
 
 
 def test_new_arrays_of_texts_without_a_length():
-    """They have one character, as in NumPy; earlier they had none, and filling them raised
-    TypeError."""
+    """Strings without a length have one character, as in NumPy; earlier they had no character, and filling
+    them raised TypeError."""
     for dtype in (str, bytes, "S", "U", np.dtype(str)):
         host = np.zeros((2, 4))[:, ::2]
         device = cuda.to_device(np.zeros((2, 4)))[:, ::2]

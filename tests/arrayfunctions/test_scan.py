@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numbalite import cuda
 from numbalite.ufuncs import reduceloops
 
-# Compositions of maps x -> m x + c, which do not commute.
+# The operation composes maps x -> m x + c, which do not commute.
 AFFINE = np.dtype([("m", "u4"), ("c", "u4"), ("tag", "u4")])
 after = cuda.scan("return decltype(a){a.m * b.m, a.c * b.m + b.c, b.tag};")
 last = cuda.scan("b")
@@ -68,7 +68,7 @@ def test_groups_and_ranges_of_tiles(small_tiles):
 
 
 def test_scan_of_many_columns():
-    """Operations that do not commute, with an initial value, and exclusive scans."""
+    """Tests operations that do not commute, with an initial value, and exclusive scans."""
     maps, start = affine(1300 * 33).reshape(1300, 33), (3, 5, 7)
     d = cuda.to_device(maps)
     got = after(d, 0, initial=start).copy_to_host()
@@ -120,7 +120,7 @@ def test_pipelined_scan_of_noncommuting_records(pipelines):
     assert (composition(d, initial=start).copy_to_host() == begun).all()
     exclusive = composition(d, initial=start, exclusive=True).copy_to_host()
     assert exclusive[0].tolist() == start and (exclusive[1:] == begun[:-1]).all()
-    lines = d[:-6].reshape(2, -1)  # each begins at a multiple of 16 bytes
+    lines = d[:-6].reshape(2, -1)  # each row begins at a multiple of 16 bytes
     got = composition(lines, 1).copy_to_host()
     for line, host in zip(got, maps[:-6].reshape(2, -1), strict=True):
         assert (line == expected_scan(host)).all()

@@ -31,7 +31,7 @@ def test_select_of_random_shapes_and_strides(data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             selection, "_THREADS", data.draw(st.sampled_from((32, 256)))
-        )  # of one tile, and of several
+        )  # arrays of one tile, and of several tiles
         np.testing.assert_array_equal(large(d).copy_to_host(), x[x > 5])
         chosen, others = halves(by_size(d))
     np.testing.assert_array_equal(chosen, x[x > 5])
@@ -89,7 +89,7 @@ def test_select_writes_to_out_and_count():
     number = int(count.copy_to_host()[0])
     assert number == (x > 5).sum()
     np.testing.assert_array_equal(out[::-1][:number].copy_to_host(), x[x > 5])
-    large(d, d)  # in place: elements are written after all were read
+    large(d, d)  # works in place: elements are written after all were read
     np.testing.assert_array_equal(d[:number].copy_to_host(), x[x > 5])
 
 

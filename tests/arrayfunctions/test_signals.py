@@ -30,7 +30,7 @@ def test_convolve_and_correlate_match_numpy(dtype):
 
 def test_gradients_are_in_c_order():
     for one in np.gradient(cuda.to_device(MATRIX)):
-        assert one.is_c_contiguous()  # so that kernels take it by a pointer
+        assert one.is_c_contiguous()  # so that kernels receive the array as a pointer
 
 
 @pytest.mark.parametrize("edge_order", [1, 2, 3])

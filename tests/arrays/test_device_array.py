@@ -16,8 +16,7 @@ from numbalite import _core, cuda, errors
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_is_left():
-    """Once for the file, because a garbage collection after each test takes longer than the
-    tests."""
+    """Runs once for the file, because a garbage collection after each test takes longer than the tests."""
     gc.collect()
     before = _core.live()
     yield
@@ -34,7 +33,7 @@ DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16", "M8[s]", "
 
 
 def make_host_array(shape, dtype="f4"):
-    """Returns a host array without two equal elements next to each other."""
+    """Returns a host array in which neighbouring elements differ."""
     size = int(np.prod(shape))
     dtype = np.dtype(dtype)
     raw = np.arange(size * dtype.itemsize, dtype="i8") * 7 + 3
@@ -453,7 +452,7 @@ def test_copies_are_ordered_on_streams():
 
 
 def test_page_locked_memory_lives_until_the_copy_is_done():
-    """The array is dropped at once; the stream still needs it."""
+    """The array is dropped immediately, while the stream still needs it."""
     if not hasattr(cuda, "pinned_array"):
         pytest.skip("no page-locked arrays yet")
     stream = _core.Stream(non_blocking=True)

@@ -20,7 +20,7 @@ VALUES = {"?": 2, "u1": 100, "u2": 100, "u4": 100, "u8": 100}
 
 
 def values(shape, dtype):
-    """Small numbers that every dtype can represent; fractions for floats."""
+    """Returns small numbers that every dtype can represent; floats have fractions."""
     count = int(np.prod(shape))
     x = np.arange(count) % VALUES.get(np.dtype(dtype).str[1:], 100)
     x = x.astype(dtype)
@@ -109,7 +109,7 @@ def test_lossy_assignments_warn():
 def random_case(rng):
     """Returns (host base, key, shape of a value that fits)"""
     shape = tuple(rng.choice([1, 2, 3, 5, 8]) for _ in range(rng.randint(1, 4)))
-    # 2 and 16 bytes; test_assignment_casts_the_dtype has all others
+    # element sizes of 2 and 16 bytes; test_assignment_casts_the_dtype tests all other sizes
     base = values(shape, rng.choice(["i2", "c16"]))
     items = []
     for n in shape:
@@ -152,7 +152,7 @@ def test_random_assignments_match_numpy(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_copies_of_random_views_match_numpy(seed):
-    """Every combination of strides: copy(), copy_to_device, copy_to_host."""
+    """Tests every combination of strides for copy(), copy_to_device and copy_to_host."""
     rng = random.Random(seed)
     for _ in range(40):
         host, key, _ = random_case(rng)
@@ -206,7 +206,8 @@ def test_assignment_with_many_dimensions():
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
 def test_overlapping_assignment_copies_first(dtype):
-    """The result is as if the right-hand side had been copied before, also for another dtype."""
+    """The result is as if the right-hand side had been copied before the assignment, also for another
+    dtype."""
     for key, source in [(np.s_[1:], np.s_[:-1]), (np.s_[:-1], np.s_[1:]), (np.s_[::-1], np.s_[:]), (np.s_[:50], np.s_[::2])]:  # fmt: skip
         host = np.arange(100).astype(dtype)
         device = cuda.to_device(host)

@@ -25,7 +25,7 @@ def same_view(device, base, host, host_base):
 
 
 def random_array(rng, most=4):
-    """Returns a host array of random strides, and the same on the device: (base, view, device base,
+    """Returns a host array with random strides, and the same array on the device: (base, view, device base,
     device)."""
     shape = [rng.choice([0, 1, 1, 2, 2, 3, 4, 6]) for _ in range(rng.randint(0, most))]
     if 0 in shape and rng.random() < 0.8:
@@ -45,7 +45,7 @@ def random_array(rng, most=4):
 
 
 def random_shape(rng, size):
-    """Returns a shape of so many elements."""
+    """Returns a shape with this number of elements."""
     shape = []
     while size > 1 and len(shape) < 6:
         n = rng.choice([d for d in range(1, size + 1) if size % d == 0][:6])

@@ -188,7 +188,7 @@ def test_records_are_kernel_arguments():
     assert_same_as_host(device, host)
 
 
-# ---- the tests that numba has, with the import changed ----
+# ---- tests of numba's own suite, with another import ----
 def check_record(reference, record):
     assert record.shape == () and record.strides == () and record.dtype == reference.dtype
     assert record.alloc_size == reference.dtype.itemsize

@@ -85,7 +85,7 @@ def test_scipy_functions_warn_about_the_copy(d):
 
 
 def test_as_strided_raises(d):
-    """Its writes would change only the copy."""
+    """Writes to the result would change only the copy."""
     with pytest.raises(TypeError, match="sliding_window_view"):
         np.lib.stride_tricks.as_strided(d, (3,), (8,))
 

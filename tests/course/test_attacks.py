@@ -1,4 +1,4 @@
-"""Answers that try to pass without computing: each fails, and leaks nothing."""
+"""Answers that try to pass without computing: each answer fails, and leaks nothing."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ def nothing(x):
 
 
 def _reachable(frame, depth=4):
-    """Returns all arrays and tuples of arrays that the locals of the calling frames lead to."""
+    """Returns all arrays and tuples of arrays that are reachable from the locals of the calling frames."""
     found, seen = [], set()
     while frame is not None:
         waiting = [(v, depth, f"{frame.f_code.co_name}: {k}") for k, v in frame.f_locals.items()]
@@ -194,7 +194,8 @@ def test_variables_of_a_kernel_begin_anew():
 
 @pytest.fixture
 def graded(tmp_path, driver_kind, monkeypatch):
-    """graded(text) -> the Result of its bank_conflicts; asserts that all processes have ended."""
+    """Returns a function graded(text) -> the Result of the text's answer to bank_conflicts; asserts that all
+    processes have ended."""
     monkeypatch.setenv("NUMBALITE_DRIVER", driver_kind)
 
     def grade(text):
@@ -360,7 +361,7 @@ def test_the_signal_that_ends_a_program(graded, signum):
 
 
 def test_expected_results_are_computed_in_another_process(graded, tmp_path):
-    """No method that leads to them is called in the learner's process."""
+    """The learner's process calls no method that gives access to the expected results."""
     spy = """
 from numbalite.course.section3 import BankConflicts
 def called(*arguments):

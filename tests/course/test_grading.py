@@ -57,7 +57,7 @@ def program(tmp_path):
 
 def test_learner_reads_answers_from_a_program(program):
     learner = Learner(program)
-    assert learner.names() == ["vadd", "bank_conflicts"]  # in the order of the course
+    assert learner.names() == ["vadd", "bank_conflicts"]  # lessons are in the order of the course
     assert learner.answer("bank_conflicts")(2) == 2
     assert learner.answer("vadd").__name__ == "vadd"
     with pytest.raises(
@@ -316,7 +316,7 @@ USAGE = [
     (["--marks", "m.csv"], "--marks: marks exist only with --learner"),
     (["--learner", "empty.py", "--marks", "m.xls"], "its name should end with .csv or .html"),
 ]
-# Each runs in a separate process that has already imported pytest and the plugin.
+# Each test runs in a separate process that has already imported pytest and the plugin.
 ONE_BY_ONE = """
 import json, os, sys
 import pytest

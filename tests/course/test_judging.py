@@ -21,7 +21,7 @@ from numbalite.judge.guarded import is_unwritten, unwritten
 
 NOTEBOOKS = pathlib.Path(__file__).resolve().parents[2] / "notebooks"
 
-# The judge's own solutions, which learners' are compared with, pass.
+# The judge's own solutions, with which learners' answers are compared, pass.
 
 
 @pytest.mark.parametrize("name", exercises())
@@ -216,7 +216,8 @@ def test_a_race_with_right_results_fails():
 
 
 def test_the_race_of_the_exercise_is_reported():
-    """Its results are wrong, and the message contains the reason: the writing thread, the reading thread, and the missing barrier."""
+    """The results are wrong, and the message contains the reason: the writing thread, the reading thread, and
+    the missing barrier."""
     (given,) = (
         cell["source"]
         for cell in json.loads((NOTEBOOKS / "2_kernels" / "exercises.ipynb").read_text())["cells"]
@@ -636,7 +637,7 @@ def test_a_result_that_is_remembered(key):
 
 
 def _by_chance():
-    """Right for vectors whose first value is below one half."""
+    """The answer is right for vectors whose first value is below one half."""
 
     @cuda.jit
     def vadd(a, b, out):
@@ -650,7 +651,7 @@ def _by_chance():
 
 
 def test_right_by_chance_is_wrong():
-    """New arrays with the same data give the same wrong result: it is not cached."""
+    """New arrays with the same data have the same wrong result, because the judge does not cache results."""
     for solution in [_by_chance() for _ in range(6)]:
         verdict = judge("vadd", solution)
         assert not verdict and "wrong" in verdict.reason and "second" not in verdict.reason

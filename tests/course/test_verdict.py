@@ -33,7 +33,7 @@ def test_html_is_escaped():
 
 
 def test_a_notebook_shows_it_once(run_python):
-    """As the cell's last expression the verdict is not displayed a second time."""
+    """If the verdict is the cell's last expression, it is not displayed a second time."""
     pytest.importorskip("IPython")
     code = (
         "from IPython.core.interactiveshell import InteractiveShell\n"

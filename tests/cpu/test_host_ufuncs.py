@@ -255,7 +255,7 @@ def test_tuple_results_become_outputs(target):
         assert total.dtype == np.float32 and product.dtype == np.int64
         np.testing.assert_array_equal(total, x + y.astype("f4"))
         np.testing.assert_array_equal(product, (x * y.astype("f4")).astype("i8"))
-    x = np.arange(100, dtype="f4")  # the first result over an input
+    x = np.arange(100, dtype="f4")  # the first result overwrites an input
     y = np.arange(100)
     expected = x * y
     _, product = f(x, y, out=(x, None))
@@ -542,7 +542,7 @@ def test_float16_and_complex_loops_match_numpy(target):
 def test_one_bad_signature_is_named():
     with pytest.raises(CompileError, match=r"complex64") as caught:
         make_ufunc("x % 3", "x", ["int32(int32)", "complex64(complex64)", "int64(int64)"])
-    # the user's text with all three follows the first line
+    # the user's text with all three lines follows the first line
     assert "int64(int64)" not in str(caught.value).partition("\n")[0]
 
 
@@ -635,7 +635,7 @@ def test_scalars_and_one_element_outputs(target):
     x = np.random.default_rng(7).normal(size=(500, 6))
     np.testing.assert_allclose(f(x, 2.0), np.linalg.norm(x, axis=1))
     np.testing.assert_allclose(f(x, 3.0, axis=0), (np.abs(x) ** 3).sum(0) ** (1 / 3))
-    with pytest.raises(TypeError, match="keepdims"):  # as NumPy has it: not with a () input
+    with pytest.raises(TypeError, match="keepdims"):  # as in NumPy, not with a () input
         f(x, 2.0, keepdims=True)
     g = gmake(
         "out[0] = a[0] + b;", "a, b, out", ["void(int64[:], int64, int64[:])"], "(),()->()", target

@@ -60,7 +60,7 @@ def test_inputs_that_are_written(target, signatures, named):
 
 
 def test_numbers_that_are_written(target):
-    """A layout without core dimensions, too: NumPy would drop the converted copies of such inputs."""
+    """A layout without core dimensions, too: NumPy would discard the converted copies of written inputs."""
 
     @guvectorize("void(float64[:], float64[:])", "()->()", target=target, writable_args=("x",))
     def write_both_inputs(x, y):
@@ -99,7 +99,7 @@ def test_gufuncs_without_outputs_write_their_inputs(target, layout, more, signat
     if more:  # NumPy does not broadcast written arguments
         with pytest.raises(ValueError, match="output operand"):
             running(np.ones((5, 4)), one)
-    else:  # one argument for each row: no two threads write it at once
+    else:  # one argument for each row, so that no two threads write the same argument
         running(np.ones((5, 4)), one)
         assert np.array_equal(one, [1, 2, 3, 4])
     again = pickle.loads(pickle.dumps(running))

@@ -50,7 +50,7 @@ def test_both_processes_see_the_same_memory(make, run_in_another_process):
     assert float(run_in_another_process(code, handle)) == host.sum()
     host[2:4] = 77
     np.testing.assert_array_equal(array.copy_to_host(), host)
-    array[:2] = -1  # and in the opposite direction, through the same handle
+    array[:2] = -1  # copies in the opposite direction, through the same handle
     cuda.synchronize()
     code = "with handle as a: print(a.copy_to_host()[:4].tolist(), (a + 1).copy_to_host()[0])"
     assert run_in_another_process(code, handle) == "[-1.0, -1.0, 77.0, 77.0] 0.0\n"
@@ -148,7 +148,8 @@ def test_ipc_handle_is_opened_once_and_closed(run_in_another_process):
 
 @pytest.mark.leaks
 def test_an_array_of_a_closed_handle_raises(run_in_another_process):
-    """Every use raises, of views too: on a GPU a kernel that accesses closed memory loses the context."""
+    """Every use raises an error, also a use of a view: on a GPU a kernel that accesses closed memory loses
+    the context."""
     code = (
         "from numbalite import errors\n"
         "with handle as a: view = a[1:]\n"

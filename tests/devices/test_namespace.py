@@ -36,7 +36,7 @@ def test_names_of_other_libraries_raise_with_an_alternative(name, advice):
 
 
 def test_an_arrays_module_by_another_name(capsys):
-    """Lines of programs that were written for CuPy."""
+    """Tests lines of programs that were written for CuPy."""
     import numbalite.cuda as cp
 
     x = cp.arange(10, dtype="f4").reshape(2, 5)

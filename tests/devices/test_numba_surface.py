@@ -145,7 +145,7 @@ def test_raw_memory_of_a_context():
 
 
 def test_memory_that_the_host_reads_is_set_on_return():
-    """The host can access managed and page-locked memory, too: stream 0 has set it when the call
+    """The host can also access managed and page-locked memory: stream 0 has set it when the call
     returns."""
     from numbalite.cuda.cudadrv import driver
 
@@ -192,7 +192,7 @@ extern "C" __global__ void scale(float* x, int n) { int i = threadIdx.x; if (i <
 
 
 def scale_image():
-    """Returns the kernel as an image, and the symbols in it. The contents of a file written on a
+    """Returns the image of a kernel, and the symbols in this image. The contents of a file written on a
     machine with a GPU."""
     from numbalite import compilers
 
@@ -573,7 +573,7 @@ def test_streams_of_foreign_arrays():
     view += 1
     assert view.copy_to_host().tolist() == [1, 2, 3, 4]
     assert cuda.as_cuda_array(Foreign(cuda.device_array(3))).stream == 0
-    alone = cuda.stream(non_blocking=True)  # its work would be unordered with a ufunc's
+    alone = cuda.stream(non_blocking=True)  # its work is not ordered with a ufunc's
     view = cuda.as_cuda_array(Foreign(cuda.to_device(np.arange(4.0), stream=alone)))
     assert view.stream == 0
     view += 1
@@ -636,7 +636,7 @@ def test_host_arrays_that_are_device_arrays(make):
         array.copy_to_device(np.zeros((3, 4), np.int32))
     with pytest.raises(TypeError, match="stream"):
         make(3, stream=7)
-    copied = np.array(array, subok=True)  # has memory of its own, which no device can access
+    copied = np.array(array, subok=True)  # in pageable memory, which no device can access
     for name in ("__cuda_array_interface__", "__cuda_memory__", "gpu_data", "alloc_size"):
         assert not hasattr(copied, name)
     assert not devicearray.is_cuda_ndarray(copied)
@@ -707,7 +707,7 @@ def test_parts_of_raw_memory():
 
 
 def test_a_manager_for_one_context():
-    """numba's tests set a context's manager by assignment."""
+    """The memory manager of a context can be set by assignment, as in numba's tests."""
 
     class Counting(cuda.HostOnlyCUDAMemoryManager):
         interface_version = 1

@@ -38,13 +38,13 @@ def test_documented_extras_exist(text):
 
 
 def test_documented_environment_variables_exist(text):
-    # NUMBALITE_NAME is a placeholder for any of them.
+    # NUMBALITE_NAME is a placeholder for any of the variables.
     named = set(re.findall(r"\bNUMBALITE_([A-Z_]+)\b", text)) - {"NAME", "WERROR", "SANITIZE"}
     assert named <= set(config.VARIABLES)
 
 
 def test_documented_paths_exist(text):
-    """Paths in code that begin with one of our packages."""
+    """Returns paths in code that begin with one of numbalite's packages."""
     packages = "cext|cuda_src|docs|notebooks|numbalite|tests"
     for path in re.findall(rf"`((?:{packages})/[\w./]+\w/?)`", text):
         assert (ROOT / path).exists(), path

@@ -1,4 +1,4 @@
-"""The reference lists every public name, each has a docstring, and the examples run."""
+"""The reference lists every public name, each name has a docstring, and the examples run."""
 
 import doctest
 import inspect
@@ -71,14 +71,14 @@ def test_numbas_names_of_the_errors_are_listed():
 
 
 def test_every_error_has_its_mend():
-    """docs/errors.md mentions each class."""
+    """docs/errors.md mentions each exception class."""
     page = (doc_pages.ROOT / "docs/errors.md").read_text(encoding="utf-8")
     missing = [cls.__name__ for cls in ERRORS if cls.__name__ not in page]
     assert not missing
 
 
 def test_the_table_of_variables():
-    """docs/reference/configuration.md is config's table."""
+    """docs/reference/configuration.md contains the table of numbalite.config."""
     page = (PAGES / "configuration.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \|$", page, re.M)
     expected = []

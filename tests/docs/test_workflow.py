@@ -43,7 +43,7 @@ def runs(job):
 
 @pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
 def test_documented_workflow_passes_and_fails_on_a_bug(job, wrong, tmp_path, driver_kind):
-    """It passes, and fails with checks if the kernel writes out of bounds."""
+    """The workflow's test passes, and fails with checks if the kernel writes out of bounds."""
     if driver_kind != "sim":
         pytest.skip("the workflow is for machines without a GPU")
     blocks = [block.text for block in doc_pages.blocks(PAGE) if "def test_saxpy" in block.text]

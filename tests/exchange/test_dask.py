@@ -70,7 +70,7 @@ def test_lazily_compiled_ufuncs_are_pickled(target):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_device_functions_are_pickled_with_the_ufunc(target, run_python, tmp_path):
-    """Constants and device functions of the scope, in a process that has neither."""
+    """A kernel uses constants and device functions of its scope in a process that defines neither."""
 
     @cuda.jit(device=True)
     def twice(x):

@@ -29,7 +29,8 @@ def device_pair():
 
 
 class Producer:
-    """An object with __dlpack__ over the memory of a device (or NumPy) array; counts its deleters."""
+    """An object with __dlpack__ over the memory of a device (or NumPy) array; counts the calls of its
+    deleter."""
 
     def __init__(self, array, *, versioned=True, device=None, flags=0, major=1, deleter=True, knows_versions=True,
                  name=None, **changes):  # fmt: skip
@@ -380,7 +381,7 @@ def test_dlpack_export_to_the_cpu():
 
 @pytest.mark.sim
 def test_numpy_waits_for_pending_work():
-    """Host memory that NumPy reads immediately: the work on it must be complete."""
+    """Exports host memory, which NumPy reads immediately, so that the work on it must be complete."""
     stream = cuda.stream()
     array = cuda.device_array(1 << 20, "f4", stream=stream)
     for value in range(5):
@@ -513,7 +514,7 @@ for version in None, (1, 0):
 
 
 class Claims:
-    """Another library's array, with an arbitrary shape."""
+    """Returns an array of another library with an arbitrary shape."""
 
     def __init__(self, array, shape, strides=None, offset=0):
         self.array = array

@@ -226,7 +226,8 @@ def test_ufuncs_read_and_write_tensors_in_place():
 
 
 def test_a_ufunc_on_a_named_stream_is_ordered_with_the_tensors_stream(monkeypatch):
-    """The call waits for the tensors' stream, which waits for the call, each by one event."""
+    """The call waits for the tensors' stream, and this stream then waits for the call, each with one
+    event."""
     stream, other = cuda.stream(), cuda.stream()
     x, y, out = (tensor_of(FIRST) for _ in range(3))
     combine(x, y, out=out)
@@ -255,7 +256,7 @@ def check_tensor_kernel():
         return combine, allocate, (), ((None, None, "f4", None),)
 
     kernel = _core.TensorKernel(lambda *args, **more: general.append(args), plan, True, 0)
-    # an object of a subclass comes first, as torch.nn.Parameter may
+    # an object of a subclass is passed first, as torch.nn.Parameter may be
     parameter = type("Parameter", (Tensor,), {"detach": lambda self: Tensor(self.array)})
     found = kernel(parameter(cuda.to_device(FIRST)), tensor_of(FIRST)).array.copy_to_host()
     np.testing.assert_array_equal(found, -FIRST)
@@ -273,7 +274,7 @@ def check_tensor_kernel():
 
 
 def test_a_tensor_kernel_caches_plans_by_dtype(root, run_python):
-    """The kernel that numbalite.torch registers, with stand-ins for tensors."""
+    """Tests the kernel that numbalite.torch registers, with stand-ins for tensors."""
     folders = [str(root / "tests"), str(root / "tests" / "exchange")]
     run_python(
         f"import sys; sys.path[:0] = {folders}; import test_dlpack_functions as t; t.check_tensor_kernel()"

@@ -215,8 +215,8 @@ assert gone() is None
 
 
 def test_lazy_conjugates_and_negatives_are_refused(with_libraries):
-    """Their memory contains the elements of the original tensor. Also if the interface's dictionary
-    is read, because the tensor's class is a subclass; the tensor requires no gradient."""
+    """The memory of lazy tensors contains the elements of the original tensor. Also if the interface's
+    dictionary is read, because the tensor's class is a subclass; the tensor requires no gradient."""
     with_libraries("""
 class Sub(Tensor):
     pass

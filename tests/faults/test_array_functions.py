@@ -47,7 +47,7 @@ def test_calls_that_are_recorded(name, fail, walk):
     call = call_of(name)
 
     def call_three_times():
-        """The first call stores its key, the second is recorded, the third is replayed."""
+        """The first call stores its key, the second call is recorded, the third call is replayed."""
         for _ in range(3):
             call()
 

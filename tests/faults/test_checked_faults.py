@@ -101,8 +101,8 @@ def kernels():
 
 
 def outcome_with_failure(launch, step):
-    """Returns the outcome of a launch whose step-th request fails: (the kind or the error, has it
-    failed?)."""
+    """Returns the outcome of a launch whose step-th request fails: (the kind or the error, whether a request
+    failed)."""
     _core.fail_alloc_at(step)
     try:
         found = launch()

@@ -50,7 +50,7 @@ def crowded():
 
 
 def crowded_elsewhere():
-    """The same with a stream that is not ordered with the default stream."""
+    """Drops more arrays with pending work on a stream that is not ordered with the default stream."""
     stream = cuda.stream(non_blocking=True)
     for _ in range(70):
         increment[1, 32, stream](cuda.device_array(32, np.float32))
@@ -159,7 +159,7 @@ def test_memory_functions_with_failing_allocations(operation, walk):
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_failing_release_prints_and_does_not_raise(operation, capfd):
-    """A failing release prints to stderr and raises no exception, and the next call works."""
+    """A release that fails prints to stderr and raises no exception, and the next call works."""
     operation()
     for step in range(1, 6):
         _core.fail_call_at(step, OUT_OF_MEMORY, True)

@@ -1,6 +1,6 @@
 """Calls with host arrays in which the n-th driver call or allocation fails: in the ring and its
-slots, in shared blocks, and in the launch between the copies. An exception, no leak, inputs
-unchanged, and the same call works afterwards."""
+slots, in shared blocks, and in the launch between the copies. Each failure raises an exception, leaks
+nothing, leaves the inputs unchanged, and the same call works afterwards."""
 
 import mmap
 
@@ -15,7 +15,7 @@ MIB = 1 << 20
 
 pytestmark = pytest.mark.sim
 
-LARGE = np.arange(60_000.0)  # 480 kB: two of them use the ring
+LARGE = np.arange(60_000.0)  # 480 kB: two arrays of this size use the ring
 MIDDLE = np.arange(9_000.0)  # three of them share a block
 STRIDED = np.arange(120_000.0)[::2]
 
@@ -124,7 +124,7 @@ def fresh_ring():
 
 
 def new_pages():
-    """Parts of two untouched huge pages of the host."""
+    """Returns parts of two untouched huge pages of the host."""
     size = 2 * MIB + 8
     out = cuda.device_array(size // 8, np.float64)
     out.fill(3)
@@ -153,7 +153,7 @@ def test_staged_copies_with_failing_allocations(operation, walk):
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_everything_fails_from_some_step_on(operation, capfd):
-    """And no thread waits for a slot that will never be free."""
+    """No thread waits for a slot that will never be free."""
     operation()
     for step in (1, 2, 3, 5, 8, 13, 21, 34):
         _core.fail_call_at(step, LAUNCH_FAILED, True)

@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     static const char *const others[] = {"ns::other<float>", "k", "", "::"};
     uintptr_t low, high, locals;
     size_t length = 0;
-    unsigned char *copy = malloc(size ? size : 1); /* aligned, and red zones right behind it */
+    unsigned char *copy = malloc(size ? size : 1); /* an aligned copy of the input, with red zones
+    directly after it */
     memcpy(copy, data, size);
     (void)nl_sim_elf_is_valid(copy, size);
     (void)nl_sim_elf_shared_size(copy, size, "kernel", others, 4);

@@ -24,7 +24,7 @@ _folder = None
 
 
 def make_folder(name):
-    """Returns a new folder in the one of this process."""
+    """Returns a new folder in the folder of this process."""
     global _folder
     if _folder is None:
         _folder = tempfile.TemporaryDirectory(prefix="numbalite-fuzz-")
@@ -35,7 +35,7 @@ def make_folder(name):
 
 
 def contents_by_path(folder):
-    """Path -> bytes of each file, and of each link where it leads, below a folder."""
+    """Returns a dict from paths to the bytes of each file, and to the target of each link, in a folder."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.is_symlink():

@@ -52,7 +52,7 @@ class Source:
         return items[self.below(len(items))]
 
     def integer(self, small=16):
-        """Returns a small number mostly; else one at a limit of some type."""
+        """Returns mostly small numbers, else a number at a limit of some type."""
         kind = self.below(8)
         if kind < 4:
             return self.below(small)
@@ -63,7 +63,7 @@ class Source:
         return -self.pick(INTERESTING)
 
     def word(self, bits=64, signed=True):
-        """Returns a number that a C integer can hold."""
+        """Returns a number that a C integer can represent."""
         value = self.integer() & ((1 << bits) - 1)
         return value - (1 << bits) if signed and value >> (bits - 1) else value
 

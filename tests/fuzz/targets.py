@@ -72,7 +72,8 @@ LAYOUT_TOKENS = (
 
 @target
 def layout(data):
-    """Layouts of generalized ufuncs: NumPy accepts what we accept, unless a reason is listed."""
+    """Layouts of generalized ufuncs: NumPy accepts every signature that numbalite accepts, unless a reason is
+    listed."""
     text = Source(data).text(LAYOUT_TOKENS)
     made, problem = attempt(gusignature.parse, text)
     assert made is not None or str(problem)
@@ -226,7 +227,8 @@ def _image():
 
 @target
 def images(data):
-    """Images with broken headers, or cut off, or of another kind. (Code that was changed would run.)"""
+    """Tests images with broken headers, truncated images, and images of another kind. (Code that was changed
+    would run.)"""
     s = Source(data)
     good = _image()
     kind = s.below(4)
@@ -298,15 +300,15 @@ def use_array(array, s):
     attempt(lambda: array[s.integer()])
     attempt(lambda: array[:: s.pick((1, 2, -1))])
     attempt(array.reshape, -1)
-    if array.nbytes <= 4096:  # the simulator can check which memory exists
+    if array.nbytes <= 4096:  # only the simulator can check which memory exists
         attempt(array.copy_to_host)
         attempt(lambda: array.__setitem__(slice(None), 1))
 
 
 @target
 def dlpack(data):
-    """Capsules with hostile tensors. An accepted capsule is released once; a refused one is left
-    alone."""
+    """Capsules with hostile tensors. An accepted capsule is released once; a rejected capsule is not
+    changed."""
     s = Source(data)
     name = CAPSULES[0] if s.flag() else s.pick(CAPSULES)
     count = s.below(5)
@@ -531,7 +533,7 @@ def launches(data):
 
 @target
 def indexing(data):
-    """Slices and indices of device arrays: Each call returns NumPy's result, or raises an error if
+    """Tests slices and indices of device arrays: Each call returns NumPy's result, or raises an error if
     NumPy does."""
     s = Source(data)
     shape = tuple(s.below(4) for _ in range(s.below(4)))

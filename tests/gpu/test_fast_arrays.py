@@ -20,7 +20,7 @@ def add(x, y, z):
 
 
 class Unknown:
-    """The same array through its dictionary."""
+    """Returns the same array, made from the dictionary of its interface."""
 
     def __init__(self, array):
         self.array = array
@@ -31,7 +31,7 @@ class Unknown:
 
 
 def assert_same_by_both_paths(array):
-    """Both ways give the same array; it."""
+    """Checks that both code paths return the same array, and returns it."""
     known, asked = _core.from_interface(array), _core.from_interface(Unknown(array))
     assert (known.shape, known.strides, known.dtype) == (asked.shape, asked.strides, asked.dtype)
     assert (known.address, known.readonly) == (asked.address, asked.readonly)

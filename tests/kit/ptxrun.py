@@ -1,6 +1,6 @@
 """Interprets the PTX of a kernel over an array of bytes, and fails where an address is not a multiple of the size of an
-access. The simulator checks the alignment of the accesses of a source; this checks those of the code that NVRTC
-generates from it, which merges and widens accesses.
+access. The simulator checks the alignment of the accesses of a source; this module checks the accesses of the
+code that NVRTC generates, which merges and widens accesses.
 
 Threads run one after another, without shared memory and barriers: enough for the kernels of ufuncs. A register is an
 integer with the register's bits. Other instructions raise NotImplementedError.
@@ -105,7 +105,7 @@ class _Thread:
         if text.startswith("%"):
             return self.registers.get(
                 text, 0
-            )  # some are read before they are set; the value is not used
+            )  # some registers are read before they are set; the value is not used
         if text.startswith(("0f", "0d")):
             return int(text[2:], 16)
         try:

@@ -15,7 +15,7 @@ _BINARY = {
 
 
 class Thread:
-    """`flag(executed)` is the value that a load of the flag returns after so many statements.
+    """`flag(executed)` is the value that a load of the flag returns after `executed` statements.
     `end`: "ret", "exit", or None."""
 
     def __init__(self, ptx, flag):
@@ -29,7 +29,7 @@ class Thread:
         self.stored, self.executed, self.loads, self.end = [], 0, 0, None
 
     def run(self, most, stores=1 << 30):
-        """Executes up to so many statements, and until so many numbers were stored."""
+        """Executes statements up to the given number of statements, or of stored numbers."""
         index, statements = 0, self.function.statements
         while index < len(statements) and self.executed < most and len(self.stored) < stores:
             text = " ".join(statements[index].text.split())

@@ -1,7 +1,7 @@
-"""Draws some of many similar cases, different ones in each run of the suite on the simulator.
+"""Draws some of many similar cases; each run of the suite on the simulator draws other cases.
 
 A run keeps at most CASES cases of a parametrized test. The marker `cases(count)` sets another number for a
-test, a class or a module; `every_case` keeps all: for cheap cases, each of which tests a rule of its own.
+test, a class or a module; `every_case` keeps all cases: for cheap cases, each of which tests a separate rule.
 A case that the command line names by its full id always runs. `some` and `one` draw within a test, and from
 thousands of cases.
 
@@ -21,7 +21,7 @@ import pytest
 
 VARIABLE = "NUMBALITE_TEST_SEED"
 CASES = 2
-# Folders whose cases are cheap and different.
+# Folders whose cases are cheap and test different rules.
 EVERY_CASE = {"abi", "docs", "layout", "null", "tiny"}
 
 
@@ -39,7 +39,7 @@ def _seeded(request):
 
 
 def generator():
-    """A random number generator of NumPy. Each call in a test returns another one."""
+    """A random number generator of NumPy. Each call in a test returns another generator."""
     return np.random.default_rng(random.getrandbits(64))
 
 
@@ -50,7 +50,7 @@ def _drawing_seed():
 
 
 def some(count, cases, of=""):
-    """`count` of the cases, in their order. Tests with a name (`of`) draw independently of
+    """Returns `count` of the cases, in their order. Tests with a name (`of`) draw independently of
     others."""
     cases = list(cases)
     seed = _drawing_seed()
@@ -66,7 +66,7 @@ def one_case(cases, of=""):
 
 
 def _number_of_cases(item):
-    """How many cases of the item's test run, or None for all."""
+    """Returns how many cases of the item's test run, or None for all."""
     for mark in item.iter_markers():
         if mark.name == "every_case":
             return None
@@ -76,7 +76,7 @@ def _number_of_cases(item):
 
 
 def _named_on_command_line(config):
-    """Paths and names of the cases that the command line names by their full ids."""
+    """Returns the paths and names of the cases whose full ids are on the command line."""
     for argument in config.args:
         path, _, name = argument.partition("::")
         if name.endswith("]"):

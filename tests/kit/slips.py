@@ -1,4 +1,4 @@
-"""Slips: lines of C++ that compile and do not do what their author meant, each with a corrected
+"""Common mistakes: lines of C++ that compile but do not do what their author intended, each with a corrected
 twin.
 
 A pair's texts are statements of a kernel with the parameters `x`, `out` (float32 arrays of one axis), `counts` (int32)
@@ -253,8 +253,8 @@ int i = threadIdx.x;
 
 
 def source(texts: dict) -> tuple[str, dict]:
-    """Returns a whole source with a kernel for each text, and the line of each that `//!` marks, or
-    else its first line."""
+    """Returns a whole source with a kernel for each text, and for each kernel the line that `//!` marks, or
+    its first line."""
     out, lines, number = "", {}, 1
     for name, text in texts.items():
         piece = KERNEL.format(name=name, text=text)
@@ -272,10 +272,10 @@ def source_of_slips() -> tuple[str, dict]:
 
 
 def source_without_slips() -> str:
-    """Returns the source of their twins."""
+    """Returns the source of the corrected twins of PAIRS."""
     return source({pair.name: pair.right for pair in PAIRS})[0]
 
 
 def silent() -> str:
-    """Returns the source of a frequent slip."""
+    """Returns the source of a frequent mistake."""
     return source(SILENT)[0]

@@ -8,9 +8,9 @@ def grows_linearly(run, small, large):
     `run(small)` predicts.
 
     `run(size)` has to build its input and return a function without arguments, whose time is measured. Each
-    measurement adds 0 to 2 to the size, so that no cache of results has the input. Half a second is added to
-    the bound: times of a few milliseconds vary by more than a factor of two, and growth with the square of
-    a large input exceeds the bound all the same.
+    measurement adds 0 to 2 to the size, so that no cache contains a result for the input. Half a second is
+    added to the bound: times of a few milliseconds vary by more than a factor of two, and growth with the
+    square of a large input exceeds the bound all the same.
     """
 
     def seconds(size):

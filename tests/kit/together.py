@@ -1,5 +1,5 @@
-"""Objects that several processes of a test run need are made by the first of them: an extension, a
-site."""
+"""An object that several processes of a test run need, such as an extension or a site, is made by the first
+of these processes."""
 
 import fcntl
 import os

@@ -19,7 +19,7 @@ def count_live_objects():
 
 def walk_through(operation, arm):
     """Fails step 1, 2, 3... of the operation until it succeeds; checks each failure. Returns the failures."""
-    operation()  # once for objects that are made once (compiled, loaded, cached)
+    operation()  # runs once first, for objects that are made once (compiled, loaded, cached)
     cuda.synchronize()
     before = count_live_objects()
     for step in itertools.count(1):

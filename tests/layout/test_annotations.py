@@ -52,7 +52,7 @@ IMPORTED = imported_by_cuda()
 
 
 def is_called_by_numpy(path, node):
-    """Does NumPy call the function for device arrays, and no user directly?"""
+    """Returns whether NumPy calls the function for device arrays, and no user calls it directly."""
     module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     if (module, node.name) in IMPORTED:
         return False

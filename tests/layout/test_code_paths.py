@@ -37,8 +37,8 @@ def steps_of_path(text):
 
 
 def c_body(function, text):
-    """Returns the text of a C function or of a macro, without comments; None: it is not defined
-    here."""
+    """Returns the text of a C function or of a macro, without comments; returns None if it is not defined in
+    cext."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
     defined = rf"^[a-zA-Z][^;{{}}()=]*?\b{function}\([^;{{}}]*?\) \{{$.*?^\}}"
     found = re.search(defined, text, re.MULTILINE | re.DOTALL)

@@ -150,7 +150,7 @@ def imported_modules(module, node):
 
 @functools.cache
 def imports(module):
-    """Returns (imports when it is loaded, imports in functions)"""
+    """Returns (imports when the module is loaded, imports in functions)."""
     found = set(), set()
     functions = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda
 
@@ -174,7 +174,7 @@ def allowed_imports(module):
 
 
 def test_imports_have_no_cycles():
-    """Cycles through an import in a function count, too."""
+    """Cycles through an import in a function also count."""
     graph = {module: set().union(*imports(module)) for module in modules()}
     try:
         graphlib.TopologicalSorter(graph).prepare()
@@ -235,13 +235,14 @@ def test_every_package_may_be_the_first(run_python):
 
 
 def package_of(module):
-    """Returns the folder of a module below numbalite; None for a module of the top folder."""
+    """Returns the folder of a module below numbalite; returns None for a module of the top folder."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 and parts[1] in ORDER else None
 
 
 def package_imports():
-    """Package -> the packages that its modules import, at the top and in functions."""
+    """Returns a dict from each package to the packages that its modules import, at the top and in
+    functions."""
     found = {package: set() for package in ORDER}
     for module in modules():
         package = package_of(module)

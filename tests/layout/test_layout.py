@@ -43,7 +43,7 @@ TEXT_SUFFIXES = {".c", ".h", ".cuh", ".cu", ".py", ".md", ".toml", ".ipynb", ".i
 
 @functools.cache
 def strip_comments(text):
-    """C text without comments; string literals are kept."""
+    """Returns C text without comments; string literals are kept."""
     pattern = r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')'
     return re.sub(pattern, lambda m: m[1] or " ", text, flags=re.S)
 
@@ -55,7 +55,7 @@ def includes(path):
 
 
 def product_files():
-    """Every file of the product, as git would list it: no build output, no caches."""
+    """Returns every file of the product, as git would list it: no build output, no caches."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -414,7 +414,7 @@ def test_files_that_the_docs_name_are_there():
 # ---- the built module --------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def symbols():
-    """[(type letter, name)] of the extension module: those it defines, local and global."""
+    """Returns [(type letter, name)] of the symbols that the extension module defines, local and global."""
     if not shutil.which("nm"):
         pytest.skip("no nm")
     from numbalite import _core
@@ -441,7 +441,8 @@ def test_only_the_init_function_leaves(symbols):
 
 @pytest.fixture(scope="module")
 def objects():
-    """{unit: (names that its object file defines for others, names that it takes from others)}
+    """Returns {unit: (names that its object file defines for other units, names that it uses from other
+    units)}.
 
     With hidden visibility the linker makes shared names local too: the object files tell them apart.
     """

@@ -22,7 +22,7 @@ AUTOMATIC = re.compile(r"\(\$\w+(, object)?, /\)")
 
 
 def public_declarations(body):
-    """name -> node of the public declarations of a module or class of the stub."""
+    """Returns a dict from names to nodes of the public declarations of a module or class of the stub."""
     found = {}
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):

@@ -36,7 +36,7 @@ def _loaded():
 
 @pytest.fixture
 def host():
-    """The pool of host memory, empty."""
+    """Returns the empty pool of host memory."""
     pool = cuda.host_memory_pool()
     limit = pool.limit
     gc.collect()
@@ -48,7 +48,7 @@ def host():
 
 @pytest.fixture(params=[False, True], ids=["driver's way", "by threads"])
 def paths(request):
-    """Copies by the simulator's code path, and by that of a GPU."""
+    """Runs a test with the simulator's code path for copies, and with that of a GPU."""
     _core.copy_settings(always=request.param, least=1 << 18)
     yield request.param
     _core.copy_settings(always=False, least=1 << 20)
@@ -312,7 +312,7 @@ def test_pinned_context_manager_locks_arrays():
             pass
     with pytest.raises(KeyError), cuda.pinned(one):
         raise KeyError
-    with cuda.pinned(one):  # it was unlocked all the same
+    with cuda.pinned(one):  # the memory was unlocked in spite of the error
         pass
 
 

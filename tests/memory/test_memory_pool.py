@@ -32,13 +32,13 @@ def pool():
 
 
 def driver_calls(function):
-    """Returns the driver calls that it makes."""
+    """Returns the driver calls that the function makes."""
     _core.trace(True)
     try:
         function()
     finally:
         _core.trace(False)
-    # With several devices, the current one is queried.
+    # With several devices, the current device is queried.
     return [call for call in _core.traced() if call != "cuCtxGetCurrent"]
 
 
@@ -188,7 +188,7 @@ def test_really_out_of_memory(pool):
     assert (cuda.to_device(np.ones(3)).copy_to_host() == 1).all()
 
 
-# ---- when it may be used again
+# ---- checks when the block may be used again
 
 
 def keep_busy(stream, seconds=0.2):
@@ -239,8 +239,8 @@ def test_what_the_default_stream_uses_is_waited_for_elsewhere(pool):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_random_stream_operations_keep_values(pool, seed):
-    """Arrays created, filled, copied and dropped on streams of every kind: none contains the values
-    of another."""
+    """Arrays created, filled, copied and dropped on streams of every kind: no array contains the values of
+    another."""
     rng = random.Random(seed)
     streams = [
         0,

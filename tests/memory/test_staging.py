@@ -221,7 +221,7 @@ def test_an_array_given_twice_travels_once():
 
 
 def test_many_threads_with_small_arguments():
-    """More arrays than page-locked blocks: some are copied without one."""
+    """If there are more arrays than page-locked blocks, some arrays are copied without a block."""
     held = cuda.event()
     stream = cuda.stream()
     stream.add_callback(lambda *unused: time.sleep(0.2))

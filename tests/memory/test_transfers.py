@@ -127,7 +127,7 @@ def test_how_many_driver_calls():
     long rows."""
     host = np.zeros(
         (10, 20, 300), "f4"
-    )  # larger ones are copied in chunks, through page-locked memory
+    )  # larger arrays are copied in chunks, through page-locked memory
     there = cuda.to_device(host)
     assert calls_of(lambda: there._write(host, 0)) == ["cuMemcpyHtoD"]
     # Downloads of a few bytes use a page-locked block if that is faster; the block is allocated
@@ -137,7 +137,7 @@ def test_how_many_driver_calls():
     assert calls_of(lambda: there[3:9]._write(host[3:9], 0)) == ["cuMemcpyHtoD"]
     assert calls_of(lambda: there[::2, :12]._write(host[::2, :12], 0)) == ["cuMemcpy3DAsync"]
     columns = calls_of(lambda: there.T._write(np.zeros_like(host.T, order="C"), 0))
-    assert columns == ["cuMemcpyHtoD"]  # packed into the device's order first
+    assert columns == ["cuMemcpyHtoD"]  # the array is first packed into the device's order
     assert calls_of(lambda: there[0:0]._write(host[0:0], 0)) == []
     assert calls_of(lambda: there._fill(np.array(0, "f4"), 0)) == ["cuMemsetD8Async"]
     assert calls_of(lambda: there._fill(np.array(1, "f4"), 0)) == ["cuMemsetD32Async"]

@@ -56,7 +56,7 @@ def assessed(book):
 
 
 def tasks(book):
-    """Returns the names of the tasks alone."""
+    """Returns only the names of the tasks."""
     return _calls_of("check", book)
 
 
@@ -69,7 +69,7 @@ def _calls_of(functions, book):
 
 
 def solutions(path):
-    """{cell id: text} for the notebook at path: from notebooks/solutions/<its folder>.py."""
+    """Returns {cell id: text} for the notebook at `path`, from notebooks/solutions/<its folder>.py."""
     file = FOLDER / "solutions" / f"{path.parent.name}.py"
     if path.parent == FOLDER or not file.exists():
         return {}
@@ -146,8 +146,8 @@ class Kernels:
 
 
 def run_here(book, path):
-    """Returns the same in this process. Each cell has a name of its own, so that its source can be
-    looked up."""
+    """Returns the notebook with its outputs, executed in this process. Each cell has a name of its own, so
+    that its source can be looked up."""
     from numbalite.course import judging
 
     judged = len(judging.verdicts)
@@ -176,7 +176,7 @@ def uses_magic(book):
 
 
 class _plots:
-    """matplotlib without a window; without matplotlib, an object that accepts every call."""
+    """Returns matplotlib without a window, or, if it is missing, an object that accepts every call."""
 
     def __enter__(self):
         self.backend = os.environ.get("MPLBACKEND")

@@ -69,7 +69,8 @@ def make_kernel():
             return self.connection_info
 
     class Kernel(AsyncKernelManager):
-        """A kernel of this interpreter, reached by sockets in the file system."""
+        """A kernel of this interpreter, with which the parent communicates through sockets in the file
+        system."""
 
         def __init__(self, *args, **kwargs):
             super().__init__(*args, **kwargs)
@@ -106,7 +107,7 @@ def execute(file, kernel):
         client.execute()
     except CellExecutionError as error:
         problem = str(error)
-    except Exception as error:  # the kernel died, or a cell never ended
+    except Exception as error:  # the kernel has died, or a cell never ended
         problem = f"{type(error).__name__}: {error}"
     nbformat.write(book, file)
     return problem

@@ -50,6 +50,6 @@ def test_there_are_such_kernels():
 def test_neighbouring_threads_use_neighbouring_elements(case):
     _, name, text = case
     wrong = wrong_order(text)
-    if _TRANSPOSITION.search(text):  # it has one of the two in any case
+    if _TRANSPOSITION.search(text):  # one of the two dimensions exists in any case
         return
     assert not wrong or name in MEANT, wrong

@@ -251,7 +251,7 @@ def test_working_folders_of_dead_processes_are_removed(tmp_path):
     (tmp_path / "numbalite-notes").mkdir()
     assert os.path.isdir(
         live
-    )  # the first one's file may have been removed as the second wrote its own
+    )  # the first file may have been removed when the second process wrote its own
     folders.sweep(str(tmp_path))
     assert not os.path.exists(dead) and os.path.isdir(live)
     made[1].communicate()

@@ -130,7 +130,7 @@ def test_a_mangled_description_refers_back():
 
 
 def test_a_type_beyond_the_demangler_still_has_its_numbers():
-    # A template argument that is an expression.
+    # Tests a template argument that is an expression.
     text = PREFIX + (
         "NS1_9parameterILi3ELi16ELi8ELi0ELi16ELi0ELi0ELi0E1tIXszT_EEEE"
         "NS1_9parameterILi0ELi4ELi4ELi11ELi4ELi0ELi0ELi0EfEEEEEEE"

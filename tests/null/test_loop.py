@@ -199,7 +199,7 @@ def test_alignment_selects_the_kernel(core):
     assert check(core, a[1:129], bytes_of[:128]) == ("shifted", 1)
     many = np.lib.stride_tricks.as_strided(a[1:], ((1 << 21) + 1,), (4,))
     assert KINDS[make(core, many).kind] == "shifted"
-    assert check(core, a[:128], a[1:2]) == ("flat", 0)  # one element only needs its own
+    assert check(core, a[:128], a[1:2]) == ("flat", 0)  # one element needs only its own alignment
     assert check(core, make_array_at_offset((16,), shift=2), a[:16]) == ("strided64", 1)
     rows = make_array_at_offset((4, 130))[:, :128]
     assert check(core, rows, make_array_at_offset((4, 128))) == ("strided32", 2)

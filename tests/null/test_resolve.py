@@ -14,7 +14,7 @@ CODES = "?bBhHiIlLefdFD"
 
 
 class Ufunc:
-    """The attributes of a ufunc that resolve reads."""
+    """A stand-in with the attributes of a ufunc that `resolve` reads."""
 
     __name__ = "f"
 
@@ -27,7 +27,7 @@ _kept = []
 
 @pytest.fixture(scope="module")
 def numpy_ufunc():
-    """make(["ff->f"], nin, nout) -> a numpy.ufunc"""
+    """Returns a function make(["ff->f"], nin, nout), which returns a numpy.ufunc."""
     try:
         from numpy._core._multiarray_umath import _UFUNC_API as capsule
     except ImportError:
@@ -73,7 +73,7 @@ def result_or_error(call, *args, **options):
 
 
 def random_loops(rng, nin, nout=1):
-    """Several loops, no two for the same inputs."""
+    """Returns several loops, no two of which have the same inputs."""
     found = {}
     for _ in range(rng.randint(2, 6)):
         loop = "".join(rng.choice(CODES) for _ in range(nin + nout))
@@ -146,7 +146,7 @@ def test_resolution_with_a_signature_matches_numpy(numpy_ufunc, seed):
 
 
 def test_real_functions_of_numpy():
-    """np.add and others, without those loops that numbalite has no types for."""
+    """Returns np.add and other ufuncs, without the loops for whose types numbalite has no equivalent."""
     for function in (np.multiply, np.hypot, np.arctan2, np.logical_and):
         loops = [t.replace("->", "") for t in function.types if set(t) <= set(CODES + "->")]
         for a in CODES:

@@ -100,7 +100,7 @@ def draw_array(rng, shape):
 
 
 def test_new_arrays_have_the_axes_in_numpys_order():
-    """Of one array and of several."""
+    """Tests the strides of one array and of several arrays."""
     rng = np.random.default_rng(3)
     for _ in range(300):
         shape = [int(n) for n in rng.integers(1, 5, rng.integers(0, 5))]
