@@ -71,7 +71,7 @@ class dia_array(SparseArray):
                 f"{name}: data has shape {data.shape}: it must have a row for each of {len(places)} offsets"
             )
         if len(set(places)) < len(places):
-            raise ValueError(f"{name}: an offset is there twice")
+            raise ValueError(f"{name}: an offset occurs twice")
         data = data if dtype is None else data.astype(dtype, copy=False)
         return cls._from_parts(operands.contiguous(data), places, shape)
 

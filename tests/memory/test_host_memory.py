@@ -307,7 +307,7 @@ def test_pinned_context_manager_locks_arrays():
     with pytest.raises(TypeError, match="a NumPy array is needed, not list"):
         with cuda.pinned([1, 2]):
             pass
-    with pytest.raises(ValueError, match="without gaps"):
+    with pytest.raises(ValueError, match="must not have gaps"):
         with cuda.pinned(one[::2]):
             pass
     with pytest.raises(KeyError), cuda.pinned(one):

@@ -409,7 +409,7 @@ def test_functions_whose_derivative_would_be_lost_raise(text, message):
 def test_invalid_derivative_arguments_raise():
     f = vectorize(DDD, target="cuda", source="return x * y;", args="x, y", name="f")
     for by in (2, -1, True, 0.5, None):
-        with pytest.raises(ValueError, match="the number of an input is from 0 to 1"):
+        with pytest.raises(ValueError, match="the index of an input is from 0 to 1"):
             f.derivative(by)
     with pytest.raises(TypeError, match="f has 2 inputs, not 1"):
         f.jvp((1.0,), (1.0,))
