@@ -25,8 +25,7 @@ struct fault_record {
     int line; /* 0: unknown */
     unsigned block[3];
     unsigned thread[3];
-    int ndim, axis; /* for fault_index: the array's number of dimensions, and the axis of the index
-    */
+    int ndim, axis; /* for fault_index: number of the array's dimensions, axis of the index */
     int64 index, extent;
     int64 shape[4]; /* for fault_index: the first four dimensions */
     uint64 address; /* for fault_index: address of the array's first element */
