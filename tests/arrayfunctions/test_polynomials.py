@@ -29,7 +29,7 @@ def test_polynomial_arithmetic_matches_numpy(name):
             alike(getattr(np, name), one, other)
     alike(getattr(np, name), np.array(3.0), LINES[0])
     alike(getattr(np, name), np.ones((2, 2)), LINES[0])
-    with pytest.raises(TypeError, match=f"{name}: a poly1d"):
+    with pytest.raises(TypeError, match=f"{name}: .* a poly1d is in host memory"):
         getattr(np, name)(cuda.to_device(LINES[0]), np.poly1d([1, 2]))
 
 

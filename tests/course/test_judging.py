@@ -39,7 +39,7 @@ def test_no_answer_passes_nowhere(name):
     for solution in ..., None, NotImplemented, 3, "text":
         verdict = judge(name, solution)
         assert not verdict.passed
-        assert "fill in the cell" in verdict.reason or "is wanted" in verdict.reason
+        assert "fill in the cell" in verdict.reason or "requires a kernel" in verdict.reason
 
 
 @pytest.mark.parametrize("body", ["...", "// your code", "/* several\n lines */ ;"])
@@ -67,7 +67,9 @@ def test_unknown_exercise_raises_with_suggestions():
 
 def test_a_function_where_a_kernel_is_wanted():
     verdict = judge("vadd", lambda a, b, out: None)
-    assert verdict.reason == ("A kernel is wanted, a function under @cuda.jit; this is a function.")
+    assert verdict.reason == (
+        "This exercise requires a kernel, a function with the decorator @cuda.jit; this is a function."
+    )
 
 
 # ---- wrong answers --------------------------------------------------------------------------------------

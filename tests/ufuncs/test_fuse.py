@@ -201,7 +201,7 @@ def test_functions_that_cannot_be_fused_raise():
         (lambda x: x.sum() + 1, "must be the last step"),
         (lambda x: np.sqrt(x.max()), "must be the last step"),
         (lambda x: x + d, "give arrays as arguments"),
-        (lambda x: x.mean(), "has no mean"),
+        (lambda x: x.mean(), "has no attribute mean"),
         (lambda x: x * x.size, "asks for a shape"),
         (lambda x: np.add(x, 1, out=d), "with out= cannot be fused"),
         (lambda x: np.cumsum(x), "numpy.cumsum cannot be fused"),

@@ -69,7 +69,7 @@ def test_times_on_the_device_and_errors(moments):
         ),
         (lambda: difference(begin), "takes from 2 to 3 positional arguments but 1 were given"),
         (lambda: difference(begin, end, out, out=out), "both a positional and keyword"),
-        (lambda: difference(*given, np.zeros(begin.size)), r"timedelta64\[D\] is wanted"),
+        (lambda: difference(*given, np.zeros(begin.size)), r"timedelta64\[D\] is required"),
     ):
         with pytest.raises(TypeError, match=told):
             use()
