@@ -185,7 +185,7 @@ static int is_pooled(nl_host_kind kind) {
     return kind <= NL_HOST_MAPPED;
 }
 
-static nl_host_block *make_pages(size_t capacity, nl_error *err) {
+static nl_host_block *map_block(size_t capacity, nl_error *err) {
     nl_host_block *b = nl_mem_zalloc(sizeof *b, err);
     if (b == NULL)
         return NULL;
@@ -225,7 +225,7 @@ static int alloc_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_b
         b = (nl_host_block *)nl_pool_reuse(&pool, capacity);
     }
     if (b == NULL)
-        b = make_pages(capacity, err);
+        b = map_block(capacity, err);
     if (b == NULL)
         return -1;
     nl_atomic_add(&live, 1);

@@ -23,7 +23,7 @@ int nl_py_fastarray_current(nl_py_state *state, PyObject *obj, int device, CUstr
  * interface alive. Returns NULL if `obj` is not of the registered CuPy class. Never raises. */
 PyObject *nl_py_fastarray_stream(nl_py_state *state, PyObject *obj);
 
-/* Stores a class and its helper object in the given variables. Steals the reference to the helper.
+/* Stores a class and its helper object in the given variables. Steals the reference to `helper`.
  * If another class was registered before, the earlier class stays registered. */
 void nl_py_fastarray_publish(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
                              PyObject *helper);

@@ -2,7 +2,8 @@
  *
  * The driver does not export memory of its pools. So an array in a pool is moved, once, when it
  * is exported. This is possible only while no other object has its address: no view, and no other
- * library. Otherwise the exception explains how to create the array. */
+ * library. If other objects have the address, the exception explains how to create an array that
+ * can be exported. */
 #include "py/devarray.h"
 
 #include <string.h>

@@ -160,7 +160,8 @@ int nl_py_owners_leave(const nl_py_owners *owners, int result) {
 
 /* ---- the device of a call ---- */
 
-/* Returns the CUDA device that __dlpack_device__() returns, or NL_PY_DEVICE_IS_OPEN. */
+/* Returns the CUDA device that __dlpack_device__() returns. Returns NL_PY_DEVICE_IS_OPEN for an
+ * array in host memory, and if the call fails. */
 static int dlpack_device(PyObject *obj) {
     enum { CUDA = 2 }; /* kDLCUDA */
     int type = 0, ordinal = 0, found = NL_PY_DEVICE_IS_OPEN;

@@ -101,7 +101,7 @@ static int read_location(nl_py_state *state, PyObject *stream, location *at) {
     return 0;
 }
 
-static int is_same(const location *a, const location *b) {
+static int equals_location(const location *a, const location *b) {
     return a->stream == b->stream && a->device == b->device && a->generation == b->generation;
 }
 
@@ -111,7 +111,7 @@ static int is_same(const location *a, const location *b) {
 static work_area *area_at(plans *p, const location *at) {
     nl_error err;
     for (work_area *a = p->areas; a; a = a->next)
-        if (is_same(&a->at, at))
+        if (equals_location(&a->at, at))
             return a;
     work_area *made = nl_mem_zalloc(sizeof *made, &err);
     if (!made) {
@@ -177,7 +177,7 @@ static int grow_area(nl_py_state *state, plans *p, work_area *area, size_t size)
 }
 
 /* Returns the work area for a call: the work area of the graph if the stream is being captured,
- * otherwise the shared work area of the location. New reference. */
+ * otherwise the work area that all calls in this stream of the device share. New reference. */
 static PyObject *area_for(nl_py_state *state, plans *p, const entry *e, CUstream stream) {
     if (nl_capture_is_any_active()) {
         PyObject *of_graph = nl_py_workspace_of_graph(stream, e->needs);
@@ -217,7 +217,7 @@ static void link_newest(plans *p, entry *e) {
  * exception if no such plan exists. */
 static entry *find_entry(plans *p, const planned *of, const location *at) {
     entry *e = *bucket_of(p, of, at);
-    while (e && !(e->of == (PyObject *)of && is_same(&e->area->at, at)))
+    while (e && !(e->of == (PyObject *)of && equals_location(&e->area->at, at)))
         e = e->next;
     if (e && e != p->newest) {
         unlink_age(p, e);

@@ -111,7 +111,7 @@ static int share_memory(const nl_py_array *a, const nl_py_array *b) {
     return nl_ranges_overlap(nl_py_devarray_range(a), nl_py_devarray_range(b));
 }
 
-static int is_same(const nl_py_array *a, const nl_py_array *b) {
+static int equals_array(const nl_py_array *a, const nl_py_array *b) {
     return a->address == b->address && a->dtype == b->dtype && a->ndim == b->ndim &&
            memcmp(a->shape, b->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) == 0;
 }
@@ -260,7 +260,7 @@ static PyObject *scan_planned(nl_py_reducer *reducer, const request *r) {
         out = nl_py_reducer_result(reducer, a, 0, 0, 0, output);
     else if (nl_py_reducer_writes(reducer, o) && a->ndim == o->ndim &&
              memcmp(a->shape, o->shape, (size_t)a->ndim * sizeof(int64_t)) == 0 &&
-             (is_same(a, o) || !share_memory(a, o)))
+             (equals_array(a, o) || !share_memory(a, o)))
         out = Py_NewRef(r->out);
     else
         return NULL;

@@ -239,7 +239,7 @@ static size_t size_of(const traced *f, PyObject *bytes, PyObject *value) {
 }
 
 /* Returns whether the trace was replayed since the last eviction. */
-static int was_repeated(const traced *f, PyObject *value) {
+static int was_replayed(const traced *f, PyObject *value) {
     return Py_IS_TYPE(value, f->state->trace_type) && nl_py_trace_was_replayed(value);
 }
 
@@ -254,7 +254,7 @@ static int evict_from(traced *f, PyObject *all) {
     f->bytes = 0;
     while (PyDict_Next(all, &at, &bytes, &value)) {
         size_t size = size_of(f, bytes, value);
-        if (excess > 0 && !was_repeated(f, value)) {
+        if (excess > 0 && !was_replayed(f, value)) {
             excess -= size < excess ? size : excess;
             continue;
         }

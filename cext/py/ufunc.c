@@ -518,8 +518,8 @@ static int is_read_in_c(const nl_py_state *state, PyObject *object) {
 }
 
 /* Returns whether the call failed because another thread moved an array (get_ipc_handle) while the
- * arguments were read. In that case nothing was launched, and the call can be repeated, provided
- * that reading the arguments runs no user code. */
+ * arguments were read. Nothing was launched by such a call. The call can be repeated if reading the
+ * arguments runs no user code. */
 static int may_retry(const call *c, PyObject *const *args, Py_ssize_t count) {
     if (c->op.epoch == nl_atomic_load(&nl_device_epoch) ||
         !PyErr_ExceptionMatches(PyExc_RuntimeError))

@@ -78,7 +78,7 @@ _WITH_PRIVATE = """\
 """
 
 
-def in_memory_for(version) -> dict:
+def headers_for_version(version) -> dict:
     """Returns {name: text} of the headers that an NVRTC of this version receives with each source."""
     texts = in_memory()
     if not _PRIVATE_SINCE <= version < _PRIVATE_UNTIL:

@@ -187,7 +187,7 @@ def compile(source, capability) -> Image:
     text = _unit(source, bool(texts))
     directories = toolkit.include_directories(chosen.path)
     memory = {name: files.encode_text(inside) for name, inside in source.headers}
-    memory = {**headers.in_memory_for(version), **memory}
+    memory = {**headers.headers_for_version(version), **memory}
     wanted = list(dict.fromkeys([*symbols.values(), *texts.values()]))
     arguments = options(source, architecture, directories, version)
 

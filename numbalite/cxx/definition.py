@@ -193,8 +193,8 @@ def unpickle(name, parameters, text, values, is_unit, qualname, module):
 
 
 def linked_of(definition: Definition, options=None) -> tuple:
-    """Returns a tuple of the compiled code to link with a definition and the device functions that it calls, each
-    once."""
+    """Returns the compiled code that must be linked with a definition: the code in its options, and in the
+    options of the device functions that the definition calls."""
     found = dict.fromkeys(options.linked if options else ())
     for function in device_functions(definition):
         if function.options:

@@ -229,7 +229,8 @@ class Operators(Search):
         )  # fmt: skip
 
     def _is_of_templates(self, first, last, sign):
-        """Returns whether the partner of a template bracket follows a comma that ends tokens[first:last]."""
+        """Returns whether the comparison sign of tokens[first:last] is a bracket of a template argument list:
+        whether the other bracket is in the same statement."""
         code, step = self.code, 1 if sign == "<" else -1
         at, partner = (last, ">") if sign == "<" else (first - 1, "<")
         while 0 <= at < len(code.tokens) and code.text(at) not in (";", "{", "}", "&&", "||"):

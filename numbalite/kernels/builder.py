@@ -220,8 +220,8 @@ class Builder:
         return Source(text=self.finish(fields), **fields)
 
     def labels(self, *first) -> tuple:
-        """Returns the tuple of file labels of the user's lines: those of the definitions ``first`` and of all device
-        functions."""
+        """Returns the labels (file names) by which line directives name the user's files: the files of the
+        definitions ``first`` and of all device functions."""
         definitions = (*first, *(function.definition for function in self.functions))
         return tuple(dict.fromkeys(definition.text.label for definition in definitions))
 

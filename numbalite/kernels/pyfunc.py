@@ -1,8 +1,7 @@
 """PyFunc, the ``py_func`` of a compiled function with a C++ body.
 
-In numba, py_func is the Python function, which runs without a GPU. Here the function contains a
-string of C++: a call would return None without an effect. So calling a PyFunc raises an error that explains
-the reason.
+In numba, py_func is the Python function, which runs without a GPU. A Python function whose body is a string
+of C++ would return None without an effect. So calling a PyFunc raises an error that explains the reason.
 """
 
 from __future__ import annotations

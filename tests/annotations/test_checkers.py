@@ -42,7 +42,8 @@ def own(errors):
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """A folder with the programs of each page in one file, with the line numbers of the page."""
+    """A folder with one Python file for each page: the programs of the page, on the same lines as in the
+    page."""
     folder = tmp_path_factory.mktemp("pages")
     for page in PAGES:
         lines = []

@@ -644,7 +644,7 @@ def test_host_arrays_that_are_device_arrays(make):
 
 @pytest.mark.parametrize("kind", ["managed", "write-combined"])
 def test_memory_that_numpy_reads_survives(kind, run_python):
-    """close() leaves the context to arrays that NumPy reads directly; reset() is an error."""
+    """close() keeps the context while NumPy arrays use its memory directly, and reset() raises an error."""
     make = "managed_array(8)" if kind == "managed" else "mapped_array(8, wc=True)"
     run_python(f"""
 import numpy as np

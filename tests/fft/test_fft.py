@@ -307,8 +307,8 @@ def test_a_thousand_lengths_have_a_plan_each_and_share_a_work_area(monkeypatch):
 
 @pytest.fixture
 def planned():
-    """planned(needs, ...) is a list of calls whose plans need so many bytes of work area;
-    planned.log contains the arguments of their functions."""
+    """planned(needs, ...) returns one call for each number of bytes in `needs`: its plan needs a work area of
+    this size. planned.log contains the arguments of the calls."""
     _core.thread_plans_clear()
     log = []
 

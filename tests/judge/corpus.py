@@ -281,7 +281,8 @@ REFUSED_FILE = "The file is not only device code."
 CHECKED = "cuda.checks finds a mistake"
 RETURNED = "elements of out are wrong"
 
-# Kinds of attacks that are public, in files of kernels: (text, a part of the verdict).
+# Publicly known attacks on judges, as kernel files: dict from a title to (text of the file, a part of the
+# expected verdict).
 ATTACKS = {
     # the results of the judge are looked for, or changed, in memory
     "searches the memory around the arrays": (source(inside="const float *p = &a[0]; for (int k = 1; k < 5000; k++) if (p[-k] == a[0] + b[0]) out[0] = p[-k];"), CHECKED),

@@ -133,7 +133,7 @@ def test_headers_of_the_packages_of_cuda_12(tmp_path):
 
 @pytest.mark.parametrize("version, found", [("12.9", 0), ("12.4", 1), ("12.3", 1), (None, 1)])
 def test_headers_of_a_newer_toolkit_are_not_added(tmp_path, monkeypatch, version, found):
-    """Its CCCL includes headers that the older NVRTC cannot compile."""
+    """The CCCL of a newer toolkit includes headers that an older NVRTC cannot compile."""
     root, other = tmp_path / "site/nvidia", tmp_path / "toolkit/include"
     library = touch(root / "cuda_nvrtc/lib/libnvrtc.so.12")
     touch(root / "cuda_runtime/include/cuda_fp16.h")

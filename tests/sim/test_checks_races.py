@@ -22,7 +22,8 @@ def variants(source, *places):
     """Returns one source for each dict, in which the names in capitals are replaced by the values of the
     dict.
 
-    All sources that were given to this function when the first kernel runs are compiled as one unit.
+    When the first kernel runs, all sources that this function has returned until then are compiled as one
+    unit.
     """
     found = []
     for words in places or [{}]:

@@ -115,7 +115,8 @@ def test_scatter_is_captured_in_a_graph():
 
 
 def test_calls_that_are_repeated():
-    """Each caller gets the error for an index out of bounds, and no element is written then."""
+    """Each call with an index out of bounds raises IndexError and writes no element, also if the same call
+    was made before."""
     host = np.zeros(20, np.int32)
     d = cuda.to_device(host)
     for last in (3, 19, 20, -20, -21, 5, 20):

@@ -12,7 +12,8 @@ from numbalite import cuda, vectorize
 
 @pytest.fixture(autouse=True)
 def _reduction_loops_are_made_again():
-    """The schedule is selected when these ufuncs are created."""
+    """The reduction loops of a ufunc are selected when the ufunc is created, so they are removed before and
+    after each test."""
     for ufunc in (add, multiply, maximum, last):
         ufunc.__dict__.pop("_reduction_loops_made", None)
     yield

@@ -378,8 +378,8 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
     p->is_shared = 0;
     f->element.indices = 0;
     add_index(&f->element, what->index);
-    /* Handles an index that was used on a row of an array whose last dimensions are the row's
-     * shape. */
+    /* If the shape ends with the shape of the indexed row, the index is of this row, and its axis
+     * is counted from the array's first axis. */
     if (whole > count &&
         memcmp(p->shape + whole - count, what->shape, (size_t)count * sizeof *p->shape) == 0) {
         axis += whole - count;

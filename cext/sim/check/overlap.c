@@ -22,8 +22,8 @@ struct nl_sim_overlap {
     char where[NL_SIM_OVERLAP_WHERE];
 };
 
-/* The data of a watched operation that remain available after its end. A later operation reuses the
- * entry. */
+/* Description of a watched copy or launch, which remains available after the end of this operation.
+ * A later operation reuses the entry. */
 typedef struct note {
     uint32_t id;
     unsigned place;

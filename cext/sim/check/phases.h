@@ -63,9 +63,9 @@ int nl_sim_phases_depend(nl_sim_phases *phases);
 void nl_sim_phases_make(nl_sim_phases *phases, const nl_sim_phase_use *use);
 void nl_sim_phases_forget(nl_sim_phases *phases, uintptr_t barrier);
 void nl_sim_phases_arrive(nl_sim_phases *phases, const nl_sim_phase_use *use);
-/* The thread acts for all threads of the current phase. After `acquire`, the accesses that these
- * threads made before they arrived happen before the acting thread's accesses. After `release`, its
- * accesses happen before the end of the phase. */
+/* A barrier's completion function runs in one thread. After `acquire`, the accesses that the
+ * phase's threads made before their arrival happen before the accesses of the completion function.
+ * After `release`, the accesses of the completion function happen before the end of the phase. */
 void nl_sim_phases_acquire(nl_sim_phases *phases, const nl_sim_phase_use *use);
 void nl_sim_phases_release(nl_sim_phases *phases, const nl_sim_phase_use *use);
 /* The current phase ends. */

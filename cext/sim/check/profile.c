@@ -333,8 +333,8 @@ void nl_sim_profile_exchanged(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
 
 /* Finds the address space. Returns 0 for memory that is not counted: parameters, and local
  * variables, which a GPU compiler keeps in registers. */
-static int find_space(const nl_sim_worker *w, uintptr_t address, unsigned kind,
-                      nl_sim_request_space *space) {
+static int find_address_space(const nl_sim_worker *w, uintptr_t address, unsigned kind,
+                              nl_sim_request_space *space) {
     int writes = (kind & NL_SIM_ACCESS_WRITE) != 0;
     if (address - w->profile->shared_low < w->profile->shared_high - w->profile->shared_low)
         *space = NL_SIM_REQUEST_SHARED;
@@ -382,7 +382,7 @@ static void access_range(nl_sim_worker *w, uintptr_t address, size_t size, unsig
 static __attribute__((noinline)) int access_in_general(nl_sim_worker *w, uintptr_t address,
                                                        size_t size, unsigned kind, const void *pc) {
     nl_sim_request_space space;
-    if (kind & NL_SIM_ACCESS_UNTOLD || !find_space(w, address, kind, &space))
+    if (kind & NL_SIM_ACCESS_UNTOLD || !find_address_space(w, address, kind, &space))
         return 0;
     uintptr_t *updating = &w->profile->updating[w->current];
     int is_second_half = kind & NL_SIM_ACCESS_COMPARE && *updating == address;
@@ -425,9 +425,9 @@ void nl_sim_profile_copy(nl_sim_worker *w, uintptr_t to, uintptr_t from, size_t 
     nl_sim_request_space space;
     if (!w->profile)
         return;
-    if (find_space(w, from, 0, &space))
+    if (find_address_space(w, from, 0, &space))
         access_range(w, from, size, 0, pc, space);
-    if (find_space(w, to, NL_SIM_ACCESS_WRITE, &space))
+    if (find_address_space(w, to, NL_SIM_ACCESS_WRITE, &space))
         access_range(w, to, size, NL_SIM_ACCESS_WRITE, pc, space);
 }
 

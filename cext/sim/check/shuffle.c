@@ -107,7 +107,7 @@ static void follow(nl_sim_worker *w, unsigned first, const nl_sim_group *group) 
     }
 }
 
-static void report_stored_value(nl_sim_worker *w, unsigned thread, const doubt *d) {
+static void report_value_outside_mask(nl_sim_worker *w, unsigned thread, const doubt *d) {
     char text[200];
     nl_sim_site site = w->thread[thread].site;
     snprintf(text, sizeof text,
@@ -129,7 +129,7 @@ void nl_sim_shuffle_finish(nl_sim_worker *w, unsigned thread) {
         return;
     doubt *d = &w->doubts->of[thread];
     if (d->marked == w->next + 1 && memcmp((const void *)d->stored, &UNDEFINED, d->size) == 0)
-        report_stored_value(w, thread, d);
+        report_value_outside_mask(w, thread, d);
     d->stored = 0;
 }
 

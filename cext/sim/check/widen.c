@@ -9,7 +9,7 @@ enum { SLOTS = 2 * NL_SIM_WIDEN_MAX, MIN_SLOTS = 16, MAX_BYTES = 16 };
 
 struct nl_sim_widen {
     uint16_t slots[SLOTS]; /* index of a request plus one; 0: free */
-    size_t last;           /* mask of the slots in use, whose number is a power of two */
+    size_t last;           /* number of used slots, a power of two, minus one */
     uint8_t is_merged[NL_SIM_WIDEN_MAX];
 };
 

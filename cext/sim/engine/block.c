@@ -112,8 +112,8 @@ static unsigned first_thread(nl_sim_worker *w) {
     return chosen >= 0 ? (unsigned)chosen : nl_sim_take_ready(w, 0, 1);
 }
 
-/* Runs the block worker->next or, in a loop, all blocks that the worker has taken. Returns 0 when
- * the worker should stop. */
+/* Runs the block worker->next. If its threads need no stacks, runs all blocks that the worker has
+ * reserved. Returns 0 when the worker must stop. */
 static int step(nl_sim_worker *w) {
     w->leave = NL_SIM_DONE;
     w->fibers = 0;
