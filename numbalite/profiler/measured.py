@@ -75,6 +75,8 @@ class MeasuredKernel:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name in Measured.__slots__:
+            raise AttributeError(f"each launch has its own {name}: use .launches[0].{name}")
         raise AttributeError(f"{name}: {MISSING}")
 
     def as_dict(self) -> dict:

@@ -56,6 +56,12 @@ for use in (lambda: first.global_load_sectors, lambda: p.idle.advice):
         assert "ncu" in str(error)
     else:
         raise AssertionError("no error")
+try:
+    p.idle.registers
+except AttributeError as error:
+    assert "launches[0].registers" in str(error)
+else:
+    raise AssertionError("no error")
 for use in (lambda: p.lines, lambda: p.roofline, lambda: p.line(3)):
     try:
         use()
