@@ -65,9 +65,8 @@ def run(arguments) -> int:
         from numbalite.errors import SimulatorWarning
 
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", SimulatorWarning
-            )  # the demo prints the device itself, so the warning is not needed
+            # The demo prints the device itself, so the warning is not needed
+            warnings.simplefilter("ignore", SimulatorWarning)
             from numbalite import demo
 
             return demo.main(arguments)

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _THREADS, _FEW_THREADS = 1024, 256
-_EACH, _MAX_BLOCKS = (
-    32,
-    264,
-)  # elements per thread, if there are many threads; twice the number of multiprocessors of an H200
+# Elements per thread, if there are many threads; twice the number of multiprocessors of an H200
+_EACH, _MAX_BLOCKS = 32, 264
 _HALF = "#include <cuda_fp16.h>\n"
 
 

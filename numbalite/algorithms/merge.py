@@ -26,9 +26,8 @@ class Comparison:
     """The kernels that sort elements of a dtype by a comparison function."""
 
     def __init__(self, function: Any, options: Any, dtype: np.dtype) -> None:
-        held = (
-            -(-dtype.itemsize // 8) * 8 + 16
-        )  # bytes of an element with its index, unaligned, and a number
+        # Bytes of an element with its index, unaligned, and a number
+        held = -(-dtype.itemsize // 8) * 8 + 16
         self.width = _MAX_WIDTH
         while self.width > _MIN_WIDTH and self.width * held > _TILE_BYTES:
             self.width //= 2

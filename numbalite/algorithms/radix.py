@@ -25,11 +25,8 @@ _ROW_BLOCKS = (256, 4, 6), (256, 8, 5), (256, 16, 3), (512, 16, 2)
 """(threads, elements per thread, blocks per multiprocessor): measured on an H200"""
 _ROW_MEMORY = 1024  # upper bound of static shared memory in bytes
 _SMALL_ENTRY = 10  # maximum bytes of an entry of which eight fit into a thread's registers
-_DIGITS, _TICKETS, _TILE_MEMORY = (
-    256,
-    32,
-    4096,
-)  # constants of radix.cuh; the last is an upper bound
+# Constants of radix.cuh; the last is an upper bound
+_DIGITS, _TICKETS, _TILE_MEMORY = 256, 32, 4096
 _WAYS = {1: (384, 20, 3), 2: (384, 20, 3), 4: (256, 26, 4), 8: (256, 18, 3), 16: (256, 8, 3)}
 _WAYS_WITH_VALUES = {
     1: (384, 24, 2), 2: (384, 24, 2), 4: (384, 24, 2), 8: (512, 12, 2), 16: (256, 8, 3)
@@ -39,10 +36,8 @@ _COUNTING = 512, 1 << 15, 8, 2048
 _COUNTING_MANY = 1024, 1 << 17, 32, 264
 """Threads that count digits, bytes of their counters, maximum of each counter, and blocks."""
 _MANY = 1 << 24
-_WRITE_THREADS, _WRITE_BLOCKS = (
-    256,
-    2112,
-)  # launch configuration of the last pass of a counting sort; all threads of an H200
+# Launch configuration of the last pass of a counting sort; all threads of an H200
+_WRITE_THREADS, _WRITE_BLOCKS = 256, 2112
 _THREADS = 39  # CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR
 _WIDE_COUNTS = 1 << 30  # limit of a 32-bit count, two bits of which are flags
 _SPACE = "numbalite::nl_sort::"

@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 _BYTES = 64  # bytes of the elements that a thread processes
 _MAX_ITEMS = 16
 _THREADS = plans.THREADS  # threads per block
-_PACKED_ITEMS = (
-    16,
-    64,
-)  # elements per thread of select_packed, for fewer than _MANY elements and for more
+# Elements per thread of select_packed, for fewer than _MANY elements and for more
+_PACKED_ITEMS = 16, 64
 _MANY = 1 << 22
 _ALIGNMENT = 16  # of masks, for select_packed
 _ZERO = np.zeros((), np.uint32)

@@ -14,10 +14,8 @@ RECORD = "nl_failure"
 _NAME = "nl_assertfail"
 _OF_CUDA = re.compile(rb"(?<![\w$%])__assertfail(?![\w$%])")
 _DECLARED = re.compile(rb"\.extern\s+\.func\s+__assertfail\s*\([^)]*\)[^;]*;")
-_TEXT, _FILE = (
-    (40, 128),
-    (168, 256),
-)  # byte offsets and sizes of the fields of the record of a failed assert
+# Byte offsets and sizes of the fields of the record of a failed assert
+_TEXT, _FILE = (40, 128), (168, 256)
 
 
 def has(ptx: bytes | None) -> bool:

@@ -63,11 +63,8 @@ def run(command, stdin, folder, environment, plainly):
 
 def _server(program, environment, plainly):
     status = os.stat(program)
-    key = (
-        program,
-        status.st_size,
-        status.st_mtime_ns,
-    )  # a new version of the compiler may be installed while the server runs
+    # A new version of the compiler may be installed while the server runs
+    key = program, status.st_size, status.st_mtime_ns
     with _lock:
         if key not in _servers:
             shared_object = _shared_object(program, plainly)
@@ -171,9 +168,8 @@ class Server:
             files = [file.fileno() for file in (given, output, errors)]
             status = self._run_status(message, files)
             if _has_stopped(files[2]):
-                status = (
-                    1 << 8
-                )  # exit status 1: the compiler reported errors, even if the process was then killed
+                # Exit status 1: the compiler reported errors, even if the process was then killed
+                status = 1 << 8
             if status is None:
                 return None
             outputs = map(_read_all, files[1:])
@@ -195,9 +191,8 @@ class Server:
                 return None  # the server has ended
             except BaseException:
                 theirs.close()
-                answer.shutdown(
-                    socket.SHUT_WR
-                )  # shutdown(), because a forked process may hold a copy of the socket, so closing is not enough
+                # shutdown(), because a forked process may hold a copy of the socket, so closing is not enough
+                answer.shutdown(socket.SHUT_WR)
                 _number(answer)  # now the server has ended
                 raise
 

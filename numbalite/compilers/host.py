@@ -174,9 +174,8 @@ def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
         _cpu_flag(),
     ]
     if family == "clang":
-        result.append(
-            "-fno-strict-return"
-        )  # NVRTC accepts a non-void function that ends without a return statement
+        # NVRTC accepts a non-void function that ends without a return statement
+        result.append("-fno-strict-return")
     if kind == "sim":
         # A stack frame larger than the guard page below the stack would skip the guard page.
         result.append("-fstack-clash-protection")
@@ -191,9 +190,8 @@ def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
     if covers:
         result.append("-fno-discard-value-names")  # coverage.py needs the names of all blocks
     if checks or (kind == "sim" and family == "clang"):
-        result += [
-            "-fno-delete-null-pointer-checks"
-        ]  # keep accesses of NULL, so that the memory check reports them
+        # Keep accesses of NULL, so that the memory check reports them
+        result += ["-fno-delete-null-pointer-checks"]
     if family == "gcc":
         traps = "nan" in checks and _traps_reals()
         result += ["-ftrapping-math" if traps else "-fno-trapping-math"]

@@ -50,6 +50,7 @@ _REFUSED = re.compile(
     r"|no return statement in function returning non-void"
 )
 # Link without a C++ library and without undefined symbols, which dlopen would report too late.
+# With -Bsymbolic, an image calls its own functions, never functions of other libraries with the same name.
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
 _SHARED_LIMIT, _CONSTANT_LIMIT = 48 << 10, 64 << 10
 # Matches warp reductions in volatile shared memory: x[t] += x[t + 16]
@@ -68,9 +69,8 @@ and in Python, such loops do not end."""
 # Matches errors about names that numbalite's subset of libcu++ and cuRAND lacks.
 _OF_CCCL = re.compile(r"error: .*\bcuda::")
 _OF_CURAND = re.compile(r"error: .*\bcurand")
-_ZIG_STDIN = re.compile(
-    r"[^\s:]*/tmp/[0-9a-f]+-stdin\.cpp"
-)  # zig's name for the copy of its standard input
+# Zig's name for the copy of its standard input
+_ZIG_STDIN = re.compile(r"[^\s:]*/tmp/[0-9a-f]+-stdin\.cpp")
 _NOBODYS = (
     hostunit.END,
     "<stdin>",
@@ -195,9 +195,8 @@ def compile(source, kind="sim", *checks) -> Image:
         )
     options = hostoptions.read_options(source)
     if kind == "host" and source.is_python and not (source.fastmath or _says_fmad(source)):
-        options = options._replace(
-            fmad=False
-        )  # no contraction, as in Python, and as numba on the CPU
+        # No contraction, as in Python, and as numba on the CPU
+        options = options._replace(fmad=False)
     flags = host.flags(family, options, source.opt, kind, checks, covers)
     if checks and family == "clang" and identify(compiler).version >= (16, 0):
         # The last array of a struct has its declared length; without the flag, clang++ treats it as flexible.

@@ -33,9 +33,8 @@ def link(compiler, flags, objects, output, run):
 
     Returns the result of the last linker run: of the compiler driver, if direct linking failed.
     """
-    linker = (
-        host.find_program("ld") if len(compiler) == 1 else None
-    )  # the user's options may be for the linker
+    # The user's options may be for the linker
+    linker = host.find_program("ld") if len(compiler) == 1 else None
     if linker and linker not in _unfit:
         libraries = _libraries(objects)
         result = run([linker, "-shared", "-Bsymbolic", *objects, "-o", output, *libraries])

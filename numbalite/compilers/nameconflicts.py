@@ -31,9 +31,8 @@ _BESIDE = {
     "half": "abs fma isinf isnan".split(),
     "tuple": ["get"],
 }
-_OPERATORS = (
-    "+ - * / == != < <= > >=".split()
-)  # of half, which is not a class of namespace numbalite
+# Of half, which is not a class of namespace numbalite
+_OPERATORS = "+ - * / == != < <= > >=".split()
 _NAMESPACES = ("cg", "groups")
 
 

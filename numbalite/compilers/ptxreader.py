@@ -94,10 +94,8 @@ class _Reader:
         self.ptx = ptx
         self.functions, self.files, self.parents = [], {}, {}
         self.function = None
-        self.scopes, self.opened = (
-            [],
-            0,
-        )  # the path of scopes, and the number of scopes opened so far
+        # The path of scopes, and the number of scopes opened so far
+        self.scopes, self.opened = [], 0
         self.start = 0  # of the statement
         self.depth = 0  # depth of braces within a statement: vectors, initializers
         self.skipped = 0  # braces of a .section

@@ -12,9 +12,8 @@ from numbalite.compilers import files, headers
 @functools.cache
 def _template(name: str) -> string.Template:
     text = files.read_text(os.path.join(headers.cuda_src(), "templates", f"{name}.cu"))
-    return string.Template(
-        text[text.index("*/\n") + 3 :]
-    )  # skips the comment at the beginning of the file
+    # Skips the comment at the beginning of the file
+    return string.Template(text[text.index("*/\n") + 3 :])
 
 
 def fill(name: str, /, **words: object) -> str:

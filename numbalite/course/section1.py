@@ -200,9 +200,8 @@ class NoisyPulses(Assessment):
         return (np.maximum(wave, 0) * amplitude + noise).astype(np.float32)
 
     def allowed(self, dtype):
-        return Tolerance(
-            1e-4, 1e-4, 1e-2
-        )  # the sine of a large float32 argument is inaccurate, because the argument is rounded first
+        # The sine of a large float32 argument is inaccurate, because the argument is rounded first
+        return Tolerance(1e-4, 1e-4, 1e-2)
 
     def reference(self):
         from numbalite import cuda, vectorize

@@ -186,7 +186,6 @@ def _grade_file(file, name, request):
         )
         return Result(False, text, missing=True)
     result = request.getfixturevalue("grader")(file).result(name)
-    result.missing &= (
-        name not in Learner(file).names()
-    )  # a solution that does not compile counts as an attempt
+    # A solution that does not compile counts as an attempt
+    result.missing &= name not in Learner(file).names()
     return result

@@ -96,9 +96,8 @@ def _function(function):
 
 
 def _is_device_array(value: Any) -> bool:
-    sparse = sys.modules.get(
-        "numbalite.sparse.array"
-    )  # if this module is not imported, no sparse array exists
+    # If this module is not imported, no sparse array exists
+    sparse = sys.modules.get("numbalite.sparse.array")
     return isinstance(value, DeviceNDArray) or (
         sparse is not None and isinstance(value, sparse.SparseArray)
     )

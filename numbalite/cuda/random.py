@@ -92,10 +92,8 @@ def __getattr__(name: str) -> Any:
 xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 xoroshiro128p_type = types.from_dtype(xoroshiro128p_dtype)
 
-_THREADS, _RUN = (
-    128,
-    16,
-)  # constants of random_init.cuh: the block size, and the number of states that a thread creates
+# Constants of random_init.cuh: the block size, and the number of states that a thread creates
+_THREADS, _RUN = 128, 16
 
 
 @functools.cache

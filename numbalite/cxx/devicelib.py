@@ -123,9 +123,8 @@ HEAD_NAMES = frozenset(
 )
 LAYOUTS = frozenset(("any", "C", "F"))
 LIBRARY_NAMES = HEAD_NAMES | PARTS.keys() | LAYOUTS
-OF_MACROS = frozenset(
-    ("limits", "math")
-)  # parts with macros, and parts whose functions are included one by one
+# Parts with macros, and parts whose functions are included one by one
+OF_MACROS = frozenset(("limits", "math"))
 
 # A part is not included if the source includes a header whose name contains one of these names.
 REPLACED_BY = {"groups": ("cooperative_groups",)}

@@ -199,9 +199,8 @@ def function_node(function):
             found.append(node)
     if len(found) > 1:  # lambdas in one line
         found = _innermost_lambda(found, code) or [node for node in found if _same_code(node, code)]
-    return (
-        found[0] if found else None
-    )  # if several functions have the same code, any of them is correct
+    # If several functions have the same code, any of them is correct
+    return found[0] if found else None
 
 
 def _innermost_lambda(nodes, code):

@@ -538,9 +538,8 @@ class _Reader:
                 at += 1
                 break
             close = self.angle(at + 1, end)
-            template |= (
-                close > at + 2
-            )  # template<> is a specialization, whose name has the arguments
+            # template<> is a specialization, whose name has the arguments
+            template |= close > at + 2
             heads.append(" ".join(token.text for token in tokens[at + 2 : close]))
             at = close + 1
         marked = next((i for i in range(at, end) if tokens[i].text == "__global__"), at)

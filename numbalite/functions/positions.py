@@ -61,10 +61,8 @@ def take(a, indices, axis=None, out=None, mode: str = "raise") -> Any:
     length = a.shape[axis]
     least = 0 if mode == "clip" else -length
     if isinstance(indices, np.ndarray) and indices.ndim == 0 and least <= indices < length:
-        place = (
-            *_key_at_axis(axis, int(indices)),
-            ...,
-        )  # a single index selects a view, without an index array on the device
+        # A single index selects a view, without an index array on the device
+        place = *_key_at_axis(axis, int(indices)), ...
         made = a[place].copy()
     else:
         made = indexing.get(a, _key_at_axis(axis, indices) if axis else indices, mode=mode)

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NO_VALUE: Any = np._NoValue
-COUNTER = np.dtype(
-    np.intp
-)  # a dtype object, because the C fast path accepts calls with dtype objects
+# A dtype object, because the C fast path accepts calls with dtype objects
+COUNTER = np.dtype(np.intp)
 
 
 def reduce_axes(

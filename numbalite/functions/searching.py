@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 _THREADS, _MAX_BLOCKS = 256, 1 << 13
 # Each block copies a sorted array of at most this number of elements to shared memory (search.cuh).
 _TABLE, _BLOCKS_WITH_TABLE = 1024, 1 << 10
-_MAX_COPIED = (
-    1 << 14
-)  # maximum number of bins: for so few, a check on the host is faster than two waits for the device
+# Maximum number of bins: for so few, a check on the host is faster than two waits for the device
+_MAX_COPIED = 1 << 14
 
 
 def _as_contiguous(a, dtype=None):
@@ -141,9 +140,8 @@ def digitize(x, bins, right: bool = False) -> DeviceNDArray:
         raise TypeError("bins may not be complex")
     with arguments.on_device_of(x):
         side = "left" if right else "right"
-        found = digits(
-            bins, x, side
-        )  # the result is right if the bins increase, which the host checks meanwhile
+        # The result is right if the bins increase, which the host checks meanwhile
+        found = digits(bins, x, side)
         if _direction(bins, given):
             return found
         return bins.size - digits(bins[::-1], x, side)

@@ -89,9 +89,8 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
         (one, of_one), (other, of_other) = unique(one, True), unique(other, True)
         indices = of_one, of_other
     line = concatenate([one, other])
-    order = sorting.argsort(
-        line, 0
-    )  # the sort is stable: of two equal elements, the element of ar1 is first
+    # The sort is stable: of two equal elements, the element of ar1 is first
+    order = sorting.argsort(line, 0)
     line = line[order]
     both = np.equal(line[1:], line[:-1])
     in_one, in_other = order[:-1][both], order[1:][both] - one.size

@@ -85,10 +85,8 @@ def _differ_or_are(nothing, after, before):
 def _differs(after, before, equal_nan, out):
     kind = after.dtype.kind
     if kind in "mM":
-        after, before = (
-            after.view(np.int64),
-            before.view(np.int64),
-        )  # compared as integers, all NaT are equal
+        # Compared as integers, all NaT are equal
+        after, before = after.view(np.int64), before.view(np.int64)
         if not equal_nan:
             return _differ_or_are(np.iinfo(np.int64).min, after, before, out=out)
     if equal_nan and kind in "fc":
@@ -191,9 +189,8 @@ def unique(
         else:
             moved = np.moveaxis(ar, axis, 0)
             table = arguments.reshape(moved, (moved.shape[0], _row_size(moved.shape)))
-            found = _unique(
-                table, *needs, False
-            )  # as in NumPy, rows that contain NaN are never equal
+            # As in NumPy, rows that contain NaN are never equal
+            found = _unique(table, *needs, False)
             values = found.values.reshape((found.values.shape[0], *moved.shape[1:]))
             values, inverse_shape = np.moveaxis(values, 0, axis), (ar.shape[axis],)
         inverse = found.inverse

@@ -108,9 +108,8 @@ def _cxx(text, before):
     if opened is None:
         return None
     above = before[: opened.start()].rstrip()
-    paragraph = above[
-        above.rfind("\n\n") + 1 :
-    ]  # the text of the decorator and the def, or of the call
+    # The text of the decorator and the def, or of the call
+    paragraph = above[above.rfind("\n\n") + 1 :]
     return text[opened.end() :].partition(opened[0])[0] if _OURS.search(paragraph) else None
 
 

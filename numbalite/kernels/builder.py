@@ -101,12 +101,10 @@ class Builder:
             False  # whether captured device arrays can be bound, which only kernels allow
         )
         self.pointers: dict[str, tuple] = {}  # name expression -> (name, device array)
-        self.hiding: frozenset[str] = (
-            frozenset()
-        )  # names of the open namespace, and of the parameters of its function
-        self.macros: frozenset[str] = (
-            frozenset()
-        )  # the names in `hiding` that compilers may define as macros
+        # Names of the open namespace, and of the parameters of its function
+        self.hiding: frozenset[str] = frozenset()
+        # The names in `hiding` that compilers may define as macros
+        self.macros: frozenset[str] = frozenset()
 
     @property
     def has_macros(self) -> bool:

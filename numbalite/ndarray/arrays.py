@@ -330,9 +330,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         target = _assign.opaque(ary, self.dtype) if isinstance(ary, np.ndarray) else ary
         _check_match(self, target)
         if self.dtype.names is not None and _assign.has_gaps(self.dtype):
-            np.copyto(
-                ary, self.copy_to_host(stream=stream)
-            )  # copyto keeps the bytes between the fields of `ary`
+            # np.copyto keeps the bytes between the fields of `ary`
+            np.copyto(ary, self.copy_to_host(stream=stream))
         else:
             self._read(target, stream)
         return ary

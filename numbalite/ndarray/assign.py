@@ -331,9 +331,8 @@ def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) 
             source = copy_to_device_number(source._dense(), target.device, own=target.stream)
             copy(source, target)
         else:
-            target._copy(
-                source, stream
-            )  # without a stream argument, the copy is ordered with the streams of both arrays
+            # Without a stream argument, the copy is ordered with the streams of both arrays
+            target._copy(source, stream)
         return
     stream = stream or target.stream
     words = _core.copy_words(source, target)

@@ -61,9 +61,8 @@ def traffic(launch) -> Traffic:
     gpu, loads = launch.gpu, launch.global_load_sectors
     written = launch.global_store_sectors + launch.global_atomic_passes
     counted = sum(launch.reuse) or 1
-    scale = min(
-        1.0, loads / counted
-    )  # the counters as written in the source may contain more sectors
+    # The counters as written in the source may contain more sectors
+    scale = min(1.0, loads / counted)
     lines = (gpu.l1_bytes - launch.shared_of_multiprocessor) / LINE
     missed = [
         max(loads - hits(launch.reuse, size), launch.loaded_sectors)

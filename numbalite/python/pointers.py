@@ -96,9 +96,8 @@ def from_buffer(call: Any) -> Value:
 def _is_dense(call, t):
     if t.layout != "A":
         return True
-    given = call.node.args[
-        0
-    ]  # x[i:] of a contiguous x is contiguous, but its type does not express this
+    # x[i:] of a contiguous x is contiguous, but its type does not express this
+    given = call.node.args[0]
     is_part = isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Slice)
     if not is_part or given.slice.step is not None:
         return False

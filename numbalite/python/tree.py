@@ -7,9 +7,8 @@ import ast
 from functools import cache
 from typing import Any
 
-_MIXED = frozenset(
-    {"keys", "kw_defaults", "kwd_attrs", "names"}
-)  # these fields are lists of nodes and None
+# These fields are lists of nodes and None
+_MIXED = frozenset({"keys", "kw_defaults", "kwd_attrs", "names"})
 _NO_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "name", "op", "ops", "type_comment"})
 
 

@@ -16,9 +16,8 @@ THREADS = 256
 RUN = 256
 """Blocks of the stream for each element of a distribution that draws (random_draw.cuh)."""
 _MAX_KNOWN = 64  # sizes
-_MAX_BLOCKS = (
-    1 << 13
-)  # more numbers are generated in a loop: a few waves of blocks are faster than many
+# More numbers are generated in a loop: a few waves of blocks are faster than many
+_MAX_BLOCKS = 1 << 13
 _REALS = (np.float64, np.float32, np.float16)
 
 

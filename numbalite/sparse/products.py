@@ -483,9 +483,8 @@ def _sorted_keys(numbers, indices, lines, length):
     elements."""
     if lines * length >= 2**63:
         raise ValueError(f"an array of {lines} x {length} has too many positions to sort: 2**63")
-    kind = np.min_scalar_type(
-        -max(lines * length, 1)
-    )  # a signed type; fewer bytes need fewer sorting passes
+    # A signed type; fewer bytes need fewer sorting passes
+    kind = np.min_scalar_type(-max(lines * length, 1))
     keys, made = (arguments.empty(numbers.shape, kind, numbers) for _ in range(2))
     order = arguments.empty(numbers.shape, np.int64, numbers)
     kernels.make_keys.forall(keys.size)(numbers, indices, length, keys)

@@ -21,9 +21,8 @@ _FEW, _MANY = 6, 64  # capacity of a plan, in dimensions
 WARP = 32
 THREADS = 256
 PIPELINE_THREADS = 384
-PIPELINE_MEMORY = (
-    4 * 16 * 8 * PIPELINE_THREADS
-)  # bytes of shared memory of a block: 4 stages of 8 accesses of 16 bytes per thread
+# Bytes of shared memory of a block: 4 stages of 8 accesses of 16 bytes per thread
+PIPELINE_MEMORY = 4 * 16 * 8 * PIPELINE_THREADS
 
 
 class Dimension(NamedTuple):

@@ -29,9 +29,8 @@ def test_select_of_random_shapes_and_strides(data):
     x = host[key].transpose(order)
     d = cuda.to_device(host)[key].transpose(order)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            selection, "_THREADS", data.draw(st.sampled_from((32, 256)))
-        )  # arrays of one tile, and of several tiles
+        # Arrays of one tile, and of several tiles
+        patch.setattr(selection, "_THREADS", data.draw(st.sampled_from((32, 256))))
         np.testing.assert_array_equal(large(d).copy_to_host(), x[x > 5])
         chosen, others = halves(by_size(d))
     np.testing.assert_array_equal(chosen, x[x > 5])

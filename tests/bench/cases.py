@@ -276,12 +276,8 @@ def of_three(lib, rng, dtype, n, name):
 # -------------------------------------------------------------------------------------------- measurement
 
 RANDOM = "poisson binomial beta permutation".split()
-MANY_RIGHT = [
-    "indices of the 10 smallest",
-    "svd",
-    "qr",
-    "eigh",
-]  # the library's results are in another order, or have other signs
+# The library's results are in another order, or have other signs
+MANY_RIGHT = ["indices of the 10 smallest", "svd", "qr", "eigh"]
 
 
 def are_equal(lib, ours, theirs):

@@ -195,10 +195,8 @@ def element_rows(xp, time):
             summer(f"R{number}{letter}", dtype, axis)
 
 
-PERIODS = (
-    5,
-    7,
-)  # period of the elements of the array that `numbers` returns, along each dimension
+# Period of the elements of the array that `numbers` returns, along each dimension
+PERIODS = (5, 7)
 
 
 def periodic_integers(arange, shape):

@@ -103,9 +103,8 @@ class _Thread:
 
     def value(self, text):
         if text.startswith("%"):
-            return self.registers.get(
-                text, 0
-            )  # some registers are read before they are set; the value is not used
+            # Some registers are read before they are set; the value is not used
+            return self.registers.get(text, 0)
         if text.startswith(("0f", "0d")):
             return int(text[2:], 16)
         try:

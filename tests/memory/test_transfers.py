@@ -125,9 +125,8 @@ def calls_of(operation):
 def test_how_many_driver_calls():
     """The documented minimum: one call for arrays that are contiguous on both sides, or a box of
     long rows."""
-    host = np.zeros(
-        (10, 20, 300), "f4"
-    )  # larger arrays are copied in chunks, through page-locked memory
+    # Larger arrays are copied in chunks, through page-locked memory
+    host = np.zeros((10, 20, 300), "f4")
     there = cuda.to_device(host)
     assert calls_of(lambda: there._write(host, 0)) == ["cuMemcpyHtoD"]
     # Downloads of a few bytes use a page-locked block if that is faster; the block is allocated

@@ -249,9 +249,8 @@ def test_working_folders_of_dead_processes_are_removed(tmp_path):
     dead, live = (process.stdout.readline().strip() for process in made)
     made[0].communicate()
     (tmp_path / "numbalite-notes").mkdir()
-    assert os.path.isdir(
-        live
-    )  # the first file may have been removed when the second process wrote its own
+    # The first file may have been removed when the second process wrote its own
+    assert os.path.isdir(live)
     folders.sweep(str(tmp_path))
     assert not os.path.exists(dead) and os.path.isdir(live)
     made[1].communicate()

@@ -65,9 +65,8 @@ _NO_VARIABLES = frozenset(
     """using typedef template constexpr constinit namespace operator extern __shared__ enum concept friend
     requires ( =""".split()
 )
-_NO_NAMES = frozenset(
-    ("return", "else", "do")
-)  # keywords after which a name follows, unlike type specifiers
+# Keywords after which a name follows, unlike type specifiers
+_NO_NAMES = frozenset(("return", "else", "do"))
 _OWN_TYPES = frozenset("float double int char short long unsigned signed bool".split())
 _TYPES = frozenset(("class", "struct", "union", "enum"))
 _DROPPED_VALUE = "::numbalite_sim::drop_value(), "
