@@ -1,5 +1,5 @@
-"""Random examples against NumPy's own ufuncs. By default they are few, and always the same; `pytest
-tests/properties --hypothesis-profile=long` draws many, and others each time."""
+"""Random examples, compared with NumPy's own ufuncs. By default the examples are few, and always the same;
+`pytest tests/properties --hypothesis-profile=long` draws many examples, and new ones in each run."""
 
 import importlib.util
 

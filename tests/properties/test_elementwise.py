@@ -25,7 +25,7 @@ class Operation:
     ):
         self.oracle, self.expression, self.dtypes = oracle, expression, dtypes
         self.args, self.result, self.ulps, self.scale = args, result, ulps, scale
-        self.mix = mix  # does NumPy's ufunc have loops for two different dtypes?
+        self.mix = mix  # whether NumPy's ufunc has loops for two different dtypes
 
     @property
     def nin(self):
@@ -85,7 +85,7 @@ def target(request):
 
 @pytest.fixture(autouse=True)
 def _ignore_warnings():
-    """Some of these tests overflow on purpose."""
+    """Some tests of this file overflow on purpose."""
     with np.errstate(all="ignore"):
         yield
 
@@ -120,7 +120,7 @@ def operands(draw, target, count, dtypes, special=False, unaligned=True, max_dim
 
 @st.composite
 def outs(draw, target, shape, dtype):
-    """Returns an array for results, anywhere and laid out anyhow: (argument, a host array for
+    """Returns an array for results, with a random layout and on a random device: (argument, a host array for
     NumPy)."""
     values = drawn.make_values(7, shape, dtype)
     recipe = draw(drawn.recipes(len(shape)))
@@ -190,7 +190,7 @@ def test_ufuncs_match_numpy_with_where(target):
 @examples(20)
 @given(data=st.data())
 def check_overlap(target, data):
-    """The result is as if the inputs had been read before anything is written."""
+    """If inputs and output overlap, the result is as if all inputs were read before the first write."""
     dims = data.draw(st.integers(1, 3))
     base = drawn.make_values(5, (7,) * dims, "f4")
     reversing = tuple(
@@ -232,7 +232,7 @@ def test_ufuncs_match_numpy_for_each_order(target):
 # ---- what elements are ----
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_values(target, name):
-    """Runs each loop on its own dtype, with extremes, infinities and NaN."""
+    """Runs each loop of a ufunc on its own dtype, with extremes, infinities and NaN."""
     if target == "parallel" and name not in ("add", "less", "sincos") and not drawn.LONG:
         pytest.skip("the loops are those of the cpu target")
     operation = OPERATIONS[name]
@@ -257,7 +257,8 @@ def test_values(target, name):
 @examples(16)
 @given(data=st.data())
 def check_dtypes(target, data):
-    """For two dtypes, the loop is NumPy's, or both raise an error."""
+    """For operands of two dtypes, numbalite selects NumPy's loop, or numbalite and NumPy both raise an
+    error."""
     names = {"cpu": ["add", "less", "sqrt"]}
     name = data.draw(st.sampled_from(names.get(target, ["add", "sqrt"])))
     operation = OPERATIONS[name]
@@ -280,7 +281,7 @@ def check_dtypes(target, data):
     place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
     theirs = expected, refused = result_or_error(operation.oracle, *hosts, **keywords)
     if name in ("less", "maximum", "sqrt") and any(h.dtype.kind == "c" for h in hosts):
-        return  # dtypes for which NumPy has loops and these operations have none
+        return  # dtypes for which NumPy has loops, but numbalite's operations have none
     if refused is None and expected.dtype not in [np.dtype(d) for d in ALL]:
         return
     ours = result_or_error(operation.on(target, True), *map(place, hosts), **keywords)

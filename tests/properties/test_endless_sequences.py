@@ -12,7 +12,8 @@ LIMIT = 200  # items that a function may read before it has to refuse
 
 
 class TooMany(BaseException):
-    """Raised if more items are read than any shape has. `except Exception` does not catch it."""
+    """Raised if a function reads more items than any shape has. `except Exception` does not catch this
+    exception."""
 
 
 class Endless(collections.abc.Sequence):

@@ -237,7 +237,7 @@ def check_refusals(target, data):
     keywords, oracle_keywords = {}, {}
     choice = data.draw(st.integers(0, 4))
     if choice == 0:
-        # numpy.matmul would take fewer dimensions
+        # numpy.matmul would accept fewer dimensions
         shape = data.draw(st.lists(st.sampled_from([1, 2, 3]), min_size=2, max_size=4))
         dtype = data.draw(st.sampled_from(["f4", "f8", "i4", "c16"]))
         keywords, oracle_keywords = {"out": np.zeros(shape, dtype)}, {"out": np.zeros(shape, dtype)}

@@ -1,9 +1,9 @@
 """The whole public API, called with invalid arguments: each call returns a result, or raises an
 exception that is meant for users.
 
-KeyError, IndexError, AttributeError and similar exceptions indicate a bug of ours, unless NumPy or
-Python raise the same for such an argument. Functions are found by introspection, so new functions
-are called automatically."""
+KeyError, IndexError, AttributeError and similar exceptions indicate a bug of numbalite, unless NumPy or
+Python raise the same exception for such an argument. The test finds functions by introspection, so it also
+calls new functions."""
 
 import contextlib
 import copy
@@ -38,7 +38,7 @@ STUMBLES = (
     KeyError, IndexError, AttributeError, RecursionError, NameError, AssertionError, SystemError,
     ZeroDivisionError, UnboundLocalError,
 )  # fmt: skip
-# Functions that end the process, wait, begin a capture, change settings for good, or need a setup.
+# Not called: functions that end the process, wait, begin a capture, change settings, or need a setup.
 LEFT_OUT = {
     "close", "reset", "set_trace", "detect", "profile_start", "profile_stop", "select_device", "pause", "open",
     "Graph", "set_process_checks", "set_checks", "reduce_num_threads", "from_ipc_handle", "open_ipc_array",
@@ -47,7 +47,7 @@ LEFT_OUT = {
 
 
 NUMPY = os.path.dirname(np.__file__) + os.sep
-# Messages of lists, tuples and the like, not of functions of ours.
+# Messages of Python's lists, tuples and similar types, not of numbalite's functions.
 BUILTIN = re.compile(r"^(?:list|tuple|string|range|bytearray|array|bytes|deque) |^pop |^$")
 SUBMODULES = {
     "random",
@@ -89,7 +89,7 @@ class Odd:
 
 
 def arguments():
-    """Objects are created for each call, because some calls write to them or close them."""
+    """Creates new objects for each call, because some calls write to their arguments or close them."""
     host = np.arange(4.0)
     return [
         None, 3, -1, 0, 2**70, -(2**70), 1.5, float("nan"), "a + b", "float32", "", "void(float32[:])", b"x",
@@ -149,7 +149,7 @@ def functions():
 
 
 def is_of_typing(owner, name):
-    """Is it a name that a module has imported for its annotations?"""
+    """Returns whether a module has imported the name for its annotations."""
     return getattr(getattr(owner, name), "__module__", None) == "typing"
 
 
@@ -158,7 +158,7 @@ def public(owner):
 
 
 def instances():
-    """Name -> a function that creates an object whose methods are called."""
+    """Returns a dict from a name to a function that creates an object whose methods are called."""
     source = "__device__ int v;\n__global__ void k(float* x) { x[0] = 1; }"
     return {
         "array": lambda: cuda.to_device(np.arange(6.0).reshape(2, 3)),
@@ -184,7 +184,7 @@ def instances():
 
 @functools.cache
 def targets():
-    """Name -> a function that creates the object to call."""
+    """Returns a dict from a name to a function that creates the object to call."""
     found = {name: (lambda of=of: getattr(*of)) for name, of in functions().items()}
     for path, owner in (("numpy", np), ("numpy.linalg", np.linalg), ("numpy.fft", np.fft)):
         for name in public(owner):
@@ -208,7 +208,7 @@ WITH_FILES = ("save", "savez", "load", "info")
 
 
 def on_device(function, *given, **named):
-    """One of NumPy's functions, whose first argument is on the device."""
+    """Returns a caller of one of NumPy's functions, whose first argument is on the device."""
     shape = ((2, 3), (2, 2), (), (0,))[len(given) % 4]
     return function(
         cuda.to_device(np.arange(6.0)[: math.prod(shape)].reshape(shape)), *given, **named
@@ -223,7 +223,7 @@ SPECIAL = (
 
 
 def is_ours(problem):
-    """Was the exception raised by numbalite's code unintentionally?"""
+    """Returns whether numbalite's code raised the exception unintentionally."""
     if not isinstance(problem, STUMBLES) or isinstance(problem, np.exceptions.AxisError):
         return False
     frames = traceback.extract_tb(problem.__traceback__)
@@ -240,7 +240,7 @@ def is_ours(problem):
 
 
 def lacks_a_method(problem):
-    """Did NumPy's code read an attribute of a device array that only NumPy's arrays have?"""
+    """Returns whether NumPy's code read an attribute of a device array that only NumPy's arrays have."""
     is_attribute = isinstance(problem, AttributeError) and problem.name is not None
     return (
         is_attribute
@@ -273,10 +273,10 @@ def limit(seconds):
 
 
 def call_repeatedly(name, make, count, seed):
-    """Calls it `count` times; returns the traceback of an unexpected exception, or None."""
+    """Calls a function `count` times; returns the traceback of an unexpected exception, or None."""
     drawn = random.Random(seed)
     for _ in range(count):
-        with contextlib.suppress(Exception):  # of an earlier call, reported late
+        with contextlib.suppress(Exception):  # an error of an earlier call, reported late
             cuda.synchronize()
         values = arguments()
         given = [drawn.choice(values) for _ in range(drawn.choice((0, 1, 1, 1, 2, 2, 3, 4)))]
@@ -325,14 +325,14 @@ COUNT = int(os.environ.get("NUMBALITE_NONSENSE", 1))
 
 @pytest.fixture(autouse=True)
 def isolate_files_and_kernels(tmp_path, monkeypatch):
-    """Of files, and of kernels that an earlier call has launched with nonsense."""
+    """Ignores errors of files, and of kernels that an earlier call has launched with invalid arguments."""
     monkeypatch.chdir(tmp_path)
     yield
     with contextlib.suppress(Exception):
         cuda.synchronize()
 
 
-# A callback that raises is reported like this, as it should be.
+# An exception of a callback is reported by this warning, as intended.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("part", range(8))
 def test_random_arguments_never_crash(part):

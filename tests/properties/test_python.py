@@ -1,7 +1,7 @@
 """Random programs with Python bodies: a kernel returns what Python computes with numba's types.
 
-Many expressions and statements make one kernel, because compilation takes most of the time.
-Compares each value, and the type of each expression, which is that of its C++ variable."""
+Many expressions and statements are tested in one kernel, because compilation takes most of the time.
+The tests compare each value, and the type of each expression, which is that of its C++ variable."""
 
 import ast
 import builtins
@@ -19,7 +19,7 @@ from kit.typed import NAMES, Typed, cast, common_type, typed
 from numbalite import config
 
 pytestmark = [
-    # Drawn programs contain lines that look like slips.
+    # Random programs contain lines that look like mistakes.
     pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning"),
     pytest.mark.usefixtures("optimized"),
 ]
@@ -48,8 +48,8 @@ def _variables(text):
 
 
 class Drawn:
-    """Texts of expressions. Expressions consist of names, whose operations Python does not evaluate
-    in advance, and of literals."""
+    """Texts of expressions. Random expressions consist of literals, and of names, whose operations Python
+    does not evaluate in advance."""
 
     def __init__(
         self, random, whole="abcdefghp", real="xy", natural=("f", "d", "b", "3"), casts=CASTS
@@ -151,7 +151,8 @@ class Drawn:
 
 
 def inputs(seed):
-    """Name -> a value for each row: mostly small, and the limits of the types."""
+    """Returns a dict from a name to a value for each row: mostly small values, and the limits of the
+    types."""
     found = {}
     for k, (name, t) in enumerate(INPUTS.items()):
         found[name] = make_values([seed, k], (ROWS,), t, low=-40, high=40)
@@ -183,7 +184,7 @@ OUTPUTS = {"whole": "i8", "natural": "u8", "real": "f8", "complex_": "c16"}
 
 
 def row_of(values, k):
-    """Returns the names of a program in a row, for Python."""
+    """Returns the values of a program's names in one row, for Python."""
     given = {
         name: Typed(v[k] if v.dtype.kind in "fc" else v[k].item(), v.dtype)
         for name, v in values.items()
@@ -192,13 +193,13 @@ def row_of(values, k):
 
 
 def agree(text, found, expected):
-    """Floats are compared with a tolerance: powers are computed by multiplications, and a GPU
+    """Compares floats with a tolerance: powers are computed by multiplications, and a GPU
     computes a * b + c with one rounding."""
     v = expected.value
     if expected.dtype.kind not in "fc":
         return found == v
     if not np.isfinite(v):
-        return True  # results after an overflow are not compared
+        return True  # skips results after an overflow
     is_single = re.search(r"\b(x|z|float32|complex64)\b", text)
     return np.isclose(found, v, rtol=1e-5 if is_single else 1e-13, atol=1e-4 if is_single else 1e-9)
 
@@ -260,7 +261,8 @@ def evaluated(text, names):
 
 # ---- statements ----
 class Program:
-    """The lines of a function of integers and floats that returns a tuple of both."""
+    """Returns the lines of a function of integers and floats that returns a tuple of an integer and a
+    float."""
 
     WHOLE = ("i", "j", "k", "n", "m")
     REAL = ("r", "s")
@@ -284,7 +286,7 @@ class Program:
         return self.random.choice(choices)
 
     def small(self, depth=1):
-        """Returns an integer that is not large, as text."""
+        """Returns the text of a small integer."""
         return f"({self.of.integer(depth)}) % {self.one(97, 1009, -89)}"
 
     def block(self, depth, most):
@@ -436,7 +438,7 @@ class Program:
         self.add(depth, f"if {self.of.truth(0)}:", f"    {word}")
 
     def enclosing(self, depth):
-        """Yields the heads of the blocks that a line at this depth is in."""
+        """Yields the heads of the blocks that contain a line at this depth."""
         for line in reversed(self.lines[1:]):
             here = (len(line) - len(line.lstrip())) // 4
             if here < depth:

@@ -58,7 +58,7 @@ def axes(draw, ndim):
 
 
 def assert_same(call, oracle):
-    """Both give the same, or both refuse."""
+    """numbalite and NumPy return the same result, or both raise an error."""
     theirs = result_or_error(oracle)
     drawn.check_alike(result_or_error(call), theirs, compare)
 
@@ -174,7 +174,7 @@ def test_cuda_reduce_matches_numpy(data):
 
 @pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 255, 256, 257, 1000, 4097, 20001])
 def test_reductions_keep_the_operand_order(n):
-    """Operations that are associative and not commutative: the last, and products of 2x2 matrices
+    """Operations that are associative and not commutative: the last element, and products of 2x2 matrices
     packed in an int."""
     x = np.arange(1, n + 1)
     if n == 0:

@@ -1,4 +1,4 @@
-"""Shared by the tests of Python bodies."""
+"""Fixtures for the tests of Python bodies."""
 
 import numpy as np
 import pytest

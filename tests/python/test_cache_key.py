@@ -88,7 +88,7 @@ def cxx_helper(number, result="float32"):
 
 
 device = cuda.jit(device=True)
-# For each name, functions that make values which a kernel must distinguish.
+# For each name, functions that create values which a kernel must distinguish.
 VALUES = {
     "function": [lambda name=name: name for name in ("math.sin", "math.cos", "np.sin", "np.sqrt", "abs")],
     "more": [lambda text=text: text for text in ("", " * 2", " - np.float32(math.pi)", " - math.e")],
@@ -134,7 +134,7 @@ VALUES = {
 
 def source_of(case, shuffle=lambda names: names):
     """Returns the BodySource of the kernel of a case, name -> index in VALUES, and the types of its
-    arguments. All functions and values are created again."""
+    arguments. Each call creates all functions and values again."""
     values = {name: VALUES[name][index]() for name, index in case.items()}
     text = BODY.format(function=values.pop("function"), more=values.pop("more"))
     options, args = values.pop("options"), values.pop("types")
@@ -149,13 +149,13 @@ def key_of(source, args):
 
 
 def check(source, args):
-    """The source of the kernel is that of a translation at this moment; returns its key."""
+    """Asserts that the kernel's source is that of a translation at this moment; returns the key."""
     assert source.kernel(args).images.source.text == source._translate(args)[2].source.text
     return key_of(source, args)
 
 
 def test_a_change_of_any_value_gives_another_key():
-    """Cases that differ in one to three values. A repeated case has the same key, whatever the
+    """Returns cases that differ in one to three values. A repeated case has the same key, whatever the
     order of the dicts, even if all its objects are new."""
     draw = random.Random(f"{os.environ[VARIABLE]} cache keys")
     keys = {}
@@ -255,7 +255,7 @@ def test_recursive_functions_have_a_key():
 
 
 def test_values_that_have_no_key():
-    """Their kernels are translated at each first call."""
+    """Bodies without a cache key are translated at each kernel's first call."""
     array = cuda.to_device(np.zeros(2, "f4"))
     source = kernel_of("def kernel(x):\n    x[0] = a[0]\n", a=array)
     assert check(source, ARGS) is None
@@ -296,7 +296,7 @@ def test_a_damaged_translation_is_made_anew(own_cache):
 
 
 def test_errors_of_a_cached_kernel():
-    """The compiler's messages are explained as after a translation."""
+    """Hints for the compiler's messages are the same for a cached source as after a translation."""
 
     @cuda.jit("float32(float32)", device=True)
     def broken(v):
@@ -329,7 +329,7 @@ def on_cpu(text=CPU, options=None, helper_text="def helper(n):\n    return n + 1
 
 @pytest.fixture
 def only_cached(monkeypatch):
-    """From now on, a translation for the CPU or an export is an error."""
+    """From now on, a translation for the CPU, or an export, raises an error."""
 
     def forbid():
         monkeypatch.setattr(definition.PythonDefinition, "instances", None)

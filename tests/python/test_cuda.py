@@ -134,7 +134,7 @@ def updates(a, value, old):
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64, np.float32, float])
 def test_atomics_of_each_type(dtype):
-    """By CUDA's own function if there is one, without its header; the value is converted."""
+    """An atomic calls CUDA's own function if the type has one, without a header; the value is converted."""
     before = np.arange(10, 15, dtype=dtype)
     a, old = before.copy(), np.zeros(5, dtype)
     updates[1, 1](a, 3.7, old)

@@ -1,4 +1,5 @@
-"""Errors: one screen with the file, the line, a caret and the remedy; and warnings."""
+"""Errors of Python bodies have the file, the line, a caret and the remedy on one screen; also tests
+warnings."""
 
 import math
 import pickle
@@ -317,7 +318,7 @@ def test_invalid_arguments_raise(function):
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == message and again.line == caught.value.line
     assert isinstance(again, (errors.UnsupportedError, errors.TypingError))
-    inner = caught.value.__context__  # tblib, which Dask uses, pickles it, too
+    inner = caught.value.__context__  # tblib, which Dask uses, pickles the exception, too
     assert str(pickle.loads(pickle.dumps(inner))) == str(inner)
 
 

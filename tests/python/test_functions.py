@@ -142,7 +142,8 @@ def half(x):
 
 
 def test_arguments_that_are_compile_time_constants():
-    """Types, functions, and numbers that the function needs for a shape: a function for each of them."""
+    """Types, functions and numbers may be arguments of a device function, which is compiled for each of
+    them."""
 
     @cuda.jit
     def kernel(x, out):
@@ -395,7 +396,7 @@ def test_any_number_of_arguments():
     assert out.tolist() == [11, 19, 9.5, 14.5, 8, 7]
     with pytest.raises(TranslationError, match="any number of arguments, out"):
         cuda.jit(lambda *out: None)
-    named = jit(lambda a, **named: a)  # a program may have such a function and never call it
+    named = jit(lambda a, **named: a)  # a program may define it and never call it
     with pytest.raises(TranslationError, match="any number of arguments, named"):
         named(1)
 

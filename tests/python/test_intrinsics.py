@@ -194,7 +194,7 @@ def bit_reversed(i, small, wide, out):
 
 
 def test_bits_are_reversed_in_32_as_in_numba_cuda():
-    """Operations of fast Fourier transforms, on an int64 such as cuda.grid(1)."""
+    """Bit operations that fast Fourier transforms need, on an int64 such as cuda.grid(1)."""
     out = np.zeros(5, np.int64)
     bit_reversed[1, 1](3, np.int8(-1), np.uint64(1), out)
     assert out.tolist() == [3 << 30, 6, 1, (1 << 32) - 1, 1 << 31]

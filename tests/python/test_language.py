@@ -176,7 +176,7 @@ def test_number_operations_match_python(same):
 @cuda.jit
 def calls_in_conditions(x, ints):
     def record_and_read(k):
-        ints[0] = ints[0] * 10 + k  # in which order, and how often
+        ints[0] = ints[0] * 10 + k  # the order and the number of the evaluations
         return x[k]
 
     if 0 <= record_and_read(1) < 5:
@@ -270,8 +270,8 @@ def to_the_power(x, n, out):
 
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
 def test_negative_powers_of_integers(dtype):
-    """They are truncated, as where a float is assigned to an integer array; also where x**-n has
-    too many digits."""
+    """Negative powers of integers are truncated to integers, as in an assignment to an integer array; also
+    where x**-n has too many digits."""
     x = np.array([1, -1, -1, 3, 2, 24, -10], dtype)
     out = np.full(x.size, 9, dtype)
     to_the_power[1, x.size](x, np.array([-7, -7, -8, -1, -64, -24, -99], dtype), out)
@@ -600,7 +600,7 @@ def test_record_fields_are_written():
 
 
 def test_result_types_match_numba():
-    """Types by numba's rules, as shown by the types in the C++."""
+    """Expressions have types by numba's rules, as shown by the types in the C++."""
 
     @cuda.jit
     def kernel(i, u, b, f, out, wide):
@@ -652,7 +652,7 @@ ALWAYS = True
 
 
 def test_variables_of_blocks_that_always_run():
-    """In C++ such a block has no braces, so its variables are declared in the surrounding block,
+    """In C++ a block that always runs has no braces, so its variables are declared in the surrounding block,
     each with its own type."""
 
     @cuda.jit
@@ -761,7 +761,7 @@ def conditions(a, out):
 
 @cuda.jit
 def assign_in_one_statement(a, out):
-    """Tests values that an assignment in the same statement would change."""
+    """Tests operands that an assignment in the same statement changes."""
     i, j, k = 1, 2, 3
     (k, i), j = (j + 10, k * 7), i
     out[0], out[1], out[2] = i, j, k

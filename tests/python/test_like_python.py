@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-# The drawn programs contain i ^ 2 and similar slips.
+# The random programs contain i ^ 2 and similar mistakes.
 pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning")
 
 COUNT = 60
@@ -61,7 +61,7 @@ def reals(draw, depth):
 
 
 def statements(draw, depth, count, inside=0):
-    """Lines that change the variables i, j, n and the array v, all of them small."""
+    """Returns lines that change the variables i, j, n and the array v; all values stay small."""
     lines = []
     for _ in range(draw.randint(1, count)):
         name, value = draw.choice("ijn"), integers(draw, 2)

@@ -20,7 +20,7 @@ from numbalite.python import builtins, context
 from numbalite.python.definition import PythonDefinition, definition_of
 from numbalite.python.problem import Problem
 
-# The name in CUDA C++ -> the name in NumPy or math, and the interval of its arguments.
+# Maps the name in CUDA C++ to the name in NumPy or math, and the interval of its arguments.
 UNARY = {
     "acos": ("np.arccos", -0.9, 0.9), "acosh": ("np.arccosh", 1.1, 9), "asin": ("np.arcsin", -0.9, 0.9),
     "asinh": ("np.arcsinh", -3, 3), "atan": ("np.arctan", -3, 3), "atanh": ("np.arctanh", -0.9, 0.9),
@@ -42,7 +42,7 @@ HEAD = "import math\nimport numpy as np\nfrom numbalite import *\n"
 
 
 def module_of(tmp_path, text):
-    """Returns the module of a text, in a file, where sources are read."""
+    """Returns the module of a text, which is written to a file, so that its source can be read."""
     path = tmp_path / f"m{len(list(tmp_path.iterdir()))}.py"
     path.write_text(text)
     linecache.checkcache()
@@ -192,7 +192,7 @@ def test_nvrtc_compiles_names_of_builtins(tmp_path, rng, body, cc):
     functions_of_cuda = [line for line in ptx.split("\n") if line.startswith(".func")]
     assert all(
         "__internal" in line for line in functions_of_cuda
-    )  # no function of the user's is left
+    )  # the source contains no function of the user's
 
 
 def test_a_string_calls_the_users_function_or_cudas():
@@ -211,7 +211,7 @@ def test_a_string_calls_the_users_function_or_cudas():
     out, z = np.zeros(1), np.array([1 + 2j])
     calls_users[1, 1](9.0, z, out)
     assert out[0] == 109
-    assert z[0] == 2 + 4j  # not that of numbalite's complex, which is found by the argument's type
+    assert z[0] == 2 + 4j  # not numbalite's function for complex, found by the argument's type
     del sqrt, conj
 
     @cuda.jit

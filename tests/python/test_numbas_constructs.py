@@ -137,7 +137,7 @@ def test_functions_of_one_name():
 
 
 def test_messages_about_functions_on_the_cpu():
-    """The messages mention neither kernels nor threads."""
+    """Messages about jit functions mention neither kernels nor threads."""
 
     def zeros(n):
         return np.zeros(n)
@@ -198,8 +198,8 @@ def test_messages_about_functions_on_the_cpu():
 
 
 def test_division_by_powers_of_two(same, rng):
-    """Division by a power of two is a shift, the remainder a mask: both round down as Python does,
-    without a division."""
+    """Division by a power of two becomes a shift, the remainder a mask: shift and mask round down as Python
+    does."""
     powers = [1, 2, 4, 64, 2**31, 2**40, 2**62]
     lines = "".join(
         f"        out[i, {2 * k}], out[i, {2 * k + 1}] = a // {p}, a % {p}\n"

@@ -1,4 +1,5 @@
-"""Slips in Python bodies: each has a warning at its line, and no corrected twin has one."""
+"""Frequent mistakes in Python bodies: each causes a warning at its line, and no corrected version causes a
+warning."""
 
 import warnings
 

@@ -260,7 +260,7 @@ def drawn(n, sides=6, *, scale=1.0):
 
 
 def test_random_numbers_and_defaults_on_the_cpu():
-    """numba's first example; keyword arguments, and omitted ones."""
+    """numba's first example, and calls with keyword arguments and with omitted arguments."""
     mean, pi = drawn(40_000)
     assert abs(mean - 4.5) < 0.1 and abs(pi - math.pi) < 0.1
     assert drawn(40_000) == (mean, pi) == drawn(n=40_000, sides=6)
@@ -336,7 +336,7 @@ NOT_FOR_KERNELS = [
 @pytest.mark.parametrize("target", ["cpu", "parallel"])
 @pytest.mark.parametrize("body", NOT_FOR_KERNELS)
 def test_messages_of_ufuncs_on_the_cpu(tmp_path, body, target):
-    """The messages are about functions, and do not mention kernels, threads or launches."""
+    """Messages about CPU functions do not mention kernels, threads or launches."""
     made = (
         "from numbalite import guvectorize, njit, vectorize\n@vectorize(['float64(float64)'], target=%r)\n",
         "from numbalite import guvectorize, njit, vectorize\n@vectorize(target=%r)\n",
@@ -382,7 +382,7 @@ def test_one_of_several_arguments():
 
 
 def test_arguments_that_are_swapped():
-    """Returns one of two alternating buffers; the number of steps is known only in the call."""
+    """Returns one of two alternating buffers; the number of steps is an argument of the call."""
 
     @njit
     def swap_each_step(now, after, n):
@@ -400,7 +400,7 @@ def test_arguments_that_are_swapped():
         assert got is (y if n % 2 else x) and (got == n).all()
 
 
-# View expressions of an array of two axes, and of one.
+# View expressions of an array with two axes, and of an array with one axis.
 VIEWS_2 = """a a.T a[0] a[-1] a[1:] a[:,1] a[:,::2] a[::-1] a[::-1,::-1] a[0,1:] a[...,0] a[1:,1:] a[k] a[k:] a[:,k:].T a[2:1]
     a[:0]""".split()
 VIEWS_1 = "a a[1:] a[::2] a[::-1] a[k:] a[:k] a[1:-1] a[3:1] a[-2:] a.T".split()
@@ -408,7 +408,7 @@ DTYPES = ["f8", "f4", "i8", "u1", "?", "c16", "c8", "i2", "f2", "M8[s]"]
 
 
 def layouts_of(array, rng):
-    """Arrays with the same shape and dtype, in several layouts; some are read-only."""
+    """Returns arrays with the same shape and dtype, in several layouts; some arrays are read-only."""
     spread = np.empty([2 * n for n in array.shape], array.dtype)[
         tuple([slice(None, None, 2)] * array.ndim)
     ]

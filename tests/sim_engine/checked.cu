@@ -1,9 +1,10 @@
-/* Kernels for checked launches under the sanitizers: one of each kind of mistake, and right ones. All
- * take the same parameters as those of kernels.cpp. */
+/* Kernels for checked launches under the sanitizers: one for each type of mistake, and correct
+ * kernels. All kernels have the same parameters as those of kernels.cpp. */
 
 __device__ int ticket;
 
-/* Reduction of each block, the last block adds up: barriers, warps, fences, atomics. */
+/* Each block reduces its elements, and the last block adds the blocks' results: barriers, warps,
+ * fences, atomics. */
 __global__ void right(int *data, long n, long m) {
     __shared__ int s[64];
     __shared__ bool last;

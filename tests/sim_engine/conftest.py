@@ -12,7 +12,7 @@ import sim_driver as sim
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory):
-    """Where the engine and its test kernels have been built: (library, image file)."""
+    """The paths of the built engine and of its test kernels: (library, image file)."""
     if not sim.c_compiler() or not sim.cxx_compiler():
         pytest.skip("needs a C and a C++ compiler")
 
@@ -60,7 +60,7 @@ def streams(driver):
 
 @pytest.fixture
 def counter(driver):
-    """The first of 16 numbers that host and device have; the last is the gate of `held`."""
+    """The first of 16 numbers that host and device share; the last number is the gate of `held`."""
     pointer = ctypes.c_void_p()
     driver.cuMemHostAlloc(ctypes.byref(pointer), ctypes.c_size_t(64), 0)
     ctypes.memset(pointer, 0, 64)
@@ -71,9 +71,10 @@ def counter(driver):
 
 @pytest.fixture
 def running_kernel(driver, kernels, counter):
-    """running_kernel(stream): a block in which a kernel of the stream runs, which adds 1 to the counter after it.
+    """running_kernel(stream): a `with` block during which a kernel of the stream runs; after the block the
+    kernel adds 1 to the counter.
 
-    The body of the block runs before that, however late this process is scheduled.
+    The body of the `with` block runs before this addition, however late this process is scheduled.
     """
 
     @contextlib.contextmanager

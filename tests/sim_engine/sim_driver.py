@@ -1,5 +1,5 @@
-"""Calls the simulated driver through ctypes. It is built from its C files alone, with the test
-kernels."""
+"""Calls the simulated driver through ctypes. The simulated driver is built from its C files alone, with the
+test kernels."""
 
 import ctypes
 import os

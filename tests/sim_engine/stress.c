@@ -1,5 +1,6 @@
-/* Everything at once, from several threads, for the sanitizers:
- * stress IMAGE THREADS ROUNDS CHECKED INSTRUMENTED. The last two are images of checked.cu. */
+/* Uses all parts of the engine at once, from several threads, for the sanitizers:
+ * stress IMAGE THREADS ROUNDS CHECKED INSTRUMENTED. CHECKED and INSTRUMENTED are images of
+ * checked.cu. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static CUfunction find_checked(int index) {
     return function;
 }
 
-/* The one that was compiled beforehand. */
+/* Returns a copy of the image that was compiled beforehand. */
 static int give_instrumented(const void *plain, size_t size, uint32_t mask, void **twin, char *log,
                              size_t log_size) {
     (void)plain, (void)size, (void)mask, (void)log, (void)log_size;
@@ -92,7 +93,8 @@ static void faults(CUdeviceptr data, CUstream stream) {
     }
 }
 
-/* Launches whose reports are checked: right ones in several orders, and one of each mistake. */
+/* Launches whose reports are checked: correct kernels in several orders, and one kernel for each
+ * mistake. */
 static void look(long seed, CUdeviceptr data, CUstream stream) {
     static const struct {
         int kernel;

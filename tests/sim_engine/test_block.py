@@ -36,7 +36,7 @@ def test_vadd_of_eight_blocks(driver, kernels):
 
 @pytest.mark.parametrize("block", [1, 2, 31, 32, 33, 128, 1024])
 def test_barrier_and_shared_memory(driver, kernels, block):
-    for _ in range(2):  # the first launch starts as a loop, the second as fibers
+    for _ in range(2):  # the first launch starts as a loop over the threads, the second as fibers
         out = run(driver, kernels, "reverse", 7, block, list(range(7 * block)))
         assert out == [b * block + block - 1 - t for b in range(7) for t in range(block)]
 

@@ -18,7 +18,7 @@ NON_BLOCKING = 1
 
 @pytest.fixture
 def memory(driver):
-    """Four words: on the device, and an array to copy them to."""
+    """Four words on the device, and a host array to copy them to."""
     pointer = u64()
     driver.cuMemAlloc(ctypes.byref(pointer), size_t(16))
     driver.cuMemsetD32Async(pointer, 0, size_t(4), None)

@@ -1,4 +1,4 @@
-"""Kernels that fail: what is reported, when, and that the device and the process continue."""
+"""Kernels that fail: the reported error and its time, and that the device and the process continue."""
 
 import ctypes
 import subprocess

@@ -114,7 +114,7 @@ def test_memcpy3d_copies_a_box(driver):
     assert result.raw == expected
     copy.srcz = 3
     assert driver.code("cuMemcpy3DAsync", ctypes.byref(copy), None) == 1
-    copy.srctype = 3  # an array of textures, which does not exist
+    copy.srctype = 3  # a CUDA array (texture memory), which does not exist
     assert driver.code("cuMemcpy3DAsync", ctypes.byref(copy), None) == 400
     driver.free(pointer)
 

@@ -14,8 +14,8 @@ TILE = 4096  # static shared memory of kernel `reverse`
 
 @pytest.fixture
 def static_size(driver, kernels):
-    """Static shared memory of every kernel of kernels.cpp: the tile, because the file does not
-    state its kernel, and the thread-local variables of a C++ library that the compiler links in."""
+    """Static shared memory of every kernel of kernels.cpp: the tile, because the image file does not state to
+    which kernel it belongs, and the thread-local variables of a C++ library that the compiler links in."""
     size = attribute(driver, kernels.handle("reverse"), 1)
     assert TILE <= size <= TILE + 64
     return size
@@ -237,7 +237,7 @@ def test_occupancy_depends_on_threads_and_shared_memory(driver, kernels, static_
     driver.cuOccupancyMaxPotentialBlockSize(
         ctypes.byref(blocks), ctypes.byref(block), function, None, size_t(0), 100
     )
-    assert block.value == 64  # 32 blocks of 64 fill it, 21 of 96 do not
+    assert block.value == 64  # 32 blocks of 64 threads fill an SM, 21 blocks of 96 do not
 
 
 def test_device_name_uuid_and_attributes(driver):

@@ -1,5 +1,5 @@
-"""The whole engine at once, from several threads, under the sanitizers and with the portable switch:
-launches of all kinds, checked and unchecked, right and wrong."""
+"""Runs the whole engine from several threads, under the sanitizers and with the portable context switch:
+checked and unchecked launches of correct and faulty kernels."""
 
 import os
 import re
@@ -21,7 +21,7 @@ BUILDS = {
 
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory):
-    """The files of two images of checked.cu: plain, and instrumented for all checks."""
+    """Returns the files of two images of checked.cu: one plain, and one instrumented for all checks."""
     source = sim.HERE / "checked.cu"
     kernels = re.findall(r"__global__ void (\w+)", source.read_text())
     text = f'#line 1 "{source}"\n{source.read_text()}'
@@ -38,7 +38,7 @@ def checked(tmp_path_factory):
 def test_stress(build, checked, tmp_path, name):
     program = tmp_path / "stress"
     flags = ["-std=gnu11", "-g", "-pthread", *BUILDS[name], *sim.INCLUDES]
-    # The library of the other tests is the engine without sanitizers or special options.
+    # Other tests use a library of the engine without sanitizers or special options.
     engine = [build[0]] if name == "plain" else sim.SOURCES
     sources = [sim.HERE / "stress.c", *engine]
     command = [sim.c_compiler(), *flags, *map(str, sources), "-ldl", "-lm", "-o", str(program)]

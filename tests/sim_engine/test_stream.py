@@ -182,7 +182,7 @@ def test_stream_flags_and_capture_status(driver, streams):
 
 
 def test_threads_launch_on_their_own_streams(driver, image, kernels):
-    """Each thread has its own stream and array; all launch the same kernels."""
+    """Each thread has its own stream and array; all threads launch the same kernels."""
     errors = []
 
     def work(seed):

@@ -1,5 +1,5 @@
-/* A prelude of a few lines, so that the engine's tests do not depend on the real one: the parts of
- * a simulated image that sim/abi.h requires, written by hand. */
+/* A prelude of a few lines, so that the engine's tests do not depend on numbalite's own prelude:
+ * the parts of a simulated image that sim/abi.h requires, written by hand. */
 #pragma once
 #include "sim/abi.h"
 
@@ -7,7 +7,7 @@ static const nl_sim_ops *ops;
 struct place {
     unsigned tx, ty, tz, bx, by, bz;
 };
-namespace numbalite_sim { /* where the engine does not look for __shared__ variables */
+namespace numbalite_sim { /* the engine looks for no __shared__ variables here */
 static thread_local place here;
 static thread_local nl_sim_launch now;
 } // namespace numbalite_sim
@@ -27,7 +27,7 @@ static inline unsigned index() {
     return here.bx * now.block.x + here.tx;
 }
 
-/* Restores the thread's state after others have run. */
+/* Restores the thread's state after other threads have run. */
 struct around {
     place saved = here;
     ~around() { here = saved; }
@@ -91,7 +91,7 @@ template <body *f> void run_block(const nl_sim_launch *launch, nl_sim_dim b, uns
     long n = *(long *)launch->args[1], m = *(long *)launch->args[2];
     unsigned threads = launch->block.x * launch->block.y * launch->block.z;
     now = *launch;
-    if (launch->block.y * launch->block.z == 1) { /* the shape that the compiler can see through */
+    if (launch->block.y * launch->block.z == 1) { /* a loop that the compiler can optimize */
         here = {0, 0, 0, b.x, b.y, b.z};
         for (unsigned t = first; t < threads; t++) {
             here.tx = t;
@@ -109,7 +109,7 @@ template <body *f> void run_block(const nl_sim_launch *launch, nl_sim_dim b, uns
     }
 }
 
-/* The same for kernels that never call the engine. */
+/* An entry for kernels that never call the engine. */
 template <body *f> void run_plain(const nl_sim_launch *launch, nl_sim_dim b, unsigned first) {
     int *data = *(int **)launch->args[0];
     long n = *(long *)launch->args[1], m = *(long *)launch->args[2];

@@ -1,8 +1,8 @@
-"""The fixture `nvrtc`: compile CUDA C++ text, for the tests of this folder.
+"""The fixture `nvrtc` compiles CUDA C++ text, for the tests of this folder.
 
-The product compiles through numbalite._core; these tests only check "does this text compile, and
-into what", for architectures and compiler options that no launch would use, so they call the
-library directly: a few ctypes calls, no driver, no GPU.
+numbalite itself compiles through numbalite._core; the tests of this folder check whether a text compiles, and
+the compiled code, for architectures and compiler options that no launch would use, so they call NVRTC
+directly by ctypes, without a driver or a GPU.
 """
 
 import ctypes
@@ -92,7 +92,7 @@ class Nvrtc:
 
 @pytest.fixture(scope="session")
 def nvrtc():
-    """Compiles with NVRTC; skips if it is not installed."""
+    """Compiles with NVRTC; skips the test if NVRTC is not installed."""
     if library() is None:
         pytest.skip(NO_NVRTC)
     return Nvrtc(library())
@@ -100,7 +100,7 @@ def nvrtc():
 
 @pytest.fixture(scope="session")
 def toolkit_options():
-    """-I options for the toolkit's headers; skips if there are none."""
+    """-I options for the toolkit's headers; skips the test if there are no such headers."""
     from numbalite.compilers import toolkit
 
     folders = toolkit.include_directories()
@@ -111,7 +111,7 @@ def toolkit_options():
 
 @pytest.fixture(scope="module", params=["nvrtc", "clang++", "g++"])
 def target_of_each(request):
-    """Returns the compile target of a compiler, which the test uses; each compiler in turn."""
+    """Returns the compile target of the compiler that the test uses; runs the test with each compiler."""
     from numbalite.compilers import toolkit
 
     if request.param == "nvrtc":
@@ -128,7 +128,7 @@ def target_of_each(request):
 
 @pytest.fixture(params=["clang++", "g++"])
 def host_compiler(request, monkeypatch):
-    """Each of the host's compilers in turn, as the one that is used."""
+    """Runs the test with each of the host's compilers."""
     if shutil.which(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
     monkeypatch.setenv("NUMBALITE_CXX", request.param)

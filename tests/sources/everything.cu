@@ -1,5 +1,5 @@
 /* everything: each name of the device library at least once, on each kind of argument that it
- * accepts. Only compiled (test_headers.py): the computations are meaningless. */
+ * accepts. This file is only compiled (test_headers.py): its computations are meaningless. */
 #include "numbalite.cuh"
 #include "numbalite/half.cuh"
 #include "numbalite/complex.cuh"

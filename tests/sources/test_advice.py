@@ -94,5 +94,5 @@ def test_shared_arrays_of_a_body():
         k[1, 4, 0, 64](x)
     if (
         cuda.is_simulated()
-    ):  # NVRTC may keep a[threadIdx.x] in a register, as if the arrays were apart
+    ):  # NVRTC may keep a[threadIdx.x] in a register, as if the arrays did not overlap
         assert x.tolist() == [4] * 4

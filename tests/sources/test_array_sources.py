@@ -29,7 +29,7 @@ def test_copy_and_index_kernels_compile(nvrtc, toolkit_options, arch):
             text = gather.text(count, checked)
             result = nvrtc(HEAD + text, arch, toolkit_options, names)
             assert result.status == 0, result.log
-            assert checked == ("assert(index" in text)  # a failed one would end the context
+            assert checked == ("assert(index" in text)  # a failed assert would end the context
 
 
 @pytest.mark.parametrize("lanes", [1, 4, 32, 256])

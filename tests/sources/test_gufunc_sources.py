@@ -1,5 +1,5 @@
-"""Kernels of generalized ufuncs through NVRTC: they compile everywhere, and small cores of fixed
-shape are loaded and stored by wide accesses, without local memory."""
+"""Kernels of generalized ufuncs through NVRTC: they compile for every GPU generation, and small cores of
+fixed shape are loaded and stored by wide accesses, without local memory."""
 
 import re
 from pathlib import Path

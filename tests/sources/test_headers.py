@@ -1,6 +1,6 @@
 """The device library compiles: for every GPU generation with NVRTC, and with the host compilers.
 
-Nothing runs here; tests/kernels/test_device_library.py computes.
+This test runs no kernel; tests/kernels/test_device_library.py tests results.
 """
 
 import re
@@ -37,7 +37,7 @@ def test_each_header_compiles_alone(nvrtc, toolkit_options):
     """Compiles for one GPU only, because the includes of a header are the same for all;
     everything.cu compiles for each GPU."""
     for header in HEADERS:
-        # Parts of the head, with NUMBALITE_DEBUG, and of groups.cuh.
+        # Parts of the generated head with NUMBALITE_DEBUG, and of groups.cuh.
         if header in ("check", "checked", "cluster"):
             continue
         before = HEAD if header in ("array", "index", "describe") else ""
@@ -48,8 +48,8 @@ def test_each_header_compiles_alone(nvrtc, toolkit_options):
 @pytest.mark.parametrize("arch", [75, 80, 90, 100])
 def test_everything_compiles(nvrtc, toolkit_options, arch):
     need(nvrtc, arch)
-    # Code that debug=True adds is the same for all GPUs; 90 has it below, with other options. To
-    # PTX for those between the oldest and the newest: the assembler needs half of the time.
+    # Code that debug=True adds is the same for all GPUs; sm_90 is compiled below, with other options. For
+    # GPUs between the oldest and the newest only PTX is made, because the assembler needs half of the time.
     for more in [[], ["-DNUMBALITE_DEBUG=1"]] if arch == 100 else [[]]:
         to = "sm" if arch in (75, 100) else "compute"
         result = nvrtc(source_of("everything.cu"), arch, [*toolkit_options, *more], to=to)
@@ -72,7 +72,7 @@ def test_everything_compiles_with_other_options(nvrtc, toolkit_options, options)
     others = [
         o for o in options if o != f"-std={std}"
     ]  # older NVRTCs refuse the option if it is given twice
-    # To PTX: these options are for the compiler, and the assembler needs half of the time, with -G
+    # Only to PTX: these options are for the compiler, and the assembler needs half of the time, with -G
     # three quarters.
     result = nvrtc(
         source_of("everything.cu"), 90, [*toolkit_options, *others], std=std, to="compute"
@@ -170,7 +170,7 @@ def test_sources_that_must_not_compile(nvrtc, body, message):
     assert "user.cu" in result.log
 
 
-# ---- names stay out of the user's way ----
+# ---- the names do not conflict with the user's names ----
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def _columns(parameters, *names):
 
 
 def check_kernels(read):
-    """`read(kernel)` returns a description's text; the expected one is for
+    """`read(kernel)` returns a description's text; the expected text is that of
     tests/sources/described.cu."""
 
     def of(kernel):
@@ -347,7 +347,7 @@ def test_the_head_is_cheap_to_compile(nvrtc):
     """A plain kernel compiles in at most 1.3 times the time with numbalite.cuh before it (measured:
     1.06).
 
-    Measures processor time, so that other processes have no influence.
+    The test measures processor time, so that other processes have no influence.
     """
 
     def seconds(source):

@@ -1,4 +1,4 @@
-"""Frequent errors of Python programmers: each compiler reports one at its line, and a hint shows
+"""Frequent errors of Python programmers: each compiler reports such an error at its line, and a hint shows
 the remedy.
 
 NVRTC needs no GPU; the host compilers are those of the simulator.
@@ -16,7 +16,7 @@ from numbalite.cxx import linemap
 from numbalite.kernels import ahead, options
 
 A, M = "float32[:]", "float32[:, :]"
-# body, marked with @ in front of the line that is wrong -> hint; x is the first array, y the second
+# maps a body, with @ in front of the wrong line, to the hint; x is the first array, y the second
 PYTHONISMS = {
     "@y[0] = x[0] % 2.0f;": r"% is for integers: fmod\(a, b\)",
     "@x[0] %= 3;": r"% is for integers: fmod\(a, b\)",
@@ -94,7 +94,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def compiles(target_of_each):
-    """compiles(kernel, signature), with one of the compilers."""
+    """Returns a function compiles(kernel, signature), which uses one of the compilers."""
     given = options.parse({}, "cuda.jit")
     return lambda kernel, sig: ahead._kernel_images(kernel, sig, given).image(target_of_each)
 

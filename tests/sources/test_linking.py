@@ -104,7 +104,7 @@ def test_link_outputs_of_nvcc(tmp_path, suffix):
     (tmp_path / "after.cu").write_text(SOURCE)
     path, made = tmp_path / f"after.{suffix}", "o" if suffix == "a" else suffix
     output = tmp_path / f"after.{made}"
-    # Without the libraries that a sanitizer's run preloads: nvcc's own programs crash with them.
+    # Runs nvcc without the libraries that a sanitizer preloads, because nvcc's own programs crash with them.
     variables = {**os.environ, "LD_PRELOAD": ""}
     command = [NVCC, *MADE[made], tmp_path / "after.cu", "-o", output]
     subprocess.run(command, env=variables, check=True)
@@ -113,7 +113,7 @@ def test_link_outputs_of_nvcc(tmp_path, suffix):
     kernel = cuda.LinkableCode.from_path(path)
     (binary,) = cuda.jit(device=True, link=[kernel])(_empty).options.linked
     assert linked(binary).data[:4] == b"\x7fELF"
-    # Damaged ones, too, only raise errors, whatever the linker reports.
+    # Damaged files only raise errors, whatever the linker reports.
     whole = path.read_bytes()
     for data in (whole[: len(whole) // 2], whole + b"x" * (suffix == "a"), b"junk", b""):
         try:
@@ -147,8 +147,8 @@ def test_missing_nvjitlink_raises(monkeypatch):
 
 
 def test_linked_source_with_headers_of_ours():
-    """The linked source includes the toolkit's cooperative groups, so that ours are not included
-    before them."""
+    """The linked source includes the toolkit's cooperative groups, so that numbalite's cooperative groups are
+    not included before them."""
     source = cuda.CUSource("""#include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 extern "C" __device__ int rank(int *result) {

@@ -1,6 +1,6 @@
 """A user's header may define macros of any name: they do not change the generated code after it.
 
-Each source is generated, and compiled with a header in which every one of its own words is a macro.
+Each generated source is compiled with a header that defines every identifier of the source as a macro.
 """
 
 import re
@@ -22,7 +22,7 @@ from numbalite.ufuncs import cudaloops, element, gufuncloops, gusignature, hostl
 
 GPU = ("cuda", 9, 0)
 F4 = types.float32
-# Identifiers of the user's lines below, and of those that include our part.
+# Identifiers of the user's lines below, and of the lines that include numbalite's part.
 NEEDED = {"make_tuple", "numbalite", "numbalite_host"}
 
 
@@ -48,7 +48,7 @@ def nl_copy(nl_x, nl_y):
 
 
 def header_against(text):
-    """Returns a header with a macro for each identifier of our part of a source."""
+    """Returns a header with a macro for each identifier of numbalite's part of a source."""
     words = set(re.findall(r"\b(?!nl_|NUMBALITE|f\d_|k_|record_)[A-Za-z]\w*", scanner.strip(text)))
     words = {word for word in words - NEEDED - scanner.KEYWORDS if not capture.may_be_macro(word)}
     words |= set("C F any T N count index type value n".split())
@@ -56,7 +56,8 @@ def header_against(text):
 
 
 def check(make, target, more=""):
-    """Compiles the Source that ``make(options)`` returns, with such a header."""
+    """Compiles the Source that ``make(options)`` returns, with a header that defines its identifiers as
+    macros."""
     empty = make(Options(headers=(("macros.h", ""),)))
     source = make(Options(headers=(("macros.h", header_against(empty.text) + more),)))
     assert compile_source(source, target).data
@@ -175,7 +176,7 @@ def test_kernels_compile_with_conflicting_macros(target):
 
 
 class Taken(Exception):
-    """Stops the creation of a loop when its source has been generated."""
+    """Raised to stop the creation of a ufunc's loop after its source has been generated."""
 
 
 def test_cpu_loops_compile_with_conflicting_macros(monkeypatch, host_compiler):

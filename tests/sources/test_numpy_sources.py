@@ -61,7 +61,7 @@ def test_compiles(arch):
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("arch", [(7, 5), (9, 0), (10, 0)], ids=str)
 def test_ufuncs_of_scipy_compile(arch, monkeypatch):
-    monkeypatch.setitem(TYPES, "f", ["float", "double"])  # SciPy has no loops of float16
+    monkeypatch.setitem(TYPES, "f", ["float", "double"])  # SciPy has no loops for float16
     table = {name: (expression, "f") for name, expression in special._TABLE.items()}
     text = source(table, lambda name: 1 + ("y" in re.findall(r"\w+", table[name][0])))
     unit = Source(text=text, name="scipy.cu", kernels=("everything",), describe=False)

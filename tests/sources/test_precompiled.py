@@ -1,4 +1,4 @@
-"""Large headers are read once in a process; this changes only the time, not the code and the
+"""Large headers are precompiled once in a process; this changes only the time, not the code or the
 messages."""
 
 import ctypes
@@ -21,7 +21,7 @@ if not any(os.path.exists(os.path.join(folder, "mma.h")) for folder in DIRECTORI
     pytest.skip("the toolkit's headers are not installed", allow_module_level=True)
 
 HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n#line 3 "lesson.py"\n'
-HEAVY = "#include <mma.h>\n"  # the quickest of the heavy ones
+HEAVY = "#include <mma.h>\n"  # the header that compiles fastest of the large headers
 GPU = 9, 0
 
 
@@ -90,7 +90,7 @@ def test_what_belongs_to_the_preamble(tmp_path):
     # Code before a header may change its meaning.
     for before in ("#define X 1\n", "#if 1\n", "int x;\n", "#include MACRO\n", "#pragma pack(1)\n"):
         assert preamble(before + HEAVY) == ""
-    # A file of the user's, too, and one that hides the toolkit's.
+    # A header of the user's, and a header that hides one of the toolkit's.
     folder = f"-I{tmp_path}"
     (tmp_path / "mine.h").write_text("")
     assert preamble("#include <mine.h>\n" + HEAVY, options=(folder,)) == ""
@@ -98,7 +98,7 @@ def test_what_belongs_to_the_preamble(tmp_path):
     assert preamble(HEAVY, options=(folder,)) == ""
     assert preamble('#include "mma.h"\n', name=str(tmp_path / "kernel.cu")) == ""
     assert preamble(HEAVY, headers=(("mma.h", ""),)) == ""
-    # Names that our large headers define are found in their text.
+    # Reads the names that numbalite's large headers define from their text.
     assert precompiled._is_heavy("complex") and not precompiled._is_heavy("numbalite/half.cuh")
     assert set(headers.in_memory()) >= {"complex", "numbalite/half.cuh"}
 

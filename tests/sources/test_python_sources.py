@@ -1,4 +1,4 @@
-"""Kernels with Python bodies through NVRTC: those of tests/python, for the oldest and the newest GPU."""
+"""NVRTC compiles the kernels with Python bodies of tests/python, for the oldest and the newest GPU."""
 
 import importlib.util
 import pathlib

@@ -31,8 +31,8 @@ KINDS = (
 
 
 def compiled(nvrtc, builder, arch, options=(), to="compute"):
-    """Compiles to PTX, because the assembler needs half of the time. All kinds of loops pass the
-    assembler in test_reductions_compile_for_oldest_and_newest_gpu."""
+    """Compiles to PTX, because the assembler needs half of the time.
+    test_reductions_compile_for_oldest_and_newest_gpu runs the assembler for each type of loop."""
     result = nvrtc(builder.finish(), arch, options, to=to)
     assert result.status == 0, result.log
     assert bool(result.cubin) == (to == "sm")
@@ -76,8 +76,8 @@ def test_parts_reduced_by_the_last_block(nvrtc, loops, kind, last):
 @pytest.mark.parametrize("kind", ["columns", "narrow"])
 @pytest.mark.parametrize("code", "bhfdD")
 def test_all_widths_of_columns_are_in_one_image(nvrtc, kind, code):
-    """The width depends on the shape, but a new shape compiles no further kernel, except if there
-    are only two kernels."""
+    """The width of a schedule depends on the shape, but a new shape compiles no further kernel, except if
+    there are only two kernels."""
     loops = sums()
     stored, wide = np.dtype(code), np.dtype("D" if code == "D" else "d")
     widths = [width for width in (1, 2, 4, 8, 16) if width * stored.itemsize <= 16]
@@ -158,7 +158,7 @@ def _variances(stored, wide, is_root):
 
 
 def _own_loops(name, stored, wide):
-    """Returns the kernels that a reduction of NumPy's uses."""
+    """Returns the kernels that one of NumPy's reductions uses."""
     real = np.dtype(wide.char.lower())
     return {
         "sum": lambda: onepass.sums(stored, wide),

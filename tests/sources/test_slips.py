@@ -1,5 +1,5 @@
-"""Slips in CUDA C++: each has a warning at its line with every compiler, and no corrected twin has
-one."""
+"""Frequent mistakes in CUDA C++: each causes a warning at its line with every compiler, and no corrected
+version does."""
 
 import os
 import random
@@ -35,7 +35,7 @@ def warnings_of_source(target_of_each):
 
 @pytest.fixture(scope="module")
 def of_slips(warnings_of_source):
-    """The warnings about the kernels of all slips, and their lines."""
+    """Returns the warnings about the kernels of all mistakes, and their lines."""
     source, lines = slips.source_of_slips()
     return warnings_of_source(source), lines
 
@@ -81,7 +81,7 @@ SIGNS = [
 
 
 def test_a_source_with_errors_is_searched_without_an_exception():
-    """The compiler reports these errors; the search for slips does not."""
+    """The compiler reports these errors; the search for frequent mistakes does not."""
     seed = os.environ.get(VARIABLE, "all")
     draw = random.Random(seed)
     texts = [slips.source_of_slips()[0], slips.source_without_slips(), slips.silent()]

@@ -21,7 +21,7 @@ def test_sort_kernels_compile(nvrtc, toolkit_options, arch):
     names += [
         f"nl_sort_short<{kind}, {log}>" for kind, log in zip(KINDS, (3, 2, 3, 1), strict=True)
     ]
-    together = 2 if arch == 75 else 3  # it supports no more resident threads
+    together = 2 if arch == 75 else 3  # this GPU supports no more resident threads
     names += [
         f"nl_radix_pass<{KINDS[0]}, {ORDER}no_value, unsigned, 384, 20, {together}>",
         f"nl_radix_pass<{KINDS[2]}, unsigned, unsigned, 384, 24, 2>",

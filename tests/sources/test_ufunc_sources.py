@@ -1,5 +1,5 @@
-"""The generated kernels of ufuncs compile for every GPU, in all kinds and types, with accesses of
-16 bytes and without local memory. With NVRTC, which needs no GPU."""
+"""The generated kernels of ufuncs compile for every GPU, for all layouts and dtypes, with accesses of 16
+bytes and without local memory. The tests compile with NVRTC, which needs no GPU."""
 
 import re
 

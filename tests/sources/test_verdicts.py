@@ -8,13 +8,14 @@ from numbalite.errors import CompileError
 from numbalite.kernels import options
 from numbalite.kernels.module import Module
 
-# Some of the sources contain slips, such as chained comparisons, which have warnings.
+# Some of the sources contain mistakes with warnings, such as chained comparisons.
 pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning")
 
 
 @pytest.fixture(scope="module")
 def error_of_source(target_of_each):
-    """error_of_source(source) -> the error of one of the compilers; "" if it compiles."""
+    """Returns a function error_of_source(source), which returns a compiler's error, or "" if the source
+    compiles."""
 
     def compile(source, **more):
         given = options.parse(more, "cuda.module")
@@ -38,7 +39,7 @@ def test_an_include_takes_no_name_away(error_of_source, header):
 
 
 def test_sources_choose_what_they_choose_with_nvrtc(error_of_source):
-    """No macro of the host compiler or the operating system is defined."""
+    """A source sees no macro of the host compiler or the operating system."""
     source = """
     #if defined(__clang__) || defined(__GNUC__) || defined(__linux__) || defined(__unix__)
     #error the host
@@ -150,7 +151,7 @@ def test_sources_that_all_compilers_accept(error_of_source, source):
 
 @pytest.mark.parametrize("order", ["before", "after", "none"])
 def test_reductions_of_half_types_need_their_headers(error_of_source, target_of_each, order):
-    """Up to 13.4 the headers of cooperative groups include them."""
+    """Up to CUDA 13.4 the headers of cooperative groups include these headers."""
     halves = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
     source = f"""
     {halves if order == "before" else ""}
@@ -251,8 +252,8 @@ int main(int argc, char **argv) {
 
 
 def test_complete_program_gets_one_hint(error_of_source):
-    """One hint explains how to handle the host's part, and no hint mistakes char **argv for
-    Python."""
+    """One hint explains how to handle the host's part of a source, and no hint mistakes char **argv for
+    Python's `**`."""
     hints = [line for line in error_of_source(PROGRAM).split("\n") if line.startswith("hint: ")]
     assert len(hints) == 1 and hints[0].startswith(
         "hint: a source must not contain main and other host code"

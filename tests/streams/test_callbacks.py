@@ -10,7 +10,7 @@ from numbalite import _core, cuda
 
 
 def test_a_callback_may_not_use_the_device():
-    """The stream waits for the callback, so a call in it that waits for the stream would never
+    """The stream waits for its callback, so a call in the callback that waits for the stream would never
     return."""
     stream, problems = _core.Stream(), []
 
@@ -41,14 +41,14 @@ def test_a_callback_may_not_use_the_device():
 
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_a_callback_may_drop_arrays(non_blocking):
-    """Also those that can only be freed after a wait for the device: the next wait frees them."""
+    """Also releases objects that can only be freed after a wait for the device: the next wait frees them."""
     stream = _core.Stream(non_blocking=non_blocking)
     gc.collect()
     before = _core.live()
     held = [_core.device_empty(1000, "f4")]
     held[0]._fill(np.array(1, "f4"), stream)
     stream.add_callback(held.clear)
-    for _ in range(20):  # the next callbacks run while the first one's array is freed
+    for _ in range(20):  # the next callbacks run while the array of the first callback is freed
         stream.add_callback(lambda: None)
     stream.synchronize()
     assert not held
@@ -109,7 +109,8 @@ def test_a_callback_that_cannot_be_queued_leaves_nothing(driver_kind):
     stream.add_callback(lambda: None)
     cuda.synchronize()
     before = _core.live()
-    _core.fail_call_at(1 if _core.device_count() == 1 else 2, 719)  # of several, one is bound first
+    # With several devices, the first driver call binds one of them.
+    _core.fail_call_at(1 if _core.device_count() == 1 else 2, 719)
     try:
         with pytest.raises(Exception, match="cuLaunchHostFunc"):
             stream.add_callback(lambda: None)

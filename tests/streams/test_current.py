@@ -18,7 +18,7 @@ def order_is_checked():
 
 
 X = np.random.default_rng(3).random((16, 16)).astype(np.float32)
-TIMES = 4  # the first calls are worked out, later ones repeated
+TIMES = 4  # the first calls run in Python, later calls are replayed
 
 CALLS = {
     "operators": lambda d: (d + d) @ d * 2,
@@ -42,7 +42,7 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_calls_on_a_bound_array_run_on_its_stream(call):
-    """The call does not wait for the producer; the stream is not ordered with the default
+    """The call does not wait for the array's producer; the array's stream is not ordered with the default
     stream."""
     stream, e = cuda.stream(non_blocking=True), cuda.to_device(X)
     expected = call(X.copy())
@@ -58,7 +58,7 @@ def test_calls_on_a_bound_array_run_on_its_stream(call):
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_results_are_bound_to_the_current_stream(call):
-    """The same for arrays without a stream, each time on another current stream."""
+    """Arrays without a stream are computed on the current stream, which is another stream in each call."""
     e = cuda.to_device(X)
     for _ in range(TIMES):
         with order_is_checked(), cuda.stream(non_blocking=True) as stream:
@@ -106,7 +106,7 @@ def test_random_arrays_are_bound_to_the_current_stream():
 
 
 def test_sparse_results_are_bound_to_the_current_stream():
-    """A product is bound to the stream on which it was computed."""
+    """A matrix product is bound to the stream on which it was computed."""
     host = np.eye(16, k=2, dtype=np.float32) + np.eye(16, dtype=np.float32)
     stream, sparse = cuda.stream(non_blocking=True), cuda.sparse.csr_array(cuda.to_device(host))
     for _ in range(TIMES):
@@ -209,7 +209,7 @@ assert ((cuda.to_device(x) + 1).copy_to_host() == x + 1).all()
 
 
 def test_the_device_is_reset_meanwhile(run_python):
-    """In a process of its own: no other library holds the context."""
+    """The test runs in a process of its own, in which no other library holds the context."""
     run_python(RESET)
 
 

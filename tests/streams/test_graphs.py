@@ -237,7 +237,8 @@ NAMELESS = {
 
 @pytest.mark.parametrize("which", NAMELESS)
 def test_work_that_names_no_stream_is_captured(stream, which):
-    """Operators and NumPy's functions have no stream=: they go where this thread captures."""
+    """Operators and NumPy's functions have no stream=: they are recorded by the capture of the current
+    thread."""
     f = NAMELESS[which]
     hosts = [np.array([5, 2, 7, 3, 1, 0, 4, 6], "f4"), np.arange(8, 0, -1).astype("f4")]
     x, y = map(cuda.to_device, hosts)
@@ -559,8 +560,8 @@ def test_faults_in_debug_mode(x):
 
 
 def test_graphs_in_several_threads(x):
-    """Each thread has its own stream and graph; other threads allocate and free memory
-    meanwhile."""
+    """Each thread has its own stream and graph; during the captures other threads allocate and free
+    memory."""
     wrong = []
 
     def work(seed):
@@ -627,7 +628,7 @@ def test_graphs_leak_nothing():
 
 
 def test_owners_of_array_memory_are_kept_alive():
-    """Arrays over memory with another owner: managed, of other libraries."""
+    """Graphs keep arrays over memory with another owner: managed memory, memory of other libraries."""
 
     class Foreign:
         def __init__(self, host):

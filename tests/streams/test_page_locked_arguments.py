@@ -46,7 +46,7 @@ def test_the_launch_returns_at_once_and_the_stream_has_the_results():
 @pytest.mark.parametrize("size", [5000, 1 << 20])
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_streams_do_not_wait_for_each_other(size, non_blocking):
-    """The host waits neither for the memory of the arrays nor for its release."""
+    """The host waits neither for the allocation of the arrays' memory nor for its release."""
     held, free = cuda.stream(non_blocking=non_blocking), cuda.stream(non_blocking=non_blocking)
     arrays = [pinned(np.ones(size, "f4")) for _ in range(4)]
     blocks = size // 128 + 1
@@ -78,7 +78,7 @@ def test_arrays_are_kept_until_the_stream_is_done(count_live):
     gate.set()
     stream.synchronize()
     for _ in range(100):
-        cuda.to_device(np.zeros(3))  # drops what the stream has finished with
+        cuda.to_device(np.zeros(3))  # releases the objects that the stream no longer needs
         if not any(block() for block in memory):
             break
         time.sleep(0.01)
@@ -97,7 +97,8 @@ def test_no_driver_call_waits(wrap):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_memory_of_every_kind_on_several_streams(seed):
-    """Page-locked and ordinary arrays and parts of them, copied in and both ways."""
+    """Page-locked and ordinary arrays and slices of them, copied to the device only, and copied to the device
+    and back."""
     draw = random.Random(seed)
     streams = [cuda.stream(), cuda.stream(non_blocking=True), cuda.stream(priority=-1)]
     results = []

@@ -19,7 +19,8 @@ ADD = cuda.jit("__global__ void add(int* x, int n) { x[0] = x[0] * 2 + n; }")
 
 
 def napping(stream, ms, x):
-    """Work for a while; it may end earlier than requested, only the order counts."""
+    """Runs a kernel for a given time; it may end earlier than requested, because the tests check only the
+    order."""
     NAP[1, 1, stream](ms, x)
 
 
@@ -41,7 +42,7 @@ def test_a_stream_keeps_order(x):
 def test_the_default_stream_waits_for_the_others(x):
     stream = cuda.stream()
     napping(stream, 30, x)
-    ADD[1, 1](x, 5)  # legacy default stream: after the nap
+    ADD[1, 1](x, 5)  # the legacy default stream runs this after the sleeping kernel
     assert x.copy_to_host()[0] == 1 * 2 + 5
 
 
@@ -93,7 +94,7 @@ def test_query_returns_whether_work_is_done():
 
 @pytest.mark.parametrize("what", ["device", "default stream"])
 def test_a_wait_ends_though_others_go_on(what):
-    """The call waits only for earlier work, although another stream always has more work."""
+    """synchronize() waits only for earlier work, although another stream always has more work."""
     stream, steps = cuda.stream(), 200
     go = cuda.mapped_array(steps, np.int32)
     go[:] = 0
@@ -189,7 +190,7 @@ def test_external_stream_uses_the_given_handle(x):
 
 
 def test_foreign_streams_are_stream_arguments(x):
-    """Anything with __cuda_stream__ is a stream argument."""
+    """Any object with __cuda_stream__ is a valid stream argument."""
 
     class Theirs:
         def __init__(self, stream):
@@ -222,7 +223,7 @@ def test_streams_and_events_are_destroyed_without_references(count_live):
             ADD[1, 1, stream](x[i:], 1)
             event.record(stream)
 
-    use_streams_and_events()  # loads the kernel, if no other test has
+    use_streams_and_events()  # loads the kernel, if no other test has loaded it
     before = count_live()
     use_streams_and_events()
     assert count_live() == before
@@ -230,7 +231,7 @@ def test_streams_and_events_are_destroyed_without_references(count_live):
 
 @pytest.mark.leaks
 def test_an_array_may_go_while_a_kernel_uses_it():
-    """Memory is freed in stream order: the kernel in flight still has it."""
+    """Memory is freed in stream order, so a running kernel can still use it."""
     out = cuda.to_device(np.zeros(1, "i4"))
     copy = cuda.jit(
         "__global__ void copy(int ms, const int* x, int* y) { for (int i = 0; i < ms; ++i) __nanosleep(1000000); y[0] = x[0]; }"

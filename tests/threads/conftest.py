@@ -6,7 +6,7 @@ import pytest
 
 
 def run_together(*bodies):
-    """Runs each body in a thread of its own, all started at once; raises the first failure."""
+    """Runs each body in a thread of its own; all threads start at once; raises the first failure."""
     barrier = threading.Barrier(len(bodies))
     failures = []
 
@@ -28,5 +28,6 @@ def run_together(*bodies):
 
 @pytest.fixture
 def together():
-    """together(*bodies): each body in a thread of its own, all started at once; the first failure is raised."""
+    """Returns together(*bodies), which runs each body in a thread of its own, all at once, and raises the
+    first failure."""
     return run_together

@@ -1,9 +1,10 @@
-"""Waits as on a GPU, whose driver cannot end them: an interrupt or a limit ends each, kernels run on or are stopped.
+"""Waits on a GPU, which the driver cannot end: an interrupt or a limit ends each wait; its kernel continues
+or is stopped.
 
-The simulator's own waits need no thread that ends them. `_core.adapt_waits` wraps its table as that
-of a GPU is wrapped, so these tests run the code that a GPU runs. A kernel runs until the test
-writes `gate`, page-locked memory of the host, or, as a kernel that can be stopped, until the host
-sets the flag in `nl_stop`.
+The simulator's own waits can be ended without an extra thread. `_core.adapt_waits` wraps the simulator's
+driver table like that of a GPU, so these tests run the code that a GPU runs. A kernel runs until the test
+writes `gate`, page-locked memory of the host, or, if the kernel can be stopped, until the host sets the flag
+in `nl_stop`.
 """
 
 import textwrap
@@ -158,8 +159,7 @@ def test_memory_that_a_kernel_may_still_write_is_not_given_to_others(program):
 
 
 def test_an_interrupt_stops_kernels_that_test_the_flag(program):
-    """The message names kernel, thread, line and arrays; queued work ends too, and the next launch
-    is right."""
+    """The message names kernel, thread, line and arrays; queued work ends, too, and the next launch works."""
     code = r"""
     from numbalite.kernels import images
     real = _core.Module
@@ -229,7 +229,7 @@ def test_a_limit_ends_waits_in_every_thread_and_reports_that_the_kernel_runs_on(
 
 
 def test_a_process_ends_while_a_kernel_runs_on(program):
-    """Its exit status and its output stay as they are."""
+    """The exit status and the output of the program do not change."""
     code = r"""
     import atexit
     print(interrupted(lambda: (m.spins[1, 64](gate, x), cuda.synchronize())))
@@ -240,7 +240,8 @@ def test_a_process_ends_while_a_kernel_runs_on(program):
 
 
 def test_many_queued_launches_do_not_block_the_thread(program):
-    """Some hundred launches behind one that never ends: the interrupt ends the launch that waits for the queue."""
+    """After some hundred launches behind a kernel that never ends, an interrupt ends the launch that waits
+    for space in the queue."""
     code = r"""
     def work():
         m.spins[1, 64](gate, x)

@@ -1,5 +1,5 @@
-"""Other operations in many threads at once: ufuncs, gufuncs, reductions, exchange, streams, shared
-arrays."""
+"""Operations in many threads at once that other tests do not cover: ufuncs, gufuncs, reductions, exchange,
+streams, shared arrays."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,8 @@ COUNT = 5
 
 @pytest.fixture
 def run_without_leaks(count_live, together):
-    """together(), after each body ran once alone (compiled code is cached): and no object leaks."""
+    """Calls together() after each body ran once alone, so that compiled code is cached; asserts that no
+    object leaks."""
 
     def run(*bodies):
         for body in bodies:
@@ -47,7 +48,7 @@ total = cuda.reduce("a + b")
 
 
 def test_ufuncs_in_several_threads(run_without_leaks):
-    """Host and device operands, two dtypes, with and without streams and out=."""
+    """Tests ufuncs with host and device operands, two dtypes, with and without streams and out=."""
 
     def body(seed):
         host = np.arange(300, dtype="f4") + seed
@@ -93,7 +94,7 @@ def test_gufuncs_and_reductions_in_several_threads(run_without_leaks):
 
 
 class Foreign:
-    """An array of another library, by either protocol."""
+    """Reads an array of another library, by either protocol."""
 
     def __init__(self, array):
         self.array = array
@@ -114,7 +115,7 @@ class ByDLPack(Foreign):
 
 
 def test_array_exchange_in_several_threads(run_without_leaks):
-    """One array is exported to all threads by both protocols, and each exports its own."""
+    """One array is exported to all threads by both protocols, and each thread also exports its own array."""
     shared = cuda.to_device(np.arange(64, dtype="f4"))
     wanted = np.arange(64, dtype="f4")
 
@@ -133,7 +134,7 @@ def test_array_exchange_in_several_threads(run_without_leaks):
 
 
 def test_streams_and_events_in_several_threads(run_without_leaks):
-    """Streams and events are made, waited for across threads, and dropped."""
+    """Threads create streams and events, wait for those of other threads, and release them."""
     shared = cuda.stream()
     events = [cuda.event() for _ in range(COUNT)]
     for event in events:
@@ -176,7 +177,7 @@ def test_ipc_handles_in_several_threads(run_without_leaks):
             array = cuda.to_device(np.arange(size))
             array.get_ipc_handle()
             assert array.copy_to_host().tolist() == list(range(size))
-            # another thread's handle moves an array while these are read
+            # another thread exports a handle, which moves an array while its attributes are read
             assert (array + 1).copy_to_host().tolist() == list(range(1, size + 1))
             cuda.ipc_array(size).fill(1)
 

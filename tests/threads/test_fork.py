@@ -214,7 +214,7 @@ def test_an_orderly_end_in_the_child(run_python, ending):
 
 def test_a_fork_while_others_work(run_python):
     """Other threads are in the middle of launching, copying and allocating; the child neither hangs nor
-    crashes, and they go on."""
+    crashes, and the other threads continue."""
     code = SETUP + (
         "stop = threading.Event()\n"
         "turns = [0, 0, 0]\n"

@@ -21,7 +21,7 @@ def test_stress(root, tmp_path, name):
     if compiler is None:
         pytest.skip("no C compiler")
     cext, program = root / "cext", tmp_path / "stress"
-    # Under `make sanitize` another sanitizer is preloaded, which these programs cannot live with.
+    # Under `make sanitize` another sanitizer is preloaded, with which these programs cannot run.
     alone = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
     sources = [
         root / "tests" / "threads" / "hostloop_stress.c",
@@ -34,7 +34,7 @@ def test_stress(root, tmp_path, name):
         if name == "plain":
             pytest.fail("does not compile")
         pytest.skip("the compiler has no such sanitizer")
-    arguments = [] if name == "thread" else ["fork"]  # ThreadSanitizer and fork do not go together
+    arguments = [] if name == "thread" else ["fork"]  # ThreadSanitizer does not support fork
     done = subprocess.run(
         [program, *arguments], capture_output=True, text=True, timeout=200, env=alone
     )

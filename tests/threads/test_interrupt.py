@@ -14,8 +14,8 @@ from numbalite.compilers import host, hostbuild
 
 pytestmark = pytest.mark.sim
 
-# ThreadSanitizer keeps signals until the thread calls something that it follows, which kernels do not.
-# Only those that spin on volatile memory look by themselves whether they are to stop.
+# ThreadSanitizer keeps signals until the thread calls a function that it intercepts, which kernels do not
+# call. Only kernels that spin on volatile memory test the stop flag themselves.
 TSAN = os.environ.get("NUMBALITE_SANITIZED") == "thread"
 
 SETUP = r'''
@@ -72,7 +72,8 @@ def interrupted(work):
 
 @pytest.fixture
 def program(run_python):
-    """program(code, **how) -> its output, after SETUP; an exception in it is a failure."""
+    """Returns program(code, **how), which runs code after SETUP and returns its output; an exception in the
+    code fails the test."""
 
     def run(code, **how):
         return run_python(SETUP + textwrap.dedent(code), timeout=60, **how)
@@ -81,7 +82,7 @@ def program(run_python):
 
 
 def test_each_kind_of_wait(program):
-    """Whatever the kernel does, and whichever call waits; afterwards the device works."""
+    """Ctrl-C ends a wait for any kernel in any call, and the device works afterwards."""
     code = r"""
     def wait_for_event():
         m.meets[2, 64](x)
@@ -141,7 +142,7 @@ def test_each_kind_of_wait(program):
             name
         )
     if hostbuild.identify(host.find()).family == "clang":  # only irpatch sees volatile accesses
-        # Any one of the threads may be running, or all of them may wait for the others of their warp.
+        # Any thread of the kernel may be running, or all threads may wait for other threads of their warp.
         where = r"threads? [\d, -]+ (spinning on volatile memory|in a volatile access)"
         assert re.search(where, reports["synchronize"]), reports["synchronize"]
     assert TSAN or re.search(r"lesson\.cu>?:1\d in __syncthreads", reports["event"])
@@ -202,13 +203,13 @@ def test_other_signals_and_handlers(program):
 
 
 def test_at_the_interpreters_end(run_python):
-    """A process waits for its kernels before it ends; where they do not, Ctrl-C helps."""
+    """A process waits for its kernels before it ends; if a kernel does not end, Ctrl-C ends the wait."""
     ends = "import atexit\nm.spins[1, 32](x)\natexit.register(interrupt_soon)\n"
     assert "KeyboardInterrupt: kernel spins" in run_python(SETUP + ends, timeout=60).stderr
 
 
 def test_endless_loops_do_not_end(program):
-    """Loops that C++ assumes to end: the compiler removed them, and ran the code after them."""
+    """The compiler does not remove loops that C++ assumes to end, nor run the code after them."""
     program(r"""
     from numbalite import jit
     halves = jit("int64(float64[:])", source="int64 halves(array<double> x) {"
@@ -239,7 +240,8 @@ LOOPS = {
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", LOOPS)
 def test_an_interrupt_reports_the_users_line(optimized, name, threads):
-    """Without checks, in a kernel that was compiled with line information."""
+    """Without checks, too, the report has the user's line, if the kernel was compiled with line
+    information."""
     text = f'#line 1 "loop.cu"\n__global__ void k(int *x) {{\n{LOOPS[name]}\n}}'
     line = 1 + next(i for i, one in enumerate(text.split("\n")[1:]) if "// here" in one)
     kernel = cuda.jit(source=text, name="k", lineinfo=True)

@@ -1,6 +1,6 @@
 """Many threads at once, forked children, and processes that end in the middle of something.
 
-The checks are about results and counts; run them under ThreadSanitizer with `make sanitize SAN=thread`.
+The tests check results and counts; run them under ThreadSanitizer with `make sanitize SAN=thread`.
 """
 
 import gc
@@ -27,7 +27,7 @@ def doubled(x, y):
 
 @pytest.fixture(scope="module", autouse=True)
 def _loaded():
-    """The kernel's module is loaded once and stays: no test's leak."""
+    """The kernel's module is loaded once and stays loaded, so it is not a leak of a test."""
     x = cuda.to_device(np.ones(4, "f4"))
     scaled[1, 4](x, 1.0, x)
     doubled(np.ones(2), np.ones(2))
@@ -126,7 +126,7 @@ def test_threads_compile_different_kernels(together):
 
 
 def test_one_array_one_kernel_one_stream(together):
-    """The same objects shared by all: the order is not fixed, but no result is lost or wrong."""
+    """All threads share the same objects: the order is not fixed, but no result is lost or wrong."""
     total = cuda.to_device(np.zeros(1, "i4"))
     stream = cuda.stream()
     add = cuda.jit("__global__ void add(int* total) { atomicAdd(total, 1); }")
@@ -160,7 +160,7 @@ def test_callbacks_run_during_launches(together):
 
 
 def test_the_lock_is_free_while_waiting():
-    """Python runs in other threads while one waits for the device."""
+    """Python runs in other threads while one thread waits for the device."""
     wait = cuda.jit(
         "__global__ void wait(volatile int* go, int* seen) {"
         " long long start = clock64(); while (!*go && clock64() - start < 60000000000) __nanosleep(1000);"
@@ -297,8 +297,8 @@ def _use_code_paths_of_a_gpu():
 
 
 def test_one_pool_for_many_threads(_use_code_paths_of_a_gpu, together):
-    """Arrays of the same sizes, created, used and dropped in all threads: none contains the values
-    of another."""
+    """All threads create, use and drop arrays of the same sizes: no array contains the values of another
+    array."""
 
     def body(number):
         stream = [0, cuda.stream(), cuda.stream(non_blocking=True)][number % 3]
@@ -317,7 +317,7 @@ def test_one_pool_for_many_threads(_use_code_paths_of_a_gpu, together):
 
 
 def test_large_copies_from_many_threads(_use_code_paths_of_a_gpu, together):
-    """One copy uses the copying threads; the others run without them."""
+    """One of several concurrent copies uses the copying threads; the other copies run without them."""
 
     def body(number):
         x = np.full(150_000, float(number))
@@ -337,8 +337,8 @@ def test_large_copies_from_many_threads(_use_code_paths_of_a_gpu, together):
 
 
 def test_large_operands_from_many_threads(_use_code_paths_of_a_gpu, together):
-    """In concurrent calls with host arrays, one call uses the copying threads and the others run
-    without them; each returns its own results, also smaller calls between them."""
+    """Of several concurrent calls with host arrays, one uses the copying threads and the other calls run
+    without them; each call returns its own results, and so do smaller calls between them."""
 
     def body(number):
         stream = [0, cuda.stream(), cuda.stream(non_blocking=True)][number % 3]
@@ -377,7 +377,7 @@ def test_limits_changed_while_others_allocate(_use_code_paths_of_a_gpu, together
 
 
 def test_forked_with_copying_threads(run_python):
-    """The child has none of the threads; it may read results, and the parent continues."""
+    """A forked child has none of the copying threads; it may read results, and the parent continues."""
     run_python(
         """
 import os, numpy as np
