@@ -1,4 +1,4 @@
-"""`assert_type` at runtime: is the value an instance of the type?"""
+"""`assert_type` at runtime: asserts that the value is an instance of the type."""
 
 import typing
 
@@ -6,7 +6,8 @@ import numpy as np
 
 
 def assert_type(value, kind):
-    """Returns the value. Raises TypeError if it is not an instance of the type, which may be generic."""
+    """Returns the value. Raises TypeError if the value is not an instance of the type, which may be
+    generic."""
     if kind is not typing.Any and not _is(value, kind):
         raise TypeError(f"{value!r} is no {kind}")
     return value

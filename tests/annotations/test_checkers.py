@@ -42,8 +42,8 @@ def own(errors):
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """A folder with one Python file for each page: the programs of the page, on the same lines as in the
-    page."""
+    """A folder with one Python file for each page: the file contains the page's programs, on the same lines
+    as in the page."""
     folder = tmp_path_factory.mktemp("pages")
     for page in PAGES:
         lines = []

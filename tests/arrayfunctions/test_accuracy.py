@@ -51,7 +51,7 @@ def exact_variance(x):
 @pytest.mark.parametrize("first", [None, 0.0, -1.0])
 def test_variances_where_the_mean_is_large(optimized, assert_near, code, mean, first):
     """If the first element is an outlier, the error is at most the rounding of its square in
-    float64. Without the optimizer, no multiplication and addition are fused."""
+    float64. Without the compiler's optimizer, multiplications and additions are not fused."""
     roundings = 4 if code == "d" and first is not None else 1.02
     x = (np.random.default_rng(5).normal(size=100_003) + mean).astype(code)
     if first is not None:
@@ -65,7 +65,7 @@ def test_variances_where_the_mean_is_large(optimized, assert_near, code, mean, f
 
 @pytest.mark.parametrize("code", "?bBhHiI")
 def test_variances_of_integers_are_rounded_once(assert_near, code):
-    """Tests deviations that are small compared with the mean, and values at the limits of the
+    """Tests standard deviations that are small compared with the mean, and values at the limits of the
     dtype."""
     rng, dtype = np.random.default_rng(8), np.dtype(code)
     low, high = (0, 1) if code == "?" else (np.iinfo(code).min, np.iinfo(code).max)
@@ -121,8 +121,8 @@ def long_vectors(code):
 )
 @pytest.mark.parametrize("code", "efd")
 def test_products_of_long_vectors(assert_near, call, code):
-    """On every device these sums are computed by a reduction, whose accuracy does not decrease with
-    the number of elements."""
+    """On every device products of long vectors are computed by a reduction, whose accuracy
+    does not decrease with the number of elements."""
     x, y, exact = long_vectors(code)
     for a, b in ((x, y), (x[None], y[:, None])):
         if a.ndim == 1 or call is np.matmul:
@@ -130,8 +130,8 @@ def test_products_of_long_vectors(assert_near, call, code):
 
 
 def test_sums_with_infinities_and_nan_match_numpy():
-    """Skips elements whose sum is infinite, because there the correction for the rounding error is
-    NaN."""
+    """Skips elements whose sum is infinite, because the correction for the rounding error is NaN for these
+    elements."""
     for values in ([np.inf, 1], [np.inf, -np.inf], [np.nan, 1], [1e308, 1e308], [-np.inf, 1, 2]):
         for code in "fdFD":
             with np.errstate(all="ignore"):

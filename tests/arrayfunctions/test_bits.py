@@ -1,4 +1,4 @@
-"""Bits packed into bytes and unpacked, on device arrays against NumPy."""
+"""Bits packed into bytes and unpacked, on device arrays, compared with NumPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""cuda.reduce_by_key against a loop over the runs."""
+"""cuda.reduce_by_key, compared with a loop over the runs of equal keys."""
 
 import itertools
 
@@ -42,7 +42,8 @@ def test_reduce_by_key_of_random_runs(data):
 
 
 def test_many_tiles_in_order(monkeypatch):
-    """Groups and ranges of tiles of 32 elements; the affine maps of test_scan.py do not commute."""
+    """Tests groups and ranges of tiles of 32 elements, with the affine maps of test_scan.py, which do not
+    commute."""
     monkeypatch.setattr(reduceplan, "THREADS", 32)
     monkeypatch.setattr(by_key, "_MAX_ITEMS", 1)
     maps = np.random.default_rng(1).integers(0, 1 << 32, (40_000, 2), "u4")

@@ -16,7 +16,7 @@ BASE = cuda.to_device(np.zeros(4096, "u1"))
 
 
 class Reader:
-    """Reads a key. The function read depends only on the bytes of the key."""
+    """Reads a key. The method `read` depends only on the bytes of the key."""
 
     def __init__(self, key):
         self.key, self.at = key, 0
@@ -68,7 +68,7 @@ class Reader:
 
 
 def key_of(*args, **keywords):
-    """Returns the key of a call, which its first call leaves; returns None if the call has no key."""
+    """Returns the key that the first run of a call stores, or None if the call has no key."""
     function = _core.Traced(lambda *args, **keywords: None)
     function(*args, **keywords)
     return next(iter(function._traces), None)

@@ -1,5 +1,4 @@
-"""Coordinates of grids, diagonals and triangles, and flat indices, on device arrays against
-NumPy."""
+"""Coordinates of grids, diagonals and triangles, and flat indices, on device arrays, compared with NumPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Histograms, searches, unique elements and quantiles on the device, against NumPy."""
+"""Histograms, searches, unique elements and quantiles on the device, compared with NumPy."""
 
 import warnings
 
@@ -124,7 +124,7 @@ def test_histogram_ranges_match_numpy():
 def test_histogram_bin_rules_match_numpy(rule):
     normal = np.random.default_rng(5).standard_normal(300)
     hosts = [normal, (normal * 20).astype("i4"), normal.astype("f4") ** 2, np.ones(5)]
-    if rule != "stone":  # a histogram for each of a hundred numbers of bins
+    if rule != "stone":  # this rule computes a histogram for each of a hundred numbers of bins
         hosts += [normal[:2], normal[:0], normal > 0]
     for host in some(3, hosts, rule):
         with warnings.catch_warnings():
@@ -226,7 +226,7 @@ def test_unique(dtype):
             assert_same_outcome(
                 lambda a, kw=keywords: np.unique(a, **kw), (array,), (on_device(array),)
             )
-        if dtype == "f4" and "return_inverse" not in keywords:  # NumPy's NaNs are in no order then
+        if dtype == "f4" and "return_inverse" not in keywords:  # NumPy's NaNs are unsorted here
             keywords = {**keywords, "equal_nan": False}
             assert_same_outcome(
                 lambda a, kw=keywords: np.unique(a, **kw), (host,), (on_device(host),)

@@ -159,7 +159,7 @@ OPERATORS = "add sub mul truediv floordiv mod pow lshift rshift and or xor".spli
 
 
 class Answers:
-    """Defines all operators, and returns which one was called."""
+    """An object with all operators, which return the name of the called operator."""
 
     __hash__ = None
 
@@ -202,7 +202,8 @@ def test_comparisons_with_other_objects(name, asked):
 
 
 class Expression:
-    """Answers == with an expression, as libraries for symbols do; Python derives != from its truth."""
+    """An object whose == returns an expression, as in libraries for symbolic mathematics; Python derives !=
+    from its truth."""
 
     def __init__(self, text="", is_true=True):
         self.text, self.is_true = text, is_true
@@ -216,7 +217,7 @@ class Expression:
 
 @pytest.mark.parametrize("is_true", [False, True])
 def test_another_object_answers_for_the_whole_array(is_true):
-    """NumPy calls the object's operator for each element, which would happen on the host."""
+    """NumPy calls another object's operator for each element, which would happen on the host."""
     x, other = cuda.to_device(np.arange(6).reshape(2, 3)), Expression(is_true=is_true)
     for found in (x == other, other == x):
         assert isinstance(found, Expression) and found.text == "DeviceNDArray of (2, 3)"
@@ -266,7 +267,8 @@ def test_equality_with_any_object_matches_numpy(other):
 
 @pytest.mark.parametrize("other", [decimal.Decimal(1), fractions.Fraction(1, 1), OfNumbers()])
 def test_objects_that_some_numbers_equal_are_refused(other):
-    """NumPy calls their operators for each element; False for all elements would be wrong."""
+    """NumPy calls the operators of such objects for each element; the result False for all elements would be
+    wrong."""
     assert (np.arange(3) == other).tolist() == [False, True, False]
     with pytest.raises(TypeError):
         cuda.to_device(np.arange(3)) == other  # noqa: B015

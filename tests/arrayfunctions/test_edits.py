@@ -1,4 +1,4 @@
-"""delete, insert, append and resize on device arrays against NumPy."""
+"""delete, insert, append and resize on device arrays, compared with NumPy."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ MATRIX = np.arange(12.0).reshape(3, 4)
 
 
 def places_in(draw, n, most):
-    """Returns indices that delete and insert accept for an axis of n elements, and some out of
+    """Returns indices that delete and insert accept for an axis of n elements, and some indices out of
     bounds."""
     kind = draw(st.sampled_from(["number", "slice", "list", "array", "mask", "one", "empty"]))
     if kind == "number":

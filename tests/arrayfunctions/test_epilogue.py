@@ -1,4 +1,5 @@
-"""cuda.matmul: a function of the product's elements, and a stream. NumPy judges, function after product."""
+"""cuda.matmul with a function of the product's elements, and with a stream. NumPy computes the expected
+results: the product, then the function."""
 
 import numpy as np
 import pytest

@@ -40,12 +40,13 @@ def axis_of(draw, ndim, several=True):
     return draw(st.one_of(choices))
 
 
-MAY_COPY = {"_on_host", "copyto", "<listcomp>"}  # to texts, files and host arrays
+MAY_COPY = {"_on_host", "copyto", "<listcomp>"}  # they copy to texts, files, host arrays
 
 
 @pytest.fixture(autouse=True)
 def _nothing_comes_to_the_host(monkeypatch):
-    """except the results that are compared: no function copies an array to compute on the host."""
+    """Only the results that are compared are copied to the host: no function copies an array to compute on
+    the host."""
     real = DeviceNDArray.copy_to_host
 
     def copy_to_host(self, *args, **keywords):
@@ -135,7 +136,7 @@ def test_variances_of_another_dtype():
 @pytest.mark.filterwarnings("ignore:Casting complex")
 @pytest.mark.parametrize("name", ["mean", "var", "std", "nanmean", "nanvar", "nanstd"])
 def test_means_in_another_dtype(name):
-    """The sum has dtype=, the quotient the dtype of out=; deviations have an imaginary part if the
+    """The sum of a mean has dtype=, the quotient the dtype of out=; deviations have an imaginary part if the
     elements or the means have one."""
     function = getattr(np, name)
     values = np.array([[1.5, 2, 4], [0, 7, 7.25]])
@@ -183,7 +184,7 @@ def test_one_pass_in_parts():
         for axis in (None, 0, 2):
             assert_same(np.argmax, (d, axis), (x, axis))
             np.testing.assert_allclose(np.std(d, axis).copy_to_host(), np.std(x, axis), 1e-12)
-    for _ in range(2):  # the second call is made in C
+    for _ in range(2):  # C code replays the second call
         d = cuda.to_device(host)
         np.testing.assert_allclose(np.var(d, ddof=2).item(), np.var(host, ddof=2), 1e-12)
         assert_same(np.mean, (d, 1), (host, 1), {"keepdims": True})
@@ -342,7 +343,7 @@ def test_where_matches_numpy(data):
 
 @numpy_since("2.1", "np.clip accepts integers that the dtype does not have")
 def test_clip_bounds_and_tolerances_match_numpy():
-    """Python integers outside the dtype's range, as bounds, clip nothing; a tolerance that is a
+    """Bounds of clip that are Python integers outside the dtype's range have no effect; a tolerance that is a
     NumPy scalar is not converted."""
     host = np.arange(200, dtype="u1")
     d = cuda.to_device(host)
@@ -495,7 +496,7 @@ def test_linspace_matches_numpy():
     ends = (
         np.array([0, 120], "f4"),
         np.array([100, 0], "f4"),
-    )  # steps in float32, each bit as NumPy's
+    )  # steps in float32, equal to NumPy's in every bit
     for dtype in ("f4", "i4"):
         made = np.linspace(*map(cuda.to_device, ends), 50, dtype=dtype)
         np.testing.assert_array_equal(made.get(), np.linspace(*ends, 50, dtype=dtype))

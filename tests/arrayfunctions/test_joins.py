@@ -51,8 +51,7 @@ def test_arrays_of_any_layout(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_many_arrays(dtype):
-    """For more arrays than a launch can have as parameters, a table of them is copied to the
-    device."""
+    """For more arrays than a launch can have as parameters, a table of the arrays is copied to the device."""
     rng = generator()
     for contiguous in (True, True, True, False):
         shape = [int(n) for n in rng.integers(0, 6, rng.integers(1, 4))]

@@ -1,4 +1,4 @@
-"""Masks and nonzero elements: NumPy's functions and d[mask], against NumPy."""
+"""Masks and nonzero elements: NumPy's functions of masks and d[mask], compared with NumPy."""
 
 import copy
 
@@ -18,7 +18,7 @@ DTYPES = [np.dtype(code) for code in ("?", "f4", "D")] + [RECORD]
 
 @st.composite
 def arrays(draw, dtypes=DTYPES, least_dims=1):
-    """Returns (a NumPy array, the same on the device): views in any order, with few different
+    """Returns (a NumPy array, the same array on the device): views with any axis order, with few different
     elements."""
     shape = draw(st.lists(st.integers(0, 5), min_size=least_dims - 1, max_size=3))
     shape += [draw(st.sampled_from((1, 7, 600)))] if least_dims else []

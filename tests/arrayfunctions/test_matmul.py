@@ -89,7 +89,7 @@ def test_out_may_overlap_an_operand():
 
 
 def test_more_streams_than_handles_and_several_threads():
-    """A handle belongs to a stream; at most 32 unused handles are cached, for all threads."""
+    """A cuBLAS handle belongs to a stream; at most 32 unused handles are cached, for all threads."""
     rng = np.random.default_rng(3)
     hosts = [rng.integers(-9, 10, (8, 8)).astype("f4") for _ in range(40)]
 
@@ -195,7 +195,7 @@ def test_halves_with_results_in_float32():
 
 
 def test_the_bits_of_bfloat16():
-    """The products are added in float32, and the sum is rounded once."""
+    """The products of bfloat16 elements are added in float32, and the sum is rounded once."""
     random = np.random.default_rng(5)
     wide = [
         (random.standard_normal(s).astype("f4").view("u4") & 0xFFFF0000) for s in ((70, 9), (9, 5))

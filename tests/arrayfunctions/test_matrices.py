@@ -1,4 +1,4 @@
-"""Diagonals, triangles, grids, windows, blocks and choices on device arrays, against NumPy."""
+"""Diagonals, triangles, grids, windows, blocks and choices on device arrays, compared with NumPy."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,8 @@ def test_cross_matches_numpy():
 
 @pytest.mark.parametrize("dtype", ["i1", "u2", "i4", "f2", "f4", "f8", "c8"])
 def test_cross_products_of_dtypes_are_exactly_those_of_numpy(dtype):
-    """Products are rounded before the subtraction, so that parallel vectors have the product 0."""
+    """The cross product rounds products before the subtraction, so that parallel vectors have the product
+    0."""
     rng = generator()
     a = (rng.random((200, 3)) * 100).astype(dtype)
     b = np.concatenate([a[:100] * a.dtype.type(3), (rng.random((100, 3)) * 100).astype(dtype)])

@@ -54,7 +54,8 @@ def result_and_layout(made):
 def test_order_argument_gives_numpys_layout(name, step):
     def call(x, order):
         made = CALLS[name](x[:, ::step], order)
-        # NumPy's layout depends on its inner loops, and its index arrays are views of one array.
+        # The layout of NumPy's result depends on its inner loops, and NumPy's index arrays are views of one
+        # array.
         return made if name in ("einsum", "matmul", "unravel_index") else result_and_layout(made)
 
     for order in ORDERS:

@@ -108,7 +108,7 @@ def test_histogram_of_an_expression():
         tens(numbers, weights), np.bincount((numbers * 10).astype(int), weights, 10)
     )
     equal(cuda.histogram("x.a", bins=4)(RECORDS), np.bincount(RECORDS["a"])[:4])
-    many = cuda.histogram("x", bins=20_000)  # counted in global memory; negative ones are not
+    many = cuda.histogram("x", bins=20_000)  # counted in global memory; negative values are not
     equal(many(NUMBERS), np.bincount(NUMBERS[NUMBERS >= 0], minlength=20_000))
     equal(pickle.loads(pickle.dumps(tens))(numbers), expected)
 

@@ -1,4 +1,4 @@
-"""Polynomials by their coefficients, and sequences of powers, on device arrays against NumPy."""
+"""Polynomials by their coefficients, and sequences of powers, on device arrays, compared with NumPy."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""dot to einsum, and norms, against NumPy."""
+"""Products of arrays from dot to einsum, and norms, compared with NumPy."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Weighted quantiles and nanquantile on device arrays, against NumPy's own."""
+"""Weighted quantiles and nanquantile on device arrays, compared with NumPy's own."""
 
 import random
 from fractions import Fraction
@@ -95,7 +95,8 @@ METHODS = (
 @numpy_since("2.4", "the dtype of q counts")
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "f2"])
 def test_one_quantile_of_arrays_of_any_shape(dtype):
-    """Tests Python and NumPy numbers, the smallest and the largest index, NaN, and several axes."""
+    """Tests quantiles that are Python or NumPy numbers, the smallest and the largest index, NaN, and several
+    axes."""
     rng = np.random.default_rng(17)
     for _ in range(40):
         shape = [int(n) for n in rng.integers(1, 8, rng.integers(1, 4))]
@@ -119,7 +120,7 @@ def test_one_quantile_of_arrays_of_any_shape(dtype):
 
 @pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile", "nanpercentile"])
 def test_quantiles_of_fractions(name):
-    """Exact fractions: NumPy computes with Python objects, and the result on the device is a
+    """Exact fractions: NumPy computes such quantiles with Python objects; on the device the result is a
     float64."""
     function = getattr(np, name)
     rng = random.Random(name)

@@ -125,7 +125,7 @@ def test_real_and_imaginary_parts_are_set():
 
 
 def test_names_that_numpy_has_too():
-    """cuda.sort, histogram, select and partition of an array are NumPy's functions."""
+    """With an array as argument, cuda.sort, histogram, select and partition are NumPy's functions."""
     random = generator()
     x = random.integers(0, 99, (5, 7))
     weights, axis, k = random.random((5, 7)), random.choice([0, 1, -1]), random.integers(5)
@@ -211,7 +211,7 @@ def test_another_byte_order_raises_with_an_alternative():
 
 
 def test_first_calls_of_several_threads():
-    """Sources are parsed by one thread at a time."""
+    """Only one thread at a time parses sources."""
 
     def work(seed):
         host = np.random.default_rng(seed).random((40, 30 + seed))
@@ -225,7 +225,7 @@ def test_first_calls_of_several_threads():
 
 
 def _result_of(function, x, *args, **keywords):
-    """The return value of a function may be the argument itself."""
+    """Returns the result of a call; the result of a function without a return value is the argument."""
     made = function(x, *args, **keywords)
     made = x if made is None else made
     return made.copy_to_host() if hasattr(made, "copy_to_host") else made
@@ -347,7 +347,8 @@ def test_paths_of_einsum_that_leave_operands():
 
 
 def test_unique_along_the_only_axis():
-    """It is unique without an axis: All NaNs count as one value, as in recent versions of NumPy."""
+    """np.unique along the only axis equals np.unique without an axis: all NaNs count as one value, as in
+    recent versions of NumPy."""
     x = np.array([np.nan, 0, 0, np.nan])
     for axis in (0, -1):
         made = np.unique(cuda.to_device(x), axis=axis, return_counts=True, return_inverse=True)

@@ -1,4 +1,4 @@
-"""cuda.scan with operations of the user, against a loop in Python."""
+"""cuda.scan with operations of the user, compared with a loop in Python."""
 
 import pickle
 
@@ -57,8 +57,8 @@ def test_scan_of_records_keeps_operand_order():
 
 
 def test_groups_and_ranges_of_tiles(small_tiles):
-    """More than 1024 tiles of 32 records each, so that every level of the scan tree is used, in two
-    rows."""
+    """Tests two rows of more than 1024 tiles of 32 records each, so that every level of the scan tree is
+    used."""
     maps = affine(2 * 34_000).reshape(2, -1)
     got = cuda.scan("return decltype(a){a.m * b.m, a.c * b.m + b.c, b.tag};")(
         cuda.to_device(maps), 1
@@ -99,8 +99,8 @@ SMALL = np.dtype([("m", "u2"), ("c", "u2")])
 
 
 def test_pipelined_scan_of_noncommuting_records(pipelines):
-    """An operation that does not commute; an incomplete last tile, an initial value, rows, in
-    place."""
+    """Tests an operation that does not commute, with an incomplete last tile, an initial value, several rows,
+    and in place."""
     composition = cuda.scan("return decltype(a){(uint16)(a.m * b.m), (uint16)(a.c * b.m + b.c)};")
     maps = np.empty(2 * 26_003, SMALL)
     for name in SMALL.names:

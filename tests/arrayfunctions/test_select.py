@@ -1,4 +1,4 @@
-"""cuda.select and cuda.partition against NumPy's masks."""
+"""cuda.select and cuda.partition compared with NumPy's masks."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_select_of_random_shapes_and_strides(data):
 
 
 def test_select_with_many_tiles(monkeypatch):
-    """Groups and ranges of tiles, of 256 elements each."""
+    """Tests groups and ranges of tiles, of 256 elements each."""
     monkeypatch.setattr(selection, "_THREADS", 32)
     x = np.random.default_rng(1).integers(0, 9, 300_000)
     got = large(cuda.to_device(x)).copy_to_host()
@@ -88,7 +88,7 @@ def test_select_writes_to_out_and_count():
     number = int(count.copy_to_host()[0])
     assert number == (x > 5).sum()
     np.testing.assert_array_equal(out[::-1][:number].copy_to_host(), x[x > 5])
-    large(d, d)  # works in place: elements are written after all were read
+    large(d, d)  # the kernel works in place: elements are written after all were read
     np.testing.assert_array_equal(d[:number].copy_to_host(), x[x > 5])
 
 

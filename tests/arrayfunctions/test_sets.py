@@ -1,4 +1,4 @@
-"""Device arrays as sets, against NumPy."""
+"""Set operations on device arrays, compared with NumPy."""
 
 import numpy as np
 import pytest

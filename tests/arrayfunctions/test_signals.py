@@ -1,4 +1,4 @@
-"""Filters, slopes, areas, weighted means and covariances on device arrays, against NumPy."""
+"""Filters, slopes, areas, weighted means and covariances on device arrays, compared with NumPy."""
 
 import numpy as np
 import pytest

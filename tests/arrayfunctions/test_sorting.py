@@ -1,4 +1,4 @@
-"""Sorting on the device against NumPy: dtypes, layouts, ties, NaNs, stability, indices of every
+"""Sorting on the device, compared with NumPy: dtypes, layouts, ties, NaNs, stability, indices of every
 width."""
 
 import numpy as np
@@ -13,7 +13,7 @@ from numbalite import cuda
 from numbalite.algorithms import order, radix
 
 DTYPES = ["?", "u1", "i1", "i2", "u4", "i4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
-KINDS_APART = ["u1", "i4", "f4", "c8"]  # of which each has its own kernels
+KINDS_APART = ["u1", "i4", "f4", "c8"]  # dtypes of which each has its own kernels
 
 
 def values(rng, dtype, shape):
@@ -115,7 +115,7 @@ def test_rows_longer_than_a_block(dtype):
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1"])
 def test_long_rows_of_bytes_are_sorted_by_counting(dtype):
-    """The rows are not aligned, and may contain all values, some or only one."""
+    """The rows to sort are not aligned, and may contain all values, some values or only one value."""
     rng = generator()
     rows, n = int(rng.integers(1, 4)), int(rng.integers(8193, 40_000))
     for low, high in ((0, 256), (100, 140), (77, 78)):
@@ -130,7 +130,7 @@ def test_long_rows_of_bytes_are_sorted_by_counting(dtype):
 
 
 def test_counts_of_64_bits(monkeypatch):
-    """Rows of 2**30 elements and more have such counters."""
+    """Rows of 2**30 elements and more need counters of 64 bits."""
     monkeypatch.setattr(radix, "_WIDE_COUNTS", 0)
     monkeypatch.setattr(radix, "_MANY", 0)  # counted as many are
     host = values(np.random.default_rng(4), "i2", (8200,))

@@ -159,7 +159,7 @@ def test_traced_creation_functions_return_new_arrays():
 
 
 def test_two_streams_are_not_mixed():
-    """The choice between the two implementations is made in each call."""
+    """Each call checks the streams of its arrays, whether or not an earlier call was traced."""
     x = np.arange(3.0)
     d, a, b = cuda.to_device(x), cuda.stream(), cuda.stream()
     for _ in range(TIMES):

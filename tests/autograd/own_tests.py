@@ -1,8 +1,9 @@
-"""autograd's own tests of NumPy functions, over device arrays: not a part of `make test`, since no package has them.
+"""autograd's own tests of NumPy functions, over device arrays: not a part of `make test`, since no package
+contains them.
 
     python tests/autograd/own_tests.py FOLDER [options of pytest]     FOLDER: tests/ of autograd's repository
 
-Its checks compare derivatives with differences, of all combinations of arguments. Here each array
+Its checks compare derivatives with differences, of all combinations of arguments. In this run each array
 argument is a device array, and its gradients must be device arrays, too."""
 
 import sys

@@ -115,7 +115,7 @@ def test_ufuncs_of_complex_numbers(target):
 
 
 def test_gradient_descent_finds_the_parameters():
-    """`grad_and_loss` in the loop for which it was written."""
+    """Calls `grad_and_loss` in a training loop."""
     sigmoid = vectorize(
         ["float64(float64)"],
         target="cuda",
@@ -143,7 +143,7 @@ def test_gradient_descent_finds_the_parameters():
 
 
 def test_training_losses_equal_those_of_autograd():
-    """200 steps of a network with two layers."""
+    """Trains a network with two layers in 200 steps."""
     random = np.random.default_rng(0)
     x, y = random.normal(size=(64, 4)), (random.random((64, 1)) > 0.5).astype(float)
     first = [random.normal(size=shape) for shape in [(4, 8), (8, 1)]]

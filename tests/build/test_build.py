@@ -1,4 +1,4 @@
-"""The C sources compile without a warning, on both compilers; the package as users get it works."""
+"""The C sources compile without a warning, with gcc and with clang; the package that users install works."""
 
 import os
 import pathlib
@@ -113,7 +113,7 @@ def make_wheel(folder):
     (unpacked,) = (folder / "unpacked").iterdir()
     for path in [*SOURCES, *HEADERS]:
         assert (unpacked / path).read_bytes() == (ROOT / path).read_bytes(), path
-    # An object newer than its sources is not rebuilt.
+    # An object file newer than its sources is not rebuilt.
     ready = folder / "lib" / "numbalite" / pathlib.Path(_core.__file__).name
     ready.parent.mkdir(parents=True)
     shutil.copyfile(_core.__file__, ready)
@@ -179,7 +179,7 @@ def test_the_version_is_one():
 
 
 def test_graders_can_start_pytest_in_a_checkout():
-    """pytest reads pyproject.toml there and rejects options of missing plugins, so the extra that
+    """pytest reads pyproject.toml in this folder and rejects options of missing plugins, so the extra that
     installs pytest for learners must install the plugin of each option."""
     text = (ROOT / "pyproject.toml").read_text()
     course = re.search(r"^course = \[(.*)\]$", text, re.M)[1]

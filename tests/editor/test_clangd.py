@@ -74,7 +74,7 @@ def test_the_editor_declares_all_names_of_sources():
     for part in {*devicelib.PARTS.values()} - {
         "math",
         "cpu",
-    }:  # there is no host function in a .cu file
+    }:  # a .cu file of numbalite has no host function
         assert f'#include "../{devicelib.header(part)}"' in text, part
     for name in (*devicelib._MATH_INTEGER, *devicelib._MATH_MIXED):
         assert re.search(rf"\({name}[,)]", text), name

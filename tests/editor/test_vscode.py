@@ -1,5 +1,5 @@
-"""The grammar for VS Code, read by another engine for TextMate grammars, together with VS Code's
-own grammars of Python and C++."""
+"""The grammar for VS Code, read by an engine for TextMate grammars other than VS Code's, together with VS
+Code's own grammars of Python and C++."""
 
 import json
 import pathlib
@@ -79,7 +79,7 @@ def g():
 
 @pytest.fixture(scope="module")
 def scopes(tmp_path_factory):
-    """scopes[line] -> [(text, scopes)]; our rules are tried before Python's own, because an
+    """scopes[line] -> [(text, scopes)]; numbalite's rules are tried before Python's own, because an
     injection with L: has priority."""
     highlight = pytest.importorskip("babi.highlight")
     folder = pathlib.Path(sys.prefix) / "share" / "babi" / "grammar_v1"

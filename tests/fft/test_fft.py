@@ -50,7 +50,7 @@ def check(name, host, *args, key=(), **keywords):
 
 @st.composite
 def arrays(draw, real, most=4):
-    """Returns a host array, and a key of a view."""
+    """Returns a host array, and the key of a view of this array."""
     ndim = draw(st.integers(1, most))
     shape = tuple(draw(st.integers(1, 9 if ndim < 3 else 4)) for _ in range(ndim))
     dtype = draw(st.sampled_from("fd" if real else "fdFDbHq"))
@@ -103,7 +103,7 @@ def test_two_axes_and_axes_that_come_twice():
 
 @pytest.mark.parametrize("name", ["irfft", "hfft", "irfftn", "irfft2", "rfft", "fft"])
 def test_transforms_of_float16_match_numpy(name):
-    """Some results are float16 in NumPy, too."""
+    """NumPy's result is float16 for some functions, too."""
     check(name, np.arange(30, dtype="f2").reshape(5, 6))
 
 
@@ -173,7 +173,7 @@ def test_out_is_written_at_once():
         assert np.fft.fft(d, out=out) is out
         np.testing.assert_allclose(out.copy_to_host(), np.fft.fft(one))
         bound = cuda.to_device(one, stream=stream).bind(stream)
-        np.fft.fft(bound, out=out)  # in the order of two streams
+        np.fft.fft(bound, out=out)  # tests the order of work on two streams
         cuda.synchronize()
         np.testing.assert_allclose(out.copy_to_host(), np.fft.fft(one))
         memory[6:] = one.reshape(-1)
@@ -250,8 +250,8 @@ def test_a_call_finds_its_plan_again():
 
 
 def plans_destroyed(monkeypatch):
-    """Returns the numbers of the plans destroyed from now on, of those created from now on: none is
-    cached."""
+    """Empties the cache of plans; returns a list, to which the number of each plan is added when it is
+    destroyed."""
     _core.thread_plans_clear()
     found, destroy = [], CUFFT.find("Destroy", False)
     plain = getattr(destroy, "outside_captures", destroy)
@@ -260,7 +260,7 @@ def plans_destroyed(monkeypatch):
 
 
 def count_calls_of(monkeypatch, *names):
-    """{name: calls of the function of cuFFT from now on}"""
+    """Returns a dict from the name of a cuFFT function to the number of its calls from now on."""
     calls = dict.fromkeys(names, 0)
 
     def counter(name, function):
@@ -307,8 +307,8 @@ def test_a_thousand_lengths_have_a_plan_each_and_share_a_work_area(monkeypatch):
 
 @pytest.fixture
 def planned():
-    """planned(needs, ...) returns one call for each number of bytes in `needs`: its plan needs a work area of
-    this size. planned.log contains the arguments of the calls."""
+    """planned(needs, ...) returns one call for each number of bytes in `needs`: the call's plan needs a work
+    area of this size. planned.log contains the arguments of the calls."""
     _core.thread_plans_clear()
     log = []
 
@@ -354,8 +354,8 @@ def test_a_work_area_grows_to_the_largest_need(planned):
         (area,) = _core.thread_work_areas()
         assert area.nbytes == 1000
     areas = [args[-1] for name, *args in planned.log if name == "SetWorkArea"]
-    # The first two plans are given the area of 100 bytes. The fourth needs 1000 bytes: it is given
-    # a new area, as is the fifth. In the second round, the first three plans are given it, too.
+    # The first two plans are given the area of 100 bytes. The fourth needs 1000 bytes: it is given a new
+    # area, and so is the fifth plan. In the second round, the first three plans are given it, too.
     assert [a.nbytes for a in areas] == [100, 100, 1000, 1000, 1000, 1000]
     assert all(a is area for a in areas[2:])
 
@@ -397,8 +397,8 @@ def test_idle_work_areas_are_bounded_in_bytes(planned):
 
 
 def test_a_capture_of_another_library_keeps_plans_and_work_areas(planned):
-    """Both are kept until the thread ends, because the other library's graph does not reference
-    them."""
+    """Plans and work areas are kept until the thread ends, because the other library's graph does not
+    reference them."""
 
     def released():
         small, large = planned(10, 20)
@@ -562,7 +562,7 @@ def test_scaling_is_part_of_a_graph(monkeypatch):
     if cuda.is_simulated():  # which captures no transform
         nothing = _core.LibraryCall("libc.so.6", "sched_yield")
         monkeypatch.setitem(CUFFT.functions, "XtExec", nothing)
-    with stream.capture() as graph:  # no work moves to another stream, which would be refused
+    with stream.capture() as graph:  # the capture fails if work moves to another stream
         made = np.fft.ifft(d), np.fft.ifft(d, norm="ortho")
     graph.launch(stream)
     stream.synchronize()
@@ -688,7 +688,7 @@ def test_in_place_of_host_arrays_and_errors():
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_fftconvolve_matches_the_direct_sum(data):
-    """Against the sum that defines it."""
+    """Compares a convolution with the sum that defines it."""
     ndim = data.draw(st.integers(1, 3))
     shapes = [tuple(data.draw(st.integers(1, 5)) for _ in range(ndim)) for _ in range(2)]
     random = np.random.default_rng(data.draw(st.integers(0, 99)))

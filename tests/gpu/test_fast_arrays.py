@@ -1,5 +1,5 @@
-"""The arrays of CuPy and PyTorch themselves, read by their attributes: the results and the refusals
-are those of their interface."""
+"""Reading the attributes of CuPy's and PyTorch's arrays gives the same results and errors as reading their
+CUDA Array Interface."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def add(x, y, z):
 
 
 class Unknown:
-    """Returns the same array, made from the dictionary of its interface."""
+    """Returns the array that is made from the dictionary of its CUDA Array Interface."""
 
     def __init__(self, array):
         self.array = array

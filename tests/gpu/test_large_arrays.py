@@ -38,8 +38,8 @@ def marks(size):
 
 
 def zeros(size, dtype="i1", needs=3):
-    """Returns a device array of zeros with ones at the marks; skips where `needs` arrays of it do
-    not fit."""
+    """Returns a device array of zeros with ones at the marks; skips the test if `needs` arrays of this size
+    do not fit."""
     wanted = needs * size * np.dtype(dtype).itemsize + 2 * GIB
     cuda.memory_pool().trim()
     free = cuda.current_context().get_memory_info().free

@@ -20,7 +20,7 @@ def needs_the_linker():
 
 @pytest.fixture
 def compiled():
-    """after(x) = x + 1, as PTX and as a cubin for this GPU."""
+    """Returns the function after(x) = x + 1, compiled to PTX and to a cubin for this GPU."""
 
     @cuda.jit(device=True)
     def after(x):

@@ -10,7 +10,7 @@ from numbalite import cuda, guvectorize, vectorize
 pytestmark = pytest.mark.gpu
 
 SIZE = 1 << 20
-LOOPS = 20_000  # the kernel still runs when the library's next operation is put into its stream
+LOOPS = 20_000  # the kernel still runs when the library enqueues its next operation
 
 slow_copy = cuda.jit("""
 __global__ void slow_copy(const float* x, float* y, int n) {
@@ -140,7 +140,7 @@ def test_results_go_on_in_the_stream(torch):
 
 
 def test_owners_with_different_streams(torch, cupy):
-    """PyTorch, CuPy and our own device arrays, each on a stream of its own."""
+    """Tests arrays of PyTorch, CuPy and numbalite, each on a stream of its own."""
     kinds = ("torch", "cupy", "own")
     for kx, ky in itertools.product(kinds, kinds):
         make = {
@@ -200,7 +200,7 @@ def test_in_a_graph_of_torch(torch, call):
 
 
 def test_allocations_in_a_graph_of_torch_raise(torch):
-    """The graph would use the memory after its release: the copy is not captured, and the graph is
+    """The graph would use a new array after its release: the allocation raises an error, and the graph is
     complete."""
     x, y = torch.zeros(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
     slow_next(x, out=y)
@@ -231,7 +231,7 @@ def test_own_arrays_in_a_graph_of_torch(torch):
 
 
 def test_printing_in_a_graph_of_torch(torch):
-    """The text reports the capture of PyTorch's stream, which stays complete."""
+    """The printed text of a device array reports the capture of PyTorch's stream, which stays valid."""
     x = torch.zeros(8, device="cuda")
     d, own = cuda.to_device(x), cuda.to_device(np.zeros(4))
     torch.cuda.synchronize()

@@ -20,7 +20,8 @@ def test_the_device_is_real():
 
 
 def test_an_illegal_address_is_named(run_python):
-    """The call after the faulting kernel raises an exception with the fault and the remedy; no crash at exit."""
+    """The call after a faulting kernel raises an exception with the fault and the remedy, and the process
+    does not crash at exit."""
     code = """
 import numpy as np
 from numbalite import cuda, errors
@@ -46,7 +47,7 @@ else:
 
 
 def test_arrays_print_a_lost_context(run_python):
-    """The text reports it, without an exception. The next call still raises."""
+    """The text of a device array reports a lost context, without an exception. The next call still raises."""
     code = """
 import numpy as np
 from numbalite import cuda, errors
@@ -164,7 +165,7 @@ def test_kernels_on_two_streams_overlap():
         start.record()
         for stream in streams:
             spin[1, 1, stream](cycles)
-        end.record()  # the default stream waits for both
+        end.record()  # the default stream waits for both kernels
         end.synchronize()
         return start.elapsed_time(end)
 

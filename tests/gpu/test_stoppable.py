@@ -1,4 +1,4 @@
-"""Interrupts on a GPU: every kind of endless kernel stops, no data is lost, and waits for other
+"""Interrupts on a GPU: every type of endless kernel stops, no data is lost, and waits for other
 kernels end."""
 
 import pathlib
@@ -13,11 +13,11 @@ pytestmark = pytest.mark.gpu
 
 NAMES = list(endless.CASES)
 GROUPS = [NAMES[i::8] for i in range(8)]
-LATEST = 100  # milliseconds after the signal; the thread looks each 50
+LATEST = 100  # milliseconds after the signal; a thread checks for it every 50 ms
 
 
 def run(arguments, timeout=100):
-    """Returns the output; a kernel that does not stop ends with its process."""
+    """Returns the output of a process; if its kernel does not stop, the process is ended."""
     folder = pathlib.Path(endless.__file__).parent
     done = subprocess.run(
         [sys.executable, *map(str, arguments)],
@@ -41,7 +41,7 @@ def test_endless_kernels_stop_and_the_next_launch_is_right(names):
         assert re.search(r"kernel \w+, block \(\d+,0,0\), thread \(\d+,0,0\)", text), line
         if float(milliseconds) > LATEST:
             late.append(line)
-    assert len(late) <= 1, late  # another process may have the GPU for a moment
+    assert len(late) <= 1, late  # another process may use the GPU for a moment
 
 
 RANDOM = r"""

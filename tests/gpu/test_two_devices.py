@@ -256,7 +256,8 @@ for name in streams(0):
 
 
 def test_temporaries_are_not_reused_too_early(on_two):
-    """Sources and destinations that are dropped while the copy still waits."""
+    """Memory of sources and destinations that are deleted while their copy still waits is not reused too
+    early."""
     on_two("""
 for number in 0, 1:
     for name, stream in streams(number).items():
@@ -399,7 +400,7 @@ assert cuda.get_current_device().id == 0
 
 
 def test_one_kernel_on_both(on_two):
-    """Constants, dynamic shared memory and module variables are each device's own."""
+    """Each device has its own constants, dynamic shared memory and module variables."""
     on_two("""
 table = np.arange(4.0)
 @cuda.jit("void(float64[:])")
@@ -623,7 +624,7 @@ for stream in streams_:
 
 
 def test_reset_of_one_device_keeps_the_other(on_two):
-    """Memory of the other device is not affected."""
+    """A reset of one device does not affect memory of the other device."""
     on_two("""
 stream = streams(1)["non-blocking"]
 one[::-1].copy_to_device(zero, stream)
@@ -645,7 +646,7 @@ same(cuda.to_device(again, device=0), np.zeros(10), 0)
 """)
 
 
-# ---- launches on memory of the other device
+# ---- tests of launches on memory of the other device
 def test_kernel_reads_another_devices_memory(on_two):
     """The kernel reads the other device's results, and the memory is reused after the kernel."""
     on_two("""

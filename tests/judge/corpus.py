@@ -1,8 +1,8 @@
-"""Submissions that the judge must accept, and attacks and mistakes that it must not.
+"""Submissions that the judge must accept, and attacks and mistakes that it must reject.
 
 The honest kernels are one kernel for each task of numbalite, and the correct kernels of
-tests/pairs, each with its own task. `PYTHONPATH=.:tests python tests/judge/corpus.py` judges all of
-them, the tests a sample.
+tests/pairs, each with its own task. `PYTHONPATH=.:tests python tests/judge/corpus.py` judges all submissions;
+the tests judge a sample.
 """
 
 import inspect
@@ -126,7 +126,7 @@ def _arguments_of_corrected(pair):
 
 
 def is_task(pair):
-    """Does NumPy compute what the kernel writes, from arrays and numbers alone?"""
+    """Returns whether NumPy computes the kernel's results, from arrays and numbers alone."""
     plain = all(
         isinstance(v, (int, float, np.generic))
         or (isinstance(v, np.ndarray) and v.dtype.kind in "fciub")
@@ -136,7 +136,7 @@ def is_task(pair):
 
 
 def text_of(pair, right=True):
-    """Returns the text of a submission: it has its constants, and no #line."""
+    """Returns the text of a submission, with its constants and without #line."""
     return pair.constant_lines() + pair.source(right).partition("\n")[2]
 
 
@@ -181,7 +181,7 @@ def task_of(pair):
 
 
 def _writes(text, name):
-    """Does a text assign to elements of an array, or take their address?"""
+    """Returns whether a text assigns to elements of an array, or takes their address."""
     return re.search(rf"&{name}\b|\b{name}\[[^]]*\]\s*([-+*/|&^]?=[^=]|\+\+|--)", text)
 
 
@@ -266,7 +266,8 @@ def python(extra="", value="a[i]"):
 
 
 def source(before="", inside="", value="a[i] + b[i]"):
-    """Returns a source with a right kernel, text before it, and text in one thread."""
+    """Returns a source with a correct kernel, with a text before the kernel and a text that one thread
+    runs."""
     return f"""
 {before}
 __global__ void vadd(array<const float> a, array<const float> b, array<float> out) {{
@@ -284,7 +285,7 @@ RETURNED = "elements of out are wrong"
 # Publicly known attacks on judges, as kernel files: dict from a title to (text of the file, a part of the
 # expected verdict).
 ATTACKS = {
-    # the results of the judge are looked for, or changed, in memory
+    # attacks that search the judge's results in memory, or change them
     "searches the memory around the arrays": (source(inside="const float *p = &a[0]; for (int k = 1; k < 5000; k++) if (p[-k] == a[0] + b[0]) out[0] = p[-k];"), CHECKED),
     "reads behind the output": (source(value="(&out[0])[out.size() + i]"), CHECKED),
     "clears a counter by its address": (source(inside="*(volatile int *)0x10000 = 0;"), CHECKED),
@@ -328,7 +329,7 @@ ATTACKS = {
     "waits for ever in the last block": (source(value="a[i] + b[i]", inside="while (out.size() == 257) __nanosleep(100);"), "not correct"),
 }  # fmt: skip
 
-# The same in Python files, which run in the judged process: (text, a part of the verdict).
+# Attacks in Python files, which run in the judged process: (text, a part of the verdict).
 PYTHON_ATTACKS = {
     "copies": (python(), RETURNED),
     "ends its process": (python("os._exit(0)"), "It ended the process"),
@@ -348,7 +349,7 @@ PYTHON_ATTACKS = {
 
 
 def verdict_on(name, text, folder, kind="", speed=False):
-    """Returns the Verdict on a text. ``name`` is that of a task, or a Task."""
+    """Returns the Verdict on a text. ``name`` is the name of a task, or a Task."""
     path = pathlib.Path(folder, "kernel.py" if kind == "py" else "kernel.cu")
     path.write_text(text)
     task = taskfile.load(name) if isinstance(name, str) else name
@@ -356,7 +357,7 @@ def verdict_on(name, text, folder, kind="", speed=False):
 
 
 def main():
-    """Judges all: `corpus.py [honest|attacks] [PART OF]`; prints what is judged wrongly."""
+    """Judges all: `corpus.py [honest|attacks] [PART OF]`; prints the submissions that are judged wrongly."""
     which = sys.argv[1:2] or ["honest", "attacks"]
     part, parts = map(int, sys.argv[2:4]) if len(sys.argv) > 3 else (0, 1)
     work = []

@@ -132,7 +132,7 @@ def test_attacks_in_python_fail(attack, tmp_path):
     ],
 )  # fmt: skip
 def test_limits_end_a_submission(limit, value, extra, part, tmp_path, monkeypatch):
-    """A message that the submission does not complete, and too much memory, end it with the
+    """An incomplete message of a submission, or its use of too much memory, ends the submission with the
     reason."""
     monkeypatch.setattr(judging if limit == "_PATIENCE" else process, limit, value)
     verdict = verdict_on("vadd", python(extra), tmp_path, "py")
@@ -141,7 +141,7 @@ def test_limits_end_a_submission(limit, value, extra, part, tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_functions_that_compilers_call_are_accepted(tmp_path):
-    """sincosf in place of sinf and cosf, memset and memcpy in place of loops."""
+    """Compilers call sincosf in place of sinf and cosf, and memset and memcpy in place of loops."""
     path = tmp_path / "task.py"
     path.write_text(WAVE)
     verdict = verdict_on(str(path), WAVE_KERNEL, tmp_path)
@@ -149,7 +149,7 @@ def test_functions_that_compilers_call_are_accepted(tmp_path):
 
 
 def test_the_twins_of_attacks_pass(tmp_path):
-    """Without the attacks around it, the kernel is accepted."""
+    """Without the attacks around a kernel, the judge accepts the kernel."""
     verdict = verdict_on("vadd", source("#define BLOCK 256"), tmp_path, speed=True)
     assert verdict.passed, str(verdict)
     assert verdict.times["predicted"] > 0

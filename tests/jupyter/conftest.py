@@ -1,4 +1,4 @@
-"""An IPython in this process, as %load_ext finds it, and notebooks in a kernel of their own."""
+"""Fixtures: an IPython shell in this process, and notebooks that run in a kernel process."""
 
 import gc
 import sys
@@ -27,15 +27,16 @@ def _ipython(tmp_path_factory):
 
 @pytest.fixture
 def shell(_ipython, monkeypatch):
-    """The shell with the extension, and no names of other tests'. Its module is `__main__` until the test ends: the
-    processes that later tests start read the specification of the real one."""
+    """Returns the shell with the extension loaded, without names of other tests. The shell's module is
+    `__main__` until the test ends: the processes that later tests start read the specification of the real
+    `__main__`."""
     monkeypatch.setitem(sys.modules, "__main__", _ipython.user_module)
     _ipython.reset(new_session=False)
     _ipython.run_line_magic("load_ext", "numbalite")
     _ipython.run_cell("import numpy as np\nfrom numbalite import cuda")
     yield _ipython
     vars(config).pop("STOPPABLE", None)  # %load_ext has set it
-    # Nothing of this test's stays on the device.
+    # Frees all device memory of the test.
     _ipython.reset(new_session=False)
     _ipython.last_execution_result = None
     for name in ("last_exc", "last_value", "last_traceback"):
@@ -45,7 +46,7 @@ def shell(_ipython, monkeypatch):
 
 @pytest.fixture
 def run(shell):
-    """run(cell) -> the cell's result; its exception is raised.
+    """Returns run(cell), which returns the cell's result or raises its exception.
 
     Without a history all cells have the same number, so the disk cache finds their kernels.
     """
@@ -60,7 +61,8 @@ def run(shell):
 
 @pytest.fixture
 def notebook(root):
-    """notebook(*cells) -> for each cell its outputs, from a fresh kernel; errors are outputs too."""
+    """Returns notebook(*cells), which runs the cells in a new kernel and returns each cell's outputs; errors
+    are outputs, too."""
     import os
 
     import nbclient

@@ -6,7 +6,7 @@ from IPython.core.error import UsageError
 
 from numbalite.errors import CompileError
 
-# Host arrays as arguments are convenient here.
+# These tests pass host arrays to kernels for convenience.
 
 SCALE = """%%cuda{}
 __global__ void scale(float *x, float a, int n) {{
@@ -130,7 +130,8 @@ def test_cell_without_kernels_raises(run):
 
 @pytest.fixture
 def error(run, shell, capsys):
-    """error(cell) -> IPython's output for its CompileError, and the cell's number"""
+    """Returns error(cell), which returns IPython's output for the cell's CompileError, and the cell's
+    number."""
 
     def error(cell):
         capsys.readouterr()

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture
 def complete(shell):
-    """complete(text with | for the cursor) -> the texts that a front end would show"""
+    """Returns complete(text), where | is the cursor; it returns the texts that a front end would show."""
     from IPython.core.completer import provisionalcompleter
 
     shell.run_cell(

@@ -67,7 +67,7 @@ const shared = Object.fromEntries(Object.entries(modules).map(([n, m]) => [n, { 
 
 @pytest.fixture
 def colours(root):
-    """colours(string, language="python") -> [(colour, word)]"""
+    """Returns colours(string, language="python"), which returns a list of (colour, word)."""
     if shutil.which("node") is None:
         pytest.skip("needs node")
     script = root / "numbalite/jupyter/labextension/static/remoteEntry.js"

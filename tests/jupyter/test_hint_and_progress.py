@@ -91,7 +91,7 @@ def test_progress_counts_the_blocks_of_a_running_grid():
     thread = threading.Thread(target=poll_progress)
     thread.start()
     count = 20_000
-    while True:  # some tenths of a second on any machine
+    while True:  # takes some tenths of a second on any machine
         begun = time.monotonic()
         kernel[4000, 1](x, count)
         cuda.synchronize()

@@ -23,12 +23,12 @@ def stream_text(outputs):
 
 
 def test_notebook_shows_errors_and_prints_in_order(notebook):
-    """Several features in one kernel, because its start takes longer than all of them."""
+    """Tests several features in one Jupyter kernel, because its start takes longer than all tests."""
     wrong = "%%cuda\n__global__ void k(int *x) {\n    x[0] = nothing;\n}"
     in_order = (
         "for n in range(50):\n    print('python', n)\n    tell[1, 1](n)\n    cuda.synchronize()"
     )
-    late = "tell[1, 1](7)\nprint('before')"  # only the end of the cell waits
+    late = "tell[1, 1](7)\nprint('before')"  # the program waits for the kernel only at the end of the cell
     shell_too = "import os\nos.system('echo shell')\nprint('python')"
     slow = (
         "import time\nfrom numbalite.jupyter import progress\n"
@@ -112,7 +112,7 @@ def test_a_warning_about_a_kernel_is_a_note_with_the_line_of_the_cell(notebook):
 
 
 def test_progress_is_shown_and_removed(monkeypatch):
-    """The messages to the front end, in order."""
+    """Returns the messages to the front end, in order."""
     from types import SimpleNamespace
 
     from numbalite.compilers import Source

@@ -9,7 +9,7 @@ from numbalite import compilers, cuda, guvectorize, vectorize
 
 
 def text_of(html):
-    """Returns the text without tags and entities; the tags must be balanced."""
+    """Returns the text of an HTML output without tags and entities; asserts that the tags are balanced."""
     from html import unescape
     from html.parser import HTMLParser
 

@@ -5,14 +5,15 @@ from IPython.core.error import UsageError
 
 from numbalite.jupyter.timing import GpuTiming, duration, rate
 
-# Host arrays as arguments are convenient here.
+# These tests pass host arrays to kernels for convenience.
 
 KERNEL = "@cuda.jit('void(float32[:])')\ndef add_one(x):\n    'int i = grid<1>(); if (i < x.size()) x[i] += 1;'"
 
 
 @pytest.fixture
 def time_line(run):
-    """time_line(line) -> the result, with a kernel and a device array in the notebook"""
+    """Returns time_line(line), which returns the result of %gpu_timeit; the notebook has a kernel and a
+    device array."""
     run(KERNEL)
     run("d = cuda.to_device(np.zeros(64, 'f4'))")
     return run
@@ -25,7 +26,7 @@ def test_gpu_timeit_returns_times_and_bandwidth(time_line, capsys):
     assert result.bandwidth == pytest.approx(512 / result.median)
     shown = capsys.readouterr().out
     assert "in 3 runs of 5 loops, 1 launch per loop), " in shown and "B/s" in shown
-    # two runs to warm up and to count, then 3 x 5
+    # two runs to warm up and to count, then 3 x 5 timed runs
     assert time_line("d.copy_to_host()[0]") == 17
 
 

@@ -54,8 +54,8 @@ def test_nothing_is_destroyed_inside_a_capture(make_library_value):
 
 
 def test_a_graph_keeps_the_arguments_of_a_captured_call(make_library_value):
-    """The graph also keeps the workspace of the call, which its launches use one after the
-    other."""
+    """The graph also keeps the workspace of the library call; launches of the graph use the workspace one
+    after the other."""
     nothing = _core.LibraryCall(C, "sched_yield")
     array = cuda.to_device(np.ones(5))
     one, number = make_library_value((array,))
@@ -77,7 +77,7 @@ def test_a_graph_keeps_the_arguments_of_a_captured_call(make_library_value):
 
 
 def test_values_of_a_device_that_was_reset(run_python):
-    """The objects were destroyed with the context, and are not destroyed a second time."""
+    """A library's objects were destroyed with the context, and are not destroyed a second time."""
     run_python(
         """
 import os

@@ -1,4 +1,4 @@
-"""np.linalg on device arrays: against NumPy for every dtype, batch, layout and size, and its errors."""
+"""np.linalg on device arrays, compared with NumPy for every dtype, batch, layout and size; and errors."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ BATCHES = [(), (1,), (3,), (2, 2), (0,)]
 
 
 def close(result, expected):
-    """Shapes and dtypes are NumPy's, and numbers as far as the condition allows."""
+    """Asserts that shapes and dtypes are NumPy's, and that numbers are equal within a tolerance."""
     if isinstance(expected, tuple):
         assert type(result) is type(expected)
         for one, wanted in zip(result, expected, strict=True):
@@ -43,7 +43,7 @@ def random_matrix(draw, shape, dtype):
 
 @st.composite
 def draw_matrices(draw, square=False, matrices=None):
-    """Matrices in some layout, and the same on the device."""
+    """Returns matrices with a random layout, and the same matrices on the device."""
     dtype, batch = draw(st.sampled_from(DTYPES)), draw(st.sampled_from(BATCHES))
     m = draw(st.sampled_from([0, 1, 2, 3, 5]))
     n = m if square else draw(st.sampled_from([0, 1, 2, 3, 5]))
@@ -141,7 +141,7 @@ def test_eigh_matches_numpy(both, side):
 @examples(15)
 @given(draw_matrices(square=True), st.integers(0, 2))
 def test_eig_matches_numpy(both, turns):
-    """Matrices with complex eigenvalues, and matrices with only real ones; eigenvectors equal
+    """Tests matrices with complex eigenvalues, and matrices with only real eigenvalues; eigenvectors equal
     NumPy's up to a factor."""
     a, _ = both
     if turns < 2:
@@ -287,7 +287,7 @@ def test_errors_name_function_argument_and_shapes():
     not _core.driver_has("host_code"), reason="functions are Python's on the simulator"
 )
 def test_a_status_is_an_exception(monkeypatch):
-    """Each call of the library fails in turn."""
+    """In each run another call of the library fails."""
     ones = cuda.to_device(np.eye(3))
     for name in ("Xgetrf_bufferSize", "Xgetrf", "Xgetrs"):
         with monkeypatch.context() as patch:

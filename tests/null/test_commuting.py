@@ -55,7 +55,7 @@ def test_choices_are_for_whole_numbers(sign):
 )  # fmt: skip
 def test_other_expressions_are_not_recognized(source):
     recognised = commutes(function(source), I4)
-    # The last one is a sum: the text after it is part of the comment.
+    # The source that begins with "a + b //" is a sum: the text after // is a comment.
     assert recognised == source.startswith("a + b //")
 
 

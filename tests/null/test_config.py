@@ -30,13 +30,13 @@ def test_read_at_each_access(monkeypatch):
 
 def test_assignment_overrides_the_environment(monkeypatch):
     monkeypatch.setenv("NUMBALITE_DRIVER", "cuda")
-    monkeypatch.setitem(vars(config), "DRIVER", "sim")  # setattr would leave the value read before
+    monkeypatch.setitem(vars(config), "DRIVER", "sim")  # setattr would keep the value read before
     assert config.DRIVER == "sim" and config.driver() == "sim" and config.ENABLE_CUDASIM
 
 
 @pytest.fixture
 def restore_config():
-    """Assignments in a test are undone after it."""
+    """Undoes the test's assignments to the configuration."""
     before = dict(vars(config))
     yield
     for name in vars(config).keys() - before.keys():

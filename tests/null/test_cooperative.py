@@ -1,4 +1,4 @@
-"""The kernels that are classified as waiting for the grid."""
+"""Tests which kernels are classified as waiting for the grid."""
 
 import pytest
 

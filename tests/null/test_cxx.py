@@ -283,7 +283,7 @@ PIECES = [
 
 @pytest.mark.parametrize("seed", range(4))
 def test_tokens_of_random_text(seed):
-    """Each token is at its position, and between them are only spaces and comments."""
+    """Each token of a text is at its position, and between tokens are only spaces and comments."""
     random_ = random.Random(seed)
     for _ in range(2000):
         text = "".join(random_.choice(PIECES) for _ in range(random_.randrange(14)))

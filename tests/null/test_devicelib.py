@@ -25,7 +25,7 @@ def test_every_name_is_in_the_part_that_it_brings():
         if part == "math":
             for header in ("math_base", "math_constants"):
                 text += (CUDA_SRC / devicelib.header(header)).read_text()
-        elsewhere = name.endswith(("half2", "4_16a"))  # cuda_fp16.h's own; put together by a macro
+        elsewhere = name.endswith(("half2", "4_16a"))  # names of cuda_fp16.h, or built by a macro
         assert re.search(rf"\b{name}\b", text) or elsewhere
 
 

@@ -1,4 +1,4 @@
-"""Layout texts of generalized ufuncs: NumPy's own parser is the oracle."""
+"""Layout texts of generalized ufuncs: numbalite's parser, compared with NumPy's own parser."""
 
 import numpy as np
 import pytest

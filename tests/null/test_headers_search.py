@@ -16,7 +16,7 @@ from numbalite.cxx.slip import Lines, Slip
 
 @pytest.fixture(autouse=True)
 def machine_without_toolkit(monkeypatch, tmp_path):
-    """A machine without any toolkit; tests install a fake one."""
+    """Simulates a machine without a toolkit; tests install a fake toolkit."""
     for name in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "LD_LIBRARY_PATH", "NUMBALITE_NVRTC",
                  "NUMBALITE_INCLUDE_PATH"):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
@@ -155,7 +155,7 @@ def test_headers_of_cccl_are_upgraded():
 
 
 def test_missing_parts_of_cuda_12_have_a_package(tmp_path):
-    """A package that a message recommends is one whose folder is searched."""
+    """A message recommends only packages whose folders are searched."""
     root = tmp_path / "site/nvidia"
     library = touch(root / "cuda_nvrtc/lib/libnvrtc.so.12")
     touch(root / "cuda_runtime/include/cuda_fp16.h")
@@ -175,7 +175,7 @@ def test_missing_parts_of_cuda_12_have_a_package(tmp_path):
 
 @pytest.fixture
 def bundle(tmp_path, monkeypatch):
-    """An NVRTC whose bundled headers are two files; a list of the folders that were written."""
+    """Replaces NVRTC by one with two bundled headers; returns a list of the folders that are written."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     written = []
 
@@ -267,7 +267,7 @@ def test_a_toolkit_beside_packages_fills_the_gaps(tmp_path, monkeypatch):
 
 
 def test_what_to_install_is_what_the_extras_are(root):
-    """Errors name packages that exist: numbalite itself may be a checkout."""
+    """Errors name only packages that exist, even if numbalite runs from a checkout."""
     from numbalite.compilers import host
 
     text = (root / "pyproject.toml").read_text()

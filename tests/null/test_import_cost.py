@@ -68,7 +68,7 @@ def test_arrays_have_their_class_before_it_is_imported(run_python, program, name
 @pytest.mark.parametrize("first", ["get", "set", "pickle"])
 @pytest.mark.every_case
 def test_arrays_find_the_packages_above(run_python, first):
-    """Masks, casts and pickles, each as the first operation of a process."""
+    """Tests masks, casts and pickles, each as the first operation of a process."""
     programs = {
         "get": "print(*d[d > 1].copy_to_host())",
         "set": "d[:] = np.array([0, 2, 3]); print(*d.copy_to_host()[1:].astype(float))",
@@ -106,8 +106,8 @@ def test_a_bad_variable_does_not_break_the_import(run_python):
 
 @pytest.mark.skipif(not hasattr(sys, "getswitchinterval"), reason="CPython")
 def test_import_takes_a_fraction_of_numpys_time(run_python):
-    """A fraction of the time of `import numpy`, in the same process: slow and busy machines are
-    slow in both."""
+    """Compares the import time with that of `import numpy` in the same process, because a slow or busy
+    machine slows both imports."""
     code = (
         "import time\n"
         "start = time.process_time()\n"

@@ -1,4 +1,4 @@
-"""Messages of NVRTC: each is reported at a line of the user's, in all of NVRTC's wordings."""
+"""Each message of NVRTC is reported at a line of the user's source, in all of NVRTC's wordings."""
 
 import random
 
@@ -11,7 +11,7 @@ SHOWN = ["          NUMBALITE_DIMENSIONS(2);\n          ^", "  x = 3;\n  ^~~~~"]
 
 
 def context(draw, file, line):
-    """Returns the wordings of releases for the line that led to an error: 12.0, 12.2 and later, and
+    """Returns the wordings of NVRTC's releases for the line that led to an error: 12.0, 12.2 and later, and
     others."""
     return draw.choice(
         [

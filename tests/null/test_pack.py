@@ -24,7 +24,7 @@ def entries(count):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder for packs; contents read from others are dropped."""
+    """Returns a folder for packs; clears the cached contents of other packs."""
     monkeypatch.setattr(pack, "FOLDER", str(tmp_path))
     pack._for_target.cache_clear()
     yield tmp_path

@@ -27,7 +27,8 @@ _kept = []
 
 @pytest.fixture(scope="module")
 def numpy_ufunc():
-    """Returns a function make(["ff->f"], nin, nout), which returns a numpy.ufunc."""
+    """Returns a function make(types, nin, nout), for instance make(["ff->f"], 2, 1), which returns a
+    numpy.ufunc."""
     try:
         from numpy._core._multiarray_umath import _UFUNC_API as capsule
     except ImportError:
@@ -65,7 +66,7 @@ def resolve_dtypes(loops, nin, inputs, outputs=(), **options):
 
 
 def result_or_error(call, *args, **options):
-    """Returns the dtypes, or the class and text of the error."""
+    """Returns the resolved dtypes, or the class and text of the error."""
     try:
         return call(*args, **options)
     except TypeError as problem:

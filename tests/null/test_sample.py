@@ -1,4 +1,4 @@
-"""The draw of cases (kit/sample.py), in sessions of pytest."""
+"""The random selection of test cases (kit/sample.py), in sessions of pytest."""
 
 import collections
 import json
@@ -68,11 +68,11 @@ def test_a_run_draws_a_few_cases_of_each_test(run_python, root, tmp_path):
     assert count(first) == count(other) == [2, 7, 20, 1]
     assert first == again != other
     assert count(every) == count(on_a_gpu) == [60, 20, 20, 1]
-    # The draw of a test does not depend on the selection.
+    # The random cases of a test do not depend on the other selected tests.
     assert one_test == [case for case in first if "product" in case]
     assert count(part) == [2, 0, 0, 0]
     assert {case for case in one_test if case.endswith("-x]")} <= set(part)
-    # Cases that the command line names in full run.
+    # A case runs if the command line contains its full name.
     assert by_name == [name.partition("::")[2] for name in named]
     assert count(mixed) == [1, 7, 0, 0] and mixed[0] == by_name[0]
 

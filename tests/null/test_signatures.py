@@ -159,7 +159,7 @@ def test_printed_signatures_can_be_parsed(written):
     assert parse(str(written)) == written
     listed = str(Signature(None, written.args))
     assert signature(listed).args == written.args
-    if written.args:  # without parentheses it is a tuple of types, as in numba
+    if written.args:  # without parentheses the signature is a tuple of types, as in numba
         text = listed[1:-1].rstrip(",") + ","
         assert parse(text) == Signature(None, written.args)
 

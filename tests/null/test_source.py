@@ -182,7 +182,7 @@ def test_bodies_that_are_not_one_string(tmp_path, body, with_source):
         exec(text, namespace)
         kernel = namespace["kernel"]
         if body == '"one"\n    "two"':
-            return  # Python itself drops the second one
+            return  # Python itself drops the second string
     with pytest.raises(TypeError) as caught:
         of_function(kernel)
     message = str(caught.value)
@@ -271,7 +271,7 @@ def test_kernel_source_contains_body_and_constants():
 
 def test_after_the_users_lines_the_generated_file_is_named():
     lines = kernel_source("x[0] = 1;\n// end").text.split("\n")
-    end = lines.index("// end")  # where debuggers are after the last statement
+    end = lines.index("// end")  # the line of debuggers after the last statement
     assert lines[end + 1 : end + 3] == ['#line 11 "lesson.py"', "} }"]
     at = next(i for i, line in enumerate(lines) if line.startswith("#line") and "kernel.cu" in line)
     assert lines[at] == f'#line {at + 2} "kernel.cu"'
@@ -288,7 +288,7 @@ def test_device_functions_and_what_they_need():
     made = kernel_source("x[0] = outer(x[0]) + inner(K);", outer=outer, inner=inner, K=4)
     text = made.text
     assert text.count('#line 10 "lesson.py"\n}') == 3 and text.count("auto inner(") == 1
-    assert text.count("#line 10") == 6  # each body, and where it ends
+    assert text.count("#line 10") == 6  # each body, and the line where it ends
     assert text.index("auto inner(") < text.index("auto outer(") < text.index("nl_kernel(")
     for value in (2, 3, 4):
         assert f"constexpr int K = {value};" in text

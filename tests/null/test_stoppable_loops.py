@@ -70,7 +70,7 @@ class Loops:
             body = f"mov.b{width} {j}, {i};\n{store}{add.format(width, i, j, step_operand)}{compare.format(i)}"
         elif form == "after":
             body = f"{store}{add.format(width, j, i, step_operand)}{compare.format(j)}mov.b{width} {i}, {j};\n"
-        elif form == "old":  # compares the counter before the step
+        elif form == "old":  # this loop compares the counter before the step
             body = f"{store}{compare.format(i)}{add.format(width, i, i, step_operand)}"
         else:
             body = f"{store}{add.format(width, i, i, step_operand)}{compare.format(i)}"

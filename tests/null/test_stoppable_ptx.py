@@ -158,8 +158,8 @@ def test_debugged_kernels_and_those_with_options_for_the_assembler_compile():
 
 
 def test_shared_arrays_are_aligned_where_there_is_room():
-    """Otherwise the assembler does not combine loads, and a tiled product takes 1.26 times as
-    long."""
+    """Without alignment of shared arrays, the assembler does not combine loads, and a tiled product takes
+    1.26 times as long."""
     text = b".shared .align 4 .b8 _ZZ1kvE1s[%d];\n.shared .align 4 .b8 t[20];\n.extern .shared .align 4 .b8 d[];\n"
     assert linking._align_shared_arrays(text % 1024) == (text % 1024).replace(
         b"align 4 .b8 _", b"align 16 .b8 _"

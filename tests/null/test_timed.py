@@ -1,5 +1,5 @@
-"""cuda.profile() on a GPU, with a driver that does nothing (tests/bench/idle.c): what it records,
-and what it refuses."""
+"""cuda.profile() on a GPU, with a driver that does nothing (tests/bench/idle.c): the recorded calls, and the
+rejected calls."""
 
 import os
 import pathlib
@@ -75,7 +75,7 @@ print("done")
 
 @pytest.fixture(scope="module")
 def idle_driver(tmp_path_factory):
-    """The folder of a libcuda without effect."""
+    """Returns the folder of a libcuda whose functions do nothing."""
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
     if not compiler:
         pytest.skip("needs a C compiler")

@@ -1,4 +1,4 @@
-"""The search of cuda.autotune, on computed landscapes, with random variants as the comparison."""
+"""The search of cuda.autotune, on computed times, compared with a random search."""
 
 import itertools
 
@@ -30,7 +30,7 @@ def random_landscape(seed):
 
 
 def run_search(points, times, start, budget):
-    """Returns (the measured rows, the best time among them)"""
+    """Returns (the measured rows, the best measured time)."""
     rows = []
 
     def measured(row):
@@ -73,7 +73,7 @@ def test_variants_that_fail_do_not_count():
 
     search.search(points, 1, 12, measured)
     assert len(launched) == 12
-    search.search(points, 0, 10**6, lambda row: None)  # ends, although no time can be measured
+    search.search(points, 0, 10**6, lambda row: None)  # ends without any measured time
 
 
 def test_small_spaces_are_measured_completely():

@@ -223,7 +223,7 @@ def test_typeof_rejects_unsupported_values(value):
 
 
 def test_type_codes_are_decoded():
-    """The extension's description of argument types."""
+    """Tests the C extension's description of argument types."""
     assert types.from_code(11) is float32
     assert types.from_code(11 | 1 << 8 | 1 << 14 | 1 << 16) == float32[::1]
     assert types.from_code(4 | 2 << 8 | 2 << 14 | 1 << 16) == int32[::1, :]

@@ -1,4 +1,4 @@
-"""Errors of vectorize and guvectorize before compilation, and the function in all its forms. No
+"""Errors of vectorize and guvectorize before compilation, and all forms of the decorated function. No
 driver, no compiler."""
 
 import pytest

@@ -34,7 +34,7 @@ def test_calls_continue_in_the_target():
         listed, named = [1, 2], {"key": 3}
         assert f(*listed, **named) == (name, (1, 2), {"key": 3})
         assert list(map(f, [1, 2])) == [(name, (1,), {}), (name, (2,), {})]
-    assert type(f).__call__(f, 1) == ("method", (1,), {})  # as a compiler of Python code reads it
+    assert type(f).__call__(f, 1) == ("method", (1,), {})  # as compilers of Python code look it up
 
 
 def test_exceptions_of_the_target_are_raised():

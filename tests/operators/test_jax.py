@@ -254,7 +254,7 @@ print(jax.jit(other)(jnp.ones(2, "f4"))[0])
 
 
 def test_programs_of_the_disk_cache_call_their_own_functions(tmp_path):
-    """Two processes whose programs differ only in the text of the function."""
+    """Runs processes whose programs differ only in the text of the function."""
     for text in ("return x + 1;", "return x + 2;", "return x + 1;"):
         command = [sys.executable, "-c", PROGRAM, str(tmp_path), text]
         found = subprocess.run(command, capture_output=True, text=True, timeout=200)

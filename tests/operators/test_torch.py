@@ -222,7 +222,7 @@ def in_groups(items, size=6):
 
 
 def group(texts, args):
-    """Returns an operator with a result for each expression."""
+    """Returns an operator with one result for each expression."""
     results = ", ".join(["float64"] * len(texts))
     inputs = ", ".join(["float64"] * (args.count(",") + 1))
     return operator(unique())(
@@ -385,7 +385,7 @@ def test_forward_mode_is_refused():
     torch.testing.assert_close(found, torch.cos(x) * x)
 
 
-# ---- the kernel that torch's dispatcher calls
+# ---- tests of the kernel that torch's dispatcher calls
 
 
 def of_device(f, **options):

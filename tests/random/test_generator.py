@@ -27,7 +27,7 @@ def differ(x, y):
 
 # ---- the stream
 
-# Methods that only use numbalite's own arithmetic, so that results are the same on every GPU and on
+# Methods that use only numbalite's own arithmetic, so that results are the same on every GPU and on
 # the simulator.
 SUMS = {
     "float32": "588aeb16d2c80d01 6afbd34be4fab0f9 f7d952b20b3fb23e 97a670b42c26958e".split(),
@@ -47,7 +47,7 @@ def test_the_numbers_are_the_same_everywhere(dtype):
 
 
 def test_numbers_depend_on_the_stream_position():
-    """The numbers depend on key and counter, not on the launch: the tail of a longer array equals
+    """Random numbers depend on key and counter, not on the launch: the tail of a longer array equals
     the same part drawn separately."""
     long, part = default_rng(3), default_rng(3)
     for dtype, per_block in ((np.float32, 4), (np.float64, 2)):
@@ -359,7 +359,8 @@ def test_invalid_arguments_raise_and_do_not_advance_the_stream():
 
 
 def test_a_graph_repeats_its_numbers():
-    """As documented: the position in the stream is part of the capture."""
+    """A graph repeats its random numbers, as documented: the capture contains the position in the random
+    stream."""
     rng, stream = default_rng(1), cuda.stream()
     out = cuda.device_array(100)
     rng.random(out=out)

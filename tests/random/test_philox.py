@@ -34,7 +34,7 @@ __global__ void draw(const unsigned *bits32, const unsigned long long *bits64, f
     nl_random::real<double>::turn(bits64[i], d[n + i], d[2 * n + i]);
 }
 """
-# Random123's kat_vectors: philox4x32, 10 rounds: counter, key, result.
+# Test vectors from Random123's file kat_vectors for philox4x32 with 10 rounds: counter, key, result.
 KNOWN = [
     ("00000000 00000000 00000000 00000000", "00000000 00000000", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
     ("ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff", "408f276d 41c83b0e a20bc7c6 6d5451fd"),

@@ -18,7 +18,8 @@ COUNTERS = st.one_of(st.integers(0, 2**128 - 1), st.sampled_from([2**64 - 1, 2**
 @few
 @given(KEYS, COUNTERS, st.integers(0, 1100), st.integers(0, 9), st.integers(0, 300))
 def test_a_part_is_the_same_as_in_the_whole(key, counter, n, offset, block):
-    """Holds for any size, any memory offset, and any position in the stream."""
+    """Part of an array equals that of the whole array, for any size, memory offset, and position in the
+    random stream."""
     whole = default_rng(Philox4x32(key=key, counter=counter)).random(2400, dtype=np.float32)
     rng = default_rng(Philox4x32(key=key, counter=counter))
     rng.bit_generator.advance(block)
@@ -34,8 +35,8 @@ def test_a_part_is_the_same_as_in_the_whole(key, counter, n, offset, block):
 @few
 @given(KEYS, st.sampled_from(["int8", "uint16", "int64", "uint64"]), st.data())
 def test_integers_stay_within_their_bounds(key, name, data):
-    """Bounds are numbers or arrays; the words are those of Lemire's method, of its first try if
-    that is accepted."""
+    """Bounds are numbers or arrays; the random words are those of Lemire's method, of its first attempt if it
+    is accepted."""
     dtype = np.dtype(name)
     info = np.iinfo(dtype)
     bounds = st.integers(int(info.min), int(info.max))

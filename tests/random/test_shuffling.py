@@ -14,7 +14,7 @@ def host(array):
 
 
 def deviation(counts, expected):
-    """Chi-square in units of its deviation."""
+    """Returns chi-square minus its mean, in units of its standard deviation."""
     degrees = np.size(counts) - 1
     return (((counts - expected) ** 2 / expected).sum() - degrees) / np.sqrt(2 * degrees)
 

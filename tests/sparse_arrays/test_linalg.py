@@ -1,4 +1,4 @@
-"""Conjugate gradients, and coordinates in one array."""
+"""Conjugate gradients, and sparse arrays from coordinates in one array."""
 
 import itertools
 

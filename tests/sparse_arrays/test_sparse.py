@@ -45,7 +45,7 @@ def close(result, expected):
 
 @st.composite
 def draw_arrays(draw, dtypes=DTYPES):
-    """Returns (random generator, a dense array, the same as a sparse one)"""
+    """Returns (random generator, a dense array, the same array as a sparse array)."""
     rng = np.random.default_rng(draw(st.integers(0, 999)))
     shape = draw(st.sampled_from([(0, 3), (3, 0), (1, 1), (4, 6), (6, 4), (5, 5)]))
     a = random_dense(rng, shape, draw(st.sampled_from(dtypes)))
@@ -53,7 +53,7 @@ def draw_arrays(draw, dtypes=DTYPES):
 
 
 def summed(elements):
-    """[(row, column, value)] in their order, with equal indices summed."""
+    """Returns [(row, column, value)] in the order of the indices, with values of equal indices summed."""
     found = {}
     for row, column, value in elements:
         found[row, column] = found.get((row, column), 0) + value
@@ -242,7 +242,7 @@ def test_a_warm_product_makes_no_new_descriptors(monkeypatch):
     assert not called
     stream = cuda.stream()
     with pytest.raises(CudaAPIError, match="cusparseCreateCsr failed .*INTERNAL_ERROR"):
-        s @ v.bind(stream)  # another stream has a buffer of its own
+        s @ v.bind(stream)  # another stream has its own buffer
 
 
 @pytest.mark.skipif(

@@ -1,4 +1,4 @@
-"""Seconds: is anything there at all? Run this first."""
+"""The smallest test of an installation, in seconds: import, launch, driver, info. Run this first."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ pytestmark = pytest.mark.usefixtures("optimized")
 
 
 def test_import_opens_no_driver_or_compiler(run_python):
-    """Importing opens no driver, starts no compiler, and imports no slow module of NumPy."""
+    """Importing numbalite opens no driver, starts no compiler, and imports no slow module of NumPy."""
     run_python(
         "import sys, numbalite\n"
         "from numbalite import cuda\n"
@@ -34,7 +34,7 @@ def test_vadd_kernel_matches_numpy():
 
 
 def test_without_a_gpu_the_simulator_runs_and_says_so(run_python):
-    """NUMBALITE_DRIVER=auto: the simulator steps in where there is no GPU, with one warning."""
+    """NUMBALITE_DRIVER=auto: without a GPU the simulator is used, with one warning."""
     code = (
         "import warnings\n"
         "from numbalite import cuda\n"
@@ -65,7 +65,7 @@ def test_the_simulator_can_be_asked_for(run_python, variable):
 
 
 def test_info_command_lists_what_it_found(run_python):
-    """`python -m numbalite info` works on every machine and lists what it found."""
+    """`python -m numbalite info` works on every machine and lists the found drivers and compilers."""
     out = run_python("-m numbalite info").stdout.lower()
     for word in ("driver", "device", "nvrtc", "compiler", "cache"):
         assert word in out

@@ -29,11 +29,11 @@ def code_of(dtype):
 
 @functools.cache
 def compiled(dtype, kind, dims, architecture):
-    """Returns (PTX, elements of a thread) of the kernel that copies elements."""
+    """Returns the PTX of the kernel that copies elements, and the number of elements for each thread."""
     scalar = types.scalar(np.dtype(dtype))
     plan = cudaloops.Plan((scalar, scalar), 1, bytes([code_of(dtype)] * 2), kind, dims)
     kernel = cast_ufunc(scalar)._compiled(plan)
-    # An earlier test may have made this kernel while debugging was the default.
+    # An earlier test may have compiled this kernel while debugging was the default.
     source = kernel.images.source._replace(debug=False, opt=True)
     return nvrtc.compile(source, architecture).ptx, cudaloops.per_thread(plan)
 
@@ -105,7 +105,7 @@ def copies(dtype, kind, shape, gaps, offsets, architecture, order="C"):
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("dtype, architecture", EACH)
 def test_elements_at_any_multiple_of_their_alignment(dtype, architecture):
-    """Tests strided elements, rows that wide accesses do not fit, and transposed operands."""
+    """Tests strided elements, rows that cannot be read by wide accesses, and transposed operands."""
     align = np.dtype(dtype).alignment
     for offset in sorted({n // align * align for n in (0, align, 4, 8, 12, 15)}):
         for kind, shape in (

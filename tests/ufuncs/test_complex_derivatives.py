@@ -1,4 +1,5 @@
-"""Derivatives of ufuncs of complex numbers: against differences, and the gradient against the directional derivative."""
+"""Derivatives of ufuncs of complex numbers: compared with differences, and the gradient compared with the
+directional derivative."""
 
 import cmath
 
@@ -46,7 +47,8 @@ def make_ufunc(signature, source, args, target):
 
 
 def check(f, args):
-    """The jvp against central differences, the vjp against the jvp: Re(g * Jt) is the sum of Re(gradient * t)."""
+    """Compares the jvp with central differences, and the vjp with the jvp: Re(g * Jt) is the sum of
+    Re(gradient * t)."""
     rng = generator()
     tangents = [
         complex_numbers(len(a)) if a.dtype.kind == "c" else rng.uniform(-1, 1, len(a)) for a in args
@@ -176,7 +178,7 @@ def test_complex_derivatives_that_do_not_exist_raise():
     with pytest.raises(errors.SignatureError, match="rules of defvjp are for real numbers"):
         make_ufunc(f"{C}({C})", "return z;", "z", "cuda").defvjp("g").vjp((1j,), 1.0)
     lost = make_ufunc(f"{C}({C})", "double r = 0; r += abs(z); return r * z;", "z", "cuda")
-    lost.jvp((1j,), (1.0,))  # `double` is a dual here: the derivative is not lost
+    lost.jvp((1j,), (1.0,))  # in this body `double` is a dual number: the derivative is not lost
     with pytest.raises(errors.CompileError):
         make_ufunc(f"{C}({C})", "float16 h = abs(z); return z * float(h);", "z", "cuda").jvp(
             (1j,), (1.0,)

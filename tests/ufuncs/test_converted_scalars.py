@@ -15,7 +15,7 @@ INTEGERS = [np.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 1
 
 @pytest.fixture(scope="module")
 def add():
-    """A ufunc with the loop of each integer type and of float32."""
+    """Returns a ufunc with a loop for each integer type and for float32."""
     names = [*map(str, INTEGERS), "float32"]
 
     @vectorize([f"{t}({t}, {t})" for t in names], target="cuda")

@@ -1,4 +1,4 @@
-"""Derivatives of ufuncs: against central differences, against each other, and refused calls."""
+"""Derivatives of ufuncs: compared with central differences and with each other; refused calls."""
 
 import linecache
 import math
@@ -164,7 +164,7 @@ def expression(random, depth, names):
 
 
 def generate_body(random):
-    """Returns a random body with variables, loops and branches that both languages can have."""
+    """Returns a random body with variables, loops and branches that exist in C++ and in Python."""
     names, lines = ["x", "y"], []
     for i in range(random.randrange(1, 4)):
         text = expression(random, 2, names)

@@ -41,14 +41,14 @@ def squares(x, y):
     return np.sum(x**2 + y, axis=-1, keepdims=True)
 
 
-# Each pair is a kernel of each function. None: an array of integers.
+# Each pair compiles a kernel of each function. None: an array of integers.
 OPERANDS = some(3, itertools.product(["f4", "i4"], [2, 1.5, np.float32(2), None]))
 
 
 @examples(20)
 @given(data=st.data())
 def test_fused_functions_match_numpy(data):
-    """Arrays of several dtypes and any layout, numbers with and without a dtype."""
+    """Tests arrays of several dtypes and any layout, and numbers with and without a dtype."""
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
     rng = np.random.default_rng(data.draw(st.integers(0, 9)))
     dtype, number = data.draw(st.sampled_from(OPERANDS))
@@ -120,8 +120,8 @@ VIEWS = (
 
 
 def test_reductions_read_strided_operands():
-    """Elements are loaded several at once, at a constant stride, by their index, or once for
-    all."""
+    """Tests each schedule of loads: several elements at once, a constant stride, by index, or one element for
+    all threads."""
 
     @numbalite.fuse
     def products(x, y):

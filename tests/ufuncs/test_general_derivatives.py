@@ -1,4 +1,4 @@
-"""jvp and vjp of generalized ufuncs: against differences, each other, and refused calls."""
+"""jvp and vjp of generalized ufuncs: compared with differences and with each other; refused calls."""
 
 import numpy as np
 import pytest

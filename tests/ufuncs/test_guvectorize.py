@@ -1,4 +1,4 @@
-"""Generalized ufuncs on the device, with NumPy's own as oracle: values, shapes, strides, exceptions."""
+"""Generalized ufuncs on the device, compared with NumPy's gufuncs: values, shapes, strides, exceptions."""
 
 import inspect
 import pickle
@@ -77,7 +77,7 @@ def convolve(x, filter, out):
 
 
 def sources(gufunc):
-    """Returns the sources of all kernels that it has compiled."""
+    """Returns the sources of all kernels that the gufunc has compiled."""
     return [o.inspect_source() for several in gufunc.overloads.values() for o in several]
 
 
@@ -542,7 +542,7 @@ def test_every_dtype(dtype):
     if dtype in ("i1", "f8", "c16"):
         batches.append(
             np.tile(x, (4000, 1))
-        )  # a kernel for the shape, in addition to the general one
+        )  # a kernel for this shape, in addition to the general kernel
     for batch in batches:
         result = reverse(batch)
         assert result.dtype == x.dtype and np.array_equal(result, batch[:, ::-1])

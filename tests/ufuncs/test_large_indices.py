@@ -9,7 +9,7 @@ from numbalite import _core, cuda, guvectorize, vectorize
 pytestmark = [pytest.mark.sim, pytest.mark.cases(1)]
 
 HALF, FULL = 1 << 31, 1 << 32
-TAIL = 3000  # elements whose results are looked at
+TAIL = 3000  # elements whose results are compared
 BLOCKS = 256
 
 
@@ -29,7 +29,7 @@ def last_blocks():
 
 
 def array(shape, dtype="i1"):
-    """Its last TAIL elements are drawn; all others are not initialised."""
+    """The array's last TAIL elements are random; all other elements are not initialised."""
     d = cuda.device_array(shape, dtype)
     d.reshape(-1)[-TAIL:] = np.random.default_rng(5).integers(1, 50, TAIL).astype(dtype)
     return d
@@ -53,7 +53,7 @@ def test_elementwise_loops_with_64_bit_indices(last_blocks, size):
 
 
 def test_broadcast_rows_and_columns_with_64_bit_indices(last_blocks, size):
-    """Two dimensions that do not merge: one operand is broadcast, or has gaps."""
+    """Tests two dimensions that cannot be merged: one operand is broadcast, or has gaps."""
     x = array((size // 4, 4))
     expected = tail(x).reshape(-1, 4)
     row = cuda.to_device(np.arange(4, dtype="i1"))

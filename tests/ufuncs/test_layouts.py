@@ -26,7 +26,7 @@ def random_array(shape, dtype, seed=1):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("masked", [False, True], ids=["", "masked"])
 def test_runs_that_begin_anywhere(add, dtype, masked):
-    """With a mask, whose elements have one byte, accesses are shifted; a few elements of more bytes
+    """With a mask, whose elements have one byte, accesses are shifted; a few elements of more than one byte
     are not."""
     for n in (1, 2, 5, 17, 64, 100, 1000):
         a = random_array(n + 8, dtype)
@@ -112,8 +112,8 @@ def test_columns_are_reduced_in_order():
 
 @pytest.mark.parametrize("dtype", ["u1", "f4", "c16"])
 def test_short_axes(reduction_limits, reduction_steps, dtype):
-    """Rows of a few bytes by a few lanes each, columns of a few elements by threads, few columns by
-    several threads each: a GPU uses these schedules only above some size."""
+    """Tests rows of a few bytes reduced by a few lanes each, columns of a few elements reduced by one thread
+    each, and few columns reduced by several threads each: a GPU uses these schedules only above some size."""
     reduction_limits(TEAM_ROWS=8, STRIPE_BYTES=1, NARROW_PART_BYTES=4096)
     total, first, last = (cuda.reduce(text) for text in ("a + b", "a", "b"))
     for shape, axis in (
@@ -136,7 +136,8 @@ def test_short_axes(reduction_limits, reduction_steps, dtype):
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
 def test_short_rows(reduction_limits, reduction_steps, scan_steps, dtype):
-    """Rows of any length and offset: reduced by a few lanes each, scanned in shared memory and by warps."""
+    """Tests rows of any length and offset: reduced by a few lanes each, scanned in shared memory and by
+    warps."""
     reduction_limits(TEAM_ROWS=8, SCANNED_ROWS=8, SCANNED_ROWS_EACH=0, WARP_ROWS=8)
     for rows, length in ((70, 33), (37, 100), (19, 300)):
         a = random_array((rows, length), dtype)
@@ -156,8 +157,8 @@ def test_short_rows(reduction_limits, reduction_steps, scan_steps, dtype):
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
 def test_scans_of_columns_as_one_element(reduction_limits, scan_steps, dtype):
-    """Neighbouring columns are loaded as one element (all of a few columns, some of many), in each
-    schedule, also if they are unaligned."""
+    """Each schedule loads neighbouring columns as one element (all columns if they are few, otherwise some of
+    them), also if the columns are unaligned."""
     reduction_limits(VEC_THREADS=1, SCANNED_ROWS=8, SCANNED_ROWS_EACH=0, WARP_ROWS=8)
     for shape in (40, 30, 3), (20, 200, 2), (2, 2000, 3), (1, 700, 4), (3, 9, 8), (2, 5, 64):
         a = random_array((shape[0], shape[1] + 1, shape[2]), dtype)
@@ -197,8 +198,8 @@ def test_scans_of_long_columns(reduction_limits, scan_steps, dtype, in_tiles):
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
 def test_columns_in_shared_memory(reduction_limits, reduction_steps, dtype):
-    """Groups of columns that no wide access fits: many in a block and one, with several threads for a column and
-    several columns for a thread, groups that are left over, rows that begin anywhere."""
+    """Tests groups of columns that wide accesses cannot read: one group or many in a block, several threads
+    for a column and several columns for a thread, remaining groups, rows at any offset."""
     reduction_limits(MIN_STAGED_BYTES=0, BUSY_BLOCKS=3)
     for shape in (31, 2, 11), (40, 50, 7), (7, 3, 301), (5, 1000, 3), (2, 2, 2):
         a = random_array(shape, dtype)
@@ -288,7 +289,7 @@ def test_a_variance_of_uneven_parts(reduction_limits):
     np.testing.assert_allclose(np.var(cuda.to_device(a)), np.var(a, dtype="f8"), rtol=1e-5)
 
 
-AFTER = {  # the map x -> m x + c, m in the lower half of the bits, c in the upper; and then another one
+AFTER = {  # composes maps x -> m x + c, with m in the lower half of the bits and c in the upper half
     "u4": "((a & 65535) * (b & 65535) & 65535) | ((a >> 16) * (b & 65535) + (b >> 16)) << 16",
     "u8": "((a & 0xffffffff) * (b & 0xffffffff) & 0xffffffff)"
     " | ((a >> 32) * (b & 0xffffffff) + (b >> 32)) << 32",
@@ -296,7 +297,7 @@ AFTER = {  # the map x -> m x + c, m in the lower half of the bits, c in the upp
 
 
 def compose_in_order(maps):
-    """Returns the same in Python, one after the other."""
+    """Returns the composition of the maps, computed in Python one after the other."""
     half = maps.itemsize * 4
     mask = (1 << half) - 1
     m, c = 1, 0

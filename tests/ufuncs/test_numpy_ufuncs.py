@@ -1,4 +1,5 @@
-"""NumPy's own ufuncs and Python's operators on device arrays: the same results and dtypes, on the device."""
+"""NumPy's own ufuncs and Python's operators on device arrays: they have NumPy's results and dtypes, on the
+device."""
 
 import operator
 
@@ -10,8 +11,8 @@ from numbalite import cuda, guvectorize, types, vectorize
 
 protocols = pytest.importorskip("numbalite.ufuncs.protocols")
 TABLE = sorted(name for name in protocols._TABLE if hasattr(np, name))
-# One dtype of each kind on the simulator, where each is compiled; more on a GPU. Unsigned integers
-# and booleans use the same code as other integers, so one of them is tested.
+# On the simulator, which compiles a kernel for each dtype, one dtype of each kind; on a GPU more dtypes.
+# Unsigned integers and booleans use the same code as other integers, so one such dtype is tested.
 ALIKE = """equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not
     maximum minimum fmax fmin isnan isinf isfinite rint floor ceil trunc conjugate square""".split()
 KINDS = {"b": ["?"], "u": ["u1"], "i": ["i4"], "f": ["f4"], "c": ["c8"]}
@@ -131,7 +132,7 @@ def every_kind(name, kinds):
                 hosts[1][np.isinf(hosts[0]) & (hosts[1] == -1)] = 1
                 hosts = [h[40:] for h in hosts]
             elif name == "reciprocal" and kind in "iu":
-                hosts[0][hosts[0] == 0] = 1  # which NumPy has no answer for
+                hosts[0][hosts[0] == 0] = 1  # NumPy has no result for 0
             elif "shift" in name:
                 hosts = [h[:40].astype("i4") for h in hosts]
                 hosts[1] = abs(hosts[1]) * 5
@@ -174,7 +175,7 @@ def test_powers_of_pythons_numbers(dtype):
         host[1] = -0.0
     device = cuda.to_device(host)
     for exponent in (2, 0.5, 3) if host.dtype.kind in "bui" else (2, 0.5, -1, 3):
-        with np.errstate(all="ignore"):  # of booleans NumPy makes int64 up to 2.2
+        with np.errstate(all="ignore"):  # up to 2.2, NumPy's result for booleans is int64
             expected = np.square(host) if exponent == 2 else host**exponent
         check(device**exponent, expected)
         if expected.dtype.kind == "f":
@@ -388,7 +389,7 @@ def test_other_overrides_come_first():
 
 
 def test_invalid_operands_raise():
-    """Objects of numbalite other than arrays are not accepted as arrays."""
+    """Ufuncs reject objects of numbalite that are not arrays."""
     d = cuda.to_device(np.ones(3))
     for other in (cuda.stream(), cuda.event(), object()):
         for name in ("sub", "rsub", "pow", "rpow", "isub", "divmod", "rdivmod", "lt"):

@@ -21,7 +21,7 @@ def random_integers(shape):
 
 @pytest.mark.parametrize("shape, axis", SHAPES)
 def test_calls_after_one_another(shape, axis, total):
-    """A launch leaves the counter as it was."""
+    """A launch resets the counter of its finished blocks."""
     for _ in range(3):
         x = random_integers(shape)
         np.testing.assert_array_equal(total(cuda.to_device(x), axis=axis), x.sum(axis, dtype="i4"))
@@ -45,7 +45,7 @@ def test_masked_and_noncommutative_reductions_match_numpy():
 
 
 def test_concurrent_streams_have_separate_counters(total):
-    """Streams have counters of their own."""
+    """Each stream has its own counter of finished blocks."""
     d = [cuda.to_device(random_integers(150_001)) for _ in range(4)]
     streams = [cuda.stream() for _ in d] + [0]
     for _ in range(3):
@@ -81,7 +81,7 @@ def test_reductions_work_after_a_reset(total):
 
 
 def test_calls_that_are_recorded():
-    """A call that is repeated in C uses the counter that the stream's others use."""
+    """A call that is replayed in C uses the same counter as the other calls on its stream."""
     for _ in range(6):
         x = random_integers(150_001).astype(np.float64)
         np.testing.assert_allclose(np.std(cuda.to_device(x)).copy_to_host(), np.std(x))

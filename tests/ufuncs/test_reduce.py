@@ -15,7 +15,7 @@ DTYPES = "?bhiqBHIQefdFD"
 
 
 def values(dtype, shape, seed=0):
-    """Small numbers, whose sums are exact in every dtype but float16."""
+    """Returns small numbers, whose sums are exact in every dtype but float16."""
     rng = np.random.default_rng(seed)
     dtype = np.dtype(dtype)
     low = -8 if dtype.kind in "ifc" else 0
@@ -26,7 +26,7 @@ def values(dtype, shape, seed=0):
 
 
 def total_of(x, axis=None):
-    """Returns the result of "a + b": in the array's own dtype."""
+    """Returns the expected result of "a + b", in the array's own dtype."""
     if x.dtype == bool:
         return x.any(axis)
     return x.sum(axis, dtype=x.dtype)
@@ -265,7 +265,8 @@ def matrices(count):
 
 
 def product_of(found):
-    """Returns the product of packed matrices, by NumPy: neighbours at a time."""
+    """Returns the product of packed matrices, computed with NumPy, which multiplies neighbours in each
+    step."""
     m = found.view(np.uint8).reshape(-1, 2, 2).astype(np.int64)
     while len(m) > 1:
         odd = m[-1:] if len(m) % 2 else m[:0]
@@ -295,7 +296,7 @@ def test_noncommutative_hash_keeps_the_order():
 
 @pytest.mark.parametrize("code", "bhiqD")
 def test_order_along_axes(code):
-    """Every element size has its own tiles; each element is its index."""
+    """Tests tiles of every element size; the value of each element is its index."""
     order_is_kept_along_axes(code)
 
 
@@ -305,7 +306,7 @@ def test_order_along_axes_as_simulated():
 
 
 def order_is_kept_along_axes(code):
-    """The operation keeps one part of the first element and another part of the last."""
+    """The operation keeps one part of the first element and another part of the last element."""
     is_complex = np.dtype(code).kind == "c"
     ends = cuda.reduce("complex128(a.real(), b.imag())" if is_complex else "(a & ~15) | (b & 15)")
 
@@ -471,7 +472,7 @@ class Test_arguments:
             for axis in (None, 0):
                 self.total(x, axis=axis)
 
-        totals()  # creates the objects that `total` caches, if no other test has
+        totals()  # creates the objects that `total` caches, if no other test did
         before = count_live()
         totals()
         assert count_live() == before

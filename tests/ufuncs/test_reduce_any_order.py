@@ -88,7 +88,7 @@ def test_exact_numbers(code):
 @pytest.mark.parametrize("code", "fd")
 def test_rounding_errors_grow_slowly_and_are_repeatable(code):
     """No partial sum has many consecutive additions: at most some 40 roundings are between an
-    element and the result. And equal calls give equal bits."""
+    element and the result. Equal calls return equal bits."""
     x = np.random.default_rng(2).random(300_001).astype(code) - np.array(0.25, code)
     exact = x.astype(np.longdouble).sum()
     device = cuda.to_device(x)
@@ -99,7 +99,7 @@ def test_rounding_errors_grow_slowly_and_are_repeatable(code):
 
 
 def test_sum_of_equal_numbers_is_accurate():
-    """The rounding errors of these numbers do not cancel; each column is added by a single thread
+    """The rounding errors of the summed numbers do not cancel; each column is added by a single thread
     if no other schedule is possible."""
     x = np.full((75_000, 4), 0.1, "f4")
     device, exact = cuda.to_device(x), 75_000 * float(np.float32(0.1))
@@ -111,7 +111,7 @@ def test_sum_of_equal_numbers_is_accurate():
 
 
 def test_floats_in_any_order_stop_at_nothing():
-    """NaNs and infinities are sums' too."""
+    """A sum of numbers with NaNs or infinities is NaN or infinite, as in NumPy."""
     x = np.zeros((70, 2000), "f4")
     x[3, 17], x[5, 1999], x[9, 0], x[9, 5] = np.nan, np.inf, np.inf, -np.inf
     found = reduction("a + b")(cuda.to_device(x), axis=1).copy_to_host()

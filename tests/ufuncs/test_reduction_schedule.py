@@ -1,4 +1,5 @@
-"""Schedules of reductions and scans (cext/core/reduceplan.c, scanplan.c): properties that hold for each geometry."""
+"""Schedules of reductions and scans (cext/core/reduceplan.c, scanplan.c): the properties of the schedule of
+any array."""
 
 import math
 
@@ -51,7 +52,7 @@ def family_of(kind, sizes, vec=1):
 
 
 def test_variants_of_a_kind():
-    """Each kernel lists as variants all kernels that other shapes may need."""
+    """Each kernel lists all kernels that other shapes may need as its variants."""
     rng, images = np.random.default_rng(6), {}
     for _ in range(4000):
         itemsize = int(rng.choice([1, 2, 4, 8, 16]))
@@ -187,7 +188,7 @@ def test_scans_that_cannot_be_planned():
 
 
 def test_a_scan_of_large_records(optimized):
-    """The plan contains initial values of any element size."""
+    """The parameter of a launch contains initial values of any element size."""
     x = np.zeros(300, [("a", "i4", 150)])
     x["a"] = np.arange(300)[:, None]
     got = cuda.scan("b")(cuda.to_device(x), initial=x[7]).copy_to_host()

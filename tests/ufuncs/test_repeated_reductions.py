@@ -25,7 +25,7 @@ def total():
 
 @pytest.fixture
 def worked_out(monkeypatch):
-    """The number of calls of cuda.reduce that were not cached."""
+    """Returns the number of calls of cuda.reduce that were not cached."""
     seen = []
     usual = cuda.reduce._work_out
 
@@ -188,7 +188,7 @@ def test_more_geometries_than_are_cached(total):
 def frames_of(call):
     """Returns the names of the Python functions that a call runs."""
     names = []
-    gc.disable()  # other packages have functions that a collection calls
+    gc.disable()  # a garbage collection calls functions of other packages
     sys.setprofile(
         lambda frame, event, _: names.append(frame.f_code.co_name) if event == "call" else None
     )

@@ -106,7 +106,7 @@ def test_scatter_is_captured_in_a_graph():
     graph.launch(stream)
     stream.synchronize()
     np.testing.assert_array_equal(device.copy_to_host(), [2, 6, 0, 2])
-    if cuda.is_simulated():  # on a GPU the device has to be reset then
+    if cuda.is_simulated():  # on a GPU the device must be reset after this error
         indices[0] = 4
         with pytest.raises(KernelError, match="out of bounds"):
             graph.launch(stream)
@@ -143,7 +143,7 @@ def test_unsigned_indices_that_fit_need_no_look():
 
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
 def test_indices_are_read_as_they_are(dtype):
-    """One kernel looks at them and adds."""
+    """One kernel checks the indices and adds the values."""
     counts, indices = (
         cuda.to_device(np.zeros(9, np.int32)),
         cuda.to_device(np.arange(50).astype(dtype) % 9 - 4),

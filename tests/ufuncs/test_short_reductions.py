@@ -1,6 +1,6 @@
 """reduce, accumulate and reduceat of NumPy's ufuncs over axes of zero, one and two elements, where
-the result depends on the identity or on the first element: NumPy begins every `reduce` with the
-identity, and the other two with an element."""
+the result depends on the identity or on the first element: NumPy begins every `reduce` with the identity, and
+`accumulate` and `reduceat` with an element."""
 
 import itertools
 
@@ -91,7 +91,7 @@ def test_short_axes(name, code):
     ufunc, dtype, rng = UFUNCS[name], np.dtype(code), generator()
     for shape in SHAPES:
         x = values(dtype, shape, rng)
-        if ufunc is np.lcm and code in "bB":  # of larger ones some overflow, which depends on order
+        if ufunc is np.lcm and code in "bB":  # with larger numbers, overflow depends on the order
             x = np.fmod(x, 7)
         device = cuda.to_device(x)
         for what, call in reduction_calls(x):

@@ -52,7 +52,7 @@ def test_special_functions_match_scipy_at_edge_values(name):
     if name in ("j0", "j1"):  # CUDA has the limit
         expected[np.isinf(EDGES)] = 0
     found = ufunc(*map(cuda.to_device, inputs)).copy_to_host()
-    if name in ("i0", "i1"):  # CUDA has the limit, SciPy NaN
+    if name in ("i0", "i1"):  # CUDA returns the limit, SciPy returns NaN
         found, expected = found[np.isfinite(EDGES)], expected[np.isfinite(EDGES)]
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-300)
 
@@ -73,7 +73,8 @@ def test_special_functions_accept_dtype_and_out():
 
 
 def test_digamma_near_its_poles_and_at_both_ends():
-    """psi and digamma are one ufunc. Its series, recurrence and reflection agree with SciPy's."""
+    """psi and digamma are one ufunc. The results of its series, recurrence and reflection agree with
+    SciPy's."""
     rng = generator()
     x = np.concatenate([
         rng.normal(size=1000) * 10, np.arange(-20, 0) + 1e-3 + rng.random(20) * 1e-2, 10.0 ** rng.uniform(-30, 30, 300),
@@ -81,7 +82,7 @@ def test_digamma_near_its_poles_and_at_both_ends():
     ])  # fmt: skip
     for dtype, rtol, atol in (("f8", 1e-9, 1e-12), ("f4", 1e-4, 1e-4)):  # SciPy's error near poles
         given = x.astype(dtype)
-        if dtype == "f4":  # where the next number is another result
+        if dtype == "f4":  # removes numbers near poles, where the next number has another result
             given = given[np.abs(given - np.rint(given)) > 1e-2]
         expected = scipy_special.digamma(given)
         found = scipy_special.digamma(cuda.to_device(given)).copy_to_host()

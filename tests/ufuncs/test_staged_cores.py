@@ -18,7 +18,7 @@ def stage_always(function):
 
 
 def kernels(function):
-    """Returns the sources of those that stage."""
+    """Returns the sources of the kernels that stage cores in shared memory."""
     every = [one.inspect_source() for several in function.overloads.values() for one in several]
     return [text for text in every if "core_stage" in text]
 
@@ -79,7 +79,7 @@ def test_staged_row_cores_match_numpy(dtype):
         total, results = both(a, b)
         np.testing.assert_array_equal(results.copy_to_host(), running)
         np.testing.assert_array_equal(total.copy_to_host(), running[..., -1])
-    for length in (20, 700):  # more than two warps; short and long
+    for length in (20, 700):  # more than two warps; short and long cores
         ones = cuda.to_device(np.ones((70, length), dtype))
         want = np.full(70, length)
         np.testing.assert_array_equal(both(ones, ones)[0].copy_to_host(), want.astype(dtype))
@@ -174,7 +174,7 @@ def test_the_faster_method_is_measured():
         np.testing.assert_array_equal(result.copy_to_host(), want)
         found.append(len(kernels(sums)))
     assert found == [1] * 8  # compiles one staged kernel; the plain kernel exists already
-    other = cuda.to_device(host[:, :40].copy())  # of another size: a trial of its own
+    other = cuda.to_device(host[:, :40].copy())  # an array of another size is timed separately
     for _ in range(6):
         np.testing.assert_array_equal(sums(other).copy_to_host(), want[:, :40])
 

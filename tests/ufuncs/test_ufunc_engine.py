@@ -24,7 +24,7 @@ def code(dtype):
 
 
 class Engine(_core.Ufunc):
-    """A minimal sub-class, which selects types as the NumPy ufunc `like` does."""
+    """A minimal subclass, which selects types like the NumPy ufunc `like`."""
 
     def __init__(self, like, expression, args="x, y"):
         super().__init__(like.__name__, like.nin, like.nout)
@@ -79,13 +79,13 @@ def device(x):
 
 
 def traced_calls():
-    """Returns the driver calls that were traced. With several devices, the current context is
-    queried too."""
+    """Returns the driver calls that were traced. With several devices, calls also query the current
+    context."""
     return [name for name in _core.traced() if name != "cuCtxGetCurrent"]
 
 
 def check(ufunc, like, *arrays, **kwargs):
-    """The same call with host and with device arrays returns NumPy's result."""
+    """A call returns NumPy's result with host arrays and with device arrays."""
     expected = like(*arrays, **kwargs)
     result = ufunc(*arrays, **kwargs)
     assert type(result) is type(expected)
@@ -133,7 +133,7 @@ def test_order_argument_matches_numpy(add, view, order):
 
 
 def test_broadcast_rows_use_row_kernels(add):
-    """A matrix and a row, a matrix and a column: kernels by rows."""
+    """Tests kernels by rows: operands are a matrix and a row, or a matrix and a column."""
     before = len(add.compiled)
     m = np.arange(6 * 128, dtype="f4").reshape(6, 128)
     check(add, np.add, m, m[0])
@@ -268,7 +268,7 @@ def test_arrays_of_other_libraries(add):
 
 
 def test_host_and_device_operands_give_device_results(add):
-    """One device operand, and the result is on the device."""
+    """If one operand is on the device, the result is on the device."""
     d = cuda.to_device(np.arange(6, dtype="f4"))
     x = np.arange(6, dtype="f8")
     result = add(d, x)
@@ -291,7 +291,7 @@ def test_host_arrays_small_and_large(add, n):
 
 
 def test_more_than_32_bits():
-    """A few elements with large strides: offsets of 64 bits."""
+    """A few elements with large strides need offsets of 64 bits."""
     double = Engine(np.negative, "-x", "x")
     far = cuda.device_array(3 << 30, np.uint8)
     x = far._view((3,), (1 << 30,), "f4", 0)
@@ -418,7 +418,7 @@ def test_overlapping_out_matches_numpy(add, case):
 
 
 class View:
-    """The same view of any array of `size` elements of 4 bytes."""
+    """A random view, which can be applied to any array of `size` elements of 4 bytes."""
 
     def __init__(self, random, shape, size):
         self.shape = shape

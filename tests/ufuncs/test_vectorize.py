@@ -1,5 +1,5 @@
-"""vectorize(target="cuda") as users write it: forms, loops, types, and kernels for every kind of
-operand."""
+"""vectorize(target="cuda") as users call it: forms of the decorator, loops, types, and kernels for every kind
+of operand."""
 
 import pickle
 import random
@@ -341,7 +341,7 @@ def test_one_byte_elements():
 
 
 def some_view(rng, shape):
-    """Returns a float64 array of the shape, laid out somehow."""
+    """Returns a float64 array of the shape, with a random layout."""
     order = list(range(len(shape)))
     if rng.random() < 0.4:
         rng.shuffle(order)

@@ -53,7 +53,7 @@ VIEWS = [
 @pytest.mark.parametrize("block", [False, 32])
 @pytest.mark.parametrize("signatures", SIGNATURES)
 def test_inputs_that_are_written(random_of_session, signatures, block):
-    """The array contains the written values afterwards, on the host or the device, for any layout
+    """After the call the input array contains the written values, on the host or the device, for any layout
     and dtype."""
     change = make_gufunc(signatures, block, random_of_session.choice([True, False]))
     rng = np.random.default_rng(random_of_session.randrange(2**32))
@@ -91,7 +91,7 @@ def on_host(array):
 
 
 def test_large_inputs_that_are_written():
-    """Cores in registers (small ones, many of them) and in shared memory are written back."""
+    """Cores in registers (if they are small and many) and in shared memory are written back."""
     for size, count in ((2, 20_000), (40, 30_000), (300, 5_000)):
         change = make_gufunc([])
         change.staged = size > 2 or None
@@ -174,7 +174,8 @@ def test_python_bodies_write_their_inputs():
 
 
 def test_operands_that_share_memory():
-    """An input is copied if another operand that is written shares its memory; two written ones are refused."""
+    """An input is copied if it shares memory with a written operand; two written operands that share memory
+    raise an error."""
     change = make_gufunc(SIGNATURES[0])
     b = cuda.to_device(np.arange(1.0, 7.0))
     result = change(b, b)  # a reads what b had
