@@ -1,4 +1,4 @@
-"""One ufunc over several workers of dask.distributed, each with a device of its own.
+"""Runs one ufunc on several workers of dask.distributed; each worker has its own device.
 
     python notebooks/dask_workers.py [workers]
 
@@ -71,7 +71,7 @@ def between_workers(client, results, pieces):
     for address in sorted(client.scheduler_info()["workers"]):
         both = client.submit(damped, results[0], results[-1], workers=[address], pure=False)
         name, number = client.submit(where, both, workers=[address], pure=False).result()
-        back = both.result()  # in this process: on its default device
+        back = both.result()  # in this process, on its default device
         np.testing.assert_allclose(back.copy_to_host(), expected(first, last))
         print(f"computed by worker {name} on device {number}, fetched as {type(back).__name__}")
 

@@ -146,8 +146,7 @@ def describe_call(args, keywords):
 
 @pytest.mark.parametrize("part", range(4))
 def test_a_key_identifies_the_call(part):
-    """Two random calls have equal keys if and only if they are equal, and each key can be
-    decoded."""
+    """Two random calls have equal keys if and only if the calls are equal, and each key can be decoded."""
     rng = random.Random(f"{part} of keys {random.randrange(10**6)}")
     found, read = {}, {}
     for _ in range(1500):

@@ -25,7 +25,8 @@ def few_values(rng, shape, dtype, has_nans):
 
 @pytest.mark.parametrize("name, dtype", KINDS)
 def test_first_of_equal_extremes(name, dtype, reduction_limits):
-    """Rows of 32 to 512 bytes are reduced by a few lanes each, others by warps, blocks and several blocks."""
+    """Rows of 32 to 512 bytes are reduced by a few lanes each, other rows by a warp, a block or several
+    blocks each."""
     reduction_limits(
         TEAM_ROWS=8,
         STRIPE_BYTES=random.choice((1, 1 << 11)),

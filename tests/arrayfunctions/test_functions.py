@@ -40,7 +40,7 @@ def axis_of(draw, ndim, several=True):
     return draw(st.one_of(choices))
 
 
-MAY_COPY = {"_on_host", "copyto", "<listcomp>"}  # they copy to texts, files, host arrays
+MAY_COPY = {"_on_host", "copyto", "<listcomp>"}  # may copy to texts, files, host arrays
 
 
 @pytest.fixture(autouse=True)

@@ -50,8 +50,8 @@ def same_bits(result, expected):
 
 
 def places_of(host, axis, descending):
-    """Sorts stably. A descending sort is not the reverse of an ascending one, because that would
-    reverse ties, too."""
+    """Sorts stably. A descending sort is not the reverse of an ascending sort, which would reverse ties,
+    too."""
     if not descending:
         return np.argsort(host, axis, kind="stable")
     n = host.shape[axis]

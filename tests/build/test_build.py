@@ -52,8 +52,8 @@ def test_no_warnings(compiler):
 
 def test_each_header_compiles_alone(tmp_path):
     """One compiler is enough, because a missing declaration is an error with every compiler. Each
-    source includes its own header first (tests/layout), so this compiles each header without others
-    before it."""
+    source includes its own header first (tests/layout), so the test compiles each header without other
+    headers before it."""
     lines = []
     for header in HEADERS:
         if header[:-2] + ".c" in SOURCES:

@@ -151,7 +151,7 @@ def test_register_and_shared_memory_usage_is_reported():
 
 
 def test_kernels_on_two_streams_overlap():
-    """Two long kernels on two streams take less than twice as long as one."""
+    """Two long kernels on two streams take less than twice as long as one kernel."""
     spin = cuda.jit(
         "__global__ void spin(long long cycles) { long long t = clock64(); while (clock64() - t < cycles) ; }"
     )

@@ -1,5 +1,4 @@
-"""A real kernel, as notebooks use it: printf of kernels, errors, progress, and modules that are not
-imported."""
+"""Tests in a real Jupyter kernel: printf of kernels, errors, progress, and modules that are not imported."""
 
 import json
 import re

@@ -8,7 +8,7 @@ import pytest
 
 from numbalite import _core, cuda
 
-LIMIT = 200  # items that a function may read before it has to refuse
+LIMIT = 200  # items that a function may read before it has to raise an error
 
 
 class TooMany(BaseException):

@@ -12,7 +12,8 @@ from numbalite.errors import KernelWarning, TranslationError
 
 @pytest.fixture
 def warnings_of_body(tmp_path):
-    """warnings_of_body(body) -> the KernelWarnings about a kernel of this body, as (line of the body, text)."""
+    """Returns a function warnings_of_body(body), which returns the KernelWarnings about a kernel of this
+    body, as (line of the body, text)."""
     count = 0
 
     def launch(body, dtype=np.float32):

@@ -213,7 +213,7 @@ def test_memory_belongs_to_its_device(driver, kernels, image):
 
 def test_damage_found_when_freed(driver, kernels):
     first, second = driver.alloc(40), driver.upload([0] * 10)
-    # through a pointer that is not an argument, so the launch alone cannot detect it
+    # writes through a pointer that is not an argument, which a launch cannot detect
     kernels.write_at(1, 1, second, (first + 40 - second) // 4, 5)
     driver.synchronize()
     driver.free(first)

@@ -67,8 +67,7 @@ def test_kernels_compile(kernels, target):
 
 
 def test_arithmetic_is_as_by_hand(kernels):
-    """Indices that cannot be negative have no extra cost, and 32 bits are used where they
-    suffice."""
+    """Indices that cannot be negative have no extra cost, and indices have 32 bits where 32 bits suffice."""
     module, wanted = kernels
     if "matmul" not in wanted:
         return

@@ -21,7 +21,7 @@ from numbalite.kernels.module import Module
 
 @pytest.fixture(scope="module")
 def warnings_of_source(target_of_each):
-    """warnings_of_source(source) -> the warnings about a source, with one of the compilers."""
+    """Returns a function warnings_of_source(source), which returns a compiler's warnings about a source."""
 
     def compile(source, **more):
         given = options.parse(more, "cuda.module")

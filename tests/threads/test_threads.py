@@ -80,7 +80,7 @@ def test_arrays_made_and_dropped(together):
 
 
 def test_arrays_are_used_and_freed_in_other_threads():
-    """Objects are created in one thread, used in a second and dropped in a third."""
+    """Objects are created in one thread, used in a second thread and dropped in a third thread."""
     made, used = [], []
     for _ in range(20):
         for body in (

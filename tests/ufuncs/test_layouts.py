@@ -257,7 +257,8 @@ def test_rows_with_gaps(reduction_steps, dtype):
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
 def test_reductions_by_two_launches(reduction_limits, reduction_steps, dtype):
-    """A short axis between the result's axes is reduced after the others, then an outer one of few rows."""
+    """A short axis between the result's axes is reduced after the other axes, then an outer axis of few
+    rows."""
     reduction_limits(TEAM_ROWS=8, TWO_LAUNCHES_BYTES=0)
     for shape, axes in (
         ((150, 31, 3), (0, 2)),

@@ -21,7 +21,7 @@ ZERO_POINT = np.float32(2500)
 def magnitude(counts):
     if counts > 0:
         return float32(-2.5) * math.log10(counts / ZERO_POINT)
-    return float32(math.nan)  # math.nan is a float64, and would make one of the result
+    return float32(math.nan)  # math.nan is a float64, and would make the result a float64
 
 
 # %% great_circle-exercise
