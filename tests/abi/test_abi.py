@@ -79,7 +79,7 @@ def _compiler():
         pytest.skip("no gcc")
 
 
-def test_constants_structs_and_handles(tmp_path):
+def test_declared_constants_structs_and_handles_match_cuda_headers(tmp_path):
     ours, text = renamed_header()
     lines = ["#include <cuda.h>", "#include <nvrtc.h>", ours]
     # Error codes that only newer toolkits name would not compile against an old one.
@@ -136,7 +136,7 @@ def parameter_types(parameters):
     return types
 
 
-def test_calls_have_the_toolkits_signatures(tmp_path):
+def test_declared_driver_functions_have_the_toolkits_signatures(tmp_path):
     """Each parameter of each call in driver_calls.h is as wide, and as much a pointer, as in cuda.h.
 
     Where the toolkit has an enumeration, our table has a plain int. Some calls have several
@@ -170,7 +170,7 @@ def test_calls_have_the_toolkits_signatures(tmp_path):
     compile_with_toolkit("\n".join(lines) + "\n", tmp_path)
 
 
-def test_calls_exist_in_the_versions_that_we_ask_for():
+def test_driver_functions_exist_in_the_requested_versions():
     """cuGetProcAddress returns a function by name and version; cudaTypedefs.h lists the existing
     versions."""
     files = [include_directory() / name for name in ("cudaTypedefs.h", "cudaProfilerTypedefs.h")]

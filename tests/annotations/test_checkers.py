@@ -107,7 +107,7 @@ def pyright(folder, *files):
     ]
 
 
-def test_types_are_true_at_runtime(monkeypatch):
+def test_inferred_types_match_runtime_types(monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     runpy.run_path(str(HERE / "program.py"))
 
@@ -119,7 +119,7 @@ def test_mypy_infers_the_types(name, mypy):
 
 
 @pytest.mark.slow
-def test_mypy_accepts_the_pages(pages, mypy):
+def test_mypy_accepts_programs_of_the_documentation(pages, mypy):
     assert not own(mypy(*OF_PAGES, *pages.glob("*.py")))
 
 
@@ -136,12 +136,12 @@ def test_pyright_infers_the_types(tmp_path):
 
 
 @pytest.mark.slow
-def test_pyright_accepts_the_pages(pages):
+def test_pyright_accepts_programs_of_the_documentation(pages):
     assert not own(pyright(pages, *sorted(pages.glob("*.py"))))
 
 
 @pytest.mark.slow
-def test_the_stub_of_the_extension_agrees_with_it():
+def test_stub_file_matches_the_extension_module():
     pytest.importorskip("mypy")
     command = [sys.executable, "-m", "mypy.stubtest", "--mypy-config-file", "pyproject.toml"]
     done = subprocess.run(

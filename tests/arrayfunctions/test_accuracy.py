@@ -17,7 +17,7 @@ CALLS = [(name, code) for name, case in accuracy.CASES.items() for code in case.
 
 
 @pytest.mark.parametrize("name, code", CALLS)
-def test_errors(name, code):
+def test_rounding_errors_of_reductions_are_small(name, code):
     """Tests large means, cancellation, alternating signs, wide ranges and denormals, along each
     axis and over all elements."""
     seed = random.randrange(10**6)
@@ -49,7 +49,7 @@ def exact_variance(x):
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("code, mean", [("f", 1e4), ("f", 3e6), ("d", 1e9), ("d", 1e14)])
 @pytest.mark.parametrize("first", [None, 0.0, -1.0])
-def test_variances_where_the_mean_is_large(optimized, assert_near, code, mean, first):
+def test_variances_with_a_large_mean_are_accurate(optimized, assert_near, code, mean, first):
     """If the first element is an outlier, the error is at most the rounding of its square in
     float64. Without the compiler's optimizer, multiplications and additions are not fused."""
     roundings = 4 if code == "d" and first is not None else 1.02
@@ -89,7 +89,7 @@ def test_variances_of_integers_are_rounded_once(assert_near, code):
     np.testing.assert_array_equal(np.asarray(same.std(1)), 0)
 
 
-def test_variances_of_large_numbers(optimized, assert_near):
+def test_variances_of_large_numbers_are_accurate(optimized, assert_near):
     x = (np.random.default_rng(6).normal(size=(3, 40_000)) + 1e9).astype("d")
     for axis in (0, 1, None):
         found = np.asarray(cuda.to_device(x).var(axis)).ravel()
@@ -120,7 +120,7 @@ def long_vectors(code):
     "call", [np.dot, np.vdot, np.inner, np.matmul, np.vecdot], ids=lambda f: f.__name__
 )
 @pytest.mark.parametrize("code", "efd")
-def test_products_of_long_vectors(assert_near, call, code):
+def test_dot_products_of_long_vectors_are_accurate(assert_near, call, code):
     """On every device products of long vectors are computed by a reduction, whose accuracy
     does not decrease with the number of elements."""
     x, y, exact = long_vectors(code)
@@ -145,7 +145,7 @@ def test_sums_with_infinities_and_nan_match_numpy():
                     )
 
 
-def test_of_nothing_but_nan():
+def test_nan_reductions_of_all_nan_rows_match_numpy():
     x = np.full((3, 4), np.nan)
     x[1] = [1, 2, np.nan, 4]
     d = cuda.to_device(x)
@@ -159,7 +159,7 @@ def test_of_nothing_but_nan():
             np.testing.assert_allclose(np.nanvar(d, axis=1, ddof=ddof).copy_to_host(), expected)
 
 
-def test_float16_averages_and_integrals_whose_sums_do_not_fit():
+def test_float16_averages_and_integrals_do_not_overflow():
     x = np.full(5000, 300, "e")
     weights = np.full(5000, 30, "e")
     d = cuda.to_device(x)
@@ -172,7 +172,7 @@ def test_float16_averages_and_integrals_whose_sums_do_not_fit():
 
 
 @pytest.mark.parametrize("code", "FD")
-def test_products_of_conjugates_whose_terms_cancel(assert_near, code):
+def test_vdot_is_accurate_when_terms_cancel(assert_near, code):
     """vdot and vecdot lose no digits of a product, even if nearly all digits cancel."""
     rng = np.random.default_rng(4)
     a = (rng.normal(size=1001) + 1j * rng.normal(size=1001)).astype(code)

@@ -43,7 +43,7 @@ def test_unpackbits_matches_numpy(case, order, count):
 
 
 @pytest.mark.parametrize("function", [np.packbits, np.unpackbits])
-def test_bits_of_other_dtypes_raise(function):
+def test_packbits_rejects_other_dtypes(function):
     alike(function, np.zeros(3))
     alike(function, np.zeros(3, "u1"), bitorder="middle")
     alike(function, np.zeros(3, "u1"), bitorder=10)

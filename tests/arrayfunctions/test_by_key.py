@@ -41,7 +41,7 @@ def test_reduce_by_key_of_random_runs(data):
     equal(first(k, v), runs(keys[::step], values[::step], lambda part: part[0]))
 
 
-def test_many_tiles_in_order(monkeypatch):
+def test_reduce_by_key_of_many_tiles_keeps_order(monkeypatch):
     """Tests groups and ranges of tiles of 32 elements, with the affine maps of test_scan.py, which do not
     commute."""
     monkeypatch.setattr(reduceplan, "THREADS", 32)
@@ -64,7 +64,7 @@ def test_many_tiles_in_order(monkeypatch):
     equal(composition(keys, records), runs(keys, records, compose_all))
 
 
-def test_by_key_writes_to_out_and_count():
+def test_reduce_by_key_writes_to_out_and_count():
     keys, values = np.arange(3000) // 7, np.ones(3000, "f4")
     k, v = cuda.to_device(keys), cuda.to_device(values)
     out = cuda.device_array(3000, keys.dtype), cuda.device_array(4000, "f4")

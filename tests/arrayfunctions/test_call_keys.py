@@ -145,7 +145,7 @@ def describe_call(args, keywords):
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_a_key_identifies_the_call(part):
+def test_equal_calls_have_equal_cache_keys(part):
     """Two random calls have equal keys if and only if the calls are equal, and each key can be decoded."""
     rng = random.Random(f"{part} of keys {random.randrange(10**6)}")
     found, read = {}, {}
@@ -160,7 +160,7 @@ def test_a_key_identifies_the_call(part):
     assert len(set(map(repr, found.values()))) == len(found)
 
 
-def test_an_index_that_equals_a_tag():
+def test_cache_keys_distinguish_indices_from_type_tags():
     """With more than 97 arrays, the index of an overlapped array equals the tag of an argument."""
     parts = [BASE[2 * i : 2 * i + 1] for i in range(126)]
     seen = {}
@@ -175,7 +175,7 @@ def test_an_index_that_equals_a_tag():
             Reader(key).call()
 
 
-def test_an_array_twice_and_two_arrays_on_the_same_memory():
+def test_traced_calls_may_return_an_argument():
     """The function may return one of its arguments."""
     second = _core.Traced(lambda a, b: b)
     d = cuda.to_device(np.arange(3))
@@ -185,7 +185,7 @@ def test_an_array_twice_and_two_arrays_on_the_same_memory():
         assert second(d, same) is same
 
 
-def test_a_subclass_of_a_number_is_another_call():
+def test_cache_keys_distinguish_subclasses_of_numbers():
     class Own(np.float64):
         pass
 

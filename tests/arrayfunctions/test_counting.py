@@ -89,7 +89,7 @@ def test_histogram_matches_numpy(data):
     )
 
 
-def test_histograms_of_several_dimensions():
+def test_histogramdd_matches_numpy():
     sample, weights = RNG.random((300, 2)), RNG.integers(0, 4, 300)
     d, w = on_device(sample), on_device(weights)
     assert_same_outcome(np.histogramdd, (sample, 4), (d, 4))
@@ -170,7 +170,7 @@ def test_searchsorted_matches_numpy():
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i8", "f2", "f4", "f8", "c8", "c16", "M8[s]"])
 @pytest.mark.parametrize("size", [1, 100, 1023, 1024, 1025])
-def test_searches_in_short_arrays(size, dtype):
+def test_searchsorted_in_short_arrays_matches_numpy(size, dtype):
     """Blocks copy arrays of up to 1024 elements to shared memory."""
     a, v = (RNG.integers(0, 100, n).astype("i8") for n in (size, 777))
     a, v = (one.view(dtype) if dtype == "M8[s]" else one.astype(dtype) for one in (a, v))
@@ -195,7 +195,7 @@ def test_digitize_matches_numpy():
     assert_same_outcome(np.digitize, (x * 1j, edges), (on_device(x * 1j), edges))
 
 
-def test_digitize_with_nan_among_the_bins():
+def test_digitize_with_nan_bins_matches_numpy():
     x, nan = np.array([0, 1, 1.5, 2, 3, np.nan, np.inf, -np.inf]), np.nan
     d = on_device(x)
     for bins in ([nan], [nan, nan], [1, 2, nan], [1, 1, 2, nan, nan], [nan, 2, 1], [nan, nan, 2, 1, 1],
@@ -210,7 +210,7 @@ def test_digitize_with_nan_among_the_bins():
 
 @numpy_since("2.1", "the shape of inverse indices")
 @pytest.mark.parametrize("dtype", ["f4", "i8", "c16", "record"])
-def test_unique(dtype):
+def test_unique_matches_numpy(dtype):
     host = RNG.integers(0, 4, (7, 5)).astype("i8" if dtype == "record" else dtype)
     if dtype == "record":
         fields = np.zeros(host.shape, [("a", "i8"), ("b", "f4")])
@@ -241,7 +241,7 @@ def test_unique(dtype):
 
 
 @numpy_since("2.1", "the shape of inverse indices")
-def test_unique_rows_with_nan():
+def test_unique_rows_with_nan_match_numpy():
     rows = np.array(
         [[2, np.nan, 2], [np.nan, 1, np.nan], [np.nan, 1, np.nan], [2, 2, 2], [2, 2, 2]]
     )
@@ -257,7 +257,7 @@ def test_unique_rows_with_nan():
 
 
 @pytest.mark.skipif(not hasattr(np, "unique_all"), reason="NumPy 2.0 has them")
-def test_unique_of_the_array_api():
+def test_array_api_unique_functions_match_numpy():
     host = RNG.integers(0, 4, 30)
     for name in ("unique_all", "unique_counts", "unique_inverse", "unique_values"):
         function = getattr(np, name)

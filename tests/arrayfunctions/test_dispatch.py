@@ -14,7 +14,7 @@ from numbalite.ndarray import dispatch
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def test_calls_reach_the_table():
+def test_numpy_functions_dispatch_to_device_versions():
     d = cuda.to_device(np.arange(6.0).reshape(2, 3))
     assert np.shape(d) == (2, 3)
     assert _core.array_functions[np.shape](d) == (2, 3)
@@ -24,13 +24,13 @@ def test_calls_reach_the_table():
     assert all(isinstance(one, cuda.DeviceNDArray) for one in broadcast)
 
 
-def test_every_namespace_loads():
+def test_every_function_namespace_loads():
     for namespace in dispatch.MODULES:
         dispatch.load(namespace)
     assert all(callable(function) for function in _core.array_functions.values())
 
 
-def test_the_page_has_every_function():
+def test_documentation_lists_every_supported_function():
     """The table of docs/guide/numpy.md lists exactly the implemented functions; functions of newer
     NumPy releases may be missing here."""
     for namespace in dispatch.MODULES:
@@ -63,7 +63,7 @@ def test_functions_without_a_device_version_raise():
             assert way in str(problem.value)
 
 
-def test_types_that_know_better():
+def test_array_function_defers_to_other_types():
     class Lazy:
         def __array_function__(self, function, types, args, keywords):
             return NotImplemented
@@ -78,7 +78,7 @@ def test_types_that_know_better():
         np.broadcast_arrays(d, Lazy())
 
 
-def test_the_protocol_checks_its_arguments():
+def test_array_function_protocol_checks_its_arguments():
     d = cuda.to_device(np.arange(3.0))
     for args in ((), (np.shape, (), [d], {}), (np.shape, (), (d,), None), (np.shape, (), (d,))):
         with pytest.raises(TypeError, match="__array_function__ takes"):
@@ -88,7 +88,7 @@ def test_the_protocol_checks_its_arguments():
     assert d.__array_function__(np.shape, [cuda.DeviceNDArray], (d,), {}) == (3,)
 
 
-def test_testing_and_conversions_stay():
+def test_numpy_testing_and_conversions_accept_device_arrays():
     """An explicit conversion to a NumPy array is allowed."""
     host = np.arange(6.0).reshape(2, 3)
     d = cuda.to_device(host)

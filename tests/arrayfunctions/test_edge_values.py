@@ -38,7 +38,7 @@ def test_linspace_with_underflowing_steps_matches_numpy(endpoint):
                 np.testing.assert_array_equal(found.copy_to_host(), expected)
 
 
-def test_steps_between_arrays_that_underflow():
+def test_linspace_of_arrays_with_underflowing_steps_matches_numpy():
     """If one step is 0, the formula for all steps changes, as in NumPy."""
     start, stop = np.array([0.0, 1.0, 5e-324]), np.array([5e-324, 2.0, 1e-322])
     for a, b in ((start, stop), (start[1:2], stop[1:2]), (start, 1e-320)):
@@ -50,7 +50,7 @@ def test_steps_between_arrays_that_underflow():
 
 
 @pytest.mark.parametrize("dtype", [None, "f8", "f4", "f2", "c16", "c8", "i4"])
-def test_the_step_of_arange_is_the_distance_of_its_first_two_numbers(dtype):
+def test_arange_step_is_the_difference_of_its_first_two_numbers(dtype):
     for args in (
         (0, 5e-323, 5e-324),
         (1e16, 1e16 + 10, 1.0),
@@ -100,7 +100,7 @@ def sum_of_products(text, given):
 
 
 @pytest.mark.parametrize("code", "dfDei")
-def test_einsum_adds_products(code):
+def test_einsum_accumulates_products(code):
     rng, numbers = random.Random(f"{code} {random.random()}"), generator()
     values = np.array([0, 1, -1, 2, 1, -2, 3, 0])
     if code != "i":
@@ -137,7 +137,7 @@ def test_einsum_adds_products_as_numpy():
         )
 
 
-def test_a_view_by_einsum_ignores_dtype():
+def test_einsum_views_ignore_dtype():
     for x, text in (
         (np.array(2.5), ""),
         (np.arange(6.0).reshape(2, 3), "ij->ji"),
@@ -177,7 +177,7 @@ class Answers:
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_operators_of_other_objects(name):
+def test_operators_defer_to_other_objects(name):
     symbol = getattr(operator, name + "_" * (name in ("and", "or")))
     d = cuda.to_device(np.arange(3))
     assert symbol(d, Answers(True)) == ("r" + name, "DeviceNDArray")
@@ -194,7 +194,7 @@ def test_operators_of_other_objects(name):
 @pytest.mark.parametrize(
     "name, asked", {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}.items()
 )
-def test_comparisons_with_other_objects(name, asked):
+def test_comparisons_defer_to_other_objects(name, asked):
     d = cuda.to_device(np.arange(3))
     compared = getattr(operator, name)
     assert compared(d, Answers(True)) == (asked, "DeviceNDArray")
@@ -216,7 +216,7 @@ class Expression:
 
 
 @pytest.mark.parametrize("is_true", [False, True])
-def test_another_object_answers_for_the_whole_array(is_true):
+def test_comparison_calls_the_other_object_once_for_the_array(is_true):
     """NumPy calls another object's operator for each element, which would happen on the host."""
     x, other = cuda.to_device(np.arange(6).reshape(2, 3)), Expression(is_true=is_true)
     for found in (x == other, other == x):
@@ -266,7 +266,7 @@ def test_equality_with_any_object_matches_numpy(other):
 
 
 @pytest.mark.parametrize("other", [decimal.Decimal(1), fractions.Fraction(1, 1), OfNumbers()])
-def test_objects_that_some_numbers_equal_are_refused(other):
+def test_comparisons_reject_objects_equal_to_some_numbers(other):
     """NumPy calls the operators of such objects for each element; the result False for all elements would be
     wrong."""
     assert (np.arange(3) == other).tolist() == [False, True, False]
@@ -278,7 +278,7 @@ def test_objects_that_some_numbers_equal_are_refused(other):
 
 
 @pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
-def test_take_of_empty_axes(mode):
+def test_take_from_empty_axes_matches_numpy(mode):
     lists = [[], (), [[]], [[], []], [0], [0, 1], 0, -1]
     arrays = [
         np.zeros(shape, t) for shape in [0, (0, 2), (2, 0)] for t in ("i8", "u1", "?", "f8", "O")
@@ -310,7 +310,7 @@ def test_take_of_empty_axes(mode):
 
 @numpy_since("2.1", "reshape has copy=")
 @pytest.mark.parametrize("copy", ["never", "always", "", None, True, False, 0, 2])
-def test_copy_is_no_text(copy):
+def test_invalid_copy_argument_raises(copy):
     x = np.arange(3.0)
     d = cuda.to_device(x)
     for call in (

@@ -23,7 +23,7 @@ def random_integers(seed, shape, dtype):
 
 @examples(40)
 @given(data=st.data())
-def test_operands_of_any_layout(data):
+def test_matmul_with_epilogue_accepts_any_layout(data):
     dtype = data.draw(st.sampled_from(["f4", "f8", "i4", "f2"]))
     rows, depth, columns, count = (data.draw(st.sampled_from([0, 1, 2, 5])) for _ in range(4))
     stacked = data.draw(st.sampled_from([(), (count,)]))
@@ -43,7 +43,7 @@ def test_operands_of_any_layout(data):
     compare(out, np.asarray(expected))
 
 
-def test_epilogue_as_expression():
+def test_epilogue_expression_is_applied_to_products():
     a, b, bias = (
         random_integers(1, (6, 3), "f4"),
         random_integers(2, (3, 4), "f4"),
@@ -68,7 +68,7 @@ def test_epilogue_as_expression():
     compare(cuda.matmul(out, out.T, epilogue="x / 2", out=cuda.device_array((6, 6), "f4")), 2 * (a @ b) @ (a @ b).T)  # fmt: skip
 
 
-def test_repeated_calls_are_replayed():
+def test_repeated_matmul_calls_with_epilogue_are_replayed():
     """From the third call on, calls are replayed without Python, with the current values of the arrays."""
     out = cuda.device_array((6, 4), "f4")
     for seed in range(5):

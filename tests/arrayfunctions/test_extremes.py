@@ -24,7 +24,7 @@ def few_values(rng, shape, dtype, has_nans):
 
 
 @pytest.mark.parametrize("name, dtype", KINDS)
-def test_first_of_equal_extremes(name, dtype, reduction_limits):
+def test_argmax_returns_the_first_of_equal_extremes(name, dtype, reduction_limits):
     """Rows of 32 to 512 bytes are reduced by a few lanes each, other rows by a warp, a block or several
     blocks each."""
     reduction_limits(

@@ -95,7 +95,7 @@ def test_reductions_match_numpy(data):
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u4", "f2", "f4", "f8"])
-def test_indices_of_the_first_extreme(dtype):
+def test_argmax_and_argmin_return_the_first_extreme(dtype):
     """The first of equal extremes is found, NaN precedes all other values, and -0.0 equals 0.0,
     whether or not the kernel packs value and index into 64 bits."""
     host = np.random.default_rng(0).integers(0, 100, (6, 50)).astype(dtype)
@@ -121,13 +121,13 @@ def test_conj_of_real_array_returns_the_array():
 @pytest.mark.parametrize(
     "values", [(3, np.inf), (-np.inf,) * 40, (1, np.nan), (1j, np.inf)], ids=str
 )
-def test_variances_of_infinities_and_nan(values):
+def test_variances_of_infinities_and_nan_match_numpy(values):
     host = np.array([values] * 3)
     for axis in (None, 0, 1):
         assert_same(np.var, (cuda.to_device(host), axis), (host, axis))
 
 
-def test_variances_of_another_dtype():
+def test_variances_with_dtype_match_numpy():
     host = np.arange(6, dtype="i2").reshape(2, 3)
     for dtype in ("f4", "D"):
         assert_same(np.var, (cuda.to_device(host), 0, dtype), (host, 0, dtype))
@@ -135,7 +135,7 @@ def test_variances_of_another_dtype():
 
 @pytest.mark.filterwarnings("ignore:Casting complex")
 @pytest.mark.parametrize("name", ["mean", "var", "std", "nanmean", "nanvar", "nanstd"])
-def test_means_in_another_dtype(name):
+def test_means_with_dtype_and_out_match_numpy(name):
     """The sum of a mean has dtype=, the quotient the dtype of out=; deviations have an imaginary part if the
     elements or the means have one."""
     function = getattr(np, name)
@@ -174,7 +174,7 @@ def test_cumulative_sums_have_one_axis():
                 np.cumulative_sum(a, axis=axis)
 
 
-def test_one_pass_in_parts():
+def test_one_pass_variances_in_parts_match_numpy():
     """Tests indices, means and variances that several blocks compute together, also of numbers far
     from zero, for which sums of squares would lose all digits."""
     host = np.random.default_rng(0).integers(0, 100, (70, 40, 12)).astype("f8")
@@ -202,7 +202,7 @@ def test_one_pass_in_parts():
 
 @examples(20)
 @given(data=st.data())
-def test_places_counts_and_scans(data):
+def test_argmax_count_nonzero_and_scans_match_numpy(data):
     name = data.draw(st.sampled_from(["argmax", "argmin", "count_nonzero", "cumsum", "cumprod"]))
     device, host = data.draw(arrays(["f4", "i4", "u1", "?"]))
     keywords = {"axis": axis_of(data.draw, host.ndim, several=False)}
@@ -356,7 +356,7 @@ def test_clip_bounds_and_tolerances_match_numpy():
         )
 
 
-def test_between_zero_and_one():
+def test_sinc_and_fix_match_numpy():
     for dtype in ("f4", "f8", "i4"):
         alike(np.sinc, np.array([[0, 1, -2], [3, 0, 5]], dtype) / np.array(4, dtype))
         alike(np.fix, np.array([-1.5, 0, 1.5]).astype(dtype))
@@ -395,7 +395,7 @@ def test_shares_memory_matches_numpy():
     assert not np.shares_memory(d, host)
 
 
-def test_limits_and_decimals_of_booleans():
+def test_clip_and_round_of_booleans_match_numpy():
     flags = np.array([True, False, True])
     neither = [(None, None)] if (None, None) in LIMITS else []
     for limits in ((False, True), (True, None), (None, False), *neither, (0, 1), (0.5, 2)):
@@ -429,7 +429,7 @@ def test_shapes_and_axes_are_any_sequence(sequence):
     alike(np.fft.fftshift, a, of([0, 2]))
 
 
-def test_numbers_of_numpys_as_shapes_and_axes():
+def test_numpy_integers_are_accepted_as_shapes_and_axes():
     a = np.arange(24.0).reshape(2, 3, 4)
     for number in (np.int64(2), np.uint8(2), np.array(2)):
         alike(np.tile, a, number)
@@ -526,7 +526,7 @@ def test_creation_functions_match_numpy():
         np.zeros(3, "O", like=like)
 
 
-def test_arrays_of_device_arrays(monkeypatch):
+def test_lists_of_device_arrays_are_joined_on_the_device(monkeypatch):
     """Lists that contain device arrays are joined on the device."""
     x = np.arange(3.0)
     d = cuda.to_device(x)
@@ -588,7 +588,7 @@ def test_tolerances_that_are_not_finite_are_reported():
         np.isclose(d, d, np.nan)
 
 
-def test_quantiles_fill_a_larger_out():
+def test_quantiles_broadcast_into_a_larger_out():
     rng = generator()
     x = rng.normal(size=(3, 4))
     for q, shape in ((0.5, (1,)), (0.5, (2, 3)), ([0.2, 0.9], (3, 2))):

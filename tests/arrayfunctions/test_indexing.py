@@ -111,7 +111,7 @@ def test_assigned_values_are_broadcast_and_converted():
 
 
 @pytest.mark.parametrize("dtype", ["S3", "c16", [("a", "i2"), ("b", "f4", 3)], "M8[s]"])
-def test_elements_of_every_size(dtype):
+def test_fancy_indexing_supports_every_element_size(dtype):
     host = np.zeros((5, 4), dtype)
     host.view("u1").reshape(-1)[:] = np.arange(host.nbytes) % 100
     d = cuda.to_device(host)
@@ -134,7 +134,7 @@ def test_gather_uses_16_byte_accesses(monkeypatch):
     assert words == [("complex128", "int32", 2), ("uint32", "int32", 2)]
 
 
-def test_indices_of_any_layout():
+def test_fancy_indexing_accepts_strided_index_arrays():
     """Tests strided index arrays of two dtypes in one key, and the same key at another address."""
     host = np.arange(60.0).reshape(5, 12)
     d, rows = cuda.to_device(host), np.array([4, 0, -1, 2], "i4")
@@ -163,7 +163,7 @@ def test_invalid_keys_raise_numpys_errors():
         d[:0][cuda.to_device(np.array([0]))]
 
 
-def test_indices_on_the_device_beyond_the_axis():
+def test_out_of_range_device_indices_access_no_memory_outside():
     """No memory outside of the arrays is accessed; the simulator checks this."""
     host = np.arange(6.0)
     d, bad = cuda.to_device(host), cuda.to_device(np.array([1, 8, -7]))
@@ -224,7 +224,7 @@ def test_take_along_axis_matches_numpy(data):
     assert_same(lambda x: np.repeat(x, 2), (device,), (host,))
 
 
-def test_pad_reflected_at_points():
+def test_pad_reflect_of_random_widths_matches_numpy():
     random = generator()
     for _ in range(60):
         shape = tuple(random.integers(1, 5, random.integers(1, 4)))
@@ -254,7 +254,7 @@ def test_pad_matches_numpy(data):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "i4"])
-def test_pad_with_statistics_and_ramps(dtype):
+def test_pad_with_statistics_and_ramps_matches_numpy(dtype):
     host = np.random.default_rng(2).integers(-9, 9, (3, 4)).astype(dtype)
     device = cuda.to_device(host)
     widths = ((1, 2), (3, 0))
@@ -272,7 +272,7 @@ def test_pad_with_statistics_and_ramps(dtype):
     assert_same(np.pad, (device[0, :1].reshape(()), 1, "mean"), (np.asarray(host[0, 0]), 1, "mean"))
 
 
-def test_choose_by_index_arrays():
+def test_choose_matches_numpy():
     a = np.array([[0, 1, 2], [2, 0, 1]])
     choices = [np.arange(3), 10, np.arange(6.0).reshape(2, 3)]
     d = cuda.to_device(a)
@@ -291,7 +291,7 @@ def test_choose_by_index_arrays():
     compare(np.repeat(d, repeats, 1), np.repeat(a, [2, 0, 3], 1))
 
 
-def test_gather_of_long_rows():
+def test_gather_of_long_rows_matches_numpy():
     """A thread copies several 16-byte units; threads of the last block copy fewer."""
     h = np.arange(513 * 8196, dtype=np.float32).reshape(513, 8196)
     rows = np.arange(513)[::-1] % 7

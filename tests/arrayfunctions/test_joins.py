@@ -26,7 +26,7 @@ def draw_arrays(rng, shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_arrays_of_any_layout(dtype):
+def test_concatenate_accepts_any_layout(dtype):
     rng = np.random.default_rng(12)
     for _ in range(25):
         shape = [int(n) for n in rng.integers(1, 6, rng.integers(1, 4))]
@@ -50,7 +50,7 @@ def test_arrays_of_any_layout(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_many_arrays(dtype):
+def test_concatenate_of_many_arrays_matches_numpy(dtype):
     """For more arrays than a launch can have as parameters, a table of the arrays is copied to the device."""
     rng = generator()
     for contiguous in (True, True, True, False):
@@ -78,7 +78,7 @@ def test_many_arrays(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_copies_between_any_two_layouts(dtype):
+def test_copies_between_random_layouts_match_numpy(dtype):
     rng = np.random.default_rng(14)
     for _ in range(40):
         shape = [int(n) for n in rng.integers(1, 7, rng.integers(1, 5))]
@@ -93,7 +93,7 @@ def test_copies_between_any_two_layouts(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_elements_at_indices_of_any_layout(dtype):
+def test_gather_of_random_layouts_matches_numpy(dtype):
     """Tests one index array along the first axis, or several index arrays with slices between them."""
     rng = np.random.default_rng(15)
     for _ in range(12):
@@ -113,7 +113,7 @@ def test_elements_at_indices_of_any_layout(dtype):
             np.testing.assert_array_equal(np.take(device, devices[0], 0).copy_to_host(), want)
 
 
-def test_copies_that_cannot_be_planned():
+def test_copy_planner_rejects_invalid_arguments():
     a, b = cuda.to_device(np.zeros((3, 4))), cuda.to_device(np.zeros((4, 3)))
     index = cuda.to_device(np.zeros(3, int))
     for call, error in (
@@ -130,7 +130,7 @@ def test_copies_that_cannot_be_planned():
             call()
 
 
-def test_parts_are_copied_by_the_widest_accesses():
+def test_concatenate_copies_with_the_widest_accesses():
     a = cuda.to_device(np.zeros((8, 16), "u1"))
     target = cuda.to_device(np.zeros((8, 32), "u1"))
 
@@ -149,7 +149,7 @@ def test_parts_are_copied_by_the_widest_accesses():
     assert (size, ndim, blocks, to.shape, count) == (16, 1, 1, (8,), 1)
 
 
-def test_parts_that_cannot_be_planned():
+def test_concatenate_planner_rejects_invalid_arguments():
     a = cuda.to_device(np.zeros((2, 2, 2, 2, 3), "u1"))
     gaps = a.transpose()
     assert _core.batch_copy_plan(a, [(gaps, gaps.shape, gaps.strides, a.strides, 0, 0)]) is None
@@ -173,7 +173,7 @@ def test_parts_that_cannot_be_planned():
 @pytest.mark.cases(6)
 @pytest.mark.parametrize("text", ["U", "S", "U30", "S30"])
 @pytest.mark.parametrize("name", ["concatenate", "stack", "vstack", "hstack"])
-def test_joining_as_text(name, text):
+def test_concatenate_with_text_dtypes_matches_numpy(name, text):
     rng = generator()
     dtypes = rng.choice(["int8", "int64", "float32", "bool", "U3", "S5"], 3)
     hosts = [rng.integers(0, 9, (2, 3)).astype(one) for one in dtypes]
@@ -184,7 +184,7 @@ def test_joining_as_text(name, text):
     np.testing.assert_array_equal(given.copy_to_host(), expected)
 
 
-def test_a_dtype_that_no_element_has_is_refused():
+def test_concatenate_rejects_unsupported_dtypes():
     d = cuda.to_device(np.arange(3))
     with pytest.raises(TypeError, match=r"cannot cast from .* to \|V0"):
         np.concatenate([d, d], dtype="V")

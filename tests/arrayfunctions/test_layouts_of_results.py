@@ -27,7 +27,7 @@ def strides_of_long_axes(a):
 
 @pytest.mark.parametrize("name", ["empty_like", "zeros_like", "ones_like", "full_like"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_like_with_another_shape(name, layout):
+def test_like_functions_with_another_shape_match_numpys_layout(name, layout):
     x, make = LAYOUTS[layout], getattr(np, name)
     args = (2,) if name == "full_like" else ()
     device = cuda.to_device(x)
@@ -49,7 +49,7 @@ QUANTILES = ["quantile", "percentile", "nanquantile", "nanpercentile"]
 @pytest.mark.parametrize(
     "function, layout", list(itertools.product(QUANTILES, ["C", "F", "transposed", "parts"]))
 )
-def test_several_quantiles(function, layout):
+def test_several_quantiles_have_numpys_layout(function, layout):
     x, call = LAYOUTS[layout], getattr(np, function)
     scale = 100 if "percentile" in function else 1
     device = cuda.to_device(x)
@@ -100,7 +100,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("call", VIEWS.values(), ids=VIEWS)
-def test_a_view_does_not_own_its_data(call):
+def test_owndata_flag_matches_numpy(call):
     x = X.copy()
     d = cuda.to_device(x)
     for _ in range(4):  # recorded calls, too
@@ -108,7 +108,7 @@ def test_a_view_does_not_own_its_data(call):
         assert call(d).flags.owndata == call(x).flags.owndata
 
 
-def test_binding_a_stream_makes_no_view():
+def test_binding_a_stream_creates_no_view():
     d, stream = cuda.to_device(X), cuda.stream()
     assert d.bind(stream).flags["OWNDATA"]
     assert not d[1:].bind(stream).flags["OWNDATA"]

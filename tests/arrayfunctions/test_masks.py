@@ -57,7 +57,7 @@ def test_nonzero_functions_match_numpy(pair):
     equal(np.where(d), np.where(x))
 
 
-def test_masks_without_length_fit_any_axis():
+def test_empty_masks_match_any_axis():
     def assign_one(x, key):
         x[key] = 1
         return x
@@ -72,7 +72,7 @@ def test_masks_without_length_fit_any_axis():
 
 @settings(max_examples=25, deadline=None)
 @given(arrays(), st.data())
-def test_masks_of_all_axes(pair, data):
+def test_boolean_indexing_over_all_axes_matches_numpy(pair, data):
     x, d = pair
     mask = np.random.default_rng(3).integers(0, 2, x.shape).astype(bool)
     given = data.draw(st.sampled_from((mask, np.asfortranarray(mask))))
@@ -129,7 +129,7 @@ def test_compress_and_extract_match_numpy(pair, data):
     equal(np.extract(chosen, d), np.extract(chosen, x))
 
 
-def test_the_array_is_its_own_mask_and_values():
+def test_an_array_may_be_its_own_mask_and_values():
     x = np.arange(1000) % 3 == 0
     d = cuda.to_device(x)
     equal(d[d], x[x])
@@ -149,7 +149,7 @@ def test_single_boolean_as_index_matches_numpy():
         alike(lambda x, k=key: x[k], host)
 
 
-def test_into_an_array_of_the_host():
+def test_place_and_putmask_reject_host_arrays():
     """A host array is copied to the device, so results written to the copy would be lost."""
     mask = cuda.to_device(np.array([True, False]))
     for call in (np.place, np.putmask):
@@ -198,7 +198,7 @@ def test_mask_functions_raise_numpys_errors(function, error):
     st.integers(0, 33),
     st.booleans(),
 )
-def test_masks_of_many_elements(seed, size, dtype, density, offset, is_many):
+def test_large_boolean_masks_match_numpy(seed, size, dtype, density, offset, is_many):
     """Tests contiguous masks, aligned and unaligned, with both tile sizes."""
     rng = np.random.default_rng(seed)
     shape = (size,) if size < 100 or rng.random() < 0.5 else (size // 7, 7)

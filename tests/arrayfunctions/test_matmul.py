@@ -61,7 +61,7 @@ def test_matmul_of_random_operands_matches_numpy(data):
     compare(out, expected, device=True)
 
 
-def test_a_warm_call_is_made_in_c(monkeypatch):
+def test_warm_matmul_call_runs_no_python(monkeypatch):
     from numbalite.linalg import matmul
 
     x = cuda.to_device(small(1, (4, 6), "f4"))
@@ -88,7 +88,7 @@ def test_out_may_overlap_an_operand():
     np.testing.assert_array_equal(d, host @ host)
 
 
-def test_more_streams_than_handles_and_several_threads():
+def test_matmul_on_many_streams_and_threads():
     """A cuBLAS handle belongs to a stream; at most 32 unused handles are cached, for all threads."""
     rng = np.random.default_rng(3)
     hosts = [rng.integers(-9, 10, (8, 8)).astype("f4") for _ in range(40)]
@@ -133,7 +133,7 @@ def test_matmul_keywords_match_numpy():
 @pytest.mark.parametrize(
     "shapes", [((3, 4), (3, 4)), ((3,), (4,)), ((), (3,)), ((3,), ()), ((2, 3, 4), (3, 4, 5))]
 )
-def test_shapes_that_do_not_fit(shapes):
+def test_mismatched_matmul_shapes_raise_numpys_error(shapes):
     a, b = (np.ones(shape) for shape in shapes)
     with pytest.raises(ValueError) as numpys:
         np.matmul(a, b)
@@ -187,14 +187,14 @@ def test_deep_products_of_integers_wrap_around(dtype):
     np.testing.assert_array_equal(out[::2, ::2], (a[0, :2] @ b[:, [0, 0, 0]]))
 
 
-def test_halves_with_results_in_float32():
+def test_float16_matmul_with_float32_result_matches_numpy():
     a, b = small(1, (2, 5, 70), "f2"), small(2, (70, 66), "f2")
     x, y = cuda.to_device(a), cuda.to_device(b)
     compare(np.matmul(x, y, dtype="f4"), np.matmul(a, b, dtype="f4"), device=True)
     compare(np.matmul(x[:, ::-1], y.T.copy().T, dtype="f4"), np.matmul(a[:, ::-1], b, dtype="f4"))
 
 
-def test_the_bits_of_bfloat16():
+def test_bfloat16_matmul_rounds_once():
     """The products of bfloat16 elements are added in float32, and the sum is rounded once."""
     random = np.random.default_rng(5)
     wide = [
@@ -212,7 +212,7 @@ def test_the_bits_of_bfloat16():
     assert not _core.gemm(out, cuda.ones((5, 5), "f4"), bits, 0, True)
 
 
-def test_products_of_bfloat16_arrays():
+def test_bfloat16_matmul_and_dot_have_numpys_dtypes():
     """In NumPy, matmul returns float32 and dot returns bfloat16."""
     bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
     a, b = small(1, (3, 33, 6), bfloat16), small(2, (6, 7), bfloat16)

@@ -55,7 +55,7 @@ def test_nan_reductions_match_numpy(data):
 
 @examples(10)
 @given(data=st.data())
-def test_places_and_running_sums(data):
+def test_nanargmax_and_nancumsum_match_numpy(data):
     name = data.draw(st.sampled_from(["nanargmax", "nanargmin", "nancumsum", "nancumprod"]))
     device, host = data.draw(arrays(["f4", "i4"]))
     numbers = st.integers(-host.ndim, host.ndim - 1) if host.ndim else st.none()
@@ -76,7 +76,7 @@ def test_nan_to_num_matches_numpy(dtype):
     assert np.isfinite(d.copy_to_host()).all()
 
 
-def test_out_dtype_and_refusals():
+def test_nan_reductions_support_out_and_dtype():
     host = np.array([[1.5, np.nan, 2], [3, 4, np.nan]], "f4")
     d, out = cuda.to_device(host), cuda.device_array(2, "f8")
     assert np.nanmean(d, axis=1, out=out) is out
@@ -89,7 +89,7 @@ def test_out_dtype_and_refusals():
 
 
 @pytest.mark.filterwarnings("ignore:Casting complex")
-def test_nans_are_none_in_dtypes_without_them():
+def test_nan_reductions_of_integers_ignore_no_element():
     for x in np.array([[1, np.nan], [3, 2]]), np.array([[1, complex(5, np.nan)], [3, 2]]):
         d = cuda.to_device(x)
         for dtype in "i8", "?", "f4":

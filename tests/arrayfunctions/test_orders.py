@@ -68,12 +68,12 @@ def test_products_in_fortran_order():
             alike(lambda x, name=name, order=order: result_and_layout(CALLS[name](x, order)), ARRAY)
 
 
-def test_arrays_without_dimensions_get_one():
+def test_zero_dimensional_arrays_become_one_dimensional():
     alike(lambda x: np.asfortranarray(x, **like_argument(x)), np.array(1.5))
     alike(lambda x: np.ascontiguousarray(x, **like_argument(x)), np.array(1.5))
 
 
-def test_ravel_in_the_order_of_memory():
+def test_ravel_in_memory_order_matches_numpy():
     host = np.arange(24).reshape(2, 3, 4)
     for view in (
         lambda x: np.broadcast_to(x[:1], (3, 3, 4)),

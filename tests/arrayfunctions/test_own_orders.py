@@ -20,7 +20,7 @@ def equal(result, expected):
     np.testing.assert_array_equal(got, expected)
 
 
-def test_sort_by_key():
+def test_sort_by_key_expression_matches_numpy():
     device = cuda.to_device(NUMBERS)
     down = cuda.sort(key="-x")
     equal(down(device), -np.sort(-NUMBERS))
@@ -39,7 +39,7 @@ def test_sort_by_key():
     equal(cuda.sort(key="-x.b")(RECORDS), RECORDS[np.argsort(-RECORDS["b"])])
 
 
-def test_sort_by_comparison():
+def test_sort_by_comparison_expression_is_stable():
     by_remainder = cuda.sort(less="a % 7 < b % 7")
     for rows in (NUMBERS[:, :5], NUMBERS, np.tile(NUMBERS, (1, 5))):
         key = np.fmod(rows, 7)
@@ -57,12 +57,12 @@ def test_sort_by_comparison():
     equal(order.argsort(RECORDS), places)
 
 
-def test_sort_without_key():
+def test_sort_without_key_matches_numpy():
     equal(cuda.sort()(RECORDS), np.sort(RECORDS))
     equal(cuda.sort(descending=True)(NUMBERS), -np.sort(-NUMBERS))
 
 
-def test_a_sort_with_a_key_in_a_graph():
+def test_sort_with_a_key_is_captured_in_a_graph():
     device, down = cuda.to_device(NUMBERS), cuda.sort(key="-x")
     less = cuda.sort(less="b < a")
     out = [cuda.device_array_like(device) for _ in range(2)]
@@ -96,7 +96,7 @@ def test_topk_matches_argsort():
         cuda.topk(device, 4, 0)
 
 
-def test_histogram_of_an_expression():
+def test_histogram_of_an_expression_matches_bincount():
     numbers, weights = RNG.random(5000).astype("f4"), RNG.random(5000)
     tens = cuda.histogram("int(x * 10)", bins=10)
     expected = np.bincount((numbers * 10).astype(int), minlength=10)

@@ -80,7 +80,7 @@ def test_logspace_matches_numpy():
 
 
 @pytest.mark.parametrize("dtype", [None, "f4", "c16"])
-def test_geometric_sequences(dtype):
+def test_geomspace_matches_numpy(dtype):
     first, last = np.array([1.0, -2, 4]), np.array([1000.0, -1, 4])
     for num in (0, 1, 4):
         for endpoint in (True, False):

@@ -40,7 +40,7 @@ def test_dot_matches_numpy(shapes):
 
 
 @pytest.mark.parametrize("shapes", DOTS)
-def test_dot_into_an_array(shapes):
+def test_dot_writes_directly_to_out(shapes):
     """Written at once."""
     a, b = hosts = [random_integers(*shape, dtype="f4") for shape in shapes]
     x, y = map(on_device, hosts)
@@ -54,7 +54,7 @@ def test_dot_into_an_array(shapes):
             np.dot(x, y, out=other)
 
 
-def test_dot_into_an_operand():
+def test_dot_out_may_be_an_operand():
     a = random_integers(3, 3)
     x = on_device(a)
     np.dot(x, x.T, out=x)
@@ -131,7 +131,7 @@ def test_einsum_matches_numpy(case):
             assert_same_result(np.einsum, text, *arrays, optimize=optimize)
 
 
-def test_einsum_with_sublists_dtype_and_out():
+def test_einsum_with_sublists_dtype_and_out_matches_numpy():
     a, b = random_integers(3, 4), random_integers(4, 2)
     x, y = on_device(a), on_device(b)
     compare(np.einsum(x, [0, 1], y, [1, 2], [2, 0]), np.einsum(a, [0, 1], b, [1, 2], [2, 0]))
@@ -160,14 +160,14 @@ def test_einsum_rejects_invalid_subscripts(case):
 
 
 @pytest.mark.parametrize("product", [np.dot, np.matmul], ids=lambda f: f.__name__)
-def test_numbers_that_the_device_does_not_have(product):
+def test_products_of_unsupported_numbers_raise(product):
     d = cuda.to_device(np.ones((3, 3), np.longdouble))
     with pytest.raises(TypeError, match=r"matmul: .*longdouble|matmul: .*float128.*copy_to_host"):
         product(d, d)
 
 
 @pytest.mark.parametrize("order", ["A", "F", "C"])
-def test_einsum_in_an_order(order):
+def test_einsum_order_argument_matches_numpy(order):
     for letters in ("FF", "FC", "CC"):
         a, b = (np.ones(s, order=o) for s, o in zip(((2, 3, 5), (4, 3)), letters, strict=True))
         expected = np.einsum("aft,mf->amt", a, b, order=order, optimize=True)

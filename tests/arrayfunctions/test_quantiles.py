@@ -60,7 +60,7 @@ def test_invalid_weights_raise_numpys_errors(weights):
         assert_same(np.quantile, (cuda.to_device(host), 0.5), (host, 0.5), keywords)
 
 
-def test_an_array_without_axes_has_no_axis_0():
+def test_quantile_of_a_zero_dimensional_array_rejects_axis_0():
     host = np.array(3.0)
     device = cuda.to_device(host)
     for axis in (0, None):
@@ -76,7 +76,7 @@ def test_dtypes_of_probabilities_determine_the_result(method):
         assert_same(np.quantile, (cuda.to_device(line), q), (line, q), {"method": method})
 
 
-def test_quantiles_of_integers_and_booleans():
+def test_quantiles_with_integer_and_boolean_probabilities_match_numpy():
     host = np.random.default_rng(7).integers(0, 100, 300).astype("f4")
     host[2] = np.nan
     device = cuda.to_device(host)
@@ -94,7 +94,7 @@ METHODS = (
 
 @numpy_since("2.4", "the dtype of q counts")
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "f2"])
-def test_one_quantile_of_arrays_of_any_shape(dtype):
+def test_single_quantile_of_random_shapes_matches_numpy(dtype):
     """Tests quantiles that are Python or NumPy numbers, the smallest and the largest index, NaN, and several
     axes."""
     rng = np.random.default_rng(17)
@@ -119,7 +119,7 @@ def test_one_quantile_of_arrays_of_any_shape(dtype):
 
 
 @pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile", "nanpercentile"])
-def test_quantiles_of_fractions(name):
+def test_quantiles_with_fraction_probabilities_return_float64(name):
     """Exact fractions: NumPy computes such quantiles with Python objects; on the device the result is a
     float64."""
     function = getattr(np, name)

@@ -128,7 +128,7 @@ ASSIGNMENTS = {
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
 @pytest.mark.parametrize("dtype", ["f4", "u1", "i8"])
-def test_numbers_in_lists_that_do_not_fit(name, dtype):
+def test_out_of_range_numbers_in_lists_raise(name, dtype):
     def assign(x, value):
         made = ASSIGNMENTS[name](x, value)
         return x if made is None else made
@@ -137,12 +137,12 @@ def test_numbers_in_lists_that_do_not_fit(name, dtype):
         alike(assign, np.arange(4).astype(dtype), value)
 
 
-def test_fill_takes_a_scalar():
+def test_fill_rejects_arrays():
     with pytest.raises(ValueError, match="takes a scalar"):
         cuda.zeros(3).fill([1, 2, 3])
 
 
-def test_what_stands_for_nan_is_of_the_shape():
+def test_nan_to_num_replacements_must_have_the_arrays_shape():
     x = np.array([1, np.nan, np.inf])
     for value in (5, np.array([5.0, 6, 7]), np.array([5.0])):
         alike(lambda x, v: np.nan_to_num(x, nan=v, posinf=v), x, value)

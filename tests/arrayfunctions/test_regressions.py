@@ -16,14 +16,14 @@ D = cuda.to_device
 
 
 @pytest.mark.parametrize("code", "FD")
-def test_round_of_complex_numbers_in_any_order(code):
+def test_round_of_complex_numbers_matches_numpy_in_any_order(code):
     a = (np.arange(12) * (0.567 + 1.234j)).reshape(3, 4).astype(code)
     for decimals in (1, 2, -1):
         for x, d in ((a, D(a)), (a.T, D(a).T), (a[::-1, ::2], D(a)[::-1, ::2])):
             compare(np.round(d, decimals), np.round(x, decimals))
 
 
-def test_an_ellipsis_of_no_axes_parts_indices():
+def test_ellipsis_of_no_axes_separates_index_arrays():
     a, i, j = np.arange(24).reshape(2, 3, 4), np.array([0, 1]), np.array([2, 3])
     keys = (
         np.s_[:, i, ..., j], np.s_[:, 0, ..., j], np.s_[i, ..., i, j], np.s_[i, i, ..., j],
@@ -37,7 +37,7 @@ def test_an_ellipsis_of_no_axes_parts_indices():
         compare(device, host)
 
 
-def test_coo_arrays_have_the_values_of_now():
+def test_coo_arrays_use_current_values():
     a = sparse.coo_array((np.array([1.0, 2.0]), (np.array([0, 1]), np.array([1, 0]))), shape=(2, 2))
     ones = D(np.ones(2))
     compare(a @ ones, np.array([1.0, 2.0]))
@@ -47,7 +47,7 @@ def test_coo_arrays_have_the_values_of_now():
 
 
 @pytest.mark.filterwarnings("ignore:Casting complex values")
-def test_copyto_casts_numbers_by_the_rule():
+def test_copyto_applies_the_casting_rule_to_numbers():
     for dtype, value in (
         ("i8", 0.5),
         ("?", 7),
@@ -71,7 +71,7 @@ def test_copyto_casts_numbers_by_the_rule():
 
 
 @pytest.mark.parametrize("dtype", ["?", "f4", [("x", "f4"), ("i", "i4")], "M8[s]"])
-def test_copies_where_a_mask_is(dtype):
+def test_copyto_with_where_matches_numpy(dtype):
     host = np.zeros((2, 3), "i4").astype(dtype)
     source, where = np.ones(3, "i4").astype(dtype), np.array([[True, False, True]])
     device = D(host)
@@ -80,7 +80,7 @@ def test_copies_where_a_mask_is(dtype):
     compare(device, host)
 
 
-def test_numbers_that_do_not_fit():
+def test_where_with_out_of_range_numbers_matches_numpy():
     u = np.arange(5, dtype="u1")
     for low, high in ((u, -1), (300, u), (u, 7)):
         device = [D(one) if one is u else one for one in (low, high)]
@@ -99,7 +99,7 @@ def test_numbers_that_do_not_fit():
         np.add(D(np.arange(3.0)), 1, casting="equiv")
 
 
-def test_fields_of_packed_records():
+def test_functions_accept_unaligned_fields_of_packed_records():
     p = np.zeros(8, [("k", "u1"), ("x", "f8"), ("i", "i4"), ("j", "i8")])
     p["x"], p["i"], p["j"] = np.arange(8)[::-1], np.arange(8) % 5, np.arange(8) % 3
     d = D(p)
@@ -124,7 +124,7 @@ def test_real_and_imaginary_parts_are_set():
         D(np.arange(3)).imag = 1
 
 
-def test_names_that_numpy_has_too():
+def test_namespace_has_numpys_names():
     """With an array as argument, cuda.sort, histogram, select and partition are NumPy's functions."""
     random = generator()
     x = random.integers(0, 99, (5, 7))
@@ -210,7 +210,7 @@ def test_another_byte_order_raises_with_an_alternative():
     compare(np.sin(d.astype(d.dtype.newbyteorder("="))), np.sin(np.arange(4, dtype="f4")))
 
 
-def test_first_calls_of_several_threads():
+def test_concurrent_first_calls_match_numpy():
     """Only one thread at a time parses sources."""
 
     def work(seed):
@@ -233,7 +233,7 @@ def _result_of(function, x, *args, **keywords):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Casting complex")
 @pytest.mark.parametrize("dtype", ["?", "i8", "f4", "M8[s]", "m8[s]"])
-def test_numbers_are_cast_as_copies_are(dtype):
+def test_assigned_numbers_are_cast_like_array_copies(dtype):
     values = np.nan, 1j, np.inf, 2.5, 1, True, [1, 2.5, 7], np.datetime64("2000-01-01", "s"), 10**30
     for value in values:
         x = np.zeros(3, dtype)
@@ -249,7 +249,7 @@ def test_numbers_are_cast_as_copies_are(dtype):
                 np.testing.assert_array_equal(_result_of(function, D(x), *args), expected)
 
 
-def test_numbers_that_are_cast_warn_each_time():
+def test_lossy_casts_of_numbers_warn_in_each_call():
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         for _ in range(5):
@@ -257,7 +257,7 @@ def test_numbers_that_are_cast_warn_each_time():
     assert len(seen) == 5
 
 
-def test_dtypes_of_small_and_empty_results():
+def test_dtypes_of_small_and_empty_results_match_numpy():
     for shape in (0, 3), (3, 0), (0, 2, 3):
         for dtype in "?", "i4", "f2", "f4":
             a = np.zeros(shape, dtype)
@@ -276,7 +276,7 @@ def test_dtypes_of_small_and_empty_results():
 
 
 @pytest.mark.parametrize("convert", [int, float, complex])
-def test_numbers_of_arrays_with_axes(convert):
+def test_scalar_conversion_of_one_element_arrays_matches_numpy(convert):
     assert convert(D(np.array(3.0))) == 3
     for shape in (1,), (1, 1), (2,), (0,):
         results = []
@@ -300,7 +300,7 @@ def test_dtypes_without_numbers_raise_with_an_alternative():
         np.sum(D(np.zeros(3, np.longdouble)))
 
 
-def test_new_arrays_of_texts_without_a_length():
+def test_string_dtypes_without_length_have_one_character():
     """Strings without a length have one character, as in NumPy; earlier they had no character, and filling
     them raised TypeError."""
     for dtype in (str, bytes, "S", "U", np.dtype(str)):
@@ -317,7 +317,7 @@ def test_new_arrays_of_texts_without_a_length():
     assert cuda.device_array(3, "S").dtype == np.dtype("S1")
 
 
-def test_subscripts_of_einsum_in_lists():
+def test_einsum_accepts_subscripts_in_lists():
     """NumPy has 52 labels (letters); any other label raises ValueError."""
     a, b = np.ones((2, 3)), np.ones((3, 4))
     for last, is_valid in (
@@ -338,7 +338,7 @@ def test_subscripts_of_einsum_in_lists():
         assert (outcomes[0] == (2, 4)) == is_valid
 
 
-def test_paths_of_einsum_that_leave_operands():
+def test_invalid_einsum_paths_match_numpy():
     for text, steps in (("ab,bc,cd,de->ae", [(2, 3), (0, 1)]), ("a,a,a->a", [(1,), (0, 1)])):
         arrays = [np.ones((2,) * len(term)) for term in text.partition("->")[0].split(",")]
         for given in (arrays, list(map(cuda.to_device, arrays))):
@@ -346,7 +346,7 @@ def test_paths_of_einsum_that_leave_operands():
                 np.einsum(text, *given, optimize=["einsum_path", *steps])
 
 
-def test_unique_along_the_only_axis():
+def test_unique_along_the_only_axis_counts_nan_once():
     """np.unique along the only axis equals np.unique without an axis: all NaNs count as one value, as in
     recent versions of NumPy."""
     x = np.array([np.nan, 0, 0, np.nan])

@@ -56,7 +56,7 @@ def test_scan_of_records_keeps_operand_order():
     assert (exclusive[1:] == compose_in_order(maps, start)[:-1]).all()
 
 
-def test_groups_and_ranges_of_tiles(small_tiles):
+def test_scan_of_many_tiles_uses_all_tree_levels(small_tiles):
     """Tests two rows of more than 1024 tiles of 32 records each, so that every level of the scan tree is
     used."""
     maps = affine(2 * 34_000).reshape(2, -1)
@@ -67,7 +67,7 @@ def test_groups_and_ranges_of_tiles(small_tiles):
         assert (got[line] == compose_in_order(maps[line])).all()
 
 
-def test_scan_of_many_columns():
+def test_scan_of_many_columns_matches_serial_scan():
     """Tests operations that do not commute, with an initial value, and exclusive scans."""
     maps, start = affine(1300 * 33).reshape(1300, 33), (3, 5, 7)
     d = cuda.to_device(maps)
@@ -98,7 +98,7 @@ def kinds(plans):
 SMALL = np.dtype([("m", "u2"), ("c", "u2")])
 
 
-def test_pipelined_scan_of_noncommuting_records(pipelines):
+def test_pipelined_scan_of_noncommuting_records_keeps_order(pipelines):
     """Tests an operation that does not commute, with an incomplete last tile, an initial value, several rows,
     and in place."""
     composition = cuda.scan("return decltype(a){(uint16)(a.m * b.m), (uint16)(a.c * b.m + b.c)};")
@@ -130,7 +130,7 @@ def test_pipelined_scan_of_noncommuting_records(pipelines):
 
 
 @pytest.mark.parametrize("code", "ifdlQFe")
-def test_pipelined_sums(pipelines, code):
+def test_pipelined_sums_match_cumsum(pipelines, code):
     x = np.random.default_rng(5).integers(0, 3, 30_001).astype(code)
     x[1::2] *= -1 if code not in "Q" else 1
     got = total(cuda.to_device(x)).copy_to_host()
@@ -139,7 +139,7 @@ def test_pipelined_sums(pipelines, code):
 
 
 @pytest.mark.parametrize("stored, result", [("i4", "i8"), ("?", "i8"), ("u1", "u2"), ("f8", "f4")])
-def test_pipelined_results_of_another_size(pipelines, stored, result):
+def test_pipelined_scan_converts_the_element_size(pipelines, stored, result):
     x = np.random.default_rng(8).integers(0, 2, 30_001).astype(stored)
     d, out = cuda.to_device(x), cuda.device_array(x.size, result)
     np.add.accumulate(d, dtype=result, out=out)
@@ -168,7 +168,7 @@ def test_scans_that_do_not_use_the_pipeline(pipelines):
 
 
 @pytest.mark.parametrize("dtype, columns", [("f4", 2), ("f4", 3), ("i4", 4), ("u1", 2), ("i2", 3)])
-def test_pipelined_scan_of_columns(pipelines, dtype, columns):
+def test_pipelined_scan_of_columns_matches_numpy(pipelines, dtype, columns):
     """A few columns are scanned as the elements of one row; the last tile ends within 16 bytes, and
     rows begin at multiples of 16 bytes."""
     x = np.random.default_rng(7).integers(0, 2, (2, 8_012 + 2, columns)).astype(dtype)
@@ -183,7 +183,7 @@ def test_pipelined_scan_of_columns(pipelines, dtype, columns):
 
 
 @pytest.mark.skipif(not cuda.is_simulated(), reason="only the simulator looks for mistakes")
-def test_checks_find_nothing_in_a_pipeline(pipelines):
+def test_checkers_report_no_error_in_a_pipelined_scan(pipelines):
     """Local structs in the operation are copied to shared memory."""
     x = np.random.default_rng(9).integers(0, 2, (30_001, 2)).astype("u1")
     with cuda.checks():
@@ -192,7 +192,7 @@ def test_checks_find_nothing_in_a_pipeline(pipelines):
     assert kinds(pipelines) == ["pipelined_scan"]
 
 
-def test_a_larger_initial_than_numbers_have():
+def test_scan_initial_may_exceed_the_element_dtype():
     dtype = np.dtype([("x", "f8", 5)])
     x = np.zeros(3000, dtype)
     x["x"][:, 4] = np.arange(3000)
@@ -203,7 +203,7 @@ def test_a_larger_initial_than_numbers_have():
     np.testing.assert_array_equal(got["x"][:, 4], np.maximum(np.arange(3000), 1000))
 
 
-def test_scan_with_python_function():
+def test_scan_accepts_python_functions():
     @cuda.scan
     def largest(a, b):
         return max(a, b)
@@ -233,7 +233,7 @@ def test_exclusive_scans_begin_with_the_identity():
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_shapes_strides_and_axes(data):
+def test_scan_of_random_strided_views_matches_serial_scan(data):
     """Tests views of one buffer along each axis, inclusive and exclusive, into new arrays, into
     out=, and in place."""
     shape = data.draw(st.lists(st.integers(0, 7), min_size=1, max_size=3)) + [

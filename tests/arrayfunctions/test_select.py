@@ -37,7 +37,7 @@ def test_select_of_random_shapes_and_strides(data):
     np.testing.assert_array_equal(others, x[~(x > 5)])
 
 
-def test_select_with_many_tiles(monkeypatch):
+def test_select_over_many_tiles_matches_numpy(monkeypatch):
     """Tests groups and ranges of tiles, of 256 elements each."""
     monkeypatch.setattr(selection, "_THREADS", 32)
     x = np.random.default_rng(1).integers(0, 9, 300_000)
@@ -53,7 +53,7 @@ def test_select_of_all_or_no_elements():
     assert large(np.empty(0)).shape == (0,)
 
 
-def test_records_and_python_functions():
+def test_select_accepts_records_and_python_functions():
     @cuda.select
     def has_odd_key(x):
         return x.key % 2 == 1

@@ -40,7 +40,7 @@ def test_intersect1d_indices_and_isin_invert_match_numpy():
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1"])
-def test_unique_values_of_bytes_are_counted(dtype):
+def test_unique_of_bytes_returns_counts(dtype):
     rng = generator()
     for low, high in ((0, 256), (120, 140), (5, 6)):
         numbers = rng.integers(low, high, int(rng.integers(1, 9000))).astype(np.uint8)

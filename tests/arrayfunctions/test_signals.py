@@ -93,7 +93,7 @@ def test_cov_and_corrcoef_match_numpy():
 
 
 @pytest.mark.skipif(not hasattr(np, "cumulative_sum"), reason="came with NumPy 2.1")
-def test_running_reductions_with_initial_values():
+def test_cumulative_sums_with_initial_value_match_numpy():
     for args, keywords in (
         ((LINE,), {}), ((LINE,), {"include_initial": True}), ((MATRIX,), {}), ((MATRIX,), {"axis": 3}),
         ((MATRIX,), {"axis": 1, "include_initial": True}), ((MATRIX,), {"axis": -2, "dtype": "f4"}),
@@ -129,5 +129,5 @@ def test_unwrap_matches_numpy(dtype):
     alike(np.unwrap, phases[:, :0])
 
 
-def test_covariances_of_complex_numbers_by_weights():
+def test_weighted_covariances_of_complex_numbers_match_numpy():
     alike(np.cov, MATRIX * 1j, aweights=np.arange(6.0))

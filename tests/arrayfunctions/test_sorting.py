@@ -80,7 +80,7 @@ def test_sort_and_argsort_match_numpy(data):
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "f2", "u4", "f4", "i8", "f8", "m8[s]"])
-def test_rows_that_a_block_sorts_by_digits(dtype):
+def test_block_radix_sort_of_rows_matches_numpy(dtype):
     """Tests blocks of every number of threads, and keys whose digits are all equal, for which
     passes are skipped."""
     rng = generator()
@@ -98,7 +98,7 @@ def test_rows_that_a_block_sorts_by_digits(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "c8"])
-def test_rows_longer_than_a_block(dtype):
+def test_radix_sort_of_rows_longer_than_a_block_matches_numpy(dtype):
     """Radix sort of several tiles and rows, with even and odd numbers of passes, also in place."""
     rng = np.random.default_rng(3)
     host = values(rng, dtype, (2, 8500))
@@ -114,7 +114,7 @@ def test_rows_longer_than_a_block(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1"])
-def test_long_rows_of_bytes_are_sorted_by_counting(dtype):
+def test_long_rows_of_bytes_use_counting_sort(dtype):
     """The rows to sort are not aligned, and may contain all values, some values or only one value."""
     rng = generator()
     rows, n = int(rng.integers(1, 4)), int(rng.integers(8193, 40_000))
@@ -129,7 +129,7 @@ def test_long_rows_of_bytes_are_sorted_by_counting(dtype):
         same_bits(device, in_order[:, ::-1])
 
 
-def test_counts_of_64_bits(monkeypatch):
+def test_counting_sort_with_64_bit_counts(monkeypatch):
     """Rows of 2**30 elements and more need counters of 64 bits."""
     monkeypatch.setattr(radix, "_WIDE_COUNTS", 0)
     monkeypatch.setattr(radix, "_MANY", 0)  # counted as many are
@@ -153,7 +153,7 @@ def records(count):
     return made
 
 
-def test_records_and_several_keys():
+def test_sort_of_records_by_several_fields_matches_numpy():
     host = records(40)
     device = cuda.to_device(host)
     for fields in (None, "c", ["b", "a"]):
@@ -203,7 +203,7 @@ def test_invalid_arguments_raise():
             call()
 
 
-def test_captured_into_a_graph():
+def test_sort_is_captured_in_a_graph():
     host = values(np.random.default_rng(8), "f4", (4500,))
     device, small = cuda.to_device(host), cuda.to_device(host[:100])
     device.copy().sort()

@@ -68,7 +68,7 @@ def test_a_trace_serves_other_arrays_of_equal_layout(call):
 
 
 @pytest.mark.parametrize("count, shape", [(100, (3,)), (40, (5, 2, 3)), (130, (2, 2)), (9, (100,))])
-def test_many_arrays_are_joined(monkeypatch, count, shape):
+def test_traced_concatenate_of_many_arrays_matches_numpy(monkeypatch, count, shape):
     """A launch makes up to 32 copies, or copies up to a maximum number of bytes, also if the copies
     are not adjacent in the trace; more than 128 copies are not traced."""
     if shape == (100,):
@@ -98,7 +98,7 @@ def test_replayed_calls_run_no_python(name):
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_arrays_bound_to_streams(call):
+def test_traces_are_replayed_on_the_stream_of_the_arrays(call):
     """A trace recorded on one stream is replayed on the stream of the arrays, without a wait."""
     streams, random = [cuda.stream() for _ in range(2)], np.random.default_rng(7)
     for n in range(2 * TIMES):
@@ -135,7 +135,7 @@ for _ in range(6):
 """
 
 
-def test_the_device_is_meant(run_python):
+def test_traces_depend_on_the_current_device(run_python):
     """Replays on streams of another device, also if no array is bound to the stream."""
     if cuda.is_simulated():
         run_python(OTHER_DEVICES, NUMBALITE_SIM_DEVICES="2")
@@ -158,7 +158,7 @@ def test_traced_creation_functions_return_new_arrays():
         assert ours_in(call) == []
 
 
-def test_two_streams_are_not_mixed():
+def test_arrays_of_two_streams_are_not_replayed_together():
     """Each call checks the streams of its arrays, whether or not an earlier call was traced."""
     x = np.arange(3.0)
     d, a, b = cuda.to_device(x), cuda.stream(), cuda.stream()
@@ -191,7 +191,7 @@ def test_trace_steps_are_replayed():
     assert {type(one).__name__ for one in doubled._traces.values()} == {"Trace"}
 
 
-def test_traced_calls_with_overlapping_arrays():
+def test_traced_calls_with_overlapping_arrays_match_numpy():
     x = np.arange(40.0)
     d = cuda.to_device(x)
     for begin in (1, 2, 3, 30):
@@ -213,7 +213,7 @@ def test_a_trace_serves_views_at_other_offsets():
         equal(np.tile(d[begin : begin + 32 : 2], 2), np.tile(x[begin : begin + 32 : 2], 2))
 
 
-def test_equal_numbers_are_not_the_same():
+def test_traces_distinguish_equal_numbers_of_different_types():
     d = cuda.to_device(np.arange(3.0))
     for _ in range(TIMES):
         for number in (1, True, 1.0, np.float32(1), 0.0, -0.0):
@@ -235,7 +235,7 @@ def test_replayed_calls_return_separate_arrays():
     equal(out, np.array([2, 0, 1]))
 
 
-def test_values_of_the_device_are_read_in_each_call():
+def test_device_values_are_read_in_each_traced_call():
     for n in range(1, 3 * TIMES):
         x = np.arange(12) % n
         d = cuda.to_device(x)
@@ -277,7 +277,7 @@ def test_a_function_may_reject_a_trace():
     assert (twice.__name__, twice.__wrapped__.__name__) == ("twice", "twice")
 
 
-def test_traced_calls_on_streams_and_in_captures():
+def test_traced_calls_work_on_streams_and_in_captures():
     x = np.arange(6.0)
     d, stream = cuda.to_device(x), cuda.stream()
     made = cuda.device_array(12)
@@ -296,7 +296,7 @@ def test_traced_calls_on_streams_and_in_captures():
     equal(made, np.tile(x + 1, 2))
 
 
-def test_recordings_keep_no_arrays(count_live):
+def test_traces_keep_no_arrays_alive(count_live):
     before = count_live()["buffers"]
     for n in range(1, 9):
         d = cuda.to_device(np.ones(n))
@@ -314,7 +314,7 @@ def little_memory():
     _core.limit_traces(before)
 
 
-def test_calls_that_are_repeated_stay_cached(little_memory):
+def test_repeated_calls_stay_in_the_trace_cache(little_memory):
     @traced
     def rolled(a, n):
         return np.roll(a, n)
@@ -331,7 +331,7 @@ def test_calls_that_are_repeated_stay_cached(little_memory):
     assert ours_in(lambda: rolled(d, -1)) == []
 
 
-def test_calls_that_are_not_repeated_are_evicted(little_memory):
+def test_unrepeated_calls_are_evicted_from_the_trace_cache(little_memory):
     @traced
     def rolled(a, n):
         return np.roll(a, n)
@@ -347,7 +347,7 @@ def test_calls_that_are_not_repeated_are_evicted(little_memory):
         equal(rolled(d, n), np.ones(3))
 
 
-def test_large_edges_are_slabs():
+def test_large_array_edges_are_copied_as_slabs():
     x = np.arange(1 << 19, dtype=np.float32).reshape(256, -1)
     d = cuda.to_device(x)
     widths = (3, ((0, 2), (5, 0)), ((300, 1), (1, 1)))

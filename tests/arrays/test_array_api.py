@@ -8,7 +8,7 @@ import numbalite.array_api as xp
 from numbalite import cuda
 
 
-def test_namespace_of_an_array():
+def test_array_namespace_accepts_supported_versions():
     d = cuda.zeros(3)
     assert d.__array_namespace__() is xp
     for version in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
@@ -28,7 +28,7 @@ def test_namespace_has_the_standards_names():
         xp.hanning
 
 
-def test_functions_that_old_numpys_lack():
+def test_array_api_functions_work_with_old_numpy_versions():
     """NumPy 2.1 added unstack, cumulative_sum and cumulative_prod."""
     d = xp.asarray([[1, 2], [3, 4]])
     assert [part.tolist() for part in xp.unstack(d, axis=1)] == [[1, 3], [2, 4]]
@@ -93,7 +93,7 @@ def test_namespace_info_describes_devices_and_dtypes():
         info.dtypes(device=1 << 20)
 
 
-def test_parameters_that_differ_from_numpys():
+def test_array_api_parameters_that_differ_from_numpys():
     random = generator()
     x = random.integers(0, 5, (3, 6))
     d = xp.asarray(x)

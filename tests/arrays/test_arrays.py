@@ -61,7 +61,7 @@ def test_to_device_keeps_memory_order(order):
         d.flags["WRITEABLE"] = False
 
 
-def test_get_and_set_as_in_cupy():
+def test_get_and_set_behave_as_in_cupy():
     x = np.asarray(integers((4, 5)), order="F")
     d = cuda.to_device(x)
     assert d.get().flags.c_contiguous and d.get(order="A").flags.f_contiguous
@@ -136,7 +136,7 @@ def test_device_array_rejects_invalid_shapes(bad):
 
 
 @pytest.mark.parametrize("dtype", [object, "U3", "M8[s]"])
-def test_dtypes_of_the_host_alone(dtype):
+def test_to_device_rejects_python_objects(dtype):
     """Python objects are rejected on a device; void bytes are copied unchanged."""
     x = np.zeros(3, dtype)
     if np.dtype(dtype) == object:
@@ -161,7 +161,7 @@ def test_structured_arrays_are_copied():
 # ---- indexing ------------------------------------------------------------------------------------------
 @SETTINGS
 @given(data=st.data())
-def test_basic_indexing_is_numpys(data):
+def test_basic_indexing_matches_numpy(data):
     x = integers(data.draw(hnp.array_shapes(max_dims=4, max_side=6)), "i4")
     d = cuda.to_device(x)
     for _ in range(3):
@@ -186,7 +186,7 @@ def test_basic_indexing_is_numpys(data):
         *(["a"], (["a"], 0), np.void(b"a")),
     ],
 )
-def test_bad_indices_are_numpys_exceptions(key):
+def test_invalid_indices_raise_numpys_exceptions(key):
     x = integers(7)
     d = cuda.to_device(x)
     with pytest.raises((IndexError, ValueError)) as error:
@@ -232,7 +232,7 @@ def test_views_share_memory_and_keep_it_alive(count_live):
     assert count_live() == before
 
 
-def test_len_and_iteration_over_rows():
+def test_len_and_iteration_match_numpy():
     d = cuda.to_device(integers((3, 2)))
     assert len(d) == 3
     assert [row.copy_to_host().tolist() for row in d] == [[0, 1], [2, 3], [4, 5]]
@@ -270,7 +270,7 @@ def test_assignment_to_slices_matches_numpy(where, key, value):
 
 
 @pytest.mark.parametrize("value", [5, 2.75, True, np.int64(3), [1, 2, 3, 4, 5, 6], -0.0])
-def test_assignment_of_python_values(value):
+def test_assignment_of_python_values_matches_numpy(value):
     x = np.zeros((4, 6), "f4")
     d = cuda.to_device(x)
     x[1:3] = value
@@ -278,7 +278,7 @@ def test_assignment_of_python_values(value):
     equal(d, x)
 
 
-def test_assignment_that_does_not_fit():
+def test_mismatched_assignment_raises():
     d = cuda.to_device(integers((4, 6)))
     with pytest.raises(ValueError):
         d[:] = integers(5)
@@ -303,7 +303,7 @@ def test_overlapping_assignment_copies_first():
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "i2", "i4", "f4", "f8", "c16"])
 @pytest.mark.parametrize("step", [1, 3, -2])
-def test_fill_of_strided_views(dtype, step):
+def test_fill_of_strided_views_matches_numpy(dtype, step):
     x = np.zeros(50, dtype)
     d = cuda.to_device(x)
     x[::step] = 3
@@ -315,19 +315,19 @@ def test_fill_of_strided_views(dtype, step):
 @pytest.mark.filterwarnings("ignore:reshape of")
 @pytest.mark.parametrize("new", [(12,), (3, -1), (2, 2, 3), -1, (12, 1)], ids=str)
 @pytest.mark.parametrize("key", [np.s_[:], np.s_[::-1], np.s_[:, ::-1]], ids=str)
-def test_reshape_of_strided_views(new, key):
+def test_reshape_of_strided_views_matches_numpy(new, key):
     x = integers((4, 3))
     equal(cuda.to_device(x)[key].reshape(new), x[key].reshape(new))
 
 
-def test_reshape_that_cannot_be():
+def test_invalid_reshape_raises():
     d = cuda.to_device(integers(12))
     for bad in [(5,), (-1, -1), (5, -1)]:
         with pytest.raises(ValueError):
             d.reshape(bad)
 
 
-def test_transposes_and_squeeze_and_ravel():
+def test_transpose_squeeze_and_ravel_match_numpy():
     x = integers((2, 3, 4))
     d = cuda.to_device(x)
     equal(d.T, x.T)
@@ -342,7 +342,7 @@ def test_transposes_and_squeeze_and_ravel():
     assert d.T.strides == x.T.strides  # a view, not a copy
 
 
-def test_view_as_another_dtype():
+def test_view_as_another_dtype_matches_numpy():
     x = integers((3, 4), "f8")
     d = cuda.to_device(x)
     equal(d.view("i8"), x.view("i8"))
@@ -352,7 +352,7 @@ def test_view_as_another_dtype():
 
 
 @pytest.mark.parametrize("dtype", ["f8", "i4", "c8", "?"])
-def test_astype_of_strided_views(dtype):
+def test_astype_of_strided_views_matches_numpy(dtype):
     x = integers((5, 3)) - 3
     equal(cuda.to_device(x)[::2].astype(dtype), x[::2].astype(dtype))
 
@@ -393,7 +393,7 @@ def test_asarray_copies_to_the_host():
     assert np.asarray(d, dtype="f8").dtype == "f8"
 
 
-def test_float_and_int_of_one_element_arrays():
+def test_one_element_arrays_convert_to_float_and_int():
     assert float(cuda.to_device(np.array(2.5))) == 2.5
     assert int(cuda.to_device(np.array(7))) == 7
     with pytest.raises((TypeError, ValueError)):
@@ -448,20 +448,20 @@ def test_broken_interfaces_are_refused(changes):
 
 
 @pytest.mark.parametrize("missing", ["shape", "typestr", "data"])
-def test_interfaces_with_a_hole(missing):
+def test_incomplete_cuda_array_interfaces_raise(missing):
     foreign = Foreign(cuda.to_device(integers((3, 4))))
     del foreign.__cuda_array_interface__[missing]
     with pytest.raises((TypeError, ValueError, KeyError)):
         cuda.as_cuda_array(foreign)
 
 
-def test_a_broken_interface_as_an_argument():
+def test_launch_rejects_an_invalid_cuda_array_interface():
     k = cuda.jit("__global__ void k(float* x) { x[0] = 1; }")
     with pytest.raises((TypeError, ValueError)):
         k[1, 1](Foreign(cuda.to_device(integers(4)), typestr="nonsense"))
 
 
-def test_repr_is_one_copy():
+def test_repr_copies_the_array_once():
     d = cuda.to_device(integers((3, 4)))
     text = repr(d)
     assert str(d).splitlines()[0][2:-1].split()[0] in text and "float32" in text

@@ -44,7 +44,7 @@ def test_to_device_and_back_keeps_shape_and_dtype(host):
     assert cuda.to_device(device) is device
 
 
-def test_copies_into_any_strides(host):
+def test_copy_to_host_fills_arrays_of_any_strides(host):
     device = cuda.to_device(host)
     for order in "CF":
         into = np.zeros(host.shape, host.dtype, order)
@@ -234,7 +234,7 @@ def test_setitem_raises_numpys_errors():
     assert not device.copy_to_host().any()
 
 
-def test_structured_arrays_index_fields_and_records():
+def test_structured_arrays_support_field_and_record_indexing():
     host = HOSTS["record"].copy()
     device = cuda.to_device(host)
     assert device[1] == host[1]
@@ -391,7 +391,7 @@ def test_asarray_copies_to_the_host():
             np.array(device, copy=False)
 
 
-def test_conversions_of_one_element_arrays():
+def test_one_element_arrays_convert_to_python_numbers():
     one = cuda.to_device(np.array(2.5))
     assert (float(one), int(one), complex(one), bool(one), one.item()) == (2.5, 2, 2.5, True, 2.5)
     assert [10, 20, 30][cuda.to_device(np.array(1))] == 20
@@ -491,7 +491,7 @@ def test_in_out_and_inout_wrap_the_array():
         ({"typestr": "<f4"}, ValueError, "'shape' is missing"),
     ],
 )
-def test_wrong_interfaces_are_named(interface, kind, said):
+def test_invalid_cuda_array_interfaces_raise_with_the_key(interface, kind, said):
     class Given:
         __cuda_array_interface__ = interface
 

@@ -22,7 +22,7 @@ TABLE = np.array([[3.0, 1], [2, 3]])
     [None, "text", b"text", ..., float, {}, map, ["a", "b"], np.array(["a", "b"]), TABLE[0], 3, []],
     ids=str,
 )
-def test_equal_to_no_number(compared, other):
+def test_comparison_with_non_numbers_is_unequal(compared, other):
     alike(compared, TABLE, other)
     alike(lambda x, y: compared(y, x), TABLE, other)
     alike(operator.lt, TABLE, other)
@@ -70,14 +70,14 @@ def test_array_equal_and_allclose_match_numpy(a, b):
             alike(np.allclose, *given, 1e-5, np.float32(1e-8), equal_nan)
 
 
-def test_whole_arrays_are_read_once():
+def test_array_equal_reads_each_array_once():
     d, e = cuda.to_device(TABLE), cuda.to_device(TABLE)
     for compared in (np.array_equal, np.array_equiv, np.allclose):
         assert traced_again(lambda: compared(d, e)).count("cuLaunchKernel") == 1  # noqa: B023
 
 
 @pytest.mark.parametrize("dtype", "bHiQf")
-def test_numbers_beyond_the_dtype(dtype):
+def test_comparisons_with_out_of_range_numbers_match_numpy(dtype):
     host = np.array([0, 1, 100], dtype)
     for number in (300, -1, 2**40, 2**70, -(2**70)):
         for compared in (operator.lt, operator.le, operator.eq, operator.ne, np.greater):
@@ -141,7 +141,7 @@ def _draw_values(random, array):
 
 
 @pytest.mark.parametrize("case", range(4))
-def test_records_of_any_fields(case):
+def test_comparisons_of_random_records_match_numpy(case):
     """Packed records have fields whose elements are not aligned."""
     random = np.random.default_rng([case, *os.environ.get(sample.VARIABLE, "").encode()])
     for _ in range(5):
@@ -159,7 +159,7 @@ def test_records_of_any_fields(case):
 
 @pytest.mark.parametrize("offset", range(0, 16, 4))
 @pytest.mark.parametrize("dtype", ["f4", "c8"])
-def test_elements_that_begin_at_any_multiple_of_four(dtype, offset):
+def test_comparisons_of_elements_aligned_to_four_bytes(dtype, offset):
     """Complex numbers need no more alignment than one of their parts."""
     itemsize = np.dtype(dtype).itemsize
     random = np.random.default_rng(offset)

@@ -67,7 +67,7 @@ def test_copy_to_device_and_back_is_exact(shape, dtype):
 
 
 @pytest.mark.parametrize("order", "CF")
-def test_strides_of_new_arrays(order):
+def test_new_arrays_have_numpys_strides(order):
     for shape in [(), (3,), (2, 3, 4), (1, 5, 1), (2,) * 10]:
         device = _core.device_empty(shape, "f8", order)
         assert device.strides == np.empty(shape, "f8", order).strides
@@ -79,7 +79,7 @@ def test_strides_of_new_arrays(order):
     assert on_host(device).tolist() == host.tolist()
 
 
-def test_shapes_that_are_none():
+def test_invalid_shapes_raise():
     assert _core.device_empty(5, "i4").shape == (5,)
     assert _core.device_empty(np.int64(5), "i4").shape == (5,)
     assert _core.device_empty([2, np.int8(3)], "i4").shape == (2, 3)
@@ -106,12 +106,12 @@ def test_shapes_that_are_none():
     ["O", [("a", "i4"), ("b", "O")], "no dtype", pytest.param(object(), id="object"), ("f4", (2,))],
     ids=str,
 )
-def test_dtypes_that_stay_on_the_host(dtype):
+def test_unsupported_dtypes_raise(dtype):
     with pytest.raises(TypeError):
         _core.device_empty(3, dtype)
 
 
-def test_arrays_are_not_made_by_their_type():
+def test_device_array_type_cannot_be_instantiated():
     with pytest.raises(TypeError):
         _core.DeviceArray()
     with pytest.raises(TypeError):
@@ -170,7 +170,7 @@ def test_random_basic_indices_match_numpy(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_views_read_and_write_the_right_elements(seed):
+def test_views_read_and_write_the_viewed_elements(seed):
     rng = random.Random(100 + seed)
     for _ in range(25):
         shape = tuple(rng.randint(1, 5) for _ in range(rng.randint(1, 4)))
@@ -185,7 +185,7 @@ def test_views_read_and_write_the_right_elements(seed):
         assert_same_array(device, host)
 
 
-def test_one_index_without_a_tuple():
+def test_single_index_matches_numpy():
     host = make_host_array((4, 3))
     device = on_device(host)
     for index in (1, -1, slice(1, 3), Ellipsis, None, slice(None, None, -1)):
@@ -259,7 +259,7 @@ def test_fields_of_structured_arrays_are_views():
     assert_same_array(device, host)
 
 
-def test_len_and_iteration_over_rows():
+def test_len_and_iteration_match_numpy():
     device = on_device(make_host_array((3, 2)))
     assert len(device) == 3 and len(_core.device_empty((0, 2), "f4")) == 0
     with pytest.raises(TypeError, match="unsized"):
@@ -268,7 +268,7 @@ def test_len_and_iteration_over_rows():
 
 
 # ---- views of any geometry ----
-def test_view_with_explicit_strides():
+def test_view_with_explicit_strides_matches_numpy():
     host = make_host_array((6, 4), "f4")
     device = on_device(host)
     assert_same_array(device._view((24,), None, None), host.reshape(24))
@@ -299,7 +299,7 @@ def test_view_with_explicit_strides():
         device._view((3,), None, "O")
 
 
-def test_views_keep_the_memory():
+def test_views_keep_the_memory_alive():
     gc.collect()  # what earlier tests have left
     before = _core.live()["buffers"]
     views = [on_device(make_host_array(100))]
@@ -328,7 +328,7 @@ def test_device_arrays_support_weak_references():
 
 # ---- copies ----
 @pytest.mark.parametrize("seed", range(4))
-def test_strided_copies_both_ways(seed):
+def test_strided_copies_to_and_from_the_device_match_numpy(seed):
     rng = random.Random(seed)
     for _ in range(40):
         shape = tuple(rng.randint(1, 5) for _ in range(rng.randint(1, 4)))
@@ -349,7 +349,7 @@ def test_strided_copies_both_ways(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_copies_between_device_arrays(seed):
+def test_copies_between_strided_device_arrays_match_numpy(seed):
     rng = random.Random(seed)
     for _ in range(30):
         n = rng.randint(1, 6)
@@ -435,7 +435,7 @@ def test_invalid_copies_raise():
             device._write(np.zeros((3, 4), "f4"), stream)
 
 
-def test_copies_are_ordered_on_streams():
+def test_copies_on_a_stream_run_in_order():
     host = make_host_array((64, 64))
     for stream in (_core.Stream(), _core.Stream(non_blocking=True)):
         device = _core.device_empty(host.shape, host.dtype)
@@ -471,7 +471,7 @@ def test_page_locked_memory_lives_until_the_copy_is_done():
     gc.collect()
 
 
-def test_a_bound_stream_is_the_default():
+def test_copies_use_the_bound_stream_by_default():
     stream = _core.Stream()
     device = on_device(make_host_array(8))
     assert device.stream == 0 and device.__cuda_array_interface__["stream"] is None
@@ -484,7 +484,7 @@ def test_a_bound_stream_is_the_default():
 
 
 # ---- the CUDA Array Interface ----
-def test_cuda_array_interface_export():
+def test_cuda_array_interface_describes_the_array():
     device = on_device(make_host_array((3, 4)))
     assert device.__cuda_array_interface__ == {
         "shape": (3, 4),
@@ -504,7 +504,7 @@ def test_cuda_array_interface_export():
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_cuda_array_interface_import(dtype):
+def test_from_interface_imports_cuda_array_interface_versions(dtype):
     host = make_host_array((5, 6), dtype)
     device = on_device(host)
     for array, expected in [
@@ -597,7 +597,7 @@ def test_invalid_interfaces_are_rejected(exception, field, value):
         _core.from_interface(foreign)
 
 
-def test_import_of_strange_objects():
+def test_import_propagates_errors_of_interface_attributes():
     class Dictless:
         __cuda_array_interface__ = 5
 
@@ -620,7 +620,7 @@ def test_import_of_strange_objects():
             _core.from_interface(nothing)
 
 
-def test_records_whose_fields_do_not_add_up_are_bytes():
+def test_interfaces_with_incomplete_field_lists_become_bytes():
     device = on_device(make_host_array(4, "V12"))
     for descr in ([("x", "<f4")], [("x", "O")], None):
         view = _core.from_interface(Foreign(device, descr=descr))
@@ -675,7 +675,7 @@ def code(value):
     return int.from_bytes(_core.typecodes((value,)), "little")
 
 
-def test_type_codes_of_values_and_arrays():
+def test_type_codes_encode_dtype_dimensions_and_layout():
     order = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
     for number, dtype in enumerate(order, 1):
         host = make_host_array((3, 4), dtype)
@@ -703,7 +703,7 @@ def test_type_codes_of_values_and_arrays():
     assert _core.typecodes(()) == b"" and len(_core.typecodes([1, 2.0])) == 8
 
 
-def test_type_codes_of_records():
+def test_type_codes_of_records_return_the_dtype():
     for value in (
         make_host_array(3, RECORD),
         on_device(make_host_array(3, RECORD)),
@@ -720,7 +720,7 @@ def test_type_codes_of_records():
             _core.code_object(index)
 
 
-def test_type_codes_of_other_objects():
+def test_type_codes_of_tuples_and_other_objects_are_distinct():
     pair = collections.namedtuple("pair", "x y")
     values = [None, np.float32, (), (1,), (1, 2.0), (1, (2.0,)), pair(1, 2.0), make_host_array(2, "M8[s]"),
               make_host_array(2, "M8[D]"), make_host_array(2, "m8[s]"), make_host_array(2, "i8")]  # fmt: skip
@@ -738,7 +738,7 @@ def test_type_codes_of_other_objects():
         code(deep)
 
 
-def test_types_without_a_type_code():
+def test_unsupported_values_have_no_type_code():
     for value in ("s", [1], object(), make_host_array(3, ">M8[s]"), make_host_array(3, ">f4"), make_host_array(3, "S3"),
                   np.array([None]), on_device(make_host_array(3, ">f4")), np.zeros(3, "V8"), (1, "s"),
                   np.dtype("S3"), np.zeros(2, "g"), np.zeros(2, [("x", ">i4")])):  # fmt: skip
@@ -760,7 +760,7 @@ def test_transfers_report_their_kind():
             _core.Transfer(host, mode)
 
 
-def test_arrays_with_32_dimensions():
+def test_arrays_with_32_dimensions_match_numpy():
     shape = (1, 2) * 16
     host = make_host_array(shape, "u1")
     device = on_device(host)

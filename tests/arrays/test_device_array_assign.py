@@ -79,7 +79,7 @@ def test_astype_keeps_the_requested_order():
         d.astype("O")
 
 
-def test_dtypes_without_a_type_in_cpp():
+def test_assignment_between_host_only_dtypes_matches_numpy():
     """Text, times, the other byte order: NumPy converts them, on the host."""
     for of, to in [("f4", "S6"), ("S3", "i4"), ("M8[s]", "M8[ms]"), ("i4", "m8[s]"), (">f4", "i2"), ("f4", ">i4")]:  # fmt: skip
         given = np.arange(6).astype(of if of[0] not in "SU" else "i4").astype(of).reshape(2, 3)
@@ -175,7 +175,7 @@ def test_copies_of_random_views_match_numpy(seed):
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "S3", "f4", "S6", "f8", "S12", "c16", "S24", "M8[s]",
                                    [("a", "i1"), ("b", "f4"), ("c", "f8", (2,))]], ids=str)  # fmt: skip
-def test_elements_of_any_size(dtype):
+def test_assignment_supports_any_element_size(dtype):
     dtype = np.dtype(dtype)
     host = (np.arange(5 * 6 * dtype.itemsize) % 7 + 48).astype("u1").view(dtype).reshape(5, 6)
     if dtype.kind == "M":
@@ -194,7 +194,7 @@ def test_elements_of_any_size(dtype):
     assert_same_as_host(device, host)
 
 
-def test_assignment_with_many_dimensions():
+def test_assignment_with_many_dimensions_matches_numpy():
     host = np.arange(2**16, dtype="f4").reshape((2,) * 16)
     device = cuda.to_device(host)
     assert_same_as_host(device.T.copy(), host.T)
@@ -302,7 +302,7 @@ def test_assignment_errors_have_numpys_messages():
 
 
 @pytest.mark.sim
-def test_an_element_that_is_assigned_twice():
+def test_assignment_to_repeated_elements_raises():
     """With equal indices NumPy stores the last value and a GPU any value; the simulator reports
     this."""
     d = cuda.to_device(np.arange(5.0))
@@ -335,7 +335,7 @@ def test_writes_to_read_only_arrays_raise():
     assert not frozen.flags.writeable and memory.flags.writeable
 
 
-def test_elements_that_overlap_themselves():
+def test_assignment_to_self_overlapping_views_raises():
     device = cuda.to_device(np.arange(4.0))
     twice = device._view((2, 4), (0, 8), None)
     for value in (
@@ -376,7 +376,7 @@ def test_assignments_run_on_the_given_stream():
     ],
     ids=["row", "column", "reversed", "strided", "transposed"],
 )
-def test_from_the_device_it_is_one_kernel(key, value):
+def test_device_assignment_launches_one_kernel(key, value):
     device = cuda.to_device(np.zeros((64, 1000), "f4"))
     other = cuda.to_device(value)
     names = [
@@ -388,7 +388,7 @@ def test_from_the_device_it_is_one_kernel(key, value):
     assert sum("Memcpy" in name for name in names) <= 2, names
 
 
-def test_dense_copies_are_one_copy():
+def test_contiguous_assignment_is_one_memcpy():
     device, other = cuda.to_device(np.zeros((64, 100))), cuda.to_device(np.ones((64, 100)))
     for use in (
         lambda: device.__setitem__(..., other),
@@ -431,7 +431,7 @@ def test_transposed_copies_use_tiles(dtype, monkeypatch):
     assert sum(one is not None for one in found) >= 15
 
 
-def test_layout_of_transposed_arrays():
+def test_transposed_layouts_are_detected_as_stacks():
     stack_of = transposing.stack_of
     assert stack_of((64, 32), (4, 256), (128, 4), 4) == ((1, 32, 64), (0, 256, 4), (0, 4, 128))
     stacked = stack_of((5, 2, 32, 64), (16384, 8192, 4, 128), (16384, 8192, 256, 4), 4)
@@ -466,7 +466,7 @@ def test_copies_within_an_array_read_the_source_first():
     assert_same_as_host(d, host.T)
 
 
-def test_broadcast_views_are_assigned_to_by_kernels_alone():
+def test_broadcast_views_reject_assignment():
     host = np.arange(3.0)
 
     def views(x):

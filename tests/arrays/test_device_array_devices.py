@@ -157,7 +157,7 @@ with cuda.gpus[1]:
 """)
 
 
-def test_calls_run_where_their_arrays_are(on_two):
+def test_calls_run_on_the_device_of_their_arrays(on_two):
     """Ufuncs, operators and NumPy's functions, three times each, as the third call may be a replay."""
     on_two("""
 import operator, os, random
@@ -219,7 +219,7 @@ with cuda.gpus[1]:
 """)
 
 
-def test_calls_run_where_arrays_of_other_libraries_are(on_two):
+def test_calls_run_on_the_device_of_foreign_arrays(on_two):
     """Objects with a CUDA Array Interface on a device that is not current: ufuncs, their methods, reductions, scans,
     sorts, fused functions, NumPy's functions. A kernel launch keeps its error."""
     on_two("""
@@ -299,7 +299,7 @@ same(here, host, 0)
 """)
 
 
-def test_launches_that_visit_a_device(on_two):
+def test_kernels_access_arrays_of_a_peer_device(on_two):
     """After enable_peer_access, kernels accept arrays of the other device, in one direction."""
     on_two("""
 @cuda.jit("void(const int64[:], int64[:])")
@@ -359,7 +359,7 @@ for make in (cuda.managed_array, cuda.mapped_array, lambda n: cuda.mapped_array(
 """)
 
 
-def test_copies_between_devices_take_few_calls(on_two):
+def test_copies_between_devices_make_few_driver_calls(on_two):
     on_two("""
 def calls(use):
     use()
@@ -375,7 +375,7 @@ assert calls(lambda: wide[:, ::2].copy_to_device(here[:, 1::2])).count(copy) == 
 """)
 
 
-def test_threads_with_a_device_each(on_two):
+def test_threads_use_separate_devices(on_two):
     on_two("""
 problems = []
 def work(number):
@@ -438,7 +438,7 @@ with pytest.raises(TypeError):
     assert "NUMBALITE_DEVICE='one': expected an integer" in result.stderr
 
 
-def test_pickled_on_one_loaded_on_another(on_two):
+def test_arrays_are_unpickled_on_another_device(on_two):
     on_two("""
 import pickle
 data = pickle.dumps(there)

@@ -109,7 +109,7 @@ def test_a_million_operations_leak_nothing():
     assert len(gc.get_objects()) < objects + 500
 
 
-def test_close_leaves_no_handle(run_python):
+def test_close_destroys_all_driver_handles(run_python):
     """Also with live arrays, views, records and streams, whose use raises an error afterwards."""
     run_python("""
 import gc
@@ -143,7 +143,7 @@ for _ in range(3):
 """)
 
 
-def test_arrays_that_outlive_the_interpreter(run_python):
+def test_arrays_may_outlive_the_interpreter(run_python):
     result = run_python("""
 import builtins, threading
 import numpy as np

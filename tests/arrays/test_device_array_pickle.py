@@ -92,7 +92,7 @@ def test_arrays_use_the_dask_serializer(protocol):
     assert type(again) is cuda.DeviceRecord and again == record
 
 
-def test_a_view_sends_only_itself(protocol):
+def test_serializing_a_view_sends_only_its_elements(protocol):
     wide = cuda.to_device(np.arange(1 << 16, dtype="f4"))
     _, frames = protocol.serialize(wide[5:9])
     assert sum(frame.nbytes for frame in frames) == 16

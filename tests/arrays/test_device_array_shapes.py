@@ -107,7 +107,7 @@ def test_reshape_warns_when_it_copies(monkeypatch):
 
 
 @pytest.mark.parametrize("shape", [7, (7,), (4, -1), (-1, -1), (-2, 3), (0, -1), (2, 3.0), "6", None, ()], ids=str)  # fmt: skip
-def test_reshapes_that_cannot_be(shape):
+def test_invalid_reshapes_raise(shape):
     host = np.arange(6)
     device = cuda.to_device(host)
     for order in "CF":
@@ -122,7 +122,7 @@ def test_reshapes_that_cannot_be(shape):
         device.reshape(7)
 
 
-def test_numpys_functions_make_views():
+def test_numpy_shape_functions_return_views():
     host = np.arange(24).reshape(2, 3, 1, 4)
     device = cuda.to_device(host)
     for function in (
@@ -232,7 +232,7 @@ def test_shape_errors_have_numpys_messages():
         assert str(ours.value) == str(numpys.value)
 
 
-def test_shapes_and_axes_from_arrays():
+def test_shapes_and_axes_accept_integer_arrays():
     """NumPy accepts arrays of integers where it accepts tuples."""
     host = np.arange(6.0).reshape(2, 3)
     d = cuda.to_device(host)
@@ -248,7 +248,7 @@ def test_shapes_and_axes_from_arrays():
         d.reshape(2.5)
 
 
-def test_matrix_transpose_and_parts():
+def test_matrix_transpose_real_and_imag_match_numpy():
     host = np.arange(24).reshape(2, 3, 4) * (1 + 2j)
     device = cuda.to_device(host)
     assert_same_as_host(device.mT, host.swapaxes(-1, -2))
@@ -278,7 +278,7 @@ def test_views_with_random_dtypes_match_numpy(seed):
             same_view(got, base, expected, host_base)
 
 
-def test_views_that_cannot_be():
+def test_invalid_dtype_views_raise():
     device = cuda.to_device(np.zeros((2, 3), "f4"))
     assert device.view().address == device.address
     with pytest.raises(ValueError, match="0d array"):

@@ -89,7 +89,7 @@ def test_fields_of_a_record_are_written():
     assert type(made) is DeviceRecord and device[1]["a"] != -1
 
 
-def test_index_with_a_list_of_fields():
+def test_indexing_with_a_list_of_fields_returns_a_view():
     host = records()
     device = cuda.to_device(host)
     part = device[["a", "p"]]
@@ -199,7 +199,7 @@ def check_record(reference, record):
 
 
 @pytest.mark.parametrize("make", [np.zeros, np.recarray])
-def test_device_record_of_numbas_documentation(make):
+def test_device_record_copies_as_in_numbas_documentation(make):
     zero, other = make(1, PLAIN)[0], make(1, PLAIN)[0]
     zero["a"] = zero["b"] = 0
     other["a"], other["b"] = 10, 11.0
@@ -238,7 +238,7 @@ def test_records_are_created_over_device_memory():
     assert pickle.loads(pickle.dumps(device[1])) == device[1]
 
 
-def test_the_constructor_of_arrays():
+def test_device_array_constructor_accepts_numbas_arguments():
     array = DeviceNDArray((2, 3), (24, 8), np.float64)
     assert (array.shape, array.strides, array.dtype, array.alloc_size) == (
         (2, 3),
@@ -310,7 +310,7 @@ def test_array_attributes_match_numpy():
         device.item(12)
 
 
-def test_numbas_devicearray_functions():
+def test_numbas_devicearray_functions_work():
     host = np.arange(12).reshape(3, 4)
     device = cuda.to_device(host)
     assert devicearray.is_cuda_ndarray(device) and not devicearray.is_cuda_ndarray(host)

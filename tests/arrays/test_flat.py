@@ -17,7 +17,7 @@ VALUES = [9, [1, 2], np.arange(12), [], np.arange(6).reshape(2, 3) + 7, 1.7]
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=str)
-def test_flat_is_read_as_in_numpy(host):
+def test_reading_flat_matches_numpy(host):
     for key in KEYS:
         alike(lambda a, key: a.flat[key], host, key)
     d = to_device(host)
@@ -31,7 +31,7 @@ def test_flat_is_read_as_in_numpy(host):
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=str)
-def test_flat_is_compared_and_iterated_as_in_numpy(host):
+def test_comparing_and_iterating_flat_matches_numpy(host):
     alike(lambda a: a.flat == 3, host)
     alike(lambda a, b: a.flat < b, host, host.ravel()[::-1])
     elements = to_device(host).flat
@@ -42,7 +42,7 @@ def test_flat_is_compared_and_iterated_as_in_numpy(host):
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=str)
-def test_flat_is_assigned_as_in_numpy(host):
+def test_assigning_to_flat_matches_numpy(host):
     def assign_flat(a, key, value):
         made = a.copy()
         made.flat[key] = value

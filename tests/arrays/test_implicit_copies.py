@@ -38,7 +38,7 @@ IMPLICIT = {
 
 
 @pytest.mark.parametrize("call", EXPLICIT.values(), ids=EXPLICIT)
-def test_conversions_of_the_program(d, call):
+def test_explicit_conversions_do_not_warn(d, call):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         call(d)
@@ -52,7 +52,7 @@ def test_assignment_to_a_host_array_does_not_warn(d):
 
 
 @pytest.mark.parametrize("call", IMPLICIT.values(), ids=IMPLICIT)
-def test_conversions_of_a_library(d, call, monkeypatch):
+def test_conversions_by_a_library_warn_once(d, call, monkeypatch):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for _ in range(3):
@@ -71,7 +71,7 @@ def test_conversions_of_a_library(d, call, monkeypatch):
     call(d)
 
 
-def test_the_message_names_the_function(d):
+def test_warning_names_the_converting_function(d):
     with pytest.warns(PerformanceWarning, match=r"dot\(\) converts"):
         X.dot(d)
     with pytest.warns(PerformanceWarning, match=r"of numpy\.ma\S* converts"):
@@ -84,7 +84,7 @@ def test_scipy_functions_warn_about_the_copy(d):
         ndimage.gaussian_filter(d, 1)
 
 
-def test_as_strided_raises(d):
+def test_numpy_as_strided_raises(d):
     """Writes to the result would change only the copy."""
     with pytest.raises(TypeError, match="sliding_window_view"):
         np.lib.stride_tricks.as_strided(d, (3,), (8,))

@@ -145,7 +145,7 @@ def test_numpys_functions_print_random_arrays_as_numpy_does(seeded_random):
                 np.array2string(device, no=1)
 
 
-def test_a_shortened_array_of_many_axes():
+def test_abbreviated_repr_of_many_axes_matches_numpy():
     shape = (8,) * 3 + (1,) * 20 + (2,) * 3
     host = np.arange(8**3 * 2**3).reshape(shape)
     with np.printoptions(edgeitems=2):
@@ -153,7 +153,7 @@ def test_a_shortened_array_of_many_axes():
         assert repr(cuda.to_device(host)).startswith(expected_repr(host))
 
 
-def test_the_text_of_common_arrays():
+def test_repr_of_common_arrays():
     def repr_of(values, dtype=None):
         return repr(cuda.to_device(np.asarray(values, dtype)))
 
@@ -204,7 +204,7 @@ def test_only_printed_elements_are_copied(show):
         assert sum("DtoH" in call for call in calls) <= 1, calls
 
 
-def test_printing_in_a_capture_reports_it_and_keeps_the_capture():
+def test_printing_during_a_capture_keeps_the_capture_valid():
     x = cuda.to_device(np.arange(4.0))
     others = []
 
@@ -227,7 +227,7 @@ def test_printing_in_a_capture_reports_it_and_keeps_the_capture():
     assert repr(x) == "DeviceNDArray([2., 2., 2., 2.], dtype=float64, device=0)"
 
 
-def test_a_lost_context_is_reported():
+def test_printing_reports_a_lost_context():
     x = cuda.to_device(np.arange(4.0))
 
     def texts_after_failures(show, status):
@@ -260,7 +260,7 @@ def test_edgeitems_of_zero_print_the_last_element_as_numpy_does():
         assert str(cuda.to_device(host)) == str(host) == "[... 79]"
 
 
-def test_every_failed_driver_call_leaves_a_text():
+def test_printing_survives_every_failed_driver_call():
     host = np.arange(4000.0).reshape(50, 80)
     x = cuda.to_device(host)
     for status in (2, ILLEGAL_ADDRESS):
@@ -277,7 +277,7 @@ def test_every_failed_driver_call_leaves_a_text():
     assert str(x) == str(host)
 
 
-def test_printing_after_close_reports_it(run_python):
+def test_printing_after_close_reports_the_closed_context(run_python):
     done = run_python(
         "import numpy as np\n"
         "from numbalite import cuda\n"
@@ -292,7 +292,7 @@ def test_printing_after_close_reports_it(run_python):
     assert all("was reset" in line for line in lines), lines
 
 
-def test_the_mistake_of_an_earlier_kernel_is_raised():
+def test_printing_raises_the_error_of_an_earlier_kernel():
     """Printing waits for earlier kernels, and raises their errors."""
 
     @cuda.jit
@@ -307,7 +307,7 @@ def test_the_mistake_of_an_earlier_kernel_is_raised():
 
 @pytest.mark.sim
 @pytest.mark.parametrize("length", [4, 5000])
-def test_consoles_display_elements_that_nothing_has_written(length):
+def test_printing_allows_uninitialized_elements(length):
     """Under checks, print reports uninitialized elements; a console or a debugger displays them."""
 
     @cuda.jit

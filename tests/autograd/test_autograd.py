@@ -49,14 +49,14 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values())
-def test_gradients_by_device_arrays_are_those_by_host_arrays(function):
+def test_device_array_gradients_equal_host_array_gradients(function):
     x = generator().random((4, 6))
     found = grad(function)(cuda.to_device(x))
     assert isinstance(found, cuda.DeviceNDArray)
     np.testing.assert_allclose(found.copy_to_host(), grad(function)(x), rtol=1e-10, atol=1e-13)
 
 
-def test_the_gradient_by_a_number_times_an_array():
+def test_gradients_of_scalar_times_array_match_host():
     x = generator().random((4, 6))
     for f in (lambda a, x: anp.sum(a * x * x), lambda a, x: anp.sum(anp.dot(x, a))):
         found = grad(f)(2.0, cuda.to_device(x))
@@ -72,7 +72,7 @@ def test_ufuncs_pass_the_checks_of_autograd(target):
     check_grads(lambda x: f(x, 0.5) + f(2.0, x), modes=["rev"], order=1)(0.3)
 
 
-def test_ufuncs_on_device_arrays():
+def test_ufunc_gradients_on_device_arrays_match_host():
     f, same = make_ufunc("cuda"), make_ufunc("cpu")
     x, y = generator().random((4, 3)), generator().random(3)
     for argnum in (0, 1):
@@ -85,13 +85,13 @@ def test_ufuncs_on_device_arrays():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_rules_of_the_user_are_used(target):
+def test_user_defined_derivative_rules_are_used(target):
     f = make_ufunc(target, "x * y").defvjp("3 * g", "g * x")
     x = generator().random(5)
     np.testing.assert_allclose(grad(lambda x: anp.sum(f(x, 2.0)))(x), np.full(5, 3.0))
 
 
-def test_jacobian_and_complex_arrays():
+def test_jacobian_and_complex_gradients_match_host():
     x = generator().random(3)
     found = jacobian(lambda x: anp.sin(x) * anp.sum(x))(cuda.to_device(x))
     np.testing.assert_allclose(np.asarray(found), jacobian(lambda x: anp.sin(x) * anp.sum(x))(x))
@@ -101,7 +101,7 @@ def test_jacobian_and_complex_arrays():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_ufuncs_of_complex_numbers(target):
+def test_gradients_of_complex_ufuncs_match_autograd(target):
     signatures = ["complex128(complex128, float64)"]
     f = vectorize(signatures, target=target, source="return exp(z * x);", args="z, x", name="f")
     rng = generator()
@@ -193,7 +193,7 @@ def test_a_ufunc_with_several_results_is_refused():
         grad(lambda x: anp.sum(f(x)[0]))(np.ones(3))
 
 
-def test_a_missing_package_is_named(run_python):
+def test_missing_autograd_raises_with_the_package_name(run_python):
     result = run_python(
         "import sys; sys.modules['autograd'] = None\n"
         "try: import numbalite.autograd\n"
