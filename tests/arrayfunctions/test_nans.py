@@ -89,7 +89,7 @@ def test_nan_reductions_support_out_and_dtype():
 
 
 @pytest.mark.filterwarnings("ignore:Casting complex")
-def test_nan_reductions_of_integers_ignore_no_element():
+def test_nansum_with_dtype_matches_numpy():
     for x in np.array([[1, np.nan], [3, 2]]), np.array([[1, complex(5, np.nan)], [3, 2]]):
         d = cuda.to_device(x)
         for dtype in "i8", "?", "f4":

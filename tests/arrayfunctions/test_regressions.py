@@ -124,7 +124,7 @@ def test_real_and_imaginary_parts_are_set():
         D(np.arange(3)).imag = 1
 
 
-def test_namespace_has_numpys_names():
+def test_sort_histogram_select_and_partition_of_arrays_match_numpy():
     """With an array as argument, cuda.sort, histogram, select and partition are NumPy's functions."""
     random = generator()
     x = random.integers(0, 99, (5, 7))

@@ -46,7 +46,7 @@ def check(compiler, *arguments):
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_no_warnings(compiler):
+def test_sources_compile_without_warnings(compiler):
     check(compiler, *SOURCES)
 
 
@@ -170,7 +170,7 @@ def test_installed_wheel_compiles_a_kernel(wheel, tmp_path):
     assert str(tmp_path) in result.stdout
 
 
-def test_the_version_is_one():
+def test_all_version_strings_are_equal():
     """numbalite.__version__ equals the version in pyproject.toml."""
     import numbalite
 

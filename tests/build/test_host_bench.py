@@ -26,7 +26,7 @@ def test_host_benchmark_prints_the_selected_rows():
 
 
 @needs_nvrtc
-def test_a_row_with_changing_shapes():
+def test_host_benchmark_times_changing_shapes():
     done = subprocess.run(
         [sys.executable, BENCH, "--host", "--shapes", "--only", "a + a"],
         capture_output=True, text=True, timeout=240,

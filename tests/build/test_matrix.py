@@ -14,7 +14,7 @@ def load():
     return module
 
 
-def test_rows_are_replaced_and_sorted(monkeypatch):
+def test_compatibility_table_rows_are_replaced_and_sorted(monkeypatch):
     monkeypatch.setattr("sys.dont_write_bytecode", True)
     matrix = load()
 
@@ -42,7 +42,7 @@ def test_rows_are_replaced_and_sorted(monkeypatch):
     assert matrix.merged([], new[:2]) == new[:2]
 
 
-def test_the_table_of_the_page_can_be_read():
+def test_compatibility_table_of_the_page_is_parsed():
     matrix = load()
     rows = matrix.rows_in(matrix.PAGE.read_text(encoding="utf-8"))
     assert len(rows) >= 10 and matrix.merged(rows, []) == rows

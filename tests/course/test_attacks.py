@@ -60,7 +60,7 @@ def _is_cell_filled(cell):
         return False
 
 
-def test_expected_results_are_in_no_frame():
+def test_expected_results_are_not_in_any_stack_frame():
     """Searches the objects that are reachable from the frames at every call, including timed
     calls."""
     leaks, calls = [], []
@@ -80,7 +80,7 @@ def test_expected_results_are_in_no_frame():
     assert len(calls) > 20 and not leaks, str(verdict)
 
 
-def test_data_that_is_changed_in_the_frames():
+def test_changing_data_through_stack_frames_keeps_expected_results():
     """A call that overwrites the judge's own copies with zeros does not change the expected
     results."""
 
@@ -111,7 +111,7 @@ def test_a_class_that_imitates_a_kernel_is_rejected(name):
     assert not verdict and verdict.reason.endswith("this is a Answer.")
 
 
-def test_a_subclass_of_a_kernel():
+def test_kernel_with_a_replaced_class_is_rejected():
     kernel = find("vadd").reference()
 
     class Answer(type(kernel)):
@@ -122,7 +122,7 @@ def test_a_subclass_of_a_kernel():
     assert "requires a kernel" in judge("vadd", kernel).reason
 
 
-def test_methods_of_one_kernel():
+def test_replaced_kernel_attributes_are_not_called():
     """A function that replaces an attribute of the kernel is not called."""
     kernel = find("vadd").reference()
     kernel._resolve = kernel.configure = lambda *arguments: 1 / 0
@@ -139,7 +139,7 @@ def test_kernel_with_extensions_fails():
     assert "without extensions=" in judge("vadd", kernel).reason
 
 
-def test_nothing_is_done_when_timed():
+def test_function_that_skips_work_when_timed_fails():
     """The results are right until the third call with the large size."""
     reference, met = find("hidden_layer").reference(), []
 
@@ -155,7 +155,7 @@ def test_nothing_is_done_when_timed():
 
 
 @pytest.mark.parametrize("where", ["static int calls;", "__device__ int calls;"])
-def test_a_kernel_that_does_nothing_when_timed(where):
+def test_kernel_that_skips_work_when_timed_fails(where):
     source = """
     __global__ void vadd(array<const float> a, array<const float> b, array<float> out) {
         int i = grid<1>();
@@ -169,7 +169,7 @@ def test_a_kernel_that_does_nothing_when_timed(where):
     assert not verdict, str(verdict)
 
 
-def test_variables_of_a_kernel_begin_anew():
+def test_module_variables_are_reset_between_runs():
     """State that a call with one size stores is not visible to the call with the next size."""
 
     @cuda.jit
@@ -252,17 +252,17 @@ def _ended(folder):
     return not left
 
 
-def test_children_in_other_sessions(graded, tmp_path):
+def test_child_processes_in_other_sessions_are_killed(graded, tmp_path):
     assert graded(RIGHT + CHILDREN).passed
     assert _ended(tmp_path)
 
 
-def test_children_of_a_program_that_ends(graded, tmp_path):
+def test_child_processes_of_an_ended_program_are_killed(graded, tmp_path):
     assert not graded(CHILDREN + "os._exit(5)\n").passed
     assert _ended(tmp_path)
 
 
-def test_a_program_that_ends_the_warden(graded, tmp_path):
+def test_child_processes_are_killed_without_their_supervisor(graded, tmp_path):
     """Remaining processes are found by the program's mark in their environment; a process without
     the mark is not ended."""
     kept = CHILDREN.replace("started({})\n", "started()\n")
@@ -312,7 +312,7 @@ def small_disk(monkeypatch):
 
 
 @pytest.mark.parametrize("folder", ["'.'", "tempfile.gettempdir()"])
-def test_a_program_that_fills_the_disk(graded, tmp_path, small_disk, folder):
+def test_disk_usage_is_limited(graded, tmp_path, small_disk, folder):
     """The process is ended; the next run omits the cell, and the other answers count."""
     result = graded(f"{WRITES}\n# %%\nwrite({folder}, 1 << 20, False)\n# %%\n{RIGHT}")
     assert result.passed
@@ -327,7 +327,7 @@ def test_a_program_that_fills_the_disk(graded, tmp_path, small_disk, folder):
         path.unlink()
 
 
-def test_a_file_without_end(graded, tmp_path, small_disk):
+def test_writing_an_endless_file_raises_oserror(graded, tmp_path, small_disk):
     text = f"""
 try:
     with open("long", "wb") as file:
@@ -352,7 +352,7 @@ def test_long_verdict_text_is_shortened(graded):
 
 
 @pytest.mark.parametrize("signum", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
-def test_the_signal_that_ends_a_program(graded, signum):
+def test_verdict_names_the_signal_that_ended_the_program(graded, signum):
     result = graded(f"import os\nos.kill(os.getpid(), {int(signum)})\n")
     assert f"by {signum.name}" in result.text
 
@@ -395,7 +395,7 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("change", CHANGED)
-def test_a_program_that_changes_the_judge(graded, change):
+def test_changing_the_judge_module_does_not_pass(graded, change):
     wrong = "import math\nimport numpy as np\ndef bank_conflicts(stride): return 1\n"
     result = graded(wrong + CHANGED[change] + "\n")
     assert not result.passed and "not passed" in result.text, result.text
@@ -419,7 +419,7 @@ def test_other_answers_pass_after_a_forged_one(tmp_path, driver_kind, monkeypatc
 
 
 @pytest.mark.parametrize("garbage", ["b'x'", "b'{}'", "b'[1]'", "b'{\"draw\": 1000000000}'", "b''"])
-def test_garbage_in_the_pipe_to_the_referee(graded, garbage):
+def test_invalid_data_in_the_referees_pipe_fails(graded, garbage):
     text = (
         "import sys\nfrom multiprocessing.connection import Connection\n"
         f"Connection(int(sys.argv[2])).send_bytes({garbage})\n"
@@ -447,7 +447,7 @@ def test_results_of_any_dtype_reach_the_referee(graded, answer, said):
 # ---- marks ----------------------------------------------------------------------------------------------
 
 
-def test_names_that_are_formulas():
+def test_formulas_in_names_are_escaped_in_the_csv_table():
     names = ['=cmd|"/c calc"!A0', "+1", "-1", "@SUM(A1)", "\t=1", " =1", "anna", "x=1"]
     table = Marks([Mark(name, name, "passed") for name in names]).csv()
     rows = list(csv.reader(io.StringIO(table)))

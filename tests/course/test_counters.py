@@ -36,7 +36,7 @@ def _rotate(width, by_rows):
     return rotate
 
 
-def test_a_rotation_beyond_a_limit():
+def test_uncoalesced_stores_exceed_the_sector_limit():
     verdict = judge("rotate", _rotate(33, False), speed=False)
     assert not verdict and verdict.reason == (
         "The results are right, but a store of a warp touches 25 sectors of 32 bytes, with 100 rows of 75; "
@@ -58,7 +58,7 @@ def _exceeded_limit(name, solution):
     return failed.value
 
 
-def test_a_tile_with_bank_conflicts():
+def test_bank_conflicts_exceed_the_limit():
     failed = _exceeded_limit("rotate", _rotate(32, True))
     assert (
         "bank conflicts add 7,200 passes over the shared memory, with this size; at most 0"
@@ -68,7 +68,7 @@ def test_a_tile_with_bank_conflicts():
     assert "Add a column to the tile" in failed.case
 
 
-def test_limits_that_a_right_answer_keeps():
+def test_correct_answers_stay_within_counter_limits():
     verdict = judge("rotate", _rotate(33, True), speed=False)
     assert verdict, verdict
     (note,) = (note for note in verdict.notes if note.startswith("counted with 100 rows of 75: "))
@@ -76,7 +76,7 @@ def test_limits_that_a_right_answer_keeps():
     assert "bank_conflicts 0 (at most 0)" in note
 
 
-def test_a_reduction_with_idle_lanes():
+def test_idle_lanes_exceed_the_limit():
     @cuda.jit
     def dot(x, y, out):
         """
@@ -100,7 +100,7 @@ def test_a_reduction_with_idle_lanes():
     assert "part[t] += part[t + width]" in failed.case and "active_lanes of this" in failed.case
 
 
-def test_a_function_whose_launches_are_beyond_a_limit():
+def test_launches_of_a_function_exceed_a_counter_limit():
     @cuda.jit
     def step(before, now, after):
         """

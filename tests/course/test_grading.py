@@ -66,7 +66,7 @@ def test_learner_reads_answers_from_a_program(program):
         learner.answer("saxpy")
 
 
-def test_lines_are_those_of_the_file(program):
+def test_reported_lines_are_those_of_the_file(program):
     answer = Learner(program).answer("vadd")
     first = ANSWERS.split("\n").index("    int i = grid<1>();") + 1
     (made,) = answer.specialize(*_floats()).inspect_source().values()
@@ -98,7 +98,7 @@ ENDS = 'assess("bank_conflicts", lambda stride: 5)'
 
 
 @pytest.mark.parametrize("magic", ["", "%load_ext numbalite\n"], ids=["python", "ipython"])
-def test_a_cell_that_never_ends(tmp_path, monkeypatch, magic):
+def test_endless_notebook_cell_times_out(tmp_path, monkeypatch, magic):
     monkeypatch.setattr(timeouts, "CELL_LIMIT", 60)  # and what it was, afterwards
     path = notebook(
         tmp_path / "mine.ipynb",
@@ -116,7 +116,7 @@ def test_a_cell_that_never_ends(tmp_path, monkeypatch, magic):
 
 
 @pytest.mark.sim
-def test_a_kernel_in_a_cell_that_never_ends(tmp_path, monkeypatch):
+def test_endless_kernel_in_a_cell_times_out(tmp_path, monkeypatch):
     @cuda.jit
     def waits(x):
         "while (*(volatile int *)&x[0] == 0) {}"
@@ -130,7 +130,7 @@ def test_a_kernel_in_a_cell_that_never_ends(tmp_path, monkeypatch):
             cuda.synchronize()
 
 
-def test_compiled_code_that_never_ends(tmp_path, run_python, driver_kind):
+def test_endless_compiled_code_times_out(tmp_path, run_python, driver_kind):
     """A function for the CPU cannot be stopped: the process ends with the reason."""
     path = notebook(
         tmp_path / "mine.ipynb",
@@ -147,14 +147,14 @@ def test_compiled_code_that_never_ends(tmp_path, run_python, driver_kind):
     assert "The process ends." in result.stderr
 
 
-def test_nothing_is_run_to_find_names(tmp_path):
+def test_answer_names_are_found_without_running_code(tmp_path):
     path = tmp_path / "ends.py"
     path.write_text("raise SystemExit\nassess('vadd', 1)\nsaxpy = 3\n")
     assert Learner(path).names() == ["vadd", "saxpy"]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"cells": [{}]}'])
-def test_files_that_are_not_notebooks(tmp_path, text):
+def test_invalid_notebooks_are_reported(tmp_path, text):
     path = tmp_path / "broken.ipynb"
     path.write_text(text)
     with pytest.raises(ValueError, match="not a notebook"):
@@ -262,7 +262,7 @@ OF_TEN = {
 }
 
 
-def test_a_class_of_ten(run_python, tmp_path, driver_kind):
+def test_class_folder_is_graded_for_each_learner(run_python, tmp_path, driver_kind):
     """Every learner's file is graded, also one that never ends, one that does not compile, one that
     exits, and one that is not a notebook."""
     (tmp_path / "own.py").write_text(OWN)
@@ -351,7 +351,7 @@ def test_invalid_command_lines_print_usage(run_python, tmp_path, driver_kind):
         assert said in answer and not answer.endswith("status 0\n"), (arguments, answer)
 
 
-def test_the_table_of_marks(tmp_path):
+def test_table_of_marks_is_formatted(tmp_path):
     from numbalite.course.marks import Mark, Marks
 
     marks = [
@@ -415,7 +415,7 @@ def test_tolerance(kernel_tolerance):
     assert "test_time  double, 100 elements" in result.stdout
 
 
-def test_the_plugin_costs_nothing_unused(run_python):
+def test_unused_pytest_plugin_imports_nothing(run_python):
     code = (
         "import sys, pytest\n"
         "before = set(sys.modules)\n"
@@ -427,7 +427,7 @@ def test_the_plugin_costs_nothing_unused(run_python):
     assert run_python(code).stdout == f"{modules}\nFalse\n"
 
 
-def test_the_entry_point_is_named_as_the_module(root):
+def test_pytest_entry_point_has_the_modules_name(root):
     text = (root / "pyproject.toml").read_text()
     assert '"numbalite.course.plugin" = "numbalite.course.plugin"' in text
 

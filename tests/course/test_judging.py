@@ -25,7 +25,7 @@ NOTEBOOKS = pathlib.Path(__file__).resolve().parents[2] / "notebooks"
 
 
 @pytest.mark.parametrize("name", exercises())
-def test_the_reference_passes(name):
+def test_reference_solutions_pass(name):
     verdict = judge(name, find(name).reference())
     assert verdict.passed, str(verdict)
     assert (verdict and verdict.ratio is None) or verdict.ratio > 0
@@ -35,7 +35,7 @@ def test_the_reference_passes(name):
 
 
 @pytest.mark.parametrize("name", exercises())
-def test_no_answer_passes_nowhere(name):
+def test_missing_answers_fail_every_exercise(name):
     for solution in ..., None, NotImplemented, 3, "text":
         verdict = judge(name, solution)
         assert not verdict.passed
@@ -65,7 +65,7 @@ def test_unknown_exercise_raises_with_suggestions():
         judge("vad", None)
 
 
-def test_a_function_where_a_kernel_is_wanted():
+def test_function_instead_of_a_kernel_fails():
     verdict = judge("vadd", lambda a, b, out: None)
     assert verdict.reason == (
         "This exercise requires a kernel, a function with the decorator @cuda.jit; this is a function."
@@ -75,7 +75,7 @@ def test_a_function_where_a_kernel_is_wanted():
 # ---- wrong answers --------------------------------------------------------------------------------------
 
 
-def test_the_smallest_size_is_found():
+def test_verdict_reports_the_smallest_failing_size():
     """The answer is right up to 32 elements, one warp: the smallest size that fails is 33, found
     between 32 and 64."""
 
@@ -110,7 +110,7 @@ def test_kernel_without_bounds_check_fails():
 
 
 @pytest.mark.parametrize("body", ["NAN", "out[i] + a[i]", "(a[i] - a[i]) / (b[i] - b[i])"])
-def test_a_nan_that_was_computed(body):
+def test_computed_nan_is_not_reported_as_unwritten(body):
     """The message does not mention the unwritten output."""
     names = {"cuda": cuda}
     exec(
@@ -141,7 +141,7 @@ def test_kernel_that_omits_the_last_element_fails():
     assert not verdict and verdict.reason == "With 1 element, out is wrong."
 
 
-def test_a_kernel_without_its_loop():
+def test_kernel_without_a_grid_stride_loop_fails():
     @cuda.jit
     def saxpy(alpha, x, y):
         """
@@ -153,7 +153,7 @@ def test_a_kernel_without_its_loop():
     assert not verdict and verdict.reason.startswith("With 65 elements, 1 element is wrong in y.")
 
 
-def test_rows_and_columns_mixed_up():
+def test_swapped_rows_and_columns_fail():
     @cuda.jit
     def increment_2d(image):
         """
@@ -165,7 +165,7 @@ def test_rows_and_columns_mixed_up():
     assert not verdict and "row" in verdict.reason
 
 
-def test_an_input_that_is_changed():
+def test_changed_input_fails():
     @cuda.jit
     def vadd(a, b, out):
         """
@@ -267,7 +267,7 @@ def test_histogram_without_atomics_fails():
     assert not verdict
 
 
-def test_random_numbers_that_are_all_the_same():
+def test_equal_random_numbers_fail():
     @cuda.jit
     def monte_carlo_pi(states, trials, hits):
         """
@@ -296,7 +296,7 @@ def test_wrong_distribution_fails():
 # ---- exceptions -----------------------------------------------------------------------------------------
 
 
-def test_an_exception_with_its_line():
+def test_exceptions_are_reported_with_their_line():
     def hidden_layer(greyscales, weights):
         return greyscales.no_such_attribute  # here
 
@@ -307,7 +307,7 @@ def test_an_exception_with_its_line():
     assert "test_judging.py, line " in verdict.case and "# here" in verdict.case
 
 
-def test_a_compile_error_with_its_line():
+def test_compile_errors_are_reported_with_their_line():
     @cuda.jit
     def vadd(a, b, out):
         """
@@ -360,7 +360,7 @@ def _by_half(greyscales, weights, out):
     """
 
 
-def test_a_function_has_the_warnings_of_kernels_that_were_compiled_before():
+def test_verdict_repeats_warnings_of_compiled_kernels():
     def hidden_layer(greyscales, weights):
         out = cuda.device_array_like(greyscales)
         _by_half.forall(out.size)(greyscales, weights, out)
@@ -373,7 +373,7 @@ def test_a_function_has_the_warnings_of_kernels_that_were_compiled_before():
     assert not verdict and "write 1.0f/2" in "".join(verdict.warnings)
 
 
-def test_the_wrong_number_of_parameters():
+def test_wrong_number_of_parameters_fails():
     @cuda.jit
     def vadd(a, out):
         "out[0] = a[0];"
@@ -396,7 +396,7 @@ def test_kernel_error_fails_with_its_message():
 
 
 @pytest.mark.sim
-def test_a_kernel_that_never_ends(monkeypatch):
+def test_endless_kernel_fails(monkeypatch):
     """The kernel is stopped, and the judge continues."""
     from numbalite.course import timeouts
 
@@ -417,7 +417,7 @@ def test_a_kernel_that_never_ends(monkeypatch):
     assert judge("vadd", find("vadd").reference(), speed=False)
 
 
-def test_an_answer_that_is_given_up(monkeypatch):
+def test_abandoned_answer_is_stopped(monkeypatch):
     """Simulates a GPU on which the kernel does not stop."""
     from numbalite.course import timeouts
     from numbalite.course.mistakes import Failed
@@ -464,7 +464,7 @@ def test_a_kernel_that_cannot_be_stopped_is_reported(monkeypatch):
         timeouts.run_in_thread(question)
 
 
-def test_a_loop_of_python_that_never_ends(monkeypatch):
+def test_endless_python_loop_fails(monkeypatch):
     from numbalite.course import timeouts
 
     def endless(stride):
@@ -491,7 +491,7 @@ def test_a_loop_of_python_that_never_ends(monkeypatch):
     )
 
 
-def test_an_interrupt_is_the_learners():
+def test_keyboard_interrupt_is_not_caught():
     def interrupted(stride):
         raise KeyboardInterrupt
 
@@ -522,7 +522,7 @@ def _on_the_host_without_its_subclass(greyscales, weights):
     return _on_the_host(np.asarray(greyscales), np.asarray(weights))
 
 
-def test_numpy_instead_of_the_gpu():
+def test_numpy_instead_of_the_gpu_fails():
     verdict = judge("hidden_layer", _on_the_host)
     assert not verdict and verdict.reason.startswith(
         "This line computes on the CPU (NumPy's divide)"
@@ -531,7 +531,7 @@ def test_numpy_instead_of_the_gpu():
     assert not judge("hidden_layer", _on_the_host_without_its_subclass)
 
 
-def test_numpy_after_the_gpu():
+def test_numpy_on_copied_results_fails():
     scale, _ = _layers()
 
     def copied(greyscales, weights):
@@ -559,7 +559,7 @@ def test_intermediate_copies_are_reported():
 
 
 @pytest.mark.parametrize("name", ["hidden_layer", "noisy_pulses"])
-def test_a_device_array_where_numpys_is_wanted(name):
+def test_device_array_instead_of_a_numpy_array_fails(name):
     reference = find(name).reference()
     verdict = judge(name, lambda *arguments: cuda.to_device(reference(*arguments)))
     assert verdict.reason == (
@@ -567,7 +567,7 @@ def test_a_device_array_where_numpys_is_wanted(name):
     )
 
 
-def test_copies_where_there_is_nothing_to_copy():
+def test_unnecessary_copies_of_device_arrays_fail():
     """Results are right and the GPU computes, but the heights are copied to the host and back."""
 
     def spectrum(heights, width, bins):
@@ -581,7 +581,7 @@ def test_copies_where_there_is_nothing_to_copy():
     assert verdict.work.bytes_out == 80_000
 
 
-def test_host_arrays_may_go_to_a_ufunc_at_once():
+def test_host_arrays_may_be_passed_to_ufuncs():
     @vectorize(target="cuda")
     def layer(greyscales, weights):
         "tanhf(greyscales / 255.0f * weights)"
@@ -602,7 +602,7 @@ def test_ufunc_for_the_cpu_fails():
     assert not verdict and 'add target="cuda"' in verdict.reason
 
 
-def test_a_tile_that_is_not_there():
+def test_uninitialized_shared_tile_fails():
     @cuda.jit
     def rotate(a, out):
         """
@@ -633,7 +633,7 @@ def _remembering(key):
 
 
 @pytest.mark.parametrize("key", [id, lambda x: x.ctypes.data])
-def test_a_result_that_is_remembered(key):
+def test_cached_result_of_an_earlier_call_fails(key):
     verdict = judge("hidden_layer", _remembering(key))
     assert not verdict and "a second one, on the same arrays with other data" in verdict.reason
 
@@ -652,7 +652,7 @@ def _by_chance():
     return vadd
 
 
-def test_right_by_chance_is_wrong():
+def test_result_that_is_right_by_chance_fails():
     """New arrays with the same data have the same wrong result, because the judge does not cache results."""
     for solution in [_by_chance() for _ in range(6)]:
         verdict = judge("vadd", solution)
@@ -728,7 +728,7 @@ def test_slow_solution_fails(monkeypatch):
     assert find("hidden_layer").hint in verdict.reason
 
 
-def test_wrong_only_when_large():
+def test_large_inputs_are_checked():
     scale, activate = _layers()
 
     def hidden_layer(greyscales, weights):
@@ -743,7 +743,7 @@ def test_wrong_only_when_large():
 
 
 @pytest.mark.sim
-def test_simulated_times_are_said_to_be():
+def test_simulated_times_are_labelled():
     verdict = judge("vadd", find("vadd").reference())
     assert verdict.simulated
     assert any("times of a CPU, not of a GPU" in note for note in verdict.notes)
@@ -760,13 +760,13 @@ def in_python(section):
 
 
 @pytest.mark.parametrize("name", [name for name, kind in exercises().items() if kind.section])
-def test_an_answer_with_a_python_body(name):
+def test_answers_with_python_bodies_pass(name):
     """Each exercise may be solved in Python or in CUDA C++."""
     verdict = judge(name, in_python(find(name).section)[name], speed=False)
     assert verdict.passed, str(verdict)
 
 
-def test_python_bodies_that_are_no_answer_or_wrong():
+def test_empty_and_wrong_python_bodies_fail():
     @cuda.jit
     def nothing(a, b, out):
         pass
@@ -820,7 +820,7 @@ def _layer():
     ],
     ids=["empty_like", "empty", "zeros_like", "product"],
 )
-def test_an_output_that_is_copied_in(make, request):
+def test_unnecessary_copy_of_an_output_is_reported(make, request):
     """Reading contents of numpy.empty is not counted; reading other contents is, and the line is
     shown."""
     layer = _layer()
@@ -840,7 +840,7 @@ def test_an_output_that_is_copied_in(make, request):
     assert "greyscales was" not in verdict.case
 
 
-def test_lines_that_copy_an_input_twice():
+def test_repeated_input_copies_are_reported_with_lines():
     scale, activate = _layers()
 
     def hidden_layer(greyscales, weights):
@@ -852,7 +852,7 @@ def test_lines_that_copy_an_input_twice():
     assert "greyscales is copied in 2 lines: copy it once" in verdict.case, str(verdict)
 
 
-def test_lines_that_copy_back():
+def test_copies_to_the_host_are_reported_with_lines():
     @cuda.jit
     def layer(greyscales, weights, out):
         """

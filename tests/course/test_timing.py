@@ -17,13 +17,13 @@ def increment(a):
     """
 
 
-def test_size_picks_by_where_it_runs(driver_kind):
+def test_size_depends_on_the_device(driver_kind):
     assert size(gpu=10, sim=3) == (3 if driver_kind == "sim" else 10)
     assert size("large", "small") == ("small" if driver_kind == "sim" else "large")
     assert size() == (10_000 if driver_kind == "sim" else 10_000_000)
 
 
-def test_where_describes_the_device_in_a_sentence(capsys, driver_kind):
+def test_where_returns_a_sentence_about_the_device(capsys, driver_kind):
     sentence = where()
     assert capsys.readouterr().out == sentence + "\n"
     if driver_kind == "sim":
@@ -66,7 +66,7 @@ def test_import_does_not_load_cuda(run_python):
     assert run_python(code).stdout == "False False\n"
 
 
-def test_a_kernel_is_timed_and_run():
+def test_timed_runs_the_kernel():
     a = cuda.to_device(np.zeros(1000, np.float32))
     seconds = timed(increment[4, 256], a, repeat=3)
     assert 0 < seconds < 1
@@ -75,18 +75,18 @@ def test_a_kernel_is_timed_and_run():
 
 
 @pytest.mark.parametrize("result", [None, 3, "host"])
-def test_the_clock_where_the_host_works(result):
+def test_timed_measures_host_work_in_seconds(result):
     seconds = timed(lambda: (time.sleep(0.02), result)[1], repeat=3)
     assert 0.018 < seconds < 2  # seconds, not milliseconds
 
 
-def test_arguments_go_to_the_function():
+def test_timed_passes_its_arguments():
     seen = []
     timed(lambda *args, **kw: seen.append((args, kw)), 1, 2, repeat=1, stream=4)
     assert seen and all(call == ((1, 2), {"stream": 4}) for call in seen)
 
 
-def test_long_calls_are_repeated_less(monkeypatch):
+def test_timed_repeats_long_calls_less(monkeypatch):
     from numbalite.course import timing
 
     monkeypatch.setattr(timing, "_ENOUGH", 0.05)

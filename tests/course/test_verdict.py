@@ -32,7 +32,7 @@ def test_html_is_escaped():
     )
 
 
-def test_a_notebook_shows_it_once(run_python):
+def test_notebook_shows_the_verdict_once(run_python):
     """If the verdict is the cell's last expression, it is not displayed a second time."""
     pytest.importorskip("IPython")
     code = (
@@ -79,7 +79,7 @@ def test_nan_and_infinity_compare_equal_to_themselves():
     assert mismatch(odd[::-1], odd).wrong == 4
 
 
-def test_integers_are_equal_or_not():
+def test_integers_are_compared_exactly():
     large = np.array([2**62 + 1, 2**62])
     assert mismatch(large, large + np.array([0, 1])).place == (1,)
 
@@ -95,7 +95,7 @@ def test_launches_and_copies_are_formatted():
     assert str(copying) == "3 launches, copies 1.6 MB to the device and 999 bytes back"
 
 
-def test_host_arrays_refuse_numpy():
+def test_guarded_host_arrays_raise_in_numpy_functions():
     x = guard_array(np.arange(3.0))
     assert isinstance(x, HostArray) and type(plain_array(x)) is np.ndarray
     for work in (lambda: x + 1, lambda: np.exp(x), lambda: x.sum(), lambda: np.add(1, x)):

@@ -152,7 +152,7 @@ def test_declared_tuple_is_returned():
     assert both(2.5) == (2, 2.5)
 
 
-def test_tuples_are_arguments():
+def test_tuples_are_accepted_as_arguments():
     Scaled = collections.namedtuple("Scaled", "factor values")
 
     @jit
@@ -185,7 +185,7 @@ def test_tuples_are_arguments():
     assert product((y, Number())) == 15
 
 
-def test_a_list_for_a_tuple():
+def test_lists_are_accepted_for_tuple_parameters():
     @jit("float64(UniTuple(float64, 3))")
     def sum3(t):
         "return get<0>(t) + get<1>(t) + get<2>(t);"
@@ -204,7 +204,7 @@ def test_a_list_for_a_tuple():
             sum3(wrong)
 
 
-def test_no_arguments_and_a_bare_expression():
+def test_body_may_be_an_expression_without_arguments():
     @jit("int64()")
     def answer():
         "42"
@@ -229,7 +229,7 @@ def test_each_argument_type_compiles_an_overload():
     assert (float32,) in twice.overloads
 
 
-def test_several_signatures_best_match():
+def test_best_matching_signature_is_called():
     @jit(["float32(float32)", "float64(float64)", "int64(int64)"])
     def size(x):
         "return sizeof(x);"
@@ -287,7 +287,7 @@ def test_each_layout_compiles_an_overload():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "complex64", "complex128", "bool", "uint8", "int64"])
-def test_elements_of_all_kinds(dtype):
+def test_arrays_of_every_dtype_are_copied(dtype):
     @jit
     def copy(x, y):
         "for (int64 i = 0; i < x.size(); ++i) y[i] = x[i];"
@@ -298,7 +298,7 @@ def test_elements_of_all_kinds(dtype):
     np.testing.assert_array_equal(x, y)
 
 
-def test_structured_arrays_as_arguments():
+def test_structured_arrays_are_accepted_as_arguments():
     dtype = np.dtype([("n", "i4"), ("x", "f8")])
 
     @jit
@@ -310,7 +310,7 @@ def test_structured_arrays_as_arguments():
     assert r.tolist() == [(2, 4.0), (4, 8.0)]
 
 
-def test_arrays_of_no_dimension_are_scalars():
+def test_zero_dimensional_arrays_are_passed_as_scalars():
     assert identity(np.array(2.5)) == 2.5
     assert total(np.float32([1, 2, 3.5])) == 6.5
     assert total(np.zeros(0)) == 0
@@ -326,7 +326,7 @@ def test_dates_and_times_are_int64():
     assert later.nopython_signatures[0].args[1] == numbalite.types.NPTimedelta("D")
 
 
-def test_read_only_arrays_are_arguments():
+def test_read_only_arrays_are_accepted_for_const_parameters():
     fixed = np.arange(4.0)
     fixed.flags.writeable = False
     assert total(fixed) == 6.0
@@ -347,7 +347,7 @@ def test_read_only_arrays_are_arguments():
     assert first(fixed) == 0.0 and first(np.ones(1)) == 1.0
 
 
-def test_pointers_and_record_arguments():
+def test_pointer_and_record_parameters_accept_arrays():
     @jit("float64(CPointer(float64), int64)")
     def last(p, n):
         "return p[n - 1];"
@@ -365,7 +365,7 @@ def test_pointers_and_record_arguments():
     assert norm(np.array([(1, 2.5)], dtype)[0]) == 3.5
 
 
-def test_a_subclass_of_ndarray():
+def test_ndarray_subclasses_are_accepted():
     class Mine(np.ndarray):
         pass
 
@@ -405,7 +405,7 @@ def fibonacci(n):
     """
 
 
-def test_a_function_that_calls_itself():
+def test_recursive_functions_are_compiled_and_pickled():
     assert fibonacci(20) == 6765
     assert pickle.loads(pickle.dumps(fibonacci))(10) == 55
 
@@ -449,7 +449,7 @@ def test_ufuncs_call_host_functions(target):
     assert vectorize(target=target)(identity)(np.float32(2)) == 2
 
 
-def test_random_numbers_in_ufuncs():
+def test_ufuncs_draw_seeded_random_numbers():
     @vectorize(["float64(float64)"])
     def add_noise(x):
         "return x + random_uniform();"
@@ -461,7 +461,7 @@ def test_random_numbers_in_ufuncs():
     assert len(set(first)) == 10
 
 
-def test_a_device_function_on_the_cpu():
+def test_jit_compiles_device_functions_for_the_cpu():
     @cuda.jit(device=True)
     def square(x):
         "return x * x;"
@@ -469,7 +469,7 @@ def test_a_device_function_on_the_cpu():
     assert jit(square)(3) == 9
 
 
-def test_jit_of_cpp_sources():
+def test_jit_compiles_cpp_sources():
     f = jit(source="template <class T> T add(T x, T y) { return x + y; }")
     assert f(1, 2) == 3 and f(1.5, 2.0) == 3.5 and f.__name__ == "add"
     assert jit("int twice(int x) { return 2 * x; }")(4) == 8
@@ -492,7 +492,7 @@ def test_jit_of_cpp_sources():
         h("x")
 
 
-def test_library_types_and_functions():
+def test_library_types_and_functions_work_on_the_cpu():
     @jit
     def half_and_complex(x):
         """
@@ -640,7 +640,7 @@ def test_parallel_for_computes_each_iteration():
     np.testing.assert_array_equal(y, np.arange(10_000.0) ** 2)
 
 
-def test_parallel_that_is_not():
+def test_parallel_without_a_parallel_loop_warns():
     with pytest.warns(errors.PerformanceWarning, match="write parallel_for"):
 
         @jit("int64(int64)", parallel=True)
@@ -767,7 +767,7 @@ def test_pickled_for_another_process(run_python, tmp_path):
     assert run_python(code, path).stdout.split() == ["5.0"]
 
 
-def test_the_lock_is_released():
+def test_nogil_releases_the_interpreter_lock():
     @jit
     def wait(flag):
         """
@@ -788,7 +788,7 @@ def test_the_lock_is_released():
     assert seen == [True]
 
 
-def test_the_lock_is_kept_if_wanted():
+def test_nogil_false_keeps_the_interpreter_lock():
     kept = jit("float64(float64, float64)", nogil=False)(hypot.py_func)
     assert kept(3.0, 4.0) == 5.0 and not kept.targetoptions["nogil"]
     assert not pickle.loads(pickle.dumps(kept)).targetoptions["nogil"]
@@ -826,7 +826,7 @@ def test_many_threads_compile_once_and_agree():
     assert len(cube.signatures) == 3
 
 
-def test_as_a_method_of_nothing():
+def test_jit_functions_work_as_static_methods():
     class Holder:
         norm = staticmethod(hypot)
 
@@ -844,7 +844,7 @@ def test_jit_functions_leak_nothing():
         unreferenced(None)
 
 
-def test_when_memory_runs_out():
+def test_failed_host_allocation_raises_memory_error():
     names = ", ".join(f"a{i}" for i in range(30))
     f = jit(source=" + ".join(f"a{i}(0, 0)" for i in range(30)), args=names)
     arrays = [np.ones((2, 2))] * 30
@@ -864,7 +864,7 @@ def test_when_memory_runs_out():
     assert f(*arrays) == 30
 
 
-def test_sixty_four_parameters_are_the_limit():
+def test_more_than_64_parameters_raise():
     names = [f"p{i}" for i in range(64)]
     f = jit(source=" + ".join(names), args=", ".join(names))
     assert f(*range(64)) == sum(range(64))
@@ -873,7 +873,7 @@ def test_sixty_four_parameters_are_the_limit():
         jit(source="1", args=", ".join(names))
 
 
-def test_twenty_arrays_are_arguments():
+def test_twenty_array_arguments_are_accepted():
     names = [f"a{i}" for i in range(20)]
     f = jit(source=" + ".join(f"{n}(0, 0, 0)" for n in names), args=", ".join(names))
     arrays = [np.full((2, 2, 2), float(i)) for i in range(20)]

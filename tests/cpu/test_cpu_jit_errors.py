@@ -123,14 +123,14 @@ def test_a_lazy_function_rejects_unsupported_arguments(value, error, said):
         identity(value)
 
 
-def test_device_arrays_are_refused():
+def test_device_arrays_are_rejected_with_a_hint():
     d = cuda.to_device(np.ones(3, np.float32))
     for call in (lambda: scale(d, 1), lambda: total(d)):
         with pytest.raises(TypeError, match=r"parameter 1 'x'.*x\.copy_to_host\(\)"):
             call()
 
 
-def test_wrong_counts_and_names():
+def test_wrong_argument_counts_and_names_raise():
     with pytest.raises(TypeError, match=r"hypot\(\) missing 1 required positional argument: 'y'"):
         hypot(1.0)
     with pytest.raises(TypeError, match=r"hypot\(\) takes 2 positional arguments but 3 were given"):
@@ -143,7 +143,7 @@ def test_wrong_counts_and_names():
         hypot(y=2.0)
 
 
-def test_arguments_whose_conversion_runs_python():
+def test_arguments_converted_by_python_code_stay_valid():
     class Index:
         def __index__(self):
             return 5
@@ -173,7 +173,7 @@ def test_invalid_signatures_raise():
             "return x;"
 
 
-def test_tuples_that_do_not_fit():
+def test_mismatched_tuples_raise():
     @jit("float64(Tuple((int32, float64[:])))")
     def f(t):
         "return get<0>(t) * get<1>(t)[0];"
@@ -204,7 +204,7 @@ def test_invalid_functions_raise():
         jit(hypot)
 
 
-def test_results_that_python_has_not():
+def test_unsupported_result_types_raise():
     for body, said in (
         ("return x;", "cannot return an array: take it as a parameter and write"),
         ("return x.data();", "returns a number, a tuple of numbers, or nothing"),
@@ -265,7 +265,7 @@ def test_compile_errors_in_a_cell():
         namespace["in_cell"](1)
 
 
-def test_a_python_module_of_random_numbers():
+def test_using_pythons_random_module_gets_a_hint():
     import random  # noqa: F401
 
     @jit
@@ -278,7 +278,7 @@ def test_a_python_module_of_random_numbers():
         draw(1.0)
 
 
-def test_words_of_a_grid():
+def test_grid_builtins_raise_on_the_cpu():
     @jit
     def threads(x):
         "return threadIdx.x + x;"
@@ -287,7 +287,7 @@ def test_words_of_a_grid():
         threads(1)
 
 
-def test_division_by_zero_ends_nothing():
+def test_integer_division_by_zero_does_not_crash():
     @jit
     def divide(x, y):
         "return x / y;"

@@ -65,7 +65,7 @@ def arrangements(rng, dtype, n):
 # ---- what it is ---------------------------------------------------------------------------------------
 
 
-def test_it_is_a_ufunc(add):
+def test_result_is_a_numpy_ufunc(add):
     assert isinstance(add, np.ufunc)
     assert (add.nin, add.nout, add.nargs, add.ntypes) == (2, 1, 3, len(NUMBERS))
     assert add.types[:2] == ["bb->b", "hh->h"]
@@ -86,7 +86,7 @@ def test_ufunc_has_the_functions_name_and_doc():
 
 @pytest.mark.parametrize("dtype", NUMBERS)
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 255, 256, 257, 1000])
-def test_every_dtype_in_every_arrangement(add, dtype, n):
+def test_sums_of_every_dtype_and_layout_match_numpy(add, dtype, n):
     rng = np.random.default_rng(n)
     for x in arrangements(rng, dtype, n):
         for y in arrangements(rng, dtype, n):
@@ -98,7 +98,7 @@ def test_every_dtype_in_every_arrangement(add, dtype, n):
 @pytest.mark.parametrize(
     "types", some(4, [(a, b, c) for a in NAMES for b in NAMES for c in NAMES if b != "float16"])
 )
-def test_inputs_and_results_of_different_types(types, target):
+def test_loops_with_mixed_types_compile(types, target):
     """The function returns a constant: the test only checks that the loops compile for types
     without conversions."""
     a, b, result = types
@@ -136,7 +136,7 @@ def test_operands_broadcast_as_in_numpy(add):
     assert add(x, x, order="C").flags.c_contiguous
 
 
-def test_scalars_follow_nep50(add):
+def test_scalar_promotion_follows_nep50(add):
     x = np.arange(3, dtype=np.float32)
     assert add(x, 2.0).dtype == np.float32
     assert add(np.int8(3), 4).dtype == np.int8
@@ -146,7 +146,7 @@ def test_scalars_follow_nep50(add):
         add(np.int8(1), 1000)
 
 
-def test_out_where_dtype_casting(add):
+def test_out_where_dtype_and_casting_match_numpy(add):
     x, y = np.arange(10.0), np.arange(10.0)[::-1]
     out = np.full(10, -1.0)
     assert add(x, y, out=out, where=x > 4) is out
@@ -208,7 +208,7 @@ def test_ufunc_methods_match_numpy(add):
 
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 @pytest.mark.parametrize("signatures", [(), ["int8(int8, int8)", "int64(int64, int64)"]])
-def test_the_name_does_not_matter_for_reductions(target, signatures):
+def test_reductions_do_not_depend_on_the_ufuncs_name(target, signatures):
     """NumPy's `add` and `multiply` reduce small integers in a wider type."""
     x = np.full(100, 3, np.int8)
     folded = {}
@@ -291,7 +291,7 @@ def test_loops_are_compiled_for_new_dtypes(target):
         plus(np.zeros(2, object), 1)
 
 
-def test_lazily_typed_from_several_threads():
+def test_concurrent_calls_compile_lazy_loops():
     f = make_ufunc("x + 1", "x")
     dtypes = ["i4", "i8", "f4", "f8", "c8", "u2"] * 2
     found, start = [None] * len(dtypes), threading.Barrier(len(dtypes))
@@ -309,7 +309,7 @@ def test_lazily_typed_from_several_threads():
     assert f.ntypes == len(set(dtypes))
 
 
-def test_lazily_typed_first_use_with_signature():
+def test_first_call_of_a_lazy_ufunc_accepts_signature():
     half = make_ufunc("x / 2", "x")
     assert half(np.arange(3.0), signature="d->d").tolist() == [0, 0.5, 1]
 
@@ -414,7 +414,7 @@ def test_vector_math_is_within_4_ulp(compiler):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_vector_math_of_narrow_arguments(compiler, seed):
+def test_vector_math_of_narrow_arguments_matches_numpy(compiler, seed):
     """Compilers choose the number of elements in a vector by the narrowest type of a loop."""
     rng = np.random.default_rng(seed)
     narrow = rng.choice(["int8", "int16", "int32", "uint8", "float32"])
@@ -460,7 +460,7 @@ def test_infinities_and_nan_match_numpy(functions, dtype):
         )
 
 
-def test_no_floating_point_warnings(compiler):
+def test_ufuncs_raise_no_spurious_floating_point_warnings(compiler):
     f = make_ufunc("x < 0 ? 0.0 : sqrt(x) / x", "x", ["float64(float64)"])
     x = np.tile([-1.0, 0.0, 4.0], 100)
     with np.errstate(all="raise"):
@@ -489,7 +489,7 @@ def test_integer_division_never_traps(compiler):
     assert remainder(x, np.int32(-1)).tolist()[:4] == x.tolist()[:4]
 
 
-def test_integer_division_with_another_signal_handler(run_python):
+def test_integer_division_works_with_another_sigfpe_handler(run_python):
     """Divisions are handled even if another SIGFPE handler is installed later."""
     code = """
 import faulthandler, sys
@@ -539,14 +539,14 @@ def test_float16_and_complex_loops_match_numpy(target):
 # ---- what goes wrong ------------------------------------------------------------------------------------
 
 
-def test_one_bad_signature_is_named():
+def test_invalid_signature_is_named_in_the_error():
     with pytest.raises(CompileError, match=r"complex64") as caught:
         make_ufunc("x % 3", "x", ["int32(int32)", "complex64(complex64)", "int64(int64)"])
     # the user's text with all three lines follows the first line
     assert "int64(int64)" not in str(caught.value).partition("\n")[0]
 
 
-def test_two_signatures_for_the_same_inputs():
+def test_duplicate_input_signatures_raise():
     with pytest.raises(SignatureError, match="same dtypes|twice"):
         make_ufunc("x", "x", ["int32(int32)", "int64(int32)"])
 
@@ -629,7 +629,7 @@ def test_gufunc_with_matrix_cores_matches_matmul(target, kind):
     )
 
 
-def test_scalars_and_one_element_outputs(target):
+def test_gufunc_accepts_scalar_parameters(target):
     body = "double t = 0; for (int i = 0; i < x.size(); ++i) t += pow(abs(x[i]), p); out[0] = pow(t, 1 / p);"
     f = gmake(body, "x, p, out", ["void(float64[:], float64, float64[:])"], "(n),()->()", target)
     x = np.random.default_rng(7).normal(size=(500, 6))
@@ -643,7 +643,7 @@ def test_scalars_and_one_element_outputs(target):
     np.testing.assert_array_equal(g(np.arange(5000), 3), np.arange(3, 5003))
 
 
-def test_optional_and_fixed_dimensions(target):
+def test_gufunc_supports_optional_and_fixed_dimensions(target):
     f = gmake(MATMUL.replace("float", "double"), "a, b, c", ["void(float64[:,:], float64[:,:], float64[:,:])"],
               "(m?,n),(n,p?)->(m?,p?)", target)  # fmt: skip
     a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
@@ -659,7 +659,7 @@ def test_optional_and_fixed_dimensions(target):
         cross(np.zeros(4), np.zeros(4))
 
 
-def test_gufunc_with_two_outputs(target):
+def test_gufunc_returns_two_outputs(target):
     f = gmake("low[0] = x[0]; high[0] = x[0]; for (int i = 1; i < x.size(); ++i) "
               "{ if (x[i] < low[0]) low[0] = x[i]; if (x[i] > high[0]) high[0] = x[i]; }",
               "x, low, high", ["void(int32[:], int32[:], int32[:])"], "(n)->(),()", target)  # fmt: skip
@@ -764,17 +764,17 @@ check(4)
 """
 
 
-def test_parallel_splitting_threads_and_fork(run_python):
+def test_parallel_ufuncs_work_with_threads_and_fork(run_python):
     run_python(PARALLEL, NUMBALITE_NUM_THREADS="5")
 
 
-def test_numbas_name_for_the_number_of_threads(run_python):
+def test_numba_num_threads_variable_is_honoured(run_python):
     code = "import numbalite; print(numbalite.get_num_threads())"
     result = run_python(code, NUMBALITE_NUM_THREADS=None, NUMBA_NUM_THREADS="3")
     assert result.stdout.strip() == "3"
 
 
-def test_the_interpreter_runs_meanwhile(target):
+def test_ufunc_calls_release_the_interpreter_lock(target):
     f = make_ufunc(
         "double t = x; for (int i = 0; i < 200000; ++i) t = sin(t); return t;",
         "x",
@@ -839,7 +839,7 @@ def images():
         return len({line.split()[4] for line in file if "memfd:numbalite" in line})
 
 
-def test_nothing_is_left_of_a_ufunc():
+def test_deleted_ufuncs_free_their_memory():
     def make_and_call_ufuncs():
         f = make_ufunc("x + 1", "x", ["float64(float64)", "int64(int64)"])
         f(np.arange(10))

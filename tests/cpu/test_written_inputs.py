@@ -27,7 +27,7 @@ for (int i = 0; i < b.size(); ++i) {
 @pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("signatures", [["void(float64[:], float64[:], float64[:])"], [],
                                         ["void(float64[:], float64[::1], float64[:])"]])  # fmt: skip
-def test_inputs_that_are_written(target, signatures, named):
+def test_ufuncs_may_write_input_arrays(target, signatures, named):
     """The array contains the results, also if NumPy had to convert its elements, or numbalite its
     layout."""
     change = guvectorize(
@@ -59,7 +59,7 @@ def test_inputs_that_are_written(target, signatures, named):
     assert (b == -1).all()
 
 
-def test_numbers_that_are_written(target):
+def test_gufuncs_write_input_arrays_without_core_dimensions(target):
     """A layout without core dimensions, too: NumPy would discard the converted copies of written inputs."""
 
     @guvectorize("void(float64[:], float64[:])", "()->()", target=target, writable_args=("x",))

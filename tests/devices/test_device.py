@@ -8,7 +8,7 @@ import pytest
 from numbalite import _core, cuda
 
 
-def test_attributes_of_a_device():
+def test_device_attributes_have_valid_values():
     cuda.synchronize()
     assert _core.is_open() and _core.driver_kind() in ("cuda", "sim")
     assert _core.open() == _core.driver_kind()
@@ -28,7 +28,7 @@ def test_attributes_of_a_device():
 
 
 @pytest.mark.parametrize("number", [-1, 64, 1 << 40])
-def test_devices_that_are_not_there(number):
+def test_invalid_device_numbers_raise(number):
     for ask in _core.device_name, _core.device_uuid, _core.select_device, _core.synchronize_device:
         with pytest.raises(IndexError, match="there is no device"):
             ask(number)
@@ -82,7 +82,7 @@ assert _core.can_access_peer(0, 1) in (True, False)
     run_python(code, NUMBALITE_DRIVER="sim", NUMBALITE_SIM_DEVICES="2")
 
 
-def test_after_a_reset_everything_is_new(run_python):
+def test_device_reset_invalidates_objects(run_python):
     """Objects from before a reset raise when they are used, and are freed without a driver call."""
     code = """
 import numpy as np
@@ -147,7 +147,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     run_python(code)
 
 
-def test_the_hook_of_opening(run_python):
+def test_opening_hook_is_called_and_its_errors_propagate(run_python):
     """The hook is called before and after the reset; its exception is raised to the user."""
     code = """
 from numbalite import _core
@@ -204,7 +204,7 @@ assert live["streams"] == live["buffers"] == 0, live
     run_python(code)
 
 
-def test_the_interpreter_runs_while_a_device_is_waited_for():
+def test_waiting_for_a_device_releases_the_interpreter_lock():
     """A callback needs the interpreter lock, so no waiting call may hold it."""
     for wait in (
         lambda s: s.synchronize(),

@@ -19,7 +19,7 @@ def test_info_command_prints_every_label(run_python):
     assert "compute capability" in text and "multiprocessors" in text
 
 
-def test_info_with_nothing_installed(run_python, tmp_path):
+def test_info_reports_missing_software(run_python, tmp_path):
     result = run_python(
         "-m numbalite",
         "info",
@@ -34,7 +34,7 @@ def test_info_with_nothing_installed(run_python, tmp_path):
     assert "NVRTC           not available: NUMBALITE_NVRTC=" in result.stdout
 
 
-def test_info_with_bad_variables(run_python):
+def test_info_reports_invalid_environment_variables(run_python):
     result = run_python("-m numbalite", "info", NUMBALITE_DRIVER="gpu", NUMBALITE_CACHE_SIZE="x")
     assert "NUMBALITE_DRIVER='gpu'" in result.stdout
     assert "NUMBALITE_CACHE_SIZE='x'" in result.stdout
@@ -56,7 +56,7 @@ def test_version_command_prints_the_version(run_python):
 
 
 @pytest.mark.parametrize("command", ["info", "demo", "--help"])
-def test_a_reader_that_closes_the_pipe(command):
+def test_commands_survive_a_closed_pipe(command):
     """`numbalite info | head -1` ends without a traceback, also when the pipe breaks at the last flush."""
     reader, writer = os.pipe()
     os.close(reader)

@@ -32,7 +32,7 @@ def run_in_another_process(run_python):
 
 @pytest.mark.leaks
 @pytest.mark.parametrize("make", [cuda.to_device, None], ids=["moved", "ipc_array"])
-def test_both_processes_see_the_same_memory(make, run_in_another_process):
+def test_ipc_handles_share_memory_between_processes(make, run_in_another_process):
     host = np.arange(1000, dtype="f4")
     if make is None:
         array = cuda.ipc_array(host.shape, host.dtype)
@@ -61,7 +61,7 @@ def negated(x):
     "auto [i, j] = grid<2>(); if (i < x.shape[0] && j < x.shape[1]) x(i, j) = -x(i, j);"
 
 
-def test_kernels_work_on_it(run_in_another_process):
+def test_kernels_access_strided_ipc_arrays(run_in_another_process):
     """Strided parts keep their geometry, and kernels on both sides use the memory."""
     host = np.arange(24.0).reshape(4, 6)
     array = cuda.to_device(host)[1:, ::2]
@@ -113,7 +113,7 @@ def test_open_ipc_array_accepts_bytes_and_offset(run_in_another_process):
     assert text == "[2 3 4]\n[[0, 2], [6, 8]]\nValueError True\n96 True\n"
 
 
-def test_handles_open_once_and_elsewhere():
+def test_ipc_handles_cannot_be_opened_in_their_own_process():
     array = cuda.to_device(np.arange(4))
     handle = array.get_ipc_handle()
     with pytest.raises(ValueError, match="original process"):
@@ -207,7 +207,7 @@ def test_managed_memory_cannot_be_shared():
         array.get_ipc_handle()
 
 
-def test_the_maker_is_gone(run_in_another_process, run_python):
+def test_opening_a_handle_of_an_ended_process_raises(run_in_another_process, run_python):
     """A handle whose memory no longer exists is an error, not a crash."""
     code = (
         "import pickle, numpy as np\n"
@@ -253,7 +253,7 @@ def test_ipc_handle_opens_on_another_device(run_in_another_process):
     assert run_in_another_process(code, handle, NUMBALITE_SIM_DEVICES="2") == "[0 1 2 3]\n32\n"
 
 
-def test_every_call_may_fail(count_live):
+def test_ipc_operations_survive_failing_driver_calls(count_live):
     """get_ipc_handle and ipc_array with each driver call failing in turn: no object leaks."""
     for operation in (
         lambda: cuda.to_device(np.arange(100)).get_ipc_handle(),
@@ -278,7 +278,7 @@ def test_every_call_may_fail(count_live):
 
 
 @pytest.mark.sim
-def test_only_files_of_the_simulator_are_opened(run_in_another_process, tmp_path):
+def test_simulator_rejects_forged_ipc_handles(run_in_another_process, tmp_path):
     """A handle is 64 untrusted bytes: it must name sealed memory of the same inode and size."""
     array = cuda.ipc_array(4)
     array[:] = 7

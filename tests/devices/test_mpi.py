@@ -109,7 +109,7 @@ for part in (array, array[3:5], array.reshape(2, 5)):
 
 
 @pytest.mark.parametrize("dtype", "?bhiqBHIQfdFD")
-def test_as_mpi4py_reads_it(dtype):
+def test_device_arrays_export_what_mpi4py_reads(dtype):
     """The steps of mpi4py: DLPack without waiting for a stream (-1); for an object without DLPack
     the CUDA Array Interface, with contiguous arrays of plain types."""
     array = cuda.to_device(np.ones((3, 4), dtype))

@@ -35,7 +35,7 @@ def test_names_of_other_libraries_raise_with_an_alternative(name, advice):
         getattr(cuda, name)
 
 
-def test_an_arrays_module_by_another_name(capsys):
+def test_namespace_works_as_a_cupy_replacement(capsys):
     """Tests lines of programs that were written for CuPy."""
     import numbalite.cuda as cp
 
@@ -71,7 +71,7 @@ def test_an_arrays_module_by_another_name(capsys):
             missing.nothing
 
 
-def test_names_for_kernels_raise_outside_with_an_alternative():
+def test_kernel_builtins_raise_outside_of_kernels():
     from numbalite.types import inkernel
 
     with pytest.raises(TypeError, match=r"cuda.grid is for the inside of kernels.*grid<1>\(\)"):
@@ -111,7 +111,7 @@ def test_is_simulated_matches_the_driver(driver_kind):
     assert driver_kind == "sim" or cuda.cuda_error() is None
 
 
-def test_device_list_and_current_device():
+def test_device_list_contains_the_current_device():
     assert len(cuda.gpus) >= 1 and len(list(cuda.gpus)) == len(cuda.gpus) == len(cuda.gpus.lst)
     assert cuda.list_devices() is cuda.gpus
     device = cuda.get_current_device()
@@ -231,7 +231,7 @@ def test_no_gpu_warns_once_at_first_use(run_python):
         assert run_python(code, **variables).stderr == ""
 
 
-def test_no_gpu_and_cuda_wanted(run_python):
+def test_missing_gpu_raises_if_the_cuda_driver_is_required(run_python):
     result = run_python(
         "from numbalite import cuda, errors\n"
         "print(cuda.is_available(), cuda.is_simulated())\n"
@@ -247,7 +247,7 @@ def test_no_gpu_and_cuda_wanted(run_python):
 
 
 @pytest.mark.leaks
-def test_stream_handle_and_repr():
+def test_streams_have_handle_and_numbered_repr():
     stream = cuda.stream()
     assert stream.handle > 2 and int(stream) == stream.handle and not stream.external
     numbers = [
@@ -291,7 +291,7 @@ def test_stream_callback_runs_in_another_thread():
         stream.add_callback(3)
 
 
-def test_a_stream_may_die_before_its_callback(run_python):
+def test_callbacks_run_after_their_stream_is_deleted(run_python):
     result = run_python(
         "import time\n"
         "from numbalite import cuda\n"

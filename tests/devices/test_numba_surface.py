@@ -63,7 +63,7 @@ MODULES = {
 
 
 @pytest.mark.parametrize("name", [*DETECTION.split(), *STREAMS.split(), *MEMORY.split()])
-def test_names_of_the_namespace(name):
+def test_namespace_has_numbas_names(name):
     assert callable(getattr(cuda, name)) or name == "gpus"
 
 
@@ -92,7 +92,7 @@ def test_device_attributes_exist():
     assert cuda.gpus.current.id == device.id and len(cuda.gpus.lst) == len(cuda.gpus)
 
 
-def test_context_attributes_and_extras():
+def test_context_has_numbas_attributes():
     context = cuda.current_context()
     assert context is cuda.current_context() and context is cuda.current_context(0)
     assert context.device == cuda.get_current_device()
@@ -113,7 +113,7 @@ def test_context_attributes_and_extras():
     assert callable(context.enable_peer_access)
 
 
-def test_raw_memory_of_a_context():
+def test_context_memalloc_returns_raw_memory():
     from numbalite.cuda.cudadrv import driver
 
     context = cuda.current_context()
@@ -144,7 +144,7 @@ def test_raw_memory_of_a_context():
     assert context.mempin(pinned, driver.host_pointer(pinned), pinned.size) is not None
 
 
-def test_memory_that_the_host_reads_is_set_on_return():
+def test_memset_of_mapped_memory_is_synchronous():
     """The host can also access managed and page-locked memory: stream 0 has set it when the call
     returns."""
     from numbalite.cuda.cudadrv import driver
@@ -207,7 +207,7 @@ def scale_image():
     return image.data, image.lowered["scale"], image.lowered["factor"]
 
 
-def test_modules_of_a_context():
+def test_context_loads_module_images():
     context = cuda.current_context()
     image, scale, factor = scale_image()
     module = context.create_module_image(image)
@@ -240,7 +240,7 @@ def test_modules_of_a_context():
 
 
 @pytest.mark.gpu
-def test_ptx_of_a_context():
+def test_context_loads_ptx_modules():
     text, _ = cuda.compile(KERNEL, name="scale", output="ptx")
     for given in (text, text.encode(), text.encode() + b"\0"):
         module = cuda.current_context().create_module_ptx(given)
@@ -249,7 +249,7 @@ def test_ptx_of_a_context():
         assert x.copy_to_host().tolist() == [3, 3, 1, 1]
 
 
-def test_linkable_code_from_source_and_path(tmp_path):
+def test_linkable_code_is_created_from_source_and_path(tmp_path):
     source = cuda.CUSource("__device__ int seven() { return 7; }", name="seven.cu")
     assert source.name == "seven.cu" and isinstance(source, cuda.LinkableCode)
     path = tmp_path / "eight.cu"
@@ -309,7 +309,7 @@ def test_toolkit_modules_raise_or_find_libraries(capsys):
 # ---- streams and events
 
 
-def test_streams_of_every_kind():
+def test_special_streams_have_numbas_handles():
     assert cuda.default_stream().handle == 0
     assert cuda.legacy_default_stream().handle == 1
     assert cuda.per_thread_default_stream().handle == 2
@@ -438,7 +438,7 @@ def test_cuda_core_accepts_our_streams():
     assert int(theirs.handle) == stream.handle
 
 
-def test_stream_callbacks_and_async_done():
+def test_stream_callbacks_and_async_done_complete():
     stream = cuda.stream()
     seen = []
     happened = threading.Event()
@@ -466,7 +466,7 @@ def test_stream_callbacks_and_async_done():
     assert result is None or result is stream
 
 
-def test_async_done_when_cancelled():
+def test_async_done_can_be_cancelled():
     async def main():
         stream = cuda.stream()
         done = stream.async_done()
@@ -477,7 +477,7 @@ def test_async_done_when_cancelled():
     assert asyncio.run(main())
 
 
-def test_events_created_by_a_context():
+def test_context_creates_timed_events():
     context = cuda.current_context()
     stream = cuda.stream()
     start, end = context.create_event(), cuda.event(timing=True)
@@ -514,7 +514,7 @@ def test_array_attributes_match_numbas():
     assert isinstance(record, cuda.cudadrv.devicearray.DeviceRecord) and record["n"] == 1
 
 
-def test_array_functions_of_the_module():
+def test_devicearray_module_functions_match_numba():
     from numbalite.cuda.cudadrv import devicearray
 
     host = np.arange(6.0).reshape(2, 3)
@@ -551,7 +551,7 @@ def test_as_cuda_array_returns_a_view():
         cuda.from_cuda_array_interface(masked)
 
 
-def test_streams_of_foreign_arrays():
+def test_foreign_arrays_use_their_producers_stream():
     """By default, another library's array is used on its producer's stream."""
 
     class Foreign:
@@ -608,7 +608,7 @@ def test_external_streams_are_not_queried():
 
 
 @pytest.mark.parametrize("make", [cuda.mapped_array, cuda.managed_array])
-def test_host_arrays_that_are_device_arrays(make):
+def test_mapped_arrays_are_host_and_device_arrays(make):
     from numbalite.cuda.cudadrv import devicearray, driver
 
     stream = cuda.stream()
@@ -643,7 +643,7 @@ def test_host_arrays_that_are_device_arrays(make):
 
 
 @pytest.mark.parametrize("kind", ["managed", "write-combined"])
-def test_memory_that_numpy_reads_survives(kind, run_python):
+def test_numpy_views_keep_mapped_memory_alive(kind, run_python):
     """close() keeps the context while NumPy arrays use its memory directly, and reset() raises an error."""
     make = "managed_array(8)" if kind == "managed" else "mapped_array(8, wc=True)"
     run_python(f"""
@@ -672,7 +672,7 @@ assert cuda.to_device(np.arange(3)).copy_to_host().tolist() == [0, 1, 2]
 """)
 
 
-def test_parts_of_raw_memory():
+def test_raw_memory_views_share_the_allocation():
     from numbalite.cuda.cudadrv import driver
 
     context = cuda.current_context()
@@ -706,7 +706,7 @@ def test_parts_of_raw_memory():
     assert int(cuda.to_device(pinned).gpu_data.device_pointer) > 0
 
 
-def test_a_manager_for_one_context():
+def test_context_memory_manager_can_be_assigned():
     """The memory manager of a context can be set by assignment, as in numba's tests."""
 
     class Counting(cuda.HostOnlyCUDAMemoryManager):
@@ -750,7 +750,7 @@ def test_unicode_arrays_round_trip():
     assert cuda.device_array(3, kind).dtype == kind
 
 
-def test_messages_of_numba_and_numpy():
+def test_error_messages_match_numba_and_numpy():
     with pytest.raises(ValueError, match="`copy=False` is not"):
         np.asarray(cuda.device_array(3), copy=False)
     with pytest.raises(ValueError, match=r"from shape \(2,3\) into shape \(35,\)"):

@@ -38,7 +38,7 @@ def page(request):
     return request.param
 
 
-def test_blocks_are_of_a_known_kind(page):
+def test_code_blocks_have_a_known_language(page):
     """No block is skipped because of an unknown language or an unknown comment."""
     found = doc_pages.blocks(page)
     for block in found:

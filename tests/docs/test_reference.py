@@ -70,14 +70,14 @@ def test_numbas_names_of_the_errors_are_listed():
     assert not missing
 
 
-def test_every_error_has_its_mend():
+def test_every_error_has_a_documented_remedy():
     """docs/errors.md mentions each exception class."""
     page = (doc_pages.ROOT / "docs/errors.md").read_text(encoding="utf-8")
     missing = [cls.__name__ for cls in ERRORS if cls.__name__ not in page]
     assert not missing
 
 
-def test_the_table_of_variables():
+def test_configuration_page_lists_every_variable():
     """docs/reference/configuration.md contains the table of numbalite.config."""
     page = (PAGES / "configuration.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \|$", page, re.M)

@@ -41,13 +41,13 @@ def build(folder):
     assert done.stderr == "", done.stderr
 
 
-def test_every_page_is_there(site):
+def test_site_contains_every_page(site):
     for page in doc_pages.PAGES:
         made = site / page.relative_to(doc_pages.ROOT).with_suffix(".html")
         assert made.stat().st_size > 1000, made
 
 
-def test_the_front_page_leads_to_all_others(site):
+def test_front_page_links_to_every_page(site):
     """Each page is in a table of contents, because readers cannot find it otherwise."""
     front = (site / "docs/index.html").read_text(encoding="utf-8")
     for page in doc_pages.PAGES:
@@ -56,7 +56,7 @@ def test_the_front_page_leads_to_all_others(site):
     assert "docs/index.html" in (site / "index.html").read_text(encoding="utf-8")
 
 
-def test_the_search_knows_names_without_their_underscores(site):
+def test_search_finds_names_without_underscores(site):
     """A reader who searches for syncthreads expects __syncthreads."""
     text = (site / "searchindex.js").read_text(encoding="utf-8")
     index = json.loads(text[text.index("(") + 1 : text.rindex(")")])
@@ -94,7 +94,7 @@ SEARCHES = {
 }
 
 
-def test_the_search_finds_the_page_among_the_first_three(site):
+def test_search_ranks_the_expected_page_in_the_top_three(site):
     """Ranks the pages by Sphinx's own code, with the site's weights."""
     node = shutil.which("node")
     if node is None:

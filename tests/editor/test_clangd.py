@@ -57,7 +57,7 @@ def test_clangd_accepts_kernels_and_reports_errors(errors, tmp_path):
     assert "__syncthread" in found and "sized" in found
 
 
-def test_a_file_of_others_stays(tmp_path, capsys):
+def test_existing_clangd_file_is_kept(tmp_path, capsys):
     (tmp_path / ".clangd").write_text("CompileFlags: {Add: -O2}\n")
     assert editor.main([str(tmp_path)]) == 1
     assert "not numbalite's" in capsys.readouterr().err

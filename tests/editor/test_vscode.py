@@ -119,7 +119,7 @@ def scopes_of_word(scopes, text, word, nth=0):
     return next(scope for part, scope in lines[nth] if word in part)
 
 
-def test_strings_of_kernels_are_cxx(scopes):
+def test_kernel_strings_are_highlighted_as_cpp(scopes):
     lines = PROGRAM.splitlines()
     inside = [CUDA in str(line) for line in scopes]
     for number, line in enumerate(lines):
@@ -136,7 +136,7 @@ def test_strings_of_kernels_are_cxx(scopes):
     )
 
 
-def test_python_is_python_again(scopes):
+def test_python_highlighting_resumes_after_kernel_strings(scopes):
     assert any("string" in scope for scope in scopes_of_word(scopes, "after =", "return 1"))
     assert any("docstring" in scope for scope in scopes_of_word(scopes, "A docstring", "docstring"))
     assert any(
@@ -147,7 +147,7 @@ def test_python_is_python_again(scopes):
     assert any("docstring" in scope for scope in scopes_of_word(scopes, "text;", "text"))
 
 
-def test_the_folder_can_be_installed(tmp_path, capsys):
+def test_extension_folder_can_be_installed(tmp_path, capsys):
     assert PACKAGE["version"] == numbalite.__version__
     assert GRAMMAR["scopeName"] == json.loads(OURS.read_text())["scopeName"]
     (tmp_path / "numbalite.numbalite-strings-0.0.1").mkdir()  # an older one

@@ -94,7 +94,7 @@ def test_reduction_is_pickled():
     assert pickle.loads(pickle.dumps(total))(np.arange(10)) == 45
 
 
-def test_identity_and_options_survive():
+def test_pickled_ufuncs_keep_identity_and_options():
     ufunc = vectorize(
         ["int64(int64, int64)"], target="cuda", identity=0, source="x + y", args="x, y"
     )
@@ -103,7 +103,7 @@ def test_identity_and_options_survive():
     assert again.reduce(np.arange(5)) == 10
 
 
-def test_other_ufuncs_pickle_as_before():
+def test_numpy_ufuncs_pickle_unchanged():
     make_ufunc("cpu")
     assert pickle.loads(pickle.dumps(np.add)) is np.add
     assert pickle.loads(pickle.dumps(np.matmul)) is np.matmul
@@ -124,7 +124,7 @@ def scheduler(request):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_ufuncs_in_map_blocks(scheduler):
+def test_dask_map_blocks_applies_ufuncs(scheduler):
     import dask.array as da
 
     x = np.arange(24.0).reshape(4, 6)
@@ -135,7 +135,7 @@ def test_ufuncs_in_map_blocks(scheduler):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_gufuncs_in_apply_gufunc(scheduler):
+def test_dask_apply_gufunc_applies_gufuncs(scheduler):
     import dask.array as da
 
     x, weights = np.arange(24.0).reshape(4, 6), np.array([0.5, 0.25])
@@ -149,7 +149,7 @@ def test_gufuncs_in_apply_gufunc(scheduler):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_kernels_in_map_blocks(scheduler):
+def test_dask_map_blocks_launches_kernels(scheduler):
     import dask.array as da
 
     x = np.arange(20.0)
@@ -166,7 +166,7 @@ def kernel_block(block, kernel):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("target", TARGETS)
-def test_ufuncs_of_dask_arrays(target):
+def test_ufuncs_of_dask_arrays_return_dask_arrays(target):
     """A ufunc called with a dask array: dask's __array_ufunc__ is used, as for NumPy's ufuncs."""
     import dask.array as da
 

@@ -100,7 +100,7 @@ def test_from_dlpack_shares_memory_for_each_dtype(dtype, versioned):
     assert producer.deleted == 1
 
 
-def test_strides_offsets_and_order():
+def test_from_dlpack_keeps_strides_offsets_and_order():
     source = on_device(4, 6)
     view = source[::-2, 1::2].T
     array = cuda.from_dlpack(Producer(view))
@@ -121,19 +121,19 @@ def test_from_dlpack_keeps_the_read_only_flag():
         array[0] = 1
 
 
-def test_from_dlpack_of_an_empty_array():
+def test_from_dlpack_accepts_empty_arrays():
     empty = cuda.device_array((3, 0, 2), "f4")
     array = cuda.from_dlpack(Producer(empty, data=None, strides=None, device=(CUDA, 0)))
     assert array.shape == (3, 0, 2) and array.copy_to_host().size == 0
 
 
-def test_from_dlpack_without_a_deleter():
+def test_from_dlpack_accepts_tensors_without_a_deleter():
     producer = Producer(on_device(3), deleter=False)
     cuda.from_dlpack(producer)
     assert producer.deleted == 0
 
 
-def test_managed_memory_is_taken():
+def test_from_dlpack_accepts_managed_memory():
     source = on_device(3)
     array = cuda.from_dlpack(Producer(source, device=(MANAGED, 0)))
     assert array.address == source.address
@@ -170,7 +170,7 @@ def test_from_dlpack_passes_the_consumer_stream():
     assert old.asked == [{"stream": 1}]
 
 
-def test_host_memory_is_copied():
+def test_from_dlpack_copies_host_memory():
     host = np.arange(6.0).reshape(2, 3)[:, ::2]
     array = cuda.from_dlpack(host)
     np.testing.assert_array_equal(array.copy_to_host(), host)
@@ -233,14 +233,14 @@ def test_from_dlpack_to_another_device_copies(run_python):
         ({"major": 2}, "version 2"),
     ],
 )
-def test_tensors_that_are_refused(changes, message):
+def test_from_dlpack_rejects_unsupported_tensors(changes, message):
     producer = Producer(on_device(2, 2), device=(CUDA, 0), **changes)
     with pytest.raises(BufferError, match=message):
         cuda.from_dlpack(producer)
     assert producer.deleted == 0  # it stays the producer's
 
 
-def test_addresses_that_are_refused():
+def test_from_dlpack_rejects_invalid_addresses():
     impossible = (ctypes.c_int64 * 2)(1 << 31, 1 << 31)
     for changes in ({"shape": impossible, "strides": None}, {"shape": impossible}):
         with pytest.raises((BufferError, ValueError)):
@@ -250,13 +250,13 @@ def test_addresses_that_are_refused():
 
 
 @pytest.mark.sim
-def test_memory_of_a_real_gpu():
+def test_simulator_rejects_tensors_of_a_real_gpu():
     host = np.zeros(3)
     with pytest.raises(BufferError, match="real GPU"):
         cuda.from_dlpack(Producer(host, device=(CUDA, 0)))
 
 
-def test_objects_that_are_refused():
+def test_from_dlpack_rejects_other_objects():
     class WrongDevice:
         answer = (CUDA, 0)
 
@@ -315,7 +315,7 @@ def test_dlpack_export_fills_the_tensor(version):
 
 @pytest.mark.leaks
 @pytest.mark.parametrize("version", [None, (1, 0)])
-def test_consumed_in_another_thread(version):
+def test_dlpack_capsules_may_be_deleted_in_another_thread(version):
     """A consumer renames the capsule and may call the deleter at any time, in any thread."""
     array = on_device(5)
     capsule = array.__dlpack__(max_version=version)
@@ -365,7 +365,7 @@ def test_read_only_export_requires_version_1():
     assert copied.flags == 2 and copied.tensor.data != array.address
 
 
-def test_dlpack_export_to_the_cpu():
+def test_dlpack_export_to_the_cpu_shares_or_copies():
     array = on_device(2, 3)
     if cuda.is_simulated():
         shared = np.from_dlpack(array)
@@ -428,7 +428,7 @@ def test_invalid_dlpack_requests_raise(keywords, exception):
         array.__dlpack__(None)
 
 
-def test_types_that_cannot_leave():
+def test_dlpack_export_rejects_unsupported_dtypes():
     for dtype in (">f4", "M8[s]", [("a", "i4")], "V4"):
         with pytest.raises(BufferError, match="element type"):
             cuda.device_array(3, dtype).__dlpack__()
@@ -460,7 +460,7 @@ def test_dlpack_objects_are_kernel_arguments():
         kernel[1, 32](cuda.In(host[:3]), cuda.Out(Producer(result[:3])))
 
 
-def test_arguments_that_are_refused():
+def test_launch_rejects_invalid_dlpack_tensors():
     @cuda.jit("void(float32[:])")
     def kernel(x):
         "x[0] = 1;"
@@ -482,7 +482,7 @@ def test_arguments_that_are_refused():
 
 
 @pytest.mark.sim
-def test_memory_stays_while_the_host_reads_it(run_python):
+def test_exported_memory_stays_alive_while_the_host_reads(run_python):
     """While NumPy reads the memory in place, the device cannot be closed or reset and the array
     cannot be moved; afterwards all three work."""
     run_python("""
@@ -525,7 +525,7 @@ class Claims:
 
 
 @pytest.mark.sim
-def test_claims_beyond_the_memory():
+def test_tensors_that_exceed_their_allocation_are_rejected():
     """Reading it would crash the host; an array inside the allocation is accepted."""
     owner = cuda.to_device(np.arange(16.0))
     for shape, strides, offset in [

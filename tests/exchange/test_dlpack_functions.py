@@ -120,7 +120,7 @@ def twice(x, y):
 
 
 @pytest.mark.parametrize("view", (np.s_[:], np.s_[::-1, ::-1], np.s_[:, ::-1]), ids=str)
-def test_a_tensor_is_lent(view):
+def test_exchange_functions_borrow_the_tensor(view):
     """No other attribute is read, in a launch and in a ufunc, with any strides."""
     x, y = (
         Tensor(cuda.to_device(FIRST)[view]),
@@ -177,13 +177,13 @@ def test_tensors_without_a_fast_export_use_dlpack(tensor):
     assert x.asked == 1
 
 
-def test_an_older_version_in_the_chain():
+def test_older_exchange_api_versions_are_found():
     older = Functions(1, 3, None, None, None, None, lend, current_stream)
     x = make_exchange_type(major=2, previous=ctypes.pointer(older))(cuda.to_device(FIRST))
     assert _core.from_interface(x).shape == (3, 4) and x.lent == 1 and not x.asked
 
 
-def test_elements_that_are_computed_when_they_are_read():
+def test_lazy_tensors_are_rejected():
     """PyTorch's lazy conjugates and negatives: their memory contains the values of the original
     tensor."""
     x, y = cuda.to_device(FIRST.astype("c8")), cuda.device_array((3, 4), "c8")

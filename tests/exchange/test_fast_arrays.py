@@ -134,7 +134,7 @@ print("done")
 """)
 
 
-def test_unusual_arrays_use_the_slow_path(with_libraries):
+def test_unsupported_cupy_and_torch_arrays_use_the_interface(with_libraries):
     with_libraries("""
 def is_asked(x, error=None):
     asked.clear()
@@ -174,7 +174,7 @@ print("done")
 """)
 
 
-def test_a_call_comes_after_the_work_of_the_current_stream_of_cupy(with_libraries):
+def test_calls_wait_for_cupys_current_stream(with_libraries):
     with_libraries("""
 slow = cuda.jit("__global__ void slow(float* x) { for (int i = 0; i < 50; ++i) __nanosleep(1000000); x[0] = 7; }")
 d = cuda.to_device(np.zeros(4, "f4"))

@@ -62,7 +62,7 @@ def with_streams(run_python):
 
 
 @pytest.mark.parametrize("library", ["Tensor", "ndarray"])
-def test_launches_and_the_librarys_own_work_are_ordered(with_streams, library):
+def test_launches_are_ordered_with_the_librarys_work(with_streams, library):
     with_streams(f"""
 kind, stream = {library}, dict(Tensor=torch_stream, ndarray=cupy_stream)["{library}"]
 for wrap in (lambda x: x, cuda.as_cuda_array, lambda x: cuda.as_cuda_array(x)[:], cuda.from_dlpack,
@@ -95,7 +95,7 @@ for kinds in itertools.product((Tensor, ndarray, None), repeat=2):
 
 
 @pytest.mark.parametrize("library", ["Tensor", "ndarray"])
-def test_ufuncs_results_and_outputs(with_streams, library):
+def test_ufunc_results_are_ordered_with_the_librarys_stream(with_streams, library):
     with_streams(f"""
 kind, stream = {library}, dict(Tensor=torch_stream, ndarray=cupy_stream)["{library}"]
 total = cuda.reduce("a + b")
@@ -130,7 +130,7 @@ assert (x.array.copy_to_host(stream=stream) == 7).all()
 """)
 
 
-def test_an_interface_that_names_a_stream(with_streams):
+def test_stream_of_the_cuda_array_interface_is_waited_for(with_streams):
     with_streams("""
 class Named:
     def __init__(self, array, stream): self.array, self.stream = array, stream
@@ -163,7 +163,7 @@ assert (y.copy_to_host() == 2).all()
 """)
 
 
-def test_a_named_stream_is_kept(with_streams):
+def test_explicit_stream_is_used_for_the_launch(with_streams):
     with_streams("""
 own = cuda.stream(non_blocking=True)
 x, y = array(Tensor), array(Tensor)

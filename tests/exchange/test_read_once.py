@@ -118,7 +118,7 @@ def test_numeric_arguments_are_converted_once():
         assert number.reads == 1
 
 
-def test_a_host_array_may_move_while_others_are_read():
+def test_host_arrays_may_be_resized_during_conversion():
     """Cached properties of an array are discarded when Python code has run."""
     x = np.arange(4, dtype="f4")
     y = cuda.to_device(np.zeros(4, "f4"))
@@ -135,7 +135,7 @@ def test_a_host_array_may_move_while_others_are_read():
     assert y.copy_to_host()[0] == 7
 
 
-def test_an_output_by_way_of_dlpack():
+def test_host_output_exported_by_dlpack_is_written_in_place():
     """A host array that another object exports is written in place."""
     out = np.zeros(4, "f4")
     assert isinstance(add(np.ones(4, "f4"), np.ones(4, "f4"), out=Capsule(out)), Capsule)

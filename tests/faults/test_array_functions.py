@@ -30,20 +30,20 @@ def call_of(name):
 
 @pytest.mark.sim
 @pytest.mark.parametrize("name", CASES)
-def test_driver_calls(name, walk):
+def test_array_functions_survive_failing_driver_calls(name, walk):
     walk(call_of(name), _core.fail_call_at)
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("name", CASES)
-def test_allocations(name, walk):
+def test_array_functions_survive_failing_allocations(name, walk):
     walk(call_of(name), _core.fail_alloc_at)
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("name", ["roll", "concatenate", "take", "histogram", "std", "dot"])
 @pytest.mark.parametrize("fail", [_core.fail_call_at, _core.fail_alloc_at], ids=["calls", "memory"])
-def test_calls_that_are_recorded(name, fail, walk):
+def test_traced_calls_survive_failing_driver_calls(name, fail, walk):
     call = call_of(name)
 
     def call_three_times():

@@ -288,7 +288,7 @@ def test_each_failing_allocation_is_reported(operation, run, walk):
     walk(lambda: run(operation), _core.fail_alloc_at)
 
 
-def test_the_error_names_the_call():
+def test_error_names_the_failed_driver_call():
     """The message names the failed call and its code, without frames of ours."""
     array = cuda.to_device(HOST)
     _core.trace(True)
@@ -322,7 +322,7 @@ def loaded():
 
 @pytest.mark.leaks
 @pytest.mark.usefixtures("loaded")
-def test_bad_arguments_leave_nothing():
+def test_invalid_arguments_leak_nothing():
     """The conversions before a launch fail one after the other; no copy of an earlier argument stays."""
     out = np.zeros(64, "f4")
     bad = [

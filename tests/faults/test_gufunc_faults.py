@@ -84,12 +84,12 @@ def operands():
 
 @pytest.mark.sim
 @pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
-def test_gufunc_calls_with_failing_driver_calls(operands, operation, walk_closely):
+def test_gufuncs_survive_failing_driver_calls(operands, operation, walk_closely):
     walk_closely(lambda: operation(operands), _core.fail_call_at, CLEAN)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
-def test_gufunc_calls_with_failing_allocations(operands, operation, walk_closely):
+def test_gufuncs_survive_failing_allocations(operands, operation, walk_closely):
     walk_closely(lambda: operation(operands), _core.fail_alloc_at, CLEAN)
 
 

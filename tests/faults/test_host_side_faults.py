@@ -211,12 +211,12 @@ def _switched_off_before_the_manager_goes():
 
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_host_operations_with_failing_driver_calls(operation, status, walk):
+def test_host_operations_survive_failing_driver_calls(operation, status, walk):
     walk(operation, lambda n: _core.fail_call_at(n, status))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_host_operations_with_failing_allocations(operation, walk):
+def test_host_operations_survive_failing_allocations(operation, walk):
     walk(operation, _core.fail_alloc_at)
 
 
@@ -282,5 +282,5 @@ for operation in (copied, strided, converted, on_a_stream, visited, selected):
 """
 
 
-def test_failing_copies_between_devices(run_python):
+def test_copies_between_devices_survive_failing_driver_calls(run_python):
     run_python(BETWEEN_DEVICES, pathlib.Path(__file__).parents[1], NUMBALITE_SIM_DEVICES="2")

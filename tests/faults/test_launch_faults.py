@@ -330,12 +330,12 @@ def launch_objects():
 
 @pytest.mark.sim
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_launches_with_failing_driver_calls(launch_objects, operation, walk_closely):
+def test_launches_survive_failing_driver_calls(launch_objects, operation, walk_closely):
     walk_closely(lambda: operation(launch_objects), _core.fail_call_at, CLEAN)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_launches_with_failing_allocations(launch_objects, operation, walk_closely):
+def test_launches_survive_failing_allocations(launch_objects, operation, walk_closely):
     walk_closely(lambda: operation(launch_objects), _core.fail_alloc_at, CLEAN)
 
 
@@ -343,7 +343,7 @@ def test_launches_with_failing_allocations(launch_objects, operation, walk_close
     not hasattr(_testcapi, "set_nomemory"), reason="this Python cannot make its allocations fail"
 )
 @pytest.mark.parametrize("operation", OF_THE_EXTENSION, ids=lambda f: f.__name__)
-def test_allocations_of_the_interpreter(launch_objects, operation):
+def test_launches_survive_failing_interpreter_allocations(launch_objects, operation):
     """Allocations of the interpreter fail: the error is raised, counts stay right.
 
     The operations prepare their arguments beforehand, and operations that run Python code are left

@@ -109,12 +109,12 @@ def operation(request):
 
 
 @pytest.mark.sim
-def test_library_functions_with_failing_driver_calls(operation, walk):
+def test_library_functions_survive_failing_driver_calls(operation, walk):
     assert walk(operation, _core.fail_call_at) > 15
 
 
 @pytest.mark.sim
-def test_library_functions_with_failing_allocations(operation, walk):
+def test_library_functions_survive_failing_allocations(operation, walk):
     assert walk(operation, _core.fail_alloc_at) > 5
 
 

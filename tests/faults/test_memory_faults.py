@@ -148,12 +148,12 @@ OPERATIONS = [
 
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_memory_functions_with_failing_driver_calls(operation, status, walk):
+def test_memory_functions_survive_failing_driver_calls(operation, status, walk):
     walk(operation, lambda n: _core.fail_call_at(n, status))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_memory_functions_with_failing_allocations(operation, walk):
+def test_memory_functions_survive_failing_allocations(operation, walk):
     walk(operation, _core.fail_alloc_at)
 
 
@@ -172,7 +172,7 @@ def test_failing_release_prints_and_does_not_raise(operation, capfd):
     assert "Traceback" not in text
 
 
-def test_copies_are_right_after_failures():
+def test_copies_are_correct_after_failures():
     """A copy that succeeds has the right result, whatever failed before."""
     array = cuda.to_device(LARGE)
     for step in range(1, 40):

@@ -140,19 +140,19 @@ OPERATIONS = [
 
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_driver_calls(operation, status, walk):
+def test_staged_copies_survive_failing_driver_calls(operation, status, walk):
     before = LARGE.sum(), MIDDLE.sum(), STRIDED.sum()
     assert walk(operation, lambda n: _core.fail_call_at(n, status)) >= 3
     assert before == (LARGE.sum(), MIDDLE.sum(), STRIDED.sum())
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_staged_copies_with_failing_allocations(operation, walk):
+def test_staged_copies_survive_failing_allocations(operation, walk):
     walk(operation, _core.fail_alloc_at)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_everything_fails_from_some_step_on(operation, capfd):
+def test_staged_copies_survive_permanent_driver_failure(operation, capfd):
     """No thread waits for a slot that will never be free."""
     operation()
     for step in (1, 2, 3, 5, 8, 13, 21, 34):

@@ -56,7 +56,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("case", range(4))
 @pytest.mark.parametrize("direction", ["write", "read", "fill"])
-def test_transfers_with_a_failure_at_each_step(fault, case, direction):
+def test_transfers_survive_a_failure_at_each_step(fault, case, direction):
     there = cuda.to_device(np.full_like(HOST, -1))
     _name, view, host = list(views(there))[case]
     mask = np.ones(HOST.shape, bool)
@@ -80,7 +80,7 @@ def test_transfers_with_a_failure_at_each_step(fault, case, direction):
 
 @pytest.mark.sim
 @pytest.mark.parametrize("fault", FAULTS)
-def test_streams_and_events_with_a_failure_at_each_step(fault):
+def test_streams_and_events_survive_a_failure_at_each_step(fault):
     stream, event = _core.Stream(), _core.Event()
 
     def use_stream_and_event():
