@@ -90,7 +90,7 @@ def test_transforms_of_several_axes_match_numpy(data, name, norm):
     check(name, base, s, axes, norm, key=key)
 
 
-def test_two_axes_and_axes_that_come_twice():
+def test_transforms_of_repeated_axes_match_numpy():
     host = np.random.default_rng(1).standard_normal((3, 4, 5))
     for name in ("fft2", "ifft2", "rfft2", "irfft2"):
         check(name, host, (6, 8))
@@ -126,7 +126,7 @@ def same_or_refused(name, host, **keywords):
 
 
 @pytest.mark.parametrize("name", (*MORE, "fft2", "rfft2", "irfft2"))
-def test_no_elements_no_axes_and_no_dimensions(name):
+def test_transforms_of_empty_arrays_match_numpy(name):
     host = np.random.default_rng(1).standard_normal((3, 4))
     for array in (host, np.float64(2) * np.ones(()), np.zeros((0, 3)), np.zeros((3, 0))):
         same_or_refused(name, array)
@@ -139,7 +139,7 @@ def test_no_elements_no_axes_and_no_dimensions(name):
 
 
 @pytest.mark.parametrize("name", ONE_AXIS)
-def test_no_elements_along_one_axis(name):
+def test_transforms_along_an_empty_axis_match_numpy(name):
     for array in (np.ones((3, 4)), np.ones(()), np.zeros((0, 3)), np.zeros((3, 0))):
         for keywords in ({}, {"axis": 0}, {"n": 0}, {"n": -1}, {"n": 5}):
             same_or_refused(name, array, **keywords)
@@ -163,7 +163,7 @@ def test_fft_writes_to_out():
         np.fft.fft(d, out=np.empty((4, 6), "D"))
 
 
-def test_out_is_written_at_once():
+def test_transforms_write_directly_to_out():
     """The transform writes directly to out=, unless out= overlaps the input."""
     host = np.random.default_rng(3).standard_normal((TIMES, 4, 6)) + 1j
     memory = cuda.device_array(30, "D")
@@ -185,7 +185,7 @@ def test_out_is_written_at_once():
 
 
 @pytest.mark.parametrize("name", (*ONE_AXIS, *MORE))
-def test_a_call_is_repeated(name):
+def test_repeated_transforms_reuse_the_plan(name):
     """The only Python code is the call of the plan, and on the simulator the plan's computation."""
     host = np.ones((3, 4), "f" if name in REAL_INPUT else "F")
     d, transform = cuda.to_device(host), getattr(np.fft, name)
@@ -199,7 +199,7 @@ def test_a_call_is_repeated(name):
         )
 
 
-def test_out_is_the_input(monkeypatch):
+def test_out_may_be_the_input(monkeypatch):
     """It is transformed in place."""
     host = np.random.default_rng(4).standard_normal((6, 8)) + 1j
     d = cuda.to_device(host)
@@ -239,7 +239,7 @@ def test_invalid_arguments_raise(call, error, message):
         call(cuda.to_device(np.ones((3, 4), "F")))
 
 
-def test_a_call_finds_its_plan_again():
+def test_transforms_find_their_cached_plan():
     host = np.random.default_rng(3).standard_normal((5, 16)).astype("F")
     first, second = cuda.to_device(host), cuda.to_device(host[::-1].copy())
     np.fft.fft(first)
@@ -275,7 +275,7 @@ def count_calls_of(monkeypatch, *names):
     return calls
 
 
-def test_a_thousand_lengths_have_a_plan_each_and_share_a_work_area(monkeypatch):
+def test_plans_of_many_lengths_share_a_work_area(monkeypatch):
     _core.thread_plans_clear()
     calls = count_calls_of(
         monkeypatch, "Create", "SetAutoAllocation", "XtMakePlanMany", "SetStream", "XtExec"
@@ -443,7 +443,7 @@ def test_a_plan_that_fails_leaves_nothing(monkeypatch):
     check("fft", np.ones(11, "F"))
 
 
-def test_other_plans_are_released_if_memory_is_short(monkeypatch):
+def test_cached_plans_are_released_if_memory_is_short(monkeypatch):
     _core.thread_plans_clear()
     check("fft", np.ones(11, "F"))
     check("fft", np.ones(13, "F"))
@@ -478,7 +478,7 @@ def test_the_simulator_reports_a_wrong_work_area(monkeypatch, area, status):
     _core.thread_plans_clear()
 
 
-def test_a_plan_keeps_no_stream():
+def test_cached_plans_keep_no_stream_alive():
     d = cuda.to_device(np.ones(9, "F"))
     stream = cuda.stream()
     bound = d.bind(stream)
@@ -489,7 +489,7 @@ def test_a_plan_keeps_no_stream():
     assert seen() is None
 
 
-def test_transforms_in_several_threads():
+def test_transforms_work_in_several_threads():
     hosts = [np.random.default_rng(i).standard_normal((64, 32)).astype("F") for i in range(8)]
 
     def transform_repeatedly(host):
@@ -504,7 +504,7 @@ def test_transforms_in_several_threads():
             np.testing.assert_allclose(found, host, atol=1e-4)
 
 
-def test_a_graph_transforms_again():
+def test_graph_launches_repeat_captured_transforms():
     host = np.random.default_rng(4).standard_normal(64).astype("F")
     stream = cuda.stream()
     d = cuda.to_device(host).bind(stream)
@@ -572,7 +572,7 @@ def test_scaling_is_part_of_a_graph(monkeypatch):
             np.testing.assert_allclose(found, np.fft.ifft(host, norm=norm), atol=1e-5)
 
 
-def test_a_capture_of_arrays_without_a_stream(monkeypatch):
+def test_captured_transforms_use_the_captured_stream(monkeypatch):
     """A plan belongs to a stream; during the capture of another stream, it uses the captured
     stream."""
     host = np.random.default_rng(6).standard_normal(48).astype("F")
@@ -596,7 +596,7 @@ def test_a_capture_of_arrays_without_a_stream(monkeypatch):
         np.testing.assert_allclose(made.copy_to_host(), np.fft.fft(np.fft.fft(host)), atol=1e-4)
 
 
-def test_graphs_have_work_areas_of_their_own(monkeypatch):
+def test_graphs_have_separate_work_areas(monkeypatch):
     """A plan's work area serves one transform at a time, but graphs may run concurrently, so each
     graph needs its own."""
     _core.thread_plans_clear()
@@ -629,7 +629,7 @@ def test_graphs_have_work_areas_of_their_own(monkeypatch):
 
 
 @pytest.mark.sim
-def test_the_default_stream_while_another_is_captured():
+def test_default_stream_transforms_work_during_a_capture():
     d = cuda.to_device(np.ones(8, "F"))
     call = _core.LibraryCall("libc.so.6", "sched_yield")
     with pytest.raises(RuntimeError, match="sched_yield on the default stream inside a capture"):
@@ -666,7 +666,7 @@ def test_fft_inplace_matches_numpy(dtype, key):
     np.testing.assert_allclose(whole.copy_to_host(), expected, atol=1e-3)
 
 
-def test_in_place_of_host_arrays_and_errors():
+def test_fft_inplace_transforms_host_arrays():
     host = np.arange(8).astype("F")
     expected = np.fft.fft(host)
     cufft.fft_inplace(host, stream=cuda.stream())
@@ -715,7 +715,7 @@ def test_fftconvolve_matches_the_direct_sum(data):
             cufft.fftconvolve(d_a, d_b, "valid")
 
 
-def test_convolution_over_some_axes():
+def test_fftconvolve_over_some_axes_matches_numpy():
     a, b = np.random.default_rng(6).standard_normal((3, 8)), np.ones((1, 3))
     found = cufft.fftconvolve(cuda.to_device(a), cuda.to_device(b), "same", axes=1).copy_to_host()
     np.testing.assert_allclose(found, [np.convolve(row, b[0], "same") for row in a], atol=1e-10)

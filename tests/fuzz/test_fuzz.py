@@ -25,7 +25,7 @@ def run(name, *arguments):
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_short_run(name, tmp_path):
+def test_short_fuzz_run_finds_no_failure(name, tmp_path):
     count = INPUTS.get(name, 400)
     result = run(name, "--inputs", count, "--seconds", 60, "--keep", tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -34,7 +34,7 @@ def test_a_short_run(name, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_finding_is_reported_and_can_be_run_again(tmp_path):
+def test_fuzz_failure_is_reported_and_reproducible(tmp_path):
     """Runs tests/fuzz/run.py with a target that fails."""
     (tmp_path / "targets.py").write_text(
         (HERE / "targets.py").read_text()

@@ -101,7 +101,7 @@ def test_lazily_conjugated_torch_tensors_raise():
     assert (_core.from_interface(x.conj().resolve_conj()).copy_to_host() == 1).all()
 
 
-def test_the_stream_of_torch_is_waited_for():
+def test_launches_wait_for_torchs_stream():
     """A torch stream is not ordered with the default stream."""
     torch = pytest.importorskip("torch")
     if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):

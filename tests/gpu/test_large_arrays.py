@@ -166,7 +166,7 @@ def added(x, y):
     "x + y"
 
 
-def test_ufunc_of_broadcast_operands(size):
+def test_ufunc_of_broadcast_operands_with_64_bit_indices(size):
     x = zeros(size, needs=4)
     columns = x[: size // 2 * 2].reshape(-1, 2)
     y = added(columns, cuda.to_device(np.array([1, 2], "i1")))

@@ -33,7 +33,7 @@ def compiled():
     return sorted(found, key=lambda code: code.name)
 
 
-def test_kernels_run_with_it(compiled):
+def test_linked_kernels_run(compiled):
     for code in compiled:
 
         @cuda.jit(link=[DECLARED, code])
@@ -51,7 +51,7 @@ def test_kernels_run_with_it(compiled):
             assert x.copy_to_host().tolist() == [1, 2, 3, 4], code.name
 
 
-def test_device_functions_bring_theirs(compiled, tmp_path):
+def test_device_functions_link_their_code(compiled, tmp_path):
     path = tmp_path / "after.ptx"
     path.write_text(compiled[1].data)
 

@@ -94,7 +94,7 @@ def cupy():
 
 
 @pytest.mark.parametrize("call", CALLS, ids=ids)
-def test_torch_in_both_directions(torch, call):
+def test_kernels_are_ordered_with_torchs_work(torch, call):
     """Earlier work of PyTorch happens before the kernel, and later work after it."""
     for _ in range(5):
         x, y = torch.zeros(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
@@ -110,7 +110,7 @@ def test_torch_in_both_directions(torch, call):
 
 @pytest.mark.parametrize("call", CALLS, ids=ids)
 @pytest.mark.parametrize("non_blocking", (False, True))
-def test_cupy_in_both_directions(cupy, call, non_blocking):
+def test_kernels_are_ordered_with_cupys_work(cupy, call, non_blocking):
     for _ in range(5):
         x, y = cupy.zeros(SIZE, "f4"), cupy.zeros(SIZE, "f4")
         cupy.cuda.Device().synchronize()
@@ -123,7 +123,7 @@ def test_cupy_in_both_directions(cupy, call, non_blocking):
             assert (z == 42).all()
 
 
-def test_results_go_on_in_the_stream(torch):
+def test_ufunc_results_follow_torchs_stream(torch):
     stream = torch.cuda.Stream()
     for _ in range(5):
         x = torch.zeros(SIZE, device="cuda")
@@ -139,7 +139,7 @@ def test_results_go_on_in_the_stream(torch):
         assert (r.copy_to_host() == 21).all() and (s.copy_to_host() == 26).all()
 
 
-def test_owners_with_different_streams(torch, cupy):
+def test_operands_of_different_owners_are_ordered(torch, cupy):
     """Tests arrays of PyTorch, CuPy and numbalite, each on a stream of its own."""
     kinds = ("torch", "cupy", "own")
     for kx, ky in itertools.product(kinds, kinds):
@@ -185,7 +185,7 @@ def test_a_named_stream_is_ordered_after_the_tensors_work(torch):
 
 
 @pytest.mark.parametrize("call", (launch, launch_wrapped, into_output), ids=lambda f: f.__name__)
-def test_in_a_graph_of_torch(torch, call):
+def test_kernels_are_captured_in_a_torch_graph(torch, call):
     x, y = torch.zeros(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
     call(x, y)  # compiles
     torch.cuda.synchronize()
@@ -216,7 +216,7 @@ def test_allocations_in_a_graph_of_torch_raise(torch):
     assert (slow_next(x).copy_to_host() == 2).all()
 
 
-def test_own_arrays_in_a_graph_of_torch(torch):
+def test_device_arrays_are_captured_in_a_torch_graph(torch):
     x, y = torch.zeros(SIZE, device="cuda"), cuda.to_device(np.zeros(SIZE, "f4"))
     launch(x, y)
     torch.cuda.synchronize()
@@ -230,7 +230,7 @@ def test_own_arrays_in_a_graph_of_torch(torch):
         assert (y.copy_to_host() == i + 1).all()
 
 
-def test_printing_in_a_graph_of_torch(torch):
+def test_printing_keeps_a_torch_capture_valid(torch):
     """The printed text of a device array reports the capture of PyTorch's stream, which stays valid."""
     x = torch.zeros(8, device="cuda")
     d, own = cuda.to_device(x), cuda.to_device(np.zeros(4))

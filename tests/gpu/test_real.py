@@ -11,7 +11,7 @@ from numbalite import cuda
 pytestmark = pytest.mark.gpu
 
 
-def test_the_device_is_real():
+def test_driver_is_not_the_simulator():
     device = cuda.get_current_device()
     assert cuda.is_available() and not cuda.is_simulated()
     assert device.compute_capability >= (7, 5)
@@ -19,7 +19,7 @@ def test_the_device_is_real():
     assert re.match(r"GPU-[0-9a-f-]{36}$", device.uuid)
 
 
-def test_an_illegal_address_is_named(run_python):
+def test_illegal_address_error_contains_the_remedy(run_python):
     """The call after a faulting kernel raises an exception with the fault and the remedy, and the process
     does not crash at exit."""
     code = """
@@ -69,7 +69,7 @@ except errors.CudaAPIError:
     assert lines[2].startswith("<[700] ") and "[700] " in lines[3] and lines[-1] == "raised"
 
 
-def test_a_device_assert_is_named(run_python):
+def test_failed_device_assert_is_reported(run_python):
     code = """
 import numpy as np
 from numbalite import cuda, errors
@@ -83,7 +83,7 @@ except (errors.CudaAPIError, errors.KernelError) as error:
     assert "assert" in run_python(code).stdout.lower()
 
 
-def test_dynamic_shared_memory_of_100_kib():
+def test_kernels_use_100_kib_of_dynamic_shared_memory():
     """Shared memory above 48 KiB is enabled automatically."""
     size = 100 * 1024
     if cuda.get_current_device().MAX_SHARED_MEMORY_PER_BLOCK_OPTIN < size:
@@ -103,7 +103,7 @@ def test_dynamic_shared_memory_of_100_kib():
     np.testing.assert_array_equal(y, x[::-1])
 
 
-def test_more_shared_memory_than_there_is():
+def test_too_much_shared_memory_raises():
     k = cuda.jit("__global__ void k(int* x) { extern __shared__ int s[]; s[0] = 1; x[0] = s[0]; }")
     limit = cuda.get_current_device().MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
     with pytest.raises(ValueError, match=str(limit)):
@@ -120,7 +120,7 @@ cuda.synchronize()
     assert run_python(code).stdout.split("\n")[:4] == [f"hello from {i}" for i in range(4)]
 
 
-def test_ptx_is_there_to_read():
+def test_inspect_asm_returns_ptx():
     k = cuda.jit("__global__ void k(float* x) { x[0] = 1.5f; }")
     k[1, 1](np.zeros(1, "f4"))
     (text,) = k.inspect_asm().values()
@@ -128,7 +128,7 @@ def test_ptx_is_there_to_read():
     assert ".visible .entry" in text and f"sm_{major}{minor}" in text
 
 
-def test_loading_ptx_as_a_module():
+def test_ptx_is_loaded_as_a_module():
     """The driver compiles PTX (as on a GPU newer than the compiler)."""
     k = cuda.jit('extern "C" __global__ void k(int* x) { x[threadIdx.x] = threadIdx.x; }')
     k[1, 1](np.zeros(1, "i4"))

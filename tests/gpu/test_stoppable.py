@@ -166,7 +166,7 @@ queue_launch""".split()
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_waits_for_other_kernels_end_and_so_does_the_process(wait):
+def test_interrupted_waits_and_the_process_end_while_a_kernel_runs(wait):
     import time
 
     lines = run(["-c", NOT_STOPPABLE, wait.replace("_", " ")], timeout=40).splitlines()

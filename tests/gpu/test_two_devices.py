@@ -82,7 +82,7 @@ def on_two(run_python, driver_kind):
 
 
 # ---- copies
-def test_copies_of_all_kinds(on_two):
+def test_copies_between_devices_keep_all_layouts_and_dtypes(on_two):
     on_two("""
 large = np.arange(3 << 20, dtype="f4")
 hosts = [
@@ -116,7 +116,7 @@ assert cuda.get_current_device().id == 0
 """)
 
 
-def test_memory_of_every_kind(on_two):
+def test_copies_between_devices_support_every_memory_kind(on_two):
     """Tests pooled, plain, mapped, managed and foreign memory as source and as destination."""
     on_two("""
 host = np.arange(5000.0)
@@ -160,7 +160,7 @@ same(cuda.from_dlpack(there, device=0), host, 0)
 
 
 @pytest.mark.parametrize("part", ["...", "np.s_[1::2]"], ids=["dense", "strided"])
-def test_the_copy_is_in_stream_order(on_two, part):
+def test_copies_between_devices_run_in_stream_order(on_two, part):
     """The copy runs after the work that writes the source and reads the destination, and before
     work that overwrites the source and reads the destination, without a wait on the host."""
     on_two(
@@ -205,7 +205,7 @@ for number in 0, 1:                        # the device that the copy's stream i
     )
 
 
-def test_the_arrays_own_streams(on_two):
+def test_copies_between_devices_order_both_arrays_streams(on_two):
     """A copy without a stream runs after the earlier work of the source's stream, and before later
     work of the destination's."""
     on_two("""
@@ -230,7 +230,7 @@ for kinds in [(a, b) for a in streams(0) for b in streams(1)]:
 """)
 
 
-def test_back_and_forth_without_waiting(on_two):
+def test_alternating_copies_between_devices_are_ordered(on_two):
     """Two devices increment one element alternately; the element counts the steps."""
     on_two("""
 turns = 25 if SIM else 300
@@ -255,7 +255,7 @@ for name in streams(0):
 """)
 
 
-def test_temporaries_are_not_reused_too_early(on_two):
+def test_temporary_memory_is_not_reused_before_its_copy_ends(on_two):
     """Memory of sources and destinations that are deleted while their copy still waits is not reused too
     early."""
     on_two("""
@@ -292,7 +292,7 @@ for number in 0, 1:
 """)
 
 
-def test_streams_of_other_devices(on_two):
+def test_streams_of_another_device_raise(on_two):
     on_two("""
 from numbalite import errors
 with cuda.gpus[1]:
@@ -360,7 +360,7 @@ assert (one.copy_to_host() == zero.copy_to_host() + 2).all()
 
 
 # ---- arrays on the wrong device
-def test_arrays_of_another_device_are_refused(on_two):
+def test_kernels_reject_arrays_of_another_device(on_two):
     on_two("""
 @vectorize(["float64(float64, float64)"], target="cuda")
 def plus(x, y):
@@ -399,7 +399,7 @@ assert cuda.get_current_device().id == 0
 """)
 
 
-def test_one_kernel_on_both(on_two):
+def test_one_kernel_runs_on_both_devices(on_two):
     """Each device has its own constants, dynamic shared memory and module variables."""
     on_two("""
 table = np.arange(4.0)
@@ -426,7 +426,7 @@ for number, launches in (0, 2), (1, 3):
 
 
 # ---- threads
-def test_threads_with_both_devices(on_two):
+def test_threads_use_both_devices(on_two):
     on_two("""
 problems = []
 def work(number):
@@ -469,7 +469,7 @@ handle = pickle.loads(bytes.fromhex(sys.argv[1]))
 """
 
 
-def test_a_handle_opened_on_the_other_device(on_two, run_python, driver_kind):
+def test_ipc_handles_open_on_either_device(on_two, run_python, driver_kind):
     """One process allocates memory on each device; another process opens both arrays on each of its
     devices."""
     code = (
@@ -575,7 +575,7 @@ same(cuda.to_device(zero, device=1), zero.copy_to_host(), 1)
 """)
 
 
-def test_every_step_may_fail(on_two):
+def test_copies_between_devices_survive_failing_driver_calls(on_two):
     """Copies between devices with each driver call and each allocation failing in turn."""
     on_two("""
 from numbalite import errors

@@ -42,7 +42,7 @@ if (i < x.size()) out(i, 0) = sinf(x[i]) + q[i % 64], out(i, 1) = cosf(x[i]);
 """
 
 
-def test_there_are_ten_tasks():
+def test_every_task_has_an_honest_kernel():
     assert sorted(HONEST) == taskfile.names()
 
 
@@ -63,12 +63,12 @@ def test_corrected_kernels_of_other_tests_pass(name, tmp_path):
     assert verdict.passed, str(verdict)
 
 
-def test_the_corpora_are_large():
+def test_kernel_corpora_are_large():
     assert len(HONEST) + len(TASKS) >= 200
     assert len(ATTACKS) + len(PYTHON_ATTACKS) >= 50
 
 
-def test_the_text_of_honest_kernels_is_accepted():
+def test_source_filter_accepts_honest_kernels():
     for pair in TASKS.values():
         assert refusal.reasons(text_of(pair)) == [], pair.name
 
@@ -97,7 +97,7 @@ def test_sources_with_pointers_pass(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", sorted(WRONG))
-def test_mistakes_are_found(mistake, tmp_path):
+def test_kernels_with_mistakes_fail(mistake, tmp_path):
     name, text, part = WRONG[mistake]
     verdict = verdict_on(name, text, tmp_path)
     assert not verdict.passed
@@ -106,7 +106,7 @@ def test_mistakes_are_found(mistake, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attack", sorted(ATTACKS))
-def test_attacks_fail(attack, tmp_path):
+def test_attacking_kernels_fail(attack, tmp_path):
     text, part = ATTACKS[attack]
     verdict = verdict_on("vadd", text, tmp_path)
     assert not verdict.passed
@@ -116,7 +116,7 @@ def test_attacks_fail(attack, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attack", sorted(PYTHON_ATTACKS))
-def test_attacks_in_python_fail(attack, tmp_path):
+def test_attacking_python_code_fails(attack, tmp_path):
     text, part = PYTHON_ATTACKS[attack]
     verdict = verdict_on("vadd", text, tmp_path, "py")
     assert not verdict.passed
@@ -148,7 +148,7 @@ def test_functions_that_compilers_call_are_accepted(tmp_path):
     assert verdict.passed, str(verdict)
 
 
-def test_the_twins_of_attacks_pass(tmp_path):
+def test_harmless_variants_of_attacks_pass(tmp_path):
     """Without the attacks around a kernel, the judge accepts the kernel."""
     verdict = verdict_on("vadd", source("#define BLOCK 256"), tmp_path, speed=True)
     assert verdict.passed, str(verdict)
@@ -181,7 +181,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", sorted(REFUSED))
-def test_sources_that_are_not_device_code(text):
+def test_host_code_in_sources_is_rejected(text):
     assert any(REFUSED[text] in reason for reason in refusal.reasons(text)), refusal.reasons(text)
 
 
@@ -236,7 +236,7 @@ def test_judge_command_without_a_task_prints_usage():
 # --- tasks and cases
 
 
-def test_sizes_are_at_edges():
+def test_case_sizes_include_block_edges():
     chosen = cases.sizes(taskfile.load("vadd"))
     assert {(0,), (1,), (31,), (32,), (33,), (255,), (257,), (1000,)} <= set(chosen)
     assert all(a <= b for a, b in itertools.pairwise(chosen))
@@ -249,7 +249,7 @@ def test_expected_results_have_double_precision():
     assert case.expected["out"].dtype == np.float32
 
 
-def test_the_tolerance_follows_from_the_condition():
+def test_tolerance_follows_from_the_condition_number():
     """If summands cancel, one rounding of the inputs changes the sum considerably."""
     rng = np.random.default_rng(1)
     total = taskfile.load("total")
@@ -275,6 +275,6 @@ def test_invalid_task_definitions_raise(given, annotation, error, message):
         task([10], lambda x: (1, 32), **given)(f)
 
 
-def test_a_parameter_without_a_type():
+def test_task_parameter_without_a_type_raises():
     with pytest.raises(TypeError, match="parameter 'x' has no type"):
         task([10], lambda x: (1, 32))(lambda x: None)

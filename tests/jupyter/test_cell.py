@@ -26,7 +26,7 @@ def test_cell_kernels_become_variables(run, shell):
     assert result.tolist() == [0, 3, 6, 9]
 
 
-def test_the_cell_again_replaces_them(run, shell):
+def test_rerunning_a_cell_replaces_its_kernels(run, shell):
     run(SCALE.format(""))
     first = shell.user_ns["scale"]
     run(SCALE.format("").replace("*= a", "+= a"))
@@ -34,7 +34,7 @@ def test_the_cell_again_replaces_them(run, shell):
     assert run("x = np.ones(2, 'f4')\nscale[1, 2](x, 3.0, 2)\nx").tolist() == [4, 4]
 
 
-def test_a_wrong_cell_changes_nothing(run, shell):
+def test_failed_cell_keeps_existing_kernels(run, shell):
     run(SCALE.format(""))
     first = shell.user_ns["scale"]
     with pytest.raises(CompileError):
@@ -61,7 +61,7 @@ def test_prefix_and_module_options_rename_kernels(run, shell):
     assert run("whole.get_global('c').shape") == (2,)
 
 
-def test_names_from_the_notebook(run):
+def test_cell_kernels_use_notebook_variables(run):
     run("N = 3\nTABLE = np.array([1.5, 2.5], 'f4')\nn = 'not used: the cell has an n of its own'")
     run("%%cuda\n__global__ void take(float *x, int n) { __shared__ int s[N];\n"
         "    s[0] = N; x[0] = s[0] + TABLE[1]; }")  # fmt: skip
@@ -70,7 +70,7 @@ def test_names_from_the_notebook(run):
     assert run("take[1, 1](x, 1)\nx[0]") == 5.5, "a compiled kernel keeps its numbers"
 
 
-def test_unusable_names_are_reported(run):
+def test_unusable_notebook_variables_are_reported(run):
     run("words = 'text'")
     with pytest.raises(CompileError, match="hint: words is a str in the Python scope"):
         run("%%cuda\n__global__ void k(int *x) { x[0] = words; }")
@@ -86,7 +86,7 @@ def test_device_option_defines_device_functions(run, shell):
     assert run("other[1, 1](x)\nx[0]") == 1.125
 
 
-def test_a_cell_of_functions_only(run, shell):
+def test_cell_may_define_only_device_functions(run, shell):
     run("%%cuda\ntemplate <typename T> __device__ T twice(T v) { return v + v; }")
     run("@cuda.jit\ndef use(x):\n    'x[0] = twice(x[0]);'")
     assert run("x = np.ones(1, 'i4')\nuse[1, 1](x)\nx[0]") == 2
@@ -117,7 +117,7 @@ def test_cell_options_reach_the_kernel(run, shell, tmp_path):
         ("-D 1=2", "'1' is no name for a macro"),
     ],
 )
-def test_mistakes_in_the_line(run, shell, line, says):
+def test_invalid_magic_options_raise(run, shell, line, says):
     with pytest.raises(UsageError, match=says):
         run(SCALE.format(f" {line}"))
     assert "scale" not in shell.user_ns
@@ -167,7 +167,7 @@ def test_errors_of_decorators_show_the_users_frames_only(error):
     assert "dispatcher" not in text
 
 
-def test_verbose_brings_the_traceback(error, shell):
+def test_verbose_mode_shows_the_traceback(error, shell):
     shell.InteractiveTB.set_mode("Verbose")
     try:
         text, _ = error(f"%%cuda\n{WRONG}")
@@ -176,7 +176,7 @@ def test_verbose_brings_the_traceback(error, shell):
     assert "jupyter/cell.py" in text and "undefined_x" in text
 
 
-def test_a_kernels_mistake_ends_at_the_launch(run, shell, capsys):
+def test_kernel_error_traceback_ends_at_the_launch(run, shell, capsys):
     from numbalite.errors import KernelError
 
     run("d = cuda.device_array(4, 'f4')")
@@ -188,7 +188,7 @@ def test_a_kernels_mistake_ends_at_the_launch(run, shell, capsys):
     assert "over[1, 1](d)" in shown and "program.py" not in shown
 
 
-def test_module_takes_no_names(run, shell):
+def test_module_sources_ignore_notebook_variables(run, shell):
     """A complete source outside of %%cuda does not depend on the notebook's names."""
     run("N = 3")
     with pytest.raises(CompileError):
@@ -207,7 +207,7 @@ def test_kernels_of_cells_pickle(run, shell):
 
 
 @pytest.mark.sim
-def test_a_cell_can_show_the_cost_of_a_launch(run, shell):
+def test_cell_profile_option_shows_launch_costs(run, shell):
     run("x = cuda.to_device(np.zeros(256, 'f4'))")
     option = """ --gpu 'RTX 4090' --profile "scale[2, 128](x, 2.0, 256)" """
     p = shell.run_cell(SCALE.format(option), store_history=True).result

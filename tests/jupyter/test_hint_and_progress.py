@@ -45,11 +45,11 @@ def test_the_first_import_mentions_the_extension_once(notebook):
     ],
     ids=["before", "after", "earlier", "no cuda", "switched off", "lessons", "other programs"],
 )
-def test_no_note_where_it_is_of_no_use(notebook, cells):
+def test_extension_hint_is_not_shown_if_useless(notebook, cells):
     assert HINT not in "".join(map(text_of, notebook(*cells, hint="1")))
 
 
-def test_no_note_outside_of_notebooks(run_python):
+def test_extension_hint_is_not_shown_outside_of_notebooks(run_python):
     assert "load_ext" not in run_python("from numbalite import cuda").stdout
     assert "load_ext" not in run_python("import IPython\nfrom numbalite import cuda").stdout
 
@@ -109,7 +109,7 @@ def test_progress_counts_the_blocks_of_a_running_grid():
     assert seen[-1][1] > 0
 
 
-def test_the_line_about_a_kernel():
+def test_progress_line_describes_a_running_kernel():
     assert progress.describe("spin", 1234, 65536, 12.3) == (
         "spin on the simulator: 1,234 of 65,536 blocks … 12 s"
     )
@@ -155,7 +155,7 @@ def published(root, cells, environment):
 SETUP = "%load_ext numbalite\n" + QUIET + "import numpy as np\nfrom numbalite import cuda\n" + LONG
 
 
-def test_a_long_kernel_shows_its_progress(root):
+def test_long_kernels_show_progress(root):
     outputs, shown = published(root, [SETUP, "run(3.5)\nprint('end')", "1 + 1"], {})
     lines = [text for index, text in shown if index == 1 and text]
     simulated = r"spin on the simulator: \d+ of 512 blocks … \d+ s"
@@ -165,6 +165,6 @@ def test_a_long_kernel_shows_its_progress(root):
     assert [index for index, text in shown if index == 2 and text] == []
 
 
-def test_the_progress_can_be_switched_off(root):
+def test_progress_can_be_disabled(root):
     _, shown = published(root, [SETUP, "run(3)"], {"NUMBALITE_NOTEBOOK_PROGRESS": "0"})
     assert [text for index, text in shown if "blocks" in text or "at work" in text] == []

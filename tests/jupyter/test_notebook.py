@@ -155,7 +155,7 @@ def test_the_front_end_extension_has_our_version(root):
     assert f"_JUPYTERLAB.{package['name']} = " in script.read_text()
 
 
-def test_plain_python_knows_nothing_of_it(run_python):
+def test_plain_python_imports_no_notebook_modules(run_python):
     result = run_python(
         "import sys, numpy as np\n"
         "from numbalite import cuda\n"

@@ -41,7 +41,7 @@ def new_kernel():
     return scale
 
 
-def test_a_kernel_is_not_compiled_for_its_picture():
+def test_html_of_a_kernel_compiles_nothing():
     kernel = new_kernel()
     before = compilers.compile_count()
     shown = html(kernel)
@@ -50,7 +50,7 @@ def test_a_kernel_is_not_compiled_for_its_picture():
     assert "x.size() < 1 && a > 0" in shown, "the source, escaped and unescaped"
 
 
-def test_html_of_a_compiled_kernel():
+def test_html_of_a_compiled_kernel_shows_types_and_registers():
     kernel = new_kernel()
     kernel[1, 1](np.ones(4, np.float32), 2.0)
     before = compilers.compile_count()
@@ -68,7 +68,7 @@ def test_html_of_a_compiled_kernel():
     assert "x: float64[::1], a: float64" in html(kernel)
 
 
-def test_a_lost_device_is_no_reason_not_to_look(monkeypatch):
+def test_html_works_after_a_lost_context(monkeypatch):
     from numbalite.errors import CudaAPIError
     from numbalite.kernels.kernel import Kernel
 
@@ -81,7 +81,7 @@ def test_a_lost_device_is_no_reason_not_to_look(monkeypatch):
     assert "x: float32[::1], a: float64 — — — — —" in html(kernel)
 
 
-def test_a_kernel_of_a_source_shows_its_types():
+def test_html_of_a_source_kernel_shows_its_types():
     module = cuda.module(
         "__constant__ float c[4];\n__global__ void k(const float *x, int n) {}\n"
         "template <class T> __global__ void f(T *x) {}",
@@ -93,7 +93,7 @@ def test_a_kernel_of_a_source_shows_its_types():
     assert "k(x, n) kernel f<...>(x) kernel c __constant__ variable" in shown
 
 
-def test_a_grid_shows_its_occupancy(shell):
+def test_html_of_a_launcher_shows_occupancy(shell):
     kernel = new_kernel()
     launcher = kernel[(4, 2), 64]
     formatter = shell.display_formatter.formatters["text/html"]
@@ -106,7 +106,7 @@ def test_a_grid_shows_its_occupancy(shell):
     assert "512" in shown
 
 
-def test_html_of_ufuncs():
+def test_html_of_ufuncs_shows_types_and_layout():
     @vectorize(["float32(float32, float32)"], target="cuda")
     def add(x, y):
         "return x + y;"
@@ -120,7 +120,7 @@ def test_html_of_ufuncs():
     assert "CUDA gufunc signature types (n)->()" in html(total)
 
 
-def test_html_of_device_functions():
+def test_html_of_device_functions_shows_parameters():
     @cuda.jit(device=True)
     def less(a, b):
         "return a < b;"
@@ -146,7 +146,7 @@ def test_arrays_show_their_first_elements():
     assert "&lt;b&gt;" in cuda.to_device(np.array(["<b>"]))._repr_html_()
 
 
-def test_html_of_devices_streams_and_pools(shell):
+def test_html_of_devices_streams_and_pools_shows_attributes(shell):
     device = cuda.get_current_device()
     assert device.name in html(device) and "multiprocessors" in html(device)
     assert html(cuda.gpus[0]) == html(device)
@@ -166,5 +166,5 @@ def test_html_of_devices_streams_and_pools(shell):
     assert "host memory pool" in html(cuda.host_memory_pool())
 
 
-def test_plain_repr_is_as_it_was():
+def test_html_leaves_plain_repr_unchanged():
     assert repr(new_kernel()) == "<CUDA kernel scale(x, a)>"

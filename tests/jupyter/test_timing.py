@@ -30,13 +30,13 @@ def test_gpu_timeit_returns_times_and_bandwidth(time_line, capsys):
     assert time_line("d.copy_to_host()[0]") == 17
 
 
-def test_as_many_loops_as_are_needed(time_line):
+def test_gpu_timeit_chooses_the_number_of_loops(time_line):
     result = time_line("%gpu_timeit -o -q -r 2 add_one[1, 64](d)")
     assert result.loops > 10
     assert result.loops * result.worst > 0.01
 
 
-def test_a_cell_with_a_setup(time_line, capsys):
+def test_gpu_timeit_cell_runs_its_setup_once(time_line, capsys):
     time_line("%%gpu_timeit -n 2 -r 1 e = d.copy()\nadd_one[1, 64](e)\nadd_one[1, 64](e)")
     assert "1 run of 2 loops, 2 launches per loop" in capsys.readouterr().out
     assert time_line("d.copy_to_host()[0]") == 0
@@ -55,7 +55,7 @@ def test_times_of_the_simulator_are_labelled(time_line, capsys):
 
 
 @pytest.mark.gpu
-def test_a_gpu_is_timed_by_events(time_line, capsys):
+def test_gpu_timeit_uses_events_on_a_gpu(time_line, capsys):
     result = time_line("%gpu_timeit -o add_one[1, 64](d)")
     assert not result.simulated and 1e-7 < result.median < 1e-3
     assert "simulated" not in capsys.readouterr().out
@@ -74,7 +74,7 @@ def test_gpu_timeit_rejects_invalid_options(time_line, line, message):
         time_line(f"%gpu_timeit {line}")
 
 
-def test_mistakes_of_the_statement_are_its_own(time_line):
+def test_errors_of_the_timed_statement_propagate(time_line):
     with pytest.raises(ZeroDivisionError):
         time_line("%gpu_timeit 1 / 0")
 

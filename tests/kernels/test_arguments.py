@@ -65,7 +65,7 @@ def test_scalars_are_converted_where_they_fit(ctype, value):
 
 
 @pytest.mark.parametrize("ctype, value", [(c, v) for c, vs in TOO_LARGE.items() for v in vs])
-def test_integers_out_of_range(ctype, value):
+def test_out_of_range_integers_raise_overflow_error(ctype, value):
     out = cuda.to_device(np.zeros(1, SCALARS[ctype][0]))
     with pytest.raises(OverflowError) as caught:
         scalar_kernel(ctype)[1, 1](value, out)
@@ -103,7 +103,7 @@ def test_invalid_arguments_for_a_float_raise(value):
         scalar_kernel("float")[1, 1](value, out)
 
 
-def test_objects_that_are_indices():
+def test_objects_with_index_are_accepted_as_integers():
     class Seven:
         def __index__(self):
             return 7
@@ -113,7 +113,7 @@ def test_objects_that_are_indices():
     assert out[0] == 7
 
 
-def test_an_object_whose_conversion_fails():
+def test_failing_argument_conversion_raises_its_error():
     class Broken:
         def __index__(self):
             raise ZeroDivisionError("mine")
@@ -149,23 +149,23 @@ OUT = object()
 X = np.ones(8, "f4")
 
 
-def test_other_dtype_raises_with_advice():
+def test_wrong_dtype_raises_with_advice():
     advice = r"convert it, x = x.astype\('float32'\)"
     assert_refused(TypeError, saxpy, 1.0, X.astype("f8"), OUT, names=["'x'", "float64", advice])
     assert_refused(TypeError, pointers, X.astype("i4"), OUT, 8, names=["'x'", "float", "int32"])
 
 
-def test_other_number_of_dimensions_raises():
+def test_wrong_number_of_dimensions_raises():
     assert_refused(TypeError, saxpy, 1.0, X.reshape(2, 4), OUT, names=["'x'", r"\(2, 4\)"])
 
 
-def test_other_number_of_arguments_raises():
+def test_wrong_number_of_arguments_raises():
     assert_refused(TypeError, saxpy, 1.0, X, names=["1", "'y'"])
     assert_refused(TypeError, saxpy, 1.0, X, OUT, 4, names=["3", "4"])
     assert_refused(TypeError, pointers, X, OUT, names=["n"])
 
 
-def test_no_array_at_all():
+def test_non_array_arguments_raise():
     for thing in (1.0, "text", None, [1.0, 2.0], object()):
         assert_refused(TypeError, saxpy, 1.0, thing, OUT, names=["'x'"])
 
@@ -199,7 +199,7 @@ def test_keyword_arguments_are_matched():
         saxpy[1, 32](2.0, X, x=X)
 
 
-def test_an_input_is_not_copied_back():
+def test_const_array_parameters_are_not_copied_back():
     """For const parameters and cuda.In, the kernel's changes of the copy are not copied back."""
     y = np.zeros(8, "f4")
     frozen = X.copy()
@@ -216,7 +216,7 @@ def test_an_input_is_not_copied_back():
         scribble[1, 8](frozen)
 
 
-def test_one_host_array_twice_is_one_device_array():
+def test_host_array_passed_twice_is_copied_once():
     twice = cuda.jit(
         "__global__ void twice(float* a, float* b) { a[threadIdx.x] += 1; __syncthreads(); b[threadIdx.x] *= 10; }"
     )
@@ -240,7 +240,7 @@ def test_empty_arrays_are_accepted():
     saxpy[1, 32](1.0, cuda.to_device(np.zeros(0, "f4")), cuda.to_device(np.zeros(0, "f4")))
 
 
-def test_byte_order_and_alignment():
+def test_swapped_and_misaligned_arrays_raise():
     with pytest.raises((TypeError, ValueError)):
         saxpy[1, 32](1.0, X.astype(">f4"), np.zeros(8, "f4"))
     raw = np.zeros(33, "u1")[1:].view("f4")
@@ -335,7 +335,7 @@ def test_reference_parameters_write_to_one_element_arrays():
     assert x == 3
 
 
-def test_values_on_the_device_are_read_in_the_launchs_order():
+def test_device_scalars_are_read_in_stream_order():
     """A record is passed by value if the source declares it so; the launch waits for pending writes
     of the same stream."""
     m = cuda.module("""
@@ -405,7 +405,7 @@ def test_vector_pointers_accept_arrays_of_numbers(cpp):
     refuses(cpp.vectors, unaligned, out, exception=ValueError, match="aligned to 16 bytes")
 
 
-def test_the_view_that_is_advised_has_as_many_fields_as_the_struct(cpp):
+def test_advised_view_has_the_structs_field_count(cpp):
     refuses(
         cpp.records,
         np.zeros(3, "f4"),
@@ -471,7 +471,7 @@ def test_bfloat16_parameters_round_to_nearest_even(cpp):
     )
 
 
-def test_arrays_of_other_librarys_bfloat16(cpp):
+def test_bfloat16_arrays_of_ml_dtypes_are_accepted(cpp):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     x = np.zeros(2, ml_dtypes.bfloat16)
     cpp.bfloat[1, 1](x, ml_dtypes.bfloat16(7), (0, 2.5))
@@ -501,7 +501,7 @@ def test_vector_parameters_accept_numbers_and_tuples(cpp):
     refuses(cpp.values, 1, 3, *rest[1:], match="'i'.*int 3")
 
 
-def test_complex_scalar_arguments():
+def test_complex_scalars_are_accepted():
     @cuda.jit("void(complex64, complex64[:])")
     def scale(a, x):
         "x[grid<1>()] *= a;"
@@ -597,7 +597,7 @@ def test_invalid_streams_raise(stream):
         NOTHING[1, 1, stream](np.zeros(1, "i4"))
 
 
-def test_a_launcher_can_be_kept():
+def test_launchers_can_be_stored_and_reused():
     bound = NOTHING[1, 1]
     for _ in range(3):
         out = np.zeros(1, "i4")

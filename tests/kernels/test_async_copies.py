@@ -147,7 +147,7 @@ def looked_at():
     return [contextlib.nullcontext(), *([cuda.checks()] if cuda.is_simulated() else [])]
 
 
-def test_async_copies_with_pipelines():
+def test_async_copies_with_pipelines_are_ordered():
     module = cuda.module(PIPELINES)
     x = np.random.default_rng(0).random((256, 4), dtype=np.float32)
     want = x.copy()
@@ -162,7 +162,7 @@ def test_async_copies_with_pipelines():
             np.testing.assert_array_equal(back.copy_to_host(), numbers[::-1])
 
 
-def test_async_copies_with_barriers():
+def test_async_copies_with_barriers_are_ordered():
     module = cuda.module(BARRIERS)
     x = np.random.default_rng(0).integers(0, 100, (7, 32)).astype(np.int32)
     for looks in looked_at():
@@ -177,7 +177,7 @@ def test_async_copies_with_barriers():
             np.testing.assert_array_equal(out.copy_to_host(), 96)
 
 
-def test_two_barriers_of_one_declaration():
+def test_checkers_track_two_barriers_of_one_declaration():
     """The checkers support each of these barriers: accesses that a barrier orders are not a
     race."""
     m = cuda.module("""
@@ -206,7 +206,7 @@ def test_two_barriers_of_one_declaration():
 
 
 @pytest.mark.sim
-def test_more_threads_than_expected():
+def test_too_many_barrier_arrivals_raise():
     with pytest.raises(KernelError, match="more threads arrive at a barrier .* than it expects"):
         cuda.module(TOO_MANY).too_many[1, 1]()
         cuda.synchronize()

@@ -58,7 +58,7 @@ def atomics():
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_atomics_of_every_type(atomics, name):
+def test_atomics_update_every_number_type(atomics, name):
     dtype = NUMBERS[name]
     # A neighbour with an odd value on both sides shows whether an atomic on a narrow type changes
     # the rest of the word.
@@ -68,13 +68,13 @@ def test_atomics_of_every_type(atomics, name):
 
 
 @pytest.mark.parametrize("name", INTEGERS)
-def test_atomic_bits_of_every_integer(atomics, name):
+def test_bitwise_atomics_update_every_integer_type(atomics, name):
     start = np.array([0, 127, 0, 0, 0, 99], NUMBERS[name])
     (out,) = launch(atomics[f"bits<{name}>"], 1, 33, start)
     assert out.tolist() == [15, 112, 1, 3, 7, 99]
 
 
-def test_atomics_with_an_array_and_an_index(atomics):
+def test_atomics_accept_an_array_and_an_index(atomics):
     a, b, c = launch(
         atomics.through_arrays,
         1,
@@ -101,7 +101,7 @@ def add_at(a, rows, columns, values):
     [("float32", "C"), ("float32", "F"), ("float32", "strided"), ("int64", "C"), ("uint8", "F"),
      ("complex64", "strided")],
 )  # fmt: skip
-def test_atomics_with_several_indices(dtype, layout):
+def test_atomics_accept_several_indices(dtype, layout):
     random = np.random.default_rng(7)
     a = np.zeros((5, 7), dtype, "F" if layout == "F" else "C")
     rows, columns = random.integers(0, 5, 300), random.integers(0, 7, 300).astype(np.uint16)
@@ -128,7 +128,7 @@ __global__ void k(array<int, 2> a, array<int, 3> b, array<int, 4, layout::F> c, 
 """
 
 
-def test_atomics_with_up_to_four_indices():
+def test_atomics_accept_up_to_four_indices():
     a, b = np.full((1, 2), 9, np.int32), np.arange(6, dtype=np.int32).reshape(1, 2, 3)
     c = np.asfortranarray(np.full((1, 1, 1, 2), 5, np.int32))
     a, b, c, old = launch(cuda.jit(source=SEVERAL), 1, 1, a, b, c, np.zeros(7, np.int32))
@@ -137,7 +137,7 @@ def test_atomics_with_up_to_four_indices():
     assert c.tolist() == [[[[6, -7]]]]
 
 
-def test_atomic_max_and_min_with_nan(atomics):
+def test_atomic_max_and_min_handle_nan(atomics):
     nan = math.nan
     (out,) = launch(atomics.not_a_number, 1, 1, np.array([nan, 2, nan, 2, nan, 5.0]), nan)
     assert np.array_equal(out, [nan, 2, 1, 2, 1, -3], equal_nan=True)

@@ -76,7 +76,7 @@ def test_simulator_uses_the_first_variant_with_a_note(monkeypatch):
     assert kernel.tuning.measured == 0
 
 
-def test_measures_all_variants_of_a_small_space(measuring):
+def test_autotune_measures_all_variants_of_a_small_space(measuring):
     kernel = make_tuned_saxpy(prune=False)
     check(kernel, 1000)
     table = kernel.tuning
@@ -87,7 +87,7 @@ def test_measures_all_variants_of_a_small_space(measuring):
     assert 0 < table.best.occupancy <= 1
 
 
-def test_one_choice_for_each_class_of_sizes(measuring):
+def test_autotune_chooses_once_for_each_class_of_sizes(measuring):
     kernel = make_tuned_saxpy()
     check(kernel, 600)
     check(kernel, 1000)
@@ -99,13 +99,13 @@ def test_one_choice_for_each_class_of_sizes(measuring):
     assert len(kernel.tunings) == 3
 
 
-def test_all_arrays_are_the_key_by_default(measuring):
+def test_autotune_key_contains_all_arrays_by_default(measuring):
     kernel = make_tuned_saxpy(key=None)
     check(kernel, 600)
     assert kernel.tuning.sizes == "x: 2**9, y: 2**9"
 
 
-def test_second_process_measures_nothing(measuring):
+def test_autotune_results_are_reused_in_a_second_process(measuring):
     check(make_tuned_saxpy(), 1000)
     again = make_tuned_saxpy()
     check(again, 900)
@@ -117,7 +117,7 @@ def test_second_process_measures_nothing(measuring):
     assert other.tuning.origin == "measured"
 
 
-def test_a_damaged_table_is_measured_again(measuring, monkeypatch):
+def test_damaged_tuning_table_is_measured_again(measuring, monkeypatch):
     check(make_tuned_saxpy(), 1000)
     monkeypatch.setattr(
         Tuning, "from_bytes", staticmethod(lambda data: 1 // len(data[:0] or b"x") and None)
@@ -130,7 +130,7 @@ def test_a_damaged_table_is_measured_again(measuring, monkeypatch):
 @pytest.mark.parametrize(
     "stored", [b"", b"[]", b"{}", b'{"trials": []}', b"\xff", b'{"trials": [{}]}']
 )
-def test_stored_bytes_that_are_no_table(stored):
+def test_invalid_stored_tuning_tables_raise(stored):
     with pytest.raises(ValueError):
         Tuning.from_bytes(stored)
 
@@ -159,13 +159,13 @@ def test_kernels_with_python_bodies_are_tuned(measuring):
     assert blocksum.tuning.measured == 4
 
 
-def test_options_are_constants_too(measuring):
+def test_compiler_options_can_be_tuned(measuring):
     kernel = make_tuned_saxpy(over={**SPACE, "max_registers": [32, 64]})
     check(kernel, 500, lambda n, BLOCK, UNROLL, **_: grid(n, BLOCK, UNROLL))
     assert kernel.variant(BLOCK=64, UNROLL=2, max_registers=32).options.max_registers == 32
 
 
-def test_a_function_that_returns_the_kernel(measuring):
+def test_autotune_accepts_a_kernel_factory(measuring):
     source = """
     template<int BLOCK, int ITEMS> __global__ void fill(int *x, int n) {
         for (int k = 0; k < ITEMS; k++) {
@@ -245,14 +245,14 @@ def test_host_arrays_are_restored_between_variants(measuring):
     assert np.array_equal(y, 1 + 2 * x)
 
 
-def test_an_array_passed_twice(measuring):
+def test_autotune_restores_an_array_passed_twice(measuring):
     kernel = make_tuned_saxpy()
     x, _ = data(300)
     kernel[grid](2.0, x, x, 300)
     assert np.array_equal(x.copy_to_host(), 3 * np.arange(300, dtype=np.float32))
 
 
-def test_arguments_by_name_and_fixed_configurations(measuring):
+def test_autotune_accepts_keywords_and_fixed_configurations(measuring):
     @cuda.autotune(over={"UNROLL": [1, 2, 4]})
     @cuda.jit
     def add(a, x):
@@ -281,14 +281,14 @@ def test_variants_that_cannot_win_are_not_launched(measuring):
     assert sum("the same code and launch" in why for why in reasons) == 1
 
 
-def test_no_variant_can_be_launched(measuring):
+def test_unlaunchable_variants_raise(measuring):
     kernel = make_tuned_saxpy(over={"BLOCK": [4096], "UNROLL": [1]})
     x, y = data(10)
     with pytest.raises(RuntimeError, match="no variant can be launched.*4096 threads"):
         kernel[grid](2.0, x, y, 10)
 
 
-def test_some_variants_do_not_compile(measuring):
+def test_variants_that_do_not_compile_are_skipped(measuring):
     @cuda.autotune(over={"BLOCK": [64, 128]})
     @cuda.jit
     def picky(x):
@@ -323,7 +323,7 @@ def test_trials_and_where_limit_the_search(measuring):
     assert all(t.constants["BLOCK"] * t.constants["UNROLL"] <= 512 for t in kernel.tuning)
 
 
-def test_large_spaces_are_searched(measuring):
+def test_large_tuning_spaces_are_searched_partially(measuring):
     kernel = make_tuned_saxpy(
         over={"BLOCK": list(range(32, 352, 32)), "UNROLL": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}
     )
@@ -332,7 +332,7 @@ def test_large_spaces_are_searched(measuring):
     assert sum(trial.status == "skipped" for trial in kernel.tuning) > 50
 
 
-def test_the_table_can_be_exported(measuring, tmp_path):
+def test_tuning_table_can_be_exported(measuring, tmp_path):
     kernel = make_tuned_saxpy()
     check(kernel, 1000)
     exported = json.loads(json.dumps(kernel.tuning.as_dict()))
@@ -356,7 +356,7 @@ def test_the_disk_cache_counts_and_removes_tables(measuring):
     assert again.tuning.origin == "measured"
 
 
-def test_a_capture_needs_a_tuned_kernel(measuring):
+def test_untuned_kernel_raises_in_a_capture(measuring):
     kernel = make_tuned_saxpy()
     x, y = data(100)
     stream = cuda.stream()
@@ -399,7 +399,7 @@ def test_invalid_launch_functions_raise(measuring):
         kernel.variant(BLOCK=1, UNROLL=1)
 
 
-def test_functions_that_are_no_kernels():
+def test_autotune_rejects_functions_that_are_not_kernels():
     with pytest.raises(TypeError, match=r"put @cuda\.jit under it"):
         cuda.autotune(over={"BLOCK": [1]})(lambda x: None)
     with pytest.raises(TypeError, match="is made of a whole source"):

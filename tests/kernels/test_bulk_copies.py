@@ -135,7 +135,7 @@ def module():
     return cuda.module(SOURCE)
 
 
-def test_bulk_copies_between_global_and_shared_memory(module):
+def test_bulk_copies_transfer_global_and_shared_memory(module):
     x = np.random.default_rng(0).integers(-999, 999, 128).astype(np.int32)
     want = x[63::-1] + x[64:]
     for looks in looked_at():
@@ -153,7 +153,7 @@ def test_bulk_copies_between_global_and_shared_memory(module):
             np.testing.assert_array_equal(out.copy_to_host(), [*range(100, 132), *range(32)])
 
 
-def test_states_of_a_barrier(module):
+def test_barrier_state_follows_arrivals(module):
     for looks in looked_at():
         with looks:
             out = cuda.device_array(6, np.uint32)
@@ -162,7 +162,7 @@ def test_states_of_a_barrier(module):
 
 
 @pytest.mark.sim
-def test_tensor_maps_are_named():
+def test_unsupported_tensor_maps_are_named_in_the_error():
     """Kernels with a tensor map as parameter compile; copies by it do not."""
     source = """#include <cuda.h>
     __global__ void k(const __grid_constant__ CUtensorMap m, unsigned *s) {
@@ -179,6 +179,6 @@ def test_tensor_maps_are_named():
 
 @needs_nvrtc
 @pytest.mark.parametrize("source", [SOURCE, test_clusters.SOURCE], ids=["bulk", "clusters"])
-def test_nvrtc_takes_the_same(source):
+def test_nvrtc_compiles_the_bulk_copy_source(source):
     kernels = tuple(re.findall(r"__global__ void (?:__\w+\(.*?\) )?(\w+)", source))
     assert nvrtc.compile(Source(source, "k.cu", kernels, describe=False), (9, 0)).data

@@ -191,7 +191,7 @@ def test_nvrtc_compiles_the_cccl_source():
     assert compile_source(source, ("cuda", 9, 0)).data
 
 
-def test_algorithms_of_thrust_are_for_nvcc():
+def test_thrust_algorithms_raise_with_a_hint_about_nvcc():
     with pytest.raises(
         CompileError, match="instead of an algorithm with thrust::seq a loop, or CUB"
     ):

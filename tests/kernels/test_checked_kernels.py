@@ -49,7 +49,7 @@ def write_thread_index(x):
 
 @pytest.mark.lines
 @both
-def test_a_fault_has_all_attributes(checked):
+def test_kernel_error_has_all_attributes(checked):
     @cuda.jit("void(int32[:, :], int32[:], int32)", **checked)
     def write_at(table, other, at):
         """
@@ -86,7 +86,7 @@ def test_out_of_bounds_index_is_reported(checked, at):
 
 
 @both
-def test_one_dimension_after_the_other(checked):
+def test_chained_indexing_reports_the_axis(checked):
     @cuda.jit("void(float32[:, :, :], int32, int32, int32)", **checked)
     def write_at(x, i, j, k):
         "x[i][j][k] = 1;"
@@ -153,7 +153,7 @@ def test_bounds_of_host_arrays_are_checked():
 
 
 @pytest.mark.lines
-def test_in_a_device_function():
+def test_out_of_bounds_index_in_a_device_function_is_reported():
     @cuda.jit(device=True)
     def element_after(x, i):
         """
@@ -196,7 +196,7 @@ def test_atomics_with_several_indices_are_checked():
     assert x.copy_to_host().tolist() == [[0, 0, 0], [32, 0, 0]]
 
 
-def test_arrays_over_shared_and_local_memory():
+def test_bounds_of_shared_and_local_arrays_are_checked():
     @cuda.jit(debug=True)
     def k(out, where, i):
         """
@@ -265,14 +265,14 @@ def test_failed_assert_reports_thread_and_line(checked):
     assert_alive()
 
 
-def test_asserts_with_the_header():
+def test_asserts_with_cassert_are_reported():
     k = cuda.jit("#include <cassert>\n__global__ void k(int n) { assert(n == 1); }", debug=True)
     k[1, 1](1)
     assert "assertion `n == 1` failed" in str(failure(k[1, 1], 2))
     assert_alive()
 
 
-def test_asserts_that_are_switched_off():
+def test_ndebug_disables_asserts():
     k = cuda.jit("__global__ void k(int n) { assert(n == 1); }", debug=True, options=["-DNDEBUG"])
     k[1, 1](2)
 
@@ -396,7 +396,7 @@ def test_checked_kernels_run_in_graphs():
 
 
 @pytest.mark.lines
-def test_a_graph_of_kernels_of_one_module():
+def test_graph_kernels_of_one_module_are_both_named():
     """The launches share the record, so the report contains both names."""
     module = cuda.module(
         """
@@ -496,7 +496,7 @@ def test_out_of_bounds_index_in_a_gufunc_is_reported(checked):
 # ---- what they cost ------------------------------------------------------------------------------------------
 
 
-def test_boundscheck_is_optimised_code():
+def test_boundscheck_keeps_optimization_enabled():
     """The kernel has the fault record and the checks, but is not a debug build."""
     text = "void(float32[:], float32[:])"
 

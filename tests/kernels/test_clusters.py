@@ -85,7 +85,7 @@ def looked_at():
         yield cuda.checks(seed=5)
 
 
-def test_the_source_gives_the_size(kernel_of):
+def test_cluster_size_of_the_source_is_used(kernel_of):
     x = np.arange(256, dtype=np.int32)
     want = x.reshape(4, 64)[[1, 0, 3, 2], ::-1] * 10 + np.array([[1], [0], [1], [0]])
     kernel, leaves = kernel_of("neighbours"), kernel_of("some_leave")
@@ -108,7 +108,7 @@ def test_the_source_gives_the_size(kernel_of):
 
 @pytest.mark.parametrize("size, grid", [((8, 1), (8, 1)), ((2, 2), (4, 6)), ((1, 2), (3, 2)), ((1, 1), (3, 1)),
                                         ((16, 1), (32, 1))])  # fmt: skip
-def test_the_launch_gives_the_size(kernel_of, size, grid):
+def test_cluster_size_of_the_launch_is_used(kernel_of, size, grid):
     kernel = kernel_of("total", cluster=size)
     y, x, t = np.meshgrid(np.arange(grid[1]), np.arange(grid[0]), np.arange(32), indexing="ij")
     at = x % size[0] + size[0] * (y % size[1])
@@ -126,7 +126,7 @@ def test_the_launch_gives_the_size(kernel_of, size, grid):
             np.testing.assert_array_equal(where, places.astype(np.int32))
 
 
-def test_a_cluster_can_be_too_large(kernel_of):
+def test_too_large_clusters_raise(kernel_of):
     with pytest.raises(
         ValueError, match=r"a cluster of \(17, 1, 1\) has 17 blocks, more than the limit of 16"
     ):
@@ -188,7 +188,7 @@ def test_cluster_mistakes_are_reported(mistake, kind, text):
         assert caught.value.kind == (kind or caught.value.kind)
 
 
-def test_a_templates_parameter_is_the_size(kernel_of):
+def test_cluster_size_may_be_a_template_parameter(kernel_of):
     m = cuda.module(
         """#include <cooperative_groups.h>
         template <int n, typename T> __global__ void __cluster_dims__(n, 1, 1) sizes(T *out) {

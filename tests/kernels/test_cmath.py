@@ -86,11 +86,11 @@ def test_cmath_functions_match_python():
 
 @needs_nvrtc
 @pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
-def test_it_compiles_for_a_gpu(cc):
+def test_cmath_functions_compile_for_a_gpu(cc):
     assert cuda.compile(source(), cc=cc)
 
 
-def test_a_function_of_std_without_the_header():
+def test_std_functions_require_their_header():
     with pytest.raises(Exception, match=r"#include <cmath>"):
         cuda.module("__global__ void k(float* x) { x[0] = std::tan(x[0]); }")["k"]
 
@@ -115,7 +115,7 @@ __global__ void k(const double* x, double* out) {
 """
 
 
-def test_neighbours_toward_a_number():
+def test_nexttoward_matches_numpy():
     numbers, out = np.array([1.5, 1e30, -7.0]), np.zeros(8)
     cuda.module(TOWARD)["k"][1, 1](numbers, out)
     one = np.float32(1.5)
@@ -136,6 +136,6 @@ def test_lerp_matches_cpp20():
 
 @needs_nvrtc
 @pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
-def test_neighbours_and_interpolation_compile_for_a_gpu(cc):
+def test_nexttoward_and_lerp_compile_for_a_gpu(cc):
     assert cuda.compile(TOWARD, cc=cc)
     assert cuda.compile(LERP, cc=cc, std="c++20")

@@ -77,7 +77,7 @@ def test_scalars_in_range_are_converted(kernel, name):
 
 
 @pytest.mark.parametrize("name", SCALARS)
-def test_numbers_that_do_not_fit(kernel, name):
+def test_out_of_range_numbers_raise(kernel, name):
     ctype, dtype = SCALARS[name]
     dtype = np.dtype(dtype)
     values = [2**64, -(2**63) - 1, 10**400]
@@ -105,7 +105,7 @@ def test_numbers_that_do_not_fit(kernel, name):
 
 
 @pytest.mark.parametrize("name", SCALARS)
-def test_values_of_another_kind(kernel, name):
+def test_values_of_another_kind_raise(kernel, name):
     ctype, dtype = SCALARS[name]
     dtype = np.dtype(dtype)
     out = empty(1, dtype)
@@ -195,7 +195,7 @@ def test_records_are_passed_by_value(kernel):
             kernel("record")[1, 1](array[1], wrong)
 
 
-def test_pairs_take_complex_numbers(kernel):
+def test_vector_pairs_accept_complex_numbers(kernel):
     for value in (1 + 2j, np.complex64(1 + 2j), np.complex128(1 + 2j)):
         out = empty(1, "c8")
         kernel("pairs")[1, 1](value, out)
@@ -208,7 +208,7 @@ def test_pairs_take_complex_numbers(kernel):
             kernel("pairs")[1, 1](value, out)
 
 
-def test_void_pointers_take_everything(kernel):
+def test_void_pointers_accept_any_array(kernel):
     for array in (
         empty(3, "f4"),
         empty((2, 2), PAIR),
@@ -242,7 +242,7 @@ HOST = np.arange(12, dtype="f4").reshape(3, 4)
 
 
 @pytest.mark.parametrize("kind", ["host", "device", "foreign"])
-def test_arrays_that_are_refused(kernel, kind):
+def test_mismatched_arrays_raise(kernel, kind):
     def as_kind(array):
         if kind == "host":
             return array
@@ -264,7 +264,7 @@ def test_arrays_that_are_refused(kernel, kind):
             kernel("any2")[1, 1](good, as_kind(np.zeros(shape, "f4")))
 
 
-def test_strides_and_plain_pointers(kernel):
+def test_plain_pointers_reject_strided_arrays(kernel):
     host, device = HOST[:, ::2].copy()[:, ::-1], on_device(HOST)[:, ::2]
     for strided in (host, device, Foreign(device), HOST.T, cuda.In(HOST.T)):
         with pytest.raises(TypeError, match="not C-contiguous"):
@@ -386,7 +386,7 @@ def test_overlapping_host_arrays_raise(kernel):
     assert x[1] == 1
 
 
-def test_a_read_only_foreign_array(kernel):
+def test_read_only_foreign_arrays_need_const_parameters(kernel):
     device = on_device(HOST)
     frozen = Foreign(device, data=(device.address, True))
     for array in (frozen, _core.from_interface(frozen)):
@@ -408,7 +408,7 @@ def test_misaligned_arrays_raise(kernel):
     kernel("any2")[1, 1](raw._view((0, 4), None, "f4", 1), empty((0, 4), "f4"))
 
 
-def test_arrays_of_another_device(kernel):
+def test_arrays_of_another_device_raise(kernel):
     if _core.device_count() < 2:
         pytest.skip("one device")
     _core.select_device(1)
@@ -423,7 +423,7 @@ def test_arrays_of_another_device(kernel):
     kernel("saxpy")[1, 1](1.0, nothing, nothing, 0)
 
 
-def test_lists_and_other_things_are_no_arrays(kernel):
+def test_lists_and_other_objects_are_rejected_as_arrays(kernel):
     out = empty(4, "f4")
     for value, advice in [([1.0], "numpy.array"), ((1.0,), "numpy.array"), (1.0, "single value"),
                           (np.float32(1), "single value"), ("x", "NumPy array"),
@@ -458,7 +458,7 @@ def test_launch_waits_for_the_producers_stream(kernel):
             assert y[3] == 3
 
 
-def test_host_arrays_on_streams(kernel):
+def test_host_arrays_are_copied_back_before_the_launch_returns(kernel):
     for stream in (_core.Stream(), _core.Stream(non_blocking=True)):
         x, y = np.ones(1000, "f4"), np.zeros(1000, "f4")
         kernel("saxpy")[10, 100, stream](2.0, x, y, 1000)
@@ -470,7 +470,7 @@ def test_empty_host_arrays_are_accepted(kernel):
     kernel("any2")[1, 1](np.zeros((3, 0), "f4"), np.zeros((3, 0), "f4"))
 
 
-def test_more_host_arrays_than_usual(kernel):
+def test_twenty_host_array_arguments_are_copied_back(kernel):
     source = 'extern "C" __global__ void sum(' + ", ".join(f"float* p{i}" for i in range(20)) + "){" + "".join(
         f"p{i}[0] += {i};" for i in range(20)
     ) + "}"  # fmt: skip
@@ -483,7 +483,7 @@ def test_more_host_arrays_than_usual(kernel):
 
 
 # ---- many and large parameters ----
-def test_kernels_with_70_parameters(kernel):
+def test_kernels_accept_70_parameters(kernel):
     out = empty(1, "f8")
     kernel("many")[1, 1](*range(70), out)
     assert out[0] == sum(i * (i + 1) for i in range(70))
@@ -493,7 +493,7 @@ def test_kernels_with_70_parameters(kernel):
         kernel("many")[1, 1](*range(69), "x", out)
 
 
-def test_kernel_parameter_of_1600_bytes(kernel):
+def test_kernels_accept_a_parameter_of_1600_bytes(kernel):
     record = np.zeros((), [("v", "f8", 200)])
     record["v"][0], record["v"][199] = 1.5, 2
     out = empty(1, "f8")
@@ -514,7 +514,7 @@ def test_kernel_parameter_of_1600_bytes(kernel):
     (lambda k: k(1, 2, 3, z=4), r"saxpy\(\) got an unexpected keyword argument 'z'"),
     (lambda k: k(é=4), r"saxpy\(\) got an unexpected keyword argument 'é'"),
 ])  # fmt: skip
-def test_wrong_numbers_of_arguments(kernel, call, text):
+def test_wrong_numbers_of_arguments_raise(kernel, call, text):
     with pytest.raises(TypeError, match=text):
         call(kernel("saxpy")[1, 1])
 

@@ -59,7 +59,7 @@ def test_valid_files_with_a_foreign_image_are_replaced(own_cache):
         assert cache.load(key).data != data
 
 
-def test_a_pipe_instead_of_a_cache_file(own_cache):
+def test_pipe_in_place_of_a_cache_file_is_replaced(own_cache):
     assert run("pipe") == 1
     path = entry(own_cache)
     path.unlink()
@@ -74,7 +74,7 @@ def test_an_invalid_image_is_reported_with_its_origin(own_cache, monkeypatch):
     assert str(entry(own_cache)) in str(caught.value) and "k" in str(caught.value)
 
 
-def test_files_that_others_can_write(own_cache):
+def test_cache_files_writable_by_others_are_ignored(own_cache):
     """Files of any origin are rejected; other users have no access to the directory itself."""
     assert run("open") == 1
     for mode in (0o666, 0o620, 0o602):
@@ -95,7 +95,7 @@ def test_cache_files_of_other_users_are_ignored(own_cache, monkeypatch):
         assert cache.load(key) is None
 
 
-def test_a_link_to_a_directory_that_others_can_write(tmp_path, monkeypatch):
+def test_link_to_a_directory_writable_by_others_is_rejected(tmp_path, monkeypatch):
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "link").symlink_to(tmp_path / "open")

@@ -67,7 +67,7 @@ def loops(x, m, rows, total):
 @pytest.mark.parametrize(
     "order, debug", [("C", False), ("F", False), ("strided", False), ("strided", True)]
 )
-def test_range_loops_over_arrays(order, debug):
+def test_range_for_loops_iterate_over_arrays(order, debug):
     kernel = cuda.jit(debug=True)(loops.py_func) if debug else loops
     x, m = np.arange(24.0, dtype=np.float32), np.arange(48.0).reshape(6, 8)
     if order == "strided":
@@ -85,7 +85,7 @@ def test_range_loops_over_arrays(order, debug):
     assert total.tolist() == [(x + 1).sum(), -m[0].sum(), 66, 60, x[1] + 1]
 
 
-def test_loops_over_nothing_and_over_what_is_const():
+def test_range_for_loops_accept_empty_and_const_arrays():
     @cuda.jit("void(const float32[:], const float32[:, ::1], float32[:])")
     def sums(x, m, out):
         """
@@ -178,7 +178,7 @@ def run_copy(kernel, a, order):
     return b.copy_to_host()
 
 
-def test_array_of_two_dimensions_in_every_layout(arrays):
+def test_two_dimensional_arrays_index_every_layout(arrays):
     host = np.arange(12, dtype=np.float32).reshape(3, 4)
     expected = host * 101
     assert np.array_equal(run_copy(arrays.c_order, cuda.to_device(host), "C"), expected)
@@ -192,18 +192,18 @@ def test_array_of_two_dimensions_in_every_layout(arrays):
     [np.s_[::2, ::3], np.s_[::-1, ::-1], np.s_[3:0:-2, 1:], np.s_[:0, :], np.s_[:, 2:3]],
     ids=str,
 )
-def test_array_with_any_strides(arrays, index):
+def test_arrays_index_any_strides(arrays, index):
     host = np.arange(42, dtype=np.float32).reshape(6, 7)
     a = cuda.to_device(host)[index]
     assert np.array_equal(run_copy(arrays.strided, a, "C"), host[index] * 101)
 
 
-def test_array_broadcast_and_transposed(arrays):
+def test_arrays_index_transposed_and_broadcast_views(arrays):
     host = np.arange(20, dtype=np.float32).reshape(4, 5)
     assert np.array_equal(run_copy(arrays.strided, cuda.to_device(host).T, "C"), host.T * 101)
 
 
-def test_array_of_three_dimensions(arrays):
+def test_three_dimensional_arrays_index_every_layout(arrays):
     host = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
     a = cuda.to_device(np.repeat(host, 2, axis=1))[:, ::2]
     c, f = cuda.to_device(host), cuda.to_device(np.asfortranarray(host))
@@ -212,7 +212,7 @@ def test_array_of_three_dimensions(arrays):
     assert out.tolist() == [int((host * (i * 100 + j * 10 + k)).sum())] * 6
 
 
-def test_array_of_five_dimensions(arrays):
+def test_five_dimensional_arrays_index_every_layout(arrays):
     host = np.arange(2 * 1 * 3 * 2 * 4, dtype=np.int32).reshape(2, 1, 3, 2, 4)
     f, g = np.asfortranarray(host), np.asfortranarray(host[..., 1])
     a = cuda.to_device(np.repeat(host, 2, axis=3))[:, :, :, ::2]
@@ -227,7 +227,7 @@ def test_array_has_its_shape(arrays):
     assert out.tolist() == [2 * 2 * 4, 3, 1, 2, 2, 4, 480, -120, 8]
 
 
-def test_array_made_by_hand(arrays):
+def test_arrays_can_be_constructed_from_pointers(arrays):
     _, out = launch(arrays.by_hand, 1, 1, np.arange(12, dtype=np.float32), np.zeros(2, np.float32))
     assert out.tolist() == [5.0, 10.0]
 
@@ -431,14 +431,14 @@ def test_abs_angle_and_parts_match_numpy(complexes, dtype):
     assert (out[7:] == 1).all()
 
 
-def test_complex_mixes_with_real_numbers(complexes):
+def test_complex_arithmetic_with_real_numbers(complexes):
     z, d, n = 1.5 - 2j, 0.5, 3
     (out,) = launch(complexes.mixed, 1, 1, np.complex64(z), d, n, np.zeros(9, np.complex128))
     expected = [(z * d + n - 1) / 2, d / z, z**3, z**-2, -z, 2.0**z, 2 * z, 5 + 3j, 4]
     assert np.allclose(out, expected, rtol=1e-6)
 
 
-def test_complex_at_the_edges(complexes):
+def test_complex_arithmetic_avoids_overflow(complexes):
     big, tiny = 1e300, 1e-300
     x = np.array([big + big * 1j, tiny + tiny * 1j, big * 1j, complex(math.inf, 1), 0], complex)
     y = np.array([big - big * 1j, tiny - tiny * 1j, big, complex(1, 0), 0], complex)
@@ -478,7 +478,7 @@ __global__ void k(float *out) {
 """
 
 
-def test_tuples_and_structured_bindings():
+def test_tuples_support_structured_bindings():
     (out,) = launch(cuda.jit(source=TUPLES), 1, 1, np.zeros(9, np.float32))
     assert np.allclose(out, [5, math.atan2(4, 3), 3.5, ord("x"), 7, 0.5, 1, 7, 8])
 
@@ -495,7 +495,7 @@ def mixed_math(out, n, m):
     """
 
 
-def test_mathematics_of_mixed_types():
+def test_math_functions_accept_mixed_types():
     out = cuda.to_device(np.zeros(12, np.float32))
     mixed_math[1, 1](out, 9, 2**40)
     assert np.allclose(out.copy_to_host(), [3, 3, 9, 3**0.5, 5, 0, math.pi, 5, 1, 1, 3, 3])
@@ -564,7 +564,7 @@ SEQUENCES = {
 }
 
 
-def test_random_numbers_are_those_of_numba():
+def test_xoroshiro_numbers_match_numba():
     states = np.array(SEQUENCES[1, 0][:2], STATE)
     module = cuda.module(RANDOM)
     states, bits, out = launch(module.draw, 1, 1, states, np.zeros(6, np.uint64), np.zeros(16))
@@ -592,14 +592,14 @@ def test_random_numbers_are_those_of_numba():
     assert states[1].tolist() == (0x6631DE9D21D591A5, 0xAD8DCB74A47C48A2)
 
 
-def test_random_states_by_jumps_one_after_the_other():
+def test_xoroshiro_states_by_sequential_jumps_match_numba():
     module = cuda.module(RANDOM)
     (states,) = launch(module.jump, 1, 1, np.zeros(5, STATE), 1, 5)
     assert states.tolist() == SEQUENCES[1, 0]
 
 
 @pytest.mark.parametrize(("seed", "start"), SEQUENCES)
-def test_random_states_in_parallel(seed, start):
+def test_xoroshiro_states_by_parallel_init_match_numba(seed, start):
     init = cuda.jit(source='#include "numbalite/random_init.cuh"\n', name="nl_random_init")
     n = 37
     (states,) = launch(init, 1, 32, np.zeros(n + 1, STATE), n, seed, start)
@@ -688,7 +688,7 @@ __global__ void whole(int *cells, int *out, int rounds) {
 """
 
 
-def test_shuffles_and_warp_reductions():
+def test_warp_shuffles_and_reductions_match_expected():
     out, wide = launch(
         cuda.jit(source=WARPS), 1, 32, np.zeros((6, 32), np.int32), np.zeros((2, 32))
     )
@@ -710,12 +710,12 @@ def groups():
     return cuda.module(GROUPS)
 
 
-def test_group_of_a_block(groups):
+def test_thread_block_group_sums_a_block(groups):
     (out,) = launch(groups.sums, 3, 64, np.zeros(3, np.int32))
     assert out.tolist() == [64 * 63 // 2] * 3
 
 
-def test_tiled_partitions_of_a_block(groups):
+def test_tiled_partitions_compute_tile_sums(groups):
     (out,) = launch(groups.tiles, 1, 32, np.zeros((8, 32), np.int32))
     me = np.arange(32)
     tile, rank = me // 8, me % 8
@@ -735,7 +735,7 @@ def test_tiled_partitions_of_a_block(groups):
             assert out[7, m] == same * 100 + len(label) * 10 + label.index(m)
 
 
-def test_group_of_coalesced_threads(groups):
+def test_coalesced_group_contains_active_threads(groups):
     (out,) = launch(groups.some, 1, 32, np.zeros((3, 32), np.int32))
     members = [m for m in range(32) if m % 4 == 1]
     for rank, m in enumerate(members):
@@ -746,7 +746,7 @@ def test_group_of_coalesced_threads(groups):
     assert out[0, 0] == -1
 
 
-def test_group_of_the_grid():
+def test_grid_group_synchronizes_all_blocks():
     kernel = cuda.jit(source=GROUPS, name="whole", cooperative=True)
     n, rounds = 4 * 32, 5
     cells, out = launch(kernel, 4, 32, np.arange(n, dtype=np.int32), np.zeros(n, np.int32), rounds)
@@ -816,7 +816,7 @@ __global__ void handing_over(int* data, int* flag, int* out) {
 """
 
 
-def test_atomic_objects_and_references():
+def test_cuda_atomic_and_atomic_ref_update_memory():
     try:
         module = cuda.module(ATOMIC_OBJECTS)
     except CompileError as problem:

@@ -73,7 +73,7 @@ def triples_of_limits():
     return np.ascontiguousarray(np.concatenate([wide, paired.view(np.uint32)[:, :, 0]]).T)
 
 
-def test_every_function_follows_the_manual():
+def test_dpx_functions_match_the_manual():
     a, b, c = triples_of_limits()
     n = a.size
     out = np.zeros((len(EXPRESSIONS), n), np.uint32)
@@ -90,5 +90,5 @@ def test_every_function_follows_the_manual():
 
 @needs_nvrtc
 @pytest.mark.parametrize("capability", [(8, 0), (9, 0)])
-def test_nvrtc_takes_the_same(capability):
+def test_nvrtc_compiles_the_dpx_source(capability):
     assert nvrtc.compile(Source(source(), "dpx.cu", ("every",), describe=False), capability).data

@@ -38,7 +38,7 @@ def test_error_in_a_body_has_the_python_line():
     assert "nl_kernel" in problem.source and str(problem).startswith("kernel does not compile")
 
 
-def test_a_lazy_kernel_fails_at_its_call():
+def test_lazy_kernel_compile_error_is_raised_at_the_launch():
     @cuda.jit
     def kernel(x):
         "x[0] = undefined_x;  // HERE 2"
@@ -80,14 +80,14 @@ def test_error_in_a_source_has_the_python_line():
         assert lines_in(failing(define)) == lines_of("// HERE 4", __file__)[:1]
 
 
-def test_a_source_that_is_nowhere_as_a_literal():
+def test_error_in_a_composed_source_has_a_line():
     problem = failing(lambda: cuda.module(SOURCE.replace("second", "third")))
     assert "<source of module>(5): error" in str(problem)
     problem = failing(lambda: cuda.jit(source=SOURCE.replace("second", "last"), name="last"))
     assert "<source of last>(5): error" in str(problem)
 
 
-def test_a_source_in_a_file(tmp_path):
+def test_error_in_a_source_file_has_its_line(tmp_path):
     path = tmp_path / "bad.cu"
     path.write_text("\n__global__ void k() {\n    undefined_x;\n}\n")
     assert lines_in(failing(lambda: cuda.module(path)), str(path)) == [3]
@@ -112,7 +112,7 @@ def test_error_in_a_notebook_cell_has_its_line():
     assert lines_in(problem, name) == [8]
 
 
-def test_a_notebook_cell_with_a_source():
+def test_error_in_a_source_of_a_notebook_cell_has_its_line():
     name = "/tmp/ipykernel_1/2.py"
     text = (
         'from numbalite import cuda\nm = cuda.module("""\n__global__ void k() {\n  nope;\n}""")\n'
@@ -127,7 +127,7 @@ def test_error_in_exec_code_has_the_string_line():
     assert lines_in(problem, "<string>") == [8]
 
 
-def test_names_beyond_ascii_are_shown_as_they_were_written():
+def test_errors_show_non_ascii_names_unchanged():
     def define():
         @cuda.jit("void(float32[:])")
         def kernel(x):
@@ -137,7 +137,7 @@ def test_names_beyond_ascii_are_shown_as_they_were_written():
     assert "x[0] = σ + missing" in text and "u03c3" not in text
 
 
-def test_the_message_is_short():
+def test_compile_error_message_is_short():
     problem = failing(lambda: cuda.jit("__global__ void k(float* x) { x[0] = y; z; }"))
     assert len(str(problem).splitlines()) < 20
 
@@ -197,7 +197,7 @@ def test_undefined_names_get_hints(body, hint):
     assert re.search(f"hint: .*{hint}", str(problem)), str(problem)
 
 
-def test_hint_about_raw_strings():
+def test_non_raw_string_body_gets_a_hint():
     def define():
         @cuda.jit("void(float32[:])")
         def kernel(x):
@@ -223,7 +223,7 @@ def test_unclosed_brace_gets_a_hint():
     assert f"the {{ on line {lines_of('// HERE 6', __file__)[0]} has no partner" in str(problem)
 
 
-def test_wrong_number_of_dimensions():
+def test_wrong_number_of_indices_gets_a_hint():
     for body in ("c(i, i) = 1;", "c[i][i] = 1;"):
         text = textwrap.dedent(f"""
             @cuda.jit("void(float32[:])")
@@ -241,14 +241,14 @@ def test_wrong_number_of_dimensions():
         assert "c is float32[:]" in str(problem)
 
 
-def test_hint_about_headers_for_the_cpu():
+def test_host_library_headers_get_a_hint():
     name = random.choice(["nvml", "cudnn", "nccl", "nvToolsExt"]) + "_missing.h"
     source = f'#include <{name}>\nextern "C" __global__ void k() {{}}'
     problem = failing(lambda: cuda.module(source).k[1, 1]())
     assert f"hint: <{name}> is for code on the CPU" in str(problem)
 
 
-def test_a_const_array_is_not_written():
+def test_writing_to_a_const_array_gets_a_hint():
     def define():
         @cuda.jit("void(const float32[:])")
         def kernel(x):
@@ -257,7 +257,7 @@ def test_a_const_array_is_not_written():
     assert lines_in(failing(define)) == lines_of("// HERE 7", __file__)[:1]
 
 
-def test_asserts_name_the_users_line():
+def test_failed_assert_names_the_users_line():
     @cuda.jit(debug=True)
     def kernel(x):
         """
@@ -269,7 +269,7 @@ def test_asserts_name_the_users_line():
     assert caught.value.line == lines_of("// HERE 8", __file__)[0] and caught.value.file == __file__
 
 
-def test_a_device_function_called_wrong_under_another_name():
+def test_wrong_call_of_a_renamed_device_function_is_located():
     @cuda.jit("float32(float32, float32)", device=True)
     def minus(a, b):
         "return a - b;"
@@ -285,14 +285,14 @@ def test_a_device_function_called_wrong_under_another_name():
     assert "less" in str(problem) and "k.cu(" not in str(problem)
 
 
-def test_names_that_get_their_value_after_the_kernel(tmp_path):
+def test_names_defined_after_the_kernel_get_a_hint(tmp_path):
     @cuda.jit
     def k(x):
         "x[0] = LOCAL_VALUE;"
 
     LOCAL_VALUE = 3
     text = str(failing(lambda: k[1, 1](cuda.device_array(1, "f4"))))
-    assert "hint: LOCAL_VALUE gets its value in test_names_that_get" in text
+    assert "hint: LOCAL_VALUE gets its value in test_names_defined_after" in text
     lesson = tmp_path / "lesson.py"
     lesson.write_text(
         "from numbalite import cuda\n"

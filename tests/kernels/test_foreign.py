@@ -66,7 +66,7 @@ def test_foreign_function_has_name_signature_and_repr():
         doubled(1)
 
 
-def test_in_ufuncs_and_functions_on_the_cpu():
+def test_foreign_functions_work_in_cpu_functions():
     @vectorize(["int64(int64)"])
     def u(x):
         "doubled(x) + 1"
@@ -80,7 +80,7 @@ def test_in_ufuncs_and_functions_on_the_cpu():
     assert itself(np.arange(3)).tolist() == [0, 2, 4]
 
 
-def test_the_kernel_may_bring_the_code():
+def test_kernel_link_option_supplies_the_code():
     late = cuda.declare_device("twice", int64(int64))
 
     @cuda.jit(link=[SOURCE])

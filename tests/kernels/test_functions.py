@@ -189,7 +189,7 @@ def round_to_double(exact, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_rounding_as_an_argument(mode):
+def test_arithmetic_with_rounding_mode_matches_ieee(mode):
     kernels = cuda.module(ROUNDED)
     x = np.array([0.1, -0.1, 1.0, -1.0, 1e300, 3.0, 1 + 2.0**-52, -7.25])
     y = np.array([0.2, -0.2, 1e-30, 1e-30, 7.0, 1 / 3, 1 - 2.0**-53, 0.3])
@@ -204,7 +204,7 @@ def test_rounding_as_an_argument(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_integers_rounded_as_an_argument_says(mode):
+def test_integer_conversion_follows_the_rounding_mode(mode):
     kernels = cuda.module(ROUNDED)
     x = np.array([2.5, 3.5, -2.5, 0.7, -0.7, 1e10, -1e10, 1e20, -1e20, -math.inf])
     outs = [np.zeros(x.size, dtype) for dtype in INTEGERS]
@@ -224,7 +224,7 @@ def test_integers_rounded_as_an_argument_says(mode):
         assert row.tolist() == [round_to_double(Fraction(v), mode) for v in values.tolist()]
 
 
-def test_roundings_that_are_not_said():
+def test_functions_without_a_rounding_mode_round_to_nearest():
     out = np.zeros(6)
     cuda.module(ROUNDED).without_a_mode[1, 1](out)
     assert out.tolist() == [3.5 + 0.75 + 1.5 + 2 + 2 - 2, 3.5, 1 / 3, -5, 6, 0]
@@ -245,7 +245,7 @@ def _to_16_bits(x, name):
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_pairs_of_numbers_of_16_bits(name):
+def test_half2_and_bfloat162_functions_match_numpy(name):
     rng = np.random.default_rng(2)
     one, nan, minus = 0x3C00 if name == "half" else 0x3F80, 0x7FFF, 0x8000
     x, y, z = (one + rng.integers(-300, 300, (3, 64))).astype(np.uint16)
@@ -272,7 +272,7 @@ def test_pairs_of_numbers_of_16_bits(name):
     ]
 
 
-def test_parities_and_tokens_of_barriers():
+def test_barrier_parities_and_tokens_are_returned():
     kernels = cuda.module(BARRIERS)
     out = np.zeros(66, np.uint32)
     kernels.primitives[1, 64](out)
@@ -284,7 +284,7 @@ def test_parities_and_tokens_of_barriers():
             assert sorted(found.tolist()) == list(range(1, 65))
 
 
-def test_address_spaces_of_pointers():
+def test_address_space_predicates_classify_pointers():
     kernels, out = cuda.module(PLACES), np.zeros((2, 5), np.int32)
     kernels.spaces[2, 1, 0, 32](out)
     of_hopper = cuda.get_current_device().compute_capability >= (9, 0)
@@ -298,7 +298,7 @@ def test_older_thread_index_names():
     assert out.tolist() == [3, 0, 1, 8]
 
 
-def test_sources_have_names_of_their_own_for_the_size_of_a_warp():
+def test_sources_may_define_their_own_warp_size():
     out = np.zeros(5, np.int32)
     cuda.module(WARP_SIZE).sizes[1, 1](out)
     assert out.tolist() == [32, 32, 65, 28, 3]
@@ -306,7 +306,7 @@ def test_sources_have_names_of_their_own_for_the_size_of_a_warp():
 
 @needs_nvrtc
 @pytest.mark.parametrize("capability", [(8, 0), (9, 0)])
-def test_nvrtc_takes_the_same(capability):
+def test_nvrtc_compiles_the_functions_source(capability):
     for source in (ROUNDED, *map(sixteen, TYPES), BARRIERS, PLACES, WARP_SIZE):
         kernels = tuple(re.findall(r"__global__ void (\w+)", source))
         assert nvrtc.compile(Source(source, "k.cu", kernels, describe=False), capability).data

@@ -79,7 +79,7 @@ def with_checks():
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_tiles_of_several_warps(kernels, size):
+def test_tiles_larger_than_a_warp_match_numpy(kernels, size):
     x = np.random.default_rng(size).integers(0, 200, THREADS).astype(np.int32)
     out = np.zeros((11, THREADS), np.int32)
     with with_checks():
@@ -106,7 +106,7 @@ def test_tiles_of_several_warps(kernels, size):
         )
 
 
-def test_the_order_of_a_sum(kernels):
+def test_tile_sums_have_a_fixed_order(kernels):
     """Reduces the 32 lanes of each warp as a butterfly, then the warps; the order determines the
     last bits of the result."""
     x = np.random.default_rng(3).normal(size=128).astype(np.float32)
@@ -133,7 +133,7 @@ def test_the_order_of_a_sum(kernels):
     assert (out[1] == np.concatenate(scans)).all()
 
 
-def test_partitions_have_their_rank(kernels):
+def test_tile_partitions_have_a_rank(kernels):
     out = np.zeros((6, 64), np.int32)
     kernels.parts[1, 64](out)
     for me in range(64):
@@ -151,13 +151,13 @@ def test_partitions_have_their_rank(kernels):
 
 
 @pytest.mark.sim
-def test_a_tile_that_is_not_complete(kernels):
+def test_incomplete_tiles_are_reported(kernels):
     with pytest.raises(errors.KernelError, match="tile of 128 threads .* only 96 from thread 0 on"):
         kernels.sums[1, 96](np.zeros(128, np.float32), np.zeros(256, np.float32))
 
 
 @pytest.mark.sim
-def test_a_shuffle_has_one_source():
+def test_shuffle_sources_that_differ_are_reported():
     """A GPU would pass the choice of one thread to all threads."""
     kernel = cuda.jit(
         source="""

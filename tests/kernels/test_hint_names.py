@@ -43,7 +43,7 @@ def kernel_of(line):
 
 
 @pytest.mark.parametrize("line", HINTS)
-def test_the_hint_is_about_the_users_variables(line):
+def test_hints_use_the_users_variable_names(line):
     kernel = kernel_of(line)
     with pytest.raises(CompileError) as raised:
         kernel[1, 1](np.zeros(4, RECORD), np.zeros(4, "f4"), np.zeros((4, 4), "f4"))

@@ -127,7 +127,7 @@ def kernels():
     return cuda.module(SOURCE)
 
 
-def test_inline_ptx_arithmetic(kernels):
+def test_inline_ptx_arithmetic_matches_expected(kernels):
     out = np.zeros(23, np.uint32)
     kernels.scalars[1, 1](out, np.array([3], np.float32))
     assert out.tolist() == [
@@ -136,14 +136,14 @@ def test_inline_ptx_arithmetic(kernels):
     ]  # fmt: skip
 
 
-def test_inline_ptx_memory_accesses(kernels):
+def test_inline_ptx_loads_and_stores_memory(kernels):
     out = np.arange(19, dtype=np.uint32)
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
         kernels.memory[1, 1, 0, 16](out)
     assert out.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 1, 203, 5, 6, 14, 14, 17, 15, 7778, 1, 407]
 
 
-def test_inline_ptx_warp_operations(kernels):
+def test_inline_ptx_warp_operations_match_expected(kernels):
     out = np.zeros((7, 32), np.uint32)
     kernels.warps[1, 32](out.reshape(-1))
     lanes = np.arange(32)
@@ -153,7 +153,7 @@ def test_inline_ptx_warp_operations(kernels):
     assert np.array_equal(out[5], 2**lanes - 1) and np.array_equal(out[6], lanes != 3)
 
 
-def test_sums_of_narrow_numbers_and_branches_of_the_preprocessor():
+def test_inline_ptx_narrow_atomics_in_preprocessor_branches():
     m = cuda.module(r"""
     __global__ void k(unsigned short *x, unsigned *y) {
         asm volatile("atom.add.noftz.bf16 %0, [%1], %2;" : "=h"(x[1]) : "l"(x), "h"((unsigned short)0x3f80));
@@ -209,7 +209,7 @@ __global__ void k(unsigned* o, const unsigned* shifts) {
 """
 
 
-def test_numbers_of_16_bits_and_shifts_among_the_operands():
+def test_inline_ptx_accepts_16_bit_operands_and_shifts():
     out = np.zeros(13, np.uint32)
     cuda.module(NARROW).k[1, 1](out, np.array([2], np.uint32))
     expected = [0, 0x3C00BC00, 0x44004800, 0x4000, 0x7FFF, 0x3C00, (13 >> 2 << 2) + 13]
@@ -279,7 +279,7 @@ def test_redeclared_barrier_builtins_compile():
 
 
 @pytest.mark.skipif(not cuda.is_simulated(), reason="a GPU has it")
-def test_what_is_missing_in_a_header_is_an_error_where_it_is_used(tmp_path):
+def test_unsupported_ptx_in_a_header_is_reported_where_used(tmp_path):
     (tmp_path / "group.h").write_text("""#pragma once
     inline int group() {
         int x;
@@ -298,7 +298,7 @@ def test_what_is_missing_in_a_header_is_an_error_where_it_is_used(tmp_path):
 
 
 @pytest.mark.sim
-def test_what_is_missing_is_named():
+def test_unsupported_ptx_instruction_is_named():
     for text, name in (
         ("wgmma.fence.sync.aligned;", "wgmma.fence"),
         ("mov.u32 %0, %envreg3;", "%envreg3"),

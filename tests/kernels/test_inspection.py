@@ -59,7 +59,7 @@ def _empty_kernel(x):
     ""
 
 
-def test_attributes_of_a_compiled_kernel():
+def test_compiled_kernels_report_resource_usage():
     @cuda.jit("void(float32[:])")
     def k(x):
         "__shared__ float s[64]; s[threadIdx.x] = x[threadIdx.x]; __syncthreads(); x[0] = s[1];"
@@ -79,7 +79,7 @@ def test_attributes_of_a_compiled_kernel():
     assert unit.get_max_threads_per_block() >= 256
 
 
-def test_occupancy_with_much_shared_memory():
+def test_occupancy_query_supports_opt_in_shared_memory():
     """A launch with more than 48 KiB of shared memory opts in automatically; the query of the
     occupancy must do so, too."""
 
@@ -95,7 +95,7 @@ def test_occupancy_with_much_shared_memory():
     k.forall(64, sharedmem=most)(zeros(64))
 
 
-def test_types_that_do_not_compile_leave_nothing():
+def test_failed_compilation_adds_no_overload():
     """A kernel that failed to compile for one list of types still reports those that it is compiled
     for."""
 
@@ -137,7 +137,7 @@ def test_inspect_sass_needs_a_disassembler():
         assert "EXIT" in set_to_double.inspect_sass((float32[:], float32))
 
 
-def test_inspecting_is_the_same_for_every_kernel():
+def test_inspect_methods_work_for_every_kind_of_kernel():
     """Without a signature, returns a dict indexed by argument types, as in numba, also for one
     overload."""
     typed = cuda.jit("void(float32[:], float32)")(body)
@@ -215,7 +215,7 @@ def record_call(seen, x, *what):
     seen.append((what, x.copy()))
 
 
-def test_callbacks_before_a_launch():
+def test_pre_launch_callbacks_are_called():
     """Each launcher has numba's pre_launch_callbacks, a list of functions f(kernel, launcher)."""
     for kernel in cuda.jit(body), cuda.jit("void(float32[:], float32)")(body):
         x, seen = zeros(), []
@@ -299,7 +299,7 @@ def add(x, y):
     "return x + y;"
 
 
-def test_compile_a_device_function(nvrtc):
+def test_compile_returns_device_function_code(nvrtc):
     text, result = cuda.compile(add, "float32(float32, float32)", cc=(8, 0))
     assert result is float32 and ".func  (.param .b32" in text and "add(" in text
     assert "sm_80" in text
@@ -333,7 +333,7 @@ def test_compile_python_device_functions(nvrtc):
     assert code[:4] == b"\xedCN\x7f" and result is float32
 
 
-def test_ptx_of_device_functions(nvrtc):
+def test_inspect_asm_returns_ptx_of_device_functions(nvrtc):
     def rounded(x, y, z):
         return x * y + z
 
@@ -400,7 +400,7 @@ def test_xoroshiro_states_match_numba():
     assert random.create_xoroshiro128p_states(0, 1).size == 0
 
 
-def test_shared_memory_of_functions_that_others_call():
+def test_shared_memory_of_called_functions_is_counted_per_kernel():
     """The module's kernels together use more shared memory than a block can have, but no kernel
     uses all of it."""
     functions = "".join(f"__global__ void k{i}(float* x) {{ turned<{i}>(x); }}\n" for i in range(8))
