@@ -25,7 +25,7 @@ def without_checks():
 # --- forms ---------------------------------------------------------------------------------------------
 
 
-def test_jit_without_arguments():
+def test_jit_without_arguments_compiles_lazily():
     @cuda.jit
     def fill(x, v):
         "x[grid<1>()] = v;"
@@ -43,7 +43,7 @@ def test_jit_without_arguments():
      ["void(float32[:], float32)"], [(float32[:], float32)]],
     ids=str,
 )  # fmt: skip
-def test_signatures_of_every_form(signature):
+def test_signatures_of_every_form_are_accepted(signature):
     @cuda.jit(signature)
     def fill(x, v):
         "x[grid<1>()] = v;"
@@ -54,7 +54,7 @@ def test_signatures_of_every_form(signature):
     assert (x == 3).all()
 
 
-def test_parentheses_without_a_signature():
+def test_jit_with_empty_parentheses_compiles_lazily():
     @cuda.jit()
     def fill(x):
         "x[grid<1>()] = 1;"
@@ -64,7 +64,7 @@ def test_parentheses_without_a_signature():
     assert x.all() and fill.signatures == [(float32[::1],)]
 
 
-def test_jit_as_a_function_call():
+def test_jit_is_callable_with_signature_and_function():
     def fill(x):
         "x[grid<1>()] = 1;"
 
@@ -86,7 +86,7 @@ __global__ void one(float* y) { y[threadIdx.x] = 1; }
 """
 
 
-def test_jit_of_a_cpp_source():
+def test_jit_compiles_a_cpp_source():
     axpy = cuda.jit(source=SOURCE, name="axpy<float>")
     x, y = np.arange(4, dtype="f4"), zeros()
     axpy[1, 32](2.0, x, y, 4)
@@ -94,14 +94,14 @@ def test_jit_of_a_cpp_source():
     assert repr(axpy) == "<CUDA kernel axpy<float>(a, x, y, n)>"
 
 
-def test_a_source_as_first_argument():
+def test_jit_accepts_a_source_as_first_argument():
     kernel = cuda.jit("__global__ void only(float* y) { y[threadIdx.x] = 7; }")
     y = zeros()
     kernel[1, 4](y)
     assert (y == 7).all() and kernel.__name__ == "only"
 
 
-def test_a_source_from_a_file(tmp_path):
+def test_jit_accepts_a_source_file(tmp_path):
     (tmp_path / "values.h").write_text("#define VALUE 9\n")
     path = tmp_path / "kernel.cu"
     path.write_text('#include "values.h"\n__global__ void k(int* y) { y[0] = VALUE; }\n')
@@ -110,7 +110,7 @@ def test_a_source_from_a_file(tmp_path):
     assert y[0] == 9
 
 
-def test_which_kernel_of_a_source():
+def test_ambiguous_kernel_of_a_source_raises():
     with pytest.raises(TypeError, match=r"several kernels.*axpy, one"):
         cuda.jit(source=SOURCE)
     with pytest.raises(TypeError, match=r"axpy is a template.*axpy<float>"):
@@ -138,17 +138,17 @@ def test_invalid_arguments_of_jit_raise(what):
         cuda.jit(what)
 
 
-def test_a_type_is_no_signature():
+def test_jit_rejects_a_type_as_signature():
     with pytest.raises(errors.SignatureError, match="void\\(float32\\)"):
         cuda.jit(float32)(lambda x: x)
 
 
-def test_a_body_instead_of_a_signature_raises():
+def test_jit_rejects_a_body_as_signature():
     with pytest.raises(errors.SignatureError, match="stands in a function"):
         cuda.jit("int i = grid<1>();")
 
 
-def test_bodies_that_are_neither_text_nor_python():
+def test_jit_rejects_invalid_bodies():
     with pytest.raises(
         TypeError, match=r"(?s)kernel: the body of a kernel.*f-string.*@cuda.jit\n    def kernel"
     ):
@@ -178,7 +178,7 @@ def test_parameters_and_signature_must_agree():
 
 
 @pytest.mark.parametrize("header", ["x, *rest", "x, **rest", "x, n=3", "new"])
-def test_parameters_that_kernels_cannot_have(header):
+def test_jit_rejects_unsupported_parameter_kinds(header):
     with pytest.raises(TypeError, match="k: "):
         names = {"cuda": cuda}
         exec(f"@cuda.jit\ndef k({header}):\n    'x[0] = 1;'\n", names)
@@ -201,7 +201,7 @@ def set_elements(x, v):
     "x[grid<1>()] = v;"
 
 
-def test_one_compilation_for_each_list_of_types():
+def test_kernel_is_compiled_once_for_each_list_of_types():
     x = zeros()
     set_elements[1, 4](x, 1)
     count = compile_count()
@@ -226,7 +226,7 @@ def test_kernels_copy_every_dtype(dtype):
     np.testing.assert_array_equal(x, y)
 
 
-def test_kernels_index_every_layout():
+def test_kernels_index_arrays_of_every_layout():
     @cuda.jit
     def add(a):
         "auto [i, j] = grid<2>(); if (i < a.shape[0] && j < a.shape[1]) a(i, j) += i * 10 + j;"
@@ -271,7 +271,7 @@ def test_kernels_access_packed_records():
     assert p["x"].tolist() == [0.5, 1.5, 2.5] and p["a"].tolist() == [0, 1, 2]
 
 
-def test_const_arrays_are_inputs():
+def test_const_array_parameters_accept_read_only_arrays():
     @cuda.jit("void(const float32[:], float32[:])")
     def copy(x, y):
         "y[grid<1>()] = x[grid<1>()];"
@@ -287,7 +287,7 @@ def test_const_arrays_are_inputs():
             "x[0] = 1;"
 
 
-def test_pointer_types_in_signatures():
+def test_signatures_accept_pointer_types():
     @cuda.jit("void(const float32*, float32*)")
     def copy(x, y):
         "y[threadIdx.x] = x[threadIdx.x];"
@@ -306,7 +306,7 @@ def set_to_double(x, v):
 
 
 @pytest.mark.parametrize("dtype, value", [("i4", 3), ("f4", 1.5), ("f8", 1.5), ("f8", 3)])
-def test_the_signature_that_fits(dtype, value):
+def test_matching_signature_is_launched(dtype, value):
     x = zeros(dtype=dtype)
     set_to_double[1, 4](x, value)
     assert (x == value * 2).all()
@@ -361,14 +361,14 @@ def test_one_kernel_serves_c_and_f_order():
 # --- launching ------------------------------------------------------------------------------------------------
 
 
-def test_a_launch_needs_a_configuration():
+def test_launch_without_configuration_raises():
     with pytest.raises(ValueError, match="launch configuration"):
         set_elements(zeros(), 1)
     with pytest.raises(ValueError, match="must specify at least the griddim and blockdim"):
         set_elements[1]
 
 
-def test_configure_and_keyword_arguments():
+def test_configure_accepts_keyword_arguments():
     x = zeros()
     set_elements.configure(1, 4)(x=x, v=2)
     assert (x == 2).all()
@@ -460,7 +460,7 @@ def test_compile_adds_an_overload():
     k[1, 4](zeros(dtype="f8"))
 
 
-def test_the_same_kernel_from_several_threads():
+def test_kernel_is_compiled_once_by_several_threads():
     @cuda.jit
     def k(x, v):
         "x[grid<1>()] = v * 3;"
@@ -487,7 +487,7 @@ def test_the_same_kernel_from_several_threads():
 # --- places to be in -------------------------------------------------------------------------------------------
 
 
-def test_kernels_without_parameters():
+def test_kernels_without_parameters_are_launched():
     @cuda.jit
     def empty_kernel():
         ""
@@ -526,7 +526,7 @@ class Holder:
         "x[0] = 43;"
 
 
-def test_kernels_in_a_class():
+def test_kernels_work_as_class_attributes():
     x = zeros(1)
     Holder.static[1, 1](x)
     assert x[0] == 42
@@ -562,7 +562,7 @@ def test_each_device_has_its_own_module(run_python):
 
 
 @pytest.mark.sim
-def test_after_close_everything_starts_afresh(run_python):
+def test_kernels_are_reloaded_after_close(run_python):
     done = run_python(PROGRAM + "cuda.close()\nprint(*results())", NUMBALITE_SIM_DEVICES="1")
     assert done.stdout.split("\n")[:2] == ["5 5 15", "5 5 15"]
 
@@ -573,7 +573,7 @@ def test_string_bodies_work_without_docstrings(run_python, tmp_path):
     assert run_python("-m program", PYTHONOPTIMIZE="2").stdout.startswith("5 5 15")
 
 
-def test_without_docstrings_and_source(run_python):
+def test_missing_body_without_source_raises(run_python):
     """A body without code raises an error, because a kernel must not silently do nothing."""
     code = "from numbalite import cuda\n@cuda.jit\ndef k(x):\n    'x[0] = 1;'\n"
     run_python(code)
@@ -600,7 +600,7 @@ def test_grid_sync_launches_cooperatively():
 
 
 @pytest.mark.usefixtures("unchecked")  # compilations are counted
-def test_unpickling_compiles_and_loads_nothing(monkeypatch):
+def test_unpickled_kernel_is_not_compiled_or_loaded(monkeypatch):
     """The code may be for another process, so it is only returned if code= requests this."""
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
     unit = "__constant__ int c = 1; template <class T> __global__ void k(T* x) { x[0] += c; }"
@@ -633,7 +633,7 @@ def test_unpickling_compiles_and_loads_nothing(monkeypatch):
     assert repr(again["unit"]) == repr(made["unit"])
 
 
-def test_pickles_with_names_that_have_changed():
+def test_pickles_with_former_class_names_load():
     unit = "template <class T> __global__ void k(T *x) { x[0] += 1; }"
     made = cuda.jit(unit, name="k<float>"), cuda.jit("void(float32[:])")(_adds_one)
     pickled = pickle.dumps(made, 2)

@@ -138,7 +138,7 @@ def test_a_filter_for_another_line_or_module_does_not_hide_it(load):
     assert len(warnings_of(launch)) == 1
 
 
-def test_as_an_error_it_keeps_the_kernel_from_running(load):
+def test_kernel_warning_as_an_error_prevents_the_launch(load):
     module = load(KERNEL)
     x, out = arrays()
     with warnings.catch_warnings():
@@ -153,7 +153,7 @@ def test_as_an_error_it_keeps_the_kernel_from_running(load):
     assert (out == 0).all()
 
 
-def test_as_an_error_it_keeps_a_signature_from_compiling(load):
+def test_kernel_warning_as_an_error_prevents_compilation(load):
     text = KERNEL.replace("cuda.jit", 'cuda.jit("void(float32[:], float32[:])")')
     with warnings.catch_warnings():
         warnings.simplefilter("error", KernelWarning)
@@ -302,7 +302,7 @@ def call(x, out):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_code_in_strings_is_warned_of(load, kind):
+def test_every_kind_of_string_code_warns(load, kind):
     text, line = KINDS[kind]
 
     def run():
@@ -317,7 +317,7 @@ def test_every_kind_of_code_in_strings_is_warned_of(load, kind):
     assert all("write 1.0f/2" in str(one.message) for one in found)
 
 
-def test_a_file_is_warned_of_under_its_own_name(tmp_path):
+def test_warning_about_a_source_file_names_the_file(tmp_path):
     file = tmp_path / "k.cu"
     (tmp_path / "own.cuh").write_text("__device__ float part(float x) { return 1/2 * x; }\n")
     file.write_text(
@@ -338,7 +338,7 @@ def test_a_wrong_number_of_indices_is_an_error(load):
     assert "x(i, 0)" not in str(found.value)
 
 
-def test_a_device_function_may_not_index_an_array_so_either():
+def test_wrong_number_of_indices_in_a_device_function_is_an_error():
     @cuda.jit(device=True)
     def element(x, i, j):
         "return x[i, j];"
@@ -352,7 +352,7 @@ def test_a_device_function_may_not_index_an_array_so_either():
         k[1, 1](x, x.copy())
 
 
-def test_numbers_of_the_python_scope_are_divisors():
+def test_captured_numbers_are_checked_as_divisors():
     PARTS = 3
 
     @cuda.jit
@@ -368,7 +368,7 @@ def test_code_excluded_by_the_preprocessor_is_not_searched():
     assert warnings_of(lambda: cuda.module(source)) == []
 
 
-def test_kernels_of_numbalite_have_no_user():
+def test_library_kernels_do_not_warn():
     source = compilers.Source(
         '#include "numbalite.cuh"\n__global__ void k(float *x) { x[0] = 1/2 * x[1]; }'
     )
@@ -415,7 +415,7 @@ BY_SIGNATURES = {
 
 @pytest.mark.parametrize("kind", BY_SIGNATURES)
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
-def test_a_slip_of_one_signature_alone_is_not_reported(load, kind, target):
+def test_mistakes_in_one_of_several_signatures_do_not_warn(load, kind, target):
     """x < 0 is always false for unsigned integers, but useful if another signature has signed
     numbers."""
     draw = random.Random(f"{os.environ[VARIABLE]} {kind} {target}")
@@ -435,7 +435,7 @@ def test_a_slip_of_one_signature_alone_is_not_reported(load, kind, target):
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
-def test_a_slip_for_one_type_is_reported_with_several_signatures(target):
+def test_mistakes_for_one_type_warn_with_several_signatures(target):
     def make_ufunc():
         @numbalite.vectorize(["int64(int64)", "int32(int32)"], target=target)
         def f(x):
@@ -444,7 +444,7 @@ def test_a_slip_for_one_type_is_reported_with_several_signatures(target):
     assert len(warnings_of(make_ufunc)) >= 1
 
 
-def test_a_slip_of_one_signature_of_a_device_function_is_not_reported():
+def test_mistakes_in_one_device_function_signature_do_not_warn():
     @cuda.jit(["uint8(uint8)", "float32(float32)"], device=True)
     def magnitude(x):
         "return x < 0 ? -x : x;"

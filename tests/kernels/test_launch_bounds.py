@@ -16,7 +16,7 @@ def check(kernel, limit):
     assert out.copy_to_host()[0] == limit
 
 
-def test_launch_bounds_of_a_body():
+def test_launch_bounds_of_a_body_limit_the_block_size():
     @cuda.jit("void(int32[:])", launch_bounds=(96, 2))
     def count_threads(out):
         "atomicAdd(&out[0], 1);"
@@ -49,7 +49,7 @@ __global__ void by_a_number(int* out) { atomicAdd(out, 1); }
         ("inner::by_a_number", 1024),
     ],
 )
-def test_launch_bounds_of_a_source(name, limit):
+def test_launch_bounds_of_a_source_limit_the_block_size(name, limit):
     kernel = cuda.jit(source=SOURCE, name=name)
     if limit < 1024:
         check(kernel, limit)

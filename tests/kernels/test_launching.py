@@ -56,12 +56,12 @@ def test_launch_configuration_is_normalized(kernel, grid, block, expected):
     (TypeError, (1, 1, 0, 1.5)), (TypeError, (1, 1, 0, None)), (ValueError, (1, 1, 0, -1)),
     (ValueError, (1, 1, 0, 2**40)), (ValueError, (1, 1, 0, 2**70)),
 ], ids=repr)  # fmt: skip
-def test_configurations_that_are_none(kernel, exception, key):
+def test_invalid_launch_configurations_raise(kernel, exception, key):
     with pytest.raises(exception):
         kernel("nothing")[key]
 
 
-def test_limits_come_before_arguments(kernel):
+def test_launch_limits_are_checked_before_arguments(kernel):
     device = cuda.get_current_device()
     threads, z = device.MAX_THREADS_PER_BLOCK, device.MAX_BLOCK_DIM_Z
     for grid, block, shared, text in [
@@ -78,7 +78,7 @@ def test_limits_come_before_arguments(kernel):
                 kernel(name)[grid, block, 0, shared]("wrong", "arguments")
 
 
-def test_dynamic_shared_memory_above_48_kib(kernel):
+def test_launch_opts_in_to_48_kib_of_shared_memory(kernel):
     """The kernel opts in to more than 48 KiB of shared memory once."""
     out = empty(64, "i4")
     for size in (64 * 4, 49152, 50000, 60000, 1024):
@@ -93,7 +93,7 @@ def test_dynamic_shared_memory_above_48_kib(kernel):
     assert sum("FuncSetAttribute" in call for call in calls) == 1
 
 
-def test_no_driver_call_but_the_launch(kernel):
+def test_warm_launch_makes_one_driver_call(kernel):
     x, y = on_device(np.ones(4, "f4")), empty(4, "f4")
     launch, stream = kernel("saxpy")[1, 4], _core.Stream()
     launch(2.0, x, y, 4)
@@ -114,7 +114,7 @@ def test_no_driver_call_but_the_launch(kernel):
     assert calls == ["cuLaunchKernel"] * 4
 
 
-def test_cooperative_and_cluster_launches(kernel):
+def test_cooperative_and_cluster_launches_are_limited(kernel):
     out = empty(6, "u4")
     together = kernel("where", cooperative=True)
     together[2, 32](out)
@@ -182,7 +182,7 @@ def test_kernels_are_looked_up_once(lazy_kernel):
     assert device == 0 and codes == (5, 5) and args == (3, outs["i8"])
 
 
-def test_errors_of_a_resolver(lazy_kernel, kernel):
+def test_resolver_errors_propagate(lazy_kernel, kernel):
     out = empty(1, "i8")
     lazy_kernel.kernels = {(5, 5): ZeroDivisionError("mine")}
     with pytest.raises(ZeroDivisionError, match="mine"):
@@ -211,7 +211,7 @@ def test_errors_of_a_resolver(lazy_kernel, kernel):
         plain._only(99, kernel.of("i64"))
 
 
-def test_a_resolver_that_moves_to_another_device(lazy_kernel):
+def test_resolver_that_changes_the_device_raises(lazy_kernel):
     if _core.device_count() < 2:
         pytest.skip("one device")
     resolve = lazy_kernel.kernels.copy()
@@ -265,7 +265,7 @@ def test_kernels_can_be_added_and_forgotten(lazy_kernel, kernel):
     assert len(codes) == 8
 
 
-def test_many_types_of_one_kernel(lazy_kernel, kernel):
+def test_dispatcher_stores_many_type_combinations(lazy_kernel, kernel):
     reals, integers = empty(1, "f8"), empty(1, "i8")
     for n in range(60):  # not used here, but defined in the same table
         lazy_kernel._add(0, _core.typecodes((1,) * n), kernel.of("i64"))
@@ -298,7 +298,7 @@ def test_dispatcher_rejects_invalid_arguments(lazy_kernel, kernel):
         bare[1, 1](1)
 
 
-def test_nothing_keeps_arguments_or_dispatchers(kernel):
+def test_launches_keep_no_arguments_or_dispatchers_alive(kernel):
     lazy = Lazy({(5, 5): kernel.of("i64")})
     array, host = empty(1, "i8"), np.zeros(1, "i8")
     launcher = lazy[1, 1]
@@ -320,7 +320,7 @@ def test_nothing_keeps_arguments_or_dispatchers(kernel):
 
 
 # ---- host arrays are announced ----
-def test_the_warning_about_host_arrays(kernel):
+def test_host_array_warning_is_raised_once(kernel):
     said = []
     dispatcher = _core.Dispatcher(
         "saxpy", list("axyn"), typed=True, warn_host=lambda: said.append(1)
@@ -344,7 +344,7 @@ def test_the_warning_about_host_arrays(kernel):
     assert (y == 3).all()
 
 
-def test_the_warning_about_small_grids(monkeypatch):
+def test_small_grids_warn_about_low_occupancy(monkeypatch):
     def kernel():
         return cuda.jit(_set_first)
 
@@ -380,7 +380,7 @@ def test_invalid_modules_raise(kernel):
         kernel.module.variable("no_such_variable", "f4", 3)
 
 
-def test_descriptions_that_cannot_be(kernel):
+def test_invalid_parameter_descriptions_raise(kernel):
     good = kernel.rows("f32")[0]
     for changes in [{"kind": "thing"}, {"dtype": "float31"}, {"size": 8}, {"size": -1}, {"size": 2**40},
                     {"align": 0}, {"align": 3}, {"align": 2**20}, {"layout": "Q"}, {"ndim": -1},
@@ -408,7 +408,7 @@ def test_descriptions_that_cannot_be(kernel):
             assert "f32" in str(error)
 
 
-def test_counting_parameters_without_the_newest_driver(kernel):
+def test_parameter_count_query_needs_cuda_13_2(kernel):
     """Before CUDA 13.2 no failing driver call is made, unless a user declares the parameters."""
     rows = kernel.rows("f32")
 
@@ -440,7 +440,7 @@ def test_counting_parameters_without_the_newest_driver(kernel):
         _core.trace(False)
 
 
-def test_kernel_attributes_and_occupancy(kernel):
+def test_kernel_attributes_and_occupancy_are_returned(kernel):
     saxpy = kernel.of("saxpy")
     assert (saxpy.name, saxpy.device, saxpy.module) == ("saxpy", 0, kernel.module)
     assert [row.name for row in saxpy.parameters] == ["a", "x", "y", "n"]
@@ -528,7 +528,7 @@ def test_fault_records_are_passed_to_the_hook(kernel):
 
 
 # ---- resets ----
-def test_state_after_a_reset(run_python):
+def test_device_reset_invalidates_kernels(run_python):
     """After a reset, earlier arrays and kernels are refused and new ones work (in a separate
     process)."""
     run_python("""

@@ -41,7 +41,7 @@ def has_local_array(kernel, signature=SIGNATURE):
 
 @needs_nvrtc
 @pytest.mark.parametrize("name", BODIES)
-def test_indices_decide_where_a_local_array_is(name):
+def test_local_array_memory_depends_on_constant_indices(name):
     text, is_local = BODIES[name]
     space = {"TABLE": TABLE}
     exec(f"def kernel(x, n):\n    {text!r}", space)
@@ -49,7 +49,7 @@ def test_indices_decide_where_a_local_array_is(name):
 
 
 @needs_nvrtc
-def test_an_address_that_leaves_the_kernel():
+def test_local_arrays_with_escaping_addresses_use_local_memory():
     source = """__device__ {} float far(const float *p) {{
         float s = 0;
         for (int k = 0; k < 19; ++k) s += p[k];
@@ -66,7 +66,7 @@ def test_an_address_that_leaves_the_kernel():
 
 
 @needs_nvrtc
-def test_python_bodies_follow_the_same_rules():
+def test_local_arrays_of_python_bodies_use_the_same_memory():
     def constant(x, n):
         p = cuda.local.array(19, float32)
         for k in range(19):

@@ -205,7 +205,7 @@ __global__ void moves(const unsigned short *x, unsigned *out, unsigned short *ba
 """
 
 
-def test_rows_of_shared_memory():
+def test_ldmatrix_and_stmatrix_move_rows_of_shared_memory():
     x = np.arange(256, dtype="u2").reshape(4, 8, 8)
     out, back = np.zeros((32, 8), "u4"), np.zeros((4, 8, 8), "u2")
     kernel = cuda.module(MOVING).moves
@@ -349,7 +349,7 @@ def test_invalid_instructions_raise(instruction):
         )
 
 
-def test_nvrtc_takes_the_same():
+def test_nvrtc_compiles_the_mma_source():
     try:
         nvrtc.open_library()
     except CudaSupportError:

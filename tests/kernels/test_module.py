@@ -74,7 +74,7 @@ def test_kernels_are_compiled_together(module):
     assert compile_count() == count
 
 
-def test_attributes_of_a_module(module):
+def test_module_dir_and_repr_list_kernels(module):
     assert {"scale", "fall", "by_value", "get_global"} <= set(dir(module))
     assert "fill" not in dir(module) and "coefficients" not in dir(module)
     assert repr(module) == ("<CUDA module module: physics::fall, scale, fill<...>, by_value>")
@@ -101,7 +101,7 @@ def test_missing_kernel_names_raise_with_suggestions(module):
     assert not hasattr(module, "__wrapped__")
 
 
-def test_variables_of_structs_take_records():
+def test_struct_variables_accept_records():
     module = cuda.module(
         "struct pair { float x; int n; };\n__constant__ pair pairs[2];\n"
         "__global__ void multiply(float *out) { pair p = pairs[threadIdx.x]; out[threadIdx.x] = p.x * p.n; }"
@@ -138,7 +138,7 @@ def test_get_global_returns_device_variables(module):
     assert module.get_global("coefficients").shape == (2, 2)
 
 
-def test_variables_of_a_class_type(module):
+def test_class_type_variables_need_a_dtype(module):
     dtype = np.dtype([("scale", "f4"), ("offset", "i4")])
     params = module.get_global("params", dtype)
     assert params.copy_to_host()["scale"] == 2
@@ -150,7 +150,7 @@ def test_variables_of_a_class_type(module):
     assert x[0] == 7
 
 
-def test_variables_keep_the_module():
+def test_module_variables_keep_the_module_alive():
     variable = cuda.module("__device__ int v = 7; __global__ void k() {}").get_global("v")
     assert variable.copy_to_host() == 7
 
@@ -240,7 +240,7 @@ def test_a_late_instance_raises_if_arrays_would_be_lost():
     assert module.get_global("counter").copy_to_host() == 100
 
 
-def test_a_mistake_in_a_name_leaves_the_module_as_it_was():
+def test_invalid_instance_name_leaves_the_module_unchanged():
     module = cuda.module(PLAIN)
     with pytest.raises(errors.CompileError):
         module["fill<nothing>"]
@@ -249,21 +249,21 @@ def test_a_mistake_in_a_name_leaves_the_module_as_it_was():
     assert (x == 3).all()
 
 
-def test_instances_go_by_their_short_name_too():
+def test_template_instances_are_found_by_unqualified_name():
     module = cuda.module("namespace q { template <class T> __global__ void k(T* x) { x[0] = 3; } }")
     x = np.zeros(1, "f4")
     module["k<float>"][1, 1](x)
     assert x[0] == 3 and module["k<float>"] is module["q::k<float>"]
 
 
-def test_a_kernel_that_is_not_in_the_source():
+def test_missing_kernel_name_raises():
     with pytest.raises(TypeError, match="no kernel 'b'; it has a"):
         cuda.jit(source="__global__ void a() {}", name="b")
     with pytest.raises(TypeError, match="a is a template"):
         cuda.jit(source="template <class T> __global__ void a(T* x) {}", name="a")
 
 
-def test_mistakes_show_at_once():
+def test_module_compiles_its_source_immediately():
     with pytest.raises(errors.CompileError, match="undefined_x"):
         cuda.module("__global__ void k() { undefined_x; }")
     with pytest.raises(TypeError, match="one source"):
@@ -288,7 +288,7 @@ def test_argument_types_are_checked(module):
     assert not x.any()
 
 
-def test_kernels_inside_preprocessor_conditionals():
+def test_kernels_in_preprocessor_conditionals_are_found():
     module = cuda.module(
         "#ifdef X\n__global__ void k(int* x) { x[0] = 3; }\n#endif", options=["-DX"]
     )
@@ -297,7 +297,7 @@ def test_kernels_inside_preprocessor_conditionals():
     assert x[0] == 3
 
 
-def test_kernels_that_macros_write():
+def test_kernels_defined_by_macros_are_found():
     source = "#define K(n) __global__ void n(int* x) { x[0] = 3; }\nK(one)\nK(two)\n"
     module = cuda.module(source, names=["one"])
     x = np.zeros(1, "i4")
@@ -314,7 +314,7 @@ def test_explicit_template_instantiations_are_kernels():
     assert (x == 3).all()
 
 
-def test_options_hold_for_the_module():
+def test_module_options_apply_to_all_kernels():
     module = cuda.module("__global__ void k(float* x) { x[0] = VALUE; }", options=["-DVALUE=5"])
     x = np.zeros(1, "f4")
     module.k[1, 1](x)
@@ -330,7 +330,7 @@ def test_options_hold_for_the_module():
     ],
     ids=["together", "apart"],
 )
-def test_macros_of_any_name(given):
+def test_macro_options_of_any_name_compile(given):
     """Also tests the names of template parameters in numbalite's headers."""
     source = "EMPTY __global__ void k(T* x) {\n#if FLAG\n  x[N] = TWICE(sinf(N)); KEPT;\n#endif\n}"
     module = cuda.module(source, name="mine.cu", options=[*given, "-DKEPT="])
@@ -343,7 +343,7 @@ def test_macros_of_any_name(given):
         cuda.module(source, name="mine.cu").k[1, 1](x)
 
 
-def test_a_module_from_a_file(tmp_path):
+def test_module_accepts_a_source_file(tmp_path):
     path = tmp_path / "lib.cu"
     path.write_text("__global__ void k(int* x) { x[0] = 3; }\n")
     x = np.zeros(1, "i4")
@@ -363,7 +363,7 @@ def test_array_parameters_accept_strided_arrays():
     np.testing.assert_array_equal(b, a.sum(1))
 
 
-def test_the_users_own_types_win():
+def test_user_types_shadow_numbalites_types():
     module = cuda.module("""
         template <class T> struct complex { T re, im, more; };
         struct array { float values[3]; };
@@ -378,7 +378,7 @@ def test_the_users_own_types_win():
     assert x[0] == 7
 
 
-def test_the_module_of_a_kernel():
+def test_kernel_has_its_module_and_variables():
     kernel = cuda.jit("__constant__ float c; __global__ void k(float* x) { x[0] = c; }")
     kernel.get_global("c")[...] = 2.5
     x = np.zeros(1, "f4")
@@ -422,7 +422,7 @@ def test_only_kernels_that_wait_for_the_grid_are_launched_cooperatively():
     assert x[0] == 99999
 
 
-def test_void_pointers_and_structs_of_pointers():
+def test_void_pointer_parameters_accept_arrays():
     module = cuda.module("""
         struct View { float* data; int n; };
         __global__ void k(void* p, unsigned long long bytes) { ((char*)p)[bytes - 1] = 1; }
@@ -433,7 +433,7 @@ def test_void_pointers_and_structs_of_pointers():
 
 
 @pytest.mark.parametrize("place", ["source", "header"])
-def test_macros_of_any_name_in_the_text(place):
+def test_source_macros_of_any_name_compile(place):
     """Defines one-letter macros, as in teaching kernels, and macros with names that numbalite's headers
     use."""
     names = "A D E I N T array block count entry grid i index n params rows run type used value x y".split()
@@ -481,7 +481,7 @@ def test_editor_guard_macros_have_cuda_meaning():
     assert x[0] == 1 and module.get_global("v").copy_to_host() == 0
 
 
-def test_operators_with_an_equals_sign():
+def test_compound_assignment_operators_compile():
     module = cuda.module("""
         __device__ void operator+=(float2& a, float2 b) { a.x += b.x; a.y += b.y; }
         __constant__ float c[2] = {3, 4};
@@ -529,7 +529,7 @@ def test_overloaded_kernels_are_selected_by_signature():
     again["k(double*)"][1, 1](y)
 
 
-def test_variables_inside_if_and_templates_of_variables():
+def test_variables_in_conditionals_are_found():
     module = cuda.module("""
         #if __CUDACC__
         __device__ int there[2] = {4, 5};
@@ -567,7 +567,7 @@ def test_variables_inside_if_and_templates_of_variables():
 
 
 @pytest.mark.parametrize("conditions", ["#if 1\nnamespace {", "namespace {\n#if 1"])
-def test_a_variable_in_an_unnamed_namespace_in_a_condition(conditions):
+def test_conditional_variables_in_unnamed_namespaces_are_found(conditions):
     """Inside the file, the name also refers to the stand-in."""
     closing = ["#endif", "}"] if conditions.startswith("namespace") else ["}", "#endif"]
     source = "\n".join([
@@ -603,7 +603,7 @@ def test_short_names_of_unsigned_integers():
     assert x[0] == 4
 
 
-def test_alignment_of_shared_memory():
+def test_shared_variables_are_aligned():
     text = """__global__ void k(float* x) {
         %s int offset; __shared__ char c; __shared__ alignas(16) float s[5]; alignas(16) __shared__ float t[4];
         c = 1; s[0] = t[0] = c; x[0] = s[0] + t[0]; x[1] = ((size_t)s + (size_t)t) %% 16; }"""
@@ -625,13 +625,13 @@ def test_alignment_of_shared_memory():
 @pytest.mark.parametrize(
     "read", [cuda.module, cuda.compile, lambda f: cuda.jit(source=f), lambda f: numbalite.vectorize(source=f)]
 )  # fmt: skip
-def test_the_name_of_a_file_is_no_source(read, file):
+def test_file_name_as_source_raises(read, file):
     with pytest.raises(
         ValueError, match=r"is the name of a file, not a source: pass pathlib.Path\("
     ):
         read(file)
 
 
-def test_a_source_that_ends_like_a_file():
+def test_source_ending_like_a_file_name_compiles():
     assert cuda.module('#include "mine.cu"\n', headers={"mine.cu": PLAIN})
     assert cuda.module("// k.cu\n" + PLAIN)

@@ -69,7 +69,7 @@ def test_names_defined_by_a_source_take_precedence(kind):
 TYPES = "struct float16 { int a, b; }; struct array { int f; }; template <class T> struct complex { T v; };"
 
 
-def test_of_an_included_header():
+def test_header_types_do_not_conflict_with_numbalites():
     """Generated code uses numbalite's types, even if a header defines types with the same names."""
 
     @cuda.jit(headers={"types.h": TYPES})
@@ -84,7 +84,7 @@ def test_of_an_included_header():
     assert x[0] == 11
 
 
-def test_messages_are_about_the_users_mistake():
+def test_name_conflict_errors_name_the_users_mistake():
     with pytest.raises(errors.CompileError) as caught:
         cuda.module("struct array { float f; };" + KERNEL.format("array{1}.f + undefined_x"))
     assert "undefined_x" in str(caught.value) and "ambiguous" not in str(caught.value)

@@ -139,7 +139,7 @@ def test_nan_converts_to_nan_or_the_largest_value(module):
     assert out.reshape(-1).tolist() == [0x7F, 0x7F, 31, 31, 7]
 
 
-def test_e8m0_scales_round(module):
+def test_e8m0_conversion_rounds_to_powers_of_two(module):
     """Returns an e8m0 code: the exponent of the next larger or the next smaller power of two."""
     exponent = np.arange(-140, 128)
     x = np.outer([1, -1, 1.25, 1 + 2.0**-20], 2.0**exponent).astype("f4").reshape(-1)

@@ -93,7 +93,7 @@ def module():
         pytest.skip(str(problem))
 
 
-def test_children_run_before_tails(module):
+def test_child_kernels_run_before_tail_launches(module):
     x = np.zeros(50, np.float32)
     module.parent[1, 64](x, 50)
     assert (x == 35).all()
@@ -105,7 +105,7 @@ def test_child_kernels_launch_kernels(module):
     assert count.tolist() == [1, 2, 4, 8, 16, 32]
 
 
-def test_a_tail_may_launch_the_next(module):
+def test_tail_launches_may_launch_kernels(module):
     """The depth of these launches is unlimited, because such a grid is not nested deeper than its
     parent."""
     n = np.array([300, 0], np.int32)
@@ -113,13 +113,13 @@ def test_a_tail_may_launch_the_next(module):
     assert n.tolist() == [0, 300]
 
 
-def test_a_grid_ends_with_its_children(module):
+def test_parent_grid_ends_after_its_child_kernels(module):
     at, log = np.zeros(1, np.int32), np.zeros(9, np.int32)
     module.order[1, 1](at, log, 1, 2)
     assert log[: at[0]].tolist() == [1, 11, 111, 112, 119, 12, 19]
 
 
-def test_memory_of_the_parent(module):
+def test_child_kernels_access_the_parents_memory(module):
     x = np.zeros(32, np.int32)
     module.with_memory[1, 1](x)
     assert x.tolist() == list(range(1, 33))
@@ -137,7 +137,7 @@ def line_of(problem):
 
 
 @pytest.mark.parametrize("checks", [(), ("all",)], ids=["plain", "checked"])
-def test_launches_that_no_gpu_makes(module_of_wrong_kernels, checks):
+def test_invalid_child_launches_are_reported(module_of_wrong_kernels, checks):
     with pytest.raises(
         (KernelError, CudaAPIError), match=r"child with blocks of \(2000,1,1\) threads"
     ) as found:
@@ -164,7 +164,7 @@ def test_findings_in_child_kernels_are_reported(module_of_wrong_kernels):
     assert (x == 2).all()
 
 
-def test_grids_that_never_end(module_of_wrong_kernels):
+def test_endless_child_kernels_are_reported(module_of_wrong_kernels):
     with pytest.raises(
         (KernelError, CudaAPIError), match="after 0.3 s, the limit: for_ever launches for_ever"
     ):
@@ -172,6 +172,6 @@ def test_grids_that_never_end(module_of_wrong_kernels):
             module_of_wrong_kernels.for_ever[1, 1](np.zeros(1, np.int32))
 
 
-def test_no_kernel_waits_for_another():
+def test_device_synchronize_in_a_kernel_does_not_compile():
     with pytest.raises(CompileError, match="cudaDeviceSynchronize"):
         cuda.module("__global__ void k() {\n    cudaDeviceSynchronize();\n}")

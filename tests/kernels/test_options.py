@@ -40,7 +40,7 @@ def test_unknown_jit_options_raise_with_suggestions():
      {"extensions": [3]}, {"device": True, "launch_bounds": 32}],
     ids=str,
 )  # fmt: skip
-def test_options_that_make_no_sense(option):
+def test_invalid_jit_options_raise(option):
     with pytest.raises((TypeError, ValueError)):
         cuda.jit(**option)
 
@@ -64,7 +64,7 @@ def test_each_jit_option_compiles(option):
     assert (x == 3).all()
 
 
-def test_options_for_the_compiler_and_headers():
+def test_jit_passes_compiler_options_and_headers():
     @cuda.jit(options=["-DVALUE=4", "-DOTHER"], headers={"mine.h": "#define MINE 5\n"})
     def k(x):
         """
@@ -79,7 +79,7 @@ def test_options_for_the_compiler_and_headers():
     assert x[0] == 9
 
 
-def test_contradicting_options_are_warned_of():
+def test_contradicting_options_warn():
     with pytest.warns(numbalite.NumbaInvalidConfigWarning, match="lineinfo"):
         cuda.jit(debug=True, lineinfo=True)
     with pytest.warns(numbalite.NumbaInvalidConfigWarning, match="opt"):
@@ -110,7 +110,7 @@ def test_linked_sources_are_compiled(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["pipe.cu", "pipe.ptx"])
-def test_linked_files_that_are_no_files(tmp_path, name):
+def test_named_pipes_are_rejected_as_linked_files(tmp_path, name):
     os.mkfifo(tmp_path / name)
     with pytest.raises(ValueError, match="a named pipe, not a file"):
         cuda.jit(link=[tmp_path / name])
@@ -118,7 +118,7 @@ def test_linked_files_that_are_no_files(tmp_path, name):
         cuda.LinkableCode.from_path(tmp_path / name)
 
 
-def test_linked_sources_of_device_functions():
+def test_device_functions_link_their_sources_once():
     """The attributes of the function are inlined once into all its callers."""
     three = cuda.CUSource("__device__ int three() { return 3; }", name="three.cu")
 
@@ -144,7 +144,7 @@ def test_linked_sources_of_device_functions():
 
 
 @pytest.mark.sim
-def test_compiled_code_is_refused_on_the_simulator(tmp_path):
+def test_simulator_rejects_compiled_linked_code(tmp_path):
     """The error is raised when the kernel is compiled, for link= of the kernel and of its device
     functions."""
     (tmp_path / "three.ptx").write_text("// PTX")
@@ -206,7 +206,7 @@ def fill(x, v):
     "x[grid<1>()] = v;"
 
 
-def test_extensions_that_come_later():
+def test_extensions_can_be_added_after_compilation():
     """`extensions` is a list that can be changed at any time, as in numba, for every kind of
     kernel."""
     source = "__global__ void fill(float* x, float v) { x[threadIdx.x] = v; }"
@@ -271,7 +271,7 @@ def test_failed_assert_raises():
 
 
 @pytest.mark.lines
-def test_debug_in_a_source():
+def test_debug_option_checks_source_kernels():
     k = cuda.jit(source="__global__ void k(array<float> x) {\n  x[threadIdx.x] = 1;\n}", debug=True)
     with pytest.raises(errors.KernelError) as caught:
         k[1, 8](zeros())

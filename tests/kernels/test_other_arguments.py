@@ -42,7 +42,7 @@ def take_apart(t, line, out):
     """
 
 
-def test_tuples_are_taken_apart():
+def test_tuple_arguments_are_unpacked():
     for make in (np.array, cuda.to_device):
         out, x = np.zeros(6), make([7.0, 8.0])
         line = Line(Point(3, 4), Point(np.float32(0.5), 2))
@@ -57,7 +57,7 @@ def test_tuples_are_taken_apart():
     asm(take_apart)
 
 
-def test_tuple_arguments_of_20_items():
+def test_kernels_accept_tuples_of_20_items():
     @cuda.jit
     def k(t, u, out):
         """
@@ -86,7 +86,7 @@ def test_tuple_arguments_of_20_items():
         k[1, 1]((1, 2.0), mixed, out)
 
 
-def test_records_in_tuples_are_references():
+def test_records_in_tuples_are_passed_by_reference():
     @cuda.jit
     def k(t):
         "auto& [r, s, both] = t; r.x = 3; s += 1; both.end.n = 9;"
@@ -98,7 +98,7 @@ def test_records_in_tuples_are_references():
     asm(k)
 
 
-def test_tuple_types_in_signatures():
+def test_signatures_accept_tuple_types():
     @cuda.jit("void(Tuple((float32, int32[:])), UniTuple(float64, 2))")
     def k(t, u):
         "get<1>(t)[0] = get<0>(t) + u[0] * u[1];"
@@ -124,7 +124,7 @@ def test_tuple_types_in_signatures():
     assert x[0] == 7
 
 
-def test_the_signature_that_a_tuple_fits():
+def test_matching_signature_of_a_tuple_is_launched():
     @cuda.jit(["void(UniTuple(int64, 2), float64[:])", "void(UniTuple(float64, 2), float64[:])"])
     def k(t, out):
         "out[0] = t[0] / t[1];"
@@ -138,7 +138,7 @@ def test_the_signature_that_a_tuple_fits():
             k[1, 1](wrong, out)
 
 
-def test_tuples_with_arrays_in_graphs():
+def test_graphs_keep_arrays_of_tuple_arguments():
     @cuda.jit
     def add(t, n):
         "get<0>(t)[0] += n;"
@@ -168,7 +168,7 @@ def test_a_bad_index_into_an_array_of_a_tuple_names_it():
         cuda.synchronize()
 
 
-def test_arrays_of_a_tuple_that_overlap():
+def test_overlapping_host_arrays_in_tuples_raise():
     @cuda.jit
     def k(t, x):
         "get<0>(t)[0] = x[0];"
@@ -212,7 +212,7 @@ def test_dates_and_times_are_int64():
 
 
 # ---- None, dtypes, enumerations ----------------------------------------------------------------------
-def test_none_dtypes_and_members_of_enumerations():
+def test_kernels_accept_none_dtypes_and_enum_members():
     @cuda.jit
     def k(x, mask, T, colour, level, out):
         """
@@ -259,7 +259,7 @@ def test_none_dtypes_and_members_of_enumerations():
         optional[1, 3](np.ones(3), 1, out[:3])
 
 
-def test_types_without_a_cpp_name():
+def test_argument_types_without_a_cpp_name_raise():
     @cuda.jit
     def k(t):
         "get<0>(t);"

@@ -117,12 +117,12 @@ def test_complete_cuda_program_is_a_module(program):
         assert f"{name} (" not in left_out
 
 
-def test_messages_name_the_lines_of_the_file(program):
+def test_compile_errors_name_lines_of_the_project_file(program):
     with pytest.raises(CompileError, match=r"main\.cu\(41\): error: .*EXTRA"):
         cuda.module(source=program, options=[f"-I{program.parent.parent / 'include'}"])
 
 
-def test_a_file_without_host_code_stays_as_it_is(tmp_path):
+def test_device_only_files_are_unchanged(tmp_path):
     path = tmp_path / "k.cu"
     path.write_text(
         "#include <cstdint>\nint unused() { return 1; }\n__global__ void k(int32_t* x) { x[0] = 1; }\n"
@@ -131,7 +131,7 @@ def test_a_file_without_host_code_stays_as_it_is(tmp_path):
     assert m.left_out == () and "unused" in m.inspect_source()
 
 
-def test_libraries_that_only_the_host_uses(tmp_path):
+def test_host_only_library_headers_are_skipped(tmp_path):
     path = tmp_path / "library.cu"
     path.write_text("""#include <thrust/complex.h>
 #include <thrust/device_vector.h>
@@ -170,7 +170,7 @@ __global__ void k(int *x) {
     assert x[0] == 65536 + 255
 
 
-def test_types_that_missing_headers_have_brought(tmp_path):
+def test_types_of_missing_headers_are_declared(tmp_path):
     path = tmp_path / "k.cu"
     path.write_text(
         "#include <torch/extension.h>\n__global__ void k(half* x, __nv_bfloat16* y) { x[0] = 2; y[0] = 2; }\n"
@@ -214,7 +214,7 @@ void run(std::vector<int> &v) { LAUNCH(32); }
 """
 
 
-def test_marks_that_differ_by_the_compiler(tmp_path):
+def test_compiler_dependent_attributes_compile(tmp_path):
     """A function marked by such a macro is device code, even if only templates use it."""
     path = tmp_path / "folds.cu"
     path.write_text("""#include <vector>
@@ -238,7 +238,7 @@ int main() { std::vector<int> v; k<<<1, 1>>>(v.data()); }
     assert x[0] == 42
 
 
-def test_host_code_in_other_forms(tmp_path):
+def test_host_code_of_every_form_is_removed(tmp_path):
     """The file has a byte order mark, launches in macros, callback types, host members, and a function whose
     header depends on an #if."""
     path = tmp_path / "k.cu"
@@ -309,7 +309,7 @@ int main() { std::cout << 1; }
         cuda.module(source=path)
 
 
-def test_classes_with_functions_for_the_host(tmp_path):
+def test_host_members_of_classes_are_removed(tmp_path):
     """Host code without __host__: operator<<, constructors from vectors and files, memory that its
     owner frees."""
     path = tmp_path / "classes.cu"
@@ -325,7 +325,7 @@ def test_classes_with_functions_for_the_host(tmp_path):
 
 
 @needs_nvrtc
-def test_compile_leaves_host_code_out(tmp_path):
+def test_compile_removes_host_code(tmp_path):
     """cuda.compile accepts the same files as cuda.module."""
     path = tmp_path / "program.cu"
     path.write_text(

@@ -47,7 +47,7 @@ def test_numbers_of_the_scope_are_constants():
     assert offset and flag and big and z and infinity and not_a_number and low
 
 
-def test_local_variables_take_nothing_from_the_scope():
+def test_local_variables_shadow_captured_names():
     """The kernel is compiled once, whatever values a notebook assigns to names that are local
     variables of the kernel."""
     counts = []
@@ -65,7 +65,7 @@ def test_local_variables_take_nothing_from_the_scope():
     assert counts[0] == counts[2]
 
 
-def test_arrays_of_the_scope_are_constant_memory():
+def test_captured_arrays_become_constant_memory():
     @cuda.jit
     def k(x):
         """
@@ -80,7 +80,7 @@ def test_arrays_of_the_scope_are_constant_memory():
     assert x[6] == 23
 
 
-def test_an_array_as_argument_of_a_device_function():
+def test_device_functions_accept_array_arguments():
     @cuda.jit(device=True)
     def total(a):
         "float t = 0; for (int i = 0; i < a.size(); ++i) t += a[i]; return t;"
@@ -98,7 +98,7 @@ def test_an_array_as_argument_of_a_device_function():
     assert x[0] == 6 + 5
 
 
-def test_parameters_and_local_declarations_win():
+def test_parameters_and_locals_shadow_captured_names():
     i = v = n = 100
     grid = 7
 
@@ -142,7 +142,7 @@ def test_closures_compile_one_kernel_per_value():
         assert x[0] == n
 
 
-def test_numbers_in_preprocessor_lines():
+def test_preprocessor_lines_use_captured_numbers():
     @cuda.jit
     def k(x):
         """
@@ -184,7 +184,7 @@ def test_macros_and_includes_in_a_body():
     assert x[0] == 9
 
 
-def test_large_arrays_are_explained():
+def test_capturing_a_large_array_raises_with_an_explanation():
     data = np.zeros(20000)
     with pytest.raises(errors.CompileError, match="160000 bytes.*65536 bytes.*as an argument"):
 
@@ -235,7 +235,7 @@ def factorial(n):
     "return n <= 1 ? 1 : n * factorial(n - 1);"
 
 
-def test_device_functions_of_the_scope_are_called():
+def test_captured_device_functions_are_called():
     FACTOR = 1
 
     @cuda.jit
@@ -255,7 +255,7 @@ def test_device_functions_of_the_scope_are_called():
     assert x.tolist() == [10, 14, 5, 12, 10, 3628800] and FACTOR
 
 
-def test_a_device_function_from_another_scope_under_another_name():
+def test_renamed_device_functions_of_other_scopes_are_called():
     def make_device_function():
         bias = 5
 
@@ -277,7 +277,7 @@ def test_a_device_function_from_another_scope_under_another_name():
     assert x[0] == 6
 
 
-def test_device_functions_as_source():
+def test_device_functions_accept_a_source():
     helper = cuda.jit(
         device=True,
         source="""
@@ -297,7 +297,7 @@ def test_device_functions_as_source():
     assert x[0] == 5 and helper.name == "helper" and lerp.name == "lerp"
 
 
-def test_device_functions_that_write_arrays():
+def test_device_functions_write_to_arrays():
     @cuda.jit(device=True)
     def put(a, i, v):
         "a[i] = v;"
@@ -315,7 +315,7 @@ def test_device_functions_that_write_arrays():
     assert x.tolist() == [0, 3, 0, 0]
 
 
-def test_device_functions_are_not_launched():
+def test_launching_a_device_function_raises():
     with pytest.raises(RuntimeError, match="device function.*cannot be launched"):
         axpy[1, 1]
     with pytest.raises(TypeError, match="device function"):
@@ -324,7 +324,7 @@ def test_device_functions_are_not_launched():
     assert "float32(float32)" in repr(square) and "auto axpy(" in axpy.inspect_source()
 
 
-def test_a_kernel_is_no_device_function():
+def test_calling_a_kernel_in_a_kernel_raises():
     with pytest.raises(errors.CompileError, match=r"set_elements is a kernel.*device=True"):
 
         @cuda.jit("void(float32[:])")
@@ -332,7 +332,7 @@ def test_a_kernel_is_no_device_function():
             "set_elements(x, 1);"
 
 
-def test_names_of_the_library_and_of_macros_are_free():
+def test_library_and_macro_names_may_be_captured():
     array, complex, layout = np.arange(3, dtype="f4"), 2.5, 3
 
     @cuda.jit(device=True)
@@ -365,7 +365,7 @@ def test_macros_of_options_are_not_captured():
     assert x[0] == 6
 
 
-def test_macros_win_over_names_of_the_scope():
+def test_macros_shadow_captured_names():
     """A macro of an option is defined everywhere; a macro of a header is defined where the header
     is included."""
     N, T, K = 1, 2, np.arange(3)
@@ -386,7 +386,7 @@ def test_macros_win_over_names_of_the_scope():
     assert x[0] == 17 and (N, T, K[2]) == (1, 2, 2)
 
 
-def test_macros_of_an_included_header():
+def test_header_macros_do_not_conflict_with_numbalites_headers():
     """N, T and similar names are also template parameters or variables of numbalite's headers."""
     names = [*"ACFILNRS", "count", "index", "type", "value", "n", "put", "run", "apply", "data"]
     header = "".join(f"#define {name} 1\n" for name in names) + "#define T float\n"
@@ -439,7 +439,7 @@ def _plus_one(x):
 
 
 @pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
-def test_all_of_it_compiles_for_gpus(cc):
+def test_captured_scope_kernels_compile_for_gpus(cc):
     particle = np.dtype([("x", "f4"), ("v", "f8", (2,))], align=True)
     packed = np.dtype([("a", "i1"), ("x", "f8")])
     states = np.zeros(2, particle)

@@ -43,7 +43,7 @@ def constants(out):
     """
 
 
-def test_enums_and_tuples_of_the_scope_are_constants():
+def test_captured_enums_and_tuples_are_constants():
     out = np.zeros(6)
     expected = [9, 66, 4.5, 3, 13, math.pi + 5.5]
     for kernel in (constants, pickle.loads(pickle.dumps(constants))):
@@ -55,7 +55,7 @@ def test_enums_and_tuples_of_the_scope_are_constants():
         pass
 
 
-def test_members_of_a_module():
+def test_captured_module_members_are_constants():
     data = cuda.to_device(np.arange(5.0))
     lib = ModuleType("lib")
     lib.n, lib.real, lib.table = 7, np.float32, np.array([1, 2, 3])
@@ -83,7 +83,7 @@ def test_members_of_a_module():
         wrong[1, 1](out)
 
 
-def test_device_arrays_by_pointer():
+def test_captured_device_arrays_are_passed_by_pointer():
     data, strided = (
         cuda.to_device(np.arange(6.0)),
         cuda.to_device(np.arange(6).reshape(2, 3))[:, ::2],
@@ -109,7 +109,7 @@ def test_device_arrays_by_pointer():
     assert target.copy_to_host().tolist() == [9, 7] and seen[0] == 2, "the graph keeps what it uses"
 
 
-def test_device_arrays_only_in_kernels():
+def test_captured_device_arrays_raise_in_cpu_functions():
     data = cuda.to_device(np.arange(3.0))
 
     @jit
@@ -120,7 +120,7 @@ def test_device_arrays_only_in_kernels():
         f(1.0)
 
 
-def test_device_arrays_of_before_a_reset(run_python):
+def test_captured_device_arrays_raise_after_a_reset(run_python):
     run_python("""
 import numpy as np, pytest
 from numbalite import cuda, errors

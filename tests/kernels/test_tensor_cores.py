@@ -137,7 +137,7 @@ def test_wmma_matches_numpy(module, name):
     np.testing.assert_array_equal(got, a.astype(int) @ b.astype(int) + 2 * c.astype(int))
 
 
-def test_fragment_layout_is_that_of_a_gpu(module):
+def test_wmma_fragment_layout_matches_a_gpu(module):
     x = np.random.default_rng(1).integers(-8, 8, (16, 16)).astype("f4")
     bits = (x.view("u4") >> 16).astype("u2")
     out, where = cuda.device_array(513, "f4"), cuda.device_array((16, 16), "u1")
@@ -170,7 +170,7 @@ def words_of(x, bits):
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("s4", -8, 8), ("u4", 0, 16), ("b1", 0, 2)])
-def test_products_of_small_numbers(module, name, low, high):
+def test_sub_byte_wmma_products_match_numpy(module, name, low, high):
     bits, k = (1, 128) if name == "b1" else (4, 32)
     rng = np.random.default_rng(5)
     a, b = rng.integers(low, high, (8, 2 * k)), rng.integers(low, high, (8, k))

@@ -77,7 +77,7 @@ def run_and_read(kernel, texture, *coordinates, dtype=np.float32, count=None):
     return out
 
 
-def test_addresses_beyond_the_edges(kernels):
+def test_texture_address_modes_apply_beyond_the_edges(kernels):
     a = np.array([1, 2, 3, 4], np.float32)
     x = np.array([-1.5, -0.5, 0.5, 3.5, 4.5, 9.5], np.float32)
     expected = {"clamp": [1, 1, 1, 4, 4, 4], "border": [7, 7, 1, 4, 7, 7]}
@@ -91,7 +91,7 @@ def test_addresses_beyond_the_edges(kernels):
         assert run_and_read(kernels.one, t, x / 4).tolist() == values
 
 
-def test_weights_have_eight_bits(kernels):
+def test_texture_filter_weights_have_eight_bits(kernels):
     a = np.array([0, 256, 0], np.float32)
     x = 0.5 + np.arange(0, 257) / 256
     t = cuda.texture(a, filter="linear")
@@ -104,7 +104,7 @@ def test_weights_have_eight_bits(kernels):
     assert run_and_read(kernels.three, box, [1, 0.5], [1, 1.5], [1, 0.5]).tolist() == [3.5, 2]
 
 
-def test_sums_of_filters_are_those_of_a_gpu(kernels):
+def test_filtered_texture_sums_match_a_gpu(kernels):
     """Results of an H100, whose last bits differ from a sum that is rounded once."""
     for first, second, weight, result in (
         ("0x1.7f2a040000000p+0", "-0x1.de85960000000p-5", 215, "0x1.86754a0000000p-3"),
@@ -119,7 +119,7 @@ def test_sums_of_filters_are_those_of_a_gpu(kernels):
         ]
 
 
-def test_texels_of_every_kind(kernels):
+def test_texels_of_every_type_are_fetched(kernels):
     x = np.arange(4) + 0.5
     for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32):
         a = np.array([0, 1, 100, np.iinfo(dtype).max], dtype)
@@ -143,7 +143,7 @@ def test_texels_of_every_kind(kernels):
     assert np.round(out * 255).tolist() == a[1].tolist()
 
 
-def test_layers_faces_and_gathers(kernels):
+def test_layered_cubemap_and_gather_fetches_match_expected(kernels):
     rows = np.arange(6, dtype=np.float32).reshape(3, 2)
     planes = np.arange(12, dtype=np.float32).reshape(3, 2, 2)
     out = np.zeros((5, 2), np.float32)
@@ -160,7 +160,7 @@ def test_layers_faces_and_gathers(kernels):
     assert out.tolist() == [[2, 3, 1, 0]]
 
 
-def test_texels_to_an_address_with_levels_and_word_of_their_memory(kernels):
+def test_texture_fetches_write_to_a_given_address(kernels):
     planes = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
     textures = [
         cuda.texture(planes[0], gather=True),
@@ -172,7 +172,7 @@ def test_texels_to_an_address_with_levels_and_word_of_their_memory(kernels):
     assert (out.tolist(), there[0]) == ([1, 1, 3, 2, 5, 4, 6, 2, 3], 6)
 
 
-def test_memory_of_an_array_in_place(kernels):
+def test_in_place_textures_share_the_arrays_memory(kernels):
     d = cuda.to_device(np.arange(4, dtype=np.float32) + 1)
     t = cuda.texture(d, in_place=True)
     d[1] = 20
@@ -235,7 +235,7 @@ def test_invalid_textures_raise(what, keywords, message):
         cuda.texture(what, **keywords)
 
 
-def test_objects_have_a_life():
+def test_texture_objects_are_destroyed():
     t, s = cuda.texture(np.zeros(4, np.float32)), cuda.surface(np.zeros(4, np.float32))
     assert isinstance(t, int) and "texture object" in repr(t) and "surface object" in repr(s)
     for one in (t, s):
@@ -248,7 +248,7 @@ def test_objects_have_a_life():
 
 
 @pytest.mark.skipif(not cuda.is_simulated(), reason="a GPU would lose its context")
-def test_the_simulator_knows_objects_that_are_none(kernels):
+def test_simulator_reports_invalid_texture_objects(kernels):
     out = np.zeros(1, np.float32)
     t = cuda.texture(np.ones(4, np.float32))
     stale = int(t)

@@ -205,7 +205,7 @@ def test_frontend_and_errors_import_nothing_else():
     assert imports("numbalite.config") == ({"numbalite.errors"}, set())
 
 
-def test_nothing_below_imports_the_front_end():
+def test_packages_below_do_not_import_the_front_end():
     for module in modules():
         if (
             not module.startswith(("numbalite.jupyter", "numbalite.course"))
@@ -228,7 +228,7 @@ for path in sorted(pathlib.Path(sys.argv[1]).glob("numbalite/*/__init__.py")):
 """
 
 
-def test_every_package_may_be_the_first(run_python):
+def test_every_package_can_be_imported_first(run_python):
     """Packages also import one another through their parents: `%load_ext numbalite` is executed
     before `from numbalite import cuda`."""
     run_python(FIRST, ROOT)
@@ -272,7 +272,7 @@ def test_docstrings_of_packages_list_their_imports():
         assert listed == names, f"{package} uses {' '.join(sorted(names, key=ORDER.index))}"
 
 
-def test_the_map_lists_packages_in_their_order():
+def test_contributing_guide_lists_packages_in_order():
     text = (ROOT / "docs" / "contributing.md").read_text()
     listed = re.findall(
         r"^  (\w+)/ ", text[text.index("\nnumbalite/ ") : text.index("\ntests/")], re.M

@@ -122,7 +122,7 @@ def test_includes_follow_the_package_order(c_file):
             assert package == "core"
 
 
-def test_packages_have_no_circle():
+def test_c_packages_have_no_include_cycle():
     for package, below in BELOW.items():
         both_ways = {other for other in below - {package} if package in BELOW[other]}
         assert not both_ways, f"{package} and {both_ways} may include one another"
@@ -168,7 +168,7 @@ def test_cycle_detection_finds_every_cycle():
     assert circles(graph) == [["d", "e"], ["a", "b", "c"]]
 
 
-def test_files_have_no_circle():
+def test_c_files_have_no_include_cycle():
     """Include cycles are errors: declarations that two files share belong in one of them or in a
     third file."""
     graph = {}
@@ -181,7 +181,7 @@ def test_files_have_no_circle():
 
 
 @of_each_c_file
-def test_python_lives_in_py(c_file):
+def test_python_header_is_included_only_in_py(c_file):
     package = c_file.relative_to(CEXT).parts[0]
     for included in includes(c_file):
         if included in {"Python.h", "structmember.h", "frameobject.h"}:
@@ -196,7 +196,7 @@ def test_python_lives_in_py(c_file):
 
 
 @of_each_c_file
-def test_threads_have_one_file(c_file):
+def test_threads_are_created_in_one_file(c_file):
     """Only base/lock names pthread and the atomic builtins; the rest of cext uses its functions.
 
     Code that only an instrumented build compiles, to tell the sanitizers about fibers, is exempt.
@@ -217,7 +217,7 @@ ASKS_THE_KIND = {
 }  # fmt: skip
 
 
-def test_the_kind_of_driver_decides_nothing():
+def test_no_code_branches_on_the_driver_kind():
     """Properties of a driver are fields of its table; `kind` is for messages."""
     words = {
         "*.[ch]": r"\b(?:nl_cu\.|table->|nl_driver->)kind\b",
@@ -261,14 +261,14 @@ def test_headers_have_include_guards(c_file):
 
 
 @of_each_c_file
-def test_first_sentences_name_the_subject(c_file):
+def test_c_files_begin_with_a_comment(c_file):
     assert c_file.read_text().lstrip().startswith("/*"), (
         "a file begins with a paragraph on its idea"
     )
 
 
 @of_each_c_file
-def test_environment_is_read_in_one_place(c_file):
+def test_c_code_reads_the_environment_in_one_file(c_file):
     if re.search(r"\b(secure_)?getenv\(", strip_comments(c_file.read_text())):
         assert c_file.relative_to(CEXT).parts[0] == "sim", "configuration reaches C by arguments"
 
@@ -305,7 +305,7 @@ def test_python_reads_the_environment_in_config():
 
 
 @of_each_c_file
-def test_no_cuda_prose_in_c_strings(c_file):
+def test_c_strings_contain_no_cuda_source(c_file):
     """CUDA C++ is in files under cuda_src; C strings hold no program text."""
     strings = re.findall(r'"((?:\\.|[^"\\\n])*)"', strip_comments(c_file.read_text()))
     for string in strings:
@@ -314,7 +314,7 @@ def test_no_cuda_prose_in_c_strings(c_file):
         )
 
 
-def test_no_cuda_prose_in_python():
+def test_python_strings_contain_no_cuda_programs():
     """Python composes sources from templates (cuda_src/templates) and single lines; complete
     programs are files in cuda_src.
 
@@ -340,7 +340,7 @@ def test_no_cuda_prose_in_python():
                 assert not found, f"{name(path)}: cuda_src/templates/elements: {found[0]}"
 
 
-def test_no_machine_in_the_tree():
+def test_files_contain_no_local_paths():
     """Files contain no paths of the machine on which they were written, such as home
     directories."""
     marks = re.compile(r"/(?:root|home/\w+)/")
@@ -351,12 +351,12 @@ def test_no_machine_in_the_tree():
             assert not found, f"{name(path)} names {found[0]}"
 
 
-def test_no_binaries_in_the_tree():
+def test_tree_contains_no_binaries():
     for path in product_files():
         assert path.suffix not in {".so", ".o", ".whl", ".cubin", ".pyc", ".zip", ".gz"}, name(path)
 
 
-def test_the_map_lists_every_package():
+def test_contributing_guide_lists_every_package():
     page = (ROOT / "docs" / "contributing.md").read_text()
     package_map = page.partition("\n## The packages\n")[2].partition("\n## ")[0]
     tops = {
@@ -372,7 +372,7 @@ def test_the_map_lists_every_package():
     assert not missing, f"the map in docs/contributing.md lacks {missing}"
 
 
-def test_every_package_says_where_to_begin():
+def test_every_package_documents_its_first_file():
     """Python's packages are described in their docstring, with the packages they use; the others in
     a table of docs/contributing.md."""
     for path in sorted((ROOT / "numbalite").glob("*/__init__.py")):
@@ -393,7 +393,7 @@ def test_every_package_says_where_to_begin():
             assert (ROOT / package / file).is_file(), f"{package} has no {file}"
 
 
-def test_files_that_the_docs_name_are_there():
+def test_files_named_in_the_docs_exist():
     """Files and functions that the pages mention exist. test_code_paths.py checks the call trees of the code paths."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for page in pages:
@@ -428,7 +428,7 @@ def symbols():
     return nm
 
 
-def test_only_the_init_function_leaves(symbols):
+def test_extension_exports_only_its_init_function(symbols):
     exported = {symbol for _, symbol in symbols("-D", "--defined-only")}
     # Sanitizers and the linker add names of their own.
     exported = {
@@ -461,7 +461,7 @@ def objects():
     return found
 
 
-def test_calls_have_no_circle(objects):
+def test_c_functions_have_no_call_cycle(objects):
     owner = {symbol: unit for unit, (defined, _) in objects.items() for symbol in defined}
     graph = {
         unit: {owner[symbol] for symbol in taken if symbol in owner} - {unit}

@@ -40,7 +40,7 @@ def members(cls):
     return {name for name in vars(cls) if name not in OF_ALL_TYPES}
 
 
-def test_names_of_the_module():
+def test_stub_declares_every_extension_name():
     assert {name for name in vars(_core) if not name.startswith("__")} == set(STUBS)
 
 

@@ -33,14 +33,14 @@ def make_library_value():
     assert not any(map(is_open, made))
 
 
-def test_a_value_is_destroyed_with_its_object(make_library_value):
+def test_library_value_is_destroyed_with_its_object(make_library_value):
     one, number = make_library_value()
     assert int(one) == number and is_open(number)
     del one
     assert not is_open(number)
 
 
-def test_nothing_is_destroyed_inside_a_capture(make_library_value):
+def test_library_values_are_not_destroyed_during_a_capture(make_library_value):
     one, number = make_library_value()
     out = cuda.device_array(4)
     stream = cuda.stream()
@@ -76,7 +76,7 @@ def test_a_graph_keeps_the_arguments_of_a_captured_call(make_library_value):
     assert not is_open(number)
 
 
-def test_values_of_a_device_that_was_reset(run_python):
+def test_library_values_are_not_destroyed_after_a_reset(run_python):
     """A library's objects were destroyed with the context, and are not destroyed a second time."""
     run_python(
         """
@@ -91,7 +91,7 @@ os.fstat(number)
     )
 
 
-def test_arrays_of_a_device_that_is_not_the_current_one(run_python):
+def test_library_calls_run_on_the_arrays_device(run_python):
     """Each function is called twice: the second call uses the cached objects of the first."""
     run_python(
         """

@@ -86,7 +86,7 @@ def test_inv_det_and_cholesky_match_numpy(both):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 @pytest.mark.parametrize("full", [False, True])
-def test_svd_of_large_matrices(dtype, full):
+def test_svd_of_large_matrices_is_accurate(dtype, full):
     """Some matrices are nearly singular; the polar decomposition perturbs them."""
     rng = generator()
     m, n = (int(one) for one in rng.integers(lapack.POLAR, lapack.POLAR + 30, 2))
@@ -168,7 +168,7 @@ def test_eig_matches_numpy(both, turns):
     np.testing.assert_allclose(np.sort(alone), np.sort(values), atol=2e-4 * size)
 
 
-def test_eigenvalues_without_the_function(monkeypatch):
+def test_eig_without_the_cusolver_function_raises(monkeypatch):
     d = cuda.to_device(np.eye(2))
     with pytest.raises(L.LinAlgError, match="infs or NaNs"):
         L.eig(d * np.nan)
@@ -242,7 +242,7 @@ def test_norm_matches_numpy(both, data):
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
-def test_norm_of_integers(dtype):
+def test_norm_of_integers_is_exact(dtype):
     """Integers are not converted to an array of float64; squares of one byte are summed exactly."""
     whole = generator().integers(0, 256, (3, 500 * np.dtype(dtype).itemsize), np.uint8)
     a = whole % 2 == 1 if dtype == "?" else whole.view(dtype)
@@ -253,7 +253,7 @@ def test_norm_of_integers(dtype):
         assert L.norm(d).item() == np.sqrt(np.sum(a.astype(float) ** 2))
 
 
-def test_conditions_and_singular_matrices():
+def test_condition_numbers_match_numpy():
     a = np.array([[1.0, 2.0], [3.0, 4.0]])
     for matrix in (a, np.ones((2, 2)), np.array([[1, np.nan], [0, 1]])):
         for p in (1, -1, np.inf, "fro"):
@@ -286,7 +286,7 @@ def test_errors_name_function_argument_and_shapes():
 @pytest.mark.skipif(
     not _core.driver_has("host_code"), reason="functions are Python's on the simulator"
 )
-def test_a_status_is_an_exception(monkeypatch):
+def test_nonzero_library_status_raises(monkeypatch):
     """In each run another call of the library fails."""
     ones = cuda.to_device(np.eye(3))
     for name in ("Xgetrf_bufferSize", "Xgetrf", "Xgetrs"):
@@ -298,7 +298,7 @@ def test_a_status_is_an_exception(monkeypatch):
     close(L.solve(ones, ones), np.eye(3))
 
 
-def test_many_matrices_of_many_orders():
+def test_batched_linalg_of_random_orders_matches_numpy():
     """Tests sizes below and above the limit for the library's batched functions."""
     rng = np.random.default_rng(5)
     for count, n in ((2, 32), (2, 33), (2, 128), (2, 129), (40, 4)):

@@ -115,7 +115,7 @@ def test_host_arrays_reject_invalid_shapes(make, arguments, error):
 
 
 @pytest.mark.leaks
-def test_copies_of_pinned_arrays_are_not_waited_for(count_live):
+def test_copies_of_pinned_arrays_are_asynchronous(count_live):
     """Memory that a copy reads is kept until the copy is complete."""
     stream = cuda.stream()
     host = cuda.pinned_array(1000, np.float32)
@@ -172,7 +172,7 @@ def test_mapped_array_is_accessed_by_kernels():
     assert (device.copy_to_host() == 0).all()
 
 
-def test_parts_of_mapped_arrays():
+def test_views_of_mapped_arrays_are_device_arrays():
     """Views are device arrays too; results of arithmetic are ordinary arrays."""
     array = cuda.mapped_array((5, 8), np.float32)
     array[:] = 0
@@ -220,7 +220,7 @@ def test_mapped_array_like_keeps_the_layout():
 
 
 @pytest.mark.leaks
-def test_a_mapped_array_dropped_while_a_kernel_uses_it():
+def test_dropped_mapped_array_lives_until_its_kernel_ends():
     stream = cuda.stream()
     array = cuda.mapped_array(1000, np.float32)
     array[:] = 0
@@ -374,7 +374,7 @@ def test_results_are_ordinary_arrays(host):
     assert cuda.to_device(result).copy_to_host().sum() == result.sum()
 
 
-def test_results_are_copied_as_ordinary_arrays_are(host):
+def test_pinned_results_are_copied_and_pickled_as_ordinary_arrays(host):
     """Page-locked memory changes nothing for the caller: with a stream, too, an upload has read the
     arrays when it returns, and a download is complete."""
     device = cuda.to_device(np.ones(200_000, "f4"))
@@ -393,7 +393,7 @@ def test_results_are_copied_as_ordinary_arrays_are(host):
         result[:] = 1
 
 
-def test_small_results_are_numpys_own(host):
+def test_small_results_use_ordinary_memory(host):
     result = cuda.to_device(np.zeros(LEAST // 8 - 1)).copy_to_host()
     assert result.base is None and result.flags.owndata
 
@@ -429,7 +429,7 @@ def test_environment_variable_sets_the_pinned_limit(run_python):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_sizes_around_the_borders(host, by_threads, seed):
+def test_copies_of_threshold_sizes_match_numpy(host, by_threads, seed):
     """Sizes near every threshold between two copy methods, and near multiples of the chunk size."""
     rng = random.Random(seed)
     borders = [1, 4096, 65536, LEAST, LEAST * 2, MIB, 2 * MIB, 8 * MIB, 5 * MIB]
@@ -488,7 +488,7 @@ def test_strided_copies_through_pinned_memory_match_numpy(host, paths, seed):
         assert target.copy_to_host().tobytes() == expected.tobytes()
 
 
-def test_an_upload_on_a_stream_has_read_its_source(host, by_threads):
+def test_stream_uploads_read_the_source_before_returning(host, by_threads):
     """The call does not wait for the stream, and the source may be changed immediately."""
     used = host.used
     for count in (10, 1000, 100_000, 600_000):
@@ -509,7 +509,7 @@ def test_an_upload_on_a_stream_has_read_its_source(host, by_threads):
     assert host.used == used
 
 
-def test_a_download_comes_after_the_kernel(host, paths):
+def test_downloads_wait_for_the_kernel(host, paths):
     for stream in (0, cuda.stream(), cuda.stream(non_blocking=True)):
         device = cuda.to_device(np.zeros(200_000, "f4"), stream=stream)
         for _ in range(5):
@@ -517,14 +517,14 @@ def test_a_download_comes_after_the_kernel(host, paths):
         assert (device.copy_to_host(stream=stream)[: 200 * 1024] == 5).all()
 
 
-def test_arguments_of_launches_use_the_same_path(host, paths):
+def test_launch_arguments_are_copied_through_pinned_memory(host, paths):
     array = np.zeros(300_000, "f4")
     add[300, 1024](cuda.InOut(array), 2)
     assert (array == 2).all()
 
 
 @pytest.mark.leaks
-def test_results_of_many_sizes(host):
+def test_pinned_results_of_many_sizes_keep_their_values(host):
     rng = random.Random(3)
     kept = []
     for _ in range(60):
@@ -535,7 +535,7 @@ def test_results_of_many_sizes(host):
     assert all(len(set(result.tolist())) == 1 for result in kept[:3])
 
 
-def test_dropped_in_a_callback(host):
+def test_pinned_results_may_be_dropped_in_a_callback(host):
     """A result may be released in a stream callback, which must make no driver calls."""
     stream = cuda.stream()
     host.limit, used = MIB, host.used

@@ -96,7 +96,7 @@ def test_plugged_manager_allocates_every_array(plugged):
     assert not mine.live and cuda.device_array(0).size == 0
 
 
-def test_host_arrays_as_arguments(plugged):
+def test_plugged_manager_allocates_copies_of_host_arguments(plugged):
     seen = []
     cuda.device_array(1, "f4")
     mine = manager()
@@ -117,7 +117,7 @@ def test_plugged_manager_frees_arrays_of_streams(plugged, non_blocking):
     assert not manager().live
 
 
-def test_the_rest_of_the_interface(plugged):
+def test_plugged_manager_interface_methods_are_called(plugged):
     context = cuda.current_context()
     assert context.get_memory_info() == (32, 64) and context.get_memory_info().total == 64
     with cuda.defer_cleanup(), context.defer_cleanup():
@@ -140,7 +140,7 @@ def test_the_rest_of_the_interface(plugged):
     assert context.memallocmanaged(100).nbytes == 100
 
 
-def test_a_manager_that_fails(plugged):
+def test_failing_memory_manager_raises(plugged):
     cuda.device_array(1)
     manager().memalloc = lambda size: 1 / 0
     with pytest.raises(ZeroDivisionError):
@@ -188,7 +188,7 @@ class _Over:
         }
 
 
-def test_named_by_the_environment(run_python, tmp_path):
+def test_memory_manager_is_chosen_by_the_environment(run_python, tmp_path):
     (tmp_path / "plugin.py").write_text(
         "from numbalite import cuda, _core\n"
         "class Manager(cuda.HostOnlyCUDAMemoryManager):\n"

@@ -47,7 +47,7 @@ def make_array(count=SIZE):
 
 
 @pytest.mark.sim
-def test_the_simulator_keeps_nothing():
+def test_simulator_pool_caches_no_memory():
     """On the simulator every use of freed memory is detected, which requires that memory is really
     freed."""
     pool = cuda.memory_pool()
@@ -56,7 +56,7 @@ def test_the_simulator_keeps_nothing():
     assert pool.cached == 0
 
 
-def test_a_size_seen_before_costs_no_driver_call(pool):
+def test_repeated_allocation_makes_no_driver_call(pool):
     def repeat(count):
         for _ in range(10):
             make_array(count)
@@ -66,7 +66,7 @@ def test_a_size_seen_before_costs_no_driver_call(pool):
     assert driver_calls(lambda: repeat(SIZE - 3)) == []  # of the same class
 
 
-def test_work_of_the_default_stream_needs_no_waiting(pool):
+def test_default_stream_memory_is_reused_without_waiting(pool):
     def work():
         for _ in range(10):
             fill[64, 1024](make_array(), 1)
@@ -179,7 +179,7 @@ def test_out_of_memory_trims_the_pool(pool):
 
 
 @pytest.mark.sim
-def test_really_out_of_memory(pool):
+def test_out_of_memory_error_reports_usage(pool):
     total = cuda.current_context().get_memory_info().total
     make_array()
     with pytest.raises(errors.CudaAPIError, match="are free; arrays of this process use"):
@@ -220,7 +220,7 @@ def test_memory_in_use_by_a_stream_is_not_handed_out(pool, non_blocking):
     assert all((other.copy_to_host() == 9).all() for other in others)
 
 
-def test_what_the_default_stream_uses_is_waited_for_elsewhere(pool):
+def test_other_streams_wait_before_reusing_default_stream_memory(pool):
     """Memory is reused immediately, but a stream that is not ordered with the default one waits."""
     first, apart = cuda.stream(), cuda.stream(non_blocking=True)
     out = cuda.pinned_array(SIZE, np.float32)
@@ -274,7 +274,7 @@ def test_random_stream_operations_keep_values(pool, seed):
         assert (got == expected).all()
 
 
-def test_streams_do_not_pile_memory_up(pool):
+def test_memory_of_several_streams_is_reused(pool):
     """Memory that several streams used is reused without a wait for the device."""
     for stream in (cuda.stream(), cuda.stream(non_blocking=True)):
         pool.trim()
@@ -284,7 +284,7 @@ def test_streams_do_not_pile_memory_up(pool):
         assert pool.cached < 300 * 4 * SIZE
 
 
-def test_an_exported_address_is_safe(pool):
+def test_exported_addresses_delay_memory_reuse(pool):
     """If the address was exported, any stream may use the memory: it is reused when the device is
     idle."""
     cuda.synchronize()
@@ -327,7 +327,7 @@ gc.collect()
 
 @pytest.mark.sim
 @pytest.mark.usefixtures("unchecked")
-def test_a_damaged_array_is_found_when_it_is_trimmed(pool):
+def test_trim_reports_writes_outside_of_arrays(pool):
     """With the pool enabled, writes out of bounds are still detected, but only when the memory is
     freed."""
 
@@ -453,7 +453,7 @@ def release_threshold():
     )
 
 
-def test_the_drivers_pool_has_the_limit_of_the_cache(pool):
+def test_driver_pool_has_the_cache_limit(pool):
     assert release_threshold() == ["cuMemPoolSetAttribute"]
 
 
@@ -489,7 +489,7 @@ def test_a_small_array_is_freed_without_a_wait(pool):
 
 @pytest.mark.parametrize("name", ("torch", "cupy", "rmm"))
 @pytest.mark.gpu
-def test_pools_of_other_libraries(run_python, name):
+def test_memory_pools_of_other_libraries_are_usable(run_python, name):
     pytest.importorskip(name)
     run_python(
         """
@@ -535,7 +535,7 @@ def test_an_unknown_or_missing_library_raises(monkeypatch):
     assert cuda.to_device(np.ones(3)).copy_to_host().sum() == 3
 
 
-def test_addresses_of_lost_arrays(run_python):
+def test_addresses_of_closed_arrays_raise(run_python):
     run_python("""
 import numpy as np
 from numbalite import cuda

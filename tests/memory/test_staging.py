@@ -95,7 +95,7 @@ def random_operand(rng, n, dtype="f8"):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_staged_copies_of_two_operands(rings, seed):
+def test_staged_ufunc_calls_of_two_operands_match_numpy(rings, seed):
     rng = random.Random(seed)
     sizes = [1, 500, 4097, 8191, 16384, 40_000, 65_537, 131_072, 300_001]
     for _ in range(12):
@@ -113,7 +113,7 @@ def test_staged_copies_of_two_operands(rings, seed):
 
 
 @pytest.mark.parametrize("n", [3, 1000, 5001, 20_000])
-def test_staged_copies_of_many_operands(rings, n):
+def test_staged_ufunc_calls_of_many_operands_match_numpy(rings, n):
     xs = [np.full(n, i, "f4") for i in range(MANY)]
     xs[3] = xs[3][:, None][:, 0]
     xs[5] = np.arange(2 * n, dtype="f4")[::2]
@@ -123,7 +123,7 @@ def test_staged_copies_of_many_operands(rings, n):
     np.testing.assert_array_equal(total(*xs), np.sum(xs, axis=0, dtype="f4"))
 
 
-def test_staged_copies_of_broadcast_operands(rings):
+def test_staged_ufunc_calls_of_broadcast_operands_match_numpy(rings):
     rows, columns = np.arange(700.0)[:, None], np.arange(900.0)
     grid = np.arange(630_000.0).reshape(700, 900)
     for x, y in [
@@ -141,7 +141,7 @@ def test_staged_copies_of_broadcast_operands(rings):
 
 
 @pytest.mark.parametrize("n", [1000, 30_000, 200_000])
-def test_operands_that_share_memory(rings, n):
+def test_staged_operands_may_share_memory(rings, n):
     x = np.arange(float(n))
     np.testing.assert_array_equal(double_and_add(x, x), x * 3)
     np.testing.assert_array_equal(double_and_add(x[1:], x[:-1]), x[1:] * 2 + x[:-1])
@@ -153,7 +153,7 @@ def test_operands_that_share_memory(rings, n):
 
 
 @pytest.mark.parametrize("size", [1000, 60_000, 64 << 10, 100_000, MIB, MIB + 100_000])
-def test_sizes_around_the_shared_block(size):
+def test_small_operands_use_page_locked_memory_directly(size):
     """Kernels access the page-locked operands of a small call directly, without a copy."""
     for n in {max(1, size // 24 + d) for d in (-3, -1, 0, 1, 3)}:
         x, y = np.arange(float(n)), np.arange(float(n))[::-1]
@@ -167,7 +167,7 @@ def test_sizes_around_the_shared_block(size):
 
 @pytest.mark.parametrize("n", [100, 20_000, 200_001])
 @pytest.mark.parametrize("streamed", [False, True], ids=["default", "streamed"])
-def test_staged_copies_of_kernel_arguments(rings, n, streamed):
+def test_staged_kernel_arguments_are_copied_both_ways(rings, n, streamed):
     stream = cuda.stream() if streamed else 0
     a, b, c = np.arange(n, dtype="f4"), np.ones(2 * n, "f4")[::2], np.zeros(n, "f4")
     d, e = np.zeros(n // 3, "i4"), np.full(n // 2, 3, "u1")
@@ -185,7 +185,7 @@ def test_staged_copies_of_kernel_arguments(rings, n, streamed):
 @pytest.mark.parametrize(
     "n, all_fit", [(3, True), (600, True), (2_500, True), (5_000, False), (40_000, False)]
 )
-def test_small_arguments_of_kernels_travel_as_one(n, all_fit):
+def test_small_kernel_arguments_are_copied_together(n, all_fit):
     """Small arrays need one copy in each direction, whatever their number, layout and direction;
     larger arrays are copied separately."""
     a, b, c = np.arange(n, dtype="f4"), np.ones(2 * n, "f4")[::-2], np.full((2, n), -1, "f4")
@@ -210,7 +210,7 @@ def test_small_arguments_of_kernels_travel_as_one(n, all_fit):
 
 
 @pytest.mark.sim
-def test_an_array_given_twice_travels_once():
+def test_array_passed_twice_is_copied_once():
     x, y = np.arange(300_000.0), np.ones(300_000)
     traced_again(lambda: double_and_add(x, x, out=y))
     np.testing.assert_array_equal(y, x * 3)
@@ -220,7 +220,7 @@ def test_an_array_given_twice_travels_once():
     assert _core.copied() == (256 + 8, 256 + 8)
 
 
-def test_many_threads_with_small_arguments():
+def test_small_arguments_of_many_threads_are_copied():
     """If there are more arrays than page-locked blocks, some arrays are copied without a block."""
     held = cuda.event()
     stream = cuda.stream()
@@ -239,7 +239,7 @@ def test_many_threads_with_small_arguments():
 
 
 @pytest.mark.sim
-def test_arguments_that_only_go_in_are_not_waited_for():
+def test_input_only_arguments_are_not_waited_for():
     @cuda.jit("void(const float32[:], float32[:])")
     def add(x, y):
         "y[0] += x[0] + x[2];"
@@ -251,7 +251,7 @@ def test_arguments_that_only_go_in_are_not_waited_for():
 
 
 @pytest.mark.sim
-def test_checks_see_each_argument_as_memory_of_its_own():
+def test_checkers_treat_packed_arguments_as_separate_memory():
     @cuda.jit("void(float32*, float32*, int32)")
     def write_at(x, y, i):
         "x[i] = y[0];"
@@ -264,7 +264,7 @@ def test_checks_see_each_argument_as_memory_of_its_own():
     assert x[63] == 1
 
 
-def test_staged_copies_of_gufunc_operands(rings):
+def test_staged_gufunc_operands_match_numpy(rings):
     @guvectorize(["void(float64[:], float64[:], float64[:])"], "(n),(n)->(n)", target="cuda")
     def crossed(x, y, z):
         "for (int i = 0; i < z.size(); ++i) z[i] = x[i] - y[z.size() - 1 - i];"
@@ -306,7 +306,7 @@ def test_operands_are_not_waited_for():
     assert not any(name.startswith("cuMemAlloc") or "Register" in name for name in calls[launch:])
 
 
-def test_results_of_several_outputs(rings):
+def test_staged_calls_return_several_outputs(rings):
     @guvectorize(["void(float32[:], float32[:], float32[:])"], "(n)->(n),(n)", target="cuda")
     def both(x, up, down):
         "for (int i = 0; i < x.size(); ++i) { up[i] = x[i] + 1; down[i] = x[i] - 1; }"
@@ -319,7 +319,7 @@ def test_results_of_several_outputs(rings):
 
 
 @pytest.mark.parametrize("size", [1, 65_536, 65_537, 256 << 10, 5 * MIB + 3])
-def test_both_ways_by_every_ring(rings, size):
+def test_copies_by_every_staging_ring_keep_values(rings, size):
     data = np.random.default_rng(size).integers(0, 256, size, dtype=np.uint8)
     for stream in (0, cuda.stream(), cuda.stream(non_blocking=True)):
         there = cuda.to_device(data, stream=stream)
@@ -330,7 +330,7 @@ def test_both_ways_by_every_ring(rings, size):
         assert not into[31 + size :].any()
 
 
-def test_into_new_and_old_pages():
+def test_copies_fill_new_and_used_pages():
     """Large enough for all threads."""
     pattern = np.arange(MIB, dtype="u4")
     there = cuda.device_array((65, MIB), np.uint32)
@@ -349,7 +349,7 @@ def new_pages(size):
 
 
 @pytest.mark.parametrize("size", [2 * MIB, 2 * MIB + 1, 5 * MIB - 4095])
-def test_into_parts_of_new_pages(rings, size):
+def test_copies_into_parts_of_new_pages_keep_neighbours(rings, size):
     """The array may begin anywhere in a huge page; the neighbouring bytes are unchanged."""
     data = np.random.default_rng(size).integers(1, 256, size, dtype=np.uint8)
     there = cuda.to_device(data)
@@ -362,7 +362,7 @@ def test_into_parts_of_new_pages(rings, size):
 
 
 @pytest.mark.parametrize("non_blocking", [False, True])
-def test_new_pages_while_the_stream_is_busy(rings, non_blocking):
+def test_copies_into_new_pages_wait_for_a_busy_stream(rings, non_blocking):
     """The pages are populated while the work runs; the copy still runs after the work."""
     stream = cuda.stream(non_blocking=non_blocking)
     data = np.arange(3 * MIB // 4, dtype="f8")
@@ -373,7 +373,7 @@ def test_new_pages_while_the_stream_is_busy(rings, non_blocking):
     np.testing.assert_array_equal(result, data * 2 + 1)
 
 
-def test_results_of_new_pages(rings):
+def test_results_in_new_pages_keep_their_values(rings):
     data = np.arange(3 * MIB // 2, dtype="u4")
     there = cuda.to_device(data)
     cuda.host_memory_pool().trim()

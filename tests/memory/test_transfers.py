@@ -88,7 +88,7 @@ def test_transfers_of_random_strides_match_numpy(seed, streamed):
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f4", "c16"])
-def test_broadcast_and_overlapping_sources(dtype):
+def test_transfers_of_broadcast_and_overlapping_sources(dtype):
     rng = random.Random(1)
     line = noise(rng, 12, dtype)
     sources = [
@@ -105,7 +105,7 @@ def test_broadcast_and_overlapping_sources(dtype):
         assert back.tobytes() == np.ascontiguousarray(source).tobytes()
 
 
-def test_pieces_of_a_large_ragged_copy():
+def test_large_ragged_copies_are_split():
     """Tests arrays of several dense blocks whose rows no driver copy supports on either side."""
     host = np.arange(2 * 3000 * 2000, dtype="i4").reshape(2000, 3000, 2)
     there = cuda.to_device(np.zeros((2000, 3000, 3), "i4"))
@@ -122,7 +122,7 @@ def calls_of(operation):
     return [name for name in traced(operation) if name.startswith("cuMem")]
 
 
-def test_how_many_driver_calls():
+def test_transfers_make_the_minimum_of_driver_calls():
     """The documented minimum: one call for arrays that are contiguous on both sides, or a box of
     long rows."""
     # Larger arrays are copied in chunks, through page-locked memory
@@ -195,7 +195,7 @@ print(*_core.traced())
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_first_non_blocking_stream_comes_after_uploads(run_python, seed):
+def test_first_non_blocking_stream_waits_for_uploads(run_python, seed):
     """A copy of pageable memory to the device may end after its call. The call waits for the copy
     only if a stream exists that is not ordered with the default stream."""
     drawn = random.Random(seed)

@@ -42,7 +42,7 @@ def wrong_order(text):
     return re.findall(pattern, text)
 
 
-def test_there_are_such_kernels():
+def test_notebooks_contain_kernels_to_check():
     assert len(list(kernels())) > 15
 
 

@@ -60,7 +60,7 @@ def test_stored_outputs_match_their_cells(notebook):
     assert len(text) < 1_000_000
 
 
-def test_stale_results_are_noticed(tmp_path, monkeypatch):
+def test_stale_outputs_are_detected(tmp_path, monkeypatch):
     """A change of a program is detected, and removes the GPU's recorded output."""
     cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": 1}
     book = {"cells": [{**cell, "id": "a", "source": ["1 + 1"]}], "metadata": {}, "nbformat": 4}
@@ -102,7 +102,7 @@ def test_slides_have_cells_and_notes(path):
 
 
 @pytest.mark.parametrize("path", books.NOTEBOOKS, ids=books.name)
-def test_it_runs(path, kernels):
+def test_notebook_runs_without_errors(path, kernels):
     book = books.read(path)
     if kernels is None and books.uses_magic(book):
         pytest.skip("its magic words need IPython, which is not installed")
@@ -137,7 +137,7 @@ def test_every_lesson_of_two_sections_has_tasks():
     assert len(lessons) >= 10 and set(lessons) <= set(WITH_TASKS)
 
 
-def test_every_exercise_is_set():
+def test_every_exercise_is_assigned_in_a_notebook():
     set_somewhere = [name for path in WITH_EXERCISES for name in books.assessed(books.read(path))]
     assert {kind.name for kind in exercises().values() if kind.section} <= set(set_somewhere)
 

@@ -43,7 +43,7 @@ def test_asserts_call_the_function_of_the_module(is_stoppable):
 
 
 @needs_nvrtc
-def test_without_a_linker_asserts_stay_as_the_compiler_has_them(monkeypatch):
+def test_asserts_are_unchanged_without_a_linker(monkeypatch):
     def missing():
         raise CudaSupportError("no nvJitLink")
 

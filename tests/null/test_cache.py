@@ -65,7 +65,7 @@ def test_truncated_files_are_removed(folder, length):
     assert not path.exists(), "a bad file goes"
 
 
-def test_every_flipped_byte_is_noticed(folder):
+def test_every_flipped_byte_is_detected(folder):
     small = IMAGE.replace(data=b"xy", source="", log="")
     cache.store(key(1), small)
     path = file_of(folder, 1)
@@ -88,7 +88,7 @@ def test_foreign_files_are_not_loaded(folder):
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
-def test_a_directory_that_others_can_write(folder, mode):
+def test_directory_writable_by_others_is_rejected(folder, mode):
     folder.mkdir()
     folder.chmod(mode)
     with pytest.warns(errors.CacheWarning, match="others may write"):
@@ -97,14 +97,14 @@ def test_a_directory_that_others_can_write(folder, mode):
     assert cache.load(key(1)) is None and os.listdir(folder) == []
 
 
-def test_a_file_instead_of_the_cache_folder(folder):
+def test_file_in_place_of_the_cache_folder_warns(folder):
     folder.write_text("")
     with pytest.warns(errors.CacheWarning):
         assert cache.directory() is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
-def test_a_directory_of_another_user(folder):
+def test_directory_of_another_user_warns(folder):
     folder.mkdir(mode=0o700)
     os.chown(folder, 12345, 12345)
     with pytest.warns(errors.CacheWarning, match="another user"):
@@ -136,7 +136,7 @@ def test_the_least_recently_used_entry_is_removed(folder):
     assert cache.trim(5 * size) == 0
 
 
-def test_a_hit_counts_as_use(folder):
+def test_cache_hit_updates_the_last_use(folder):
     cache.store(key(1), IMAGE)
     path = file_of(folder, 1)
     os.utime(path, (1000, 1000))
@@ -155,7 +155,7 @@ def test_cache_size_is_bounded(folder, monkeypatch):
     assert not cache.store(key("big"), IMAGE.replace(data=bytes(50 * size)))
 
 
-def test_abandoned_temporary_files_go(folder):
+def test_abandoned_temporary_files_are_removed(folder):
     cache.store(key(1), IMAGE)
     half = file_of(folder, 1).read_bytes()[:100]
     old, empty, new = (folder / f"{key(1).hex()}.image.{n}-0123456789ab.tmp" for n in (1, 2, 3))
@@ -175,7 +175,7 @@ def prelude(folder, name):
     return path
 
 
-def test_precompiled_headers_are_part_of_it(folder):
+def test_cache_size_includes_precompiled_headers(folder):
     cache.store(key(1), IMAGE)
     count, size = cache.usage()
     old, new = prelude(folder, "old"), prelude(folder, "new")
