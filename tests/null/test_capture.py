@@ -69,7 +69,7 @@ def test_float32_constants_are_exact(value):
     assert np.float32(text.rstrip("f")).view("u4") == value.view("u4")
 
 
-def test_captured_values_by_kind():
+def test_captured_values_are_grouped_by_kind():
     class Colour(IntEnum):
         red = 2
 
@@ -87,7 +87,7 @@ def test_captured_values_by_kind():
     assert found.arrays["table"][1, 2] == 5, "a snapshot"
 
 
-def test_names_that_are_not_captured():
+def test_unsupported_names_are_not_captured():
     found = capture_names(
         "for (int i = 0; i < a.n; ++i) y[i] = std::N + threadIdx.x; sin(x); grid<1>();",
         ["y"],
@@ -99,7 +99,7 @@ def test_names_that_are_not_captured():
 @pytest.mark.parametrize(
     "pragma", ["#pragma unroll N", "#pragma unroll(N)", "# pragma  unroll ( N )"]
 )
-def test_the_count_of_an_unrolled_loop(pragma):
+def test_unroll_pragma_captures_its_count(pragma):
     found = capture_names(
         f"{pragma}\nfor (int i = 0; i < 4; i++) x[i] = 1;", ["x"], N=4, unroll=1, pragma=2
     )
@@ -107,7 +107,7 @@ def test_the_count_of_an_unrolled_loop(pragma):
     assert not capture_names("#pragma unroll 4\n#pragma once\nx[0] = 1;", ["x"], once=1).names()
 
 
-def test_a_number_is_not_called():
+def test_called_names_are_not_captured_as_numbers():
     """``grid`` is a common variable name for a number of blocks."""
     assert capture_names("int i = grid<1>();", grid=128).constants == {}
     assert capture_names("int i = grid * 2;", grid=128).constants == {"grid": 128}
@@ -116,16 +116,16 @@ def test_a_number_is_not_called():
     assert list(capture_names("y = grid(1);", grid=points).arrays) == ["grid"]
 
 
-def test_numbers_that_the_preprocessor_reads():
+def test_preprocessor_numbers_become_macros():
     found = capture_names("#if TILE == 16\nx = TILE + N;\n#endif", TILE=16, N=3)
     assert found.macros == {"TILE": 16} and found.constants == {"N": 3}
 
 
-def test_zero_dimensional_arrays_are_numbers():
+def test_zero_dimensional_arrays_are_captured_as_numbers():
     assert capture_names("x = k;", k=np.array(2.5, "f4")).constants == {"k": np.float32(2.5)}
 
 
-def test_members_of_modules_and_enumerations():
+def test_members_of_modules_and_enumerations_are_captured():
     colour = enum.Enum("colour", {"RED": 3, "NAME": "red"})
     module = ModuleType("lib")
     module.inner, module.table, module.nothing = math, np.arange(3), object()
@@ -166,7 +166,7 @@ def test_members_of_modules_and_enumerations():
         (np.timedelta64("NaT", "s"), "constexpr long long k = (-9223372036854775807LL - 1);\n"),
     ],
 )
-def test_constants_of_several_values_and_of_times(value, text):
+def test_tuples_and_times_become_constants(value, text):
     assert capture_names("x = k;", k=value).constants == {"k": value} or value != value
     assert constant("k", value) == text
 
@@ -205,7 +205,7 @@ def test_constant_memory_is_shared():
     assert list(found.arrays) == ["a"] and "65536 bytes in all" in found.refused["b"]
 
 
-def test_arrays_are_made_plain():
+def test_captured_arrays_become_contiguous_native_arrays():
     big_endian = np.arange(4, dtype=">i4")[::-1]
     found = capture_names("w[0];", w=big_endian)
     assert found.arrays["w"].dtype == np.dtype("i4") and found.arrays["w"].flags.c_contiguous
@@ -220,7 +220,7 @@ def test_record_arrays_are_written_as_initializers():
     assert "{1, {}, {2.0f, 3.0f}}" in text
 
 
-def test_long_arrays_have_short_lines():
+def test_initializers_of_long_arrays_are_wrapped():
     text = constant_array("w", np.random.default_rng(1).random(200))
     assert max(map(len, text.splitlines())) <= 101
 
@@ -231,7 +231,7 @@ def test_non_ascii_names_are_encoded():
     assert ascii_name("M_PI") == "M_PI_" and ascii_name("INT_MAX") == "INT_MAX_", "macros"
 
 
-def test_parameters_that_are_words_of_cxx():
+def test_parameters_named_as_cpp_keywords_raise():
     check_parameters("k", ["x", "y"])
     with pytest.raises(TypeError, match="k: the parameter 'new'"):
         check_parameters("k", ["x", "new"])
@@ -266,7 +266,7 @@ def test_locals_of_the_enclosing_functions_come_first():
     assert inner() == ["inner", 3, 2, 1, None] and LEVEL and outer_only
 
 
-def test_a_class_body_is_no_scope():
+def test_class_bodies_are_not_enclosing_scopes():
     LEVEL = "function"
 
     class Holder:
@@ -280,7 +280,7 @@ def test_a_class_body_is_no_scope():
     assert Holder.found == [LEVEL]
 
 
-def test_a_function_from_elsewhere_sees_its_own_scope():
+def test_functions_use_the_scope_of_their_module():
     def make():
         LEVEL = "maker"
 
@@ -294,7 +294,7 @@ def test_a_function_from_elsewhere_sees_its_own_scope():
     assert scope_values(kernel, "LEVEL") == ["module"] and LEVEL
 
 
-def test_only_what_the_source_names_is_kept():
+def test_scope_keeps_only_names_of_the_source():
     N, big = 3, np.zeros(1000)
 
     def kernel():
@@ -303,7 +303,7 @@ def test_only_what_the_source_names_is_kept():
     assert scope_of(kernel, ["N"]).locals == {"N": 3} and N and big.size
 
 
-def test_loop_variables_are_taken_as_they_are():
+def test_scope_uses_current_values_of_loop_variables():
     found = []
     for n in range(3):  # noqa: B007
 

@@ -7,7 +7,7 @@ from numbalite.errors import CudaSupportError
 
 
 @pytest.mark.parametrize("arguments", [["demo"], ["judge", "k.cu"]], ids=str)
-def test_a_missing_compiler_is_one_sentence(monkeypatch, capsys, arguments):
+def test_missing_compiler_prints_one_sentence(monkeypatch, capsys, arguments):
     def run(given):
         given.pop(0)
         raise CudaSupportError("no C++ compiler was found: pip install ziglang")

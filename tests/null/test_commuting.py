@@ -36,7 +36,7 @@ def test_bitwise_and_logical_operations_commute(source):
 
 
 @pytest.mark.parametrize("sign", ["<", ">", "<=", ">="])
-def test_choices_are_for_whole_numbers(sign):
+def test_minimum_and_maximum_commute_for_integers_only(sign):
     for source in (f"a {sign} b ? a : b", f"b {sign} a ? a : b", f"return a {sign} b ? b : a;"):
         assert commutes(function(source), I4)
         assert commutes(function(source), np.dtype("?"))
@@ -59,7 +59,7 @@ def test_other_expressions_are_not_recognized(source):
     assert recognised == source.startswith("a + b //")
 
 
-def test_names_of_the_user_are_his():
+def test_redefined_names_are_not_recognized():
     @cuda.jit(device=True)
     def min(x, y):
         "return x;"
@@ -73,12 +73,12 @@ def test_names_of_the_user_are_his():
     assert not commutes(cuda.reduce("max(a, b)", options=["-Dmax=first"]).function, I4)
 
 
-def test_a_complete_source_is_not_read():
+def test_complete_sources_are_not_analysed():
     source = "__device__ int add(int a, int b) { return a + b; }"
     assert not commutes(function(source, args=None), I4)
 
 
-def test_other_names_and_types():
+def test_parameter_names_and_types_may_differ():
     assert commutes(function("left + right", "left, right"), I4)
     assert not commutes(function("a + b", "a, b, c"), I4)
     declared = cuda.jit("float32(float32, float32)", device=True)

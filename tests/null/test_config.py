@@ -21,7 +21,7 @@ def test_variables_have_default_values():
     assert config.driver() == "auto"
 
 
-def test_read_at_each_access(monkeypatch):
+def test_variables_are_read_at_each_access(monkeypatch):
     monkeypatch.setenv("NUMBALITE_SIM_DEVICES", "2")
     assert config.SIM_DEVICES == 2
     monkeypatch.setenv("NUMBALITE_SIM_DEVICES", "3")
@@ -44,7 +44,7 @@ def restore_config():
 
 
 @pytest.mark.usefixtures("restore_config")
-def test_assigned_values_are_what_the_environment_would_give():
+def test_assigned_values_equal_environment_values():
     for name, given, value in [
         ("DRIVER", " SIM ", "sim"), ("ENABLE_CUDASIM", 1, True), ("DISABLE_CACHE", "off", False),
         ("CUDA_WARN_ON_IMPLICIT_COPY", 0, False), ("DISABLE_CACHE", True, True), ("NUM_THREADS", "4", 4),
@@ -70,7 +70,7 @@ def test_assigned_values_are_what_the_environment_would_give():
 
 
 @pytest.mark.usefixtures("restore_config")
-def test_numbas_variables_are_there():
+def test_config_has_numbas_variables():
     config.CUDA_ENABLE_PYNVJITLINK = True  # as NVIDIA's lessons begin
     config.CUDA_ENABLE_MINOR_VERSION_COMPATIBILITY = 1
     assert not config.CUDA_USE_NVIDIA_BINDING
@@ -91,7 +91,7 @@ def test_numbas_variables_are_there():
         ("ENABLE_CUDASIM", "sim", "1 or 0"),
     ],
 )  # fmt: skip
-def test_assigned_values_that_make_no_sense(name, value, expected):
+def test_invalid_assigned_values_raise(name, value, expected):
     with pytest.raises(ValueError) as caught:
         setattr(config, name, value)
     assert f"config.{name} = {value!r}" in str(caught.value) and expected in str(caught.value)
@@ -129,7 +129,7 @@ def test_environment_values_are_parsed(monkeypatch, name, attribute, text, value
     assert getattr(config, attribute) == value
 
 
-def test_ours_beats_the_alias(monkeypatch):
+def test_numbalite_variables_override_numba_aliases(monkeypatch):
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
     monkeypatch.setenv("NUMBALITE_DRIVER", "auto")
     assert config.DRIVER == "auto"

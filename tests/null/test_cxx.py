@@ -36,7 +36,7 @@ def test_strip_keeps_line_numbers():
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=60) | st.text("ab{}()[]<>;,:*&\"'\\/#\n __global__=.", max_size=60))
-def test_no_text_is_too_strange(source):
+def test_scanner_accepts_arbitrary_text(source):
     scanner.scan(source)
     scanner.strip(source)
     scanner.functions(source)
@@ -105,12 +105,12 @@ def test_sources_without_a_kernel():
     assert scanner.has_kernel("__global__ void k() {}")
 
 
-def test_kernels_of_other_files_do_not_count():
+def test_kernel_declarations_are_not_kernels():
     source = "extern __global__ void a(int*); __global__ void b(int*); __global__ void b(int*) {}"
     assert [k.name for k in scanner.scan(source)[0]] == ["b"]
 
 
-def test_prototypes_and_specialisations_count_once():
+def test_prototypes_and_specializations_are_one_kernel():
     source = """__global__ void k(float*); __global__ void k(float* x) {}
     template <class T> __global__ void t(T* x);
     template <> __global__ void t<float>(float* x) {}"""
@@ -118,13 +118,13 @@ def test_prototypes_and_specialisations_count_once():
     assert [k.name for k in kernels] == ["k", "t"]
 
 
-def test_conditional_parts_and_include_guards():
+def test_conditional_kernels_are_marked_except_in_include_guards():
     source = "#ifndef A_H\n#define A_H\n__global__ void a() {}\n#if X\n__global__ void b() {}\n#endif\n#endif"
     kernels, _ = scanner.scan(source)
     assert [(k.name, k.conditional) for k in kernels] == [("a", False), ("b", True)]
 
 
-def test_a_kernel_that_returns_something():
+def test_scanner_marks_kernels_with_a_return_type():
     (kernel,), _ = scanner.scan("__global__ int k(float* x) { return 1; }")
     assert not kernel.returns_void
 
@@ -161,7 +161,7 @@ def test_device_functions_are_found():
     assert list(scanner.functions(source)) == ["f", "g"]
 
 
-def test_what_a_function_names_and_what_it_calls():
+def test_function_names_and_calls_are_found():
     source = """
     __device__ void inner() { this_grid().sync(); }
     namespace a { __device__ void outer() { inner(); } }
@@ -245,7 +245,7 @@ def test_non_ascii_names_are_free_names():
     assert free("return σ * α_1;") == {"σ", "α_1"}
 
 
-def test_names_that_a_function_may_use():
+def test_usable_names_of_a_function_are_found():
     text = """
     __device__ int a, b, c, d;
     #define MACRO(x) \\
@@ -282,7 +282,7 @@ PIECES = [
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_tokens_of_random_text(seed):
+def test_tokens_cover_random_text(seed):
     """Each token of a text is at its position, and between tokens are only spaces and comments."""
     random_ = random.Random(seed)
     for _ in range(2000):

@@ -86,7 +86,7 @@ def describe_as_compiler(fields, ctype, style):
     ],
     ids=lambda v: str(v) if isinstance(v, str) else None,
 )
-def test_parameters_as_host_compilers_print_them(style, fields, ctypes, expected):
+def test_host_compiler_descriptions_are_parsed(style, fields, ctypes, expected):
     ctype = ctypes if isinstance(ctypes, str) else ctypes[style]
     found = parse_one_parameter(describe_as_compiler(fields, ctype, style))
     if expected:
@@ -102,7 +102,7 @@ def test_parameters_as_host_compilers_print_them(style, fields, ctypes, expected
     assert found.name == ""
 
 
-def test_describe_of_no_parameters():
+def test_description_without_parameters_is_parsed():
     assert describe.parameters("const char* f() [with T = numbalite::signature<>]") == []
     assert describe.parameters(PREFIX + "EEEEE") == []
 
@@ -112,7 +112,7 @@ def test_mangled_description_is_decoded():
     assert found == describe.Parameter("", "scalar", "float", "float32", 4, 4, 4, 0, "A", False)
 
 
-def test_a_mangled_description_refers_back():
+def test_mangled_descriptions_with_back_references_are_decoded():
     text = (
         "_ZN9numbalite8describeINS_9signatureIJNS_9parameterILi1ELi8ELi8ELi11ELi4ELi0ELi0ELi0EPfEENS2_ILi1ELi8E"
         "Li8ELi11ELi4ELi0ELi0ELi1EPKfEES4_S7_NS2_ILi1ELi8ELi8ELi0ELi8ELi0ELi0ELi1EPKS6_EENS2_ILi1ELi8ELi8ELi0E"
@@ -129,7 +129,7 @@ def test_a_mangled_description_refers_back():
     ]
 
 
-def test_a_type_beyond_the_demangler_still_has_its_numbers():
+def test_undecodable_types_keep_their_sizes():
     # Tests a template argument that is an expression.
     text = PREFIX + (
         "NS1_9parameterILi3ELi16ELi8ELi0ELi16ELi0ELi0ELi0E1tIXszT_EEEE"

@@ -12,13 +12,13 @@ from numbalite.kernels import fault
 CUDA_SRC = Path(__file__).resolve().parents[2] / "cuda_src"
 
 
-def test_a_plain_source_gets_nothing():
+def test_plain_sources_get_no_prologue():
     assert (
         devicelib.parts_for({"i", "n", "x", "grid", "blockIdx", "array", "float", "printf"}) == []
     )
 
 
-def test_every_name_is_in_the_part_that_it_brings():
+def test_every_name_is_declared_in_its_header():
     for name, part in devicelib.PARTS.items():
         assert devicelib.parts_for({name}) == [part]
         text = (CUDA_SRC / devicelib.header(part)).read_text()
@@ -29,12 +29,12 @@ def test_every_name_is_in_the_part_that_it_brings():
         assert re.search(rf"\b{name}\b", text) or elsewhere
 
 
-def test_parts_come_in_a_fixed_order():
+def test_headers_are_included_in_a_fixed_order():
     names = {"xoroshiro128p_next", "complex64", "tuple", "sin", "this_grid", "array", "C"}
     assert devicelib.parts_for(names) == ["math", "complex", "tuple", "random", "groups", "layout"]
 
 
-def test_a_prologue_has_the_mathematical_functions_that_are_named():
+def test_prologue_declares_the_named_math_functions():
     assert devicelib.prologue(set()) == '#include "numbalite.cuh"\n'
     lines = devicelib.prologue({"sin", "max", "complex", "x"}).splitlines()
     assert lines == [
@@ -45,7 +45,7 @@ def test_a_prologue_has_the_mathematical_functions_that_are_named():
     ]
 
 
-def test_math_has_what_a_prologue_can_name():
+def test_math_header_declares_all_prologue_functions():
     text = (CUDA_SRC / devicelib.header("math")).read_text()
     everything = devicelib.prologue(
         {name for name, part in devicelib.PARTS.items() if part == "math"}
@@ -54,19 +54,19 @@ def test_math_has_what_a_prologue_can_name():
     assert sorted(made) == sorted(re.findall(r"^NUMBALITE_MATH_\w+\(.*\)", text, re.M))
 
 
-def test_the_layouts_short_names_come_only_with_array():
+def test_layout_names_are_declared_only_with_array():
     assert devicelib.parts_for({"C", "F"}) == []
     assert devicelib.parts_for({"array", "F"}) == ["layout"]
 
 
-def test_the_toolkits_own_header_takes_the_place_of_a_part():
+def test_toolkit_headers_replace_library_headers():
     names = {"cooperative_groups", "this_grid", "INT_MAX"}
     assert devicelib.parts_for(names) == ["limits", "groups"]
     assert devicelib.parts_for(names, ["cooperative_groups.h"]) == ["limits"]
     assert devicelib.parts_for(names, ["cooperative_groups/reduce.h", "climits"]) == ["limits"]
 
 
-def test_every_part_is_a_file():
+def test_every_library_header_exists():
     for part in {*devicelib.ORDER, "layout", "describe", "check", "array", "index", "random_init"}:
         assert (CUDA_SRC / devicelib.header(part)).is_file()
     assert (CUDA_SRC / devicelib.HEAD).is_file()
@@ -90,7 +90,7 @@ def test_zeroed_record_contains_no_fault():
     assert fault.decode(bytes(512))["kind"] is None
 
 
-def test_an_index_out_of_bounds():
+def test_out_of_bounds_record_is_decoded():
     numbers = (2, 1, -7, 5, 4, 5, 0, 0)
     texts = (b"", b"", b"lesson.py\0rest")
     data = record(1, 12, (3, 2, 1), (9, 8, 7), numbers, texts, 4096, 3)
@@ -139,7 +139,7 @@ class Interface:
         (8000, 1, (3,), (None, None)),
     ],
 )
-def test_which_array_it_was(address, ndim, shape, expected):
+def test_out_of_bounds_message_names_the_array(address, ndim, shape, expected):
     arguments = [
         ("a", 1000, (4,), (4,), 4),
         ("first", 1000, (2,), (4,), 4),
@@ -157,7 +157,7 @@ def test_which_array_it_was(address, ndim, shape, expected):
     assert (found.get("array"), found.get("is_part")) == expected
 
 
-def test_messages_of_arrays_without_a_name_and_with_many_dimensions():
+def test_out_of_bounds_messages_of_unnamed_arrays():
     data = record(1, numbers=(1, 0, 3, 3, 3, 0, 0, 0))
     assert "an array with shape (3,)" in fault.message(fault.decode(data))
     data = record(1, numbers=(6, 5, 3, 3, 1, 2, 3, 4))
@@ -179,7 +179,7 @@ def test_trap_record_is_decoded():
     )
 
 
-def test_the_record_is_laid_out_as_the_device_writes_it():
+def test_fault_record_layout_matches_the_device_struct():
     text = (CUDA_SRC / devicelib.header("check")).read_text()
     declared = re.search(r"struct fault_record \{(.*?)\n\};", text, re.S)[1]
     declared = re.sub(r"/\*.*?\*/", "", declared)

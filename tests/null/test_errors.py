@@ -52,7 +52,7 @@ def test_kernel_error_under_numbas_names():
     assert (error.msg, error.tid, error.ctaid) == ("m", (4, 5, 6), (1, 2, 3))
 
 
-def test_a_message_is_not_read_back():
+def test_error_messages_are_not_parsed_when_unpickled():
     error = errors.KernelError(
         "kernel k, block (1,0,0), thread (2,0,0), a.py:3: Assertion `x` failed"
     )

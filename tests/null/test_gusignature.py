@@ -49,7 +49,7 @@ def as_ours(text):
         "(i,i)->(i)",
     ],
 )
-def test_layouts_parse_as_in_numpy(text):
+def test_gufunc_layouts_parse_as_in_numpy(text):
     assert as_ours(text) == as_numpy(text)
     assert parse(str(parse(text))) == parse(text)
 
@@ -94,7 +94,7 @@ def test_layout_is_parsed():
         ("(a,b,c,d,e,f,g,h,i)->()", "at most 8", 18),
     ],
 )
-def test_mistakes_have_a_caret(text, message, column):
+def test_layout_errors_have_a_caret(text, message, column):
     with pytest.raises(SignatureError, match=message) as caught:
         parse(text)
     if column is not None:
@@ -111,7 +111,7 @@ def test_layout_that_is_not_a_string_raises():
 @settings(deadline=None, max_examples=300)
 @given(st.text("ij3?,()-> ", max_size=14) | st.from_regex(
     r"\A\( ?(i|j|3)\??(, ?(i|k|2)\??)?\)(,\((i|3)\??\))?->\((k|j)?\??\)\Z"))  # fmt: skip
-def test_any_text_as_numpy_reads_it(text):
+def test_random_layout_text_parses_as_in_numpy(text):
     if text.count("->") != 1 or not all("(" in side for side in text.split("->")):
         with pytest.raises(SignatureError):
             parse(text)

@@ -46,7 +46,7 @@ def test_a_missing_header_is_reported_with_its_package():
         toolkit.nvrtc_library()
 
 
-def test_pip_packages_come_first(tmp_path, monkeypatch):
+def test_nvrtc_of_pip_packages_is_preferred(tmp_path, monkeypatch):
     new = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
     old = touch(tmp_path / "site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
     installed = touch(tmp_path / "toolkit/lib64/libnvrtc.so.12")
@@ -55,7 +55,7 @@ def test_pip_packages_come_first(tmp_path, monkeypatch):
     assert toolkit.nvrtc_library().path == new
 
 
-def test_the_driver_decides_the_version(tmp_path, monkeypatch):
+def test_nvrtc_version_depends_on_the_driver(tmp_path, monkeypatch):
     new = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
     old = touch(tmp_path / "site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
     for driver, expected in ((12, old), (13, new), (14, new), (11, new)):
@@ -72,7 +72,7 @@ def test_nvrtc_is_found_in_toolkit_folders(tmp_path, monkeypatch, variable, fold
     assert (library.major, library.path) == (13, path)
 
 
-def test_the_same_library_counts_once(tmp_path, monkeypatch):
+def test_same_nvrtc_library_is_listed_once(tmp_path, monkeypatch):
     touch(tmp_path / "toolkit/lib64/libnvrtc.so.13")
     (tmp_path / "toolkit/lib").symlink_to("lib64")
     monkeypatch.setenv("CUDA_PATH", str(tmp_path / "toolkit"))
@@ -95,7 +95,7 @@ def test_environment_variable_selects_nvrtc(tmp_path, monkeypatch):
         toolkit.nvrtc_library()
 
 
-def test_fingerprint_follows_the_file(tmp_path, monkeypatch):
+def test_nvrtc_fingerprint_changes_with_the_file(tmp_path, monkeypatch):
     path = touch(tmp_path / "libnvrtc.so.13")
     monkeypatch.setenv("NUMBALITE_NVRTC", path)
     first = toolkit.fingerprint()
@@ -106,7 +106,7 @@ def test_fingerprint_follows_the_file(tmp_path, monkeypatch):
 # ---- include directories
 
 
-def test_headers_of_the_packages(tmp_path):
+def test_headers_of_pip_packages_are_found(tmp_path):
     library = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
     root = tmp_path / "site/nvidia/cu13/include"
     touch(root / "cuda_fp16.h")
@@ -118,7 +118,7 @@ def test_headers_of_the_packages(tmp_path):
     ]
 
 
-def test_headers_of_the_packages_of_cuda_12(tmp_path):
+def test_headers_of_cuda_12_pip_packages_are_found(tmp_path):
     root = tmp_path / "site/nvidia"
     library = touch(root / "cuda_nvrtc/lib/libnvrtc.so.12")
     touch(root / "cuda_nvrtc/include/nvrtc.h")
@@ -154,7 +154,7 @@ def test_headers_of_cccl_are_upgraded():
     assert toolkit.pip_install(wanted) == "pip install -U nvidia-cuda-cccl-cu12"
 
 
-def test_missing_parts_of_cuda_12_have_a_package(tmp_path):
+def test_missing_cuda_12_headers_name_their_package(tmp_path):
     """A message recommends only packages whose folders are searched."""
     root = tmp_path / "site/nvidia"
     library = touch(root / "cuda_nvrtc/lib/libnvrtc.so.12")
@@ -248,13 +248,13 @@ def test_mathdx_is_found_beside_whatever_toolkit_there_is(tmp_path):
     )
 
 
-def test_which_toolkit_headers_are_of(tmp_path):
+def test_toolkit_version_of_headers_is_found(tmp_path):
     assert toolkit.headers_version([str(tmp_path)]) is None
     touch(tmp_path / "cuda_runtime_api.h", "/* */\n#define CUDART_VERSION  12040\n")
     assert toolkit.headers_version([str(tmp_path / "none"), str(tmp_path)]) == (12, 4)
 
 
-def test_a_toolkit_beside_packages_fills_the_gaps(tmp_path, monkeypatch):
+def test_toolkit_supplies_headers_missing_in_packages(tmp_path, monkeypatch):
     library = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
     touch(tmp_path / "site/nvidia/cu13/include/cuda_fp16.h")
     touch(tmp_path / "toolkit/include/cccl/cuda/std/version")
@@ -266,7 +266,7 @@ def test_a_toolkit_beside_packages_fills_the_gaps(tmp_path, monkeypatch):
     )
 
 
-def test_what_to_install_is_what_the_extras_are(root):
+def test_recommended_packages_match_the_extras(root):
     """Errors name only packages that exist, even if numbalite runs from a checkout."""
     from numbalite.compilers import host
 
@@ -331,7 +331,7 @@ def test_include_directives_are_parsed():
         ("#ifdef __has_include\n#endif", None),
     ],
 )
-def test_include_lines_however_they_are_written(text, found):
+def test_include_directives_of_any_spelling_are_parsed(text, found):
     assert headers.includes(text) == ([found] if found else [])
 
 
@@ -339,11 +339,11 @@ def closure(source, **fields):
     return headers.closure(Source(source, **fields), lambda: ())
 
 
-def test_own_headers_are_no_part_of_it():
+def test_include_closure_excludes_library_headers():
     assert closure('#include "numbalite.cuh"\n#include <stdint.h>\n#include <cmath>\n') == []
 
 
-def test_closure_follows_the_users_headers(tmp_path):
+def test_include_closure_contains_the_users_headers(tmp_path):
     touch(tmp_path / "inc/a.h", '#include "b.h"\n#include <c.h>\n')
     touch(tmp_path / "inc/b.h", "int b;")
     touch(tmp_path / "more/c.h", "int c;")
@@ -354,7 +354,7 @@ def test_closure_follows_the_users_headers(tmp_path):
     assert closure("#include <a.h>", options=options) != before
 
 
-def test_quotes_look_beside_the_source(tmp_path):
+def test_quoted_includes_search_the_source_folder(tmp_path):
     touch(tmp_path / "mine.h", "int a;")
     name = str(tmp_path / "lesson.py")
     assert closure('#include "mine.h"', name=name) == [("mine.h", b"int a;")]
@@ -369,25 +369,25 @@ def test_headers_in_memory_may_include_files(tmp_path):
     assert found == [("b.h", b"int b;")]
 
 
-def test_toolkit_headers_count_by_date(tmp_path):
+def test_include_closure_contains_toolkit_header_dates(tmp_path):
     touch(tmp_path / "cuda_fp16.h", "#include <another.h>")
     found = headers.closure(Source("#include <cuda_fp16.h>"), lambda: (str(tmp_path),))
     assert len(found) == 1 and found[0][0] == str(tmp_path / "cuda_fp16.h")
 
 
-def test_recursive_includes_end(tmp_path):
+def test_include_closure_of_recursive_headers_ends(tmp_path):
     touch(tmp_path / "a.h", "#include <a.h>\n")
     assert len(closure("#include <a.h>", options=(f"-I{tmp_path}",))) == 1
 
 
-def test_a_header_that_is_only_asked_for_counts(tmp_path):
+def test_include_closure_contains_has_include_headers(tmp_path):
     source, name = '#if __has_include("mine.h")\n#endif', str(tmp_path / "lesson.py")
     before = closure(source, name=name)
     touch(tmp_path / "mine.h")
     assert closure(source, name=name) != before
 
 
-def test_headers_of_the_configured_folders_count(tmp_path, monkeypatch):
+def test_include_closure_searches_configured_folders(tmp_path, monkeypatch):
     touch(tmp_path / "a.h", "int a;")
     touch(tmp_path / "math.h", "int pi;")
     monkeypatch.setenv("NUMBALITE_INCLUDE_PATH", str(tmp_path))
@@ -397,21 +397,21 @@ def test_headers_of_the_configured_folders_count(tmp_path, monkeypatch):
     ]
 
 
-def test_a_file_beside_a_header_counts_before_one_in_memory(tmp_path):
+def test_adjacent_files_precede_headers_in_memory(tmp_path):
     touch(tmp_path / "inc/a.h", '#include "b.h"')
     touch(tmp_path / "inc/b.h", "int b;")
     found = closure("#include <a.h>", headers=(("b.h", ""),), options=(f"-I{tmp_path}/inc",))
     assert ("b.h", b"int b;") in found
 
 
-def test_headers_that_include_each_other_by_longer_and_longer_paths(tmp_path):
+def test_include_closure_ends_for_growing_relative_paths(tmp_path):
     touch(tmp_path / "inc/a.h", '#include "../inc/b.h"')
     touch(tmp_path / "inc/b.h", '#include "../inc/a.h"')
     assert len(closure("#include <a.h>", options=(f"-I{tmp_path}/inc",))) == 2
 
 
 @pytest.mark.parametrize("is_cached", [True, False])
-def test_a_header_that_is_no_file_is_not_waited_for(tmp_path, monkeypatch, is_cached):
+def test_include_closure_does_not_read_pipes(tmp_path, monkeypatch, is_cached):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", str(int(not is_cached)))
     monkeypatch.setenv("NUMBALITE_NVRTC", touch(tmp_path / "libnvrtc.so.13"))
@@ -439,7 +439,7 @@ def test_pre_included_headers_are_in_the_closure(tmp_path):
 # ---- keys
 
 
-def test_every_field_is_in_the_key(tmp_path, monkeypatch):
+def test_every_source_field_is_in_the_cache_key(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBALITE_NVRTC", touch(tmp_path / "libnvrtc.so.13"))
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     base = Source('#include "numbalite.cuh"\n')
@@ -461,7 +461,7 @@ def test_every_field_is_in_the_key(tmp_path, monkeypatch):
     assert unit_key(base, ("cuda", 9, 0)) not in keys
 
 
-def test_notebook_cells_keep_their_key(tmp_path, monkeypatch):
+def test_notebook_cell_numbers_do_not_change_the_cache_key(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBALITE_NVRTC", touch(tmp_path / "libnvrtc.so.13"))
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
 

@@ -36,7 +36,7 @@ def test_first_array_loads_no_heavy_module(run_python):
     assert not set(imported) & {*HEAVY, *UNTOUCHED}
 
 
-def test_a_ufunc_by_its_name_loads_no_other_functions(run_python):
+def test_importing_one_ufunc_loads_no_other_functions(run_python):
     result = run_python(
         NEW.format(
             "from numbalite import cuda\ncuda.sqrt(cuda.to_device(numpy.ones(3)))\ncuda.get_array_module(3)"
@@ -56,7 +56,7 @@ def test_a_ufunc_by_its_name_loads_no_other_functions(run_python):
     ],
 )
 @pytest.mark.every_case
-def test_arrays_have_their_class_before_it_is_imported(run_python, program, name):
+def test_extension_arrays_get_their_class_on_first_use(run_python, program, name):
     """C code imports the classes of the arrays and records that it makes."""
     result = run_python(
         f"import numpy as np\nfrom numbalite import _core, cuda\n{program}\n"
@@ -67,7 +67,7 @@ def test_arrays_have_their_class_before_it_is_imported(run_python, program, name
 
 @pytest.mark.parametrize("first", ["get", "set", "pickle"])
 @pytest.mark.every_case
-def test_arrays_find_the_packages_above(run_python, first):
+def test_first_array_operations_import_their_packages(run_python, first):
     """Tests masks, casts and pickles, each as the first operation of a process."""
     programs = {
         "get": "print(*d[d > 1].copy_to_host())",
@@ -94,7 +94,7 @@ def test_import_opens_no_driver(run_python):
     assert result.stderr == ""
 
 
-def test_a_bad_variable_does_not_break_the_import(run_python):
+def test_invalid_environment_variable_does_not_break_the_import(run_python):
     result = run_python(
         "from numbalite import cuda\n"
         "try: cuda.synchronize()\n"
@@ -121,7 +121,7 @@ def test_import_takes_a_fraction_of_numpys_time(run_python):
     assert best < 0.4
 
 
-def test_a_checkout_that_is_not_built_raises(run_python, tmp_path):
+def test_import_of_an_unbuilt_checkout_raises(run_python, tmp_path):
     """Imports as if a program is started in the checkout while the package is installed in another
     folder."""
     import numbalite

@@ -246,7 +246,7 @@ def test_large_strides_select_64_bit_offsets(core):
 
 
 @pytest.mark.parametrize(("rows", "by_row"), [(1 << 15, True), (1 << 17, False)])
-def test_pieces_that_are_too_many_for_32_bits(core, rows, by_row):
+def test_large_loops_are_split_below_32_bits(core, rows, by_row):
     """With more than 2**32 parts, the division by the number of parts needs no magic number."""
     one, column = make_array_at_offset((1,)), make_array_at_offset((rows, 1))
     wide = np.lib.stride_tricks.as_strided(one, (rows, 1 << 16), (0, 4))

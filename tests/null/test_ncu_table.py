@@ -41,7 +41,7 @@ LOADS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 STORES = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 
 
-def test_output_of_ncu_is_read():
+def test_ncu_output_is_parsed():
     text = output_of_ncu(
         ("nl_transpose", "(32, 32, 1)", "(4, 4, 1)",
          {LOADS: "2,048", "dram__bytes_read.sum": "65,536", "dram__bytes_write.sum": "1.5",
@@ -148,7 +148,7 @@ def test_launches_are_matched_by_kernel_and_shape_in_their_order():
     assert [one.kernel for one in alone] == ["g", "fill"]
 
 
-def test_versions_of_a_kernel():
+def test_kernel_versions_are_compared_by_time():
     times = {
         "copy_1": (2.0, 4.0), "copy_2": (1.0, 3.0),
         "sum_1": (1.0, 4.0), "sum_2": (2.0, 3.0),

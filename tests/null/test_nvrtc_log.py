@@ -64,7 +64,7 @@ def test_error_in_the_users_file_keeps_its_line(seed):
     assert text == f"{first}\n{led}\n{mine}"
 
 
-def test_files_of_the_user_are_those_of_line_directives():
+def test_line_directives_name_the_users_files():
     text = 'x\n  # line 3 "a \\"b\\".py"\n#line 1 "numbalite/array.cuh"\n'
     found = ['numbalite/array.cuh(1): error: wrong\n  f\n  ^\n   see a "b".py(7)']
     assert nvrtclog.readable(found, Source(""), text) == ['a "b".py(7): error: wrong']

@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("block", [1, 3000, 1 << 20])
-def test_images_are_read_as_they_were_written(folder, monkeypatch, block):
+def test_packed_images_are_read_unchanged(folder, monkeypatch, block):
     monkeypatch.setattr(pack, "BLOCK", block)
     written = entries(40)
     pack.write(folder / "a.pack", ((k, i.replace(ptx=b"ptx", log="log")) for k, i in written))

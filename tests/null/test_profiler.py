@@ -17,7 +17,7 @@ from numbalite.profiler.resources import Resources, read
 
 
 @pytest.mark.parametrize("name", ["T4", "A100", "RTX 4090", "H100", "H200", "B200"])
-def test_each_figure_of_a_gpu_has_a_source(name):
+def test_each_gpu_specification_cites_a_source(name):
     gpu = gpus.find(name.lower().replace(" ", "-"))
     assert gpu.name == name
     assert gpus.find(gpu) is gpu
@@ -93,7 +93,7 @@ def occupancy_of_nvidia(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["T4", "A100", "RTX 4090", "H100", "H200", "B200"])
-def test_the_occupancy_is_that_of_nvidias_calculation(name, occupancy_of_nvidia):
+def test_occupancy_matches_nvidias_calculator(name, occupancy_of_nvidia):
     gpu = gpus.find(name)
     rng = random.Random(name)
     for _ in range(400):
@@ -154,6 +154,6 @@ def test_registers_shared_and_local_memory_are_those_that_ptxas_reports(name, tm
         assert found.shared_bytes == (int(shared[1]) if shared else 0)
 
 
-def test_an_image_that_is_no_cubin_is_an_error():
+def test_invalid_cubin_raises():
     with pytest.raises(ValueError, match="no ELF file"):
         read(b"nothing" * 20, "plain")

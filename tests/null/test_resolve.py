@@ -146,7 +146,7 @@ def test_resolution_with_a_signature_matches_numpy(numpy_ufunc, seed):
             assert got == want, (loops, inputs, fixed)
 
 
-def test_real_functions_of_numpy():
+def test_type_resolution_matches_numpys_ufunc_loops():
     """Returns np.add and other ufuncs, without the loops for whose types numbalite has no equivalent."""
     for function in (np.multiply, np.hypot, np.arctan2, np.logical_and):
         loops = [t.replace("->", "") for t in function.types if set(t) <= set(CODES + "->")]

@@ -47,7 +47,7 @@ def test_reshaped_strides_match_numpy(order):
                 np.testing.assert_array_equal(view, expected)
 
 
-def test_minus_one_is_resolved():
+def test_reshape_resolves_minus_one():
     assert shapes.new_shape_of(12, ((3, -1),)) == (3, 4)
     assert shapes.new_shape_of(12, (2, 6)) == (2, 6)
     assert shapes.new_shape_of(12, (-1,)) == (12,)
@@ -72,7 +72,7 @@ def test_broadcast_strides_match_numpy():
             shapes.squeezed_to(shape, wanted)
 
 
-def test_packed_like_is_numpys_empty_like():
+def test_packed_like_matches_numpys_empty_like():
     for array in arrays():
         strides = shapes.packed_like(array.shape, array.strides, array.itemsize)
         expected = np.empty_like(array)
@@ -112,7 +112,7 @@ def test_new_arrays_have_the_axes_in_numpys_order():
         assert [found[i] for i in compared] == [made.strides[i] for i in compared]
 
 
-def test_geometry_that_is_refused():
+def test_invalid_geometry_raises():
     for call in (
         lambda: _core.packed_strides((1 << 40, 1 << 40), 4, "C"),
         lambda: _core.packed_strides((3,), -1, "C"),

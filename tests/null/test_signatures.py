@@ -82,7 +82,7 @@ def test_signatures_are_parsed(text, expected):
         ),
     ],
 )
-def test_mistakes_are_shown_with_a_caret(text, message, column):
+def test_signature_errors_have_a_caret(text, message, column):
     with pytest.raises(SignatureError, match=message) as caught:
         parse(text)
     shown, caret = str(caught.value).splitlines()[1:]
@@ -90,7 +90,7 @@ def test_mistakes_are_shown_with_a_caret(text, message, column):
     assert caret.index("^") - 2 == column
 
 
-def test_the_caret_is_under_the_line_that_is_wrong():
+def test_caret_is_below_the_wrong_line():
     with pytest.raises(SignatureError) as caught:
         parse("void(float32[:],\n\tflot32)")
     assert str(caught.value).splitlines()[1:] == ["  \tflot32)", "  \t^"]
@@ -129,7 +129,7 @@ def test_invalid_arguments_of_jit_raise(what):
         signatures(what)
 
 
-def test_what_is_void_as_a_result_is_none_as_an_argument():
+def test_none_is_void_as_a_result_and_none_as_an_argument():
     made = parse("none(none)")
     assert made.return_type is void and made.args == (types.typeof(None),) and str(made)
     for optional in (types.Optional, numbalite.optional):
@@ -137,7 +137,7 @@ def test_what_is_void_as_a_result_is_none_as_an_argument():
             optional(float32)
 
 
-def test_names_from_the_scope():
+def test_signatures_use_names_from_the_scope():
     scope = {"particle": np.dtype([("x", "f4")]), "real": float32, "N": 3}
     assert parse("void(particle[:], real)", scope.get).args[1] is float32
     assert parse_type("particle", scope.get) == types.from_dtype(scope["particle"])
@@ -166,7 +166,7 @@ def test_printed_signatures_can_be_parsed(written):
 
 @settings(max_examples=200, deadline=None)
 @given(st.text("void(float32[:,1]) Tuple\"'*.\n4", max_size=30) | st.text(max_size=12))
-def test_no_text_does_anything_but_parse_or_complain(text):
+def test_random_text_parses_or_raises_signature_error(text):
     try:
         parse(text)
     except SignatureError:

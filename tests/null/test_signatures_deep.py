@@ -19,12 +19,12 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_ten_thousand_of_them(text):
+def test_deeply_nested_signatures_raise_a_short_error(text):
     with pytest.raises(SignatureError) as caught:
         signatures.parse(text)
     assert len(str(caught.value)) < 1000
 
 
-def test_some_may_be_nested():
+def test_moderately_nested_signatures_parse():
     nested = "void(" + "Tuple((" * 20 + "f4" + "))" * 20 + ")"
     assert str(signatures.parse(nested)).count("Tuple") or str(signatures.parse(nested)).count("(")

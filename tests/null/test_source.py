@@ -59,7 +59,7 @@ def position_of(text, needle):
 # --- functions ----------------------------------------------------------------------------------------
 
 
-def test_lines_of_a_function():
+def test_position_of_a_body_is_its_source_line():
     @identity(
         "a decorator",
         "of several lines",
@@ -93,7 +93,7 @@ def test_lines_of_a_function():
         ('"""\nprintf("\\n");\nNEEDLE;\n"""', 4),
     ],
 )
-def test_literals_of_every_shape(tmp_path, body, line):
+def test_string_literals_of_every_form_are_located(tmp_path, body, line):
     names = define(tmp_path, f"def kernel(x):\n    {body}\n")
     label, found = position_of(of_function(names["kernel"]), "NEEDLE")
     assert found == line and label == str(tmp_path / "lesson.py")
@@ -120,7 +120,7 @@ def test_ipython_names_the_cell(monkeypatch):
     assert linemap.label_of("other.py") == "other.py"
 
 
-def test_a_cell_with_lines_that_are_no_python():
+def test_cells_with_ipython_syntax_are_located():
     text = '%matplotlib inline\n!ls\ndef kernel(x):\n    """\n    NEEDLE;\n    """\ny = 1\n'
     name = "<cell with magics>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
@@ -136,14 +136,14 @@ def test_body_from_exec_has_the_string_line():
     assert position_of(of_function(namespace["kernel"]), "NEEDLE") == ("<string>", 5)
 
 
-def test_a_file_that_changed_after_it_was_imported(tmp_path):
+def test_body_is_read_from_the_imported_function(tmp_path):
     names = define(tmp_path, 'def kernel(x):\n    "one;"\n')
     (tmp_path / "lesson.py").write_text('def kernel(x):\n    "two;"\n')
     linecache.clearcache()
     assert of_function(names["kernel"]).value == "one;"
 
 
-def test_functions_of_one_name():
+def test_functions_of_one_name_have_their_own_lines():
     def make(which):
         if which:
 
@@ -173,7 +173,7 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("with_source", [True, False])
-def test_bodies_that_are_not_one_string(tmp_path, body, with_source):
+def test_bodies_that_are_not_one_string_raise(tmp_path, body, with_source):
     text = f"def kernel(x):\n    {body}\n"
     if with_source:
         kernel = define(tmp_path, text)["kernel"]
@@ -224,7 +224,7 @@ def test_a_string_is_found_in_the_callers_file():
 
 
 @pytest.mark.parametrize("change", [textwrap.dedent, str.strip, str.lstrip, lambda s: s + "\n"])
-def test_a_string_that_was_trimmed_is_found_too(change):
+def test_stripped_source_string_is_located(change):
     text = of_source(change(CODE), "k", calling_frame())
     assert text.label == __file__ and position_of(text, "NEEDLE")[1] == line_of("NEEDLE")
     assert len(text.lines) == text.value.count("\n") + 1
@@ -269,7 +269,7 @@ def test_kernel_source_contains_body_and_constants():
     assert made.text.startswith('// kernel: void(float32[:])\n#include "numbalite.cuh"\n')
 
 
-def test_after_the_users_lines_the_generated_file_is_named():
+def test_generated_lines_follow_the_users_lines():
     lines = kernel_source("x[0] = 1;\n// end").text.split("\n")
     end = lines.index("// end")  # the line of debuggers after the last statement
     assert lines[end + 1 : end + 3] == ['#line 11 "lesson.py"', "} }"]
@@ -282,7 +282,7 @@ def test_launch_bounds_are_written():
     assert "void __launch_bounds__(128, 2) nl_kernel(int x)" in made.text
 
 
-def test_device_functions_and_what_they_need():
+def test_kernel_source_contains_device_function_dependencies():
     inner = device("return v * K;", ["v"], "inner", K=2)
     outer = device("return inner(v) + K;", ["v"], "outer", inner=inner, K=3)
     made = kernel_source("x[0] = outer(x[0]) + inner(K);", outer=outer, inner=inner, K=4)
@@ -303,13 +303,13 @@ def test_device_function_signatures_become_overloads():
     assert "auto f(float v) {" in kernel_source("f(1);", f=untyped).text
 
 
-def test_a_device_function_under_another_name():
+def test_renamed_device_function_gets_an_alias():
     f = device("return v;", ["v"], "f")
     text = kernel_source("x[0] = g(x[0]);", g=f).text
     assert "auto g(nl_T &&...nl_t)" in text.partition("namespace k_kernel")[2]
 
 
-def test_an_expression_is_returned():
+def test_expression_bodies_are_returned():
     assert "return (\n" in kernel_source("f(1);", f=device("v + 1", ["v"], "f")).text
 
 
@@ -328,14 +328,14 @@ def test_recursive_device_functions_are_declared():
         kernel_source("c(1);", c=c)
 
 
-def test_includes_go_to_the_top():
+def test_includes_of_bodies_move_to_the_top():
     text = kernel_source("\n#include <cuda_fp16.h>\nx[0] = 1;").text
     assert '#line 11 "lesson.py"\n#include <cuda_fp16.h>\n' in text
     assert text.index("cuda_fp16") < text.index("using namespace") < text.index("x[0]")
     assert '#line 10 "lesson.py"\n\n\nx[0] = 1;' in text
 
 
-def test_macros_end_with_their_function():
+def test_macros_of_a_body_are_undefined_after_it():
     f = device("#define SQ(a) ((a) * (a))\nreturn SQ(v);", ["v"], "f")
     text = kernel_source("x[0] = f(1);", f=f).text
     assert "#undef SQ\n} // namespace f1_f" in text
@@ -362,7 +362,7 @@ def test_unit_source_includes_needed_headers():
     assert text.index("int h;") < text.index('#line 1 "a.cu"\ncomplex64 z;')
 
 
-def test_names_of_macros_are_spelled_otherwise():
+def test_names_that_are_macros_are_renamed():
     body = "#if INT_MAX > 3\nx[0] = NAN + M_PI + y.NAN + EOF;\n#endif"
     f = device("return M_E;", ["M_E"], "f")
     text = kernel_source(
@@ -394,7 +394,7 @@ def test_undefined_name_gets_a_hint(log):
     assert "hint" not in str(explain(CompileError(log, log=log), "k", {}))
 
 
-def test_hint_about_dimensions_and_raw_strings():
+def test_wrong_dimensions_and_raw_strings_get_hints():
     from numbalite import float32
     from numbalite.errors import CompileError
 
@@ -411,14 +411,14 @@ def test_hint_about_dimensions_and_raw_strings():
     )
 
 
-def test_hint_about_powers_that_old_compilers_cannot_link():
+def test_pow_link_errors_of_old_compilers_get_a_hint():
     from numbalite.errors import CompileError
 
     log = "ptxas fatal   : Unresolved extern function '_Z5powiffi'"
     assert "write pow(x, (float)n)" in str(explain(CompileError(log, log=log), "k", {}))
 
 
-def test_hint_about_half_constants_that_old_compilers_lack():
+def test_half_constants_on_old_compilers_get_a_hint():
     from numbalite.errors import CompileError
 
     log = (

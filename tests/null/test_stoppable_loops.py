@@ -93,7 +93,7 @@ def small_budget(monkeypatch):
 
 @pytest.mark.cases(3)
 @pytest.mark.parametrize("group", range(80))
-def test_loops_store_the_same_and_end_after_the_flag_is_set(group):
+def test_stoppable_loops_keep_results_and_end_after_the_flag(group):
     for seed in range(group * 25, group * 25 + 25):
         ptx = Loops(seed).kernel()
         tested, _ = stoppable.instrument(ptx)
@@ -147,11 +147,11 @@ def count_loop(body):
         ("L: add.s32 %i, %i, 1; bra L;", None),
     ],
 )
-def test_loops_that_need_a_stop_test_are_counted(body, expected):
+def test_stop_tests_are_counted_for_loops(body, expected):
     assert count_loop(body) == expected
 
 
-def test_a_loop_that_is_entered_in_the_middle_does_not_count():
+def test_irreducible_loops_have_no_stop_test():
     body = "@%q bra M; L: st.global.u32 [%a], %i; M: add.s32 %i, %i, 1; setp.lt.s32 %p, %i, %n; @%p bra L;"
     assert count_loop(body) is None
 

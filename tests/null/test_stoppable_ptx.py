@@ -89,12 +89,12 @@ def test_a_function_that_falls_off_its_end_returns_before_the_added_code():
     assert text.count("ret;") == 1
 
 
-def test_a_loop_that_sleeps_tests_at_each_iteration():
+def test_sleeping_loops_test_the_stop_flag_at_each_iteration():
     text, _ = instrumented("L: nanosleep.u32 1000; @%p1 bra L; ret;")
     assert "%nl_count, %nl_count" not in text
 
 
-def test_the_position_is_that_of_the_users_line():
+def test_stop_tests_report_the_users_line():
     body = """
     .loc 1 10 3
     .loc 2 99 1, function_name $L1, inlined_at 1 12 7

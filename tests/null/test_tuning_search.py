@@ -41,7 +41,7 @@ def run_search(points, times, start, budget):
     return rows, times[rows].min()
 
 
-def test_finds_faster_variants_than_random_ones():
+def test_tuning_search_beats_random_search():
     near = random_near = 0
     for seed in range(SPACES):
         points, times = random_landscape(seed)
@@ -56,12 +56,12 @@ def test_finds_faster_variants_than_random_ones():
     assert near > random_near + 0.15 * SPACES
 
 
-def test_begins_with_the_given_variant():
+def test_tuning_search_begins_with_the_given_variant():
     points, times = random_landscape(1)
     assert run_search(points, times, 7, 5)[0][0] == 7
 
 
-def test_variants_that_fail_do_not_count():
+def test_failed_variants_do_not_count_as_trials():
     points, times = random_landscape(2)
     launched = []
 

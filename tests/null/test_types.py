@@ -158,12 +158,12 @@ def test_unaligned_records_are_packed():
     assert Record(dtype).align == 1 and Record(np.dtype(dtype.descr, align=True)).align == 8
 
 
-def test_equal_layouts_are_one_type():
+def test_records_of_equal_layout_are_one_type():
     assert Record([("a", "f4")]) == from_dtype(np.dtype([("a", "<f4")]))
     assert Record([("a", "f4")]).cxx == Record([("a", "f4")]).cxx != Record([("b", "f4")]).cxx
 
 
-def test_nested_records_come_first():
+def test_nested_record_definitions_come_first():
     inner = np.dtype([("x", "f4"), ("y", "f4")])
     text = Record([("p", inner), ("n", "i4")]).definition()
     assert text.index(f"struct {Record(inner).cxx} {{") < text.index("p;")
@@ -178,7 +178,7 @@ def test_nested_records_come_first():
         ([("a", ">f4")], "byte order"),
     ],
 )
-def test_records_that_no_struct_can_be(fields, reason):
+def test_unsupported_record_dtypes_raise(fields, reason):
     with pytest.raises(TypeError, match=reason):
         Record(np.dtype(fields)).definition()
 
@@ -231,7 +231,7 @@ def test_type_codes_are_decoded():
     assert types.from_code(11 | 1 << 14 | 1 << 16) == float32[()]
 
 
-def test_parameters_of_a_launch():
+def test_parameter_rows_describe_kernel_parameters():
     row = parameters.row(const(float32[:, ::1]), "x")
     assert row.name == "x" and row.kind == "array" and row.dtype == "float32" and row.const
     assert (row.ndim, row.layout, row.itemsize, row.size, row.align) == (2, "C", 4, 40, 8)
@@ -255,7 +255,7 @@ def test_parameters_of_a_launch():
         parameters.row(void, "t")
 
 
-def test_numbers_of_a_kind_are_ordered_by_their_bits():
+def test_number_types_are_ordered_by_width():
     assert types.int8 < types.int16 <= types.int16 < types.int64
     assert sorted([types.float64, types.float16, types.float32])[0] is types.float16
     for other in (types.uint64, types.float64, 5):

@@ -64,7 +64,7 @@ def test_invalid_arguments_of_guvectorize_raise():
     assert_refused(ValueError, "cuda, cpu, parallel", decorate("(n)->()", target="tpu"))
 
 
-def test_the_function_in_all_its_forms():
+def test_element_functions_accept_every_form():
     made = element.element_function(times_k)
     assert element.from_body(made) and element.arity(made) == 1 and made.name == "times_k"
     assert element.element_function(made) is made

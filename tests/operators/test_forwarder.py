@@ -26,7 +26,7 @@ def target(*args, **keywords):
     return "target", args, keywords
 
 
-def test_calls_continue_in_the_target():
+def test_forwarded_calls_reach_the_target():
     for f, name in [(Forwarding(), "method"), (Forwarding(target), "target")]:
         assert f() == (name, (), {})
         assert f(1, 2) == (name, (1, 2), {})
@@ -37,27 +37,27 @@ def test_calls_continue_in_the_target():
     assert type(f).__call__(f, 1) == ("method", (1,), {})  # as compilers of Python code look it up
 
 
-def test_exceptions_of_the_target_are_raised():
+def test_forwarder_raises_exceptions_of_the_target():
     with pytest.raises(ZeroDivisionError):
         Forwarding(lambda: 1 / 0)()
     with pytest.raises(TypeError, match="not callable"):
         Forwarding(5)()
 
 
-def test_the_target_is_set_once():
+def test_forwarder_target_is_set_once():
     f = Forwarding(target)
     with pytest.raises(RuntimeError, match="set already"):
         f._forward_to(len)
     assert f([1]) == ("target", ([1],), {})
 
 
-def test_copies_use_the_method():
+def test_copied_forwarders_use_the_method():
     for made in (copy.copy, copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))):
         f = made(Forwarding(target))
         assert f(1, key=2) == ("method", (1,), {"key": 2})
 
 
-def test_cycles_are_freed():
+def test_forwarder_cycles_are_collected():
     f = Forwarding()
     f._forward_to(vars(f).get)
     f.itself = f

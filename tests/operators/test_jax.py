@@ -43,7 +43,7 @@ def array(*shape):
 
 
 @pytest.mark.parametrize("target", ["cuda", "cpu", "parallel"])
-def test_ufuncs_in_jax(target):
+def test_jax_ufuncs_match_numpy(target):
     f = ufunc("return sin(x) * y;", "x, y", ["float32(float32, float32)", *DDD], target)
     g = call(f)
     for shapes in [((3, 4), (4,)), ((), (2, 1)), ((0, 3), (3,)), ((5,), (5,))]:
@@ -56,7 +56,7 @@ def test_ufuncs_in_jax(target):
     np.testing.assert_allclose(g(x, 2.0), jnp.sin(x) * 2, rtol=1e-6)
 
 
-def test_two_results_and_gufuncs():
+def test_jax_operators_return_two_results():
     f = call(
         ufunc(
             "return make_tuple(x + n, x * n);",
@@ -99,7 +99,7 @@ def cross(a, b, c):
     """
 
 
-def test_gufunc_gradients_in_jax():
+def test_jax_gufunc_gradients_match_jax():
     f = call(cross)
     a, b = array(4, 3), array(3)
     check_grads(f, (a, b), 1, modes=["rev"])
@@ -145,7 +145,7 @@ def test_gradients_match_jax(case):
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9), found, wanted)
 
 
-def test_functions_of_complex_numbers():
+def test_jax_operators_of_complex_numbers_have_gradients():
     signatures = ["complex128(complex128, float64)", *DDD]
     f = call(ufunc("return exp(z * x) * z;", "z, x", signatures))
     expected = lambda z, x: jnp.exp(z * x) * z
@@ -160,7 +160,7 @@ def test_functions_of_complex_numbers():
     check_grads(f, (x, x), order=2)  # the signature of real numbers
 
 
-def test_rules_of_the_user():
+def test_jax_uses_user_defined_derivative_rules():
     f = call(ufunc("return x > 0 ? x : 0.01 * x;").defvjp("x > 0 ? g : 5 * g"))
     found = jax.grad(lambda x: f(x).sum())(jnp.array([-1.0, 1.0]))
     assert found.tolist() == [5, 1]
@@ -191,7 +191,7 @@ def blocks(x, *rest):
     return -(-max(x.size, 1) // 32), 32
 
 
-def test_kernels_in_jax():
+def test_jax_operators_launch_kernels():
     f = call(scale, lambda x, a: x, launch=blocks)
     x = array(40)
     np.testing.assert_allclose(f(x, 3.0), 3 * x)
@@ -205,7 +205,7 @@ def test_kernels_in_jax():
     np.testing.assert_array_equal(jax.jit(lambda x: shift(x, 8))(jnp.zeros(8, "f4")), np.ones(8))
 
 
-def test_kernel_adjoints_in_jax():
+def test_jax_differentiates_kernels():
     f = call(product, lambda x, y: x.shape, launch=blocks)
     x, y = array(7), array(7)
     check_grads(f, (x, y), 1, modes=["rev"])
@@ -234,7 +234,7 @@ def test_invalid_arguments_raise():
         f(jnp.zeros(3), jnp.zeros(3))
 
 
-def test_an_exception_of_a_kernel_is_an_error_of_jax():
+def test_kernel_exceptions_raise_jax_errors():
     f = call(scale, lambda x, a: x, launch=blocks)
     with pytest.raises(Exception, match="expected array<const double, 1>"):
         f(array(3, 4), 2.0).block_until_ready()

@@ -173,7 +173,7 @@ def test_operators_pass_opcheck(case):
 
 
 @pytest.mark.parametrize("name", ["two inputs", "two results", "types", "matrix product", "fixed dimensions", "an integer"])  # fmt: skip
-def test_results_are_those_of_numpy(name):
+def test_torch_operator_results_match_numpy(name):
     make, options, arguments = OPERATORS[name]
     function, given = make(), arguments()
     found = operator(unique(), **options)(function)(*given)
@@ -231,13 +231,13 @@ def group(texts, args):
 
 
 @pytest.mark.parametrize("names", in_groups(FUNCTIONS), ids=lambda n: n[0])
-def test_gradcheck_of_functions(names):
+def test_gradcheck_passes_for_unary_functions(names):
     op = group([f"{name}(x)" for name in names], "x")
     assert torch.autograd.gradcheck(op, (doubles(4),))
 
 
 @pytest.mark.parametrize("texts", in_groups(OF_TWO, 20), ids=["all"])
-def test_gradcheck_of_functions_of_two_numbers(texts):
+def test_gradcheck_passes_for_binary_functions(texts):
     assert torch.autograd.gradcheck(group(texts, "x, y"), (doubles(4), doubles(4)))
 
 
@@ -263,7 +263,7 @@ def program(random):
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_gradcheck_of_random_programs(seed):
+def test_gradcheck_passes_for_random_programs(seed):
     op = operator(unique())(ufunc(program(np.random.default_rng(seed)), "x, y", DDD))
     x, y = doubles(6), doubles(6)
     assert torch.autograd.gradcheck(op, (x, y))
@@ -277,7 +277,7 @@ def test_gradients_by_broadcast_tensors_are_summed():
         assert torch.autograd.gradgradcheck(op, inputs)
 
 
-def test_gradients_of_all_orders():
+def test_gradients_of_higher_orders_match_torch():
     op = operator(unique())(ufunc("return sin(x) * exp(y);", "x, y", DDD))
     x, y = doubles(3), doubles(3)
     found = op(x, y)
@@ -286,7 +286,7 @@ def test_gradients_of_all_orders():
     torch.testing.assert_close(found, -torch.cos(x) * torch.exp(y))
 
 
-def test_gradients_of_two_results_and_types():
+def test_gradcheck_passes_for_two_results_and_mixed_types():
     two = ["Tuple((float64, float64))(float64, float64)"]
     op = operator(unique())(ufunc("return make_tuple(x * y, sin(x));", "x, y", two))
     assert torch.autograd.gradcheck(op, (doubles(3, 2), doubles(2)))
@@ -300,21 +300,21 @@ def test_gradients_of_two_results_and_types():
     torch.testing.assert_close(x.grad, (y * n).detach().float())
 
 
-def test_rules_of_the_user():
+def test_torch_uses_user_defined_derivative_rules():
     f = ufunc("return x > 0 ? x : 0.01 * x;").defvjp("x > 0 ? g : 5 * g")
     x = torch.tensor([-1.0, 1.0]).double().requires_grad_()
     operator(unique())(f)(x).sum().backward()
     assert x.grad.tolist() == [5, 1]
 
 
-def test_gufunc_gradients_in_torch():
+def test_gradcheck_passes_for_gufuncs():
     op = operator(unique())(cross)
     assert torch.autograd.gradcheck(op, (doubles(4, 3), doubles(3)))
     with pytest.raises(NotImplementedError, match="first derivatives only"):
         torch.autograd.gradgradcheck(op, (doubles(3), doubles(3)))
 
 
-def test_kernel_adjoints_in_torch():
+def test_gradcheck_passes_for_kernel_adjoints():
     op = operator(unique(), launch=blocks, out_shapes=lambda x, y: x.shape)(product)
     assert torch.autograd.gradcheck(op, (doubles(7), doubles(7)))
     x = doubles(7)
@@ -336,7 +336,7 @@ def complexes(*shape):
 
 
 @pytest.mark.parametrize("text, signature", COMPLEX.values(), ids=COMPLEX)
-def test_gradcheck_of_complex_functions(text, signature):
+def test_gradcheck_passes_for_complex_functions(text, signature):
     op = operator(unique())(
         ufunc(
             f"return {text};", "z, x"[: 1 + 3 * ("," in signature.rpartition("(")[2])], [signature]
@@ -351,7 +351,7 @@ def test_gradcheck_of_complex_functions(text, signature):
     assert torch.autograd.gradcheck(op, tuple(inputs))
 
 
-def test_gradcheck_of_complex_python_bodies():
+def test_gradcheck_passes_for_complex_python_bodies():
     @operator(unique())
     @vectorize(["complex128(complex128, complex128)"], target="cpu")
     def f(z, w):
@@ -372,7 +372,7 @@ def test_complex_gradients_match_torch_and_exist_once():
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_forward_mode_is_refused():
+def test_forward_mode_derivatives_raise():
     op = operator(unique())(ufunc("return sin(x);"))
     x = constants(3)
     with pytest.raises(NotImplementedError, match="no forward mode"):
@@ -493,7 +493,7 @@ def test_vmap_matches_torch(dims):
     torch.testing.assert_close(torch.vmap(op, dims)(x, y), expected)
 
 
-def test_vmap_of_gufuncs_and_kernels():
+def test_vmap_of_gufuncs_and_kernels_matches_torch():
     op = operator(unique())(matmul)
     a, b = doubles(2, 3, 4, 5), doubles(5, 6, 2)
     found = torch.vmap(op, (0, 2))(a, b)
@@ -567,7 +567,7 @@ def _product(x, y, z):
     "z[0] = x[0] * y[0];"
 
 
-def test_an_operator_can_be_defined_again():
+def test_torch_operators_can_be_redefined():
     name = unique()
     x = doubles(3)
     torch.testing.assert_close(operator(name)(ufunc("return x;"))(x), x)

@@ -21,7 +21,7 @@ SEEDS = (None, *one_case([1, 2, 3]))
 EVERY = pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 
 
-def test_there_are_many_of_each_kind():
+def test_each_kind_has_many_kernel_pairs():
     count = collections.Counter(pair.kind for pair in PAIRS.values())
     assert len(PAIRS) >= 80 and set(count) == set(KINDS)
 
@@ -45,7 +45,7 @@ def kernel_of():
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=lambda pair: pair.name)
-def test_the_corrected_kernel_does_what_numpy_does(pair):
+def test_corrected_kernel_matches_numpy(pair):
     """Each corrected kernel is compiled alone, as in a user's program."""
     pair.check(pair.run(True))
 
@@ -76,7 +76,7 @@ ANOTHER_KIND = {"text_without_its_final_zero": "unwritten"}
 
 @pytest.mark.sim
 @EVERY
-def test_the_mistake_is_found(pair, kernel_of):
+def test_checkers_report_the_mistake(pair, kernel_of):
     by_ir = pair.theme == "variables" or pair.kind == "overflow"
     if by_ir and hostbuild.identify(host.find()).family == "gcc":
         pytest.skip("g++ tells nothing of local variables and of sums")
@@ -96,7 +96,7 @@ def test_the_mistake_is_found(pair, kernel_of):
 
 @pytest.mark.sim
 @EVERY
-def test_the_corrected_kernel_is_not_reported(pair, kernel_of):
+def test_checkers_accept_the_corrected_kernel(pair, kernel_of):
     for seed in SEEDS:
         with checks_for(pair, seed):
             pair.check(pair.run(True, kernel_of(pair, True)))

@@ -187,7 +187,7 @@ def replay_of_a_graph_beside_another_stream(right):
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_the_mistake_is_found(name):
+def test_checkers_report_the_stream_race(name):
     with pytest.raises(errors.KernelError, match="orders the two: let one stream") as caught:
         with cuda.checks("stream"):
             PAIRS[name](False)
@@ -195,14 +195,14 @@ def test_the_mistake_is_found(name):
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_the_corrected_program_is_not_reported(name):
+def test_checkers_accept_the_ordered_program(name):
     with cuda.checks():
         found, expected = PAIRS[name](True)
         cuda.synchronize()
     np.testing.assert_array_equal(np.asarray(found), np.broadcast_to(expected, found.shape))
 
 
-def test_both_operations_are_named():
+def test_stream_race_report_names_both_operations():
     with pytest.raises(errors.KernelError) as caught, cuda.checks():
         kernel_reads_what_another_stream_writes(False)
     found = caught.value
@@ -242,7 +242,7 @@ def test_reports_have_the_numbers_that_streams_show():
     assert {f"<CUDA {one}>" for one in found} == {repr(a), repr(b)}
 
 
-def test_memory_that_goes_from_stream_to_stream_is_not_reported():
+def test_memory_reused_across_streams_is_not_reported():
     """An array is freed before its last use, and its memory is allocated again."""
     streams_ = itertools.cycle([*streams(3), *streams(3, non_blocking=True), None])
     with cuda.checks("stream"):
@@ -257,7 +257,7 @@ def test_memory_that_goes_from_stream_to_stream_is_not_reported():
                 FILL[2, N // 2, stream or 0](h, i)
 
 
-def test_the_host_that_has_waited_orders_them():
+def test_host_synchronization_orders_streams():
     a, b = streams(2, non_blocking=True)
     x, done, called = array(), cuda.event(), []
     with cuda.checks("stream"):
@@ -280,7 +280,7 @@ def test_the_host_that_has_waited_orders_them():
     assert x.copy_to_host()[0] == 16
 
 
-def test_streams_that_come_and_go():
+def test_short_lived_streams_are_ordered():
     """Uses more streams than the check follows at once."""
     x = array()
     with cuda.checks("stream"):

@@ -35,7 +35,7 @@ def python(tmp_path, root):
 RUN = ("-m", "numbalite", "run")
 
 
-def test_a_program_runs_as_it_is(python):
+def test_numba_program_runs_unmodified(python):
     """Names of numba's modules refer to numbalite's own objects, however they are imported."""
     status, out, err = python(
         *RUN, "FILE", "one", "-v",
@@ -94,7 +94,7 @@ def test_a_program_runs_as_it_is(python):
     assert (status, out, err) == (0, "3.0 True\n", "")
 
 
-def test_names_that_numbalite_does_not_have(python):
+def test_missing_numba_names_raise(python):
     """It can be imported from numba, and its use raises an error with the alternative; modules raise at import."""
     status, out, err = python(
         *RUN, "FILE",
@@ -134,7 +134,7 @@ def test_folders_and_archives_run(python, tmp_path):
         assert python(*RUN, path, "-x") == (0, "numbalite.cuda ['-x']\n", "")
 
 
-def test_help_is_no_program(python):
+def test_help_option_prints_usage(python):
     for arguments in (("run", "--help"), ("run", "-h"), ("cache", "-h"), ("--help",)):
         status, out, err = python("-m", "numbalite", *arguments)
         assert status == 0 and out.startswith("usage: numbalite COMMAND") and not err
@@ -160,7 +160,7 @@ def test_exit_status_and_traceback_match_python(python, arguments, status, messa
     assert "numbalite/" not in err
 
 
-def test_a_kernel_that_is_refused(python):
+def test_unsupported_kernel_raises_with_the_users_line(python):
     """Its traceback shows only the program's lines."""
     source = """
         from numba import cuda
@@ -176,7 +176,7 @@ def test_a_kernel_that_is_refused(python):
     ]
 
 
-def test_numba_itself_came_first(python):
+def test_imported_numba_is_kept(python):
     """It stays what it is."""
     status, _, err = python(
         "FILE",
@@ -238,7 +238,7 @@ def test_numba_cuda_testing_tools_work(python):
     assert "Ran 2 tests" in err and "OK" in err
 
 
-def test_processes_of_a_program(python):
+def test_multiprocessing_children_use_numbalite_as_numba(python):
     """Processes spawned by multiprocessing have numba's name for numbalite too."""
     status, out, err = python(
         *RUN, "FILE", "4",
@@ -257,7 +257,7 @@ def test_processes_of_a_program(python):
     assert (status, out) == (0, "[(np.int32(6), 'numbalite.types', ['4'])]\n"), err
 
 
-def test_names_that_programs_import(python):
+def test_modules_that_programs_import_are_found(python):
     """Every name works, or its import raises an ImportError with the alternative."""
     status, out, err = python(
         *RUN, "FILE",
@@ -347,7 +347,7 @@ def test_names_that_programs_import(python):
     assert (status, out) == (0, "done\n"), err
 
 
-def test_options_of_python_and_kernels_that_are_docstrings(python):
+def test_python_options_apply_to_the_program(python):
     source = """
         import sys
         from numba import cuda

@@ -35,7 +35,7 @@ C2H_TEST("Sums", "[sum]", c2h::type_list<int, float>) {
 """
 
 
-def test_what_passes_and_what_fails(tmp_path):
+def test_cub_suite_has_the_expected_results(tmp_path):
     tests, includes = tmp_path / "cub" / "test", tmp_path / "c2h" / "include" / "c2h"
     tests.mkdir(parents=True)
     includes.mkdir(parents=True)

@@ -70,7 +70,7 @@ def run(run_python, compiler, cache, salt, *between):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_damaged_before_a_program(warm_cache, run_python, seed):
+def test_programs_survive_a_damaged_cache(warm_cache, run_python, seed):
     compiler, cache = warm_cache
     damage.damage(cache, seed)
     run(run_python, compiler, cache, 10_000)
@@ -78,6 +78,6 @@ def test_damaged_before_a_program(warm_cache, run_python, seed):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_damaged_while_a_program_runs(warm_cache, run_python, seed):
+def test_programs_survive_cache_damage_while_running(warm_cache, run_python, seed):
     compiler, cache = warm_cache
     run(run_python, compiler, cache, 10_000, damage.__file__, cache, seed)

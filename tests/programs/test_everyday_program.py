@@ -78,7 +78,7 @@ del temporary
 """
 
 
-def test_nothing_fails_and_nothing_is_left(run_python):
+def test_everyday_program_passes_and_leaks_nothing(run_python):
     report = run_python(PROGRAM).stderr
     found = re.fullmatch(
         r"at exit: (\d+) buffers, \d+ blocks kept, (\d+) locked, (\d+) bytes of the pool used\n",

@@ -32,7 +32,7 @@ SOURCES = {
 }
 
 
-def test_found_missed_and_falsely_reported_races(tmp_path):
+def test_indigo_suite_races_are_reported_as_expected(tmp_path):
     for name, (bound, update) in SOURCES.items():
         text = SOURCE.replace("BOUND", bound).replace("UPDATE", update)
         (tmp_path / f"{name}.cu").write_text(text)

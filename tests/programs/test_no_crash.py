@@ -117,7 +117,7 @@ print(counts)
 
 @pytest.mark.parametrize("seed", range(1, 7))
 @pytest.mark.parametrize("what, rounds", [("module", 20), ("cuda", 15), ("objects", 8)])
-def test_everything_with_anything(what, rounds, seed, run_python, tmp_path):
+def test_functions_with_random_arguments_do_not_crash(what, rounds, seed, run_python, tmp_path):
     report = tmp_path / "last"
     result = run_python(CODE, what, seed, rounds, report, check=False, timeout=250)
     last = report.read_text().strip() if report.exists() else "nothing"
@@ -151,7 +151,7 @@ else:
     assert result.stdout.strip() not in {"loaded", "SystemError"}
 
 
-def test_deep_and_long_things(run_python):
+def test_very_long_and_deep_inputs_do_not_crash(run_python):
     """Very long names, very many parameters, very deep recursion."""
     code = """
 import sys, warnings
@@ -191,7 +191,7 @@ for text in ("void(" * 5000, "void(" + "float32[:], " * 5000 + ")", "((" * 3000,
     run_python(code)
 
 
-def test_arguments_that_take_the_memory_away(run_python):
+def test_arguments_that_free_their_memory_do_not_crash(run_python):
     """Reading one argument runs code that closes the device, resets it, or moves an array that was read."""
     run_python("""
 import warnings

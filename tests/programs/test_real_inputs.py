@@ -41,7 +41,7 @@ def unit(tmp_path):
     return unit
 
 
-def test_a_run_and_a_comparison(unit, tmp_path, capsys, driver_kind):
+def test_real_inputs_are_run_and_compared(unit, tmp_path, capsys, driver_kind):
     checks, kept = driver_kind == "sim", str(tmp_path / "mine")
     asked = argparse.Namespace(checks=checks, exact=checks, budget=0.1)
     results = real_inputs.run_unit(unit, str(tmp_path), asked, kept)
@@ -70,7 +70,7 @@ def test_a_run_and_a_comparison(unit, tmp_path, capsys, driver_kind):
     assert "k.cu twice<float>: 100 of 100 differ" in capsys.readouterr().out
 
 
-def test_descriptions_say_what_they_expect():
+def test_launch_descriptions_have_an_expected_result():
     """Each described launch has an oracle, or a mistake that makes the results undefined and an
     explanation of the mistake."""
     units = described.units()

@@ -112,7 +112,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.sim
-def test_workers_that_share_a_device_warn(run_command):
+def test_workers_sharing_a_device_warn(run_command):
     """Two workers without an assigned device, on a machine with two devices: each warns once."""
     pytest.importorskip("distributed")
     untold = run_command(SHARING)
@@ -173,7 +173,7 @@ def test_worker_number_is_parsed_from_its_name():
             number_of(name)
 
 
-def test_workers_of_one_process_are_refused():
+def test_threads_as_dask_workers_raise():
     """All ranks would get the device of the last rank."""
     distributed = pytest.importorskip("distributed")
     from numbalite.runtime import devices, workers
@@ -235,7 +235,7 @@ wait
 
 
 @pytest.mark.sim
-def test_the_job_of_slurm(run_command, tmp_path):
+def test_slurm_tasks_use_the_device_of_their_rank(run_command, tmp_path):
     """Each task has the device with its number."""
     (tmp_path / "srun").write_text(SRUN)
     (tmp_path / "srun").chmod(0o755)

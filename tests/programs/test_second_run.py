@@ -65,7 +65,7 @@ def test_second_run_compiles_nothing(run_python, variables, cache_of_first_run):
     assert int(run_python(PROGRAM, **variables).stdout) == 0
 
 
-def test_a_change_compiles_only_what_changed(run_python, variables, cache_of_first_run):
+def test_changed_kernel_is_the_only_recompilation(run_python, variables, cache_of_first_run):
     changed = PROGRAM.replace("a * x + y", "y + x * a")
     assert int(run_python(changed, **variables).stdout) == 1
 

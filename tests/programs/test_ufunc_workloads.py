@@ -44,7 +44,7 @@ def test_sincos_ufunc_matches_numpy(target):
     )
 
 
-def test_sincos_as_an_expression(target):
+def test_sincos_expression_ufunc_matches_numpy(target):
     sincos = vectorize(
         ["float64(float64, float64)"], target=target, source="sin(x) * cos(y)", args="x, y"
     )
@@ -81,7 +81,7 @@ def test_integer_add_ufunc_matches_numpy(target):
     np.testing.assert_array_equal(add(b[:, np.newaxis], matrix), b[:, np.newaxis] + matrix)
 
 
-def test_add_on_host_on_device_and_into_out():
+def test_add_ufunc_accepts_host_arrays_device_arrays_and_out():
     @vectorize(["float32(float32, float32)"], target="cuda")
     def add(x, y):
         "x + y"
@@ -193,7 +193,7 @@ def test_zero_suppression_ufunc_matches_numpy(target):
     np.testing.assert_array_equal(result, np.where(waveform < 15, 0, waveform))
 
 
-def test_pulses_stay_on_the_device():
+def test_pulse_ufuncs_keep_arrays_on_the_device():
     @vectorize(["float32(float32, float32, float32)"], target="cuda")
     def make_pulses(i, period, amplitude):
         "return max(sin(i / period) - 0.3f, 0.0f) * amplitude;"
@@ -371,7 +371,7 @@ def test_convolution_gufunc_matches_numpy(target):
 
 
 # ---- reductions ----
-def test_sum_reduce_as_a_call():
+def test_sum_reduction_of_an_expression_matches_numpy():
     sum_reduce = cuda.reduce("a + b")
     x = np.arange(size(10_000_000), dtype="f8") + 1
     assert sum_reduce(x) == x.sum()
@@ -380,7 +380,7 @@ def test_sum_reduce_as_a_call():
     np.testing.assert_allclose(sum_reduce(y), y.sum(dtype="f8"), rtol=1e-4)
 
 
-def test_sum_reduce_as_a_decorator():
+def test_sum_reduction_decorator_matches_numpy():
     @cuda.reduce
     def sum_reduce(a, b):
         "return a + b;"

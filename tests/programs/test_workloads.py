@@ -40,7 +40,7 @@ def vadd(a, b, out):
     """
 
 
-def test_vadd_on_host_arrays():
+def test_vadd_on_host_arrays_matches_numpy():
     """Adds 100 numbers with 4 blocks of one warp; the result is read from the host array afterwards."""
     n = 100
     threads = cuda.get_current_device().WARP_SIZE
@@ -57,13 +57,13 @@ def test_vadd_on_device_arrays_touches_no_host_array(rng):
 
 
 @pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 1000])
-def test_vadd_of_each_length(n, rng):
+def test_vadd_of_each_length_matches_numpy(n, rng):
     a, b, out = rng.random(n, "f4"), rng.random(n, "f4"), np.full(n, -1, "f4")
     vadd[max(1, blocks(n, 64)), 64](a, b, out)
     np.testing.assert_array_equal(out, a + b)
 
 
-def test_vadd_on_strided_views(rng):
+def test_vadd_on_strided_views_matches_numpy(rng):
     """float32[:] accepts any stride, also a negative one."""
     a, b = rng.random((50, 3)).astype("f4"), rng.random(100, "f4")
     out = np.zeros((50, 2), "f4")
@@ -81,7 +81,7 @@ def test_forall_vadd_matches_numpy(rng):
         vadd.forall(-1)
 
 
-def test_vadd_with_keyword_arguments(rng):
+def test_vadd_accepts_keyword_arguments(rng):
     a, b, out = rng.random(10, "f4"), rng.random(10, "f4"), np.zeros(10, "f4")
     vadd[1, 32](b=b, out=out, a=a)
     np.testing.assert_array_equal(out, a + b)
@@ -98,14 +98,14 @@ def increment_2d(a):
 
 @pytest.mark.parametrize("dtype", ["i4", "f4", "f8", "u1", "i8"])
 @pytest.mark.parametrize("shape", [(32, 32), (33, 17), (1, 40)])
-def test_increment_2d_of_each_shape_and_dtype(shape, dtype):
+def test_increment_2d_of_each_shape_and_dtype_matches_numpy(shape, dtype):
     a = np.arange(shape[0] * shape[1]).astype(dtype).reshape(shape)
     expected = a + 1
     increment_2d[(blocks(shape[0], 16), blocks(shape[1], 16)), (16, 16)](a)
     np.testing.assert_array_equal(a, expected)
 
 
-def test_increment_2d_of_a_fortran_array_and_of_a_window():
+def test_increment_2d_of_fortran_arrays_and_windows_matches_numpy():
     a = np.asfortranarray(np.arange(35, dtype="f4").reshape(5, 7))
     expected = a + 1
     increment_2d[(1, 1), (16, 16)](a)
@@ -154,7 +154,7 @@ def test_naive_and_tiled_matmul_match_numpy(kernel, n, rng):
     np.testing.assert_allclose(c, a @ b, rtol=1e-5)
 
 
-def test_wrong_dimensions_read_well():
+def test_wrong_dimensions_error_is_readable():
     """For an array that is declared 1-D and indexed in 2-D, the message shows the learner's line
     and no generated code."""
     with pytest.raises(numbalite.errors.CompileError) as caught:
@@ -300,7 +300,7 @@ def test_atomics_on_elements_match_numpy(which, rng):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_atomic_extremes_of_floats(dtype, rng):
+def test_atomic_max_and_min_of_floats_match_numpy(dtype, rng):
     """Functions that CUDA lacks: maximum and minimum of floating-point numbers, from namespace
     numbalite."""
 
@@ -363,7 +363,7 @@ def test_monte_carlo_estimates_pi():
 
 
 # ---- where the source stands --------------------------------------------------------------------------
-def test_constants_and_device_functions_from_the_scope():
+def test_kernels_capture_constants_and_device_functions():
     scale, offset = 3, np.float32(0.5)
     table = np.array([10, 20, 30], dtype=np.int32)
 
@@ -383,7 +383,7 @@ def test_constants_and_device_functions_from_the_scope():
     np.testing.assert_array_equal(out, table * 3 + 0.5)
 
 
-def test_a_whole_translation_unit():
+def test_saxpy_source_with_a_template_matches_numpy():
     saxpy = cuda.jit(
         source=r"""
         template <typename T> __global__ void saxpy(T a, const T* x, T* y, int n) {
@@ -397,7 +397,7 @@ def test_a_whole_translation_unit():
     np.testing.assert_array_equal(y, 2 * x + 1)
 
 
-def test_a_module_with_a_constant():
+def test_module_kernel_uses_its_constant_memory():
     module = cuda.module(
         r"""
         __constant__ float weights[3];
@@ -414,7 +414,7 @@ def test_a_module_with_a_constant():
     np.testing.assert_allclose(y[1:-1], np.convolve(x, weights[::-1], "valid"))
 
 
-def test_signature_objects_and_text_are_the_same():
+def test_signature_objects_equal_signature_text():
     first = cuda.jit("void(int32[:], float32)")(lambda_like)
     second = cuda.jit(void(int32[:], float32))(lambda_like)
     out = np.zeros(4, "i4")

@@ -231,7 +231,7 @@ def test_ufuncs_match_numpy_for_each_order(target):
 
 # ---- what elements are ----
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_values(target, name):
+def test_ufuncs_match_numpy_for_edge_values(target, name):
     """Runs each loop of a ufunc on its own dtype, with extremes, infinities and NaN."""
     if target == "parallel" and name not in ("add", "less", "sincos") and not drawn.LONG:
         pytest.skip("the loops are those of the cpu target")

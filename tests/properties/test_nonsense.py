@@ -379,12 +379,12 @@ def test_devices_are_copied_and_pickled():
         (lambda: np.linalg.tensorsolve(cuda.to_device(np.ones(())), np.ones(()), [0]), ValueError),
     ],
 )
-def test_errors_that_say_so(call, error):
+def test_invalid_calls_raise_the_documented_error(call, error):
     with pytest.raises(error):
         call()
 
 
-def test_an_array_with_an_interface_of_its_own():
+def test_pinned_accepts_arrays_with_their_own_interface():
     array = np.arange(4.0).view(OddArray)
     with cuda.pinned(array):
         pass
