@@ -154,7 +154,7 @@ def check(source, args):
     return key_of(source, args)
 
 
-def test_a_change_of_any_value_gives_another_key():
+def test_changed_captured_values_change_the_key():
     """Returns cases that differ in one to three values. A repeated case has the same key, whatever the
     order of the dicts, even if all its objects are new."""
     draw = random.Random(f"{os.environ[VARIABLE]} cache keys")
@@ -205,7 +205,7 @@ def test_a_cached_kernel_is_not_translated(untranslated):
         untranslated(kernel_of(text, table=np.array([1, 4])))
 
 
-def test_values_that_change_in_their_objects():
+def test_changed_attribute_values_change_the_key():
     table, constants = np.array([1, 2]), module(1)
     source = kernel_of(
         "def kernel(x):\n    x[0] = table[1] + m.inner.k\n", table=table, m=constants
@@ -237,13 +237,13 @@ def test_values_that_change_in_their_objects():
     assert check(source, ARGS) != before
 
 
-def test_functions_in_one_line_are_distinguished():
+def test_functions_on_one_line_have_different_keys():
     pair = [cuda.jit(device=True)(f) for f in (lambda v: v + 1, lambda v: v * 2)]
     text = "def kernel(x):\n    x[0] = f(x[1])\n"
     assert len({check(kernel_of(text, f=f), ARGS) for f in pair}) == 2
 
 
-def test_recursive_functions_have_a_key():
+def test_recursive_functions_have_a_cache_key():
     text = (
         "def kernel(x):\n    x[0] = down(3)\n\n"
         "def down(n):\n    if n <= 0:\n        return 0\n    return up(n - 1) + step\n\n"
@@ -254,7 +254,7 @@ def test_recursive_functions_have_a_key():
     assert check(kernel_of(text, step=2), ARGS) != check(source, ARGS)
 
 
-def test_values_that_have_no_key():
+def test_unsupported_values_have_no_cache_key():
     """Bodies without a cache key are translated at each kernel's first call."""
     array = cuda.to_device(np.zeros(2, "f4"))
     source = kernel_of("def kernel(x):\n    x[0] = a[0]\n", a=array)
@@ -263,7 +263,7 @@ def test_values_that_have_no_key():
     assert key_of(unused, ARGS) is None
 
 
-def test_a_name_that_gets_a_value_changes_the_key():
+def test_newly_defined_names_change_the_key():
     names = {"cuda": cuda}
     text = "def kernel(x):\n    x[0] = abs(x[0])\n"
     source = cuda.jit(function_of_text(text, names, "kernel"))._source
@@ -272,7 +272,7 @@ def test_a_name_that_gets_a_value_changes_the_key():
     assert check(source, ARGS) != before
 
 
-def test_warnings_of_a_cached_kernel():
+def test_cached_kernels_repeat_their_warnings():
     text = "def kernel(x):\n    x[0] = x[0] * 0.5\n"
     with pytest.warns(errors.PerformanceWarning, match=r"0\.5 is a float64") as first:
         kernel_of(text).kernel(ARGS)
@@ -285,7 +285,7 @@ def test_warnings_of_a_cached_kernel():
         source.kernel(ARGS)  # once for a function
 
 
-def test_a_damaged_translation_is_made_anew(own_cache):
+def test_damaged_cached_translations_are_replaced(own_cache):
     text = "def kernel(x):\n    x[0] = 7\n"
     expected = kernel_of(text).kernel(ARGS).images.source.text
     (path,) = own_cache.glob("*.body")
@@ -295,7 +295,7 @@ def test_a_damaged_translation_is_made_anew(own_cache):
         assert path.read_bytes() != damaged
 
 
-def test_errors_of_a_cached_kernel():
+def test_cached_kernels_repeat_their_compile_errors():
     """Hints for the compiler's messages are the same for a cached source as after a translation."""
 
     @cuda.jit("float32(float32)", device=True)
@@ -359,7 +359,7 @@ def test_a_cached_function_on_the_cpu_is_not_translated(only_cached):
             second(*args)
 
 
-def test_signatures_of_a_function_on_the_cpu_are_in_its_key(only_cached):
+def test_cpu_function_key_contains_signatures(only_cached):
     text = "def f(x):\n    return x + 1\n"
     listed = ["float32(float64)", "int64(int64)"]
     assert [jit(listed)(function_of_text(text, {}, "f"))(v) for v in (1.5, 2)] == [2.5, 3]
@@ -370,7 +370,7 @@ def test_signatures_of_a_function_on_the_cpu_are_in_its_key(only_cached):
             jit(other)(function_of_text(text, {}, "f"))
 
 
-def test_arrays_that_a_cached_function_returns(only_cached):
+def test_cached_cpu_functions_return_views_of_arguments(only_cached):
     text = "def f(x):\n    return x, x[1:], x[0], x.T\n"
     x = np.arange(6.0).reshape(2, 3)
     first = jit()(function_of_text(text, {}, "f"))(x)
@@ -394,7 +394,7 @@ def test_recursion_on_the_cpu_is_cached(only_cached):
     assert make()(10) == math.factorial(10)
 
 
-def test_warnings_and_errors_of_a_cached_function_on_the_cpu():
+def test_cached_cpu_functions_repeat_warnings_and_errors():
     text = "def f(n):\n    return n + 1\n"
     for _ in range(2):
         with pytest.warns(errors.PerformanceWarning, match="prange"):

@@ -58,7 +58,7 @@ def write_indices(out):
         out[i, -1] = cuda.threadIdx.x - cuda.blockIdx.x
 
 
-def test_thread_indices_in_a_grid():
+def test_thread_index_attributes_match_the_grid():
     out = np.zeros((8, 5), np.int64)
     write_indices[2, 4](out)
     assert out[:, 0].tolist() == list(range(8))
@@ -133,7 +133,7 @@ def updates(a, value, old):
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64, np.float32, float])
-def test_atomics_of_each_type(dtype):
+def test_atomics_update_each_type(dtype):
     """An atomic calls CUDA's own function if the type has one, without a header; the value is converted."""
     before = np.arange(10, 15, dtype=dtype)
     a, old = before.copy(), np.zeros(5, dtype)
@@ -174,7 +174,7 @@ def warps(x, out):
     cuda.threadfence()
 
 
-def test_warp_functions_in_python():
+def test_warp_functions_return_expected_values():
     x, out = np.arange(32, dtype=np.float32), np.zeros(10)
     warps[1, 32](x, out)
     assert out.tolist() == [496, 16, 1, 0, 5, 1, 63 + 4 + 8, 3, 10, 10]
@@ -194,7 +194,7 @@ def memory(x, out):
     out[i] = buffer[cuda.blockDim.x - 1 - i] + local[-1, -1] + row[0] + local.shape[1]
 
 
-def test_shared_local_and_constant_memory():
+def test_shared_local_and_constant_arrays_work():
     x, out = np.arange(8, dtype=np.float32), np.zeros(8)
     memory[1, 8, 0, 32](x, out)
     assert out.tolist() == [7 - i + 12 + 10 + 3 for i in range(8)]
@@ -301,7 +301,7 @@ def dynamic_shared_halves(out):
     out[5] = c[0] + d[2]
 
 
-def test_arrays_without_a_name():
+def test_unnamed_array_expressions_can_be_indexed():
     """Tests views of shared and local arrays, and arrays that are passed directly to a function."""
     out = np.zeros(6)
     dynamic_shared_halves[1, 1, 0, 8](out)

@@ -322,7 +322,7 @@ def test_invalid_arguments_raise(function):
     assert str(pickle.loads(pickle.dumps(inner))) == str(inner)
 
 
-def test_types_that_do_not_unify():
+def test_incompatible_variable_types_raise():
     def kernel(x, n):
         if n > 1:
             y = x
@@ -364,7 +364,7 @@ def test_types_that_do_not_unify():
         cuda.jit(finds)[1, 1](np.zeros(3))
 
 
-def test_a_launch_shows_no_frames_of_ours_but_one():
+def test_launch_error_traceback_has_one_internal_frame():
     def body(x):
         x[0] = [1][0]
 
@@ -377,7 +377,7 @@ def test_a_launch_shows_no_frames_of_ours_but_one():
         assert len(caught.traceback) == 2
 
 
-def test_endless_recursion_and_wrong_calls():
+def test_endless_recursion_and_wrong_calls_raise():
     @cuda.jit(device=True)
     def endless(n):
         return endless(n + 1)
@@ -619,7 +619,7 @@ def some_vote(x):
         (some_vote, r"calls cuda\.any_sync with mask 0xffffffff"),
     ],
 )
-def test_barriers_have_pythons_names(kernel, advice):
+def test_barrier_errors_use_python_names(kernel, advice):
     with pytest.raises(errors.KernelError, match=advice), cuda.checks("sync"):
         kernel[1, 32](np.ones(32, np.float32))
         cuda.synchronize()

@@ -37,7 +37,7 @@ def divide_and_check(x, out):
 debugged, released = cuda.jit(debug=True)(divide_and_check), cuda.jit(divide_and_check)
 
 
-def test_exceptions_on_the_host():
+def test_kernel_exceptions_are_raised_on_the_host():
     line = checked.py_func.__code__.co_firstlineno
 
     def raised(kind, value):
@@ -66,7 +66,7 @@ def test_exceptions_on_the_host():
     )
 
 
-def test_an_index_out_of_the_bounds_of_a_tuple():
+def test_out_of_bounds_tuple_index_raises():
     def extents(x, i, out):
         out[0] = (3, x.size)[i]
         x.shape[i - 1]
@@ -82,7 +82,7 @@ def test_an_index_out_of_the_bounds_of_a_tuple():
     cuda.jit(extents)[1, 1](x, 5, out)
 
 
-def test_without_debug_the_thread_ends():
+def test_exceptions_without_debug_end_the_thread():
     x, out = np.array([10, 2, 1, 10]), np.zeros(4)
     released[2, 2](x, out)
     assert out.tolist() == [10, 0, 0, 10]
@@ -96,7 +96,7 @@ def test_exceptions_with_variable_arguments_raise():
             raise x
 
 
-def test_exceptions_on_the_cpu():
+def test_cpu_function_exceptions_raise_kernel_error():
     def small(x):
         if x > 2:
             raise Unlike("large")

@@ -141,7 +141,7 @@ def half(x):
     return x / 2
 
 
-def test_arguments_that_are_compile_time_constants():
+def test_constant_arguments_are_compile_time_constants():
     """Types, functions and numbers may be arguments of a device function, which is compiled for each of
     them."""
 
@@ -166,7 +166,7 @@ def test_arguments_that_are_compile_time_constants():
     assert "is_reversed =" not in source
 
 
-def test_the_signature_with_the_least_conversion():
+def test_device_function_with_the_least_conversion_is_called():
     def added(x, y):
         return x + y
 
@@ -195,7 +195,7 @@ def test_the_signature_with_the_least_conversion():
         complex_call[1, 1](1j, out)
 
 
-def test_functions_that_call_each_other():
+def test_mutually_recursive_functions_compile():
     @cuda.jit
     def kernel(out):
         i = cuda.threadIdx.x
@@ -213,7 +213,7 @@ def larger(a, b):
     return b
 
 
-def test_cpp_bodies_call_python_functions():
+def test_cpp_bodies_call_python_device_functions():
     @cuda.jit
     def kernel(n, out):
         """
@@ -226,7 +226,7 @@ def test_cpp_bodies_call_python_functions():
     assert out.tolist() == [7, 2.5]
 
 
-def test_strings_need_signatures_of_python():
+def test_cpp_bodies_need_signatures_of_python_functions():
     @cuda.jit
     def kernel(out):
         "out[0] = scaled(1);"
@@ -302,7 +302,7 @@ def write_weighted(x, out):
         out[i] = weighted(x[i]) + N
 
 
-def test_the_source_is_for_readers():
+def test_generated_source_is_readable():
     x, out = np.arange(5.0), np.zeros(5)
     write_weighted[1, 8](x, out)
     (text,) = write_weighted.inspect_source().values()
@@ -352,7 +352,7 @@ def with_defaults(out):
     out[1] = scale_and_shift(2) + scale_and_shift(2, 3, c=1)
 
 
-def test_defaults_of_functions_in_functions():
+def test_nested_functions_use_default_arguments():
     out, expected = np.zeros(2), np.zeros(2)
     with_defaults[1, 1](out)
     with_defaults.py_func(expected)
@@ -380,7 +380,7 @@ def sum_of_items(*items):
     return total
 
 
-def test_any_number_of_arguments():
+def test_functions_accept_variable_arguments():
     @cuda.jit
     def call_with_many(out, n):
         last = lambda *items: items[-1]
@@ -415,7 +415,7 @@ def greatest(*items):
     return found
 
 
-def test_default_arguments_of_kernels():
+def test_kernels_accept_default_arguments():
     out = np.zeros(2)
     for launch in (kernel_with_defaults[1, 1], kernel_with_defaults.forall(1)):
         launch(out)
@@ -440,7 +440,7 @@ def details(p, r, x):
     x[2:] = 5
 
 
-def test_the_source_has_no_more_than_a_person_would_write():
+def test_generated_source_has_no_superfluous_code():
     r, x = np.zeros(1, RECORD), np.zeros(4, np.float32)
     details[1, 1](Point(1.5, 2), r, x)
     assert x.tolist() == [4.5, 4.5, 5, 5] and r["pos"][0, 1] == 1.5
@@ -484,7 +484,7 @@ def test_kernels_are_called_like_device_functions():
     assert out.tolist() == [5, 1, 2.5]
 
 
-def test_a_recursion_has_an_end():
+def test_recursion_with_ever_new_types_raises():
     with pytest.raises(TypeError, match="growing calls itself with ever new types"):
 
         @cuda.jit("void(int64[:])")
@@ -508,13 +508,13 @@ def doubled_string(x):
 
 
 @needs_nvrtc
-def test_functions_of_jit_compile_for_a_gpu():
+def test_jit_functions_compile_for_a_gpu():
     assert (
         cuda.compile(escape_time, "int64(float64, float64, int64)", device=True)[1] == types.int64
     )
 
 
-def test_kernels_and_device_functions_of_functions_of_jit():
+def test_jit_functions_become_kernels_and_device_functions():
     escape_gpu = cuda.jit(device=True)(escape_time)
     typed = cuda.jit("int64(float64, float64, int64)", device=True)(escape_time)
     of_source = cuda.jit(device=True)(jit(source="double f(double x) { return 3 * x; }"))

@@ -58,7 +58,7 @@ def beside_integers(a, small, short, wide, out):
     out[2] = a + wide
 
 
-def test_a_half_beside_integers_is_as_wide_as_they_need():
+def test_float16_with_integers_promotes_as_numpy():
     out = np.zeros(3)
     beside_integers[1, 1](np.float16(1.5), np.int8(100), np.int16(4097), np.int32(2**24 + 1), out)
     assert out.tolist() == [101.5, 4098.5, 2**24 + 2.5]
@@ -122,7 +122,7 @@ def test_float16_operands_match_numpy():
     np.testing.assert_allclose(z, [*sums, three, np.sin(a[0]), a[1]], rtol=1e-3)
 
 
-def test_bfloat16_functions():
+def test_bfloat16_arithmetic_matches_float32():
     bf16 = cuda.bf16
 
     @cuda.jit(device=True)
@@ -158,7 +158,7 @@ def test_bfloat16_functions():
         add_float_to_bfloat[1, 1](x)
 
 
-def test_vector_types_and_aliases():
+def test_vector_types_have_numbas_aliases():
     assert types.NAMES["float4"] is cuda.float32x4 is cuda.float4 and cuda.int64x2.aliases == [
         "longlong2",
         "long2",
@@ -193,7 +193,7 @@ def bit_reversed(i, small, wide, out):
     out[4] = cuda.brev(wide) >> np.uint64(32)
 
 
-def test_bits_are_reversed_in_32_as_in_numba_cuda():
+def test_bit_reversal_uses_32_bits_as_in_numba_cuda():
     """Bit operations that fast Fourier transforms need, on an int64 such as cuda.grid(1)."""
     out = np.zeros(5, np.int64)
     bit_reversed[1, 1](3, np.int8(-1), np.uint64(1), out)

@@ -192,7 +192,7 @@ def calls_in_conditions(x, ints):
     )
 
 
-def test_calls_in_conditions_are_made_once(same):
+def test_calls_in_conditions_are_evaluated_once(same):
     for x in ([0, 3, 3, 2, 9, 0], [4, 3, 5, 6, -1, 2], [1, 2, 3, 4, 5, 0]):
         same(calls_in_conditions, np.array(x), np.zeros(7, np.int64))
 
@@ -233,7 +233,7 @@ def tuples_in_order(a, out):
             out[i, j, 4] = q[:2] < q
 
 
-def test_tuples_are_in_order(same):
+def test_tuple_comparison_matches_python(same):
     same(tuples_in_order, np.array([3, 1, 3]), np.zeros((3, 3, 5)))
 
 
@@ -258,7 +258,7 @@ def changed_meanwhile(a, b, n, out):
         out[3] += i * v
 
 
-def test_a_loop_evaluates_its_range_once(same):
+def test_loops_evaluate_their_range_once(same):
     same(changed_meanwhile, np.array([9, 2, 6, 1]), np.array([1, 6, 7]), 1, np.zeros(4, np.int64))
 
 
@@ -269,7 +269,7 @@ def to_the_power(x, n, out):
 
 
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
-def test_negative_powers_of_integers(dtype):
+def test_negative_integer_powers_are_truncated(dtype):
     """Negative powers of integers are truncated to integers, as in an assignment to an integer array; also
     where x**-n has too many digits."""
     x = np.array([1, -1, -1, 3, 2, 24, -10], dtype)
@@ -345,7 +345,7 @@ def whole_literals(out, bits):
     bits[0] = 1 << 63
 
 
-def test_literal_integers_are_computed_without_limits():
+def test_literal_integer_arithmetic_has_unlimited_precision():
     """As Python's compiler does."""
     out, bits = np.zeros(5), np.zeros(1, np.uint64)
     whole_literals[1, 1](out, bits)
@@ -374,7 +374,7 @@ def numpys_functions(x, n, out):
         out[i, 6] = np.fmod(np.int64(-(2**62) - 1), n + 3) + np.fmod(x[i], 2)
 
 
-def test_numpys_functions_of_numbers():
+def test_numpy_scalar_functions_match_numpy():
     """NaN wins in maximum, minimum and clip; fmod of integers is exact."""
     x = np.array([np.nan, -2, 0.5, 7], np.float32)
     out, wanted = np.zeros((2, x.size, 7))
@@ -389,7 +389,7 @@ def numbers_drawn(counts, out):
     out[1] = np.logical_and(cuda.atomic.add(counts, 0, 1) > 9, cuda.atomic.add(counts, 1, 1) > 9)
 
 
-def test_functions_have_all_their_arguments_computed():
+def test_unused_function_arguments_are_evaluated():
     counts, out = np.zeros(2, np.int32), np.full(2, 9)
     numbers_drawn[1, 1](counts, out)
     assert counts.tolist() == [2, 2] and out.tolist() == [0, 0]
@@ -651,7 +651,7 @@ def test_result_types_match_numba():
 ALWAYS = True
 
 
-def test_variables_of_blocks_that_always_run():
+def test_variables_of_unconditional_blocks_are_defined():
     """In C++ a block that always runs has no braces, so its variables are declared in the surrounding block,
     each with its own type."""
 
@@ -684,7 +684,7 @@ def test_variables_of_blocks_that_always_run():
     assert out.tolist() == [3, 2, 3.5, 1.75, 7]
 
 
-def test_default_arguments_and_signatures():
+def test_default_arguments_work_with_signatures():
     @cuda.jit("void(int32, float64[:])")
     def eager(n, out):
         out[0] = n / 2
@@ -701,7 +701,7 @@ def test_default_arguments_and_signatures():
     assert len(several.signatures) == 2
 
 
-def test_division_by_zero_and_special_values():
+def test_division_by_zero_returns_infinity_or_nan():
     @cuda.jit
     def kernel(x, zero, out):
         out[0] = x / zero
@@ -715,7 +715,7 @@ def test_division_by_zero_and_special_values():
 
 
 @pytest.mark.parametrize("value", [2**40, -5, 3])
-def test_unsigned_and_signed_are_compared_as_numbers(value):
+def test_signed_unsigned_comparison_compares_values(value):
     @cuda.jit
     def kernel(i, u, out):
         out[0] = i < u
@@ -796,7 +796,7 @@ def unsigned(b, d, f, out):
     out[3] = z >> 62 & 1
 
 
-def test_unsigned_numbers_go_round():
+def test_unsigned_arithmetic_wraps_around():
     out = np.zeros(4, np.uint64)
     unsigned[1, 1](np.uint8([3]), np.int32([4, -5]), np.uint32([7]), out)
     assert out.tolist() == [0, 15, 0, 1]

@@ -110,7 +110,7 @@ CASES = {
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("statement", CASES)
-def test_the_message_names_the_users_functions_and_variables(statement):
+def test_messages_use_the_users_function_and_variable_names(statement):
     text = message(statement)
     for part in CASES[statement]:
         assert part in text, text

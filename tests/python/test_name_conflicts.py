@@ -129,7 +129,7 @@ def test_device_functions_with_names_of_builtins(tmp_path, rng, body, calling):
 
 
 @BODIES
-def test_functions_on_the_cpu(tmp_path, rng, body):
+def test_cpu_functions_may_have_names_of_builtins(tmp_path, rng, body):
     unary, binary = inputs(rng)
     text = functions("@njit", body)
     calls = caller(unary, binary)
@@ -150,7 +150,7 @@ def test_functions_on_the_cpu(tmp_path, rng, body):
 
 @BODIES
 @pytest.mark.parametrize("target", ["cpu", "parallel", "cuda"])
-def test_ufuncs(tmp_path, rng, body, target):
+def test_ufuncs_may_have_names_of_builtins(tmp_path, rng, body, target):
     for name in some(2, UNARY, target):
         python, low, high = UNARY[name]
         text = f"{HEAD}def {name}(x): {body(name, python, 'x')}\n"
@@ -195,7 +195,7 @@ def test_nvrtc_compiles_names_of_builtins(tmp_path, rng, body, cc):
     )  # the source contains no function of the user's
 
 
-def test_a_string_calls_the_users_function_or_cudas():
+def test_cpp_bodies_resolve_builtin_or_user_functions():
     @cuda.jit("float64(float64)", device=True)
     def sqrt(x):
         return x + 100
@@ -223,7 +223,7 @@ def test_a_string_calls_the_users_function_or_cudas():
     assert z[0] == 2 - 4j
 
 
-def test_both_in_one_kernel():
+def test_user_function_and_builtin_work_in_one_kernel():
     exp = 2.0
 
     @cuda.jit(device=True)
@@ -264,7 +264,7 @@ def test_recursive_functions_named_as_builtins():
     assert out[0] == 12
 
 
-def test_messages_have_the_users_name():
+def test_messages_use_the_users_name_for_renamed_functions():
     @jit
     def sqrt(x):
         return [x]

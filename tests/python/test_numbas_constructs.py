@@ -18,7 +18,7 @@ def rng():
     return random.Random(f"{os.environ.get(VARIABLE)}")
 
 
-def test_finfo_and_iinfo_in_kernels():
+def test_finfo_and_iinfo_match_numpy():
     @njit
     def limits(x, n):
         f, i = np.finfo(np.float32), np.iinfo(np.int16)
@@ -39,7 +39,7 @@ def test_finfo_and_iinfo_in_kernels():
         njit(lambda: np.finfo(np.int32).eps)()
 
 
-def test_any_all_and_len(rng):
+def test_any_all_and_len_match_python(rng):
     @njit
     def some_of(a, b, c, x):
         return any((a > 0, b, c != 2)), all((a, b > 0, c)), any(()), all(()), any(x), all(x)
@@ -96,7 +96,7 @@ def test_arrays_of_every_dtype_are_stored_into_a_slice(same, rng, target):
             same(store, a, b)
 
 
-def test_lambdas_in_one_line():
+def test_lambdas_on_one_line_are_distinguished():
     def lambdas_of(a):
         return (
             (lambda x: x * a),
@@ -110,7 +110,7 @@ def test_lambdas_in_one_line():
     assert [njit(h)(7) for h in lambdas_of(5)] == [35, 12, 35, 6]
 
 
-def test_functions_of_one_name():
+def test_redefined_functions_call_their_predecessors():
     def f(x):
         return x + 1
 
@@ -136,7 +136,7 @@ def test_functions_of_one_name():
     assert x[0] == 44
 
 
-def test_messages_about_functions_on_the_cpu():
+def test_cpu_function_messages_do_not_mention_kernels():
     """Messages about jit functions mention neither kernels nor threads."""
 
     def zeros(n):
@@ -197,7 +197,7 @@ def test_messages_about_functions_on_the_cpu():
         )
 
 
-def test_division_by_powers_of_two(same, rng):
+def test_division_by_powers_of_two_rounds_down(same, rng):
     """Division by a power of two becomes a shift, the remainder a mask: shift and mask round down as Python
     does."""
     powers = [1, 2, 4, 64, 2**31, 2**40, 2**62]
@@ -249,7 +249,7 @@ def test_functions_on_the_cpu_round_as_python_does(rng):
     assert squares(x) == squares.py_func(x)
 
 
-def test_ufuncs_and_their_reductions(rng):
+def test_python_ufuncs_support_reductions(rng):
     @vectorize(["float64(float64, float64)", "int64(int64, int64)"])
     def larger(a, b):
         return a if a > b else b

@@ -34,7 +34,7 @@ def write_and_read(a, b, c, d, e, seen):
         seen[i] = a[i] + b[i]
 
 
-def test_inputs_may_be_read_only_and_overlap():
+def test_read_only_inputs_may_overlap():
     a = np.arange(16.0).reshape(4, 4)
     out = np.zeros((4, 4))
     a.flags.writeable = False

@@ -72,13 +72,13 @@ def warnings_of_body(tmp_path):
         ),
     ],
 )  # fmt: skip
-def test_a_slip_is_warned_of_and_its_twin_is_not(warnings_of_body, wrong, line, message, right):
+def test_mistakes_warn_and_correct_variants_do_not(warnings_of_body, wrong, line, message, right):
     ((at, text),) = warnings_of_body(wrong)
     assert at == line and message in text
     assert warnings_of_body(right) == []
 
 
-def test_an_unsigned_difference_is_never_below_0(warnings_of_body):
+def test_unsigned_difference_compared_with_0_warns(warnings_of_body):
     body = "if x[i] - x[0] >= 0:\n    out[i] = 1"
     ((line, text),) = warnings_of_body(body, np.uint32)
     assert line == 1 and "never below 0" in text and "int64(a)" in text
@@ -90,11 +90,11 @@ def test_a_wrong_number_of_indices_is_an_error(warnings_of_body):
         warnings_of_body("out[i, 0] = x[i, 0]")
 
 
-def test_what_c_plus_plus_alone_has_is_no_slip_in_python(warnings_of_body):
+def test_cpp_only_mistakes_do_not_warn_in_python(warnings_of_body):
     assert warnings_of_body("out[i] = 1 / 2 * x[-1] + (0 < i < 3) + (not i == 3)") == []
 
 
-def test_a_device_function_is_warned_of_once(tmp_path):
+def test_mistake_in_a_device_function_warns_once(tmp_path):
     @cuda.jit(device=True)
     def twice(v):
         v == 2  # noqa: B015
@@ -111,7 +111,7 @@ def test_a_device_function_is_warned_of_once(tmp_path):
     assert "v == 2" in str(one.message) and one.filename == __file__
 
 
-def test_a_string_that_a_python_body_calls_is_searched():
+def test_called_cpp_functions_are_checked_for_mistakes():
     @cuda.jit(device=True)
     def half(v):
         "return 1/2 * v;"

@@ -24,7 +24,7 @@ def clamp(x, low, high):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_vectorize_with_python_bodies(target):
+def test_vectorize_accepts_python_bodies(target):
     @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target=target)
     def soft(x, y):
         "A doc."
@@ -52,7 +52,7 @@ def test_vectorize_with_python_bodies(target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_guvectorize_with_python_bodies(target):
+def test_guvectorize_accepts_python_bodies(target):
     @guvectorize(["void(float64[:], float64, float64[:])"], "(n),()->(n)", target=target)
     def add_all(x, s, out):
         for i in range(x.shape[0]):
@@ -82,7 +82,7 @@ def test_guvectorize_with_python_bodies(target):
         assert last_element(x).tolist() == [2, 5]
 
 
-def test_reduce_with_python_functions():
+def test_reduce_accepts_python_functions():
     total = cuda.reduce(lambda a, b: a + b)
 
     @cuda.reduce
@@ -100,7 +100,7 @@ def test_reduce_with_python_functions():
         larger(x[:0])
 
 
-def test_jit_with_python_bodies():
+def test_jit_accepts_python_bodies():
     @jit
     def hypot(x, y):
         return math.sqrt(x * x + y * y)
@@ -133,7 +133,7 @@ def of_new_arrays(x):
     return np.sqrt(x)
 
 
-def test_new_arrays_as_results_on_the_cpu():
+def test_returning_a_new_array_on_the_cpu_raises():
     """The error contains the line, and the hint that such a function may stay in Python."""
     words = "the result would be a new array.*leave jit out"
     with pytest.raises(TranslationError, match=f"(?s){words}") as caught:
@@ -141,7 +141,7 @@ def test_new_arrays_as_results_on_the_cpu():
     assert caught.value.line == of_new_arrays.__code__.co_firstlineno + 1
 
 
-def test_arguments_that_are_returned():
+def test_returned_arguments_are_the_same_objects():
     """Returned arrays are the argument objects themselves, also in a tuple with numbers."""
 
     @njit
@@ -204,7 +204,7 @@ def test_arguments_that_are_returned():
     assert rebound(x, out) is out
 
 
-def test_device_arrays_and_float32():
+def test_python_ufuncs_compute_float32_on_device_arrays():
     @vectorize([float32(float32)], target="cuda")
     def twice(x):
         return x * float32(2)
@@ -259,7 +259,7 @@ def drawn(n, sides=6, *, scale=1.0):
     return total / n * scale, 4 * inside / n
 
 
-def test_random_numbers_and_defaults_on_the_cpu():
+def test_cpu_functions_support_random_numbers_and_defaults():
     """numba's first example, and calls with keyword arguments and with omitted arguments."""
     mean, pi = drawn(40_000)
     assert abs(mean - 4.5) < 0.1 and abs(pi - math.pi) < 0.1
@@ -335,7 +335,7 @@ NOT_FOR_KERNELS = [
 
 @pytest.mark.parametrize("target", ["cpu", "parallel"])
 @pytest.mark.parametrize("body", NOT_FOR_KERNELS)
-def test_messages_of_ufuncs_on_the_cpu(tmp_path, body, target):
+def test_cpu_ufunc_messages_do_not_mention_kernels(tmp_path, body, target):
     """Messages about CPU functions do not mention kernels, threads or launches."""
     made = (
         "from numbalite import guvectorize, njit, vectorize\n@vectorize(['float64(float64)'], target=%r)\n",
@@ -354,7 +354,7 @@ def test_messages_of_ufuncs_on_the_cpu(tmp_path, body, target):
         assert not re.search(r"kernel|thread|launch|cuda\.", str(refused.value)), refused.value
 
 
-def test_one_of_several_arguments():
+def test_conditionally_returned_arguments_are_the_same_objects():
     """The function returns the argument object that its body selects, also in tuples."""
 
     @njit
@@ -381,7 +381,7 @@ def test_one_of_several_arguments():
     assert signature.return_type.ndim == 1
 
 
-def test_arguments_that_are_swapped():
+def test_swapped_arguments_are_returned():
     """Returns one of two alternating buffers; the number of steps is an argument of the call."""
 
     @njit
@@ -448,7 +448,7 @@ def test_views_are_returned_as_numpy_returns_them(ndim, expression, monkeypatch)
                 assert np.array_equal(got, copied)
 
 
-def test_views_in_tuples_and_in_variables():
+def test_views_are_returned_in_tuples():
     @njit
     def change_views(a, b, n):
         first = a[:n]
@@ -466,7 +466,7 @@ def test_views_in_tuples_and_in_variables():
         assert reverse.base is b and reverse[0] == 13
 
 
-def test_views_of_another_dtype_and_of_fields():
+def test_views_of_another_dtype_and_of_fields_are_returned():
     @njit
     def as_integers(a):
         return a.view(np.int64)
@@ -491,7 +491,7 @@ def test_views_of_another_dtype_and_of_fields():
         assert simple["y"][1] == 5
 
 
-def test_views_with_declared_types():
+def test_views_are_returned_with_declared_types():
     @njit("float64[:](float64[:, ::1], int64)")
     def column(a, k):
         return a[:, k]
@@ -505,7 +505,7 @@ def test_views_with_declared_types():
 TABLE = np.arange(4.0)
 
 
-def test_arrays_of_the_scope_are_not_returned():
+def test_returning_captured_arrays_raises():
     @njit
     def table(a):
         return TABLE
@@ -527,7 +527,7 @@ def _second_row(a):
 
 
 @pytest.mark.parametrize("dtype", ["f2", "c8", "c16", "?", "u8", "M8[s]"])
-def test_read_only_arrays_of_functions_on_the_cpu(dtype):
+def test_cpu_functions_return_read_only_views(dtype):
     """The C++ of an array of `const` elements includes the header of their type."""
 
     @njit

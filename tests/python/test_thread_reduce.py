@@ -126,7 +126,7 @@ def unrolled(pair, out):
     out[n + 1] = n
 
 
-def test_loops_over_items_of_several_types(same):
+def test_loops_over_tuples_of_several_types_are_unrolled(same):
     same(unrolled, (2, 2.5), np.zeros(5))
     assert literal_unroll(ARRAYS) is ARRAYS
 
@@ -155,7 +155,7 @@ def of_no_dimensions(x, out):
     out[1] = np.sum(x)
 
 
-def test_an_array_of_no_dimensions():
+def test_zero_dimensional_array_argument_is_readable():
     out = np.zeros(2)
     of_no_dimensions[1, 1](np.array(5), out)
     assert out.tolist() == [1, 5]
@@ -179,7 +179,7 @@ def rebinding(out):
     out[2] = first_or_all(None, 2)
 
 
-def test_branches_that_types_decide_may_bind_anything():
+def test_branches_decided_by_types_may_bind_any_type():
     out = np.zeros(3)
     rebinding[1, 1](out)
     assert out.tolist() == [3, 3.5, 7.5]
@@ -194,7 +194,7 @@ def of_a_captured_number(out):
     out[0] = np.count_nonzero(number) + number[()]
 
 
-def test_a_captured_array_of_no_dimensions():
+def test_captured_zero_dimensional_array_is_a_constant():
     out = np.zeros(1)
     of_a_captured_number[1, 1](out)
     assert out[0] == 8

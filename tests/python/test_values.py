@@ -212,7 +212,7 @@ def of_records(r, z, out):
         out[6] += i * j
 
 
-def test_fields_of_all_records_and_comparisons_of_complex_numbers():
+def test_record_fields_and_complex_comparisons_match_numpy():
     records, out = np.zeros(4, RECORD), np.zeros(7)
     records["i"], records["x"] = range(4), [1, 2, 3, 4]
     of_records[1, 1](records, np.array([1 + 2j, 1 + 3j]), out)
@@ -246,7 +246,7 @@ def test_pointer_parameters_accept_addresses():
     assert x.copy_to_host().tolist() == [1, 50, 3, 4, 5, 50, 7, 8, 9, 5]
 
 
-def test_a_device_array_without_dimensions():
+def test_captured_zero_dimensional_device_array_is_accessible():
     scale = cuda.to_device(np.array(42.0))
 
     @cuda.jit
@@ -278,7 +278,7 @@ def use_dimensionless_arrays(value, index):
 combined_on_device = cuda.jit(device=True)(use_dimensionless_arrays)
 
 
-def test_arrays_without_dimensions_are_numbers():
+def test_zero_dimensional_arrays_are_used_as_numbers():
     @cuda.jit
     def kernel(value, out):
         i = cuda.grid(1)
@@ -297,7 +297,7 @@ def test_arrays_without_dimensions_are_numbers():
     assert njit(lambda: SCALE)() == 2.5
 
 
-def test_arrays_at_pointers_of_the_host():
+def test_carray_and_farray_view_host_pointers():
     numbers = (ctypes.c_float * 6)(*range(6))
     pointer = ctypes.cast(numbers, ctypes.POINTER(ctypes.c_float))
     assert carray(pointer, (2, 3)).tolist() == [[0, 1, 2], [3, 4, 5]]
@@ -354,7 +354,7 @@ def into_arrays(a, row, n, out, tests):
     np.square(n, out=out[1])
 
 
-def test_numpys_functions_over_arrays(same):
+def test_elementwise_numpy_functions_over_arrays_match_numpy(same):
     a, row = np.arange(6).reshape(2, 3), np.array([0.5, 1.5, 2.5])
     same(into_arrays, a, row, 2, np.zeros((2, 3)), np.zeros((2, 3), bool))
 

@@ -37,7 +37,7 @@ SUMS = {
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-def test_the_numbers_are_the_same_everywhere(dtype):
+def test_random_numbers_are_the_same_on_every_device(dtype):
     rng = default_rng(2024)
     made = [
         hashlib.sha256(host(getattr(rng, name)(100_003, dtype=dtype)).tobytes()).hexdigest()[:16]
@@ -60,7 +60,7 @@ def test_numbers_depend_on_the_stream_position():
     assert np.array_equal(host(part.standard_gamma(0.3, 200)), whole[500:])
 
 
-def test_a_counter_of_128_bits_carries():
+def test_philox_counter_carries_over_128_bits():
     low = Philox4x32(key=5, counter=2**64 - 3)
     expected = [
         host(default_rng(Philox4x32(key=5, counter=2**64 - 3 + k)).random(2)) for k in range(6)
@@ -86,7 +86,7 @@ def test_philox_seeds_match_seed_sequence(seed):
         default_rng("seed")
 
 
-def test_states_pickles_spawned_ones_and_jumps():
+def test_generator_state_pickle_spawn_and_jump_match_numpy():
     rng = default_rng(11)
     rng.random(5)
     again, state = pickle.loads(pickle.dumps(rng)), rng.bit_generator.state
@@ -114,7 +114,7 @@ def test_states_pickles_spawned_ones_and_jumps():
     assert rng.bit_generator.state["state"] == now
 
 
-def test_streams_are_not_correlated():
+def test_random_streams_are_uncorrelated():
     parent = default_rng(1)
     rngs = [parent, *parent.spawn(3), default_rng(parent.bit_generator.jumped()), default_rng(2)]
     rows = np.stack([host(rng.standard_normal(N)) for rng in rngs])
@@ -219,7 +219,7 @@ def test_samples_are_inside_the_half_open_interval():
     ],
     ids=str,
 )
-def test_integers_are_not_biased(low, high, dtype):
+def test_integers_are_unbiased(low, high, dtype):
     """For bounds of 3/4 of the word's range, a remainder or a product without rejection would
     clearly be not uniform."""
     x = host(default_rng(8).integers(low, high, N, dtype=dtype))
@@ -261,7 +261,7 @@ def test_distribution_parameters_broadcast():
 # ---- what is filled
 
 
-def test_size_and_out_arguments():
+def test_generator_methods_accept_size_and_out():
     rng, same = default_rng(6), default_rng(6)
     assert rng.random().shape == () and 0 <= float(rng.random()) < 1
     for size in (0, (3, 0), (), 1, (2, 3, 5), np.int64(3), [2, 2]):
@@ -358,7 +358,7 @@ def test_invalid_arguments_raise_and_do_not_advance_the_stream():
         cuda.random.Generator(np.random.PCG64())
 
 
-def test_a_graph_repeats_its_numbers():
+def test_graph_launches_repeat_random_numbers():
     """A graph repeats its random numbers, as documented: the capture contains the position in the random
     stream."""
     rng, stream = default_rng(1), cuda.stream()

@@ -24,7 +24,7 @@ def test_multivariate_normal_has_the_given_moments(method, where):
     np.testing.assert_allclose(np.cov(host.T), cov, atol=0.2)
 
 
-def test_shapes_of_multivariate_normal():
+def test_multivariate_normal_has_the_requested_shape():
     rng = generator()
     assert rng.multivariate_normal([0, 0], np.eye(2)).shape == (2,)
     assert rng.multivariate_normal([0, 0], np.eye(2), (2, 3)).shape == (2, 3, 2)

@@ -64,7 +64,7 @@ def test_philox_matches_reference_vectors(module):
         assert made.copy_to_host().tolist() == parse_words(result)
 
 
-def test_what_a_place_in_a_stream_gives_and_how_exact_it_is(module):
+def test_uniform_numbers_by_stream_position_are_exact(module):
     bits = np.random.default_rng(0).integers(0, 2**64, 4000, np.uint64)
     bits[:100] = np.arange(100)
     bits[100:200] = ~np.arange(100, dtype=np.uint64)

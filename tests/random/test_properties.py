@@ -17,7 +17,7 @@ COUNTERS = st.one_of(st.integers(0, 2**128 - 1), st.sampled_from([2**64 - 1, 2**
 
 @few
 @given(KEYS, COUNTERS, st.integers(0, 1100), st.integers(0, 9), st.integers(0, 300))
-def test_a_part_is_the_same_as_in_the_whole(key, counter, n, offset, block):
+def test_partial_draws_equal_parts_of_one_draw(key, counter, n, offset, block):
     """Part of an array equals that of the whole array, for any size, memory offset, and position in the
     random stream."""
     whole = default_rng(Philox4x32(key=key, counter=counter)).random(2400, dtype=np.float32)
@@ -61,7 +61,7 @@ def test_integers_stay_within_their_bounds(key, name, data):
 
 @few
 @given(KEYS, st.integers(1, 3000), st.data())
-def test_a_choice_without_replacement_has_nothing_twice(key, n, data):
+def test_choice_without_replacement_has_no_duplicates(key, n, data):
     m = data.draw(st.integers(0, n))
     made = default_rng(Philox4x32(key=key)).choice(n, m, replace=False).copy_to_host()
     assert np.unique(made).size == m and ((made >= 0) & (made < n)).all()

@@ -20,14 +20,14 @@ def deviation(counts, expected):
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5, 1024, 1025, 2048, 50_001])
-def test_permutations_have_everything_once(n):
+def test_permutations_contain_each_index_once(n):
     rng = default_rng(n)
     made = [host(rng.permutation(n)) for _ in range(2)]
     assert all(np.array_equal(np.sort(x), np.arange(n)) for x in made)
     assert n < 6 or (made[0] != made[1]).any()
 
 
-def test_short_permutations_are_all_as_likely():
+def test_short_permutations_are_equally_likely():
     made = host(shuffling.indices(default_rng(1).bit_generator, 24_000, 4, 4, 0)).reshape(-1, 4)
     found, counts = np.unique(made, axis=0, return_counts=True)
     assert len(found) == 24 and abs(deviation(counts, 1000)) < 3.3
@@ -44,7 +44,7 @@ def test_blocks_that_share_a_short_row_permute_as_one(n):
 
 
 @pytest.mark.parametrize("n", [1025, 2048])
-def test_long_permutations_look_random(n):
+def test_long_permutations_pass_statistical_tests(n):
     """Counts fixed points, neighbours that stay neighbours, positions of the first two elements,
     and even and odd permutations."""
     lines = 1500
@@ -73,7 +73,7 @@ def is_odd(permutation):
 @pytest.mark.parametrize(
     "dtype", ["i1", "f2", "f4", "c16", "S3", [("a", "i4"), ("b", "i1")]], ids=str
 )
-def test_shuffle_along_each_axis_and_dtype(dtype):
+def test_permuted_along_each_axis_and_dtype_keeps_elements(dtype):
     rng, x = default_rng(3), np.arange(60).reshape(3, 4, 5).astype("i1")
     x = (
         np.resize(
@@ -103,7 +103,7 @@ def sorted_rows(x, axis):
     return [sorted(map(bytes, line)) for line in flat]
 
 
-def test_shuffles_in_place_and_through_strides():
+def test_in_place_shuffle_of_strided_views_keeps_other_elements():
     rng, x = default_rng(4), np.arange(6000.0).reshape(3000, 2)
     d = cuda.to_device(x)
     assert rng.shuffle(d[::2].T, axis=1) is None

@@ -702,7 +702,7 @@ def test_barrier_verdict_of_each_kernel(name):
 
 
 @pytest.mark.skipif(cccl.root_of_toolkit() is None, reason="CUB is not installed")
-def test_barriers_and_latches_of_the_toolkit_have_the_same_verdicts():
+def test_toolkit_barriers_have_the_same_race_verdicts():
     """A source that includes CUB uses the toolkit's libcu++ instead of the simulator's."""
     names = [n for n in KERNELS if n.startswith(("barrier", "latch", "semaphore"))]
     names = [n for n in names if not KERNELS[n][3]]
@@ -717,7 +717,7 @@ def test_barriers_and_latches_of_the_toolkit_have_the_same_verdicts():
         assert checks.verdict.kind == KERNELS[name][0], (name, error or checks.verdict)
 
 
-def test_the_remedy_of_barriers_with_phases():
+def test_race_report_suggests_a_remedy_for_phased_barriers():
     name = "barrier_read_before_the_wait"
     _, body, shape, _ = KERNELS[name]
     x, out = (cuda.to_device(np.zeros(512, np.int32)) for _ in range(2))

@@ -83,7 +83,7 @@ def test_block_and_warp_collectives_match_numpy():
         assert np.array_equal(out[196:], np.cumsum(rows, axis=1).ravel())
 
 
-def test_headers_of_a_project_bring_cub(tmp_path):
+def test_project_headers_may_include_cub(tmp_path):
     (tmp_path / "sums.cuh").write_text(
         "#include <cub/warp/warp_reduce.cuh>\ntypedef cub::WarpReduce<int> Sums;\n"
     )
@@ -103,7 +103,7 @@ def test_headers_of_a_project_bring_cub(tmp_path):
     assert x[0] == 496
 
 
-def test_with_copies_of_cooperative_groups():
+def test_cub_compiles_with_cooperative_groups_memcpy_async():
     """Includes libcu++'s barriers last."""
     m = cuda.module("""
         #include <cooperative_groups/memcpy_async.h>
@@ -146,7 +146,7 @@ def test_thrust_iterators_compile():
     assert x[0] == 12 % 7
 
 
-def test_times_of_the_host_and_of_libcu():
+def test_cub_compiles_with_chrono_headers():
     """libcu++ declares time_t if it detects NVRTC, and the host's <chrono> declares it too."""
     m = cuda.module(
         """
@@ -165,12 +165,12 @@ def test_times_of_the_host_and_of_libcu():
     assert x[0] == 3000
 
 
-def test_all_of_cub_is_for_the_host():
+def test_cub_umbrella_header_raises_with_a_hint():
     with pytest.raises(CompileError, match="is for the host too"):
         cuda.module("#include <cub/cub.cuh>\n__global__ void k() {}")
 
 
-def test_translated_headers_are_made_again_when_the_translation_changes():
+def test_changed_translation_rules_retranslate_headers():
     told = {pathlib.Path(path).stem for path in cccl._translators()}
     reads = {name for name in sys.modules if name.startswith("numbalite.compilers.sim.ptx")}
     assert len(reads) > 5

@@ -188,7 +188,7 @@ def test_valid_elements_are_written_despite_an_error():
     np.testing.assert_array_equal(out.copy_to_host(), 2 * np.arange(100))
 
 
-def test_the_same_report_every_time():
+def test_repeated_launches_have_equal_reports():
     a = zeros(1 << 14)
     texts = {str(report_of(vadd[256, 64], a, a, zeros(100))) for _ in range(5)}
     assert len(texts) == 1
@@ -210,7 +210,7 @@ def test_threads_are_named_in_three_dimensions(kernels):
 
 
 @pytest.mark.parametrize("k, good", [(0, True), (1, False), (-1, False), (1000, False)])
-def test_a_pointer_has_the_elements_of_its_array(kernels, k, good):
+def test_pointer_accesses_are_checked_against_the_array(kernels, k, good):
     x = zeros(32)
     if good:
         launch_without_report(kernels.offset[1, 32], x, k)
@@ -221,7 +221,7 @@ def test_a_pointer_has_the_elements_of_its_array(kernels, k, good):
         assert error.line == line_of("void offset(")
 
 
-def test_a_slice_of_an_array_as_a_pointer(kernels):
+def test_pointers_to_slices_are_checked_against_the_allocation(kernels):
     x = zeros(64)
     launch_without_report(kernels.offset[1, 32], x[16:48], 16)  # within the allocation
     assert "x[48], but x points to 48 elements" in str(
@@ -255,7 +255,7 @@ def test_out_of_bounds_atomics_are_reported(kernels):
     assert "updates x[32]" in str(report_of(kernels.atomics[1, 1], x, 32))
 
 
-def test_memory_in_one_piece(kernels):
+def test_memcpy_in_a_kernel_is_checked(kernels):
     a, b = zeros(16, dtype=np.int32), zeros(32, dtype=np.int32)
     launch_without_report(kernels.copy[1, 1], b, a, 64)
     assert "reads from[16], but from points to 16" in str(report_of(kernels.copy[1, 1], b, a, 68))
@@ -276,7 +276,7 @@ def test_misaligned_access_is_reported(kernels):
     assert "no multiple of 4" in str(report_of(kernels.misaligned[1, 1], x, 5))
 
 
-def test_structs_at_misaligned_addresses(kernels):
+def test_misaligned_struct_access_is_reported(kernels):
     """The error is the same if the compiler copies a struct member by member."""
     x, out = zeros(40), zeros(40)
     launch_without_report(kernels.vectors[1, 4], x, out, 4, 0)
@@ -347,7 +347,7 @@ def test_access_to_freed_memory_is_reported(kernels):
     assert "has been freed" in str(error) and error.thread == (1, 0, 0)
 
 
-def test_arrays_on_the_stack(kernels):
+def test_out_of_bounds_local_array_access_is_reported(kernels):
     out = zeros(1, dtype=np.int32)
     launch_without_report(kernels.local[1, 1], out, 9)
     assert "uses a[10], but a has 10 elements" in str(report_of(kernels.local[1, 1], out, 10))
@@ -370,7 +370,7 @@ def test_arrays_on_the_stack(kernels):
         ("macro", "uses index 5 of an array of 4 elements"),
     ],
 )
-def test_arrays_that_have_no_address_of_their_own_have_names(names, kernel, text):
+def test_subarrays_and_members_are_named_in_reports(names, kernel, text):
     """Names are found by the position of the index in the source, which code from a macro does not
     have."""
     launch_without_report(names[kernel][1, 1], zeros(8), 2)
@@ -381,7 +381,7 @@ def test_arrays_that_have_no_address_of_their_own_have_names(names, kernel, text
     assert error.line == line_of(f"/* {kernel} */")
 
 
-def test_arrays_of_generalized_ufuncs():
+def test_gufunc_arrays_are_checked():
     @guvectorize(["void(float32[:], float32[:,:], float32[:])"], "(n),(m,n)->(n)", target="cuda")
     def shift(x, table, out):
         """
@@ -411,7 +411,7 @@ def test_arrays_of_generalized_ufuncs():
 # --- shared memory
 
 
-def test_shared_variables_are_distinguished(kernels):
+def test_out_of_bounds_access_between_shared_variables_is_reported(kernels):
     x = zeros(32)
     launch_without_report(kernels.neighbours[4, 32], x, 0)
     error = report_of(kernels.neighbours[4, 32], x, 1)
@@ -431,7 +431,7 @@ def test_out_of_bounds_dynamic_shared_access_is_reported(kernels):
     assert "s[32], but s has 32 elements" in str(report_of(kernels.dynamic[2, 33, 0, 128], x))
 
 
-def test_shared_variables_of_templates_and_in_lambdas(kernels):
+def test_shared_variables_of_templates_and_lambdas_are_checked(kernels):
     x = zeros(64)
     launch_without_report(kernels["sized<32>"][2, 32], x)
     launch_without_report(kernels["sized<64>"][2, 64], x)
@@ -441,7 +441,7 @@ def test_shared_variables_of_templates_and_in_lambdas(kernels):
 # --- what nothing has written
 
 
-def test_reads_of_unwritten_memory(kernels):
+def test_uninitialized_reads_are_reported(kernels):
     to, new = zeros(16, dtype=np.int32), cuda.device_array(16, np.int32)
     error = report_of(kernels.add[1, 16], to, new)
     assert "reads from[0], which nothing has written (and 15 more, in 1 place)" in str(error)
@@ -457,7 +457,7 @@ def test_memory_written_by_a_kernel_is_initialized(kernels):
     launch_without_report(kernels.add[1, 16], a, b)
 
 
-def test_copies_are_as_written_as_their_source(kernels):
+def test_copies_keep_the_initialization_state(kernels):
     to = zeros(16, dtype=np.int32)
     new, other = cuda.device_array(16, np.int32), cuda.device_array(16, np.int32)
     launch_without_report(kernels.copy[1, 1], other, new, 64)  # copying is not using
@@ -475,14 +475,14 @@ def test_shared_memory_begins_unwritten(kernels):
     assert "thread (0,0,0) reads s[31], which nothing has written" in str(error)
 
 
-def test_padding_need_not_be_written(kernels):
+def test_uninitialized_padding_is_not_reported(kernels):
     dtype = np.dtype([("x", "f4"), ("tag", "i1"), ("y", "f8")], align=True)
     launch_without_report(kernels.records[1, 8], cuda.device_array(8, dtype), 8)
     error = report_of(kernels.records[1, 8], cuda.device_array(8, dtype), 7)
     assert "reads p[7], which nothing has written" in str(error)
 
 
-def test_memory_from_before_the_checks(kernels):
+def test_memory_allocated_before_the_checks_is_initialized(kernels):
     with cuda.checks("none"):
         new, used = cuda.device_array(16, np.int32), cuda.device_array(16, np.int32)
         kernels.add[1, 16](used, zeros(16, dtype=np.int32))
@@ -493,7 +493,7 @@ def test_memory_from_before_the_checks(kernels):
     )  # accesses of unchecked kernels are not recorded: no report
 
 
-def test_managed_and_mapped_memory_is_the_hosts(kernels):
+def test_managed_and_mapped_memory_is_initialized(kernels):
     launch_without_report(
         kernels.add[1, 16], zeros(16, dtype=np.int32), cuda.managed_array(16, np.int32)
     )
@@ -591,7 +591,7 @@ def test_debug_checks_one_kernel():
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_checks_belong_to_a_thread_and_a_block(kernels):
+def test_checks_apply_to_their_thread_and_block(kernels):
     x = zeros(32)
     seen = []
 
@@ -663,7 +663,7 @@ def test_environment_variable_enables_checks(value, found):
     assert (result.returncode != 0) == found
 
 
-def test_a_wrong_word_in_the_environment():
+def test_invalid_checks_variable_raises():
     result = run(READ, NUMBALITE_SIM_CHECKS="memroy")
     assert "NUMBALITE_SIM_CHECKS='memroy': expected all, none, or a list of" in result.stderr
 
@@ -706,7 +706,7 @@ def test_findings_are_equal_for_both_compilers(compiler):
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.skipif("NUMBALITE_SANITIZED" in os.environ, reason="sanitizers need the addresses")
-def test_without_the_addresses_for_it():
+def test_checks_work_with_limited_address_space():
     result = run(
         """
         import resource
@@ -751,7 +751,7 @@ def test_a_stack_overflow_has_a_line():
     assert line_of("__device__ int deep(") <= error.line <= line_of("return n ? deep(")
 
 
-def test_what_is_known_of_freed_memory_takes_none():
+def test_records_of_freed_memory_keep_resident_memory_bounded():
     """Addresses are not reused immediately, and each has its own shadow memory."""
 
     def resident():
@@ -792,7 +792,7 @@ def test_copies_of_uninitialized_memory_to_the_host_are_reported():
         partly_written(40).copy_to_host()
 
 
-def test_a_gufunc_that_adds_to_its_new_output_is_told_with_host_arrays_too():
+def test_gufunc_reading_its_new_output_is_reported_for_host_arrays():
     @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
     def total(x, out):
         "for (int i = 0; i < x.size(); ++i) out[0] += x[i];"
@@ -813,7 +813,7 @@ def add():
     return add
 
 
-def test_leaving_the_block_raises(add):
+def test_leaving_the_checks_block_raises_pending_errors(add):
     for stream in 0, cuda.stream(), cuda.stream(non_blocking=True):
         x = cuda.to_device(np.zeros(4, "i4"))
         cuda.synchronize()
@@ -825,7 +825,7 @@ def test_leaving_the_block_raises(add):
         add[1, 4, stream](x, 0)
 
 
-def test_leaving_an_inner_block(add):
+def test_errors_are_raised_by_the_inner_checks_block(add):
     x = cuda.to_device(np.zeros(4, "i4"))
     with cuda.checks("race"):
         with pytest.raises(KernelError, match="x has 4 elements"), cuda.checks("memory"):
@@ -834,7 +834,7 @@ def test_leaving_an_inner_block(add):
     assert x.copy_to_host()[0] == 1
 
 
-def test_leaving_with_an_exception(add):
+def test_pending_errors_are_noted_on_other_exceptions(add):
     x = cuda.to_device(np.zeros(4, "i4"))
     with pytest.raises(ZeroDivisionError) as caught, cuda.checks():
         add[1, 4](x, 1)
@@ -849,7 +849,7 @@ def test_leaving_with_an_exception(add):
     assert not hasattr(caught.value, "__notes__")
 
 
-def test_leaving_inside_a_capture(add):
+def test_checks_block_can_end_inside_a_capture(add):
     x, stream = cuda.to_device(np.zeros(4, "i4")), cuda.stream()
     with stream.capture() as graph, cuda.checks():
         add[1, 4, stream](x, 0)
@@ -857,7 +857,7 @@ def test_leaving_inside_a_capture(add):
     assert x.copy_to_host(stream=stream).tolist() == [1, 1, 1, 1]
 
 
-def test_leaving_waits_for_all_devices(run_python):
+def test_checks_block_waits_for_all_devices(run_python):
     run_python(
         """
 import numpy as np, pytest
@@ -885,7 +885,7 @@ for device in cuda.gpus:
         ({"limit": True}, "limit must be a number of seconds, not True"),
     ],
 )
-def test_options_of_other_types(options, message):
+def test_invalid_check_options_raise(options, message):
     with pytest.raises(TypeError, match=f"cuda.checks: {message}"):
         cuda.checks(**options)
     with pytest.raises(ValueError, match="limit must be a number of seconds"):

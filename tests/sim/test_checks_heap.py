@@ -56,7 +56,7 @@ def zeros(size):
     return cuda.to_device(np.zeros(size, np.int32))
 
 
-def test_the_heap_of_kernels(kernels):
+def test_kernel_heap_accesses_are_checked(kernels):
     out = zeros(1)
     launch_without_report(kernels.heap[1, 1], out, 9, 0)
     assert "after the end of 40 bytes of malloc()" in str(report_of(kernels.heap[1, 1], out, 10, 0))

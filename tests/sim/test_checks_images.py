@@ -20,7 +20,7 @@ ORDERS = [(["memory"], ["none"], ["divide"]), (["none"], ["memory"], ["divide"])
 
 
 @pytest.mark.parametrize("orders", ORDERS, ids=["checked first", "unchecked first"])
-def test_one_compilation_for_each_kind_and_the_same_variables_in_all(orders):
+def test_check_kinds_compile_once_and_share_variables(orders):
     x, count = cuda.to_device(np.zeros(4, np.int32)), compile_count()
     for compiled, names in enumerate(orders):
         with cuda.checks(*names):
@@ -55,7 +55,7 @@ __global__ void k(int *x) {
 
 
 @pytest.mark.parametrize("first", ["all", "none"])
-def test_addresses_of_functions_are_those_of_each_image(first):
+def test_function_addresses_belong_to_the_current_image(first):
     """The loader writes the memory of virtual function tables."""
     module, x = cuda.module(f"{ADDRESSES}// {first}"), np.zeros(2, np.int32)
     for names in ((first,), ("none",), ("memory",), ("none",), ("all",)):

@@ -9,7 +9,7 @@ from numbalite.errors import KernelError
 pytestmark = pytest.mark.sim
 
 
-def test_libraries_write_and_read():
+def test_library_calls_update_initialization_state():
     """Memory written by the simulated libraries counts as initialized; memory that they read must
     be."""
     a = cuda.to_device(np.eye(4))

@@ -131,7 +131,7 @@ IN_SHARED = {
 
 
 @pytest.mark.parametrize("name", IN_SHARED)
-def test_shared_memory_without_a_barrier(name):
+def test_shared_memory_race_without_a_barrier_is_reported(name):
     bad, good = IN_SHARED[name]
     text = race(bad, r"\bthread \(", r"(s|tile|mean)\b")
     assert "writes" in text
@@ -253,7 +253,7 @@ LAST_WARP = {
 
 
 @pytest.mark.parametrize("kind", LAST_WARP)
-def test_a_warp_is_not_in_lockstep(kind):
+def test_races_within_a_warp_are_reported(kind):
     bad, good = LAST_WARP[kind]
     race(bad, r"\[")
     out = run(good)
@@ -274,7 +274,7 @@ PART_OF_A_WARP = variants(
 )
 
 
-def test_part_of_a_warp_that_waits_orders_only_that_part():
+def test_partial_syncwarp_orders_only_its_lanes():
     across, upper, lower = PART_OF_A_WARP
     race(across, "s\\[", block=32)
     race(upper, "s\\[", block=32)
@@ -346,7 +346,7 @@ BLOCKS = variants(
 )
 
 
-def test_blocks_that_do_not_know_of_one_another():
+def test_races_between_independent_blocks_are_reported():
     bad, good = BLOCKS
     text = race(bad, "block \\(", grid=2)
     assert "block (0,0,0)" in text and "block (1,0,0)" in text
@@ -380,7 +380,7 @@ NARROW = {
 
 
 @pytest.mark.parametrize("name", NARROW)
-def test_an_atomic_of_block_scope_between_blocks(name):
+def test_block_scope_atomics_between_blocks_race(name):
     bad, good = NARROW[name]
     text = race(bad, "atomics of block scope are for the threads of one block", grid=2)
     assert re.search(r"k \(.*, line \d+\): .* at .*, line \d+, with nothing", text), text
@@ -410,7 +410,7 @@ LOCKS = {
 
 
 @pytest.mark.parametrize(("take", "update"), LOCKS)
-def test_a_lock_without_fences(take, update):
+def test_lock_without_fences_is_reported(take, update):
     bad, good = LOCKS[take, update]
     text = race(bad, r"with __threadfence\(\) after it is taken and before it is released", grid=3)
     assert "atomicAdd" not in text
@@ -433,7 +433,7 @@ AFTER_A_SWAP = variants("""__global__ void k(const int* data, int* out) {
 
 
 @pytest.mark.parametrize("source", AFTER_A_SWAP)
-def test_a_race_outside_of_locks(source):
+def test_race_outside_of_locks_has_no_fence_advice(source):
     """The report mentions no fence, even if a thread has changed other memory with an earlier atomic
     operation."""
     with pytest.raises(KernelError):
@@ -466,7 +466,7 @@ COMPARED = {
 
 @pytest.mark.parametrize("seed", [None, 1, 2])
 @pytest.mark.parametrize("update", COMPARED)
-def test_a_comparison_and_a_write_take_an_atomic(update, seed):
+def test_check_then_write_race_suggests_an_atomic(update, seed):
     of_grid, of_block = COMPARED[update]
     race(of_grid, "takes an atomic", grid=3, seed=seed)
     race(of_grid, "takes an atomic", grid=1, seed=seed)
@@ -488,7 +488,7 @@ SAME_VALUE = variants("""__global__ void k(const int* data, int* out) {
     }""")  # fmt: skip
 
 
-def test_values_that_do_not_change_are_no_race():
+def test_writes_of_equal_values_are_not_reported():
     run(SAME_VALUE, grid=2)
 
 
@@ -509,7 +509,7 @@ NEIGHBOURS = {
 
 
 @pytest.mark.parametrize("dtype", NEIGHBOURS)
-def test_neighbours_of_any_size_are_not_confused(dtype):
+def test_adjacent_accesses_of_any_size_are_distinguished(dtype):
     bad, good = NEIGHBOURS[dtype]
     race(bad, r"out\[\d+\]", block=128, dtype=dtype)
     run(good, block=128, dtype=dtype)
@@ -527,7 +527,7 @@ SIZES = variants(
 )
 
 
-def test_overlapping_accesses_of_different_sizes():
+def test_overlapping_accesses_of_different_sizes_race():
     bad, good = SIZES
     race(bad, "ints")
     run(good)
@@ -551,7 +551,7 @@ OWN_ATOMIC = variants(
 )
 
 
-def test_own_atomics_made_of_compare_and_swap():
+def test_compare_and_swap_loops_are_race_free():
     for seed in (None, 1, 2):
         out = run(OWN_ATOMIC, grid=4, block=32, dtype=np.float32, seed=seed)
         assert out[:2].tolist() == [126, 127]
@@ -616,7 +616,7 @@ ALL_FENCE = variants(
 )
 
 
-def test_a_fence_of_all_threads_and_a_flag_of_one():
+def test_fence_before_barrier_orders_a_flag_of_one_thread():
     bad, good = ALL_FENCE
     race(bad, r"out\[", grid=5)
     assert run(good, grid=5)[0] == sum(range(5 * 64))
@@ -667,7 +667,7 @@ LOCK_OF_LANES = variants(
 )
 
 
-def test_a_lock_of_every_lane():
+def test_per_lane_locks_are_race_free():
     for seed in (None, 1, 2):
         assert run(LOCK_OF_LANES, grid=3, seed=seed)[0] == 3 * sum(range(64))
 
@@ -694,7 +694,7 @@ PRODUCER = variants(PRODUCER, {"FENCE": ""}, {"FENCE": "__threadfence_block();"}
 
 
 @pytest.mark.parametrize("seed", [None, 4])
-def test_producer_and_consumer_in_a_block(seed):
+def test_producer_consumer_race_in_a_block_is_reported(seed):
     bad, good = PRODUCER
     race(bad, "box", seed=seed)
     assert run(good, seed=seed)[0] == 17
@@ -721,7 +721,7 @@ TWO_BLOCKS = variants(
 )
 
 
-def test_producer_and_consumer_in_two_blocks():
+def test_producer_consumer_race_between_blocks_is_reported():
     bad, *good = TWO_BLOCKS
     for source in good:
         assert run(source, grid=2)[0] == 17
@@ -760,7 +760,7 @@ LOOK_BACK = variants("""__device__ volatile int flag[64];
     }""")  # fmt: skip
 
 
-def test_look_back_over_blocks():
+def test_decoupled_look_back_is_race_free():
     out = run(LOOK_BACK, grid=10, seed=2)
     assert (out[:640] == np.cumsum(np.arange(640))).all()
 
@@ -780,7 +780,7 @@ GRID = variants(GRID, {"BETWEEN": "__syncthreads();"}, {"BETWEEN": "cg::this_gri
 
 
 @pytest.mark.parametrize("seed", [None, 1])
-def test_the_barrier_over_the_grid(seed):
+def test_grid_barrier_orders_accesses(seed):
     bad, good = GRID
     race(bad, r"(out|data)\[", grid=2, seed=seed)
     run(good, grid=2, seed=seed)
@@ -831,7 +831,7 @@ HEAP = variants("""__global__ void k(const int* data, int* out) {
     }""")  # fmt: skip
 
 
-def test_memory_of_the_heap_begins_anew():
+def test_reused_heap_memory_is_race_free():
     run(HEAP)
 
 
@@ -843,7 +843,7 @@ PLACES = variants("""__global__ void k(const int* data, int* out) {
     }""")  # fmt: skip
 
 
-def test_other_lines_are_counted():
+def test_further_races_are_counted_by_line():
     text = race(PLACES)
     assert "more" in text or "other" in text
 

@@ -150,7 +150,7 @@ def report(module, name, *words, more=(), **options):
     return text
 
 
-def test_threads_that_ended_before_a_barrier(module):
+def test_barrier_after_early_return_is_reported(module):
     report(module, "early_return", "__syncthreads", r"threads 50-63 never came")
     assert launch(module, "all_come")[:50].tolist() == list(range(49, -1, -1))
     # Not looked for unless asked: GPUs let it pass.
@@ -159,7 +159,7 @@ def test_threads_that_ended_before_a_barrier(module):
     )
 
 
-def test_lanes_that_a_mask_names_and_that_have_ended(module):
+def test_mask_with_ended_lanes_is_reported(module):
     report(
         module, "absent_lanes", "__shfl_down_sync with mask 0xffffffff", "threads 20-31", block=32
     )
@@ -179,7 +179,7 @@ def test_lanes_that_a_mask_names_and_that_have_ended(module):
     ],
     ids=["too_early", "never"],
 )
-def test_barriers_that_are_not_ready_have_a_line(call, init, report):
+def test_unfinished_barriers_are_reported_with_their_line(call, init, report):
     """Threads that wait for another thread may wait forever, depending on the contents of the memory."""
     kernel = cuda.jit(
         source=f"""#include <cuda/barrier>
@@ -200,7 +200,7 @@ def test_barriers_that_are_not_ready_have_a_line(call, init, report):
     ["shfl_up_sync({}, 1, 2)", "shfl_down_sync({}, 1, 2)", "shfl_xor_sync({}, 1, 2)", "shfl_sync({}, 1, 2)",
      "ballot_sync({}, 1)", "any_sync({}, 1)", "all_sync({}, 1)"],
 )  # fmt: skip
-def test_collectives_have_their_names(call):
+def test_reports_name_the_collective_operation(call):
     source = (
         f"__global__ void k(int *x) {{ if (threadIdx.x < 8) x[0] = __{call.format('0xffff')}; }}"
     )
@@ -210,7 +210,7 @@ def test_collectives_have_their_names(call):
 
 
 @pytest.mark.skipif(hostbuild.identify(host.find()).family == "gcc", reason="g++ tells no columns")
-def test_two_barriers_in_one_line_are_two():
+def test_two_barriers_on_one_line_are_distinguished():
     kernel = cuda.jit(
         source="""
 #define BARRIER() __syncthreads()
@@ -231,13 +231,13 @@ __global__ void both(int *x, int n) {
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])
-def test_lanes_that_were_never_there_or_did_nothing(module, seed):
+def test_masks_with_nonexistent_lanes_are_accepted(module, seed):
     assert launch(module, "half_a_warp", block=16, seed=seed)[:16].tolist() == list(range(1, 17))
     assert launch(module, "gone_before", 20, block=32, seed=seed)[:20].tolist() == list(range(20))
 
 
 @pytest.mark.parametrize("checks", ["all", "hang"])
-def test_a_kernel_that_never_ends(module, checks):
+def test_endless_kernel_is_reported(module, checks):
     started = time.monotonic()
     with pytest.raises(KernelError) as caught:
         launch(module, "counts_for_ever", checks=(checks,), limit=0.5)
@@ -264,7 +264,7 @@ def test_the_last_access_of_an_endless_kernel_is_reported():
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_every_kernel_has_the_limit_of_the_environment(module):
+def test_environment_variable_limits_every_kernel(module):
     from numbalite import config
     from numbalite.runtime import checks
 
@@ -281,11 +281,11 @@ def test_every_kernel_has_the_limit_of_the_environment(module):
     assert launch(module, "order", checks=("none",))[0] == 64
 
 
-def test_waiting_on_plain_memory_gets_on(module):
+def test_spinning_on_plain_memory_makes_progress(module):
     assert launch(module, "plain_flag", checks=("hang", "memory"))[:2].tolist() == [1, 7]
 
 
-def test_a_lock_that_is_held_at_a_barrier(module):
+def test_lock_held_at_a_barrier_is_reported(module):
     report(module, "lock_over_a_barrier", "not done", "threads? .*ing at", limit=0.5)
 
 
@@ -295,7 +295,7 @@ def block_order(module, name, seed, checks=("sync",)):
 
 
 @pytest.mark.parametrize("name", ["order", "order_after_a_barrier"])
-def test_a_seed_gives_an_order_and_gives_it_again(module, name):
+def test_schedule_seed_reproduces_the_order(module, name):
     first, second = (block_order(module, name, seed) for seed in (1, 2))
     for found in (first, second):
         assert sorted(found) == list(range(256)) and found != list(range(256))
@@ -325,7 +325,7 @@ def test_integer_division_by_zero_is_reported(module):
     assert launch(module, "divides", 5, checks=("memory",))[5] == -1
 
 
-def test_a_floor_division_is_one():
+def test_floor_division_by_zero_is_reported():
     @cuda.jit
     def floor(x, y):
         x[0] = x[0] // y[0]

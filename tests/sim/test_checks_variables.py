@@ -90,7 +90,7 @@ def test_local_variables_begin_unwritten(kernels):
         assert caught.value.line == lines_of(f"/* {text} */", __file__)[0]
 
 
-def test_values_of_local_variables_may_be_handed_on(kernels):
+def test_copying_uninitialized_locals_is_not_reported(kernels):
     """The state of a variable is copied without a check when it is passed to functions, returned, or part of
     a copied object."""
     out = cuda.to_device(np.zeros(32, "f4"))
@@ -99,7 +99,7 @@ def test_values_of_local_variables_may_be_handed_on(kernels):
     assert out.copy_to_host()[[0, 3, 4]].tolist() == [13, 22, 16]
 
 
-def test_promises_of_alignment_are_checked():
+def test_assumed_alignment_is_checked():
     @cuda.jit("void(float32*, int32)")
     def k(x, n):
         """

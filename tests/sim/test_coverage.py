@@ -237,7 +237,7 @@ def line_with(text, marker):
     return next(i for i, row in enumerate(text.splitlines(), 1) if marker in row)
 
 
-def test_strings_and_python_bodies(run_coverage):
+def test_coverage_includes_cpp_and_python_bodies(run_coverage):
     one = run_coverage(MIXED)["program.py"]
     assert {
         line_with(MIXED, "if (i < n)"),
@@ -277,7 +277,7 @@ for n in (1, 2):
 """
 
 
-def test_children_that_end_at_once(run_coverage):
+def test_coverage_includes_children_ended_by_exit(run_coverage):
     one = run_coverage(FORKED)["program.py"]
     assert [way for ways in one.branches.values() for way in ways] == [True] * 4
 
@@ -304,7 +304,7 @@ with cuda.profile():
 """
 
 
-def test_coverage_of_checked_launches(run_coverage):
+def test_coverage_includes_checked_launches(run_coverage):
     one = run_coverage(CHECKED)["program.py"]
     assert one.missing == [line_with(CHECKED, "x[threadIdx.x]")]
     assert {line: sorted(ways) for line, ways in one.branches.items()} == {
@@ -351,7 +351,7 @@ def test_coverage_command_reports_and_exports(run_coverage, tmp_path):
     assert "which program" in command("run", status=2)
 
 
-def test_status_and_arguments_of_the_program(run_coverage):
+def test_coverage_command_passes_status_and_arguments(run_coverage):
     run_coverage("import sys; sys.exit(3)", status=3)
     run_coverage("import sys; assert sys.argv == ['program.py']")
     assert run_coverage("import numbalite") == {}
@@ -423,7 +423,7 @@ def reported(tmp_path):
     return report
 
 
-def test_lines_in_reports_of_coverage_py(reported):
+def test_coverage_py_reports_kernel_lines(reported):
     found = reported()
     text = MIXED + PYTHON
     program, cuda_file = found["program.py"], found["k.cu"]
@@ -443,7 +443,7 @@ def test_lines_in_reports_of_coverage_py(reported):
     assert found["plain.py"]["executed_lines"] == []
 
 
-def test_branches_in_reports_of_coverage_py(reported):
+def test_coverage_py_reports_kernel_branches(reported):
     found = reported("--branch")
     text = MIXED + PYTHON
     partial = {line for line, end in found["program.py"]["missing_branches"]}
@@ -453,7 +453,7 @@ def test_branches_in_reports_of_coverage_py(reported):
     assert line_with(text, "return 5") in found["program.py"]["missing_lines"]
 
 
-def test_data_of_an_earlier_run_are_dropped_with_those_of_coverage_py(reported, tmp_path):
+def test_coverage_run_drops_kernel_data_of_earlier_runs(reported, tmp_path):
     reported()
     program = tmp_path / "src" / "program.py"
     program.write_text(program.read_text().replace("np.zeros(8), 8)", "np.zeros(8), 7)"))

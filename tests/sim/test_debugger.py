@@ -94,7 +94,7 @@ def in_order(output, *parts):
 
 
 @needs_gdb
-def test_stepping_through_a_kernel(tmp_path):
+def test_gdb_steps_through_a_kernel(tmp_path):
     output = run_gdb(
         tmp_path,
         LESSON,
@@ -176,7 +176,7 @@ print("result", out.tolist())
 
 
 @needs_gdb
-def test_stepping_through_lines_of_python(tmp_path):
+def test_gdb_steps_through_python_lines(tmp_path):
     output = run_gdb(
         tmp_path,
         PYTHON,
@@ -241,7 +241,7 @@ print("result", x.tolist())
 
 @needs_gdb
 @pytest.mark.parametrize("cxx", ["clang++", "g++"])
-def test_texts_that_are_in_no_file(tmp_path, cxx):
+def test_gdb_shows_sources_without_a_file(tmp_path, cxx):
     """Debugs a cell of a notebook, and a source that a program has composed."""
     if not shutil.which(cxx):
         pytest.skip(f"{cxx} is not installed")
@@ -305,7 +305,7 @@ def test_gdb_attaches_to_a_running_program(tmp_path):
 # ---- without gdb ----------------------------------------------------------------------------------------
 
 
-def test_pieces_of_a_source():
+def test_source_is_split_by_line_directives():
     source = 'before\n#line 3 "a\\\\b \\"c\\".py"\none\ntwo\n#line 9 "<cell 1>"\nthree\n#line 7 "<cell 1>"\nfour'
     assert debugger.texts_by_label(source) == {
         'a\\b "c".py': {3: "one", 4: "two"},
@@ -326,7 +326,7 @@ def test_only_sources_without_a_file_are_stored(tmp_path, monkeypatch):
     assert set(os.listdir(folder)) == {"<source of k>", "CACHEDIR.TAG"}
 
 
-def test_the_command_without_gdb(run_python):
+def test_gdb_command_without_gdb_prints_a_hint(run_python):
     result = run_python("-m numbalite", "gdb", "x.py", check=False, PATH="/nowhere")
     assert result.returncode == 2 and "apt install gdb" in result.stderr
     assert "gdb FILE" in run_python("-m numbalite", "help").stdout

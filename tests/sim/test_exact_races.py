@@ -200,7 +200,7 @@ def launch(name, **options):
 
 
 @pytest.mark.parametrize("name", RACY)
-def test_each_pair_that_nothing_orders_is_a_race(name):
+def test_unordered_access_pairs_are_races(name):
     checks, error = launch(name)
     assert checks.verdict.kind == "races" and str(checks.verdict) == "races"
     assert error.kind == "race" and error.verdict == "races"
@@ -217,7 +217,7 @@ def test_barriers_alone_decide_every_schedule(name):
 
 
 @pytest.mark.parametrize("name", sorted(ATOMIC))
-def test_values_that_atomics_return_are_not_decided_by_one_schedule(name):
+def test_used_atomic_results_leave_the_verdict_undecided(name):
     checks, error = launch(name)
     assert error is None
     assert checks.verdict.kind == "depends on atomics"
@@ -241,7 +241,7 @@ def python_ticket(x, out):
     "kernel, verdict",
     [(python_reductions, "no schedule races"), (python_ticket, "depends on atomics")],
 )
-def test_reductions_of_python_kernels_are_decided(kernel, verdict):
+def test_python_reductions_have_an_exact_verdict(kernel, verdict):
     x, out = (cuda.to_device(a) for a in (np.arange(64, dtype=np.int32), np.zeros(80, np.int32)))
     with cuda.checks("race", exact=True, budget=0) as checks:
         kernel[2, 32](x, out)
@@ -250,7 +250,7 @@ def test_reductions_of_python_kernels_are_decided(kernel, verdict):
         assert out.copy_to_host()[:7].tolist() == [16, 16, 16, 16, 0, 63, 0]
 
 
-def test_reductions_have_their_results():
+def test_exact_checks_keep_reduction_results():
     x, out = (cuda.to_device(a) for a in (np.arange(64, dtype=np.int32), np.zeros(64, np.int32)))
     for checks in (cuda.checks("race", exact=True), cuda.checks("race"), cuda.checks()):
         out.copy_to_device(np.zeros(64, np.int32))
@@ -276,7 +276,7 @@ def test_reductions_have_their_results():
         ]
 
 
-def test_the_default_accepts_what_is_harmless_in_most_programs():
+def test_default_race_check_accepts_harmless_races():
     for name in ("flag_of_all", "guarded_maximum"):
         with cuda.checks("race"):
             x, out = (cuda.to_device(np.zeros(64, np.int32)) for _ in range(2))
@@ -289,7 +289,7 @@ def test_a_launch_that_fails_for_another_reason_is_undecided():
     assert checks.verdict.kind == "undecided"
 
 
-def test_there_is_a_verdict_for_each_kernel():
+def test_verdict_of_each_kernel_is_reported():
     x, out = (cuda.to_device(np.zeros(64, np.int32)) for _ in range(2))
     with cuda.checks("race", exact=True) as checks:
         for name in ("reversal", "bytes", "reversal", "two_operations"):
@@ -305,7 +305,7 @@ def test_there_is_a_verdict_for_each_kernel():
     assert checks.verdict is None and checks.verdicts == ()
 
 
-def test_exact_is_for_races():
+def test_exact_option_requires_the_race_check():
     with pytest.raises(ValueError, match="race"):
         cuda.checks("memory", exact=True)
     with cuda.checks("race") as checks:

@@ -94,7 +94,7 @@ def readers():
     return cuda.module(text, opt=1), right
 
 
-def test_a_reader_without_a_fence_is_not_ordered(readers):
+def test_reader_without_a_fence_races(readers):
     module, right = readers
     for name, orders in right.items():
         out, error = np.zeros(8, np.int32), None

@@ -63,7 +63,7 @@ def test_commands_leave_no_open_file_descriptor(shell):
     assert os.listdir("/proc/self/fd") == before
 
 
-def test_a_server_of_few_files_answers(preloaded):
+def test_fork_server_works_with_few_open_files(preloaded):
     """Some systems allow a process only 256 open files, fewer than the possible number of
     concurrent runs."""
     server = forkserver._start_server(shutil.which("sh"), preloaded, {})
@@ -75,7 +75,7 @@ def test_a_server_of_few_files_answers(preloaded):
         server.close()
 
 
-def test_runs_side_by_side(shell):
+def test_fork_server_runs_commands_concurrently(shell):
     results = {}
 
     def run(i):
@@ -224,7 +224,7 @@ def test_a_process_that_was_forked_leaves_it_alone(preloaded):
     server.close()
 
 
-def test_programs_that_take_no_part(preloaded, tmp_path):
+def test_fork_server_rejects_unsupported_programs(preloaded, tmp_path):
     (tmp_path / "script").write_text("#!/bin/sh\nexit 0\n")
     (tmp_path / "script").chmod(0o700)
     static = tmp_path / "static"
@@ -239,7 +239,7 @@ def test_programs_that_take_no_part(preloaded, tmp_path):
     assert forkserver._start_server(shutil.which("sh"), "/no/such/object.so", {}) is None
 
 
-def test_it_ends_with_the_process(preloaded, tmp_path):
+def test_fork_server_ends_with_its_process(preloaded, tmp_path):
     program = f"""
 import sys
 from numbalite.compilers import forkserver
@@ -254,7 +254,7 @@ assert server.run(["sh", "-c", "true"], b"", "/", {{}}).returncode == 0
 
 
 @pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++")
-def test_kernels_are_compiled_by_it(monkeypatch, tmp_path):
+def test_kernels_are_compiled_by_the_fork_server(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("NUMBALITE_CXX", "clang++")
     monkeypatch.setattr(cache, "_checked", {})

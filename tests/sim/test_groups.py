@@ -23,7 +23,7 @@ def source_lane(mode, width, offset, lane):
     return lane ^ offset if lane ^ offset <= (lane | (width - 1)) else lane
 
 
-def test_shuffles_with_a_width(module):
+def test_shuffles_with_a_width_match_expected(module):
     source = "\n".join(
         f"""__global__ void k{mode}(int* out, int width, int offset) {{
             out[threadIdx.x] = __shfl{mode}_sync(0xffffffffu, (int)threadIdx.x + 100, offset, width);
@@ -40,7 +40,7 @@ def test_shuffles_with_a_width(module):
                 assert out.tolist() == expected, (mode, width, offset)
 
 
-def test_shuffles_of_every_type(module):
+def test_shuffles_of_every_type_match_expected(module):
     types = [
         "int",
         "unsigned",
@@ -62,7 +62,7 @@ def test_shuffles_of_every_type(module):
     assert ok.all()
 
 
-def test_warp_votes_and_reductions(module):
+def test_warp_votes_and_reductions_match_expected(module):
     m = module("""__global__ void k(unsigned* out, const int* in) {
         unsigned t = threadIdx.x, all = 0xffffffffu;
         int v = in[t], p;
@@ -95,7 +95,7 @@ def test_warp_votes_and_reductions(module):
     assert [row[0] for row in out[15:20]] == [full, 1, 0, 0, full]
 
 
-def test_part_of_a_warp(module):
+def test_partial_warp_collectives_match_expected(module):
     m = module("""__global__ void k(int* out) {
         int t = threadIdx.x;
         if (t < 8) out[t] = __shfl_xor_sync(0xffu, t, 1);
@@ -134,7 +134,7 @@ def test_thread_index_survives_barriers(module):
         assert (counts[:128] == 43).all() and (counts[128:] == 3).all()
 
 
-def test_shared_memory_is_one_for_each_block(module):
+def test_shared_memory_is_per_block(module):
     m = module("""
     template <class T> __global__ void reverse(T* data) {
         extern __shared__ __align__(16) unsigned char raw[];
@@ -151,7 +151,7 @@ def test_shared_memory_is_one_for_each_block(module):
     assert (data.reshape(50, 64) == np.arange(64 * 50).reshape(50, 64)[:, ::-1]).all()
 
 
-def test_some_threads_return_early(module):
+def test_early_returned_threads_do_not_block_barriers(module):
     m = module("""__global__ void k(int* out) {
         __shared__ int total;
         if (threadIdx.x == 0) total = 0;
@@ -195,7 +195,7 @@ def test_spin_lock_between_lanes_makes_progress(module, compiler):
     assert value[0] == 288
 
 
-def test_waiting_for_a_volatile(module, compiler):
+def test_spinning_on_a_volatile_makes_progress(module, compiler):
     if compiler == "g++":
         pytest.skip("only irpatch makes a volatile load let other threads run")
     m = module("""__global__ void k(int* flag, int* out) {

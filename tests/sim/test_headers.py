@@ -54,7 +54,7 @@ def test_each_header_compiles_alone(compiled, name):
 
 
 @pytest.mark.parametrize("name", ["cuda/std/complex", "cuda/std/cmath", "cuda/std/algorithm"])
-def test_half_types_of_libcu_headers(compiled, name):
+def test_libcu_headers_define_half_types(compiled, name):
     """The headers with which NVRTC 13.5 completes the types."""
     source = f"""
     #include <{name}>
@@ -311,7 +311,7 @@ RANDOM = [
 ]  # fmt: skip
 
 
-def test_random_numbers_are_curands(module):
+def test_random_numbers_match_curand(module):
     """Works with checked accesses, too; the generator's tables are not checked."""
     from numbalite import cuda
 
@@ -371,7 +371,7 @@ assert got[0] == 1
 '''
 
 
-def test_random_numbers_take_nothing_of_the_kernels_memory(run_python):
+def test_random_generators_use_no_constant_memory(run_python):
     """malloc has the complete heap, even after random numbers were generated."""
     run_python(HEAP, NUMBALITE_DRIVER="sim")
 
@@ -445,7 +445,7 @@ def system_headers():
 
 @pytest.mark.sim
 @pytest.mark.parametrize("name", some(6, system_headers(), "system headers"))
-def test_a_header_that_only_the_host_has(name):
+def test_headers_found_by_the_simulator_are_found_by_nvrtc(name):
     """NVRTC finds each header that the simulator's compiler finds."""
     toolkits = headers.find(name, toolkit.include_directories()) is not None
     has_it = toolkits or name in headers.in_memory() or bool(toolkit.packages_for(name))

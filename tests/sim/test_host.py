@@ -68,7 +68,7 @@ def test_compilers_are_searched_in_order(no_compilers, monkeypatch, tmp_path):
         assert host.find() == ((zig, "c++"), zig)
 
 
-def test_a_compiler_next_to_the_program(no_compilers, monkeypatch, tmp_path):
+def test_relative_compiler_path_is_made_absolute(no_compilers, monkeypatch, tmp_path):
     """The compiler runs in other folders, so its path is made absolute."""
     path = no_compilers("tools/my++")
     monkeypatch.chdir(tmp_path)
@@ -76,7 +76,7 @@ def test_a_compiler_next_to_the_program(no_compilers, monkeypatch, tmp_path):
     assert host.find() == ((path, "-m64"), path)
 
 
-def test_a_working_directory_that_is_gone(compiled, monkeypatch, tmp_path):
+def test_compilation_works_in_a_deleted_directory(compiled, monkeypatch, tmp_path):
     folder = tmp_path / "gone"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -87,7 +87,7 @@ def test_a_working_directory_that_is_gone(compiled, monkeypatch, tmp_path):
     assert hostbuild._run([program, "--version"]).returncode == 0
 
 
-def test_a_disk_without_room(compiled, monkeypatch):
+def test_full_disk_raises_a_compile_error(compiled, monkeypatch):
     monkeypatch.setattr(hostbuild._Build, "_link", lambda build, *_: build._step(["false"]))
     room = SimpleNamespace(f_bavail=4, f_frsize=1024)
     monkeypatch.setattr(os, "statvfs", lambda folder: room)
@@ -96,7 +96,7 @@ def test_a_disk_without_room(compiled, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["NUMBALITE_CXX", "CXX"])
-def test_a_compiler_that_is_not_there(no_compilers, monkeypatch, name):
+def test_missing_configured_compiler_raises(no_compilers, monkeypatch, name):
     monkeypatch.setenv(name, "no-such-c++")
     with pytest.raises(CudaSupportError, match=rf"\${name} names the compiler 'no-such-c\+\+'"):
         host.find()
@@ -126,7 +126,7 @@ def test_compiler_version_is_parsed(no_compilers, version, expected):
         assert hostbuild.identify(compiler)[:2] == expected
 
 
-def test_a_description_is_found_behind_other_bytes():
+def test_description_is_found_after_other_bytes():
     """In the image, constants may precede it directly."""
     said = b"constexpr const char *numbalite_sim::NLDESC() [index = 3, T = int]"
     assert hostbuild._DESCRIPTION.search(b"\0\x3f\xff" + said + b"\0")[0] == said
@@ -162,7 +162,7 @@ def test_fingerprint_depends_on_options_and_compiler(compiled, monkeypatch):
     assert found != host.fingerprint(unit)
 
 
-def test_hits_do_not_pay_for_compiling(run_python):
+def test_cache_hits_do_not_import_compiler_modules(run_python):
     code = """
 import sys
 before = set(sys.modules)
@@ -211,7 +211,7 @@ def test_options_reach_the_source(compiled, tmp_path):
     assert compiled(unit).data
 
 
-def test_headers_on_disk_are_cuda_too(compiled, tmp_path):
+def test_included_headers_are_translated(compiled, tmp_path):
     (tmp_path / "inner.h").write_text("""#pragma once
 __device__ float* dynamic() { extern __shared__ float s[]; return s; }
 """)
@@ -242,7 +242,7 @@ __device__ float* dynamic() { extern __shared__ float s[]; return s; }
     {"debug": True}, {"opt": False}, {"opt": 3}, {"lineinfo": True}, {"fastmath": True}, {"std": "c++14"},
     {"std": "c++20"},
 ])  # fmt: skip
-def test_ways_to_compile(alone, fields):
+def test_images_run_when_compiled_with_each_option_set(alone, fields):
     image = alone(
         "__global__ void k(float* x, float a) { x[threadIdx.x] = a / 3 + threadIdx.x; }",
         "k",
@@ -397,7 +397,7 @@ print(x.copy_to_host().tolist(), more(np.zeros(2, np.float32)).tolist(), less(1.
 """
 
 
-def test_a_machine_with_zig_alone(run_python, tmp_path):
+def test_simulator_works_with_zig_only(run_python, tmp_path):
     """`pip install ziglang` is sufficient for the simulator and the CPU targets."""
     zig = pytest.importorskip("ziglang")
     package = os.path.dirname(os.path.dirname(numbalite.__file__))
@@ -421,7 +421,7 @@ def test_prelude_is_precompiled_once(compiled, monkeypatch, tmp_path):
     assert compiled(unit).data
 
 
-def test_all_that_comes_before_a_source_is_precompiled(compiled, monkeypatch, tmp_path):
+def test_prelude_of_a_source_is_precompiled(compiled, monkeypatch, tmp_path):
     """The text before a source, head.h, is precompiled. If options define macros, only prelude.h is, because
     the macros precede the rest of head.h."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
@@ -468,7 +468,7 @@ def test_hooks_are_compiled_once(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("level", "expected"), [(None, ["-O2", "-O3"]), ("0", ["-O0"] * 2), ("1", ["-O1"] * 2)]
 )
-def test_the_optimization_level_of_the_environment(monkeypatch, level, expected):
+def test_environment_variable_sets_the_optimization_level(monkeypatch, level, expected):
     """The level is part of the fingerprint; opt= has precedence, and images with checks have level
     1 or less."""
     plain, given = Source(PLAIN, kernels=("k",)), Source(PLAIN, kernels=("k",), opt=3)

@@ -52,7 +52,7 @@ def link(monkeypatch, tmp_path, request):
 
 
 @pytest.mark.parametrize("source", [PLAIN, COPIES, THREADS])
-def test_most_images_need_no_library(link, source):
+def test_plain_images_link_without_libraries(link, source):
     result, ran, command = link(source)
     assert result.returncode == 0 and ran == [host.find_program("ld")] and "-lc" not in command
     assert ctypes.CDLL(str(link.output)).f() == 3
@@ -61,13 +61,13 @@ def test_most_images_need_no_library(link, source):
 @pytest.mark.skipif(
     not os.path.exists(hostlink._DYNAMIC_LINKER), reason="the C library is not glibc"
 )
-def test_a_name_of_the_dynamic_linker_needs_no_other(link):
+def test_dynamic_linker_symbols_need_no_library(link):
     result, ran, command = link(VERSIONED)
     assert result.returncode == 0 and ran == [host.find_program("ld")] and "-lc" not in command
     assert ctypes.CDLL(str(link.output)).f() == 3
 
 
-def test_the_others_get_two(link):
+def test_images_with_math_functions_link_two_libraries(link):
     result, ran, command = link(MATH)
     assert result.returncode == 0 and ran == [host.find_program("ld")] and "-lm" in command
     assert ctypes.CDLL(str(link.output)).f() == 3
@@ -81,7 +81,7 @@ def test_the_compiler_driver_reports_link_errors(link):
     assert link(PLAIN)[1] == [host.find_program("ld")]  # the failure is not an error of the linker
 
 
-def test_an_unsuitable_linker_is_tried_once(link, monkeypatch):
+def test_unsuitable_linker_is_tried_only_once(link, monkeypatch):
     monkeypatch.setattr(host, "find_program", lambda name: "/bin/false")
     result, ran, _ = link(PLAIN)
     assert ran == ["/bin/false", link.compiler] and result.returncode == 0

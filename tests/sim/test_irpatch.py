@@ -144,7 +144,7 @@ define void @f(i8* %0) {
 
 @pytest.mark.parametrize("size", range(1, 17))
 @pytest.mark.parametrize("form", [str, with_opaque_pointers])
-def test_copies_that_no_single_access_makes_are_calls(size, form):
+def test_large_struct_copies_become_calls(size, form):
     text = form(PIXELS.replace("SIZE", str(size)))
     patched = patch(text, checks=("race",))
     if size % 8 not in (3, 5, 6, 7):
@@ -156,7 +156,7 @@ def test_copies_that_no_single_access_makes_are_calls(size, form):
     assert patch(text) == text
 
 
-def test_copies_in_code_that_is_not_watched_stay():
+def test_copies_in_unchecked_code_are_unchanged():
     def patched(attributes):
         text = PIXELS.replace("SIZE", "6").replace(") {", ") #3 {")
         return patch(f"{text}\nattributes #3 = {{ {attributes} }}\n", checks=("memory", "race"))
@@ -189,7 +189,7 @@ def test_written_fields_are_reported_before_the_store(form):
     assert after.partition("\n")[0].endswith("i64 4), !dbg !7") and "%bf.load = " not in before
 
 
-def test_ways_back_in_loops_have_an_instruction():
+def test_loop_back_edges_have_an_instruction():
     loop = "define void @f() {\n  br label %1, !dbg !3\n\n1:\n  br label %1, !dbg !4\n}\n"
     assert patch(loop) == loop
     assert patch(loop, checks=("memory",)).split("\n")[3:6] == [
@@ -239,7 +239,7 @@ def test_names_are_new_in_each_function():
     assert patch("; nothing here\n") == "; nothing here\n"
 
 
-def test_functions_that_nothing_asks_for_are_not_compiled():
+def test_unused_inline_functions_are_not_compiled():
     own = "define hidden void @nl_sim_volatile_access() #1 {\n  ret void\n}\n"
     pure = "define hidden void @__cxa_pure_virtual() #1 {\n  ret void\n}\n"
     kernel = (
