@@ -33,7 +33,7 @@ __global__ void where(unsigned* out, int step) {
 """
 
 
-def test_every_thread_runs_once(alone):
+def test_kernel_body_runs_once_in_every_thread(alone):
     image, grid = alone(INDEX, "where"), (2, 1, 3)
     for block, single in itertools.product([(5,), (3, 4), (2, 3, 4), (1, 1, 7)], [False, True]):
         count = 6 * math.prod(block)
@@ -46,7 +46,7 @@ def test_every_thread_runs_once(alone):
     assert image.engine.calls == []
 
 
-def test_a_block_starts_at_the_given_thread(alone):
+def test_run_block_starts_at_the_given_thread(alone):
     image = alone("__global__ void k(int* n) { n[threadIdx.x + 4 * threadIdx.y] = 1; }", "k")
     from_second_row = ints(12)
     kernel = image.kernel("k")
@@ -80,7 +80,7 @@ def test_kernel_parameters_are_passed(alone):
     assert list(out) == [1130.5, 1130.5]
 
 
-def test_kernel_attributes_and_linkage(alone):
+def test_kernel_attributes_and_linkage_are_accepted(alone):
     source = """
     extern "C" __global__ void plain(int* n) { n[0] += 1; }
     static __global__ __launch_bounds__(128) void quiet(int* n) { n[0] += 2; }
@@ -99,7 +99,7 @@ def test_kernel_attributes_and_linkage(alone):
     assert n[0] == 63
 
 
-def test_static_shared_variables(alone):
+def test_static_shared_variables_are_per_block(alone):
     source = """
     struct with_constructor { int v; __device__ with_constructor() {} };
     __shared__ int wide;
@@ -118,7 +118,7 @@ def test_static_shared_variables(alone):
     assert list(out) == [15, 0]
 
 
-def test_dynamic_shared_memory_in_templates_and_functions(alone):
+def test_dynamic_shared_memory_works_in_templates_and_functions(alone):
     source = """
     extern __shared__ float wide[];
     __device__ float* from_namespace() { return wide; }
@@ -137,7 +137,7 @@ def test_dynamic_shared_memory_in_templates_and_functions(alone):
         assert list(out) == [1, 2, 3, 4, 1]
 
 
-def test_constant_and_device_variables(alone):
+def test_constant_and_device_variables_are_accessible(alone):
     source = """
     __constant__ float table[4] = {1, 2, 3, 4};
     __device__ int counter;
@@ -156,7 +156,7 @@ def test_constant_and_device_variables(alone):
     assert (ctypes.c_double * 3).from_address(triple.address)[2] == 9
 
 
-def test_calls_of_the_engine(alone):
+def test_printf_malloc_and_new_call_the_engine(alone):
     source = """
     __global__ void k(int* out) {
         out[0] = printf("%d\\n", 3);
@@ -338,7 +338,7 @@ def test_asserts_can_be_switched_off(alone, how):
     assert image.engine.calls == []
 
 
-def test_calls_of_every_kind(alone):
+def test_recursive_and_virtual_calls_work_in_kernels(alone):
     source = """
     __device__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
     struct shape { virtual __device__ int area() const = 0; };

@@ -13,7 +13,7 @@ KERNEL = "\n__global__ void k(int *x) { x[0] = 1; }"
 
 
 @pytest.mark.parametrize("prefix", ["", "    1 | "])
-def test_the_part_around_the_caret_is_left(prefix):
+def test_long_source_lines_are_cut_around_the_caret(prefix):
     rng = random.Random(1)
     for _ in range(200):
         length, at = rng.randrange(400, 5000), 0
@@ -36,7 +36,7 @@ def test_short_lines_and_long_messages_are_unchanged():
     assert longlines.shortened("x" * 20_000) == "x" * 300 + "..."
 
 
-def test_a_compiler_is_ended_after_its_last_message():
+def test_compiler_is_ended_after_the_error_limit():
     """Without a limit, clang parses the rest of the source for minutes."""
     last = process.STOPPED.decode()
     result = process.run(
@@ -46,7 +46,7 @@ def test_a_compiler_is_ended_after_its_last_message():
 
 
 @pytest.mark.parametrize("declarations", ["foo x;", "wrong{i} v{i};"])
-def test_many_mistakes_on_one_line(declarations):
+def test_many_errors_on_one_line_are_limited(declarations):
     """For equal declarations, clang's time is quadratic: 70 s for these without the limit."""
     text = " ".join(declarations.replace("{i}", str(i)) for i in range(20_000))
     with pytest.raises(CompileError) as caught:

@@ -37,7 +37,7 @@ def test_error_in_a_header_of_ours_is_at_the_users_line(message):
     assert "sim/" not in text and ".cuh" not in text
 
 
-def test_shared_memory_that_no_gpu_has(message):
+def test_too_much_shared_memory_is_a_compile_error(message):
     """The size of an array must not be a variable, and dynamic memory has one type."""
     text = message(
         "__global__ void k(int* x) {\n    __shared__ int a[warpSize];\n    x[0] = a[0];\n}"
@@ -48,7 +48,7 @@ def test_shared_memory_that_no_gpu_has(message):
     assert text.startswith("lesson.py(2): error: extern __shared__ s has another type further up")
 
 
-def test_places_in_a_notebook(message):
+def test_error_positions_name_the_notebook_cell(message):
     source = '#line 3 "<cell [1]: x>"\n__global__ void k(array<float> a) {\n    a(0, 1) = 2;\n}'
     assert message(source).startswith("<cell [1]: x>(4): error: ")
 
@@ -80,12 +80,12 @@ def first_errors(text):
 
 
 @pytest.mark.parametrize("name", ["cuFFTDx", "cuBLASDx", "cuSOLVERDx", "cuRANDDx", "nvCOMPDx"])
-def test_mathdx_is_for_gpus(message, name):
+def test_mathdx_raises_on_the_simulator(message, name):
     text = message(f"#include <{name.lower()}.hpp>\n__global__ void k() {{}}")
     assert re.match(rf"lesson\.py\(1\): error: {name} .* cannot run on the CPU simulator", text)
 
 
-def test_cub_is_included_by_its_parts(message):
+def test_cub_headers_are_included_individually(message):
     text = message("#include <cub/cub.cuh>\n__global__ void k() {}")
     assert text.startswith("lesson.py(1): error: <cub/cub.cuh> is for the host too")
 
@@ -116,13 +116,13 @@ EXTENSIONS = [
 
 
 @pytest.mark.parametrize("chosen", [EXTENSIONS[:11], EXTENSIONS[11:]], ids=["theirs", "ours"])
-def test_extensions_that_nvrtc_does_not_know(message, chosen):
+def test_host_compiler_extensions_are_errors(message, chosen):
     kernels = (f"__global__ void k{i}(float* x) {{ {body} }}\n" for i, body in enumerate(chosen))
     text = message("".join(kernels), "k0")
     assert list(first_errors(text)) == [1 + i for i in range(len(chosen))] and "-W" not in text
 
 
-def test_extensions_in_templates_and_headers_of_the_user(message, compiled, tmp_path):
+def test_host_compiler_extensions_in_user_headers_are_errors(message, compiled, tmp_path):
     header = tmp_path / "mine.h"
     header.write_text("\ntemplate <class T> void f(T* x, int n) {\n  T a[n]; x[0] = a[0];\n}\n")
     source = f'#include "{header}"\n__global__ void k(float* x) {{ f(x, 3); }}'
@@ -131,7 +131,7 @@ def test_extensions_in_templates_and_headers_of_the_user(message, compiled, tmp_
     assert f"{header}(3): error: " in str(caught.value)
 
 
-def test_sources_that_nvrtc_accepts(compiled):
+def test_sources_accepted_by_nvrtc_compile(compiled):
     source = """
     __global__ void k(float* x, long long n) {
         float a[2] = {n, 2.5};
@@ -153,7 +153,7 @@ def test_sources_that_nvrtc_accepts(compiled):
     assert compiled(Source(HEAD + source, "whole.cu", ("k",))).data
 
 
-def test_headers_of_the_host_are_refused_as_on_a_gpu(message, compiled):
+def test_host_headers_are_rejected_as_on_a_gpu(message, compiled):
     text = message("\n#include <vector>\n__global__ void k() {}")
     assert text.startswith("lesson.py(2): error: kernels have no C++ library of the host")
     assert "#include <vector>" in text and "host_library.h" not in text
@@ -166,7 +166,7 @@ def test_headers_of_the_host_are_refused_as_on_a_gpu(message, compiled):
     assert "NUMBALITE_SIM" not in text
 
 
-def test_what_cannot_be_simulated_can_be_avoided(compiled):
+def test_simulator_macro_excludes_unsupported_code(compiled):
     source = """#ifndef NUMBALITE_SIM
 #include <mma.h>
 #endif
@@ -210,7 +210,7 @@ def test_compiler_messages_use_nvccs_wording(message, source, text):
 
 
 @pytest.mark.parametrize("statement", ["q = q / n;", "q /= n;", "q.x = n / &q;"])
-def test_operands_that_cannot_be_divided(message, statement):
+def test_invalid_operands_have_nvccs_message(message, statement):
     text = message("__global__ void k(int n) {\n    float2 q;\n    " + statement + "\n}")
     first, shown = text.splitlines()[:2]
     assert first.startswith("lesson.py(3): error: ") and text.count("error:") == 1
@@ -223,7 +223,7 @@ SOURCE = "__global__ void k(int* x, int n) {\n    x[0] = n / n + wrong / n;\n}\n
 
 
 @pytest.mark.parametrize("text", [SOURCE, "one = r'''\n" + SOURCE, None])
-def test_the_caret_is_below_the_mistake(compiled, tmp_path, text):
+def test_caret_is_below_the_error(compiled, tmp_path, text):
     """If a file of that name has the same text, another text, or does not exist; marks of divisions
     do not move the caret."""
     path = tmp_path / "user.cu"
@@ -236,7 +236,7 @@ def test_the_caret_is_below_the_mistake(compiled, tmp_path, text):
     assert below.index("^") == shown.index("wrong")
 
 
-def test_the_caret_in_a_text_on_one_line(compiled, tmp_path):
+def test_caret_is_correct_in_a_one_line_string(compiled, tmp_path):
     path = tmp_path / "user.py"
     path.write_text("SOURCE = '__global__ void k(int* x) {\\n    x[0] = wrong;\\n}'\n")
     source = f'__global__ void k(int* x) {{\n#line 1 "{path}"\n    x[0] = wrong;\n#line 1\n}}\n'
@@ -246,26 +246,26 @@ def test_the_caret_in_a_text_on_one_line(compiled, tmp_path):
     assert shown.strip() == "x[0] = wrong;" and below.index("^") == shown.index("wrong")
 
 
-def test_chained_comparisons_are_taken(compiled):
+def test_chained_comparisons_compile(compiled):
     """NVRTC accepts these with a warning; clang++ 22 reports them as errors."""
     assert compiled(
         Source("__global__ void k(bool* x, int a) { x[0] = 3 > 2 > a; }", "user.cu", ("k",))
     )
 
 
-def test_an_option_that_is_not_known(message):
+def test_unknown_compiler_option_raises(message):
     assert "'--no-such-thing' is not supported" in message(
         "__global__ void k() {}", options=("--no-such-thing",)
     )
 
 
-def test_the_log_is_kept(compiled):
+def test_compile_error_keeps_the_compiler_log(compiled):
     with pytest.raises(CompileError) as caught:
         compiled(Source("__global__ void k() { x; }", "user.py", ("k",)))
     assert "error" in caught.value.log and caught.value.source == "__global__ void k() { x; }"
 
 
-def test_lines_of_a_source():
+def test_source_lines_are_mapped_by_line_directives():
     found = hostlog.texts_by_line('#line 7 "a.py"\none\ntwo\n#line 3\nthree\n# 9 "b\\"c"\nfour')
     assert found == {
         ("a.py", 7): "one",

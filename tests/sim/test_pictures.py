@@ -40,7 +40,7 @@ LINE = Line("a<b>.py", 3)
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 8, 32])
-def test_each_accessed_word_is_a_dark_box(step):
+def test_memory_picture_marks_each_accessed_word(step):
     index = np.arange(32) * step
     drawn = colors(pictures.sectors(LINE, sample("global_load", 4, index)))
     lines = sorted({4 * i // 128 for i in index})[:16]
@@ -52,7 +52,7 @@ def test_each_accessed_word_is_a_dark_box(step):
 
 
 @pytest.mark.parametrize(("size", "step"), [(4, 1), (4, 2), (4, 32), (4, 0), (8, 1), (1, 3)])
-def test_each_word_of_a_bank_is_a_box_of_its_column(size, step):
+def test_bank_picture_has_a_column_for_each_bank(size, step):
     index = np.where(np.arange(32) % 5 == 4, -1, np.arange(32) * step)
     drawn = colors(pictures.banks(LINE, sample("shared_load", size, index)))
     words = {(size * int(i) + b) // 4 for i in index if i >= 0 for b in range(size)}
@@ -64,7 +64,7 @@ def test_each_word_of_a_bank_is_a_box_of_its_column(size, step):
     assert drawn.get(pictures._FREE, 0) == 32 - len(counts)
 
 
-def test_cost_is_a_multiple_of_what_the_bytes_need():
+def test_picture_cost_is_relative_to_the_minimum():
     lane = np.arange(32)
     assert pictures.cost(sample("global_load", 4, lane)) == 1
     assert pictures.cost(sample("global_store", 4, lane * 32)) == 8
@@ -81,7 +81,7 @@ def transpose(a, out):
     """
 
 
-def test_pictures_of_a_launch(tmp_path):
+def test_profiled_launch_has_access_pictures(tmp_path):
     a = cuda.to_device(np.ones((64, 64), np.float32))
     with cuda.profile(gpu="A100") as p:
         transpose[(2, 2), (32, 32)](a, cuda.device_array((64, 64), np.float32))

@@ -218,7 +218,7 @@ vectors = cuda.module(source=VECTORS)
 
 
 @needs_ir
-def test_a_struct_is_loaded_in_pieces_as_large_as_its_alignment():
+def test_struct_loads_are_split_by_alignment():
     three = np.dtype([(name, np.float32) for name in "abc"])
     x, out = (cuda.to_device(np.zeros(384, np.float32)) for _ in range(2))
     with cuda.profile() as p:
@@ -357,7 +357,7 @@ def _row(addresses):
     return np.pad(addresses, (0, WARP - len(addresses)), constant_values=-1)
 
 
-def test_more_requests_than_are_kept_open_are_counted_exactly():
+def test_requests_above_the_tracking_limit_are_counted_exactly():
     source = """
     __global__ void many(const float *x, float *out, int n) {
         float sum = 0;
@@ -461,7 +461,7 @@ def plus(x, y):
     "return x + y;"
 
 
-def test_ufuncs_and_reductions_run_the_kernels_of_a_gpu():
+def test_profiled_ufuncs_and_reductions_run_gpu_kernels():
     n = 4096
     x = cuda.to_device(np.ones(n, np.float32))
     earlier = np.sum(x)
@@ -592,7 +592,7 @@ def test_a_record_outlives_its_kernel():
     assert launch.barrier_waits == 2
 
 
-def test_a_launch_that_fails_is_marked_as_incomplete():
+def test_failed_launch_is_marked_as_incomplete():
     @cuda.jit("void(int32[::1])")
     def fails(x):
         """
@@ -617,7 +617,7 @@ def test_a_program_error_leaves_the_block_and_ends_the_profile():
         increment[1, 64](x)
 
 
-def test_names_and_lines_that_are_not_there_are_errors_that_list_the_others():
+def test_unknown_names_and_lines_raise_with_the_existing_ones():
     x = cuda.to_device(np.zeros(32, np.int32))
     with cuda.profile() as p:
         increment[1, 32](x)
@@ -701,7 +701,7 @@ sys.exit(3)
 """
 
 
-def test_the_command_profiles_a_program(tmp_path):
+def test_profile_command_prints_a_program_profile(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
 
@@ -759,7 +759,7 @@ def reuse_distances(rows):
 
 @needs_ir
 @pytest.mark.parametrize("size", [100, 3000])
-def test_l1_hits_are_those_of_a_cache_that_keeps_the_newest_lines(size):
+def test_l1_hits_match_a_least_recently_used_cache(size):
     n = 200
     index = generator(("caches", size)).integers(0, size, (n, 32)).astype(np.int32)
     x, out = cuda.to_device(np.ones(size, np.float32)), cuda.to_device(np.zeros(32, np.float32))

@@ -76,7 +76,7 @@ def test_adjacent_reads_of_global_memory_stay_apart_unless_the_machine_code_merg
     assert line.global_load_bytes == 512
 
 
-def test_a_value_that_is_in_a_register_is_not_read_again(disassembled):
+def test_register_values_are_not_counted_as_reads(disassembled):
     x, out = cuda.to_device(np.ones(32, np.float32)), cuda.to_device(np.zeros(64, np.float32))
     with cuda.profile(gpu="H200") as p:
         KERNELS.twice[1, 32](x, out)
@@ -307,7 +307,7 @@ def test_counters_as_written_can_be_requested(disassembled):
     assert "as written" in repr(p)
 
 
-def test_without_a_disassembler_the_output_says_so(monkeypatch):
+def test_missing_disassembler_is_reported_in_the_profile(monkeypatch):
     monkeypatch.setattr(disassembler, "find_tool", lambda name: None)
     x = cuda.to_device(np.ones(64, np.float32))
     with cuda.profile() as p:
@@ -323,7 +323,7 @@ def test_without_a_disassembler_the_output_says_so(monkeypatch):
 # --- times
 
 
-def test_a_prediction_names_what_binds_the_launch(disassembled):
+def test_predicted_time_names_the_limiting_resource(disassembled):
     x = cuda.to_device(np.zeros(132 * 8 * 256, np.float32))
     with cuda.profile(gpu="H200") as p:
         KERNELS.steps[2, 32](x, 0.25, 2000)
@@ -340,7 +340,7 @@ def test_a_prediction_names_what_binds_the_launch(disassembled):
     assert p.as_dict()["kernels"][0]["time"] == pytest.approx(few.time + many.time)
 
 
-def test_causes_are_lines_with_their_share(disassembled):
+def test_predicted_causes_are_lines_with_shares(disassembled):
     x = cuda.to_device(np.zeros(132 * 8 * 256, np.float32))
     a, b, c = (cuda.to_device(np.ones((32, 32), np.float32)) for _ in range(3))
     with cuda.profile(gpu="H200") as p:
@@ -364,7 +364,7 @@ def copy(x, out):
     "out[grid<1>()] = x[grid<1>()];"
 
 
-def test_the_time_of_a_copy_is_that_of_its_bytes(monkeypatch):
+def test_predicted_copy_time_depends_on_its_bytes(monkeypatch):
     monkeypatch.setattr(disassembler, "find_tool", lambda name: None)
     figures = gpus.find("H200")
     small = figures._replace(multiprocessors=2, l2_bytes=1 << 16, dram_bytes_per_second=48e9)
@@ -383,7 +383,7 @@ def test_the_time_of_a_copy_is_that_of_its_bytes(monkeypatch):
 # --- reading the listing
 
 
-def test_blocks_and_loops_of_the_listing():
+def test_sass_listing_is_parsed_into_blocks_and_loops():
     code = machinecode.parse(SASS, "product")
     loops = [block for block in code.blocks if block.loops]
     loads = [i for block in loops for i in block.instructions if i.kind == "shared_load"]
@@ -414,7 +414,7 @@ INLINED = """
 """
 
 
-def test_inlined_calls_and_spills():
+def test_sass_listing_has_inlined_frames_and_spills():
     code = machinecode.parse(INLINED, "f")
     first = code.blocks[0].instructions[0]
     assert first.frames == (("array.cuh", 35), ("user.py", 6))

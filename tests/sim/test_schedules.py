@@ -157,7 +157,7 @@ def test_a_race_in_another_schedule_is_found_and_replayed(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["waits_for_the_flag", "last_block", "counts"])
-def test_right_kernels_are_tried_in_several_schedules(name):
+def test_correct_kernels_run_in_several_schedules(name):
     checks, error, *_ = launch(name)
     assert error is None and checks.verdict.kind == "depends on atomics", error
     assert checks.verdict.schedules > 1
@@ -166,14 +166,14 @@ def test_right_kernels_are_tried_in_several_schedules(name):
     assert again.verdict == checks.verdict
 
 
-def test_a_lock_is_tried_until_the_budget_is_spent():
+def test_schedule_search_ends_with_its_budget():
     """A launch in which a thread waits for a lock has too many schedules to run all of them."""
     checks, error, _, out = launch("lock", budget=2.0)
     assert error is None and checks.verdict.kind == "depends on atomics", error
     assert checks.verdict.schedules > 1 and out[0] == 2
 
 
-def test_the_results_and_the_output_are_those_of_the_first_run(capfd):
+def test_schedule_search_keeps_results_of_the_first_run(capfd):
     checks, error, x, out = launch("counts")
     assert error is None and checks.verdict.schedules > 1
     assert x[9] == 4 and list(out[:4]) == [0, 1, 2, 3]
@@ -197,7 +197,7 @@ def test_a_race_of_two_switches_is_found_soon():
     assert len(tried) == 1 and 1 < tried.pop()[0] <= 30
 
 
-def test_what_is_no_schedule_is_refused(monkeypatch):
+def test_invalid_schedule_options_raise(monkeypatch):
     for text in ("5:0.3", "k@", "k@5", "k@5:0.3,", "k@5:0"):
         with pytest.raises(ValueError, match="schedule"):
             monkeypatch.setattr(config, "SIM_SCHEDULE", text)

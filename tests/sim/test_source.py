@@ -53,7 +53,7 @@ def test_other_sources_are_unchanged(source):
         ("extern __shared__ T one;", "T", "one"),
     ],
 )
-def test_dynamic_shared_in_a_function(declaration, type_, name):
+def test_dynamic_shared_arrays_in_functions_become_references(declaration, type_, name):
     changed = translate("__global__ void k() { " + declaration + " }")
     assert (
         collapse_whitespace(changed)
@@ -61,7 +61,7 @@ def test_dynamic_shared_in_a_function(declaration, type_, name):
     )
 
 
-def test_several_in_one_declaration():
+def test_dynamic_shared_declaration_of_several_arrays_is_translated():
     changed = translate("void k() { extern __shared__ float a[], b[][4]; }")
     assert f"auto &a = {REFERENCE}<float [ ]>();" in changed
     assert f"auto &b = {REFERENCE}<float [ ] [ 4 ]>();" in changed
@@ -80,7 +80,7 @@ def test_several_in_one_declaration():
         ("__shared__ struct alignas(16) T { int a; } s;", "struct alignas(16) T { int a; } ;", {"s": "T"}),
     ],
 )  # fmt: skip
-def test_a_type_that_is_defined_with_its_shared_variables(declaration, definition, variables):
+def test_shared_variables_of_an_inline_type_are_translated(declaration, definition, variables):
     references = " ".join(
         f'auto &{name} = ::numbalite_sim::shared_variable<{type_}, __COUNTER__>("{name}");'
         for name, type_ in variables.items()
@@ -91,13 +91,13 @@ def test_a_type_that_is_defined_with_its_shared_variables(declaration, definitio
     assert outside.startswith(definition) and references.split(" auto")[0] in outside
 
 
-def test_a_macro_that_declares_such_a_variable():
+def test_macros_declaring_shared_unions_are_translated():
     text = "#define SHARED(n) __shared__ union { int a; float b; } n;\nvoid k() { SHARED(x) SHARED(y) }"
     changed = translate(text, True)
     assert changed.count("\n") == 1 and changed.count("nl_type_of_##n") == 2
 
 
-def test_dynamic_shared_at_namespace_scope():
+def test_namespace_scope_dynamic_shared_arrays_are_translated():
     source = """namespace n {
 extern __shared__ float s[];
 template <class T> __device__ T user(int i) { return s[i]; }
@@ -121,13 +121,13 @@ def test_static_is_removed_from_kernels():
     assert "__shared__ int a[2];" in changed
 
 
-def test_asm_becomes_a_message():
+def test_unsupported_asm_becomes_a_compile_error():
     changed = translate('void k() { asm volatile ("x"\n : "=r"(a)); __asm__("y"); }')
     assert changed.count("NUMBALITE_SIM_ASM") == 2
     assert "volatile" not in changed
 
 
-def test_a_second_type_of_dynamic_memory_becomes_a_message():
+def test_second_type_of_dynamic_shared_memory_is_a_compile_error():
     kernel = "__global__ void {}() {{ extern __shared__ {} s[]; }}\n"
     told = "NUMBALITE_SIM_SHARED_TYPES(s)"
     assert told in translate(kernel.format("a", "int") + kernel.format("b", "float"))
@@ -168,7 +168,7 @@ def test_unsupported_statements_are_preceded_by_a_message(statement, message):
         "__shared__ float w; void k() { x = y; } @const int after = 1;",
     ],
 )
-def test_values_of_variables_that_last_are_looked_at(source):
+def test_initializers_of_static_variables_are_checked(source):
     assert translate(source.replace("@", "")) == source.replace("@", LASTING)
 
 
@@ -183,7 +183,7 @@ def test_values_of_variables_that_last_are_looked_at(source):
          "goto end; decltype(::numbalite_sim::copied(x[0])) c; c = x[0]; NUMBALITE_SIM_JUMPED(c) end: g();"),
     ],
 )  # fmt: skip
-def test_declarations_that_are_jumped_over(source, changed):
+def test_declarations_crossed_by_goto_are_moved(source, changed):
     assert translate(f"void k() {{ {source} }}") == f"void k() {{ {changed} }}"
 
 
@@ -219,7 +219,7 @@ def test_nested_launches_become_calls():
     assert "NUMBALITE_SIM_CHEVRONS(1, 2)(x)" in translate("void k() { f()<<<1, 2>>>(x); }")
 
 
-def test_shared_arrays_and_asm_in_macros():
+def test_shared_arrays_and_asm_in_macros_are_translated():
     changed = translate(
         '#define SHARED(T, n) extern __shared__ T n[]; \\\n    asm("x")\nint k();\n'
     )

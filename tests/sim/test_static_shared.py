@@ -80,7 +80,7 @@ def test_too_much_static_shared_memory_raises(seed):
 
 @pytest.mark.sim
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "a scope"])
-def test_all_of_it_can_be_used(form):
+def test_static_shared_memory_up_to_the_limit_is_usable(form):
     text = source([form], LIMIT)
     x = cuda.to_device([float(i) for i in range(64)])
     cuda.module(text)["k"][1, 32, 0, 128](x.astype("float32"))

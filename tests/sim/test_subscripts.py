@@ -3,7 +3,7 @@
 from numbalite.compilers.sim import subscripts
 
 
-def test_names_with_their_brackets():
+def test_subscripted_names_are_found():
     source = '#line 3 "a\\\\b.py"\nfloat loc[4];\nx = loc[k + 1];\n#line 9\nt[i][j] = 1;'
     assert (
         subscripts.names(source) == "@a\\b.py\n3 loc 1 7 10 12\n4 loc 1 5 8 14\n9 t 2 1 2 4 5 7\n"
@@ -17,7 +17,7 @@ def test_indexed_members_have_their_position():
     assert subscripts.names("a.b[c].d[e];") == "@\n1 b 1 3 4 6\n1 d 1 8 9 11\n"
 
 
-def test_functions_are_no_arrays():
+def test_function_calls_are_not_subscripts():
     assert subscripts.names("f(x[i]); [&](int i) { return y; }(3);") == "@\n1 x 1 3 4 6\n"
     assert "2 s 1 1 2 7" in subscripts.names("array<float, 2> s{p, {2, 2}, {8, 4}};\ns(i, j);")
 

@@ -28,20 +28,20 @@ def fault_of(driver, kernels, name, grid, block, n=0, m=0, size=4096, **options)
     return caught.value
 
 
-def test_vadd_of_eight_blocks(driver, kernels):
+def test_vadd_of_eight_blocks_computes_sums(driver, kernels):
     n = 1000
     out = run(driver, kernels, "vadd", 8, 128, [*range(n), *range(n), *[0] * n], n)
     assert out[2 * n :] == [2 * i for i in range(n)]
 
 
 @pytest.mark.parametrize("block", [1, 2, 31, 32, 33, 128, 1024])
-def test_barrier_and_shared_memory(driver, kernels, block):
+def test_barrier_orders_shared_memory_accesses(driver, kernels, block):
     for _ in range(2):  # the first launch starts as a loop over the threads, the second as fibers
         out = run(driver, kernels, "reverse", 7, block, list(range(7 * block)))
         assert out == [b * block + block - 1 - t for b in range(7) for t in range(block)]
 
 
-def test_ranks_in_three_dimensions(driver, kernels):
+def test_thread_ranks_in_three_dimensions_are_linear(driver, kernels):
     grid, block = (3, 2, 2), (4, 3, 2)
     out = run(driver, kernels, "ranks", grid, block, [0] * (12 * 24))
     one = [x + 1000 * y + 1000000 * z for z in range(2) for y in range(3) for x in range(4)]
@@ -57,7 +57,7 @@ def test_exited_threads_count_as_arrived(driver, kernels):
 
 
 @pytest.mark.parametrize("alone", [0, 1, 17, 63])
-def test_one_thread_at_a_barrier(driver, kernels, alone):
+def test_barrier_of_a_single_remaining_thread_completes(driver, kernels, alone):
     for _ in range(2):
         assert run(driver, kernels, "lonely", 2, 64, [0] * 64, alone) == [2] * 64
 
@@ -122,13 +122,13 @@ def test_spinlock_between_threads_and_blocks(driver, kernels):
         assert run(driver, kernels, "locked", 20, 64, [0, 0], n) == [0, 20 * 64]
 
 
-def test_waiting_for_a_later_thread(driver, kernels):
+def test_spinning_on_a_later_thread_makes_progress(driver, kernels):
     assert run(driver, kernels, "handshake", 10, 96, [0] * 10) == [1] * 10
 
 
 @pytest.mark.parametrize("n", [0, 1])
 @pytest.mark.parametrize("m", [0, 1])
-def test_exit_of_single_threads(driver, kernels, n, m):
+def test_exited_threads_do_not_block_others(driver, kernels, n, m):
     for _ in range(2):
         assert run(driver, kernels, "leave", 1, 33, [0] * 33, n, m) == [
             1 if t % 2 else 11 for t in range(33)
@@ -149,7 +149,7 @@ def test_grid_barrier_needs_a_cooperative_launch(driver, kernels):
     assert "needs a cooperative launch" in fault.text
 
 
-def test_grid_barrier_that_a_block_deserts(driver, kernels):
+def test_grid_barrier_with_an_exited_block_is_reported(driver, kernels):
     fault = fault_of(driver, kernels, "deserter", 4, 32, cooperative=True)
     assert fault.code == 702
     assert "3 of its 4 blocks wait" in fault.text
@@ -164,20 +164,20 @@ def test_deadlock_names_threads_lines_and_operations(driver, kernels):
     assert "in __syncwarp with mask 0xffff0001, which also names thread 0" in fault.text
 
 
-def test_barriers_at_different_lines(driver, kernels):
+def test_barriers_at_different_lines_are_reported(driver, kernels):
     fault = fault_of(driver, kernels, "two_barriers", 1, 8)
     assert "threads of the block are at different barriers: " in fault.text
     assert "threads 0, 2, 4, 6 at test.py:" in fault.text
     assert "threads 1, 3, 5, 7 at test.py:" in fault.text
 
 
-def test_mask_without_the_caller(driver, kernels):
+def test_warp_mask_without_the_caller_is_reported(driver, kernels):
     fault = fault_of(driver, kernels, "bad_mask", 1, 32)
     assert "thread (7,0,0)" in fault.text
     assert "does not name the calling lane 7" in fault.text
 
 
-def test_one_shuffle_at_two_lines(driver, kernels):
+def test_shuffle_at_different_lines_is_reported(driver, kernels):
     fault = fault_of(driver, kernels, "two_shuffles", 1, 64)
     assert fault.code == 715
     assert "are at different lines" in fault.text
@@ -187,7 +187,7 @@ def test_one_shuffle_at_two_lines(driver, kernels):
     assert "32" not in fault.text.partition("thread")[2].replace("0xffffffff", "")
 
 
-def test_a_syncwarp_may_stand_at_two_lines(driver, kernels):
+def test_syncwarp_at_different_lines_is_accepted(driver, kernels):
     out = run(driver, kernels, "two_syncwarps", 1, 64, [0] * 64)
     assert out == [t ^ 16 for t in range(64)]
 

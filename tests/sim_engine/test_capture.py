@@ -188,14 +188,14 @@ def test_event_waits_join_streams_to_a_capture(driver, streams, memory):
         driver.cuEventDestroy(each)
 
 
-def test_a_stream_destroyed_in_a_capture(driver):
+def test_destroying_a_capturing_stream_ends_the_capture(driver):
     stream = driver.stream()
     begin(driver, stream)
     driver.cuStreamDestroy(stream)
     driver.synchronize()  # no stream is capturing
 
 
-def test_memory_is_not_part_of_graphs(driver, streams, memory):
+def test_allocations_are_not_captured(driver, streams, memory):
     stream = streams()
     begin(driver, stream)
     pointer = u64()

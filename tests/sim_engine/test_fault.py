@@ -54,7 +54,7 @@ def test_null_pointer_access_ends_the_kernel(driver, kernels, data, name, thread
     still_works(driver, kernels, data)
 
 
-def test_far_past_the_end_of_an_array(driver, kernels):
+def test_access_far_past_an_array_ends_the_kernel(driver, kernels):
     pointer = driver.alloc(1000)
     kernels.touch(1, 32, pointer, pointer + 4096, 1)
     caught = fault(driver)
@@ -73,7 +73,7 @@ def test_access_to_freed_memory_ends_the_kernel(driver, kernels, data):
 
 
 @pytest.mark.parametrize("index", [10, -1])
-def test_just_outside_of_an_array(driver, kernels, index):
+def test_writes_adjacent_to_an_array_are_reported(driver, kernels, index):
     pointer = driver.alloc(40)
     kernels.write_at(1, 1, pointer, index, 5)
     caught = fault(driver)
@@ -142,14 +142,14 @@ def test_misaligned_vector_access_ends_the_kernel(driver, kernels, data):
     assert fault(driver).code == 716
 
 
-def test_printf_of_a_bad_string(driver, kernels, data):
+def test_printf_of_an_invalid_string_is_reported(driver, kernels, data):
     kernels.says_badly(1, 1, data, 8)
     assert fault(driver).code == 700
     kernels.says(1, 1, data)
     driver.synchronize()
 
 
-def test_rest_of_the_grid_is_abandoned(driver, kernels):
+def test_fault_abandons_the_rest_of_the_grid(driver, kernels):
     """Concurrent blocks use other elements, so only the first block's assertion fails, however late
     the operating system schedules its thread."""
     blocks = 1 << 20
@@ -161,7 +161,7 @@ def test_rest_of_the_grid_is_abandoned(driver, kernels):
     driver.free(data)
 
 
-def test_fault_waits_for_its_stream(driver, kernels, data):
+def test_fault_is_reported_by_waits_for_its_stream(driver, kernels, data):
     first, second = driver.stream(1), driver.stream(1)
     kernels.asserts(1, 32, data, 0, stream=first)
     driver.cuStreamSynchronize(second)
@@ -183,7 +183,7 @@ def test_fault_waits_for_its_stream(driver, kernels, data):
     driver.cuEventDestroy(event)
 
 
-def test_copy_to_the_host_reports(driver, kernels, data):
+def test_copy_to_the_host_reports_an_earlier_fault(driver, kernels, data):
     kernels.asserts(1, 32, data, 0)
     with pytest.raises(DriverError) as caught:
         driver.download(data, 1)
@@ -191,7 +191,7 @@ def test_copy_to_the_host_reports(driver, kernels, data):
     driver.download(data, 1)
 
 
-def test_kernel_malloc_and_free(driver, kernels, data):
+def test_kernel_malloc_and_free_manage_the_heap(driver, kernels, data):
     for keep in (0, 1):
         kernels.heap(1, 64, data, 1000, keep)
         kept = driver.download(data, 64, "Q")
@@ -220,7 +220,7 @@ def run_python(build, code):
     )
 
 
-def test_other_crashes_go_to_the_handler_before(build):
+def test_crashes_outside_of_kernels_reach_the_previous_handler(build):
     done = run_python(
         build,
         """
@@ -237,7 +237,7 @@ def test_other_crashes_go_to_the_handler_before(build):
     assert "Fatal Python error: Segmentation fault" in done.stderr
 
 
-def test_exit_with_pending_work(build):
+def test_process_exits_cleanly_with_pending_work(build):
     done = run_python(
         build,
         """

@@ -50,7 +50,7 @@ def test_allocation_above_the_free_memory_fails(driver):
     driver.free(big)
 
 
-def test_free_of_what_is_not_allocated(driver):
+def test_free_of_an_invalid_address_fails(driver):
     pointer = driver.alloc(100)
     assert driver.code("cuMemFree", u64(pointer + 1)) == 1
     driver.free(pointer)
@@ -167,7 +167,7 @@ def test_host_memory_is_registered_once(driver):
     assert driver.code("cuMemHostUnregister", address) == 713
 
 
-def test_memory_pool_attributes_and_trim(driver, running_kernel):
+def test_memory_pool_attributes_and_trim_work(driver, running_kernel):
     pool = ctypes.c_void_p()
     driver.cuDeviceGetDefaultMemPool(ctypes.byref(pool), 0)
     threshold = u64(12345)
@@ -187,7 +187,7 @@ def test_memory_pool_attributes_and_trim(driver, running_kernel):
     driver.cuStreamDestroy(stream)
 
 
-def test_memory_being_freed_makes_room(driver, kernels):
+def test_pending_frees_make_memory_available(driver, kernels):
     free, _ = info(driver)
     stream = driver.stream(1)
     big = alloc_async(driver, free - 8192, stream)
@@ -211,7 +211,7 @@ def test_memory_belongs_to_its_device(driver, kernels, image):
     assert here.value != there.value
 
 
-def test_damage_found_when_freed(driver, kernels):
+def test_free_reports_writes_outside_of_the_allocation(driver, kernels):
     first, second = driver.alloc(40), driver.upload([0] * 10)
     # writes through a pointer that is not an argument, which a launch cannot detect
     kernels.write_at(1, 1, second, (first + 40 - second) // 4, 5)

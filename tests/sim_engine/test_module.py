@@ -45,7 +45,7 @@ def get_global(driver, module, name):
     return status, pointer.value, size.value
 
 
-def test_images_that_are_none(driver, image):
+def test_loading_an_invalid_image_fails(driver, image):
     assert load_code(driver, b"\x7fELF" + bytes(100)) == (
         200,
         "this is no image for the CPU simulator",
@@ -106,7 +106,7 @@ def test_functions_are_found_by_name(driver, kernels):
     assert get_global(driver, kernels.module, b"k_vadd")[0] == 500
 
 
-def test_parameter_offsets_and_sizes(driver, kernels):
+def test_parameter_offsets_and_sizes_are_returned(driver, kernels):
     function = kernels.handle("mixed")
     offset, size = size_t(), size_t()
     count = size_t()
@@ -155,7 +155,7 @@ def test_parameter_offsets_and_sizes(driver, kernels):
         (1, (2, 0)),
     ],
 )
-def test_shapes_that_cannot_be_launched(driver, kernels, grid, block):
+def test_invalid_launch_shapes_fail(driver, kernels, grid, block):
     assert driver.launch_code(kernels.handle("vadd"), grid, block) == 1
 
 
@@ -176,7 +176,7 @@ def test_shared_memory_limits_are_enforced(driver, kernels, static_size):
     driver.free(data)
 
 
-def test_most_threads_of_a_block(driver, kernels):
+def test_function_attribute_limits_threads_per_block(driver, kernels):
     assert attribute(driver, kernels.handle("reverse"), 0) == 1024
 
 
@@ -197,7 +197,7 @@ NUMBERED(2, third)
 """
 
 
-def test_static_shared_memory_of_each_kernel(driver, tmp_path):
+def test_static_shared_memory_size_is_per_kernel(driver, tmp_path):
     source = tmp_path / "static.cpp"
     source.write_text('#include "tiny.h"\n' + STATIC)
     module = driver.load(image_of(build_kernels(tmp_path / "static.so", source, "-Wno-error")))
@@ -240,7 +240,7 @@ def test_occupancy_depends_on_threads_and_shared_memory(driver, kernels, static_
     assert block.value == 64  # 32 blocks of 64 threads fill an SM, 21 blocks of 96 do not
 
 
-def test_device_name_uuid_and_attributes(driver):
+def test_device_name_uuid_and_attributes_are_returned(driver):
     count = ctypes.c_int()
     driver.cuDeviceGetCount(ctypes.byref(count))
     assert count.value == 2
@@ -278,7 +278,7 @@ def test_context_is_current_per_thread(driver, kernels):
     assert results == [(None, 201)]
 
 
-def test_errors_have_names(driver):
+def test_error_codes_have_names(driver):
     text = ctypes.c_char_p()
     driver.cuGetErrorName(700, ctypes.byref(text))
     assert text.value == b"CUDA_ERROR_ILLEGAL_ADDRESS"

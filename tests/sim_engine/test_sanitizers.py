@@ -35,7 +35,7 @@ def checked(tmp_path_factory):
 @pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BUILDS)
-def test_stress(build, checked, tmp_path, name):
+def test_engine_stress_program_passes_under_sanitizers(build, checked, tmp_path, name):
     program = tmp_path / "stress"
     flags = ["-std=gnu11", "-g", "-pthread", *BUILDS[name], *sim.INCLUDES]
     # Other tests use a library of the engine without sanitizers or special options.

@@ -23,7 +23,7 @@ def test_launch_returns_at_once(driver, counter, running_kernel):
         assert driver.code("cuStreamQuery", None) == 0
 
 
-def test_work_proceeds_without_anybody_waiting(driver, kernels, counter, streams):
+def test_queued_work_runs_without_a_wait(driver, kernels, counter, streams):
     kernels.spin_ns(1, 1, address(counter), 1000, stream=streams())
     end = time.monotonic() + 10
     while counter.value == 0 and time.monotonic() < end:
@@ -31,7 +31,7 @@ def test_work_proceeds_without_anybody_waiting(driver, kernels, counter, streams
     assert counter.value == 1
 
 
-def test_order_within_a_stream(driver, kernels, counter, streams):
+def test_work_of_a_stream_runs_in_order(driver, kernels, counter, streams):
     stream = streams(1)
     data = driver.upload([0])
     for i in range(50):
@@ -44,7 +44,7 @@ def test_order_within_a_stream(driver, kernels, counter, streams):
     driver.free(data)
 
 
-def test_default_stream_and_others(driver, kernels, counter, streams):
+def test_default_stream_is_ordered_with_blocking_streams(driver, kernels, counter, streams):
     stream, seen = streams(0), u64()
     kernels.spin_ns(1, 1, address(counter), LONG, stream=stream)
     driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), None)
@@ -54,7 +54,9 @@ def test_default_stream_and_others(driver, kernels, counter, streams):
     assert seen.value == 2
 
 
-def test_default_stream_and_non_blocking_ones(driver, counter, streams, running_kernel):
+def test_default_stream_is_not_ordered_with_non_blocking_streams(
+    driver, counter, streams, running_kernel
+):
     stream, seen = streams(1), u64(9)
     with running_kernel(stream):
         driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), None)
@@ -64,13 +66,15 @@ def test_default_stream_and_non_blocking_ones(driver, counter, streams, running_
         assert seen.value == 1
 
 
-def test_synchronizing_the_default_stream(driver, kernels, counter, streams):
+def test_default_stream_synchronization_waits_for_blocking_streams(
+    driver, kernels, counter, streams
+):
     kernels.spin_ns(1, 1, address(counter), LONG, stream=streams())
     driver.cuStreamSynchronize(None)
     assert counter.value == 1
 
 
-def test_per_thread_default_stream(driver, counter, running_kernel):
+def test_each_thread_has_its_default_stream(driver, counter, running_kernel):
     mine = ctypes.c_void_p(2)
     results = []
 
@@ -136,7 +140,7 @@ def test_host_functions_run_in_stream_order(driver, kernels, counter, streams, r
     assert counter.value == 2
 
 
-def test_a_host_function_that_waits_for_another_stream(driver, kernels, counter, streams):
+def test_host_functions_may_wait_for_another_stream(driver, kernels, counter, streams):
     first, second = streams(1), streams(1)
     gate = threading.Event()
     wait = HOST(lambda data: gate.wait(60) and None)
@@ -172,7 +176,7 @@ def test_destroyed_handles_are_rejected(driver, kernels):
     assert driver.launch_code(ctypes.c_void_p(0x1230), 1, 1) == 400
 
 
-def test_stream_flags_and_capture_status(driver, streams):
+def test_stream_flags_and_capture_status_are_returned(driver, streams):
     value = ctypes.c_uint()
     driver.cuStreamGetFlags(streams(1), ctypes.byref(value))
     assert value.value == 1

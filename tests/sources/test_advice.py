@@ -25,17 +25,17 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("main", MAINS)
-def test_a_main_is_reported(main):
+def test_main_function_in_a_source_warns(main):
     ((_, sentence),) = advice(KERNEL + main)
     assert sentence.startswith("main is not called: Python launches the kernels")
 
 
 @pytest.mark.parametrize("text", OTHERS)
-def test_other_names_are_not_reported(text):
+def test_functions_with_other_names_do_not_warn(text):
     assert not list(advice(KERNEL + text))
 
 
-def test_the_warning_has_the_line_of_the_program():
+def test_main_function_warning_has_the_programs_line():
     with pytest.warns(KernelWarning, match="main is not called") as caught:
         module = cuda.module(KERNEL + MAINS[0])
     assert [one.filename for one in caught] == [__file__]
@@ -66,17 +66,17 @@ APART = [
 
 
 @pytest.mark.parametrize("text", SAME)
-def test_two_dynamic_shared_arrays_of_a_kernel_are_reported(text):
+def test_two_dynamic_shared_arrays_of_a_kernel_warn(text):
     ((_, sentence),) = advice(text)
     assert sentence.startswith("a and b are the same memory: every extern __shared__ array begins")
 
 
 @pytest.mark.parametrize("text", APART)
-def test_dynamic_shared_arrays_of_several_kernels_are_not_reported(text):
+def test_dynamic_shared_arrays_of_several_kernels_do_not_warn(text):
     assert not list(advice(text))
 
 
-def test_shared_arrays_of_a_body():
+def test_two_dynamic_shared_arrays_of_a_body_warn():
     @cuda.jit
     def k(x):
         """

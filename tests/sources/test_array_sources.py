@@ -48,7 +48,7 @@ def test_map_reduce_kernels_compile(nvrtc, toolkit_options, lanes):
 
 @pytest.mark.parametrize("arch", [75, 90])
 @pytest.mark.parametrize("code", "fdFD")
-def test_sums_of_exact_products(nvrtc, arch, code):
+def test_exact_dot_product_kernels_compile(nvrtc, arch, code):
     """The dot product of two vectors, in the device's accumulator type."""
     dtype = np.dtype(code)
     fold = reductions.sum_of_products(dtype, "a * b")

@@ -16,7 +16,7 @@ def contains_headers():
     return (bundled.version(toolkit.nvrtc_library().path) or (0, 0)) >= bundled.SINCE
 
 
-def test_the_version_is_that_of_the_library():
+def test_bundled_header_version_matches_nvrtc():
     assert bundled.version(toolkit.nvrtc_library().path) == nvrtc.open_library()[1]
 
 
@@ -38,7 +38,7 @@ def test_bundled_headers_compile(monkeypatch):
         assert compile_source(unit, GPU).data, header
 
 
-def test_an_older_nvrtc_is_an_error(tmp_path):
+def test_bundled_headers_reject_an_older_nvrtc(tmp_path):
     nvrtc.open_library()
     if contains_headers():
         _core.nvrtc_install_headers(str(tmp_path))

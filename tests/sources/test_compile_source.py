@@ -33,7 +33,7 @@ def test_image_has_lowered_names_and_descriptions():
     assert (str(dtype), tuple(shape)) == ("float32", (3, 4))
 
 
-def test_the_second_time_is_from_the_cache():
+def test_second_compilation_uses_the_cache():
     unit = Source(HEAD + "__global__ void k() {}", kernels=("k",))
     before = compilers.compile_count()
     first = compile_source(unit, GPU)
@@ -44,7 +44,7 @@ def test_the_second_time_is_from_the_cache():
     assert compilers.compile_count() == before + 3
 
 
-def test_a_changed_header_is_noticed(tmp_path):
+def test_changed_header_recompiles_the_source(tmp_path):
     header = tmp_path / "mine.h"
     unit = Source(
         '#include <mine.h>\nextern "C" __global__ void k(int* x) { *x = VALUE; }\n',
@@ -85,7 +85,7 @@ def test_each_compiler_option_compiles(fields):
     compile_source(Source(HEAD + "__global__ void k() {}", kernels=("k",), **fields), GPU)
 
 
-def test_what_needs_an_option_or_a_hand():
+def test_features_requiring_an_option_get_a_hint():
     source = """__global__ void k(long long n, int* x) {
         __int128 wide = n;
         auto f = [=] __device__ (int v) { return v + (int)wide; };
@@ -121,7 +121,7 @@ def test_wrong_kernel_names_are_reported():
     assert 'in the name "k"' in str(failure("template <class T> __global__ void k(T* x) {}"))
 
 
-def test_mistakes_that_numbalites_headers_notice():
+def test_library_header_errors_name_the_users_line():
     start = '#line 14 "lesson.py"\nextern "C" __global__ void k(array<float, 1> x) {\n'
     wrong = failure(start + "x(1, 2) = 1; }")
     assert str(wrong).startswith("lesson.py(15): error: ") and "one index for each" in str(wrong)

@@ -86,7 +86,7 @@ def gpu():
 
 
 @pytest.mark.parametrize("capability", [(7, 5), (10, 0)])
-def test_curand_and_cub(gpu, toolkit_options, capability):
+def test_curand_and_cub_kernels_compile(gpu, toolkit_options, capability):
     kernels = ("sums", *(f"draw<{state}>" for state in STATES))
     image = compile_source(Source(LIBRARIES, kernels=kernels), ("cuda", *capability))
     assert set(kernels) <= set(image.lowered)

@@ -48,7 +48,7 @@ def square(name, layout="A"):
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
-def test_every_kind_of_loop(target):
+def test_gufunc_loops_of_every_schedule_compile(target):
     function = element.element_function(matmul)
     plan = square("float32")
     dense = Fixed((2, 2), "C", 16)
@@ -63,7 +63,7 @@ def test_every_kind_of_loop(target):
 
 
 @pytest.mark.parametrize("name", [t.name for t in types.SCALARS])
-def test_every_dtype(name):
+def test_gufuncs_of_every_dtype_compile(name):
     folders = toolkit.include_directories()
     if name == "float16" and not any(Path(d, "cuda_fp16.h").exists() for d in folders):
         pytest.skip("the CUDA headers are not installed")
@@ -79,7 +79,7 @@ def test_every_dtype(name):
 
 
 @pytest.mark.parametrize("layout", "ACF")
-def test_small_matrices_are_loaded_completely(layout):
+def test_gufuncs_load_small_matrices_into_registers(layout):
     order = "F" if layout == "F" else "C"
     plan = square("float32", layout)._replace(fixed=(Fixed((2, 2), order, 16),) * 3)
     ptx = compiled(element.element_function(matmul), plan, TARGETS[1])
@@ -91,7 +91,7 @@ def test_small_matrices_are_loaded_completely(layout):
     )  # and earlier contents of the output are not read
 
 
-def test_a_source_with_types_of_its_own():
+def test_gufunc_sources_may_define_types():
     function = element.element_function(source=SOURCE)
     number, array = types.float64, types.float64[:]
     for t in (array, types.float64[::1]):

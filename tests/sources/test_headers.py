@@ -46,7 +46,7 @@ def test_each_header_compiles_alone(nvrtc, toolkit_options):
 
 
 @pytest.mark.parametrize("arch", [75, 80, 90, 100])
-def test_everything_compiles(nvrtc, toolkit_options, arch):
+def test_all_headers_compile_together(nvrtc, toolkit_options, arch):
     need(nvrtc, arch)
     # Code that debug=True adds is the same for all GPUs; sm_90 is compiled below, with other options. For
     # GPUs between the oldest and the newest only PTX is made, because the assembler needs half of the time.
@@ -67,7 +67,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
-def test_everything_compiles_with_other_options(nvrtc, toolkit_options, options):
+def test_all_headers_compile_with_other_options(nvrtc, toolkit_options, options):
     std = _std(options)
     others = [
         o for o in options if o != f"-std={std}"
@@ -115,14 +115,14 @@ def _std(options):
 
 
 @pytest.mark.parametrize("std", ["c++11", "c++14", "c++20"])
-def test_the_head_compiles_as_any_cxx(nvrtc, std):
+def test_main_header_compiles_in_every_cpp_standard(nvrtc, std):
     body = "__global__ void k(array<float, 2> a) { a(0, 1) = a[1][0] + grid<1>(); }"
     result = nvrtc(HEAD + body, std=std)
     assert (result.status, result.log) == (0, "")
 
 
 @pytest.mark.parametrize("debug", [False, True])
-def test_everything_compiles_for_the_simulator(host_compiler, debug):
+def test_all_headers_compile_for_the_simulator(host_compiler, debug):
     from numbalite.compilers import hostbuild
     from numbalite.compilers.source import Source
 
@@ -156,7 +156,7 @@ def test_everything_compiles_for_the_simulator(host_compiler, debug):
         ("atomic_max(a.data(), complex64(1));", ""),
     ],
 )
-def test_sources_that_must_not_compile(nvrtc, body, message):
+def test_invalid_library_uses_do_not_compile(nvrtc, body, message):
     needed = "".join(
         f'#include "{devicelib.header(p)}"\n' for p in ("tuple", "groups", "math", "complex")
     )
@@ -190,7 +190,7 @@ def test_sources_that_must_not_compile(nvrtc, body, message):
         ),
     ],
 )
-def test_a_source_may_use_the_names_of_parts_itself(nvrtc, declaration, use):
+def test_sources_may_reuse_library_header_names(nvrtc, declaration, use):
     kernel = f"\n__global__ void variable(float *out) {{ out[0] = {use}; }}\n"
     source = HEAD + declaration + kernel + f'#include "{describe.HEADER}"\n'
     result = nvrtc(source, expressions=[describe.kernel_expression("&variable")])
@@ -309,7 +309,7 @@ VARIABLES = {
 }
 
 
-def test_descriptions_by_nvrtc(nvrtc):
+def test_nvrtc_kernel_descriptions_are_parsed(nvrtc):
     head = HEAD + '#include "numbalite/complex.cuh"\n'
     source = head + source_of("described.cu") + f'\n#include "{describe.HEADER}"\n'
     kernels = {k: describe.kernel_expression(f"&{k}") for k in KERNELS}
@@ -321,7 +321,7 @@ def test_descriptions_by_nvrtc(nvrtc):
         assert describe.variable(result.lowered[variables[name]]) == expected
 
 
-def test_descriptions_by_a_host_compiler(host_compiler):
+def test_host_compiler_kernel_descriptions_are_parsed(host_compiler):
     from numbalite.compilers import hostbuild
     from numbalite.compilers.source import Source
 
@@ -333,7 +333,7 @@ def test_descriptions_by_a_host_compiler(host_compiler):
         assert describe.variable(descriptions[name]) == expected
 
 
-def test_a_reference_cannot_be_described(nvrtc):
+def test_reference_parameters_have_no_description(nvrtc):
     source = HEAD + "__global__ void k(float &x) {}\n" + f'#include "{describe.HEADER}"\n'
     result = nvrtc(source, expressions=[describe.kernel_expression("&k")])
     assert result.status != 0
@@ -343,7 +343,7 @@ def test_a_reference_cannot_be_described(nvrtc):
 # ---- what it costs ----
 
 
-def test_the_head_is_cheap_to_compile(nvrtc):
+def test_main_header_compiles_quickly(nvrtc):
     """A plain kernel compiles in at most 1.3 times the time with numbalite.cuh before it (measured:
     1.06).
 
@@ -361,5 +361,5 @@ def test_the_head_is_cheap_to_compile(nvrtc):
     assert with_head <= 1.3 * plain
 
 
-def test_the_head_leaves_nothing_in_the_code(nvrtc):
+def test_main_header_adds_no_code(nvrtc):
     assert len(nvrtc(HEAD + KERNEL).cubin) == len(nvrtc(KERNEL).cubin)

@@ -101,7 +101,7 @@ def compiles(target_of_each):
 
 @pytest.mark.cases(40)
 @pytest.mark.parametrize(("types", "body", "hint"), CASES)
-def test_a_slip_and_its_hint(compiles, types, body, hint):
+def test_common_mistakes_get_a_hint(compiles, types, body, hint):
     lines = [
         "def kernel(x, y):",
         '    r"""',
@@ -133,7 +133,7 @@ def test_a_slip_and_its_hint(compiles, types, body, hint):
     ["float f(float x) { return x in y; }\n", "1.0f, 2.0f,\n", "1.0f, 2.0f, ", "\n", "/* */ "],
     ids=["functions", "table", "line", "blank", "comments"],
 )
-def test_the_time_for_hints_grows_linearly(unit):
+def test_hint_search_time_grows_linearly(unit):
     def run(count):
         value = unit * count + "\nundefined_x;\n"
         log = 'a.cu(1): error: identifier "undefined_x" is undefined'
@@ -153,7 +153,7 @@ def through(v):
     "return power(v);"
 
 
-def test_a_slip_in_a_device_function(compiles):
+def test_mistake_in_a_device_function_gets_a_hint(compiles):
     def kernel(x):
         "x[0] = through(x[1]);"
 

@@ -35,7 +35,7 @@ def linked(*binaries, **fields):
 
 
 @pytest.mark.parametrize("kind", ["ptx", "cubin"])
-def test_link_outputs_of_nvrtc(kind):
+def test_nvrtc_outputs_are_linked(kind):
     data = after_as(kind)
     binary = linking.Binary(kind, f"after.{kind}", data.encode() if kind == "ptx" else data)
     image = linked(binary)
@@ -43,7 +43,7 @@ def test_link_outputs_of_nvrtc(kind):
     assert linked(binary) == image, "from the cache"
 
 
-def test_kernels_that_launch_kernels():
+def test_kernels_that_launch_kernels_link_the_device_runtime():
     source = "__global__ void j(int *x) { x[0]++; }\n__global__ void k(int *x) { j<<<1, 1, 0, cudaStreamTailLaunch>>>(x); }"
     try:
         toolkit.device_runtime()
@@ -55,7 +55,7 @@ def test_kernels_that_launch_kernels():
         compile_source(Source(source + "__global__ void l() { cudaDeviceSynchronize(); }"), GPU)
 
 
-def test_the_device_runtime_is_looked_for(monkeypatch):
+def test_missing_device_runtime_raises(monkeypatch):
     monkeypatch.setattr(toolkit, "_beside_nvrtc", lambda *what: None)
     source = Source(
         "__global__ void j() {}\n__global__ void k() { j<<<1, 1>>>(); }", kernels=("k",)
@@ -100,7 +100,7 @@ MADE = {
 
 @pytest.mark.skipif(not NVCC, reason="nvcc makes these")
 @pytest.mark.parametrize("suffix", ["fatbin", "o", "ltoir", "a"])
-def test_link_outputs_of_nvcc(tmp_path, suffix):
+def test_nvcc_outputs_are_linked(tmp_path, suffix):
     (tmp_path / "after.cu").write_text(SOURCE)
     path, made = tmp_path / f"after.{suffix}", "o" if suffix == "a" else suffix
     output = tmp_path / f"after.{made}"
@@ -133,7 +133,7 @@ def test_missing_symbols_are_reported():
         )
 
 
-def test_a_damaged_cubin_does_not_end_the_process():
+def test_damaged_cubin_raises():
     data = after_as("cubin")
     with pytest.raises(errors.CompileError, match=r"linking with half\.cubin failed"):
         linked(linking.Binary("cubin", "half.cubin", data[: len(data) // 2]))
@@ -146,7 +146,7 @@ def test_missing_nvjitlink_raises(monkeypatch):
         toolkit.linker_library()
 
 
-def test_linked_source_with_headers_of_ours():
+def test_linked_source_may_include_cooperative_groups():
     """The linked source includes the toolkit's cooperative groups, so that numbalite's cooperative groups are
     not included before them."""
     source = cuda.CUSource("""#include <cooperative_groups.h>

@@ -112,7 +112,7 @@ def test_reductions_compile_with_conflicting_macros(kind):
 
 
 @needs_nvrtc
-def test_return_types_of_ufuncs(monkeypatch):
+def test_ufunc_return_types_ignore_conflicting_macros(monkeypatch):
     sources = []
 
     def take(source, target):
@@ -213,7 +213,7 @@ def test_cpu_loops_compile_with_conflicting_macros(monkeypatch, host_compiler):
 
 
 @pytest.mark.parametrize("target", [pytest.param(GPU, marks=needs_nvrtc), ("sim",)], ids=str)
-def test_a_header_that_an_option_includes(target, tmp_path):
+def test_pre_included_header_may_define_conflicting_macros(target, tmp_path):
     """The header is included after numbalite's part, like macros that options define."""
     header = tmp_path / "macros.h"
     words = "A C F K N T V count i index n type value x".split()

@@ -52,7 +52,7 @@ def source(table, nin_of):
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("arch", [(7, 5), (10, 0)], ids=str)
-def test_compiles(arch):
+def test_numpy_ufunc_source_compiles(arch):
     text = source(protocols._TABLE, lambda name: getattr(np, name).nin)
     unit = Source(text=text, name="numpy.cu", kernels=("everything",), describe=False)
     assert compile_source(unit, ("cuda", *arch)).data

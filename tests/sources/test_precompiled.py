@@ -54,7 +54,7 @@ def preamble(text, **fields):
     return precompiled.preamble(Source(text=text, **fields), text, DIRECTORIES)
 
 
-def test_the_code_and_the_messages_are_the_same():
+def test_precompiled_headers_do_not_change_code_or_messages():
     made, used = nvrtc.compile(unit(), GPU), nvrtc.compile(unit(), GPU)
     assert is_used()
     assert made == used == compile_without_preamble(unit())
@@ -77,7 +77,7 @@ def test_errors_are_the_same_with_precompiled_headers():
     assert is_used()
 
 
-def test_what_belongs_to_the_preamble(tmp_path):
+def test_preamble_contains_leading_includes(tmp_path):
     own = '#include "numbalite.cuh"\n#include "numbalite/warp.cuh"\nusing namespace numbalite;\n'
     start = "#include <numbalite.cuh>\n#include <numbalite/describe.cuh>\n"
     assert preamble(own) == start and preamble("__global__ void k() {}") == ""
@@ -103,7 +103,7 @@ def test_what_belongs_to_the_preamble(tmp_path):
     assert set(headers.in_memory()) >= {"complex", "numbalite/half.cuh"}
 
 
-def test_numbalites_own_header_is_precompiled_by_the_third():
+def test_main_header_is_precompiled_at_the_third_use():
     ones = [unit(n, "") for n in range(4)]
     images = []
     for n, one in enumerate(ones):
@@ -117,7 +117,7 @@ def test_numbalites_own_header_is_precompiled_by_the_third():
         assert str(caught.value).startswith("lesson.py(3): error")
 
 
-def test_nothing_is_left_on_disk(tmp_path):
+def test_precompiled_headers_leave_no_files(tmp_path):
     nvrtc.compile(unit(), GPU)
     assert is_used() and os.listdir(tmp_path / "cache") == []
     file = next(iter(precompiled._kept.values())).file
@@ -126,7 +126,7 @@ def test_nothing_is_left_on_disk(tmp_path):
 
 
 @pytest.mark.parametrize("contents", [b"", b"no header at all" * 100], ids=["empty", "other"])
-def test_a_wrong_file_is_not_believed(tmp_path, contents):
+def test_damaged_precompiled_header_is_ignored(tmp_path, contents):
     """If the precompiled header is damaged although no other user has access to it, the source is
     compiled without it."""
     nvrtc.compile(unit(), GPU)
@@ -147,7 +147,7 @@ def test_another_preamble_is_not_used(monkeypatch):
     assert not kept.works
 
 
-def test_the_heap_is_moved_by_somebody_else():
+def test_changed_nvrtc_heap_size_disables_precompiled_headers():
     nvrtc.compile(unit(), GPU)
     library = ctypes.CDLL(nvrtc.open_library()[0].path)
     size = ctypes.c_size_t()
@@ -164,13 +164,13 @@ def test_the_heap_is_moved_by_somebody_else():
     assert not is_used()
 
 
-def test_no_space_for_the_precompiled_header(tmp_path, monkeypatch):
+def test_missing_folder_disables_precompiled_headers(tmp_path, monkeypatch):
     monkeypatch.setattr(precompiled.cache, "directory", lambda: str(tmp_path / "none"))
     assert nvrtc.compile(unit(), GPU) == compile_without_preamble(unit())
     assert not is_used()
 
 
-def test_nvrtc_fails_on_it():
+def test_nvrtc_failure_disables_precompiled_headers():
     def run(text, options):
         raise errors.CompileError("nvrtcCompileProgram failed with NVRTC_ERROR_INTERNAL_ERROR (11)")
 
@@ -180,7 +180,7 @@ def test_nvrtc_fails_on_it():
     assert not is_used()
 
 
-def test_only_so_many_are_kept(monkeypatch):
+def test_number_of_precompiled_headers_is_limited(monkeypatch):
     monkeypatch.setattr(precompiled, "_MOST", 1)
     first = nvrtc.compile(unit(), GPU)
     nvrtc.compile(unit(fastmath=True), GPU)
@@ -188,7 +188,7 @@ def test_only_so_many_are_kept(monkeypatch):
     assert nvrtc.compile(unit(), GPU) == first
 
 
-def test_threads_and_a_forked_child():
+def test_precompiled_headers_work_in_threads_and_forked_children():
     found, problems = {}, []
 
     def work(number):

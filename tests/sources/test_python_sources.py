@@ -58,7 +58,7 @@ def kernels(request):
 
 
 @pytest.mark.parametrize("target", [("cuda", 7, 5), ("cuda", 10, 0)], ids=str)
-def test_kernels_compile(kernels, target):
+def test_python_kernel_sources_compile(kernels, target):
     module, wanted = kernels
     for name, signature in wanted.items():
         args = signatures.signature(signature).args
@@ -66,7 +66,7 @@ def test_kernels_compile(kernels, target):
         assert b"nl_" in image.ptx
 
 
-def test_arithmetic_is_as_by_hand(kernels):
+def test_python_arithmetic_compiles_as_handwritten_cpp(kernels):
     """Indices that cannot be negative have no extra cost, and indices have 32 bits where 32 bits suffice."""
     module, wanted = kernels
     if "matmul" not in wanted:

@@ -64,7 +64,7 @@ def test_reductions_compile_for_oldest_and_newest_gpu(nvrtc, loops, kind):
         ("gapped_packed8", "packed8"),
     ],
 )
-def test_parts_reduced_by_the_last_block(nvrtc, loops, kind, last):
+def test_last_block_reduction_kernels_compile(nvrtc, loops, kind, last):
     f4, f8, i4 = map(np.dtype, ("f4", "f8", "i4"))
     masked = kind == "strided8"
     made = loops.generated(kind, f4, f4, f4, masked, last=last)[0]
@@ -112,7 +112,7 @@ def test_all_widths_of_a_kind_compile_together(nvrtc, kind):
 
 
 @pytest.mark.parametrize("code", "bhiqdF")
-def test_pipelines(nvrtc, loops, code):
+def test_pipelined_scan_kernels_compile(nvrtc, loops, code):
     """Bulk copies need compute capability 9.0."""
     dtype = np.dtype(code)
     made = loops.generated(f"pipelined_scan{16 // dtype.itemsize}", dtype, dtype, dtype)[0]
@@ -122,14 +122,14 @@ def test_pipelines(nvrtc, loops, code):
 
 @pytest.mark.parametrize("kind", ["serial", "rows", "warps4x1", "tiles4x2", "columns"])
 @pytest.mark.parametrize("stored, result, vec", [("f4", "f4", 3), ("u1", "i8", 2), ("i2", "i2", 8)])
-def test_vecs(nvrtc, loops, kind, stored, result, vec):
+def test_vectorized_scan_kernels_compile(nvrtc, loops, kind, stored, result, vec):
     stored, result = np.dtype(stored), np.dtype(result)
     made = loops.generated(f"scan_{kind}", stored, result, result, exclusive=True, vec=vec)[0]
     compiled(nvrtc, made, 90)
 
 
 @pytest.mark.parametrize("code", "?bhiqBHIQdFD")
-def test_dtypes(nvrtc, loops, code):
+def test_reduction_kernels_of_each_dtype_compile(nvrtc, loops, code):
     dtype, f8 = np.dtype(code), np.dtype("f8")
     for kind in (
         "packed8",
@@ -178,7 +178,7 @@ def _own_loops(name, stored, wide):
 @pytest.mark.parametrize(
     "name", ["sum", "prod", "mean", "var", "std", "nansum", "nanmean", "nanstd", "norm", "count"]
 )
-def test_operations_of_our_own(nvrtc, name, code):
+def test_library_reduction_operations_compile(nvrtc, name, code):
     """GPUs with slow double precision use other accumulator types."""
     for arch in some(1, [75, 90], f"{name} {code}"):
         check_operation(nvrtc, name, code, arch)
@@ -220,7 +220,7 @@ def test_half_reductions_compile(nvrtc, loops, toolkit_options):
         compiled(nvrtc, loops.generated(kind, half, half, half)[0], 90, toolkit_options)
 
 
-def test_a_function_of_one_number(nvrtc, loops):
+def test_unary_at_kernels_compile(nvrtc, loops):
     function = element.element_function(source="-a", args="a", what="ufunc")
     loops = reduceloops.Loops(lambda dtype: function, "negated")
     f4 = np.dtype("f4")

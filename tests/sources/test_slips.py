@@ -40,7 +40,7 @@ def of_slips(warnings_of_source):
     return warnings_of_source(source), lines
 
 
-def test_a_slip_is_warned_of_at_its_line(of_slips):
+def test_mistakes_warn_at_their_line(of_slips):
     found, lines = of_slips
     wanted = {lines[pair.name]: pair for pair in slips.PAIRS}
     at = {line: [str(one.message) for one in found if one.lineno == line] for line in wanted}
@@ -58,11 +58,11 @@ def test_a_warning_shows_the_line(of_slips):
         assert rows[one.lineno - 1].strip() in str(one.message), one
 
 
-def test_no_twin_is_warned_of(warnings_of_source):
+def test_correct_variants_of_mistakes_do_not_warn(warnings_of_source):
     assert warnings_of_source(slips.source_without_slips()) == []
 
 
-def test_common_idioms_are_not_reported(warnings_of_source):
+def test_common_idioms_do_not_warn(warnings_of_source):
     assert warnings_of_source(slips.silent()) == []
 
 
@@ -158,13 +158,13 @@ def find(text):
     ],
     ids=["or", "less", "variables", "quotients", "else", "blocks", "parentheses"],
 )
-def test_text_that_a_program_wrote_is_searched_in_seconds(text):
+def test_generated_text_is_checked_in_seconds(text):
     began = time.process_time()
     find(slips.KERNEL.format(name="k", text=text))
     assert time.process_time() - began < 20
 
 
-def test_only_the_users_lines_are_searched():
+def test_only_user_lines_are_checked_for_mistakes():
     text = "__device__ float f(float x) { return 1/2 * x; }"
     assert len(find(text)) == 1
     assert search.find(text, [Lines("k.cu", 1, 9)]) == ([], [])

@@ -72,7 +72,7 @@ CASES = {
 
 @pytest.mark.parametrize("arch", [(7, 5), (10, 0)], ids=str)
 @pytest.mark.parametrize("case", CASES)
-def test_compiles(case, arch):
+def test_ufunc_loop_source_compiles(case, arch):
     made, _ = overload(*CASES[case])
     image = compile_source(made.images.source, ("cuda", *arch))
     assert image.lowered[made.expression] == "nl_f"
@@ -100,12 +100,12 @@ def test_contiguous_loops_use_wide_accesses():
         assert widths.count(128) >= 3, (loop, loads, stores)
 
 
-def test_no_index_arithmetic_of_64_bits_where_32_suffice():
+def test_ufunc_loops_use_32_bit_indices_where_sufficient():
     text, _ = ptx_of("f4 f4 f4", kind="strided32", dims=3)
     assert "div." not in text and "rem." not in text
 
 
-def test_elements_of_a_thread():
+def test_elements_per_thread_depend_on_element_size():
     def count(loop, stored=None, kind="flat"):
         return cudaloops.per_thread(overload(loop, stored, kind, int(kind != "flat"))[1])
 
@@ -144,14 +144,14 @@ def test_short_sources_may_use_every_declaration():
         compile_source(unit, ("cuda", 9, 0))
 
 
-def test_lines_are_the_users():
+def test_ufunc_compile_errors_have_the_users_lines():
     made, _ = overload("f4 f4 f4", source="return x +\n  y;")
     text = made.images.source.text
     assert re.search(r'#line \d+ "[^"]*test_ufunc_sources.py"', text)
 
 
 @pytest.mark.parametrize("kind", cudaloops.KINDS)
-def test_parameters_have_the_size_that_the_compiler_gives_them(kind):
+def test_ufunc_parameter_sizes_match_the_compiler(kind):
     dims = 0 if kind in ("flat", "small") else 3
     made, plan = overload("f4 f4 f4", None, kind, dims, "x + y", True)
     unit = made.images.source

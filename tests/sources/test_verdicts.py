@@ -29,7 +29,7 @@ def error_of_source(target_of_each):
 
 
 @pytest.mark.parametrize("header", ["stdint.h", "cfloat", "limits.h", "climits", "limits"])
-def test_an_include_takes_no_name_away(error_of_source, header):
+def test_included_headers_keep_library_names_usable(error_of_source, header):
     source = f"""
     #include <{header}>
     __global__ void k(double* x) {{
@@ -38,7 +38,7 @@ def test_an_include_takes_no_name_away(error_of_source, header):
     assert error_of_source(source) == ""
 
 
-def test_sources_choose_what_they_choose_with_nvrtc(error_of_source):
+def test_simulator_defines_no_host_macros(error_of_source):
     """A source sees no macro of the host compiler or the operating system."""
     source = """
     #if defined(__clang__) || defined(__GNUC__) || defined(__linux__) || defined(__unix__)
@@ -49,7 +49,7 @@ def test_sources_choose_what_they_choose_with_nvrtc(error_of_source):
     assert error_of_source(source) == ""
 
 
-def test_a_header_that_is_not_in_utf8(error_of_source):
+def test_headers_in_other_encodings_compile(error_of_source):
     headers = {"umlaut.h": b"// f\xfcnf\nconst int five = 5;".decode("utf-8", "surrogateescape")}
     source = '#include "umlaut.h"\n__global__ void k(int* x) { x[0] = five; }'
     assert error_of_source(source, headers=headers) == ""
@@ -269,11 +269,11 @@ def test_complete_program_gets_one_hint(error_of_source):
         ("#include <thrust/sort.h>", "instead of an algorithm with thrust::seq a loop, or CUB"),
     ],
 )
-def test_what_to_do_about_a_header(error_of_source, line, hint):
+def test_unsupported_header_gets_a_hint(error_of_source, line, hint):
     assert hint in error_of_source(kernel("x[0] = 1;", line))
 
 
-def test_a_template_without_an_instance(error_of_source):
+def test_uninstantiated_template_errors_are_compiler_dependent(error_of_source):
     """Nobody looks into it; g++ does."""
     source = "template <class T> __global__ void j(T* x) { x[0] = nowhere; }\n__global__ void k(int* x) {}\n"
     assert error_of_source(source) == "" or "nowhere" in error_of_source(source)

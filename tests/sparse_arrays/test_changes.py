@@ -28,13 +28,13 @@ A.has_sorted_indices
 
 
 @pytest.mark.parametrize("seed", range(32))
-def test_changes(seed):
+def test_in_place_changes_match_scipy(seed):
     check(OF_ALL, seed, formats=("csr", "csc", "coo", "dia"))
     check(OF_COMPRESSED, seed, formats=("csr", "csc"))
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, sparse.coo_array])
-def test_products_after_a_change(form):
+def test_products_use_changed_elements(form):
     a = np.array([[0, 2.0, 1], [1, 0, 0], [3, 0, 4]])
     s = form(a)
     s @ np.ones(3)
@@ -45,7 +45,7 @@ def test_products_after_a_change(form):
     assert (s @ np.ones(3)).copy_to_host().tolist() == a[:2].sum(1).tolist()
 
 
-def test_a_line_is_resized():
+def test_one_dimensional_coo_arrays_are_resized():
     line = sparse.coo_array(np.array([0, 1.0, 2]))
     line.resize(2)
     assert line.toarray().copy_to_host().tolist() == [0, 1]

@@ -87,13 +87,13 @@ def test_conversions_to_dia_match_scipy():
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_diagonals(seed):
+def test_dia_array_operations_match_scipy(seed):
     lines = OF_DIAGONALS.replace("C", "B.todia()").replace("D", "np.asarray(D)")
     check(lines, seed, "f8 f4 c16 c8 i4 i8".split(), formats=("dia",))
     check("A + B\nB + A\nB @ A.T\nA @ B.T", seed, formats=("dia", "csr", "csc", "coo"))
 
 
-def test_parts_are_by_rows():
+def test_slices_of_dia_arrays_match_scipy():
     a = np.diag([1.0, 2, 3]) + np.diag([4.0, 5], 1)
     s = sparse.dia_array(a)
     assert (s[1].toarray().copy_to_host() == a[1]).all() and s[0, 1] == 4
@@ -120,7 +120,7 @@ def test_copies_and_pickles_keep_the_dia_format():
     assert out.copy_to_host().tolist() == [0, 1, 2]
 
 
-def test_spsolve_triangular_of_dia_array():
+def test_spsolve_triangular_accepts_dia_arrays():
     lower = sparse.diags_array([[2.0, 4.0], [1.0]], offsets=[0, -1])
     assert sparse.spsolve_triangular(lower, [2.0, 5.0]).copy_to_host().tolist() == [1, 1]
 

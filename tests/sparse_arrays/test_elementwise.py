@@ -139,7 +139,7 @@ A[1] @ A[1]
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_elements(seed):
+def test_elementwise_operations_match_scipy(seed):
     check(OF_ALL + OF_LINES, seed)
     check(OF_NUMBERS, seed, "f8 f4 c16 c8 i4 i8".split())
     check(OF_FLOATS + PRODUCTS_OF_LINES, seed, "f8 f4 c16 c8".split())
@@ -203,7 +203,7 @@ def test_rows_of_very_different_lengths_are_merged():
                 np.testing.assert_array_equal(host, getattr(expected, name), str(operation))
 
 
-def test_infinity_times_elements_that_are_not_stored():
+def test_infinity_times_implicit_zeros_matches_scipy():
     a, b = np.array([[np.inf, 0], [0, 1]]), np.array([[0, 1.0], [1, 1]])
     found = (sparse.csr_array(a) * sparse.csr_array(b)).toarray().copy_to_host()
     with np.errstate(invalid="ignore"):

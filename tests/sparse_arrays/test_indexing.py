@@ -72,12 +72,12 @@ A[1][...]
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_keys(seed):
+def test_indexing_matches_scipy(seed):
     check(OF_ALL + OF_LINES, seed)
     check(OF_COMPRESSED, seed, formats=("csr", "csc"))
 
 
-def test_keys_on_the_device():
+def test_device_index_arrays_match_scipy():
     a = np.arange(12.0).reshape(3, 4) * (np.arange(12).reshape(3, 4) % 2)
     s = sparse.csr_array(a)
     rows, columns = (cuda.to_device(np.array(one)) for one in ([2, -1, 0], [1, 3, 3]))
@@ -90,7 +90,7 @@ def test_keys_on_the_device():
         s[columns]
 
 
-def test_unsorted_rows_and_duplicates():
+def test_indexing_sums_duplicates_in_unsorted_rows():
     data, indices, indptr = np.arange(1.0, 7), [3, 1, 3, 2, 2, 0], [0, 3, 6]
     s = sparse.csr_array((data, indices, indptr), shape=(2, 4))
     a = np.array([[0, 2, 0, 4], [6, 0, 9, 0]], "f8")

@@ -62,7 +62,7 @@ sp.random_array((5, 6), density=2)
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_joined(seed):
+def test_stacking_functions_match_scipy(seed):
     check(JOINED, seed)
 
 
@@ -91,7 +91,7 @@ def test_random_array_has_density_and_dtype(density, dtype):
     assert again.format == "coo" and (a != again).nnz == 0
 
 
-def test_random_values_and_indices():
+def test_random_array_draws_values_and_indices():
     ones = sparse.random_array((9,), density=0.5, rng=2, data_sampler=lambda size: cuda.ones(size))
     assert ones.shape == (9,) and ones.sum().copy_to_host() == ones.nnz == 4
     counts = sum(
@@ -100,7 +100,7 @@ def test_random_values_and_indices():
     assert counts.sum().copy_to_host() == 396 and counts.nnz == 20  # each place was drawn
 
 
-def test_names_of_matrices_say_what_to_use():
+def test_spmatrix_names_raise_with_an_alternative():
     for name, other in (("csr_matrix", "csr_array"), ("eye", "eye_array"), ("bmat", "block_array")):
         with pytest.raises(AttributeError, match=f"use {other}"):
             getattr(sparse, name)

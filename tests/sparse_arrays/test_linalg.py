@@ -28,7 +28,7 @@ CLASSES = sparse.csr_array, sparse.csc_array, sparse.coo_array, cuda.asarray
     "dtype, make",
     list(itertools.product(["f4", "f8", "c8", "c16"], CLASSES)),
 )
-def test_cg(dtype, make):
+def test_cg_solves_positive_definite_systems(dtype, make):
     matrix, b = system(dtype)
     rtol = 1e-5 if np.dtype(dtype).char in "fF" else 1e-10
     x, info = sparse.linalg.cg(make(matrix), cuda.asarray(b), rtol=rtol)
@@ -36,7 +36,7 @@ def test_cg(dtype, make):
     np.testing.assert_allclose(matrix @ x.copy_to_host(), b, atol=20 * rtol * np.linalg.norm(b))
 
 
-def test_arguments_of_cg():
+def test_cg_accepts_scipys_arguments():
     matrix, b = system()
     a, seen = sparse.csr_array(matrix), []
     x, info = sparse.linalg.cg(a, b, rtol=1e-12, callback=lambda x: seen.append(x.copy_to_host()))
@@ -66,7 +66,7 @@ def test_arguments_of_cg():
 
 @pytest.mark.parametrize("make", [np.asarray, cuda.asarray, np.ndarray.tolist])
 @pytest.mark.parametrize("name", ["csr_array", "csc_array", "coo_array"])
-def test_coordinates_in_one_array(name, make):
+def test_coordinates_may_be_one_index_array(name, make):
     random = generator()
     ij, values = random.integers(0, 7, (2, 20)), random.normal(size=20)
     ours = getattr(sparse, name)((values, make(ij)), shape=(7, 8))
@@ -75,7 +75,7 @@ def test_coordinates_in_one_array(name, make):
     assert getattr(sparse, name)((values, make(ij))).shape == tuple(ij.max(1) + 1)
 
 
-def test_coordinates_of_one_axis():
+def test_one_dimensional_coo_arrays_accept_one_index_array():
     made = sparse.coo_array(([1.0, 2.0], np.array([[3, 1]])), shape=(5,))
     assert made.toarray().copy_to_host().tolist() == [0, 2, 0, 1, 0]
     with pytest.raises(TypeError, match="a tuple is"):

@@ -15,5 +15,5 @@ A.dot(A[0])
 
 
 @pytest.mark.parametrize("dtype", ["i4", "u1", "?", "i8"])
-def test_products_of_integers(dtype):
+def test_integer_products_match_scipy(dtype):
     check(INTEGERS, 1, [dtype])

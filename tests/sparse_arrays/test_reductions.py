@@ -70,12 +70,12 @@ A[:, :0].sum(axis=1)
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_reductions(seed):
+def test_sparse_reductions_match_scipy(seed):
     check(OF_ALL, seed)
     check(OF_NOTHING, seed)
 
 
-def test_indices_of_stored_elements():
+def test_explicit_argmax_ignores_implicit_zeros():
     a = np.array([[0, -2, 0], [0, 0, 0], [-1, 0, -3]])
     for form in (sparse.csr_array, sparse.csc_array, sparse.coo_array):
         places = [getattr(form(a), name)(explicit=True) for name in ("argmax", "argmin")]
@@ -93,7 +93,7 @@ def test_count_nonzero_along_each_axis():
             assert found.tolist() == np.count_nonzero(a, axis=axis).tolist()
 
 
-def test_nan_and_elements_that_are_not_stored():
+def test_reductions_handle_nan_and_implicit_zeros():
     nan = np.nan
     a = np.array([[nan, 0, -1], [-1, -2, -3], [nan, nan, nan], [0, 0, 0], [5, nan, 7]])
     s = sparse.csr_array(a)

@@ -88,7 +88,7 @@ def test_elements_in_any_order_become_rows_without_duplicates(seed, shape, dtype
 
 @examples(30)
 @given(draw_arrays(), st.sampled_from(DTYPES), st.sampled_from("CF"), st.booleans())
-def test_products_with_dense_arrays(both, dtype, order, turned):
+def test_products_with_dense_arrays_match_numpy(both, dtype, order, turned):
     rng, a, s = both
     if turned:
         a, s = a.T, s.T
@@ -106,7 +106,7 @@ def test_products_with_dense_arrays(both, dtype, order, turned):
 
 @examples(25)
 @given(draw_arrays(), st.sampled_from(DTYPES), st.sampled_from(FORMATS))
-def test_sums_and_products_of_two_sparse_arrays(both, dtype, other):
+def test_sums_and_products_of_sparse_arrays_match_numpy(both, dtype, other):
     rng, a, s = both
     b = random_dense(rng, a.shape, dtype)
     t = other(b)
@@ -194,7 +194,7 @@ def test_float16_products_match_numpy():
     close(s @ s.T, a @ a.T)
 
 
-def test_ufuncs_of_sparse_arrays():
+def test_ufuncs_of_sparse_arrays_match_numpy():
     a = np.array([[0, 0.5, 0], [1, 0, -2]])
     s = sparse.csr_array(a)
     close(np.sin(s), np.sin(a))
@@ -212,7 +212,7 @@ def test_ufuncs_of_sparse_arrays():
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 @pytest.mark.parametrize("name", ["csr", "csc", "coo"])
-def test_to_scipy_and_back(name, dtype):
+def test_conversion_to_scipy_and_back_is_exact(name, dtype):
     scipy = pytest.importorskip("scipy.sparse")
     host = np.random.default_rng(1).integers(0, 3, (6, 7)).astype(dtype)
     for scipys in (scipy.csr_array(host), scipy.coo_matrix(host), scipy.lil_array(host)):
@@ -288,7 +288,7 @@ def test_a_graph_keeps_the_array_of_a_captured_product(monkeypatch):
     assert len(sparsesim._descriptors) < before and seen() is None
 
 
-def test_graphs_have_buffers_of_their_own(monkeypatch):
+def test_graphs_have_separate_product_buffers(monkeypatch):
     """The buffers that an array caches for its products serve one product at a time: graphs may run
     concurrently."""
     stream = cuda.stream()
@@ -314,7 +314,7 @@ def test_graphs_have_buffers_of_their_own(monkeypatch):
 
 
 @pytest.mark.sim
-def test_an_array_keeps_no_stream_and_no_operand():
+def test_sparse_arrays_keep_no_stream_or_operand_alive():
     s, stream = sparse.csr_array(np.eye(3)), cuda.stream()
     x = cuda.to_device(np.ones(3)).bind(stream)
     y = s @ x
@@ -386,7 +386,7 @@ def test_transpose_takes_axes(made):
 
 
 @pytest.mark.parametrize("made", FORMATS)
-def test_no_elements_have_no_shape(made):
+def test_empty_coordinates_without_shape_raise(made):
     nothing = np.zeros(0), (np.zeros(0, int), np.zeros(0, int))
     with pytest.raises(ValueError, match="requires shape="):
         made(nothing)

@@ -9,7 +9,7 @@ import pytest
 from numbalite import _core, cuda
 
 
-def test_a_callback_may_not_use_the_device():
+def test_device_calls_in_a_callback_raise():
     """The stream waits for its callback, so a call in the callback that waits for the stream would never
     return."""
     stream, problems = _core.Stream(), []
@@ -73,7 +73,7 @@ def test_a_callback_keeps_its_stream():
     assert _core.live() == before
 
 
-def test_order_within_each_stream():
+def test_callbacks_run_in_stream_order():
     streams, order = [_core.Stream() for _ in range(3)], []
 
     def put_all(number):
@@ -90,7 +90,7 @@ def test_order_within_each_stream():
         assert [step for n, step in order if n == number] == list(range(100))
 
 
-def test_none_is_lost_at_exit(run_python):
+def test_pending_callbacks_run_at_exit(run_python):
     code = """
 import time
 from numbalite import _core, cuda
@@ -104,7 +104,7 @@ for n in range(5):
     assert result.stderr == ""
 
 
-def test_a_callback_that_cannot_be_queued_leaves_nothing(driver_kind):
+def test_failed_callback_registration_leaks_nothing(driver_kind):
     stream = _core.Stream()
     stream.add_callback(lambda: None)
     cuda.synchronize()

@@ -143,7 +143,7 @@ def test_with_blocks_restore_the_previous_stream():
     assert (current(), seen) == (0, [0])
 
 
-def test_a_stream_that_is_named_is_meant():
+def test_explicit_stream_overrides_the_current_stream():
     a, b = cuda.stream(), cuda.stream()
     with a:
         d = cuda.device_array(4, np.float32, stream=b)
@@ -172,7 +172,7 @@ assert (d.copy_to_host() == x).all()
 """
 
 
-def test_streams_of_other_devices(run_python):
+def test_with_block_affects_only_the_streams_device(run_python):
     """The `with` block only concerns work on the stream's device."""
     if cuda.is_simulated():
         run_python(OTHER_DEVICES, NUMBALITE_SIM_DEVICES="2")
@@ -180,7 +180,7 @@ def test_streams_of_other_devices(run_python):
         run_python(OTHER_DEVICES)
 
 
-def test_a_capture_in_a_block():
+def test_capture_in_a_stream_block_records_its_work():
     stream, d = cuda.stream(), cuda.to_device(X)
     made = cuda.device_array_like(X)
     np.sum(d + 1)
@@ -208,12 +208,12 @@ assert ((cuda.to_device(x) + 1).copy_to_host() == x + 1).all()
 """
 
 
-def test_the_device_is_reset_meanwhile(run_python):
+def test_device_may_be_reset_in_a_stream_block(run_python):
     """The test runs in a process of its own, in which no other library holds the context."""
     run_python(RESET)
 
 
-def test_lists_that_are_part_of_themselves():
+def test_self_containing_lists_raise():
     values = [cuda.to_device(X)]
     values.append(values)
     with pytest.raises((TypeError, ValueError, RecursionError)):
