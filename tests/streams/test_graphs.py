@@ -54,7 +54,7 @@ def first_element(x, stream):
     return int(x.copy_to_host()[0])
 
 
-def test_nothing_runs_before_the_launch(stream, x):
+def test_captured_work_runs_only_at_the_launch(stream, x):
     with stream.capture() as graph:
         assert stream.is_capturing and graph.is_capturing
         ADD[1, 1, stream](x, 1)
@@ -68,7 +68,7 @@ def test_nothing_runs_before_the_launch(stream, x):
     assert repr(graph) == "<CUDA graph of 2 launches>"
 
 
-def test_it_runs_in_any_stream(x):
+def test_graphs_launch_on_any_stream(x):
     stream = cuda.stream()
     with stream.capture() as graph:
         ADD[1, 1, stream](x, 1)
@@ -83,7 +83,7 @@ def test_it_runs_in_any_stream(x):
     assert x.copy_to_host()[0] == expected * 2 + 1
 
 
-def test_launches_in_different_streams_come_after_each_other(x):
+def test_graph_launches_on_different_streams_are_ordered(x):
     one, two = cuda.stream(), cuda.stream(non_blocking=True)
     with one.capture() as graph:
         ADD[1, 1, one](x, 1)
@@ -94,7 +94,7 @@ def test_launches_in_different_streams_come_after_each_other(x):
     assert x.copy_to_host()[0] == 2**20 - 1
 
 
-def test_diffusion_as_a_graph_and_as_a_loop():
+def test_diffusion_graph_matches_a_launch_loop():
     start = np.random.default_rng(1).random((32, 32), dtype="f4")
     stream = cuda.stream()
     a, b, c, d = (cuda.to_device(start) for _ in range(4))
@@ -112,7 +112,7 @@ def test_diffusion_as_a_graph_and_as_a_loop():
     assert not (a.copy_to_host() == start).all()
 
 
-def test_a_launcher_made_before(stream, x):
+def test_launchers_made_before_a_capture_are_captured(stream, x):
     bound = ADD[1, 1, stream]
     bound(x, 1)
     with stream.capture() as graph:
@@ -139,7 +139,7 @@ def test_ufuncs_are_captured(stream):
     assert (s.copy_to_host() == (10 + 2 * host).reshape(2, 4).sum(1)).all()
 
 
-def test_ufuncs_that_cast_have_their_own_memory(stream):
+def test_captured_casts_have_separate_temporary_memory(stream):
     x = cuda.to_device(np.arange(8, dtype="i2"))
     y, out = floats(), floats()
     with stream.capture() as graph:
@@ -169,7 +169,7 @@ def test_copies_and_fills_are_captured(stream):
         assert list(into) == [3 * n] * 4 + [n] * 4
 
 
-def test_host_arrays_of_copies_are_kept(stream):
+def test_graphs_keep_host_arrays_of_copies_alive(stream):
     a = floats()
     source = np.full(8, 4, "f4")
     gone = weakref.ref(source)
@@ -186,7 +186,7 @@ def test_host_arrays_of_copies_are_kept(stream):
     assert (a.copy_to_host() == 4).all()
 
 
-def test_device_arrays_are_kept(stream):
+def test_graphs_keep_device_arrays_alive(stream):
     a, b = floats(), floats()
     with stream.capture() as graph:
         SCALE[1, 32, stream](a, b, 2.0, 8)
@@ -206,7 +206,7 @@ def test_device_arrays_are_kept(stream):
     assert _core.live()["buffers"] == before - 1
 
 
-def test_arrays_made_in_a_capture(stream):
+def test_arrays_created_in_a_capture_belong_to_the_graph(stream):
     a = floats()
     with stream.capture() as graph:
         b = cuda.device_array(8, "f4")
@@ -236,7 +236,7 @@ NAMELESS = {
 
 
 @pytest.mark.parametrize("which", NAMELESS)
-def test_work_that_names_no_stream_is_captured(stream, which):
+def test_work_without_a_stream_is_captured(stream, which):
     """Operators and NumPy's functions have no stream=: they are recorded by the capture of the current
     thread."""
     f = NAMELESS[which]
@@ -255,7 +255,7 @@ def test_work_that_names_no_stream_is_captured(stream, which):
         y.copy_to_device(hosts[1])
 
 
-def test_a_launcher_of_before_and_after_a_capture(stream, x):
+def test_default_stream_launchers_are_captured(stream, x):
     launcher = ADD[1, 1]
     with stream.capture() as graph:
         launcher(x, 1)
@@ -378,7 +378,7 @@ def test_captures_cannot_be_nested(stream, x):
             graph.launch(other)
 
 
-def test_two_captures_at_once(x):
+def test_two_captures_may_be_nested_on_different_streams(x):
     one, two = cuda.stream(), cuda.stream()
     with one.capture() as first, two.capture() as second:
         ADD[1, 1, one](x, 1)
@@ -451,7 +451,7 @@ def test_an_abandoned_block_drops_the_capture(x):
     assert not stream.is_capturing
 
 
-def test_reductions_on_the_device(stream):
+def test_reductions_with_device_results_are_captured(stream):
     d, out = floats(), cuda.to_device(np.zeros(1, "f4"))
     add = cuda.reduce("a + b")
     add(d)
@@ -464,7 +464,7 @@ def test_reductions_on_the_device(stream):
     assert out.copy_to_host()[0] == 16
 
 
-def test_empty_graph_launches(stream):
+def test_empty_graphs_can_be_launched(stream):
     with stream.capture() as graph:
         pass
     graph.upload(stream)
@@ -493,7 +493,7 @@ def test_graph_launches_can_be_updated(stream):
     assert list(b.copy_to_host()) == list(-np.concatenate([new[:4], old[4:]]))
 
 
-def test_wrong_arguments_change_nothing(stream):
+def test_invalid_launch_updates_change_nothing(stream):
     a, b = floats(), floats()
     with stream.capture() as graph:
         SCALE[1, 32, stream](a, b, 2.0, 8)
@@ -515,7 +515,7 @@ def test_wrong_arguments_change_nothing(stream):
     assert (b.copy_to_host() == 2 * a.copy_to_host()).all()
 
 
-def test_updated_arrays_are_kept_and_the_former_ones_are_not(stream):
+def test_updated_launches_keep_only_the_new_arrays_alive(stream):
     a, b = floats(), floats()
     with stream.capture() as graph:
         SCALE[1, 32, stream](a, b, 2.0, 8)
@@ -542,7 +542,7 @@ def test_a_launch_may_outlive_its_graph(stream):
 
 
 # ---- faults, threads, lifetime --------------------------------------------------------------------------
-def test_faults_in_debug_mode(x):
+def test_debug_kernel_faults_in_graphs_are_reported(x):
     @cuda.jit("void(int32[:], int32)", debug=True, opt=False)
     def put(x, i):
         "x[i] = 7;"
@@ -559,7 +559,7 @@ def test_faults_in_debug_mode(x):
         stream.synchronize()
 
 
-def test_graphs_in_several_threads(x):
+def test_graphs_work_in_several_threads(x):
     """Each thread has its own stream and graph; during the captures other threads allocate and free
     memory."""
     wrong = []
@@ -661,7 +661,7 @@ def test_owners_of_array_memory_are_kept_alive():
     assert gone[0]() is None
 
 
-def test_memory_that_a_graph_knows_is_not_moved():
+def test_ipc_export_does_not_move_memory_of_a_graph():
     """Exporting a handle moves an array's memory if it has no other reference."""
     stream = cuda.stream()
     # Small memory may be reused from an earlier capture: it does not belong to the pool, and need
@@ -678,7 +678,7 @@ def test_memory_that_a_graph_knows_is_not_moved():
     assert other.copy_to_host()[:8].tolist() == [4] + [1] * 7
 
 
-def test_arguments_updated_by_name(stream):
+def test_graph_launch_arguments_can_be_updated_by_name(stream):
     x = cuda.to_device(np.zeros(8))
     with stream.capture() as graph:
         add_value[1, 8, stream](x, 1)

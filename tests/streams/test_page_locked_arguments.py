@@ -30,7 +30,7 @@ def as_is(array):
     return array
 
 
-def test_the_launch_returns_at_once_and_the_stream_has_the_results():
+def test_launches_with_page_locked_arguments_are_asynchronous():
     stream = cuda.stream()
     x, y = pinned(np.arange(1000, dtype="f4")), pinned(np.ones(1000, "f4"))
     axpy[8, 128, stream](0, x, y, 1000)  # CUDA waits for the whole device while it loads a kernel
@@ -64,7 +64,7 @@ def test_streams_do_not_wait_for_each_other(size, non_blocking):
     assert gate.was_passed() and (arrays[1] == 3).all()
 
 
-def test_arrays_are_kept_until_the_stream_is_done(count_live):
+def test_page_locked_arrays_are_kept_until_the_stream_ends(count_live):
     axpy[1, 128](2, np.ones(1, "f4"), np.ones(1, "f4"), 1)  # compiles
     before = count_live()
     stream = cuda.stream()
@@ -87,7 +87,7 @@ def test_arrays_are_kept_until_the_stream_is_done(count_live):
 
 
 @pytest.mark.parametrize("wrap", [cuda.Out, cuda.InOut, as_is])
-def test_no_driver_call_waits(wrap):
+def test_page_locked_launches_make_no_waiting_driver_call(wrap):
     stream = cuda.stream()
     x, y = pinned(np.ones(5000, "f4")), pinned(np.zeros(5000, "f4"))
     names = calls.traced_again(lambda: axpy[40, 128, stream](2, x, wrap(y), 5000))
@@ -96,7 +96,7 @@ def test_no_driver_call_waits(wrap):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_memory_of_every_kind_on_several_streams(seed):
+def test_host_arguments_of_every_kind_keep_results_on_streams(seed):
     """Page-locked and ordinary arrays and slices of them, copied to the device only, and copied to the device
     and back."""
     draw = random.Random(seed)

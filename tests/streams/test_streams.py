@@ -29,7 +29,7 @@ def x():
     return cuda.to_device(np.zeros(1, "i4"))
 
 
-def test_a_stream_keeps_order(x):
+def test_stream_work_runs_in_order(x):
     stream = cuda.stream()
     expected = 0
     for n in range(10):
@@ -39,7 +39,7 @@ def test_a_stream_keeps_order(x):
     assert x[0] == expected
 
 
-def test_the_default_stream_waits_for_the_others(x):
+def test_default_stream_waits_for_blocking_streams(x):
     stream = cuda.stream()
     napping(stream, 30, x)
     ADD[1, 1](x, 5)  # the legacy default stream runs this after the sleeping kernel
@@ -69,7 +69,7 @@ def test_events_measure_elapsed_time(x):
     assert cuda.event_elapsed_time(start, end) == start.elapsed_time(end)
 
 
-def test_an_event_without_timing_has_no_time():
+def test_elapsed_time_of_an_event_without_timing_raises():
     start, end = cuda.event(timing=False), cuda.event(timing=False)
     start.record()
     end.record()
@@ -93,7 +93,7 @@ def test_query_returns_whether_work_is_done():
 
 
 @pytest.mark.parametrize("what", ["device", "default stream"])
-def test_a_wait_ends_though_others_go_on(what):
+def test_stream_synchronization_ignores_other_streams(what):
     """synchronize() waits only for earlier work, although another stream always has more work."""
     stream, steps = cuda.stream(), 200
     go = cuda.mapped_array(steps, np.int32)
@@ -206,7 +206,7 @@ def test_foreign_streams_are_stream_arguments(x):
 
 
 @pytest.mark.parametrize("answer", [None, 5, (0,), (0, "x"), (1, 0, 0), ("0", 0)], ids=repr)
-def test_broken_streams_of_others(answer, x):
+def test_invalid_foreign_streams_raise(answer, x):
     class Broken:
         def __cuda_stream__(self):
             return answer
@@ -230,7 +230,7 @@ def test_streams_and_events_are_destroyed_without_references(count_live):
 
 
 @pytest.mark.leaks
-def test_an_array_may_go_while_a_kernel_uses_it():
+def test_arrays_may_be_deleted_while_a_kernel_uses_them():
     """Memory is freed in stream order, so a running kernel can still use it."""
     out = cuda.to_device(np.zeros(1, "i4"))
     copy = cuda.jit(

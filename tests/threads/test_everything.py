@@ -47,7 +47,7 @@ def shifted(x, y, out):
 total = cuda.reduce("a + b")
 
 
-def test_ufuncs_in_several_threads(run_without_leaks):
+def test_ufunc_results_are_correct_in_several_threads(run_without_leaks):
     """Tests ufuncs with host and device operands, two dtypes, with and without streams and out=."""
 
     def body(seed):
@@ -66,7 +66,7 @@ def test_ufuncs_in_several_threads(run_without_leaks):
     run_without_leaks(*(lambda s=s: body(s) for s in range(COUNT)))
 
 
-def test_a_ufunc_meets_new_types_from_many_threads(together):
+def test_concurrent_ufunc_calls_compile_new_types(together):
     results = []
 
     def body(dtype):
@@ -77,7 +77,7 @@ def test_a_ufunc_meets_new_types_from_many_threads(together):
     assert results == [([0, 3, 6, 9, 12], [0, 3, 6, 9, 12])] * 5
 
 
-def test_gufuncs_and_reductions_in_several_threads(run_without_leaks):
+def test_gufunc_and_reduction_results_are_correct_in_threads(run_without_leaks):
     def body(seed):
         host = np.arange(24.0).reshape(4, 6) + seed
         device = cuda.to_device(host)
@@ -114,7 +114,7 @@ class ByDLPack(Foreign):
         return self.array.__dlpack_device__()
 
 
-def test_array_exchange_in_several_threads(run_without_leaks):
+def test_array_exchange_is_thread_safe(run_without_leaks):
     """One array is exported to all threads by both protocols, and each thread also exports its own array."""
     shared = cuda.to_device(np.arange(64, dtype="f4"))
     wanted = np.arange(64, dtype="f4")
@@ -133,7 +133,7 @@ def test_array_exchange_in_several_threads(run_without_leaks):
     )
 
 
-def test_streams_and_events_in_several_threads(run_without_leaks):
+def test_streams_and_events_are_thread_safe(run_without_leaks):
     """Threads create streams and events, wait for those of other threads, and release them."""
     shared = cuda.stream()
     events = [cuda.event() for _ in range(COUNT)]
@@ -157,7 +157,7 @@ def test_streams_and_events_in_several_threads(run_without_leaks):
     shared.synchronize()
 
 
-def test_assignment_to_views_in_several_threads(run_without_leaks):
+def test_assignment_to_views_is_thread_safe(run_without_leaks):
     shared = cuda.to_device(np.zeros((COUNT, 50)))
 
     def body(row):
@@ -171,7 +171,7 @@ def test_assignment_to_views_in_several_threads(run_without_leaks):
     run_without_leaks(*(lambda r=r: body(r) for r in range(COUNT)))
 
 
-def test_ipc_handles_in_several_threads(run_without_leaks):
+def test_ipc_handles_are_thread_safe(run_without_leaks):
     def body():
         for size in range(1, 12):
             array = cuda.to_device(np.arange(size))
@@ -184,7 +184,7 @@ def test_ipc_handles_in_several_threads(run_without_leaks):
     run_without_leaks(*[body] * 4)
 
 
-def test_devices_are_each_threads_own(together):
+def test_current_device_is_per_thread(together):
     def body():
         for _ in range(20):
             with cuda.gpus[0] as device:

@@ -195,7 +195,7 @@ def test_functions_without_a_device_work(run_python):
 
 
 @pytest.mark.parametrize("ending", ["os._exit(0)", "sys.exit(0)", "raise SystemExit(0)"])
-def test_an_orderly_end_in_the_child(run_python, ending):
+def test_forked_child_exits_cleanly(run_python, ending):
     """Arrays, streams, host memory and pools of the parent die in the child without the driver."""
     code = (
         SETUP
@@ -212,7 +212,7 @@ def test_an_orderly_end_in_the_child(run_python, ending):
     assert result.stdout.endswith("done\n"), result.stdout + result.stderr
 
 
-def test_a_fork_while_others_work(run_python):
+def test_fork_during_work_of_other_threads_is_safe(run_python):
     """Other threads are in the middle of launching, copying and allocating; the child neither hangs nor
     crashes, and the other threads continue."""
     code = SETUP + (
@@ -247,7 +247,7 @@ def test_a_fork_while_others_work(run_python):
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_multiprocessing_as_the_message_advises(run_python, tmp_path, method):
+def test_multiprocessing_works_as_the_error_advises(run_python, tmp_path, method):
     (tmp_path / "task.py").write_text(
         "import numpy as np\n"
         "from numbalite import cuda\n"

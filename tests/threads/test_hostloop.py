@@ -16,7 +16,7 @@ BUILDS = {
 @pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BUILDS)
-def test_stress(root, tmp_path, name):
+def test_host_loop_stress_program_passes(root, tmp_path, name):
     compiler = next((c for c in ("gcc", "cc", "clang") if shutil.which(c)), None)
     if compiler is None:
         pytest.skip("no C compiler")

@@ -81,7 +81,7 @@ def program(run_python):
     return run
 
 
-def test_each_kind_of_wait(program):
+def test_interrupt_ends_each_kind_of_wait(program):
     """Ctrl-C ends a wait for any kernel in any call, and the device works afterwards."""
     code = r"""
     def wait_for_event():
@@ -176,7 +176,7 @@ def test_only_the_main_thread_is_interrupted(program):
     program(code)
 
 
-def test_other_signals_and_handlers(program):
+def test_signal_handlers_run_during_waits(program):
     """If the handler does not raise, the kernel continues; if it does, the call raises its
     exception."""
     code = r"""
@@ -202,13 +202,13 @@ def test_other_signals_and_handlers(program):
     program(code)
 
 
-def test_at_the_interpreters_end(run_python):
+def test_interrupt_at_interpreter_exit_ends_the_process(run_python):
     """A process waits for its kernels before it ends; if a kernel does not end, Ctrl-C ends the wait."""
     ends = "import atexit\nm.spins[1, 32](x)\natexit.register(interrupt_soon)\n"
     assert "KeyboardInterrupt: kernel spins" in run_python(SETUP + ends, timeout=60).stderr
 
 
-def test_endless_loops_do_not_end(program):
+def test_compiler_keeps_endless_loops(program):
     """The compiler does not remove loops that C++ assumes to end, nor run the code after them."""
     program(r"""
     from numbalite import jit

@@ -19,7 +19,7 @@ def module():
     return cuda.module(SOURCE, name="lesson.cu", stoppable=True)
 
 
-def test_a_kernel_that_runs_too_long_is_a_timeout_and_the_device_goes_on(module):
+def test_kernel_above_the_limit_times_out_and_the_device_continues(module):
     x = cuda.to_device(np.zeros(32, np.int32))
     with pytest.raises(KernelTimeout, match=r"kernel spins.* after 0.3 s, the limit") as caught:
         with cuda.limit(0.3):
@@ -29,7 +29,7 @@ def test_a_kernel_that_runs_too_long_is_a_timeout_and_the_device_goes_on(module)
     assert (x.copy_to_host() == 7).all()
 
 
-def test_an_inner_limit_holds_instead_of_the_outer_one(module):
+def test_inner_limit_overrides_the_outer_one(module):
     x = cuda.to_device(np.zeros(32, np.int32))
     with cuda.limit(1000):
         with pytest.raises(KernelTimeout):
@@ -48,18 +48,18 @@ def test_a_limit_keeps_the_checks_of_the_thread(module):
 
 
 @pytest.mark.parametrize("seconds", ["1", True, None, 1j])
-def test_a_limit_is_a_number(seconds):
+def test_limit_of_another_type_raises(seconds):
     with pytest.raises(TypeError, match="a number of seconds"):
         cuda.limit(seconds)
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf")])
-def test_a_limit_is_not_negative_and_finite(seconds):
+def test_negative_and_infinite_limits_raise(seconds):
     with pytest.raises(ValueError, match="a number of seconds"):
         cuda.limit(seconds)
 
 
-def test_the_environment_limits_every_kernel(run_python):
+def test_environment_variable_limits_every_kernel(run_python):
     code = """
 import numpy as np
 from numbalite import cuda, errors
@@ -79,7 +79,7 @@ except errors.KernelTimeout as problem:
     ("limit", "of_simulator", "expected"),
     [(None, None, (None, None)), (3, None, (3, 3)), (3, 5, (3, 5)), (3, 0, (3, 0)), (None, 5, (None, 5)), (0, None, (0, 0))],
 )  # fmt: skip
-def test_the_limit_of_a_process(monkeypatch, limit, of_simulator, expected):
+def test_process_limit_depends_on_the_configuration(monkeypatch, limit, of_simulator, expected):
     """(on a GPU, on the simulator)"""
     monkeypatch.setattr(config, "LIMIT", limit, raising=False)
     monkeypatch.setattr(config, "SIM_LIMIT", of_simulator, raising=False)

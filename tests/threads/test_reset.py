@@ -82,7 +82,7 @@ print("good")
 
 @pytest.mark.parametrize(("rounds", "threads"), [(15, 0), (20, 2)])
 @pytest.mark.sim
-def test_device_resets_among_pending_work(run_python, rounds, threads):
+def test_device_reset_with_pending_work_is_safe(run_python, rounds, threads):
     """Resets the device during pending work, with live arrays, callbacks and graphs, and while
     other threads use it."""
     assert "good" in run_python(STORM, rounds, threads).stdout
@@ -144,7 +144,7 @@ for name, read in reads.items():
 """)
 
 
-def test_another_library_holds_the_context(run_python):
+def test_reset_raises_while_another_library_holds_the_context(run_python):
     """If another library holds the context, close() frees neither its memory nor numbalite's
     arrays, but frees pooled memory."""
     run_python("""
@@ -179,7 +179,7 @@ else:
 """)
 
 
-def test_devices_that_are_not_in_use(run_python):
+def test_resetting_an_unused_device_does_nothing(run_python):
     """Closing does not open them."""
     code = """
 from numbalite import _core, cuda
@@ -195,7 +195,7 @@ assert _core.traced().count("cuDevicePrimaryCtxRelease") == 1, _core.traced()
 
 
 @pytest.mark.sim
-def test_every_call_may_fail(run_python):
+def test_device_reset_survives_failing_driver_calls(run_python):
     """close() and reset() with each driver call failing: an error or success, and the device works."""
     run_python("""
 import gc

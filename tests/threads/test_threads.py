@@ -34,7 +34,7 @@ def _loaded():
 
 
 @pytest.mark.leaks
-def test_one_kernel_from_many_threads(together):
+def test_kernel_is_launched_from_many_threads(together):
     x = np.arange(1000, dtype="f4")
 
     def body(factor):
@@ -51,7 +51,7 @@ def test_one_kernel_from_many_threads(together):
 
 
 @pytest.mark.leaks
-def test_launches_with_different_configurations(together):
+def test_concurrent_launch_configurations_are_cached_safely(together):
     """`kernel[grid, block]` caches launch configurations. Threads create, use and evict cached
     configurations concurrently."""
     x = cuda.to_device(np.ones(64, "f4"))
@@ -66,7 +66,7 @@ def test_launches_with_different_configurations(together):
 
 
 @pytest.mark.leaks
-def test_arrays_made_and_dropped(together):
+def test_arrays_are_created_and_freed_in_threads(together):
     def body():
         kept = []
         for size in range(1, 200):
@@ -125,7 +125,7 @@ def test_threads_compile_different_kernels(together):
     together(*(lambda n=n: body(n) for n in range(4)))
 
 
-def test_one_array_one_kernel_one_stream(together):
+def test_shared_array_kernel_and_stream_lose_no_update(together):
     """All threads share the same objects: the order is not fixed, but no result is lost or wrong."""
     total = cuda.to_device(np.zeros(1, "i4"))
     stream = cuda.stream()
@@ -159,7 +159,7 @@ def test_callbacks_run_during_launches(together):
     assert sorted(done) == sorted([0, 1, 2] * 10)
 
 
-def test_the_lock_is_free_while_waiting():
+def test_waits_release_the_interpreter_lock():
     """Python runs in other threads while one thread waits for the device."""
     wait = cuda.jit(
         "__global__ void wait(volatile int* go, int* seen) {"
@@ -229,7 +229,7 @@ assert a.copy_to_host().tolist() == [0, 1, 2, 3]
     run_python(code, timeout=60)
 
 
-def test_a_fork_before_the_first_use_is_fine(run_python):
+def test_fork_before_the_first_use_is_safe(run_python):
     code = """
 import os, warnings
 warnings.simplefilter("ignore")
@@ -296,7 +296,7 @@ def _use_code_paths_of_a_gpu():
     pool.cache_limit = 0
 
 
-def test_one_pool_for_many_threads(_use_code_paths_of_a_gpu, together):
+def test_memory_pool_is_thread_safe(_use_code_paths_of_a_gpu, together):
     """All threads create, use and drop arrays of the same sizes: no array contains the values of another
     array."""
 
@@ -316,7 +316,7 @@ def test_one_pool_for_many_threads(_use_code_paths_of_a_gpu, together):
     assert _use_code_paths_of_a_gpu.used == used
 
 
-def test_large_copies_from_many_threads(_use_code_paths_of_a_gpu, together):
+def test_large_copies_from_many_threads_are_correct(_use_code_paths_of_a_gpu, together):
     """One of several concurrent copies uses the copying threads; the other copies run without them."""
 
     def body(number):
@@ -336,7 +336,7 @@ def test_large_copies_from_many_threads(_use_code_paths_of_a_gpu, together):
     assert cuda.host_memory_pool().used == used
 
 
-def test_large_operands_from_many_threads(_use_code_paths_of_a_gpu, together):
+def test_large_host_operands_from_many_threads_are_correct(_use_code_paths_of_a_gpu, together):
     """Of several concurrent calls with host arrays, one uses the copying threads and the other calls run
     without them; each call returns its own results, and so do smaller calls between them."""
 
@@ -355,7 +355,7 @@ def test_large_operands_from_many_threads(_use_code_paths_of_a_gpu, together):
     assert cuda.host_memory_pool().used == used
 
 
-def test_limits_changed_while_others_allocate(_use_code_paths_of_a_gpu, together):
+def test_pool_limits_may_change_during_allocations(_use_code_paths_of_a_gpu, together):
     stop = threading.Event()
 
     def change():
@@ -376,7 +376,7 @@ def test_limits_changed_while_others_allocate(_use_code_paths_of_a_gpu, together
     together(change, *[work] * 3)
 
 
-def test_forked_with_copying_threads(run_python):
+def test_forked_child_works_without_copying_threads(run_python):
     """A forked child has none of the copying threads; it may read results, and the parent continues."""
     run_python(
         """
@@ -413,7 +413,7 @@ assert (doubled(x, x + 1) == 3 * x + 1).all()
 
 
 @pytest.mark.parametrize("seconds", [0, 0.02])
-def test_exit_while_others_copy(run_python, seconds):
+def test_process_exits_while_threads_copy(run_python, seconds):
     """The process ends while daemon threads are in the middle of large copies."""
     run_python(
         """

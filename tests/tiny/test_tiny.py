@@ -48,7 +48,7 @@ def test_without_a_gpu_the_simulator_runs_and_says_so(run_python):
     assert hidden == ["False", "True", "1"]
 
 
-def test_asked_for_a_gpu_that_is_not_there(run_python):
+def test_requesting_a_missing_gpu_raises(run_python):
     """NUMBALITE_DRIVER=cuda never falls back."""
     code = "from numbalite import cuda; cuda.to_device([1.0])"
     result = run_python(code, check=False, NUMBALITE_DRIVER="cuda", CUDA_VISIBLE_DEVICES="")
@@ -57,7 +57,7 @@ def test_asked_for_a_gpu_that_is_not_there(run_python):
 
 
 @pytest.mark.parametrize("variable", ["NUMBALITE_DRIVER", "NUMBA_ENABLE_CUDASIM"])
-def test_the_simulator_can_be_asked_for(run_python, variable):
+def test_simulator_can_be_requested(run_python, variable):
     settings = {"NUMBALITE_DRIVER": None, variable: "1" if variable.startswith("NUMBA_") else "sim"}
     code = "from numbalite import cuda; cuda.to_device([1.0]); print(cuda.is_simulated())"
     result = run_python("import warnings; warnings.simplefilter('error'); " + code, **settings)

@@ -104,7 +104,7 @@ def copies(dtype, kind, shape, gaps, offsets, architecture, order="C"):
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("dtype, architecture", EACH)
-def test_elements_at_any_multiple_of_their_alignment(dtype, architecture):
+def test_element_accesses_respect_alignment(dtype, architecture):
     """Tests strided elements, rows that cannot be read by wide accesses, and transposed operands."""
     align = np.dtype(dtype).alignment
     for offset in sorted({n // align * align for n in (0, align, 4, 8, 12, 15)}):
@@ -123,7 +123,7 @@ def test_elements_at_any_multiple_of_their_alignment(dtype, architecture):
 
 
 @pytest.mark.parametrize("dtype, architecture", EACH)
-def test_fields_of_packed_records_at_any_byte(dtype, architecture):
+def test_unaligned_record_fields_are_copied(dtype, architecture):
     for offset in (0, 1, 2, 4, 8, 9, 12, 15):
         for shape, gaps in (((5,), (1, 0)), ((3, 2), (0, 3)), ((1,), (0, 0))):
             copies(dtype, "strided64", shape, gaps, (offset, 7 * offset % 16), architecture)

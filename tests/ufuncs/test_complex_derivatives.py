@@ -67,7 +67,7 @@ def check(f, args):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_functions_of_complex_numbers(target):
+def test_derivatives_of_complex_functions_match_differences(target):
     calls = ", ".join(f"{name}(z)" for name in FUNCTIONS)
     results = ", ".join([C] * len(FUNCTIONS))
     f = make_ufunc(f"Tuple(({results}))({C})", f"return make_tuple({calls});", "z", target)
@@ -110,7 +110,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", TEXTS)
-def test_texts(name, target):
+def test_derivatives_of_complex_cpp_bodies_match_differences(name, target):
     signature, source, args = TEXTS[name]
     f = make_ufunc(signature, source, args, target)
     real = generator().uniform(0.1, 1, 30)
@@ -119,7 +119,7 @@ def test_texts(name, target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_python_bodies(target):
+def test_derivatives_of_complex_python_bodies_match_differences(target):
     @vectorize([f"{C}({C}, float64)"], target=target)
     def f(z, x):
         w = z * z + 1j * x
@@ -137,7 +137,7 @@ def ufuncs_of_numpy():
 
 
 @pytest.mark.parametrize("ufunc", ufuncs_of_numpy(), ids=lambda u: u.__name__)
-def test_ufuncs_of_numpy(ufunc):
+def test_derivatives_of_fused_complex_numpy_ufuncs(ufunc):
     inputs, t = [complex_numbers() + 0.1 for _ in range(ufunc.nin)], complex_numbers()
     fused = numbalite.fuse(lambda *args: ufunc(*args))
     given = [cuda.to_device(x) for x in inputs]

@@ -46,7 +46,7 @@ def test_a_float_becomes_an_integer_if_it_is_one(add, dtype):
                     add(given, value)
 
 
-def test_which_loop_scalars_are_converted_to():
+def test_scalars_are_converted_to_the_matching_loop():
     one = vectorize(["int16(int16, int16)"], target="cuda")(lambda a, b: a + b)
     two = vectorize(["int16(int16, int16)", "int16(int16, int32)"], target="cuda")(lambda a, b: a)
     x = np.arange(3, dtype=np.int16)

@@ -74,7 +74,7 @@ def of_group(names, target):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("names", in_groups(SMOOTH), ids=lambda names: names[0])
-def test_functions_of_one_number(names, target):
+def test_derivatives_of_unary_functions_match_differences(names, target):
     f, x = of_group(names, target), points()
     values, tangents = f.jvp((x,), (2.0,))
     second = f.derivative().derivative()(x)
@@ -94,7 +94,7 @@ def test_functions_that_round_have_the_derivative_0(target):
         assert not np.asarray(tangent).any()
 
 
-def test_derivative_of_acosh():
+def test_derivative_of_acosh_matches_formula():
     f = vectorize(DD, target="cpu", source="return acosh(x);", args="x", name="f")
     x = points(1.1, 4)
     assert_derivative(f.derivative()(x), 1 / np.sqrt(x * x - 1))
@@ -102,7 +102,7 @@ def test_derivative_of_acosh():
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("text", OF_TWO.values(), ids=str)
-def test_functions_of_two_numbers(text, target):
+def test_derivatives_of_binary_functions_match_differences(text, target):
     f = vectorize(DDD, target=target, source=f"return {text};", args="x, y", name="f")
     x, y, dx, dy = points(), points(), points(), points()
     value, tangent = f.jvp((x, y), (dx, dy))
@@ -128,7 +128,7 @@ def ufuncs_of_numpy():
 
 
 @pytest.mark.parametrize("ufunc", ufuncs_of_numpy(), ids=lambda u: u.__name__)
-def test_float_ufuncs_of_numpy_are_right_or_refused(ufunc):
+def test_derivatives_of_numpy_ufuncs_are_correct_or_raise(ufunc):
     inputs, direction = [points(), points()][: ufunc.nin], [1.0, 2.0][: ufunc.nin]
     fused = numbalite.fuse(lambda *args: ufunc(*args))
     given = [cuda.to_device(x) for x in inputs]
@@ -214,7 +214,7 @@ def random_body(request, tmp_path):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", ["double", "float64", "auto"])
-def test_random_texts(random_body, target, kind):
+def test_derivatives_of_random_cpp_bodies_match_differences(random_body, target, kind):
     lines, result = random_body
     if kind == "auto":  # a variable without a type has that of its first value
         lines = [
@@ -242,7 +242,7 @@ def check_all(f):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_random_python_bodies(random_body, target):
+def test_derivatives_of_random_python_bodies_match_differences(random_body, target):
     check_all(vectorize(DDD, target=target)(in_python(*random_body)))
 
 
@@ -277,7 +277,7 @@ def test_gradients_have_the_shapes_and_types_of_their_arguments(target):
                 np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == "f4" else 1e-12)
 
 
-def test_arrays_stay_on_the_device():
+def test_derivatives_keep_arrays_on_the_device():
     f = vectorize(DDD, target="cuda", source="return sin(x) * y;", args="x, y", name="f")
     x, y = cuda.to_device(points()), cuda.to_device(points())
     for found in (f.derivative(1)(x, y), *f.jvp((x, y), (x, None)), *f.vjp((x, y), y)):
@@ -285,7 +285,7 @@ def test_arrays_stay_on_the_device():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_derivative_of_a_ufunc_without_signatures(target):
+def test_lazy_ufuncs_have_derivatives(target):
     @vectorize(target=target)
     def f(x, n):
         "return pow(x, n);"
@@ -338,7 +338,7 @@ def test_device_functions_and_constants_are_derived_too():
     np.testing.assert_allclose(f.derivative()(x), 2 * 2 * 2.5 * x, rtol=1e-12)
 
 
-def test_derivatives_of_fused_functions():
+def test_fused_functions_have_derivatives():
     fused = numbalite.fuse(lambda a, b: np.where(a > b, np.exp(a) * b, a - b * 2.5))
     total = numbalite.fuse(lambda a, b: np.sum(np.sin(a) * b, axis=0))
     x, y = points(size=(6, 4)), points(size=4)
@@ -361,7 +361,7 @@ def test_derivatives_of_fused_functions():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_rules(target):
+def test_user_defined_derivative_rules_are_used(target):
     f = vectorize(DDD, target=target, source="return x * y;", args="x, y", name="f")
     f = f.defvjp("g * y + 100 * g", "g * sin(x) / 3")
     x, y, g = points(), points(), points()

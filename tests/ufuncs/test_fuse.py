@@ -78,7 +78,7 @@ def test_python_scalars_keep_the_arrays_dtype():
     assert isinstance(blend(host, 0.25), np.float32)  # of the host's arrays alone
 
 
-def test_fused_functions_with_out_streams_and_graphs():
+def test_fused_functions_support_out_streams_and_graphs():
     """Tests out=, streams, graphs, reductions in one part and in several, and empty arrays."""
     host = np.arange(70_000, dtype="f8").reshape(70, 1000)
 
@@ -150,7 +150,7 @@ def test_reductions_read_strided_operands():
                 compare(fused(d, e[..., :1]), fused.function(x, y[..., :1]))
 
 
-def test_fused_reductions_of_long_rows():
+def test_fused_reductions_of_long_rows_match_numpy():
     """Tests long rows with gaps between them, in one operand or both, and one row that is
     broadcast."""
 
@@ -166,7 +166,7 @@ def test_fused_reductions_of_long_rows():
             compare(total(a, b), total.function(x, y))
 
 
-def test_ufuncs_of_ones_own():
+def test_user_ufuncs_are_fused():
     @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
     def hypotenuse(x, y):
         "return sqrt(x * x + y * y);"
@@ -179,7 +179,7 @@ def test_ufuncs_of_ones_own():
     assert bool(longest(d, 4)) and not bool(longest(d, 1.0))
 
 
-def test_functions_that_a_program_has_wrapped(monkeypatch):
+def test_wrapped_functions_are_fused(monkeypatch):
     """A profiler, or a program that runs NumPy's tests, puts its own functions into the namespace."""
     for name in ("where", "clip", "max"):
         function = getattr(np, name)

@@ -42,7 +42,7 @@ def matmul(target, layout="(m,n),(n,p)->(m,p)", types=("float64[:,:]",) * 3):
     ("target", "on_device"),
     [("cuda", False), ("cuda", True), ("cpu", False), ("parallel", False)],
 )
-def test_jvp_is_the_difference(target, on_device):
+def test_gufunc_jvp_matches_differences(target, on_device):
     f, random = matmul(target), generator()
     a, b, ta, tb = (random.random(s) for s in [(2, 3, 4), (4, 5), (3, 4), (2, 4, 5)])
     give = cuda.to_device if on_device else np.asarray
@@ -70,7 +70,7 @@ def test_vjp_of_fixed_dimensions_is_the_transpose_of_jvp(target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_types_scalars_and_integers(target):
+def test_gufunc_derivatives_accept_scalars_and_integers(target):
     f = guvectorize(
         ["void(float32[:], float64, int32, float64[:], float64[:])"], "(3),(),()->(),(3)", target=target,
         source="y[0] = 0 * a; for (int i = 0; i < 3; ++i) { y[0] += x[i] * a * n; z[i] = x[i] * x[i] / a; }",
@@ -87,7 +87,7 @@ def test_types_scalars_and_integers(target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_python_bodies(target):
+def test_derivatives_of_python_gufuncs_match_formula(target):
     @guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", target=target)
     def f(x, y):
         for i in range(x.size):

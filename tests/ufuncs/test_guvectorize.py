@@ -102,7 +102,7 @@ def test_batched_matmul_matches_numpy():
     assert any("core_copy<float, 4, 16>" in text for text in sources(batch_matmul))
 
 
-def test_l2_norm_of_the_unit_circle():
+def test_l2_norm_of_the_unit_circle_is_one():
     angles = np.random.default_rng(2).uniform(0, 2 * np.pi, 1000)
     points = np.stack([np.cos(angles), np.sin(angles)], axis=1)  # float64, cast
     assert np.allclose(l2_norm(points), 1)
@@ -237,7 +237,7 @@ def test_matmul_and_vecdot_calls_match_numpy(which, seed):
             assert found[1] == expected[1], note
 
 
-def test_axes_as_numpys_linalg():
+def test_axis_and_keepdims_match_numpys_linalg():
     r = np.random.default_rng(5)
     a = r.random((4, 5, 6))
     for axis in (-3, -2, -1, 0, 1, 2):
@@ -250,7 +250,7 @@ def test_axes_as_numpys_linalg():
         vecdot(a, a, axis=0, axes=[0, 0])
 
 
-def test_where_is_none_of_its_arguments():
+def test_gufunc_rejects_where():
     with pytest.raises(TypeError, match=r"vecdot\(\) got an unexpected keyword argument 'where'"):
         vecdot([1.0], [1.0], where=True)
 
@@ -258,7 +258,7 @@ def test_where_is_none_of_its_arguments():
 # --- operands ------------------------------------------------------------------------------------------
 
 
-def test_numbas_convention_of_outputs_as_arguments():
+def test_outputs_may_be_positional_arguments_as_in_numba():
     a = np.random.default_rng(6).random((5, 2, 3)).astype("f4")
     b = np.random.default_rng(7).random((3, 2)).astype("f4")
     out = np.zeros((5, 2, 2), "f4")
@@ -289,7 +289,7 @@ def test_invalid_out_arguments_raise():
 
 
 @pytest.mark.parametrize("shift", [0, 1, 3])
-def test_outputs_that_overlap_inputs(shift):
+def test_outputs_may_overlap_inputs(shift):
     r = np.random.default_rng(8)
     whole = r.random((12, 2, 2)).astype("f4")
     device = cuda.to_device(whole)
@@ -334,7 +334,7 @@ def test_unwritten_elements_keep_their_values():
         assert np.array_equal(first(cuda.to_device(batch), out=out).copy_to_host(), expected)
 
 
-def test_gufunc_calls_in_several_threads():
+def test_gufunc_calls_are_thread_safe():
     from concurrent.futures import ThreadPoolExecutor
 
     @guvectorize([], "(m,n),(n)->(m)", target="cuda")
@@ -357,7 +357,7 @@ def test_gufunc_calls_in_several_threads():
         assert all(pool.map(work, range(64)))
 
 
-def test_large_host_arrays_of_another_dtype():
+def test_large_host_arrays_are_cast_for_gufuncs():
     x = np.random.default_rng(21).integers(-9, 9, (60_000, 3))
     assert np.allclose(l2_norm(x, casting="same_kind"), np.sqrt((x * x).sum(1)))
     assert type(l2_norm(x[:, ::-1])) is np.ndarray
@@ -365,7 +365,7 @@ def test_large_host_arrays_of_another_dtype():
     assert np.allclose(l2_norm(spread), np.linalg.norm(spread, axis=1))
 
 
-def test_device_outputs_of_other_dtypes_and_layouts():
+def test_gufuncs_write_outputs_of_other_dtypes_and_layouts():
     a = np.random.default_rng(9).random((4, 2, 3)).astype("f4")
     b = np.random.default_rng(10).random((4, 3, 2)).astype("f4")
     for dtype in ("f8", "c8", "f2"):
@@ -389,7 +389,7 @@ def test_matmul_with_empty_cores_matches_numpy():
             assert np.array_equal(host(result), a @ b)
 
 
-def test_views_without_a_copy():
+def test_gufuncs_read_strided_views_without_a_copy():
     r = np.random.default_rng(11)
     a = r.random((6, 4, 8))
     d = cuda.to_device(a)
@@ -444,7 +444,7 @@ def test_operands_are_copied_to_declared_layouts():
     assert np.allclose(rows(windows, windows), (windows**2).sum(-1))
 
 
-def test_promised_layout_of_an_output():
+def test_outputs_have_the_declared_layout():
     @guvectorize(["void(float64[:], float64[::1, :])"], "(n)->(n,n)", target="cuda")
     def outer(x, out):
         """
@@ -461,7 +461,7 @@ def test_promised_layout_of_an_output():
     assert np.allclose(out.copy_to_host(), expected)
 
 
-def test_numbers_as_numbers_and_as_arrays():
+def test_scalar_parameters_accept_numbers_and_arrays():
     @guvectorize(
         ["void(float32, float32[:], float32[:], float32[:])"], "(),(),(n)->(n)", target="cuda"
     )
@@ -480,7 +480,7 @@ def test_numbers_as_numbers_and_as_arrays():
     )
 
 
-def test_gufunc_with_three_outputs():
+def test_gufunc_returns_three_outputs():
     @guvectorize(
         ["void(int64[:], int64[:], int64[:], float64[:])"], "(n)->(),(n),()", target="cuda"
     )
@@ -504,7 +504,7 @@ def test_gufunc_with_three_outputs():
         stats(x, out=out)
 
 
-def test_fixed_and_output_only_dimensions():
+def test_gufunc_supports_fixed_and_output_only_dimensions():
     @guvectorize(["void(float64[:], float64[:], float64[:])"], "(3),(3)->(3)", target="cuda")
     def cross(a, b, c):
         """
@@ -529,7 +529,7 @@ def test_fixed_and_output_only_dimensions():
 
 
 @pytest.mark.parametrize("dtype", "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split())
-def test_every_dtype(dtype):
+def test_gufuncs_compute_every_dtype(dtype):
     @guvectorize([], "(n)->(n)", target="cuda")
     def reverse(x, out):
         "for (int i = 0; i < x.size(); ++i) out[i] = x[x.size() - 1 - i];"
@@ -564,7 +564,7 @@ def test_gufunc_loops_are_compiled_for_new_dtypes():
     assert "ll->l" in scale.types
 
 
-def test_without_signatures_a_given_output_says_its_dtype():
+def test_out_determines_the_dtype_of_lazy_gufuncs():
     @guvectorize("(n)->()", target="cuda")
     def mean(x, out):
         "out[0] = 0; for (int i = 0; i < x.size(); ++i) out[0] += x[i]; out[0] /= x.size();"
@@ -579,7 +579,7 @@ def test_without_signatures_a_given_output_says_its_dtype():
         mean(x + 0.5, np.zeros(2, int))
 
 
-def test_dtype_and_casting_arguments():
+def test_gufunc_dtype_and_casting_arguments_match_numpy():
     x = np.ones((2, 2))
     assert batch_matmul(x.astype("f4"), x.astype("f4")).dtype == np.float32
     assert batch_matmul(x.astype("i2"), x.astype("f2")).dtype == np.float32
@@ -595,7 +595,7 @@ def test_dtype_and_casting_arguments():
         batch_matmul(x, x, dtype="f4", casting="no")
 
 
-def test_lists_foreign_arrays_and_streams():
+def test_gufuncs_accept_lists_foreign_arrays_and_streams():
     a = np.random.default_rng(17).random((2, 2))
     assert np.allclose(batch_matmul(a.tolist(), a), a @ a)
     result = batch_matmul(Foreign(cuda.to_device(a)), a)
@@ -615,7 +615,7 @@ def test_lists_foreign_arrays_and_streams():
 
 
 @pytest.mark.parametrize("block", [True, 64])
-def test_a_block_for_each_index(block):
+def test_block_gufunc_runs_a_block_for_each_index(block):
     @guvectorize(["void(float64[:], float64[:])"], "(n)->()", target="cuda", block=block)
     def total(x, out):
         """
@@ -644,7 +644,7 @@ def test_a_block_for_each_index(block):
 
 
 @pytest.mark.parametrize("parameter", ["array<const T, 1>", "array<T, 1>"])
-def test_gufunc_from_a_cpp_template(parameter):
+def test_gufunc_accepts_a_cpp_template(parameter):
     f = guvectorize(
         ["void(float32[:], float32[:])", "void(float64[:], float64[:])"], "(n)->()", target="cuda",
         source=f"""
@@ -659,7 +659,7 @@ def test_gufunc_from_a_cpp_template(parameter):
     assert np.array_equal(f(x), x.sum(1)) and np.array_equal(f(x.astype("f4")), x.sum(1))
 
 
-def test_attributes_of_a_gufunc():
+def test_gufunc_attributes_match_numpy():
     f = batch_matmul
     assert (f.nin, f.nout, f.nargs, f.ntypes) == (2, 1, 3, 2)
     assert f.types == ["ff->f", "dd->d"] and f.signature == "(m,n),(n,p)->(m,p)"
@@ -694,7 +694,7 @@ def test_gufuncs_are_pickled():
         ("void(float32[:], float32[:])", "(n->()", "expected ',' or '\\)'"),
     ],
 )  # fmt: skip
-def test_signatures_that_do_not_go_with_the_layout(signature, layout, message):
+def test_signatures_that_contradict_the_layout_raise(signature, layout, message):
     with pytest.raises(SignatureError, match=message):
 
         @guvectorize([signature], layout, target="cuda")
@@ -702,7 +702,7 @@ def test_signatures_that_do_not_go_with_the_layout(signature, layout, message):
             "out[0] = x[0];"
 
 
-def test_a_source_that_does_not_compile():
+def test_gufunc_compile_error_is_raised():
     with pytest.raises(CompileError, match="undefined_thing"):
 
         @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
@@ -725,7 +725,7 @@ def test_out_of_bounds_core_index_raises():
         read_past_end(np.ones((2, 3), "f4"))
 
 
-def test_shapes_of_many_kinds_share_the_general_kernel():
+def test_many_shapes_share_the_general_kernel():
     r = np.random.default_rng(20)
 
     @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")

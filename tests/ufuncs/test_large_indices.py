@@ -65,7 +65,7 @@ def test_broadcast_rows_and_columns_with_64_bit_indices(last_blocks, size):
     np.testing.assert_array_equal(tail(x).reshape(-1, 4), expected)
 
 
-def test_a_ufunc_of_the_user(last_blocks, size):
+def test_user_ufunc_with_64_bit_indices(last_blocks, size):
     @vectorize(["int8(int8, int8)"], target="cuda")
     def add_double(a, b):
         "a + 2 * b"

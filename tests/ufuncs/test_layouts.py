@@ -25,7 +25,7 @@ def random_array(shape, dtype, seed=1):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("masked", [False, True], ids=["", "masked"])
-def test_runs_that_begin_anywhere(add, dtype, masked):
+def test_ufuncs_of_unaligned_runs_match_numpy(add, dtype, masked):
     """With a mask, whose elements have one byte, accesses are shifted; a few elements of more than one byte
     are not."""
     for n in (1, 2, 5, 17, 64, 100, 1000):
@@ -43,7 +43,7 @@ def test_runs_that_begin_anywhere(add, dtype, masked):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_rows_that_begin_anywhere(add, dtype):
+def test_ufuncs_of_unaligned_rows_match_numpy(add, dtype):
     a = random_array((20, 90), dtype)
     x = cuda.to_device(a)
     assert_array_equal(add(x[:, 1:81], x[:, 2:82]).copy_to_host(), a[:, 1:81] + a[:, 2:82])
@@ -53,7 +53,7 @@ def test_rows_that_begin_anywhere(add, dtype):
     assert_array_equal(got.copy_to_host(), np.where(mask, a[:, 1:81] + a[:, 2:82], out))
 
 
-def test_numbers_of_16_bytes_at_multiples_of_8(add):
+def test_complex_numbers_aligned_to_8_bytes_are_added(add):
     x = cuda.to_device(np.zeros(8 + 16 * 50, "u1"))[8:].view("c16")
     x[:] = np.arange(50) * (1 + 2j)
     assert_array_equal(add(x, x).copy_to_host(), np.arange(50) * (2 + 4j))
@@ -75,7 +75,7 @@ def test_transposed_operands_match_numpy(add, dtype, shape):
 
 
 @pytest.mark.parametrize("dtype", ["i1", "f4", "c16"])
-def test_sums_by_columns(dtype):
+def test_column_sums_match_numpy(dtype):
     total = cuda.reduce("a + b")
     for shape in ((5, 64), (1000, 64), (300, 33), (60, 4, 64), (40, 600)):
         a = random_array(shape, dtype)
@@ -111,7 +111,7 @@ def test_columns_are_reduced_in_order():
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f4", "c16"])
-def test_short_axes(reduction_limits, reduction_steps, dtype):
+def test_reductions_of_short_axes_match_numpy(reduction_limits, reduction_steps, dtype):
     """Tests rows of a few bytes reduced by a few lanes each, columns of a few elements reduced by one thread
     each, and few columns reduced by several threads each: a GPU uses these schedules only above some size."""
     reduction_limits(TEAM_ROWS=8, STRIPE_BYTES=1, NARROW_PART_BYTES=4096)
@@ -135,7 +135,7 @@ def test_short_axes(reduction_limits, reduction_steps, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
-def test_short_rows(reduction_limits, reduction_steps, scan_steps, dtype):
+def test_reductions_of_short_rows_match_numpy(reduction_limits, reduction_steps, scan_steps, dtype):
     """Tests rows of any length and offset: reduced by a few lanes each, scanned in shared memory and by
     warps."""
     reduction_limits(TEAM_ROWS=8, SCANNED_ROWS=8, SCANNED_ROWS_EACH=0, WARP_ROWS=8)
@@ -156,7 +156,7 @@ def test_short_rows(reduction_limits, reduction_steps, scan_steps, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
-def test_scans_of_columns_as_one_element(reduction_limits, scan_steps, dtype):
+def test_scans_of_vectorized_columns_match_numpy(reduction_limits, scan_steps, dtype):
     """Each schedule loads neighbouring columns as one element (all columns if they are few, otherwise some of
     them), also if the columns are unaligned."""
     reduction_limits(VEC_THREADS=1, SCANNED_ROWS=8, SCANNED_ROWS_EACH=0, WARP_ROWS=8)
@@ -175,7 +175,7 @@ def test_scans_of_columns_as_one_element(reduction_limits, scan_steps, dtype):
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "c16"])
 @pytest.mark.parametrize("in_tiles", [True, False])
-def test_scans_of_long_columns(reduction_limits, scan_steps, dtype, in_tiles):
+def test_scans_of_long_columns_match_numpy(reduction_limits, scan_steps, dtype, in_tiles):
     """Scans long columns in tiles, in several groups of which the last is incomplete, or in
     parts."""
     reduction_limits(COLUMN_TILE_THREADS=1)
@@ -197,7 +197,7 @@ def test_scans_of_long_columns(reduction_limits, scan_steps, dtype, in_tiles):
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
-def test_columns_in_shared_memory(reduction_limits, reduction_steps, dtype):
+def test_column_reductions_in_shared_memory_match_numpy(reduction_limits, reduction_steps, dtype):
     """Tests groups of columns that wide accesses cannot read: one group or many in a block, several threads
     for a column and several columns for a thread, remaining groups, rows at any offset."""
     reduction_limits(MIN_STAGED_BYTES=0, BUSY_BLOCKS=3)
@@ -242,7 +242,7 @@ def test_contiguous_short_rows_are_reduced_in_shared_memory(
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
-def test_rows_with_gaps(reduction_steps, dtype):
+def test_reductions_of_separated_axes_match_numpy(reduction_steps, dtype):
     """Reduces axes that are not neighbours, in one part and in several."""
     for shape, axes in (((60, 3, 50), (0, 2)), ((300, 2, 190), (0, 2))):
         a = random_array(shape, dtype)
@@ -256,7 +256,7 @@ def test_rows_with_gaps(reduction_steps, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
-def test_reductions_by_two_launches(reduction_limits, reduction_steps, dtype):
+def test_two_launch_reductions_match_numpy(reduction_limits, reduction_steps, dtype):
     """A short axis between the result's axes is reduced after the other axes, then an outer axis of few
     rows."""
     reduction_limits(TEAM_ROWS=8, TWO_LAUNCHES_BYTES=0)
@@ -283,7 +283,7 @@ def test_reductions_by_two_launches(reduction_limits, reduction_steps, dtype):
     assert len(first) > 1 and any(len(steps) == 1 for steps in reduction_steps)
 
 
-def test_a_variance_of_uneven_parts(reduction_limits):
+def test_variance_of_uneven_parts_matches_numpy(reduction_limits):
     reduction_limits(MIN_PART_BYTES=64, MAX_PART_BYTES_ANY_ORDER=64, BLOCK_BYTES=4096)
     a = np.zeros(16 * 1023 + 1, "f4")
     a[-1] = 1000  # alone in the last part

@@ -103,7 +103,7 @@ def check(result, expected, exact=False):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLE)
-def test_every_ufunc(name):
+def test_every_numpy_ufunc_matches_numpy(name):
     every_kind(name, protocols._TABLE[name][1].replace("bu" if name in ALIKE else "none", ""))
 
 
@@ -169,7 +169,7 @@ def test_python_operators_match_numpy():
 
 
 @pytest.mark.parametrize("dtype", "?bHefD")
-def test_powers_of_pythons_numbers(dtype):
+def test_powers_of_python_numbers_match_numpy(dtype):
     host = np.array([1, 0, 100]).astype(dtype)
     if dtype in "efD":
         host[1] = -0.0
@@ -219,7 +219,7 @@ def test_mixed_operand_kinds_match_numpy():
     check(device[3] + device, host[3] + host)
 
 
-def test_negative_powers_of_integers():
+def test_negative_integer_powers_raise():
     host = np.arange(1, 5)
     device, exponents = cuda.to_device(host), np.array([2, 0, -1, 3])
     for refused in (
@@ -321,7 +321,7 @@ def test_logical_reductions_match_numpy(name, dtype):
         np.hypot.reduce(device, dtype="i4")
 
 
-def test_numbers_of_outer_are_arrays():
+def test_outer_accepts_numbers():
     host = np.arange(3, dtype="i1")
     check(np.add.outer(cuda.to_device(host), 1), np.add.outer(host, 1))
     check(np.add.outer(1.5, cuda.to_device(host)), np.add.outer(1.5, host))
@@ -342,7 +342,7 @@ def test_reductions_of_empty_arrays_match_numpy():
                     check(ufunc.reduce(cuda.to_device(host), axis=axis), expected)
 
 
-def test_reductions_in_order_are_refused():
+def test_reductions_of_noncommutative_ufuncs_raise():
     device = cuda.to_device(np.arange(6.0))
     for call in (np.subtract.reduce, np.divide.accumulate, lambda d: np.power.reduceat(d, [0])):
         with pytest.raises(TypeError, match=r"must be associative.*copy_to_host"):
@@ -356,7 +356,7 @@ def test_functions_without_a_device_version_raise():
 
 
 @pytest.mark.parametrize("target", ["cpu", "parallel"])
-def test_our_ufuncs_for_the_cpu(target):
+def test_cpu_ufuncs_reject_device_arrays(target):
     @vectorize(["float64(float64)"], target=target)
     def twice(x):
         "return 2 * x;"
@@ -371,7 +371,7 @@ def test_our_ufuncs_for_the_cpu(target):
             ufunc(device)
 
 
-def test_other_overrides_come_first():
+def test_other_array_ufunc_overrides_take_precedence():
     class Other:
         def __array_ufunc__(self, ufunc, method, *inputs, **keywords):
             return ufunc.__name__, method
@@ -398,7 +398,7 @@ def test_invalid_operands_raise():
         assert d.__rsub__(1).copy_to_host().tolist() == [0, 0, 0]
 
 
-def test_hash_by_identity_and_truth_of_one_element():
+def test_arrays_hash_by_identity_and_have_no_truth_value():
     a, b = cuda.to_device(np.arange(3)), cuda.to_device(np.arange(3))
     assert len({a, b}) == 2 and {a: 1}[a] == 1
     assert isinstance(a == b, cuda.DeviceNDArray)

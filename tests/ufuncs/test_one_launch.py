@@ -20,7 +20,7 @@ def random_integers(shape):
 
 
 @pytest.mark.parametrize("shape, axis", SHAPES)
-def test_calls_after_one_another(shape, axis, total):
+def test_consecutive_one_launch_reductions_match_numpy(shape, axis, total):
     """A launch resets the counter of its finished blocks."""
     for _ in range(3):
         x = random_integers(shape)
@@ -80,7 +80,7 @@ def test_reductions_work_after_a_reset(total):
     assert int(total(cuda.to_device(x))) == x.sum()
 
 
-def test_calls_that_are_recorded():
+def test_traced_one_launch_reductions_match_numpy():
     """A call that is replayed in C uses the same counter as the other calls on its stream."""
     for _ in range(6):
         x = random_integers(150_001).astype(np.float64)

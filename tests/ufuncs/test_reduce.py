@@ -47,7 +47,7 @@ class Test_forms:
         assert largest.__name__ == "largest"
         assert largest(np.array([3, 9, 2])) == 9
 
-    def test_a_decorator_with_options(self):
+    def test_reduce_decorator_accepts_options(self):
         @cuda.reduce(fastmath=True)
         def smallest(x, y):
             "x < y ? x : y"
@@ -61,7 +61,7 @@ class Test_forms:
 
         assert cuda.Reduce(both)(np.arange(4)) == 6
 
-    def test_a_source_with_names(self):
+    def test_reduce_accepts_a_source_with_parameter_names(self):
         assert cuda.reduce(source="x * y", args="x, y")(np.arange(1, 6)) == 120
         made = cuda.reduce(
             source="template <class T> T helper(T x) { return x; }\n"
@@ -73,7 +73,7 @@ class Test_forms:
     def test_reduce_from_a_function_definition(self):
         assert cuda.reduce("__device__ int add(int a, int b) { return a + b; }")(np.arange(5)) == 10
 
-    def test_calls_device_functions_and_takes_constants(self):
+    def test_reductions_capture_device_functions_and_constants(self):
         modulus = 97
 
         @cuda.jit(device=True)
@@ -87,7 +87,7 @@ class Test_forms:
         expected = functools.reduce(lambda a, b: a * b % modulus, range(1, 50))
         assert product(np.arange(1, 50)) == expected
 
-    def test_another_number_of_parameters(self):
+    def test_reduce_rejects_another_number_of_parameters(self):
         with pytest.raises(TypeError, match="two numbers"):
 
             @cuda.reduce
@@ -130,13 +130,13 @@ def test_sums_of_each_size_match_numpy(size):
 
 
 @pytest.mark.parametrize("code", DTYPES)
-def test_dtypes(code):
+def test_sums_of_every_dtype_match_numpy(code):
     sums_are_numpys(code)
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("code", "?hdD")
-def test_dtypes_as_simulated(code):
+def test_sums_of_every_dtype_match_numpy_on_the_simulator(code):
     sums_are_numpys(code)
 
 
@@ -194,7 +194,7 @@ def test_reductions_of_strided_views_match_numpy():
                 np.testing.assert_array_equal(total(d, axis=axis).copy_to_host(), a.sum(axis))
 
 
-def test_long_rows_with_gaps_between():
+def test_sums_of_long_rows_with_gaps_match_numpy():
     """Each part of the reduction is a row, or an equal fraction of a row, which threads read as if
     the rows had no gaps."""
 
@@ -218,7 +218,7 @@ def test_long_rows_with_gaps_between():
         np.testing.assert_array_equal(np.max(d, axis=(0, 2)).copy_to_host(), a.max((0, 2)))
 
 
-def test_rows_that_are_not_aligned():
+def test_sums_of_unaligned_rows_match_numpy():
     total = cuda.reduce("a + b")
     for code in some(3, "bhifdD"):
         x = values(code, 9001)
@@ -227,13 +227,13 @@ def test_rows_that_are_not_aligned():
             assert total(device[begin:end]) == total_of(x[begin:end])
 
 
-def test_elements_that_are_not_aligned():
+def test_sums_of_unaligned_elements_match_numpy():
     records = np.zeros(100, np.dtype([("a", "u1"), ("b", "f4")]))
     records["b"] = np.arange(100)
     assert cuda.reduce("a + b")(cuda.to_device(records)["b"]) == 4950
 
 
-def test_reductions_of_broadcast_views():
+def test_reductions_of_broadcast_views_match_numpy():
     device = cuda.to_device(values("q", (50, 1)))
     spread = device._geometry((50, 300), (8, 0))
     assert cuda.reduce("a + b")(spread) == 300 * device.copy_to_host().sum()
@@ -295,13 +295,13 @@ def test_noncommutative_hash_keeps_the_order():
 
 
 @pytest.mark.parametrize("code", "bhiqD")
-def test_order_along_axes(code):
+def test_noncommutative_reductions_keep_the_order_along_axes(code):
     """Tests tiles of every element size; the value of each element is its index."""
     order_is_kept_along_axes(code)
 
 
 @pytest.mark.sim
-def test_order_along_axes_as_simulated():
+def test_noncommutative_reductions_keep_the_order_on_the_simulator():
     order_is_kept_along_axes("i")
 
 
@@ -324,14 +324,14 @@ def order_is_kept_along_axes(code):
             assert ends(d) == expected(a.ravel(), 0)
 
 
-def test_noncommutative_matrix_products_along_rows():
+def test_matrix_products_along_rows_keep_the_order():
     product = cuda.reduce(MATRICES)
     x = matrices(60 * 500).reshape(60, 500)
     np.testing.assert_array_equal(product(x, axis=1), [product_of(row) for row in x])
     np.testing.assert_array_equal(product(x, axis=0), [product_of(row.copy()) for row in x.T])
 
 
-def test_the_same_bits_each_time():
+def test_repeated_sums_have_the_same_bits():
     x = np.random.default_rng(3).standard_normal(1_000_007).astype("f4")
     total = cuda.reduce("a + b")
     device = cuda.to_device(x)
@@ -387,14 +387,14 @@ class Test_arguments:
         assert self.total(np.arange(10.0), res=res) is None
         np.testing.assert_array_equal(res.copy_to_host(), [45, 9, 9])
 
-    def test_res_of_another_dtype(self):
+    def test_res_may_have_another_dtype(self):
         res = cuda.to_device(np.zeros(1))
         self.total(np.arange(10, dtype="f4"), res=res)
         assert res.copy_to_host()[0] == 45
         with pytest.raises(TypeError, match="res="):
             self.total(np.arange(10.0), res=cuda.to_device(np.zeros(1, "i4")))
 
-    def test_res_is_the_array(self):
+    def test_res_may_be_the_reduced_array(self):
         x = cuda.to_device(np.arange(100_000))
         self.total(x, res=x)
         assert x.copy_to_host()[0] == np.arange(100_000).sum()
@@ -407,13 +407,13 @@ class Test_arguments:
         with pytest.raises(ValueError, match="shape"):
             self.total(x, axis=1, res=res)
 
-    def test_res_shares_memory_with_the_array(self):
+    def test_res_may_share_memory_with_the_array(self):
         x = values("i", (50, 50))
         device = cuda.to_device(x)
         self.total(device, axis=0, res=device[3])
         np.testing.assert_array_equal(device.copy_to_host()[3], x.sum(0))
 
-    def test_res_is_none_of_these(self):
+    def test_invalid_res_arguments_raise(self):
         with pytest.raises(TypeError, match="res="):
             self.total(np.arange(3), res=5)
         with pytest.raises(ValueError, match="res="):
@@ -440,13 +440,13 @@ class Test_arguments:
         assert self.total(np.float32(4)) == 4
         assert self.total(np.float32(4), init=1) == 5
 
-    def test_axis_out_of_bounds(self):
+    def test_axis_out_of_bounds_raises(self):
         with pytest.raises(np.exceptions.AxisError):
             self.total(np.zeros((2, 2)), axis=2)
         with pytest.raises(ValueError, match="duplicate"):
             self.total(np.zeros((2, 2)), axis=(0, -2))
 
-    def test_no_array_of_numbers(self):
+    def test_reduce_rejects_arrays_without_numbers(self):
         for wrong in (
             np.array(["a"]),
             np.zeros(3, "M8[s]"),
@@ -456,7 +456,7 @@ class Test_arguments:
             with pytest.raises(TypeError):
                 self.total(wrong)
 
-    def test_lists_and_swapped_bytes(self):
+    def test_reduce_accepts_lists_and_swapped_bytes(self):
         assert self.total([1.0, 2.0, 3.5]) == 6.5
         assert self.total(np.arange(10, dtype=">i4")) == 45
 
@@ -478,7 +478,7 @@ class Test_arguments:
         assert count_live() == before
 
 
-def test_large_and_odd_shapes():
+def test_reductions_of_random_shapes_match_numpy():
     rng = np.random.default_rng(5)
     total = cuda.reduce("a + b")
     for _ in range(40):
@@ -492,7 +492,7 @@ def test_large_and_odd_shapes():
         )
 
 
-def test_many_threads_at_once():
+def test_reductions_are_thread_safe():
     import threading
 
     total, largest = cuda.reduce("a + b"), cuda.reduce("a > b ? a : b")

@@ -38,7 +38,7 @@ def expected_result(expression, x, axis):
 
 
 @pytest.mark.parametrize("expression", ["a & b", "a | b", "a > b ? a : b"])
-def test_other_operations(expression):
+def test_any_order_reductions_match_numpy(expression):
     host = np.random.default_rng(1).integers(-99, 99, (5, 9001), dtype="i4")
     found = reduction(expression)(cuda.to_device(host), axis=1).copy_to_host()
     np.testing.assert_array_equal(found, expected_result(expression, host, 1))
@@ -70,7 +70,7 @@ def test_any_shape_and_strides_match_numpy(data):
 
 
 @pytest.mark.parametrize("code", WHOLE + "?fFe")
-def test_exact_numbers(code):
+def test_any_order_reductions_of_exact_numbers_match_numpy(code):
     """The same whichever the order. Tests rows that a warp, a block, or several blocks reduce."""
     rng = np.random.default_rng(1)
     for shape in ((70, 515), (2, 5003)):
@@ -110,7 +110,7 @@ def test_sum_of_equal_numbers_is_accurate():
         np.testing.assert_allclose(found, exact, rtol=bound)
 
 
-def test_floats_in_any_order_stop_at_nothing():
+def test_any_order_float_sums_match_numpy():
     """A sum of numbers with NaNs or infinities is NaN or infinite, as in NumPy."""
     x = np.zeros((70, 2000), "f4")
     x[3, 17], x[5, 1999], x[9, 0], x[9, 5] = np.nan, np.inf, np.inf, -np.inf

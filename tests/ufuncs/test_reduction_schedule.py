@@ -51,7 +51,7 @@ def family_of(kind, sizes, vec=1):
     return word, width, *sizes, vec
 
 
-def test_variants_of_a_kind():
+def test_reduction_kernel_variants_of_each_kind():
     """Each kernel lists all kernels that other shapes may need as its variants."""
     rng, images = np.random.default_rng(6), {}
     for _ in range(4000):
@@ -66,7 +66,7 @@ def test_variants_of_a_kind():
     assert max(map(len, images.values())) >= 5
 
 
-def test_variants_of_a_scan():
+def test_scan_kernel_variants_of_each_kind():
     rng, images = np.random.default_rng(7), {}
     memory = cuda.device_array(1 << 24, "u1")
     for _ in range(1000):
@@ -87,7 +87,7 @@ def test_variants_of_a_scan():
     ("dims", "error"),
     [([(0, 1, 0, 0)], ValueError), ([(1, 2)], TypeError), ([(2, 4, 0, 0)] * 40, ValueError)],
 )
-def test_dimensions_that_cannot_be_scheduled(dims, error):
+def test_invalid_reduction_dimensions_raise(dims, error):
     with pytest.raises(error):
         _core.reduction_schedule([], dims, 4, 0, 4, False, True)
 
@@ -97,7 +97,7 @@ def test_unknown_limit_name_raises():
         _core.reduction_limit("LENGTH", 3)
 
 
-def test_calls_with_many_shapes():
+def test_reduction_plans_are_cached_for_many_shapes():
     ones = cuda.to_device(np.ones(1200, "i4"))
     for _ in range(2):
         sums = [int(np.add.reduce(ones[:n])) for n in range(1, 1150)]
@@ -105,7 +105,7 @@ def test_calls_with_many_shapes():
     assert int(np.add.reduce(ones[:1149])) == 1149
 
 
-def test_arrays_that_a_reducer_does_not_accept():
+def test_reducer_rejects_invalid_arrays():
     f4 = np.dtype("f4")
     function = element.element_function(source="a + b", args="a, b", name="total")
     reducer = reduceloops.Loops(lambda dtype: function, "total").reducer(f4, f4, f4)
@@ -171,7 +171,7 @@ def test_parts_of_a_scan_cover_each_row_once(reduction_limits, pipelines):
     assert ("pipelined_scan" in kinds) == bool(pipelines)
 
 
-def test_scans_that_cannot_be_planned():
+def test_scan_planner_rejects_invalid_arguments():
     x, y = cuda.to_device(np.ones((3, 4))), cuda.to_device(np.ones((4, 3)))
     for arrays, axis, itemsize, error in (
         ((x, y), 0, 8, ValueError),
@@ -187,7 +187,7 @@ def test_scans_that_cannot_be_planned():
             _core.scan_plan(*arrays, axis, itemsize, bytes(8))
 
 
-def test_a_scan_of_large_records(optimized):
+def test_scan_schedule_of_large_records(optimized):
     """The parameter of a launch contains initial values of any element size."""
     x = np.zeros(300, [("a", "i4", 150)])
     x["a"] = np.arange(300)[:, None]
@@ -196,7 +196,7 @@ def test_a_scan_of_large_records(optimized):
 
 
 @pytest.mark.parametrize("itemsize", [1 << 14, 1 << 17, 3 << 20])
-def test_elements_that_are_larger_than_a_part(itemsize):
+def test_elements_larger_than_a_part_are_scheduled(itemsize):
     for rows, row in ((100, 5000), (3, 100_000)):
         reduced = [(rows, 2 * itemsize * row, 0, 0), (row, itemsize, 0, 0)]
         _, _, _, parts, chunk, _ = _core.reduction_schedule(
@@ -206,7 +206,7 @@ def test_elements_that_are_larger_than_a_part(itemsize):
         assert _core.reduction_row_part(rows, row, itemsize, 1, True) >= 0
 
 
-def test_plans_of_kernels_that_cannot_be_made():
+def test_invalid_reduction_plans_raise():
     one = [(2, 4, 0, 0)]
     for given, error in (
         ((one, [(1, 2)], 1, 1, 1, 0, None, True, 4, 0), TypeError),

@@ -52,7 +52,7 @@ GEOMETRIES = {
 
 @pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 1)])
 @pytest.mark.parametrize("name", GEOMETRIES)
-def test_other_numbers_of_the_same_geometry(name, axis, total, worked_out):
+def test_cached_reductions_read_new_values(name, axis, total, worked_out):
     seen = GEOMETRIES[name]
     for _ in range(3):
         x = random_integers((40, 30))
@@ -86,7 +86,7 @@ def test_cached_calls_return_the_same_results(total):
     assert [(type(s), s.shape) for s in scalars] == [(type(d), ())] * 2
 
 
-def test_the_result_may_overlap_the_operand(total):
+def test_reduction_out_may_overlap_the_operand(total):
     x = random_integers((20, 20))
     apart, shared = cuda.to_device(x), cuda.to_device(x)
     for _ in range(2):
@@ -103,7 +103,7 @@ def test_the_result_may_overlap_the_operand(total):
 
 
 @pytest.mark.parametrize("axis", [1.0, True, [1], (1.0,), 2, (1, 1)])
-def test_another_axis_is_planned_again(axis, total):
+def test_another_axis_has_its_own_reduction_plan(axis, total):
     d = cuda.to_device(random_integers((4, 5)))
     for known in (1, (1,)):
         total(d, axis=known)
@@ -146,7 +146,7 @@ def test_only_calls_with_device_arrays_are_cached(total, worked_out):
     assert len(worked_out) == 3
 
 
-def test_arguments_that_ask_for_more(total):
+def test_reductions_with_optional_arguments_bypass_the_cache(total):
     d = cuda.to_device(random_integers(50))
     whole = total(d), total(d)
     assert total(d, init=3) == whole[0] + 3 == whole[1] + 3
@@ -155,7 +155,7 @@ def test_arguments_that_ask_for_more(total):
     assert add.reduce(d, dtype=np.float64).dtype == np.float64
 
 
-def test_repeated_reductions_on_a_stream(total):
+def test_cached_reductions_run_on_the_given_stream(total):
     d, stream = cuda.to_device(random_integers((64, 64))), cuda.stream()
     want = d.copy_to_host().sum(1)
     for _ in range(3):
@@ -165,7 +165,7 @@ def test_repeated_reductions_on_a_stream(total):
         assert total(d, stream=stream) == want.sum()
 
 
-def test_no_array_is_kept(total):
+def test_cached_reductions_keep_no_array_alive(total):
     gc.collect()
     before = _core.live()["buffers"]
     for _ in range(3):
@@ -176,7 +176,7 @@ def test_no_array_is_kept(total):
     assert _core.live()["buffers"] == before
 
 
-def test_more_geometries_than_are_cached(total):
+def test_cached_reduction_geometries_are_evicted(total):
     """More than are kept."""
     x = random_integers(700)
     d = cuda.to_device(x)
@@ -216,7 +216,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_no_python_runs_in_a_cached_call(call, total):
+def test_cached_reductions_run_no_python(call, total):
     d = cuda.to_device(
         random_integers((6, 40000))
     )  # longer than the row that one thread scans or reduces
@@ -226,7 +226,7 @@ def test_no_python_runs_in_a_cached_call(call, total):
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_no_python_runs_for_a_new_shape(call, total):
+def test_reductions_of_new_shapes_run_no_python(call, total):
     d = cuda.to_device(random_integers((6, 40000)))
     out = cuda.device_array(40000, np.float32)
     call(d, out, total)
@@ -311,7 +311,7 @@ def mask_for(rng, x):
 INITIALS = [3, -2.5, True, np.float32(4), np.int8(-3), np.float64(1e3)]
 
 
-def test_masks_and_initial_numbers_of_any_layout():
+def test_reductions_with_where_and_initial_match_numpy():
     rng = np.random.default_rng(8)
     for ufunc in (np.add, np.multiply, np.maximum):
         ufunc.reduce(cuda.to_device(random_integers(3)))
@@ -330,7 +330,7 @@ def test_masks_and_initial_numbers_of_any_layout():
         np.testing.assert_allclose(found.copy_to_host(), ufunc.reduce(x, axes, **host), rtol=1e-5)
 
 
-def test_masks_and_initial_numbers_that_numpy_refuses():
+def test_invalid_where_and_initial_raise_numpys_errors():
     x = random_integers((3, 4)).astype(np.int8)
     d, mask = cuda.to_device(x), x > 0
     for _ in range(2):
@@ -347,7 +347,7 @@ def test_masks_and_initial_numbers_that_numpy_refuses():
             np.add.reduce(d, where=cuda.to_device(mask[:2]))
 
 
-def test_results_written_to_the_mask():
+def test_reduction_out_may_be_the_mask():
     x = np.arange(12).reshape(3, 4) % 3 == 0
     for _ in range(2):
         d, mask = cuda.to_device(x), cuda.to_device(~x)
@@ -356,7 +356,7 @@ def test_results_written_to_the_mask():
         np.testing.assert_array_equal(mask[:, 0].copy_to_host(), want)
 
 
-def test_scans_of_cached_geometries():
+def test_cached_scans_match_numpy():
     for _ in range(2):
         x = random_integers((3, 70000))
         for axis in (0, 1):

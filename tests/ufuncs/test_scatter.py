@@ -44,12 +44,12 @@ def assert_at_matches(ufunc, dtype, length, count, b=None):
         ("logical_and", "?", 10, 30),
     ],
 )
-def test_operations(name, dtype, length, count):
+def test_ufunc_at_operations_match_numpy(name, dtype, length, count):
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
         assert_at_matches(getattr(np, name), dtype, length, count)
 
 
-def test_one_operand_for_all_and_indices_of_other_types():
+def test_ufunc_at_accepts_a_scalar_operand_and_other_index_types():
     assert_at_matches(np.add, "i4", 16, 1000, 1)
     device = cuda.to_device(np.zeros(4, "i4"))
     for dtype in ("i1", "u2", "u8"):
@@ -57,7 +57,7 @@ def test_one_operand_for_all_and_indices_of_other_types():
     np.testing.assert_array_equal(device.copy_to_host(), [6, 12, 0, 6])
 
 
-def test_assignment_with_several_index_arrays():
+def test_assignment_with_several_index_arrays_matches_numpy():
     rng = np.random.default_rng(2)
     i, j = rng.integers(-4, 4, 30), rng.integers(0, 5, (30, 1))
     host = np.zeros((4, 5, 2), "f4")
@@ -77,7 +77,7 @@ def test_assignment_with_several_index_arrays():
 
 @pytest.mark.parametrize("repeats", [1, 20])
 @pytest.mark.parametrize("indices", [[0, 4, 9], [0, -5]])
-def test_indices_out_of_bounds_change_nothing(indices, repeats):
+def test_out_of_bounds_scatter_indices_change_nothing(indices, repeats):
     indices = np.array(indices * repeats)
     host = np.zeros(4, "i4")
     for ufunc in (np.add, np.maximum, np.power):
@@ -114,7 +114,7 @@ def test_scatter_is_captured_in_a_graph():
         np.testing.assert_array_equal(device.copy_to_host(), [2, 6, 0, 2])
 
 
-def test_calls_that_are_repeated():
+def test_repeated_calls_check_indices():
     """Each call with an index out of bounds raises IndexError and writes no element, also if the same call
     was made before."""
     host = np.zeros(20, np.int32)
@@ -131,7 +131,7 @@ def test_calls_that_are_repeated():
         np.testing.assert_array_equal(d.copy_to_host(), host)
 
 
-def test_unsigned_indices_that_fit_need_no_look():
+def test_fitting_unsigned_indices_are_not_checked():
     for length, is_looked_at in ((256, False), (255, True)):
         d = cuda.to_device(np.zeros(length))
         places = cuda.to_device(np.array([7, 200, 7], np.uint8))
@@ -142,7 +142,7 @@ def test_unsigned_indices_that_fit_need_no_look():
 
 
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
-def test_indices_are_read_as_they_are(dtype):
+def test_scatter_indices_are_not_converted(dtype):
     """One kernel checks the indices and adds the values."""
     counts, indices = (
         cuda.to_device(np.zeros(9, np.int32)),
@@ -159,7 +159,7 @@ TRUTHS = (
 
 
 @pytest.mark.parametrize("name", TRUTHS)
-def test_at_of_ufuncs_with_boolean_results(name):
+def test_at_of_comparison_ufuncs_matches_numpy(name):
     random, ufunc = generator(), getattr(np, name)
     for dtype in random.choice("f4 f8 i4 i8 u1 ? c8".split(), 3, replace=False):
         x, i = random.integers(-2, 3, 6).astype(dtype), random.integers(0, 6, 12)

@@ -81,13 +81,13 @@ def _supported():
 SUPPORTED = sorted(_supported())
 
 
-def test_every_ufunc_with_an_identity_is_here():
+def test_tested_ufuncs_include_every_ufunc_with_an_identity():
     with_identity = {name for name, ufunc in UFUNCS.items() if ufunc.identity is not None}
     assert with_identity <= set(SUPPORTED)
 
 
 @pytest.mark.parametrize("name, code", list(itertools.product(SUPPORTED, "?bBhHiIqQefdFD")))
-def test_short_axes(name, code):
+def test_reductions_of_short_axes_match_numpy(name, code):
     ufunc, dtype, rng = UFUNCS[name], np.dtype(code), generator()
     for shape in SHAPES:
         x = values(dtype, shape, rng)
@@ -107,7 +107,7 @@ def test_short_axes(name, code):
                 raise AssertionError(f"{what} of {x!r}: {problem}") from None
 
 
-def test_own_ufuncs_begin_with_their_identity():
+def test_user_ufunc_reductions_begin_with_the_identity():
     longest = vectorize(
         ["float64(float64, float64)"], target="cuda", source="sqrt(x * x + y * y)", args="x, y", identity=0
     )  # fmt: skip
@@ -118,7 +118,7 @@ def test_own_ufuncs_begin_with_their_identity():
 
 
 @pytest.mark.parametrize("code", "efdFD")
-def test_sums_of_minus_zero(code):
+def test_sums_of_minus_zero_match_numpy(code):
     """NumPy's sums begin with 0.0, scans with the first element."""
     x = np.array([[-0.0, -0.0]], code)
     for function in (np.sum, np.nansum, np.mean, np.nanmean, np.cumsum, np.trace):

@@ -128,7 +128,7 @@ def test_unwritten_elements_keep_their_values():
     assert kernels(odd)
 
 
-def test_others_are_not_staged():
+def test_unsupported_gufuncs_are_not_staged():
     @stage_always
     @guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", target="cuda")
     def turned(x, y):
@@ -179,7 +179,7 @@ def test_the_faster_method_is_measured():
         np.testing.assert_array_equal(sums(other).copy_to_host(), want[:, :40])
 
 
-def test_a_trial_under_capture():
+def test_staging_trial_is_postponed_during_a_capture():
     sums, host = running(), np.ones((70, 99), "f4")
     x, out = cuda.to_device(host), cuda.device_array((70, 99), "f4")
     sums(x, out=out)
@@ -193,7 +193,7 @@ def test_a_trial_under_capture():
         sums(x, out=out)
 
 
-def test_a_trial_by_several_threads():
+def test_staging_trial_is_thread_safe():
     sums, host = running(), np.ones((70, 99), "f4")
     x, want = cuda.to_device(host), host.cumsum(1)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:

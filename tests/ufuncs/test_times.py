@@ -50,7 +50,7 @@ def test_datetime_units_are_converted(target, moments):
     check(add_duration(begin, end - begin), end)
 
 
-def test_times_on_the_device_and_errors(moments):
+def test_datetime_ufuncs_run_on_the_device(moments):
     begin, end = moments
 
     @vectorize([(DAY, DAY)], target="cuda")

@@ -191,12 +191,12 @@ def test_operands_broadcast_as_in_numpy(add):
 
 
 @pytest.mark.parametrize("dtype", "? b h i q B H I Q e f d F D".split())
-def test_dtypes(add, dtype):
+def test_addition_of_every_dtype_matches_numpy(add, dtype):
     x = np.array([0, 1, 1, 0, 1], dtype)
     check(Engine(np.add, "x | y") if dtype == "?" else add, np.add, x, x[::-1])
 
 
-def test_conversions_in_the_kernel(add):
+def test_kernels_convert_operand_dtypes(add):
     codes = "b H i q e f d F".split()
     for at, one in enumerate(codes):
         for two in (codes[at - 1], codes[at - 3]):
@@ -204,7 +204,7 @@ def test_conversions_in_the_kernel(add):
             check(add, np.add, x, y)
 
 
-def test_python_numbers_are_weak(add):
+def test_python_numbers_do_not_change_the_dtype(add):
     x = np.arange(5, dtype="f4")
     for y in (1, 2.5, True):
         check_scalar = np.add(x, y)
@@ -224,7 +224,7 @@ def test_scalar_operands_return_scalars(add, x, y):
     assert type(result) is type(expected) and result == expected
 
 
-def test_integers_that_do_not_fit(add):
+def test_out_of_range_python_integers_raise(add):
     x = np.arange(3, dtype="u1")
     with pytest.raises(OverflowError, match="Python integer 300 out of bounds for uint8"):
         add(x, 300)
@@ -235,7 +235,7 @@ def test_integers_that_do_not_fit(add):
     assert_array_equal(add(np.zeros(3), 10**30), np.full(3, 1e30))
 
 
-def test_lists_and_sub_classes(add):
+def test_ufunc_engine_accepts_lists_and_subclasses(add):
     assert_array_equal(add([1, 2, 3], (4, 5, 6)), [5, 7, 9])
     matrix = np.arange(4.0).reshape(2, 2).view(np.matrix)
     assert_array_equal(add(matrix, 1), np.arange(4.0).reshape(2, 2) + 1)
@@ -257,7 +257,7 @@ def test_types_without_a_loop_raise(add):
             add(x, 1)
 
 
-def test_arrays_of_other_libraries(add):
+def test_ufunc_engine_accepts_foreign_arrays(add):
     d = cuda.to_device(np.arange(6, dtype="f4"))
     result = add(Foreign(d), Foreign(d[::-1]))
     assert isinstance(result, _core.DeviceArray)
@@ -284,13 +284,13 @@ def test_host_and_device_operands_give_device_results(add):
 
 
 @pytest.mark.parametrize("n", [1, 1000, 100_000])
-def test_host_arrays_small_and_large(add, n):
+def test_host_arrays_of_all_sizes_match_numpy(add, n):
     x = np.arange(2 * n, dtype="f4").reshape(2, n)
     check(add, np.add, x, x[:1])
     check(add, np.add, x[:, ::-1], x[:, :1])
 
 
-def test_more_than_32_bits():
+def test_large_strides_use_64_bit_offsets():
     """A few elements with large strides need offsets of 64 bits."""
     double = Engine(np.negative, "-x", "x")
     far = cuda.device_array(3 << 30, np.uint8)
@@ -314,7 +314,7 @@ class Refuser(Handler):
     answer = NotImplemented
 
 
-def test_operands_that_handle_ufuncs(add):
+def test_operands_with_array_ufunc_handle_the_call(add):
     h = Handler()
     assert add(h, 1) == "handled"
     assert h.seen == (add, "__call__", (h, 1), {})
@@ -359,7 +359,7 @@ def test_out_argument_is_filled_and_returned(add):
         assert add(x, 1, out=(d,)) is d
 
 
-def test_out_is_an_ellipsis(add, divmod_):
+def test_ellipsis_as_out_returns_an_array(add, divmod_):
     """With an Ellipsis as out=, results stay arrays, as in NumPy 2.3."""
     result = add(1, 2, out=...)
     assert isinstance(result, np.ndarray) and result.shape == () and result == 3
@@ -440,7 +440,7 @@ class View:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_overlap_matches_a_copied_input(add, seed):
+def test_randomly_overlapping_out_matches_a_copied_input(add, seed):
     """Inputs and output may be any views of one array, masked or not; the result is as if they did
     not overlap."""
     random = np.random.default_rng(seed)
@@ -467,7 +467,7 @@ def test_random_overlap_matches_a_copied_input(add, seed):
         assert_array_equal(h, expected)
 
 
-def test_interleaved_needs_no_copy(add):
+def test_interleaved_operands_are_not_copied(add):
     d = cuda.to_device(np.arange(64, dtype="f4"))
     add(d[::2], 1, out=d[1::2])
     gc.collect()  # what earlier tests have left
@@ -499,7 +499,7 @@ def test_where_argument_matches_numpy(add):
     assert add(1, 2, where=True) == 3
 
 
-def test_where_that_is_no_mask(add):
+def test_invalid_where_raises(add):
     with pytest.raises(TypeError, match="to dtype\\('bool'\\) according to the rule 'safe'"):
         add(np.ones(3), 1, where=np.ones(3, "i4"))
     with pytest.raises(TypeError):
@@ -534,7 +534,7 @@ def test_casting_argument_matches_numpy(add):
         add(x, np.arange(4, dtype="f4"), out=np.zeros(4, "f4"), casting="safe")
 
 
-def test_python_is_called_once():
+def test_loop_resolution_calls_python_once():
     other = Engine(np.add, "x + y")
     d = cuda.to_device(np.arange(4, dtype="f4"))
     for _ in range(3):
@@ -555,7 +555,7 @@ def test_python_is_called_once():
 # ------------------------------------------------------------------------------------ mistakes
 
 
-def test_wrong_numbers_of_arguments(add):
+def test_wrong_numbers_of_arguments_raise(add):
     message = "add() takes from 2 to 3 positional arguments but 1 was given"
     with pytest.raises(TypeError) as caught:
         add(1)
@@ -572,7 +572,7 @@ def test_wrong_numbers_of_arguments(add):
 
 
 @pytest.mark.parametrize("transform", [np.asarray, device])
-def test_shapes_that_do_not_fit(add, transform):
+def test_mismatched_shapes_raise(add, transform):
     with pytest.raises(ValueError) as caught:
         add(transform(np.zeros(2)), transform(np.zeros((3, 3))))
     assert "operands could not be broadcast together with shapes (2,) (3,3) " in str(caught.value)
@@ -587,7 +587,7 @@ def test_shapes_that_do_not_fit(add, transform):
         add(transform(np.zeros(3)), 1, out=transform(np.zeros(1)))
 
 
-def test_outputs_that_are_none(add):
+def test_invalid_outputs_raise(add):
     for out in (3, [1, 2, 3], "x", np.float32(1)):
         with pytest.raises(TypeError, match="return arrays must be of ArrayType"):
             add(1, 2, out=out)
@@ -606,7 +606,7 @@ def test_outputs_that_are_none(add):
         add(1, 2, out=cuda.to_device(np.zeros(3))._view((3, 3), (8, 0), None, 0))
 
 
-def test_an_order_that_is_none(add):
+def test_invalid_order_raises(add):
     with pytest.raises(ValueError, match=r"order must be one of 'C', 'F', 'A', or 'K' \(got 'Q'\)"):
         add(1, 2, order="Q")
 
@@ -622,7 +622,7 @@ def test_operands_on_two_devices_raise(add):
             add(there, d)
 
 
-def test_wrong_answers_of_the_sub_class():
+def test_invalid_subclass_results_raise():
     class Odd(_core.Ufunc):
         answer = b"\x0b\x0b"
         kernel = None
@@ -651,7 +651,7 @@ def test_wrong_answers_of_the_sub_class():
         _core.Ufunc("many", 63, 1)
 
 
-def test_ufunc_attributes(add):
+def test_engine_ufunc_has_its_attributes(add):
     assert (add.nin, add.nout, add.nargs, add._name) == (2, 1, 3, "add")
 
 
@@ -737,7 +737,7 @@ def test_concurrent_first_calls_compile_once():
 
 
 @pytest.mark.sim
-def test_faults_in_the_function():
+def test_failed_assert_in_the_function_raises():
     """A device assert in the function is raised where the call waits, or by the next wait."""
     fussy = Engine(np.negative, "assert(x > 0); return -x;", "x")
     assert fussy(np.float32(2)) == -2

@@ -77,7 +77,7 @@ class Test_reduce:
         for rows in (x, x[:0]):
             equal(multiply.reduce(rows, dtype="i"), np.multiply.reduce(rows, dtype="i"))
 
-    def test_all_arguments_at_random(self):
+    def test_reductions_with_random_arguments_match_numpy(self):
         rng = np.random.default_rng(11)
         for _ in range(80):
             shape = tuple(rng.integers(0 if rng.random() < 0.1 else 1, 30, rng.integers(0, 4)))
@@ -121,7 +121,7 @@ class Test_reduce:
         device = cuda.to_device(row)
         equal(add.reduce(x, axis=None, where=device), np.asarray(np.add.reduce(x, None, where=row)))
 
-    def test_where_in_a_long_array(self):
+    def test_reduce_where_of_a_long_array_matches_numpy(self):
         x = random_integers("q", 300_000)
         for mask in (x > 0, np.zeros(300_000, bool), np.arange(300_000) == 299_999):
             equal(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
@@ -146,7 +146,7 @@ class Test_reduce:
         add.reduce(x, 0, keepdims=True, out=kept)
         equal(kept, x.sum(0, keepdims=True))
 
-    def test_out_is_part_of_the_array(self):
+    def test_reduce_out_may_be_part_of_the_array(self):
         x = random_integers("q", (50, 50))
         device = cuda.to_device(x)
         add.reduce(device, axis=0, out=device[7])
@@ -167,7 +167,7 @@ class Test_reduce:
         for axis in ((0, 2, 4), (1, 3, 5, 7, 9), (8,), None):
             equal(add.reduce(device, axis=axis), np.asarray(turned.sum(axis)))
 
-    def test_order_along_one_axis(self):
+    def test_reduce_keeps_the_order_along_one_axis(self):
         x = np.arange(200 * 300).reshape(200, 300)
         equal(last.reduce(x, axis=1), x[:, -1])
         equal(last.reduce(x), x[-1])
@@ -198,7 +198,7 @@ class Test_reduce:
 
 class Test_accumulate:
     @pytest.mark.parametrize("size", (0, 1, 31, 32, 33, 1000, 1025, 5000, 100_000))
-    def test_accumulate_of_each_size(self, size):
+    def test_accumulate_of_each_size_matches_numpy(self, size):
         x = random_integers("q", size)
         equal(add.accumulate(x), np.add.accumulate(x))
         equal(last.accumulate(x), x)
@@ -209,7 +209,7 @@ class Test_accumulate:
 
     @pytest.mark.sim
     @pytest.mark.parametrize("code", "iD")
-    def test_accumulate_dtypes_of_the_simulator(self, code):
+    def test_accumulate_of_each_dtype_matches_numpy_on_the_simulator(self, code):
         self.scans_are_numpys(code)
 
     def scans_are_numpys(self, code):
@@ -227,7 +227,7 @@ class Test_accumulate:
         equal(add.accumulate(x, 0), np.add.accumulate(x, 0, dtype="i"))
 
     @pytest.mark.parametrize("shape", [(3000, 100), (9000, 7), (40, 2100), (5, 1, 900, 6)], ids=str)
-    def test_accumulate_of_each_shape(self, shape):
+    def test_accumulate_of_each_shape_matches_numpy(self, shape):
         x = random_integers("i", shape)
         device = cuda.to_device(x)
         for axis in range(x.ndim):
@@ -260,7 +260,7 @@ class Test_accumulate:
 
 
 class Test_reduceat:
-    def test_reduceat_of_random_segments(self):
+    def test_reduceat_of_random_segments_matches_numpy(self):
         rng = np.random.default_rng(4)
         x = random_integers("q", (40, 300))
         device = cuda.to_device(x)
@@ -273,7 +273,7 @@ class Test_reduceat:
                 equal(add.reduceat(device.T, np.sort(indices), -1 - axis % 2),
                      np.add.reduceat(x.T, np.sort(indices), -1 - axis % 2))  # fmt: skip
 
-    def test_reduceat_of_long_segments(self):
+    def test_reduceat_of_long_segments_matches_numpy(self):
         x = random_integers("q", 200_000)
         indices = [0, 7, 100_000, 3, 150_000]
         equal(add.reduceat(x, indices), np.add.reduceat(x, indices))
@@ -282,7 +282,7 @@ class Test_reduceat:
             np.array([6, 99_999, 100_000, 149_999, 199_999]),
         )
 
-    def test_device_indices_dtype_and_out(self):
+    def test_reduceat_accepts_device_indices_dtype_and_out(self):
         x = random_integers("i", 100)
         indices = cuda.to_device(np.array([0, 50, 20]))
         found = add.reduceat(x, indices, dtype="d")
@@ -292,7 +292,7 @@ class Test_reduceat:
         assert add.reduceat(x, [0, 50, 20], out=out) is out
         equal(out, np.add.reduceat(x, [0, 50, 20]).astype("f4"))
 
-    def test_reduceat_of_no_segments(self):
+    def test_reduceat_of_no_segments_is_empty(self):
         equal(add.reduceat(np.zeros((0, 3)), []), np.zeros((0, 3)))
 
 
@@ -329,7 +329,7 @@ class Test_at:
             multiply.at(device, [1, 3, 1], b)
             equal(device, expected)
 
-    def test_repeated_indices_are_in_order(self):
+    def test_at_applies_repeated_indices_in_order(self):
         x, b = np.zeros(10), np.arange(1000.0)
         indices = np.random.default_rng(0).integers(0, 10, 1000)
         expected = x.copy()
@@ -346,7 +346,7 @@ class Test_at:
         add.at(device[::2, ::-1].T, [0, 0, 2], 5)
         equal(device, expected)
 
-    def test_at_of_a_unary_ufunc(self):
+    def test_at_of_a_unary_ufunc_matches_numpy(self):
         x = random_integers("d", 10)
         expected = x.copy()
         np.negative.at(expected, [0, 3, 3, 5])
@@ -361,7 +361,7 @@ class Test_at:
             add.at(x, [1, 1, 4], b)
             equal(x, expected)
 
-    def test_the_operand_is_the_array(self):
+    def test_at_operand_may_be_the_array(self):
         x = np.arange(5)
         device, expected = cuda.to_device(x), x.copy()
         np.add.at(expected, [4, 3, 2, 1, 0], x.copy())
@@ -373,7 +373,7 @@ class Test_at:
 
 
 class Test_outer:
-    def test_outer_of_each_shape(self):
+    def test_outer_of_each_shape_matches_numpy(self):
         for left in ((), (3,), (2, 4)):
             for right in ((), (5,), (2, 3)):
                 x, y = random_integers("d", left), random_integers("d", right, 1)
@@ -382,7 +382,7 @@ class Test_outer:
                 assert cuda.is_cuda_array(found)
                 equal(found, np.asarray(np.multiply.outer(x, y)))
 
-    def test_outer_of_numbers_and_lists(self):
+    def test_outer_accepts_numbers_and_lists(self):
         equal(multiply.outer([1, 2], [3, 4]), np.multiply.outer([1, 2], [3, 4]))
         equal(multiply.outer(2.0, np.arange(3.0)), np.multiply.outer(2.0, np.arange(3.0)))
         out = np.zeros((2, 2))
@@ -390,7 +390,7 @@ class Test_outer:
         equal(out, np.multiply.outer([1, 2], [3, 4.5]))
 
 
-def test_elements_that_are_not_aligned():
+def test_ufunc_methods_accept_unaligned_elements():
     packed = np.zeros(50, np.dtype([("a", "u1"), ("b", "f8")]))
     packed["b"] = random_integers("d", 50)
     x = packed["b"].copy()
@@ -495,7 +495,7 @@ def test_errors_have_numpys_messages(number):
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("number", range(len(OF_THE_SAME_TYPE)))
-def test_errors_of_numpys_types(number):
+def test_ufunc_method_errors_have_numpys_types(number):
     call = OF_THE_SAME_TYPE[number]
     expected = problem_of(call, lambda ufunc: ufunc)
     found = problem_of(call, OURS.get)
@@ -510,13 +510,13 @@ def test_arrays_without_numbers_raise():
                 call(wrong)
 
 
-def test_nothing_is_written_after_a_mistake():
+def test_invalid_at_arguments_change_nothing():
     x = np.zeros(4)
     with pytest.raises(IndexError):
         add.at(x, [0, 4], 1)
     equal(x, np.zeros(4))
 
 
-def test_copies_have_the_methods_too():
+def test_copied_ufuncs_have_the_methods():
     for made in (copy.copy(add), pickle.loads(pickle.dumps(add))):
         assert made.reduce(np.arange(4)) == 6

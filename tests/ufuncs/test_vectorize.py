@@ -71,7 +71,7 @@ def _sum(x, y):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_each_form_of_vectorize(form):
+def test_vectorize_accepts_each_form(form):
     f = FORMS[form]()
     x = np.arange(10.0)
     result = f(x, 2 * x)
@@ -80,7 +80,7 @@ def test_each_form_of_vectorize(form):
     assert f.nin == 2 and f.nout == 1 and f.types == ["dd->d"]
 
 
-def test_names_of_the_python_scope():
+def test_vectorize_captures_names_of_the_scope():
     local = 0.5
 
     @vectorize(["f8(f8, i4)"], target="cuda")
@@ -93,7 +93,7 @@ def test_names_of_the_python_scope():
 
 
 @pytest.mark.parametrize("name", ["double", "new", "größe"])
-def test_names_that_are_none_in_cpp(name):
+def test_ufunc_names_that_are_not_cpp_identifiers_work(name):
     scope = {}
     exec(f'def {name}(x):\n    "return 2 * x;"', scope)
     f = vectorize(["f8(f8)"], target="cuda")(scope[name])
@@ -196,7 +196,7 @@ def test_result_dtypes_match_the_loops():
     assert hypotenuse.resolve_dtypes((np.dtype("f4"), int, None)) == (np.dtype("f4"),) * 3
 
 
-def test_calls_without_a_loop():
+def test_calls_without_a_matching_loop_raise():
     x = np.ones(3)
     with raises_with_texts(TypeError, "hypotenuse", "not supported", "complex128", "float64"):
         hypotenuse(x, 1j * x)
@@ -212,7 +212,7 @@ def test_calls_without_a_loop():
         hypotenuse(x, x, dtype="f4", signature="ff->f")
 
 
-def test_one_loop_takes_what_same_kind_allows():
+def test_single_loop_accepts_same_kind_casts():
     f = vectorize(["f4(f4)"], target="cuda", source="x", args="x")
     assert f(np.ones(3)).dtype == np.float32
     with raises_with_texts(TypeError, "not supported"):
@@ -252,7 +252,7 @@ CODES = "?bhilBHILefdFD"
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_every_dtype(code):
+def test_ufuncs_compute_every_dtype(code):
     t = np.dtype(code)
     f = vectorize([f"{t.name}({t.name}, {t.name})"], target="cuda")(_sum)
     x, y = np.arange(37).astype(t), np.ones(37, t)
@@ -293,7 +293,7 @@ def test_tuple_results_become_outputs():
     assert brace(np.float32(2)) == (2, 4)
 
 
-def test_half_with_python_numbers():
+def test_float16_with_python_numbers_stays_float16():
     f = vectorize(target="cuda", source="2 * x + 1", args="x")
     x = np.arange(9).astype(np.float16)
     np.testing.assert_array_equal(f(x), 2 * x + 1)
@@ -314,7 +314,7 @@ def test_each_element_is_computed_once(capfd):
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 15, 16, 17, 255, 1023, 1024, 1025, 5000])
-def test_arrays_of_each_size(n):
+def test_ufuncs_of_each_size_match_numpy(n):
     for code in "fdF":
         x = np.arange(n).astype(code)
         y = np.ones(n, code)
@@ -333,7 +333,7 @@ def _adder(code):
     return _adders[code]
 
 
-def test_one_byte_elements():
+def test_ufuncs_of_one_byte_elements_match_numpy():
     f = vectorize(["u1(u1, u1)"], target="cuda", source="x ^ y", args="x, y")
     for n in (1, 15, 16, 17, 100):
         x, y = np.arange(n).astype("u1"), np.full(n, 5, "u1")
@@ -395,7 +395,7 @@ def _device_view(x):
     return cuda.from_cuda_array_interface(interface, owner=device)
 
 
-def test_unaligned_operands():
+def test_ufuncs_of_unaligned_operands_match_numpy():
     raw = cuda.to_device(np.zeros(8 * 20 + 3, "u1"))
     interface = dict(raw.__cuda_array_interface__)
     interface["data"] = (interface["data"][0] + 3, False)
@@ -412,7 +412,7 @@ def test_ten_dimensions_match_numpy():
     np.testing.assert_array_equal(_adder("d")(cuda.to_device(x.astype("d")), y), x + y)
 
 
-def test_in_place_and_overlapping():
+def test_ufuncs_work_in_place_and_with_overlap():
     f = _adder("d")
     x = np.arange(100.0)
     d = cuda.to_device(x)
@@ -422,7 +422,7 @@ def test_in_place_and_overlapping():
     np.testing.assert_array_equal(d.copy_to_host()[1:], 2 * x[:-1] + 1)
 
 
-def test_conversions_on_the_way():
+def test_ufuncs_convert_operands_and_results():
     """Operands of other types are converted by the kernel; results into an out of another type."""
     x = np.array([0.0, 1.0, 2.5, 100.0])
     f = _adder("d")
@@ -441,7 +441,7 @@ def test_conversions_on_the_way():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("target", "?BiQefD")
-def test_cast(target):
+def test_cast_ufunc_matches_astype(target):
     # Converts every kind to every kind, and every width to one dtype of each kind.
     for source in "?bHiqefdFD" if target in "ief" else "?HqeD":
         x = np.array([0, 1, 3, 100.5]).astype(source)

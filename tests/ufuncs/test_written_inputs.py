@@ -52,7 +52,7 @@ VIEWS = [
 
 @pytest.mark.parametrize("block", [False, 32])
 @pytest.mark.parametrize("signatures", SIGNATURES)
-def test_inputs_that_are_written(random_of_session, signatures, block):
+def test_ufuncs_write_input_arrays(random_of_session, signatures, block):
     """After the call the input array contains the written values, on the host or the device, for any layout
     and dtype."""
     change = make_gufunc(signatures, block, random_of_session.choice([True, False]))
@@ -90,7 +90,7 @@ def on_host(array):
     return array.copy_to_host() if isinstance(array, cuda.DeviceNDArray) else array
 
 
-def test_large_inputs_that_are_written():
+def test_ufuncs_write_large_input_arrays():
     """Cores in registers (if they are small and many) and in shared memory are written back."""
     for size, count in ((2, 20_000), (40, 30_000), (300, 5_000)):
         change = make_gufunc([])
@@ -103,7 +103,7 @@ def test_large_inputs_that_are_written():
                 assert np.array_equal(on_host(given), -sign * b)
 
 
-def test_numbers_that_are_written():
+def test_gufuncs_write_input_arrays_without_core_dimensions():
     @guvectorize("void(float64[:], float64[:])", "()->()", target="cuda", writable_args=("x",))
     def write_both_inputs(x, y):
         y[0] = x[0] + 1
@@ -173,7 +173,7 @@ def test_python_bodies_write_their_inputs():
         assert np.array_equal(d.copy_to_host()[1], a[0] + a[1])
 
 
-def test_operands_that_share_memory():
+def test_written_inputs_may_share_memory():
     """An input is copied if it shares memory with a written operand; two written operands that share memory
     raise an error."""
     change = make_gufunc(SIGNATURES[0])
@@ -187,7 +187,7 @@ def test_operands_that_share_memory():
         change(np.ones(1), b, out=b)
 
 
-def test_inputs_that_cannot_be_written_raise():
+def test_read_only_written_inputs_raise():
     change = make_gufunc(SIGNATURES[0])
     locked = np.ones(3)
     locked.flags.writeable = False
