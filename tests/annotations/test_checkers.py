@@ -34,7 +34,7 @@ NUMPYS = re.compile(
 )
 
 
-def own(errors):
+def errors_of_own_files(errors):
     """Returns the errors that NumPy's annotations do not cause."""
     numpys = {error.partition(": ")[0] for error in errors if NUMPYS.search(error)}
     return [error for error in errors if error.partition(": ")[0] not in numpys]
@@ -120,7 +120,7 @@ def test_mypy_infers_the_types(name, mypy):
 
 @pytest.mark.slow
 def test_mypy_accepts_programs_of_the_documentation(pages, mypy):
-    assert not own(mypy(*OF_PAGES, *pages.glob("*.py")))
+    assert not errors_of_own_files(mypy(*OF_PAGES, *pages.glob("*.py")))
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_pyright_infers_the_types(tmp_path):
 
 @pytest.mark.slow
 def test_pyright_accepts_programs_of_the_documentation(pages):
-    assert not own(pyright(pages, *sorted(pages.glob("*.py"))))
+    assert not errors_of_own_files(pyright(pages, *sorted(pages.glob("*.py"))))
 
 
 @pytest.mark.slow

@@ -15,13 +15,13 @@ total = cuda.reduce_by_key("a + b")
 first = cuda.reduce_by_key("a")
 
 
-def runs(keys, values, fold):
+def reduce_runs(keys, values, fold):
     begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
     parts = np.split(values, begins[1:]) if len(keys) else []
     return keys[begins], np.array([fold(part) for part in parts], values.dtype)
 
 
-def equal(got, expected):
+def assert_equal_arrays(got, expected):
     for one, other in zip(got, expected, strict=True):
         host = one.copy_to_host() if isinstance(one, cuda.DeviceNDArray) else one
         np.testing.assert_array_equal(host, other)
@@ -37,8 +37,10 @@ def test_reduce_by_key_of_random_runs(data):
     values = rng.integers(-9, 9, size)
     step = data.draw(st.sampled_from((1, 2, -1)))
     k, v = cuda.to_device(keys)[::step], cuda.to_device(values)[::step]
-    equal(total(k, v), runs(keys[::step], values[::step], np.sum))
-    equal(first(k, v), runs(keys[::step], values[::step], lambda part: part[0]))
+    assert_equal_arrays(total(k, v), reduce_runs(keys[::step], values[::step], np.sum))
+    assert_equal_arrays(
+        first(k, v), reduce_runs(keys[::step], values[::step], lambda part: part[0])
+    )
 
 
 def test_reduce_by_key_of_many_tiles_keeps_order(monkeypatch):
@@ -61,17 +63,17 @@ def test_reduce_by_key_of_many_tiles_keeps_order(monkeypatch):
     def composition(a, b):
         "return decltype(a){a.m * b.m, a.c * b.m + b.c};"
 
-    equal(composition(keys, records), runs(keys, records, compose_all))
+    assert_equal_arrays(composition(keys, records), reduce_runs(keys, records, compose_all))
 
 
 def test_reduce_by_key_writes_to_out_and_count():
     keys, values = np.arange(3000) // 7, np.ones(3000, "f4")
     k, v = cuda.to_device(keys), cuda.to_device(values)
     out = cuda.device_array(3000, keys.dtype), cuda.device_array(4000, "f4")
-    expected = runs(keys, values, np.sum)
+    expected = reduce_runs(keys, values, np.sum)
     got = total(k, v, out)
     assert got[0].address == out[0].address
-    equal(got, expected)
+    assert_equal_arrays(got, expected)
     count, stream = cuda.device_array(1, "i8"), cuda.stream()
     with stream.capture() as graph:
         assert total(k, v, out, count=count, stream=stream) is out
@@ -79,9 +81,9 @@ def test_reduce_by_key_writes_to_out_and_count():
     graph.launch(stream)
     stream.synchronize()
     number = int(count.copy_to_host()[0])
-    equal([one[:number] for one in out], expected)
+    assert_equal_arrays([one[:number] for one in out], expected)
     number = len(total(k, v, (k, v))[0])  # in place
-    equal((k[:number], v[:number]), expected)
+    assert_equal_arrays((k[:number], v[:number]), expected)
 
 
 def test_reduce_by_key_rejects_invalid_arguments():

@@ -15,7 +15,7 @@ DTYPES = [np.dtype(code) for code in "?bBhHiIqQefdFD"]
 BASE = cuda.to_device(np.zeros(4096, "u1"))
 
 
-class Reader:
+class CacheKeyDecoder:
     """Reads a key. The method `read` depends only on the bytes of the key."""
 
     def __init__(self, key):
@@ -156,7 +156,7 @@ def test_equal_calls_have_equal_cache_keys(part):
         call, key = describe_call(args, keywords), key_of(*args, **keywords)
         assert key is not None, (args, keywords)
         assert found.setdefault(key, call) == call
-        assert read.setdefault(Reader(key).call(), key) == key
+        assert read.setdefault(CacheKeyDecoder(key).call(), key) == key
     assert len(set(map(repr, found.values()))) == len(found)
 
 
@@ -172,7 +172,7 @@ def test_cache_keys_distinguish_indices_from_type_tags():
             key = key_of(*before, other, *tail)
             call = index, *(type(x) for x in tail), tail[0] is other, tail[0] is onto
             assert seen.setdefault(key, call) == call
-            Reader(key).call()
+            CacheKeyDecoder(key).call()
 
 
 def test_traced_calls_may_return_an_argument():

@@ -158,7 +158,7 @@ def test_einsum_views_ignore_dtype():
 OPERATORS = "add sub mul truediv floordiv mod pow lshift rshift and or xor".split()
 
 
-class Answers:
+class ObjectWithOperators:
     """An object with all operators, which return the name of the called operator."""
 
     __hash__ = None
@@ -180,9 +180,9 @@ class Answers:
 def test_operators_defer_to_other_objects(name):
     symbol = getattr(operator, name + "_" * (name in ("and", "or")))
     d = cuda.to_device(np.arange(3))
-    assert symbol(d, Answers(True)) == ("r" + name, "DeviceNDArray")
+    assert symbol(d, ObjectWithOperators(True)) == ("r" + name, "DeviceNDArray")
     with pytest.raises(TypeError, match="no counterpart on the device"):
-        symbol(d, Answers(False))
+        symbol(d, ObjectWithOperators(False))
     for other in (object(), None, decimal.Decimal(1), fractions.Fraction(1, 2), len):
         if name == "pow" and isinstance(other, fractions.Fraction):  # it answers by d ** 0.5
             assert symbol(d, other).dtype == float
@@ -197,11 +197,11 @@ def test_operators_defer_to_other_objects(name):
 def test_comparisons_defer_to_other_objects(name, asked):
     d = cuda.to_device(np.arange(3))
     compared = getattr(operator, name)
-    assert compared(d, Answers(True)) == (asked, "DeviceNDArray")
-    assert compared(d.flat, Answers(True)) == (asked, "DeviceNDArray")
+    assert compared(d, ObjectWithOperators(True)) == (asked, "DeviceNDArray")
+    assert compared(d.flat, ObjectWithOperators(True)) == (asked, "DeviceNDArray")
 
 
-class Expression:
+class ExpressionObject:
     """An object whose == returns an expression, as in libraries for symbolic mathematics; Python derives !=
     from its truth."""
 
@@ -212,19 +212,19 @@ class Expression:
         return self.is_true
 
     def __eq__(self, other):
-        return Expression(f"{type(other).__name__} of {other.shape}", self.is_true)
+        return ExpressionObject(f"{type(other).__name__} of {other.shape}", self.is_true)
 
 
 @pytest.mark.parametrize("is_true", [False, True])
 def test_comparison_calls_the_other_object_once_for_the_array(is_true):
     """NumPy calls another object's operator for each element, which would happen on the host."""
-    x, other = cuda.to_device(np.arange(6).reshape(2, 3)), Expression(is_true=is_true)
+    x, other = cuda.to_device(np.arange(6).reshape(2, 3)), ExpressionObject(is_true=is_true)
     for found in (x == other, other == x):
-        assert isinstance(found, Expression) and found.text == "DeviceNDArray of (2, 3)"
+        assert isinstance(found, ExpressionObject) and found.text == "DeviceNDArray of (2, 3)"
     assert (x != other) is (other != x) is (not is_true)
 
 
-class EqualToAll:
+class ObjectEqualToAll:
     def __eq__(self, other):
         return True
 
@@ -252,7 +252,7 @@ class OfNumbers:
 
 
 @pytest.mark.parametrize(
-    "other", [EqualToAll(), Wrapper(1), Typed(), object(), None, len, {1}, "a", Wrapper("a")]
+    "other", [ObjectEqualToAll(), Wrapper(1), Typed(), object(), None, len, {1}, "a", Wrapper("a")]
 )
 def test_equality_with_any_object_matches_numpy(other):
     x = np.arange(3)

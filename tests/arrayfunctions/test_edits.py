@@ -12,7 +12,7 @@ from kit.needs import numpy_since
 MATRIX = np.arange(12.0).reshape(3, 4)
 
 
-def places_in(draw, n, most):
+def draw_indices(draw, n, most):
     """Returns indices that delete and insert accept for an axis of n elements, and some indices out of
     bounds."""
     kind = draw(st.sampled_from(["number", "slice", "list", "array", "mask", "one", "empty"]))
@@ -38,7 +38,7 @@ def draw_edit(draw, past):
     placed = drawn.PlacedArray(values, draw(drawn.recipes(len(shape))))
     axis = draw(st.sampled_from([None, *range(-len(shape), len(shape))]))
     n = values.size if axis is None else shape[axis]
-    return placed, axis, places_in(draw, n, n if past else n - 1)
+    return placed, axis, draw_indices(draw, n, n if past else n - 1)
 
 
 @examples(40)

@@ -13,7 +13,7 @@ DTYPES = ("f4", "f8", "f2", "i1", "u2", "i4", "i8", "?", "c8")
 KINDS = [(name, dtype) for name in NAMES for dtype in DTYPES]
 
 
-def few_values(rng, shape, dtype, has_nans):
+def random_few_values(rng, shape, dtype, has_nans):
     """Returns an array in which most extremes occur several times."""
     x = rng.integers(0, 3, shape).astype(dtype)
     if x.dtype.kind == "c":
@@ -41,7 +41,7 @@ def test_argmax_returns_the_first_of_equal_extremes(name, dtype, reduction_limit
         (random.randrange(1, 700), random.choice("CF"), random.choice((1, 2, -1))),
     ):
         shape = random.randrange(8, 300), length
-        x = np.asarray(few_values(rng, shape, dtype, name.startswith("arg")), order=order)
+        x = np.asarray(random_few_values(rng, shape, dtype, name.startswith("arg")), order=order)
         d, x = cuda.to_device(x)[:, ::step], x[:, ::step]
         for axis in (1, random.choice((0, None))):
             found = np.asarray(getattr(np, name)(d, axis=axis))

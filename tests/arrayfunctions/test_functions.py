@@ -21,7 +21,7 @@ NUMBERS = ["f4", "f8", "i4", "u1", "c8", "?"]
 
 
 @st.composite
-def arrays(draw, dtypes=NUMBERS, min_dims=0, max_dims=3, shape=None):
+def draw_array_pair(draw, dtypes=NUMBERS, min_dims=0, max_dims=3, shape=None):
     """Returns (the function's result on the device, its result on the host)."""
     shape = draw(drawn.shapes(min_dims, max_dims, most=5)) if shape is None else shape
     dtype = draw(st.sampled_from(dtypes))
@@ -68,7 +68,7 @@ def test_reductions_match_numpy(data):
     name = data.draw(st.sampled_from(REDUCTIONS))
     plain = ["f4", "i4"] + (["?"] if name in ("any", "max", "mean") else [])
     ordered = name in ("max", "min", "ptp")
-    device, host = data.draw(arrays(plain if ordered else [*plain, "c8"]))
+    device, host = data.draw(draw_array_pair(plain if ordered else [*plain, "c8"]))
     keywords = {"axis": axis_of(data.draw, host.ndim)}
     if data.draw(st.booleans()):
         keywords["keepdims"] = data.draw(st.booleans())
@@ -82,7 +82,7 @@ def test_reductions_match_numpy(data):
         keywords["ddof"] = data.draw(st.integers(0, 2))
     function = getattr(np, name)
     if name != "ptp" and data.draw(st.integers(0, 3)) == 0:
-        mask, host_mask = data.draw(arrays(["?"], shape=host.shape))
+        mask, host_mask = data.draw(draw_array_pair(["?"], shape=host.shape))
         if ordered:
             keywords["initial"] = 1
         assert_same(
@@ -204,7 +204,7 @@ def test_one_pass_variances_in_parts_match_numpy():
 @given(data=st.data())
 def test_argmax_count_nonzero_and_scans_match_numpy(data):
     name = data.draw(st.sampled_from(["argmax", "argmin", "count_nonzero", "cumsum", "cumprod"]))
-    device, host = data.draw(arrays(["f4", "i4", "u1", "?"]))
+    device, host = data.draw(draw_array_pair(["f4", "i4", "u1", "?"]))
     keywords = {"axis": axis_of(data.draw, host.ndim, several=False)}
     if name in ("argmax", "argmin") and host.ndim and data.draw(st.booleans()):
         keywords["keepdims"] = True
@@ -295,7 +295,7 @@ def test_shape_functions_match_numpy(name):
     @given(data=st.data())
     def run(data):
         dtypes = {"clip": ["f4", "i4"], "diff": ["f4", "i4"], "angle": ["?", "i2", "f4", "c8"]}
-        device, host = data.draw(arrays(dtypes.get(name, ["f4", "c8"])))
+        device, host = data.draw(draw_array_pair(dtypes.get(name, ["f4", "c8"])))
         args = SHAPES[name](data.draw, host)
         assert_same(getattr(np, name), (device, *args), (host, *args))
 
@@ -310,7 +310,7 @@ def test_shape_functions_match_numpy(name):
 def test_joining_functions_match_numpy(data):
     shape = data.draw(drawn.shapes(0, 3, most=4))
     pairs = [
-        data.draw(arrays(["f4", "i4", "f8"], shape=shape))
+        data.draw(draw_array_pair(["f4", "i4", "f8"], shape=shape))
         for _ in range(data.draw(st.sampled_from([1, 2, 3, 10])))
     ]
     device, host = zip(*pairs, strict=True)
@@ -331,11 +331,11 @@ def test_joining_functions_match_numpy(data):
 @given(data=st.data())
 def test_where_matches_numpy(data):
     shape = data.draw(drawn.shapes(0, 3, most=4))
-    condition, host_condition = data.draw(arrays(["?", "i4"], shape=shape))
-    x, host_x = data.draw(arrays(["f4", "i4"], shape=data.draw(drawn.parts_of(shape))))
+    condition, host_condition = data.draw(draw_array_pair(["?", "i4"], shape=shape))
+    x, host_x = data.draw(draw_array_pair(["f4", "i4"], shape=data.draw(drawn.parts_of(shape))))
     y = data.draw(st.sampled_from([0, 1.5, np.float64(2), np.arange(0)]))
     if isinstance(y, np.ndarray):
-        other, y = data.draw(arrays(["u1", "c8"], shape=shape))
+        other, y = data.draw(draw_array_pair(["u1", "c8"], shape=shape))
         assert_same(np.where, (condition, x, other), (host_condition, host_x, y))
     else:
         assert_same(np.where, (condition, x, y), (host_condition, host_x, y))

@@ -17,7 +17,7 @@ DTYPES = ["f4", "f8", "u1"]
 
 
 @st.composite
-def arrays(draw, min_dims=1, dtypes=DTYPES):
+def draw_array_pair(draw, min_dims=1, dtypes=DTYPES):
     shape = draw(st.lists(st.integers(1, 4), min_size=min_dims, max_size=3).map(tuple))
     values = (
         np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(draw(st.sampled_from(dtypes)))
@@ -26,7 +26,7 @@ def arrays(draw, min_dims=1, dtypes=DTYPES):
     return placed.device(), placed.host
 
 
-def items_for(draw, length, shape):
+def draw_index_items(draw, length, shape):
     """Returns (a key's item for the device, the same item for the host)."""
     kind = draw(st.sampled_from(["array", "device", "slice", "int", "list"]))
     if kind == "slice":
@@ -43,10 +43,10 @@ def items_for(draw, length, shape):
 
 
 @st.composite
-def keys(draw, shape):
+def draw_index_key(draw, shape):
     """Tests integer arrays that broadcast in various ways, in every kind of key."""
     chosen = draw(st.sampled_from([[(3,), (1,)], [(3,), (2, 1)], [(), (2,)], [(3,), (2,)], [(0,)]]))
-    pairs = [items_for(draw, n, chosen) for n in shape[: draw(st.integers(1, len(shape)))]]
+    pairs = [draw_index_items(draw, n, chosen) for n in shape[: draw(st.integers(1, len(shape)))]]
     if draw(st.integers(0, 3)) == 0:
         pairs.insert(
             draw(st.integers(0, len(pairs))), draw(st.sampled_from([(None, None), (..., ...)]))
@@ -64,8 +64,8 @@ def is_of_one_element(key, ndim):
 @examples(60)
 @given(data=st.data())
 def test_random_keys_match_numpy(data):
-    device, host = data.draw(arrays())
-    key, host_key = data.draw(keys(host.shape))
+    device, host = data.draw(draw_array_pair())
+    key, host_key = data.draw(draw_index_key(host.shape))
     if not is_of_one_element(key, host.ndim):  # the result is a scalar on the host
         assert_same(lambda x, k: x[k], (device, key), (host, host_key))
     value = data.draw(st.sampled_from([7, np.float32(3), [5]]))
@@ -182,7 +182,7 @@ def test_out_of_range_device_indices_access_no_memory_outside():
 @examples(40)
 @given(data=st.data())
 def test_take_and_put_match_numpy(data):
-    device, host = data.draw(arrays(dtypes=["f4"]))
+    device, host = data.draw(draw_array_pair(dtypes=["f4"]))
     mode = data.draw(st.sampled_from(["raise", "wrap", "clip"]))
     axis = data.draw(st.one_of(st.none(), st.integers(-host.ndim, host.ndim - 1)))
     indices = data.draw(st.sampled_from([0, -1, np.uint8(1), [1, -1, 0], [[0], [5]], [], [300]]))
@@ -203,7 +203,7 @@ def test_take_and_put_match_numpy(data):
 @examples(40)
 @given(data=st.data())
 def test_take_along_axis_matches_numpy(data):
-    device, host = data.draw(arrays(dtypes=["f4"]))
+    device, host = data.draw(draw_array_pair(dtypes=["f4"]))
     axis = data.draw(st.integers(-host.ndim, host.ndim - 1))
     shape = list(host.shape)
     shape[axis] = data.draw(st.integers(0, 3))
@@ -242,7 +242,7 @@ def test_pad_reflect_of_random_widths_matches_numpy():
 @examples(40)
 @given(data=st.data())
 def test_pad_matches_numpy(data):
-    device, host = data.draw(arrays(dtypes=["f4"]))
+    device, host = data.draw(draw_array_pair(dtypes=["f4"]))
     width = data.draw(st.sampled_from([1, 3, (2, 0), [(1, 2)] * host.ndim, -1, 1.5]))
     mode = data.draw(st.sampled_from(["constant", "edge", "reflect", "symmetric", "wrap"]))
     keywords = {}

@@ -17,7 +17,7 @@ DTYPES = [np.dtype(code) for code in ("?", "f4", "D")] + [RECORD]
 
 
 @st.composite
-def arrays(draw, dtypes=DTYPES, least_dims=1):
+def draw_array_pair(draw, dtypes=DTYPES, least_dims=1):
     """Returns (a NumPy array, the same array on the device): views with any axis order, with few different
     elements."""
     shape = draw(st.lists(st.integers(0, 5), min_size=least_dims - 1, max_size=3))
@@ -37,11 +37,11 @@ def arrays(draw, dtypes=DTYPES, least_dims=1):
     return host[key].transpose(order), device[key].transpose(order)
 
 
-def equal(got, expected):
+def assert_equal_arrays(got, expected):
     if isinstance(expected, tuple):
         assert len(got) == len(expected)
         for one, other in zip(got, expected, strict=True):
-            equal(one, other)
+            assert_equal_arrays(one, other)
         return
     assert isinstance(got, cuda.DeviceNDArray)
     assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
@@ -49,12 +49,12 @@ def equal(got, expected):
 
 
 @settings(max_examples=25, deadline=None)
-@given(arrays(DTYPES[:-1]))
+@given(draw_array_pair(DTYPES[:-1]))
 def test_nonzero_functions_match_numpy(pair):
     x, d = pair
     for function in (np.nonzero, np.flatnonzero, np.argwhere):
-        equal(function(d), function(x))
-    equal(np.where(d), np.where(x))
+        assert_equal_arrays(function(d), function(x))
+    assert_equal_arrays(np.where(d), np.where(x))
 
 
 def test_empty_masks_match_any_axis():
@@ -71,13 +71,13 @@ def test_empty_masks_match_any_axis():
 
 
 @settings(max_examples=25, deadline=None)
-@given(arrays(), st.data())
+@given(draw_array_pair(), st.data())
 def test_boolean_indexing_over_all_axes_matches_numpy(pair, data):
     x, d = pair
     mask = np.random.default_rng(3).integers(0, 2, x.shape).astype(bool)
     given = data.draw(st.sampled_from((mask, np.asfortranarray(mask))))
     key = given if data.draw(st.booleans()) else cuda.to_device(given)
-    equal(d[key], x[mask])
+    assert_equal_arrays(d[key], x[mask])
     expected = x.copy()
     count = int(mask.sum())
     way = data.draw(st.sampled_from(("number", "array", "one", "part")))
@@ -97,11 +97,11 @@ def test_boolean_indexing_over_all_axes_matches_numpy(pair, data):
             d[key] = value
         return
     d[key] = cuda.to_device(value) if isinstance(value, np.ndarray) and value.ndim else value
-    equal(d, expected)
+    assert_equal_arrays(d, expected)
 
 
 @settings(max_examples=25, deadline=None)
-@given(arrays(), st.data())
+@given(draw_array_pair(), st.data())
 def test_place_and_putmask_match_numpy(pair, data):
     x, d = pair
     mask = (
@@ -113,33 +113,33 @@ def test_place_and_putmask_match_numpy(pair, data):
         if values.size or not mask.size:
             function(expected, mask.astype(bool), values)
             function(d, cuda.to_device(mask), values)
-            equal(d, expected)
+            assert_equal_arrays(d, expected)
             x = expected
 
 
 @settings(max_examples=25, deadline=None)
-@given(arrays(), st.data())
+@given(draw_array_pair(), st.data())
 def test_compress_and_extract_match_numpy(pair, data):
     x, d = pair
     axis = data.draw(st.one_of(st.none(), st.integers(-x.ndim, x.ndim - 1)))
     length = x.size if axis is None else x.shape[axis]
     condition = np.random.default_rng(5).integers(0, 2, data.draw(st.integers(0, length)))
-    equal(np.compress(condition, d, axis), np.compress(condition, x, axis))
+    assert_equal_arrays(np.compress(condition, d, axis), np.compress(condition, x, axis))
     chosen = np.random.default_rng(6).integers(0, 2, x.shape)
-    equal(np.extract(chosen, d), np.extract(chosen, x))
+    assert_equal_arrays(np.extract(chosen, d), np.extract(chosen, x))
 
 
 def test_an_array_may_be_its_own_mask_and_values():
     x = np.arange(1000) % 3 == 0
     d = cuda.to_device(x)
-    equal(d[d], x[x])
+    assert_equal_arrays(d[d], x[x])
     d[d] = False
     assert not d.copy_to_host().any()
     y = np.arange(2000)
     e = cuda.to_device(y)
     np.place(e, e % 2 == 0, e[::-1])
     np.place(y, y % 2 == 0, y[::-1].copy())
-    equal(e, y)
+    assert_equal_arrays(e, y)
 
 
 def test_single_boolean_as_index_matches_numpy():
@@ -161,9 +161,9 @@ def test_compress_writes_to_out():
     x = np.arange(10.0)
     d, out = cuda.to_device(x), cuda.device_array(3, "f4")
     assert np.compress(x > 6, d, out=out) is out
-    equal(out, x[x > 6].astype("f4"))
-    equal(d.compress(x > 6), x[x > 6])
-    equal((d - 1).nonzero(), (x - 1).nonzero())
+    assert_equal_arrays(out, x[x > 6].astype("f4"))
+    assert_equal_arrays(d.compress(x > 6), x[x > 6])
+    assert_equal_arrays((d - 1).nonzero(), (x - 1).nonzero())
     with pytest.raises(ValueError, match="compress"):
         np.compress(x > 5, d, out=out)
 
@@ -209,10 +209,10 @@ def test_large_boolean_masks_match_numpy(seed, size, dtype, density, offset, is_
     device, values = cuda.to_device(host), (50 * rng.random(int(mask.sum()))).astype(dtype)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selection, "_MANY", 0 if is_many else 1 << 30)
-        equal(device[device_mask], host[mask])
-        equal(device[::-1][device_mask], host[::-1][mask])
-        equal(np.nonzero(device_mask), np.nonzero(mask))
-        equal(np.argwhere(device_mask), np.argwhere(mask))
+        assert_equal_arrays(device[device_mask], host[mask])
+        assert_equal_arrays(device[::-1][device_mask], host[::-1][mask])
+        assert_equal_arrays(np.nonzero(device_mask), np.nonzero(mask))
+        assert_equal_arrays(np.argwhere(device_mask), np.argwhere(mask))
         device[device_mask] = cuda.to_device(values)
     host[mask] = values
-    equal(device, host)
+    assert_equal_arrays(device, host)

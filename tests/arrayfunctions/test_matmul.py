@@ -16,7 +16,7 @@ from numbalite.runtime.libraries.table import CUBLAS
 DTYPES = ["f4", "f8", "c8", "c16", "f2", "i4", "?", "u1"]
 
 
-def small(seed, shape, dtype):
+def small_random_array(seed, shape, dtype):
     """Returns integers, so that every order of additions has the same result."""
     rng = np.random.default_rng(seed)
     values = rng.integers(-4, 5, shape)
@@ -26,7 +26,7 @@ def small(seed, shape, dtype):
 
 
 @st.composite
-def operands(draw):
+def draw_matmul_operands(draw):
     """Returns two operands in random layouts whose shapes match."""
     rows, depth, columns = (draw(st.sampled_from([0, 1, 1, 2, 3, 5, 17])) for _ in range(3))
     stacked = draw(st.lists(st.sampled_from([0, 1, 2, 2, 3]), max_size=3))
@@ -37,11 +37,11 @@ def operands(draw):
     for dtype, matrix in zip(dtypes, ((rows, depth), (depth, columns)), strict=True):
         stack = stacked[draw(st.integers(0, len(stacked))) :]
         shape = tuple(1 if draw(st.integers(0, 3)) == 0 else n for n in stack) + matrix
-        values = small(draw(st.integers(0, 99)), shape, dtype)
+        values = small_random_array(draw(st.integers(0, 99)), shape, dtype)
         placed.append(drawn.PlacedArray(values, draw(drawn.recipes(len(shape)))))
     if draw(st.integers(0, 4)) == 0:  # vectors
         which = draw(st.integers(0, 1))
-        vector = small(draw(st.integers(0, 9)), (depth,), dtypes[which])
+        vector = small_random_array(draw(st.integers(0, 9)), (depth,), dtypes[which])
         placed[which] = drawn.PlacedArray(vector, draw(drawn.recipes(1)))
     return placed
 
@@ -49,7 +49,7 @@ def operands(draw):
 @examples(120)
 @given(data=st.data())
 def test_matmul_of_random_operands_matches_numpy(data):
-    a, b = data.draw(operands())
+    a, b = data.draw(draw_matmul_operands())
     expected = np.asarray(np.matmul(a.host, b.host))
     place = data.draw(st.sampled_from(["device", "device", "foreign", "host"]))
     x, y = a.device(), drawn.put(b, place)
@@ -64,20 +64,20 @@ def test_matmul_of_random_operands_matches_numpy(data):
 def test_warm_matmul_call_runs_no_python(monkeypatch):
     from numbalite.linalg import matmul
 
-    x = cuda.to_device(small(1, (4, 6), "f4"))
+    x = cuda.to_device(small_random_array(1, (4, 6), "f4"))
     warm = x @ x.T
     for name in ("operator", "matmul"):
         monkeypatch.setattr(matmul, name, None)
     compare(x @ x.T, warm.copy_to_host())
     out = cuda.device_array((2, 4, 4), "f4")
-    stack = cuda.to_device(small(1, (2, 4, 6), "f4"))
+    stack = cuda.to_device(small_random_array(1, (2, 4, 6), "f4"))
     assert np.matmul(stack, x.T, out=out) is out
     host = np.asarray(stack)
     compare(np.matmul(stack, stack.swapaxes(1, 2)), host @ host.swapaxes(1, 2))
 
 
 def test_out_may_overlap_an_operand():
-    host = small(2, (5, 5), "f8")
+    host = small_random_array(2, (5, 5), "f8")
     for dtype in ("f8", "i8"):
         d = cuda.to_device(host.astype(dtype))
         expected = host @ host.T
@@ -114,7 +114,7 @@ def test_matmul_on_many_streams_and_threads():
 
 
 def test_matmul_keywords_match_numpy():
-    a, b = small(1, (3, 4), "f4"), small(2, (4, 2), "f4")
+    a, b = small_random_array(1, (3, 4), "f4"), small_random_array(2, (4, 2), "f4")
     x, y = cuda.to_device(a), cuda.to_device(b)
     compare(np.matmul(x, y, dtype="f8"), np.matmul(a, b, dtype="f8"))
     compare(
@@ -188,7 +188,7 @@ def test_deep_products_of_integers_wrap_around(dtype):
 
 
 def test_float16_matmul_with_float32_result_matches_numpy():
-    a, b = small(1, (2, 5, 70), "f2"), small(2, (70, 66), "f2")
+    a, b = small_random_array(1, (2, 5, 70), "f2"), small_random_array(2, (70, 66), "f2")
     x, y = cuda.to_device(a), cuda.to_device(b)
     compare(np.matmul(x, y, dtype="f4"), np.matmul(a, b, dtype="f4"), device=True)
     compare(np.matmul(x[:, ::-1], y.T.copy().T, dtype="f4"), np.matmul(a[:, ::-1], b, dtype="f4"))
@@ -215,7 +215,7 @@ def test_bfloat16_matmul_rounds_once():
 def test_bfloat16_matmul_and_dot_have_numpys_dtypes():
     """In NumPy, matmul returns float32 and dot returns bfloat16."""
     bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
-    a, b = small(1, (3, 33, 6), bfloat16), small(2, (6, 7), bfloat16)
+    a, b = small_random_array(1, (3, 33, 6), bfloat16), small_random_array(2, (6, 7), bfloat16)
     x, y = cuda.to_device(a), cuda.to_device(b)
     for of in (
         lambda x, y: x @ y,

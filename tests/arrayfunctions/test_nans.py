@@ -15,7 +15,7 @@ FOLDS = ["nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd"]
 
 
 @st.composite
-def arrays(draw, dtypes):
+def draw_array_pair(draw, dtypes):
     """Returns (device array, host array): some elements are NaN; in one of three arrays, whole rows are."""
     shape = draw(drawn.shapes(0, 3, most=5))
     dtype = np.dtype(draw(st.sampled_from(dtypes)))
@@ -34,7 +34,9 @@ def arrays(draw, dtypes):
 def test_nan_reductions_match_numpy(data):
     name = data.draw(st.sampled_from(FOLDS))
     real = ["f4", "i4"]
-    device, host = data.draw(arrays(real if name in ("nanmax", "nanmin") else [*real, "c8"]))
+    device, host = data.draw(
+        draw_array_pair(real if name in ("nanmax", "nanmin") else [*real, "c8"])
+    )
     numbers = st.integers(-host.ndim, host.ndim - 1) if host.ndim else st.none()
     keywords = {
         "axis": data.draw(st.one_of(st.none(), numbers)),
@@ -57,7 +59,7 @@ def test_nan_reductions_match_numpy(data):
 @given(data=st.data())
 def test_nanargmax_and_nancumsum_match_numpy(data):
     name = data.draw(st.sampled_from(["nanargmax", "nanargmin", "nancumsum", "nancumprod"]))
-    device, host = data.draw(arrays(["f4", "i4"]))
+    device, host = data.draw(draw_array_pair(["f4", "i4"]))
     numbers = st.integers(-host.ndim, host.ndim - 1) if host.ndim else st.none()
     assert_same(
         getattr(np, name), (device,), (host,), {"axis": data.draw(st.one_of(st.none(), numbers))}

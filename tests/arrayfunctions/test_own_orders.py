@@ -14,7 +14,7 @@ RECORDS = np.zeros(50, [("a", "i4"), ("b", "f4")])
 RECORDS["a"], RECORDS["b"] = RNG.integers(0, 5, 50), RNG.random(50)
 
 
-def equal(result, expected):
+def assert_equal_arrays(result, expected):
     got = result.copy_to_host() if isinstance(result, cuda.DeviceNDArray) else result
     assert (type(got), got.dtype) == (np.ndarray, expected.dtype)
     np.testing.assert_array_equal(got, expected)
@@ -23,20 +23,22 @@ def equal(result, expected):
 def test_sort_by_key_expression_matches_numpy():
     device = cuda.to_device(NUMBERS)
     down = cuda.sort(key="-x")
-    equal(down(device), -np.sort(-NUMBERS))
-    equal(down(NUMBERS, 0), -np.sort(-NUMBERS, 0))  # host arguments give host results
-    equal(down.argsort(device), np.argsort(-NUMBERS, kind="stable"))
-    equal(down(device, axis=None), -np.sort(-NUMBERS, None))
+    assert_equal_arrays(down(device), -np.sort(-NUMBERS))
+    assert_equal_arrays(down(NUMBERS, 0), -np.sort(-NUMBERS, 0))  # host arguments give host results
+    assert_equal_arrays(down.argsort(device), np.argsort(-NUMBERS, kind="stable"))
+    assert_equal_arrays(down(device, axis=None), -np.sort(-NUMBERS, None))
     assert down(device, out=device) is device
-    equal(device, -np.sort(-NUMBERS))
+    assert_equal_arrays(device, -np.sort(-NUMBERS))
     modulus = 11
 
     @cuda.sort
     def remainder(x):
         return x * x % modulus
 
-    equal(remainder.argsort(NUMBERS), np.argsort(NUMBERS * NUMBERS % 11, kind="stable"))
-    equal(cuda.sort(key="-x.b")(RECORDS), RECORDS[np.argsort(-RECORDS["b"])])
+    assert_equal_arrays(
+        remainder.argsort(NUMBERS), np.argsort(NUMBERS * NUMBERS % 11, kind="stable")
+    )
+    assert_equal_arrays(cuda.sort(key="-x.b")(RECORDS), RECORDS[np.argsort(-RECORDS["b"])])
 
 
 def test_sort_by_comparison_expression_is_stable():
@@ -45,21 +47,23 @@ def test_sort_by_comparison_expression_is_stable():
         key = np.fmod(rows, 7)
         for axis in (1, 0):
             places = np.argsort(key, axis, kind="stable")
-            equal(by_remainder.argsort(rows, axis), places)
-            equal(by_remainder(cuda.to_device(rows), axis), np.take_along_axis(rows, places, axis))
+            assert_equal_arrays(by_remainder.argsort(rows, axis), places)
+            assert_equal_arrays(
+                by_remainder(cuda.to_device(rows), axis), np.take_along_axis(rows, places, axis)
+            )
         places = np.argsort(key, None, kind="stable")
-        equal(by_remainder(rows, None), rows.ravel()[places])
-    equal(pickle.loads(pickle.dumps(by_remainder))(NUMBERS), by_remainder(NUMBERS))
-    equal(by_remainder(NUMBERS[:, :0]), NUMBERS[:, :0])
+        assert_equal_arrays(by_remainder(rows, None), rows.ravel()[places])
+    assert_equal_arrays(pickle.loads(pickle.dumps(by_remainder))(NUMBERS), by_remainder(NUMBERS))
+    assert_equal_arrays(by_remainder(NUMBERS[:, :0]), NUMBERS[:, :0])
     order = cuda.sort(less="a.a != b.a ? a.a > b.a : a.b < b.b")
     places = np.lexsort((RECORDS["b"], -RECORDS["a"]))
-    equal(order(RECORDS), RECORDS[places])
-    equal(order.argsort(RECORDS), places)
+    assert_equal_arrays(order(RECORDS), RECORDS[places])
+    assert_equal_arrays(order.argsort(RECORDS), places)
 
 
 def test_sort_without_key_matches_numpy():
-    equal(cuda.sort()(RECORDS), np.sort(RECORDS))
-    equal(cuda.sort(descending=True)(NUMBERS), -np.sort(-NUMBERS))
+    assert_equal_arrays(cuda.sort()(RECORDS), np.sort(RECORDS))
+    assert_equal_arrays(cuda.sort(descending=True)(NUMBERS), -np.sort(-NUMBERS))
 
 
 def test_sort_with_a_key_is_captured_in_a_graph():
@@ -77,7 +81,7 @@ def test_sort_with_a_key_is_captured_in_a_graph():
     graph.launch(stream)
     stream.synchronize()
     for one in out:
-        equal(one, -np.sort(-NUMBERS))
+        assert_equal_arrays(one, -np.sort(-NUMBERS))
 
 
 def test_topk_matches_argsort():
@@ -88,10 +92,12 @@ def test_topk_matches_argsort():
         first = (slice(None), slice(3)) if axis else (slice(2),)
         k = 3 if axis else 2
         values, found = cuda.topk(device, k, axis, largest=largest)
-        equal(found, np.ascontiguousarray(places[first]))
-        equal(values, np.ascontiguousarray(np.take_along_axis(NUMBERS, places, axis)[first]))
+        assert_equal_arrays(found, np.ascontiguousarray(places[first]))
+        assert_equal_arrays(
+            values, np.ascontiguousarray(np.take_along_axis(NUMBERS, places, axis)[first])
+        )
     values, places = cuda.topk(np.array([1.0, np.nan, 3.0]), 2)
-    equal(values, np.array([np.nan, 3.0]))
+    assert_equal_arrays(values, np.array([np.nan, 3.0]))
     with pytest.raises(ValueError, match="k=4 of 3 elements along axis 0"):
         cuda.topk(device, 4, 0)
 
@@ -100,17 +106,17 @@ def test_histogram_of_an_expression_matches_bincount():
     numbers, weights = RNG.random(5000).astype("f4"), RNG.random(5000)
     tens = cuda.histogram("int(x * 10)", bins=10)
     expected = np.bincount((numbers * 10).astype(int), minlength=10)
-    equal(tens(numbers), expected)
+    assert_equal_arrays(tens(numbers), expected)
     out = tens(cuda.to_device(numbers))
     assert tens(cuda.to_device(numbers[::-1]), out=out) is out
-    equal(out, 2 * expected)
+    assert_equal_arrays(out, 2 * expected)
     np.testing.assert_allclose(
         tens(numbers, weights), np.bincount((numbers * 10).astype(int), weights, 10)
     )
-    equal(cuda.histogram("x.a", bins=4)(RECORDS), np.bincount(RECORDS["a"])[:4])
+    assert_equal_arrays(cuda.histogram("x.a", bins=4)(RECORDS), np.bincount(RECORDS["a"])[:4])
     many = cuda.histogram("x", bins=20_000)  # counted in global memory; negative values are not
-    equal(many(NUMBERS), np.bincount(NUMBERS[NUMBERS >= 0], minlength=20_000))
-    equal(pickle.loads(pickle.dumps(tens))(numbers), expected)
+    assert_equal_arrays(many(NUMBERS), np.bincount(NUMBERS[NUMBERS >= 0], minlength=20_000))
+    assert_equal_arrays(pickle.loads(pickle.dumps(tens))(numbers), expected)
 
 
 def test_invalid_arguments_raise():

@@ -42,7 +42,7 @@ def outputs(result):
     yield "no array", [1, 2]
 
 
-def variants(name, function, args):
+def host_and_device_variants(name, function, args):
     """Yields (description of the error, arguments, keywords)."""
     try:
         parameters = inspect.signature(function).parameters
@@ -90,7 +90,7 @@ def test_invalid_arguments_raise_numpys_errors(name):
         pytest.skip("this NumPy has no such function")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for what, args, keywords in variants(name, function, CALLS[name]):
+        for what, args, keywords in host_and_device_variants(name, function, CALLS[name]):
             on_device = to_device(args), to_device(keywords)  # NumPy may write to the arguments
             try:
                 _, refused = result_or_error(function, *args, **keywords)

@@ -90,7 +90,7 @@ def pipelines(driver_kind, reduction_limits, scan_steps):
     return scan_steps
 
 
-def kinds(plans):
+def kernel_kinds_of(plans):
     """Returns the kind of kernel of each scan."""
     return [steps[-1][0].rstrip("0123456789x") for steps in plans]
 
@@ -126,7 +126,7 @@ def test_pipelined_scan_of_noncommuting_records_keeps_order(pipelines):
         assert (line == expected_scan(host)).all()
     composition(d, out=d)
     assert (d.copy_to_host() == expected_scan(maps)).all()
-    assert set(kinds(pipelines)) == {"pipelined_scan"}
+    assert set(kernel_kinds_of(pipelines)) == {"pipelined_scan"}
 
 
 @pytest.mark.parametrize("code", "ifdlQFe")
@@ -135,7 +135,7 @@ def test_pipelined_sums_match_cumsum(pipelines, code):
     x[1::2] *= -1 if code not in "Q" else 1
     got = total(cuda.to_device(x)).copy_to_host()
     np.testing.assert_array_equal(got, np.cumsum(x, dtype=x.dtype))
-    assert kinds(pipelines) == ["pipelined_scan"]
+    assert kernel_kinds_of(pipelines) == ["pipelined_scan"]
 
 
 @pytest.mark.parametrize("stored, result", [("i4", "i8"), ("?", "i8"), ("u1", "u2"), ("f8", "f4")])
@@ -150,7 +150,7 @@ def test_pipelined_scan_converts_the_element_size(pipelines, stored, result):
     found = spread.copy_to_host().reshape(-1, 3)
     np.testing.assert_array_equal(found[:, 1], expected)
     assert (found[:, ::2] == 7).all()
-    assert set(kinds(pipelines)) == {"pipelined_scan"}
+    assert set(kernel_kinds_of(pipelines)) == {"pipelined_scan"}
 
 
 def test_scans_that_do_not_use_the_pipeline(pipelines):
@@ -164,7 +164,7 @@ def test_scans_that_do_not_use_the_pipeline(pipelines):
         (total(cuda.to_device(x[:, 0].astype("D")), 0), x[:, 0].astype("D")),
     ):
         np.testing.assert_array_equal(got.copy_to_host(), np.cumsum(host, 0, dtype=host.dtype))
-    assert "pipelined_scan" not in kinds(pipelines)
+    assert "pipelined_scan" not in kernel_kinds_of(pipelines)
 
 
 @pytest.mark.parametrize("dtype, columns", [("f4", 2), ("f4", 3), ("i4", 4), ("u1", 2), ("i2", 3)])
@@ -179,7 +179,7 @@ def test_pipelined_scan_of_columns_matches_numpy(pipelines, dtype, columns):
         np.testing.assert_array_equal(found, expected.astype(dtype))
     total(d[0], 0, out=d[0])
     np.testing.assert_array_equal(d[0].copy_to_host(), np.cumsum(x[0], 0, "i8").astype(dtype))
-    assert "pipelined_scan" in kinds(pipelines)
+    assert "pipelined_scan" in kernel_kinds_of(pipelines)
 
 
 @pytest.mark.skipif(not cuda.is_simulated(), reason="only the simulator looks for mistakes")
@@ -189,7 +189,7 @@ def test_checkers_report_no_error_in_a_pipelined_scan(pipelines):
     with cuda.checks():
         found = total(cuda.to_device(x), 0)
     np.testing.assert_array_equal(found.copy_to_host(), np.cumsum(x, 0, "u1"))
-    assert kinds(pipelines) == ["pipelined_scan"]
+    assert kernel_kinds_of(pipelines) == ["pipelined_scan"]
 
 
 def test_scan_initial_may_exceed_the_element_dtype():

@@ -13,7 +13,7 @@ by_size = cuda.partition("x > 5")
 RECORD = np.dtype([("key", "i2"), ("value", "f4", 3)], align=True)
 
 
-def halves(found):
+def split_in_halves(found):
     return [part.copy_to_host() if isinstance(part, cuda.DeviceNDArray) else part for part in found]
 
 
@@ -32,7 +32,7 @@ def test_select_of_random_shapes_and_strides(data):
         # Arrays of one tile, and of several tiles
         patch.setattr(selection, "_THREADS", data.draw(st.sampled_from((32, 256))))
         np.testing.assert_array_equal(large(d).copy_to_host(), x[x > 5])
-        chosen, others = halves(by_size(d))
+        chosen, others = split_in_halves(by_size(d))
     np.testing.assert_array_equal(chosen, x[x > 5])
     np.testing.assert_array_equal(others, x[~(x > 5)])
 

@@ -16,11 +16,11 @@ DTYPES = ["?", "u1", "i1", "i2", "u4", "i4", "i8", "u8", "f2", "f4", "f8", "c8",
 KINDS_APART = ["u1", "i4", "f4", "c8"]  # dtypes of which each has its own kernels
 
 
-def values(rng, dtype, shape):
+def random_values(rng, dtype, shape):
     """Returns numbers with many ties, extremes and NaNs of both signs."""
     dtype = np.dtype(dtype)
     if dtype.kind == "c":
-        parts = values(rng, "f4" if dtype.itemsize == 8 else "f8", (*shape, 2))
+        parts = random_values(rng, "f4" if dtype.itemsize == 8 else "f8", (*shape, 2))
         return parts.view(dtype)[..., 0].copy()
     if dtype.kind in "mM":
         made = rng.integers(-3, 3, shape).astype("i8").view(dtype)
@@ -38,7 +38,7 @@ def values(rng, dtype, shape):
     return made
 
 
-def same_bits(result, expected):
+def assert_same_bits(result, expected):
     """Also compares the signs of zeros, which shows that equal elements keep their order; NaNs are
     alike."""
     got = result.copy_to_host()
@@ -49,7 +49,7 @@ def same_bits(result, expected):
         np.testing.assert_array_equal(np.signbit(got[numbers]), np.signbit(expected[numbers]))
 
 
-def places_of(host, axis, descending):
+def expected_argsort(host, axis, descending):
     """Sorts stably. A descending sort is not the reverse of an ascending sort, which would reverse ties,
     too."""
     if not descending:
@@ -64,19 +64,23 @@ def test_sort_and_argsort_match_numpy(data):
     dtype = data.draw(st.sampled_from([*KINDS_APART, *DTYPES, "m8[s]", "M8[D]"]))
     shape = data.draw(drawn.shapes(0, 3, most=70))
     rng = np.random.default_rng(data.draw(st.integers(0, 50)))
-    placed = drawn.PlacedArray(values(rng, dtype, shape), data.draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(
+        random_values(rng, dtype, shape), data.draw(drawn.recipes(len(shape)))
+    )
     host, device = placed.host, placed.device()
     axis = data.draw(st.one_of(st.none(), st.integers(-len(shape) - 1, len(shape))))
     for function in (np.sort, np.argsort):
         theirs = result_or_error(function, host, axis, kind="stable")
-        drawn.check_alike(result_or_error(function, device, axis, kind="stable"), theirs, same_bits)
+        drawn.check_alike(
+            result_or_error(function, device, axis, kind="stable"), theirs, assert_same_bits
+        )
         if theirs[1] is not None:
             return
     if axis is not None and host.ndim:
-        places = places_of(host, axis, True)
-        same_bits(device.argsort(axis, descending=True), places)
+        places = expected_argsort(host, axis, True)
+        assert_same_bits(device.argsort(axis, descending=True), places)
         device.sort(axis, descending=True)
-        same_bits(device, np.take_along_axis(host, places, axis))
+        assert_same_bits(device, np.take_along_axis(host, places, axis))
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "f2", "u4", "f4", "i8", "f8", "m8[s]"])
@@ -86,31 +90,31 @@ def test_block_radix_sort_of_rows_matches_numpy(dtype):
     rng = generator()
     for longest in (1024, 2048, 4096, 8192):
         n = int(rng.choice([longest, rng.integers(longest // 2 + 1, longest)]))
-        host = values(rng, dtype, (3, n))
+        host = random_values(rng, dtype, (3, n))
         if dtype[0] in "iu":
             host[1] = rng.integers(0, 100, n)
             host[2] = 77
         device, descending = cuda.to_device(host), bool(rng.integers(2))
-        places = places_of(host, 1, descending)
-        same_bits(device.argsort(descending=descending), places)
+        places = expected_argsort(host, 1, descending)
+        assert_same_bits(device.argsort(descending=descending), places)
         device.sort(descending=descending)
-        same_bits(device, np.take_along_axis(host, places, 1))
+        assert_same_bits(device, np.take_along_axis(host, places, 1))
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "c8"])
 def test_radix_sort_of_rows_longer_than_a_block_matches_numpy(dtype):
     """Radix sort of several tiles and rows, with even and odd numbers of passes, also in place."""
     rng = np.random.default_rng(3)
-    host = values(rng, dtype, (2, 8500))
+    host = random_values(rng, dtype, (2, 8500))
     device = cuda.to_device(host)
     for descending in (False, True):
-        places = places_of(host, 1, descending)
-        same_bits(device.argsort(descending=descending), places)
+        places = expected_argsort(host, 1, descending)
+        assert_same_bits(device.argsort(descending=descending), places)
         other = device.copy()
         other.sort(descending=descending)
-        same_bits(other, np.take_along_axis(host, places, 1))
-    same_bits(np.sort(device), np.sort(host, kind="stable"))
-    same_bits(np.sort(device, axis=None), np.sort(host, axis=None, kind="stable"))
+        assert_same_bits(other, np.take_along_axis(host, places, 1))
+    assert_same_bits(np.sort(device), np.sort(host, kind="stable"))
+    assert_same_bits(np.sort(device, axis=None), np.sort(host, axis=None, kind="stable"))
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1"])
@@ -122,56 +126,58 @@ def test_long_rows_of_bytes_use_counting_sort(dtype):
         numbers = rng.integers(low, high, (rows, n)).astype(np.uint8)
         host = numbers > 120 if dtype == "?" else numbers.view(dtype)
         device, in_order = cuda.to_device(host), np.sort(host)
-        same_bits(np.sort(device), in_order)
-        same_bits(np.sort(device[:, 5:]), np.sort(host[:, 5:]))
-        same_bits(np.unique(device), np.unique(host))
+        assert_same_bits(np.sort(device), in_order)
+        assert_same_bits(np.sort(device[:, 5:]), np.sort(host[:, 5:]))
+        assert_same_bits(np.unique(device), np.unique(host))
         device.sort(descending=True)
-        same_bits(device, in_order[:, ::-1])
+        assert_same_bits(device, in_order[:, ::-1])
 
 
 def test_counting_sort_with_64_bit_counts(monkeypatch):
     """Rows of 2**30 elements and more need counters of 64 bits."""
     monkeypatch.setattr(radix, "_WIDE_COUNTS", 0)
     monkeypatch.setattr(radix, "_MANY", 0)  # counted as many are
-    host = values(np.random.default_rng(4), "i2", (8200,))
+    host = random_values(np.random.default_rng(4), "i2", (8200,))
     device = cuda.to_device(host)
-    same_bits(np.sort(device), np.sort(host))
-    same_bits(np.argsort(device), np.argsort(host, kind="stable"))
-    same_bits(np.sort(device.view("i1")), np.sort(host.view("i1")))
-    same_bits(np.unique(device.view("i1")), np.unique(host.view("i1")))
+    assert_same_bits(np.sort(device), np.sort(host))
+    assert_same_bits(np.argsort(device), np.argsort(host, kind="stable"))
+    assert_same_bits(np.sort(device.view("i1")), np.sort(host.view("i1")))
+    assert_same_bits(np.unique(device.view("i1")), np.unique(host.view("i1")))
 
 
 RECORD = np.dtype([("a", "i4"), ("b", "f4"), ("c", "u1")])
 
 
-def records(count):
+def random_records(count):
     rng = np.random.default_rng(5)
     made = np.zeros(count, RECORD)
     for name, dtype in (("a", "u1"), ("b", "f4"), ("c", "u1")):
-        made[name] = values(rng, dtype, (count,)) if name == "b" else rng.integers(0, 3, count)
+        made[name] = (
+            random_values(rng, dtype, (count,)) if name == "b" else rng.integers(0, 3, count)
+        )
     made["b"][np.isnan(made["b"])] = 2  # NumPy compares records by == if their dtype allows it
     return made
 
 
 def test_sort_of_records_by_several_fields_matches_numpy():
-    host = records(40)
+    host = random_records(40)
     device = cuda.to_device(host)
     for fields in (None, "c", ["b", "a"]):
         expected = np.argsort(host, kind="stable", order=fields)
-        same_bits(np.argsort(device, order=fields), expected)
+        assert_same_bits(np.argsort(device, order=fields), expected)
         np.testing.assert_array_equal(
             np.sort(device, order=fields).copy_to_host(), np.sort(host, kind="stable", order=fields)
         )
     device.sort(order="c")
     np.testing.assert_array_equal(device.copy_to_host(), np.sort(host, kind="stable", order="c"))
     keys = host["a"], host["b"], host["c"]
-    same_bits(np.lexsort(tuple(map(cuda.to_device, keys))), np.lexsort(keys))
+    assert_same_bits(np.lexsort(tuple(map(cuda.to_device, keys))), np.lexsort(keys))
     table = np.random.default_rng(6).integers(0, 3, (3, 4, 5))
-    same_bits(np.lexsort(cuda.to_device(table), axis=0), np.lexsort(table, axis=0))
+    assert_same_bits(np.lexsort(cuda.to_device(table), axis=0), np.lexsort(table, axis=0))
 
 
 def test_partition_and_argpartition_match_numpy():
-    host = values(np.random.default_rng(7), "f4", (3, 50))
+    host = random_values(np.random.default_rng(7), "f4", (3, 50))
     device = cuda.to_device(host)
     for kth in (4, -1, [3, 20]):
         got = np.partition(device, kth).copy_to_host()
@@ -188,7 +194,7 @@ def test_partition_and_argpartition_match_numpy():
 
 def test_invalid_arguments_raise():
     device = cuda.to_device(np.arange(6.0).reshape(2, 3))
-    view = cuda.to_device(records(3))
+    view = cuda.to_device(random_records(3))
     for call, error, words in (
         (lambda: np.sort(device, kind="bubble"), ValueError, "sort kind must be one of"),
         (lambda: np.sort(device, order="a"), ValueError, "no fields"),
@@ -204,7 +210,7 @@ def test_invalid_arguments_raise():
 
 
 def test_sort_is_captured_in_a_graph():
-    host = values(np.random.default_rng(8), "f4", (4500,))
+    host = random_values(np.random.default_rng(8), "f4", (4500,))
     device, small = cuda.to_device(host), cuda.to_device(host[:100])
     device.copy().sort()
     small.copy().sort()
@@ -215,18 +221,18 @@ def test_sort_is_captured_in_a_graph():
     np.testing.assert_array_equal(device.copy_to_host(), host)
     graph.launch(stream)
     stream.synchronize()
-    same_bits(device, np.sort(host, kind="stable"))
-    same_bits(small, np.sort(host[:100], kind="stable"))
+    assert_same_bits(device, np.sort(host, kind="stable"))
+    assert_same_bits(small, np.sort(host[:100], kind="stable"))
 
 
 def test_sort_kernels_pass_the_checks():
-    host = values(np.random.default_rng(9), "f4", (4500,))
+    host = random_values(np.random.default_rng(9), "f4", (4500,))
     device, small = cuda.to_device(host), cuda.to_device(host[:300])
     if not cuda.is_simulated():
         pytest.skip("the simulator's checks")
     with cuda.checks():
-        same_bits(np.sort(device), np.sort(host, kind="stable"))
-        same_bits(np.argsort(small), np.argsort(host[:300], kind="stable"))
+        assert_same_bits(np.sort(device), np.sort(host, kind="stable"))
+        assert_same_bits(np.argsort(small), np.argsort(host[:300], kind="stable"))
 
 
 def test_transposed_rows_are_sorted_in_their_layout():

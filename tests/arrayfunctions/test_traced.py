@@ -20,7 +20,7 @@ TIMES = 4
 """The first call leaves its key, the second or third is recorded, the next are repeated."""
 
 
-def equal(got, expected):
+def assert_equal_arrays(got, expected):
     assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
     np.testing.assert_array_equal(got.copy_to_host(), expected)
 
@@ -77,7 +77,9 @@ def test_traced_concatenate_of_many_arrays_matches_numpy(monkeypatch, count, sha
     one = cuda.to_device(rng.integers(0, 99, shape))
     for several in ([one] * count, [one, one[::-1]] * 3, [one[::-1], one, one]):
         for _ in range(4):
-            equal(np.concatenate(several), np.concatenate([x.copy_to_host() for x in several]))
+            assert_equal_arrays(
+                np.concatenate(several), np.concatenate([x.copy_to_host() for x in several])
+            )
     for step in 1, 2:
         for _ in range(4):
             hosts = [
@@ -85,8 +87,8 @@ def test_traced_concatenate_of_many_arrays_matches_numpy(monkeypatch, count, sha
                 for _ in range(count)
             ]
             arrays = [cuda.to_device(np.repeat(x, step, -1))[..., ::step] for x in hosts]
-            equal(np.concatenate(arrays, -1), np.concatenate(hosts, -1))
-        equal(np.stack(arrays[:7]), np.stack(hosts[:7]))
+            assert_equal_arrays(np.concatenate(arrays, -1), np.concatenate(hosts, -1))
+        assert_equal_arrays(np.stack(arrays[:7]), np.stack(hosts[:7]))
 
 
 @pytest.mark.parametrize("name", ["take", "indices", "tile", "concatenate", "pad", "dot", "copy"])
@@ -146,12 +148,12 @@ def test_traces_depend_on_the_current_device(run_python):
 def test_traced_creation_functions_return_new_arrays():
     """Calls without an array, too."""
     for _ in range(TIMES):
-        equal(cuda.arange(2, 9, 3), np.arange(2, 9, 3))
-        equal(cuda.arange(4.0), np.arange(4.0))
-        equal(cuda.linspace(0, 1, 5), np.linspace(0, 1, 5))
-        equal(cuda.eye(3, k=1), np.eye(3, k=1))
+        assert_equal_arrays(cuda.arange(2, 9, 3), np.arange(2, 9, 3))
+        assert_equal_arrays(cuda.arange(4.0), np.arange(4.0))
+        assert_equal_arrays(cuda.linspace(0, 1, 5), np.linspace(0, 1, 5))
+        assert_equal_arrays(cuda.eye(3, k=1), np.eye(3, k=1))
         made = cuda.ones((2, 3), np.int8)
-        equal(made, np.ones((2, 3), np.int8))
+        assert_equal_arrays(made, np.ones((2, 3), np.int8))
         made.fill(7)
     for call in (lambda: cuda.arange(4.0), lambda: cuda.zeros((2, 3))):
         call(), call(), call()
@@ -164,7 +166,7 @@ def test_arrays_of_two_streams_are_not_replayed_together():
     d, a, b = cuda.to_device(x), cuda.stream(), cuda.stream()
     for _ in range(TIMES):
         for one, other in ((d.bind(a), d.bind(b)), (d, d.bind(b)), (d.bind(b), d)):
-            equal(np.concatenate([one, other]), np.concatenate([x, x]))
+            assert_equal_arrays(np.concatenate([one, other]), np.concatenate([x, x]))
             cuda.synchronize()
 
 
@@ -185,7 +187,7 @@ def test_trace_steps_are_replayed():
     stream = cuda.stream()
     for n in range(TIMES):
         d = cuda.to_device(np.arange(3.0) + n)
-        equal(doubled(d), 2 * (np.arange(3.0) + n))
+        assert_equal_arrays(doubled(d), 2 * (np.arange(3.0) + n))
         doubled(d.bind(stream))
     assert done == [0, stream] * TIMES
     assert {type(one).__name__ for one in doubled._traces.values()} == {"Trace"}
@@ -198,19 +200,21 @@ def test_traced_calls_with_overlapping_arrays_match_numpy():
         for _ in range(TIMES):
             d[begin : begin + 8] = d[:8]
             x[begin : begin + 8] = x[:8].copy()
-            equal(
+            assert_equal_arrays(
                 np.concatenate([d[:8], d[begin : begin + 8]]),
                 np.concatenate([x[:8], x[begin : begin + 8]]),
             )
-    equal(d, x)
+    assert_equal_arrays(d, x)
 
 
 def test_a_trace_serves_views_at_other_offsets():
     x = np.arange(64, dtype=np.uint8)
     d = cuda.to_device(x)
     for begin in range(20):
-        equal(np.roll(d[begin : begin + 16], 3), np.roll(x[begin : begin + 16], 3))
-        equal(np.tile(d[begin : begin + 32 : 2], 2), np.tile(x[begin : begin + 32 : 2], 2))
+        assert_equal_arrays(np.roll(d[begin : begin + 16], 3), np.roll(x[begin : begin + 16], 3))
+        assert_equal_arrays(
+            np.tile(d[begin : begin + 32 : 2], 2), np.tile(x[begin : begin + 32 : 2], 2)
+        )
 
 
 def test_traces_distinguish_equal_numbers_of_different_types():
@@ -219,7 +223,7 @@ def test_traces_distinguish_equal_numbers_of_different_types():
         for number in (1, True, 1.0, np.float32(1), 0.0, -0.0):
             made = np.full_like(d, number, dtype=None if number else np.float32)
             expected = np.full_like(np.arange(3.0), number, dtype=None if number else np.float32)
-            equal(made, expected)
+            assert_equal_arrays(made, expected)
             np.testing.assert_array_equal(np.signbit(made.copy_to_host()), np.signbit(expected))
         assert np.add(np.tile(d.astype(np.int8), 2), 1).dtype == np.int8
 
@@ -228,20 +232,20 @@ def test_replayed_calls_return_separate_arrays():
     d = cuda.to_device(np.arange(3))
     kept = [np.tile(d, 2) for _ in range(TIMES + 1)]
     kept[-1].fill(9)
-    equal(kept[-2], np.array([0, 1, 2, 0, 1, 2]))
+    assert_equal_arrays(kept[-2], np.array([0, 1, 2, 0, 1, 2]))
     out = cuda.device_array(3, np.int64)
     for _ in range(TIMES):
         assert np.take(d, cuda.to_device(np.array([2, 0, 1])), out=out) is out
-    equal(out, np.array([2, 0, 1]))
+    assert_equal_arrays(out, np.array([2, 0, 1]))
 
 
 def test_device_values_are_read_in_each_traced_call():
     for n in range(1, 3 * TIMES):
         x = np.arange(12) % n
         d = cuda.to_device(x)
-        equal(np.unique(d), np.unique(x))
-        equal(np.nonzero(d)[0], np.nonzero(x)[0])
-        equal(np.bincount(d), np.bincount(x))
+        assert_equal_arrays(np.unique(d), np.unique(x))
+        assert_equal_arrays(np.nonzero(d)[0], np.nonzero(x)[0])
+        assert_equal_arrays(np.bincount(d), np.bincount(x))
         assert np.array_equal(d, x) is True
 
 
@@ -271,7 +275,7 @@ def test_a_function_may_reject_a_trace():
     d = cuda.to_device(np.arange(2))
     for times in (2, 3):
         for _ in range(2 * TIMES):
-            equal(twice(d, times), np.tile(np.arange(2), times))
+            assert_equal_arrays(twice(d, times), np.tile(np.arange(2), times))
     assert calls.count(2) < TIMES
     assert calls.count(3) == 2 * TIMES
     assert (twice.__name__, twice.__wrapped__.__name__) == ("twice", "twice")
@@ -283,7 +287,7 @@ def test_traced_calls_work_on_streams_and_in_captures():
     made = cuda.device_array(12)
     for _ in range(TIMES):
         np.tile(d, 2)
-        equal(np.tile(d.bind(stream), 2), np.tile(x, 2))
+        assert_equal_arrays(np.tile(d.bind(stream), 2), np.tile(x, 2))
         stream.synchronize()
         made[...] = np.tile(d, 2)
     cuda.synchronize()
@@ -293,7 +297,7 @@ def test_traced_calls_work_on_streams_and_in_captures():
     cuda.synchronize()
     graph.launch(stream)
     stream.synchronize()
-    equal(made, np.tile(x + 1, 2))
+    assert_equal_arrays(made, np.tile(x + 1, 2))
 
 
 def test_traces_keep_no_arrays_alive(count_live):
@@ -344,7 +348,7 @@ def test_unrepeated_calls_are_evicted_from_the_trace_cache(little_memory):
     assert ours_in(lambda: rolled(d, 199)) == [] != ours_in(lambda: rolled(d, 0))
     rolled._traces.clear()
     for n in range(200):
-        equal(rolled(d, n), np.ones(3))
+        assert_equal_arrays(rolled(d, n), np.ones(3))
 
 
 def test_large_array_edges_are_copied_as_slabs():
@@ -352,4 +356,4 @@ def test_large_array_edges_are_copied_as_slabs():
     d = cuda.to_device(x)
     widths = (3, ((0, 2), (5, 0)), ((300, 1), (1, 1)))
     for mode, width in some(3, itertools.product(("edge", "reflect", "symmetric", "wrap"), widths)):
-        equal(np.pad(d, width, mode), np.pad(x, width, mode))
+        assert_equal_arrays(np.pad(d, width, mode), np.pad(x, width, mode))

@@ -23,7 +23,7 @@ DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16"]
 SHAPES = [(), (1,), (0,), (7,), (3, 4), (2, 0, 3), (2, 3, 4), (1, 5, 1)]
 
 
-def integers(shape, dtype="f4"):
+def integer_array(shape, dtype="f4"):
     return np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
 
 
@@ -32,7 +32,7 @@ def integers(shape, dtype="f4"):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.leaks
 def test_to_device_and_back_keeps_shape_and_dtype(shape, dtype):
-    x = integers(shape, dtype)
+    x = integer_array(shape, dtype)
     d = cuda.to_device(x)
     assert (d.shape, d.dtype, d.ndim, d.size, d.nbytes, d.itemsize) == (
         x.shape,
@@ -48,7 +48,7 @@ def test_to_device_and_back_keeps_shape_and_dtype(shape, dtype):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_to_device_keeps_memory_order(order):
-    x = np.asarray(integers((4, 5)), order=order)
+    x = np.asarray(integer_array((4, 5)), order=order)
     d = cuda.to_device(x)
     assert d.strides == x.strides
     assert d.flags["C_CONTIGUOUS"] == x.flags.c_contiguous
@@ -62,7 +62,7 @@ def test_to_device_keeps_memory_order(order):
 
 
 def test_get_and_set_behave_as_in_cupy():
-    x = np.asarray(integers((4, 5)), order="F")
+    x = np.asarray(integer_array((4, 5)), order="F")
     d = cuda.to_device(x)
     assert d.get().flags.c_contiguous and d.get(order="A").flags.f_contiguous
     out = cuda.pinned_array_like(x)
@@ -90,7 +90,7 @@ def test_get_and_set_behave_as_in_cupy():
     ids=str,
 )
 def test_strided_host_arrays_are_copied(view):
-    x = integers((6, 8), "f8")
+    x = integer_array((6, 8), "f8")
     equal(cuda.to_device(x[view]), x[view])
     d = cuda.to_device(np.zeros_like(x[view]))
     d.copy_to_device(x[view])
@@ -104,7 +104,7 @@ def test_strided_host_arrays_are_copied(view):
 
 
 def test_broadcast_host_array_is_copied():
-    x = np.broadcast_to(integers(4), (3, 4))
+    x = np.broadcast_to(integer_array(4), (3, 4))
     equal(cuda.to_device(x), x)
 
 
@@ -114,11 +114,11 @@ def test_to_device_accepts_lists_and_scalars():
 
 
 def test_copies_reject_other_shapes_and_dtypes():
-    d = cuda.to_device(integers((3, 4)))
+    d = cuda.to_device(integer_array((3, 4)))
     with pytest.raises(TypeError, match="dtype"):
-        d.copy_to_device(integers((3, 4), "f8"))
+        d.copy_to_device(integer_array((3, 4), "f8"))
     with pytest.raises(ValueError, match="shape"):
-        d.copy_to_device(integers((4, 3)))
+        d.copy_to_device(integer_array((4, 3)))
     with pytest.raises(TypeError, match="dtype"):
         d.copy_to_host(np.zeros((3, 4)))
     with pytest.raises(ValueError, match="shape"):
@@ -162,7 +162,7 @@ def test_structured_arrays_are_copied():
 @SETTINGS
 @given(data=st.data())
 def test_basic_indexing_matches_numpy(data):
-    x = integers(data.draw(hnp.array_shapes(max_dims=4, max_side=6)), "i4")
+    x = integer_array(data.draw(hnp.array_shapes(max_dims=4, max_side=6)), "i4")
     d = cuda.to_device(x)
     for _ in range(3):
         key = data.draw(hnp.basic_indices(d.shape, allow_newaxis=True))
@@ -187,7 +187,7 @@ def test_basic_indexing_matches_numpy(data):
     ],
 )
 def test_invalid_indices_raise_numpys_exceptions(key):
-    x = integers(7)
+    x = integer_array(7)
     d = cuda.to_device(x)
     with pytest.raises((IndexError, ValueError)) as error:
         x[key]
@@ -210,7 +210,7 @@ class Sequence:
     [bytearray(b"\1\0"), memoryview(b"\1"), array("i", [2, 0]), Sequence(), (0, bytearray(b"\1"))],
 )
 def test_any_sequence_of_integers_is_an_index(key):
-    x = integers((4, 3))
+    x = integer_array((4, 3))
     d = cuda.to_device(x)
     equal(d[key], x[key])
     d[key] = x[key] = 7
@@ -219,10 +219,10 @@ def test_any_sequence_of_integers_is_an_index(key):
 
 def test_views_share_memory_and_keep_it_alive(count_live):
     before = count_live()
-    d = cuda.to_device(integers((4, 5)))
+    d = cuda.to_device(integer_array((4, 5)))
     v = d[1:3, ::2]
     v.fill(-1)
-    expected = integers((4, 5))
+    expected = integer_array((4, 5))
     expected[1:3, ::2] = -1
     equal(d, expected)
     del d
@@ -233,10 +233,10 @@ def test_views_share_memory_and_keep_it_alive(count_live):
 
 
 def test_len_and_iteration_match_numpy():
-    d = cuda.to_device(integers((3, 2)))
+    d = cuda.to_device(integer_array((3, 2)))
     assert len(d) == 3
     assert [row.copy_to_host().tolist() for row in d] == [[0, 1], [2, 3], [4, 5]]
-    assert [float(v) for v in cuda.to_device(integers(3))] == [0, 1, 2]
+    assert [float(v) for v in cuda.to_device(integer_array(3))] == [0, 1, 2]
     with pytest.raises(TypeError):
         len(cuda.to_device(np.float32(1)))
 
@@ -246,18 +246,18 @@ def test_len_and_iteration_match_numpy():
 @pytest.mark.parametrize(
     "key, value",
     [
-        (np.s_[:], integers((4, 6)) + 100),
-        (np.s_[1], integers(6)),
-        (np.s_[:, 2], integers(4)),
-        (np.s_[::2, 1::2], integers((2, 3))),
-        (np.s_[::-1], integers((4, 6))),
-        (np.s_[:], integers(6)),
-        (np.s_[:], integers((4, 1))),
-        (np.s_[1:3, ...], integers((1, 6))),
+        (np.s_[:], integer_array((4, 6)) + 100),
+        (np.s_[1], integer_array(6)),
+        (np.s_[:, 2], integer_array(4)),
+        (np.s_[::2, 1::2], integer_array((2, 3))),
+        (np.s_[::-1], integer_array((4, 6))),
+        (np.s_[:], integer_array(6)),
+        (np.s_[:], integer_array((4, 1))),
+        (np.s_[1:3, ...], integer_array((1, 6))),
         (np.s_[0, 0], np.float32(9)),
-        (np.s_[:, :2], integers((4, 2), "f8") + 0.5),
-        (np.s_[:, :2], integers((4, 2), "i8")),
-        (np.s_[4:], integers((0, 6))),
+        (np.s_[:, :2], integer_array((4, 2), "f8") + 0.5),
+        (np.s_[:, :2], integer_array((4, 2), "i8")),
+        (np.s_[4:], integer_array((0, 6))),
     ],
     ids=lambda v: "" if isinstance(v, np.ndarray) else str(v),
 )
@@ -279,19 +279,19 @@ def test_assignment_of_python_values_matches_numpy(value):
 
 
 def test_mismatched_assignment_raises():
-    d = cuda.to_device(integers((4, 6)))
+    d = cuda.to_device(integer_array((4, 6)))
     with pytest.raises(ValueError):
-        d[:] = integers(5)
+        d[:] = integer_array(5)
     with pytest.raises(ValueError):
-        d[0] = integers((2, 6))
+        d[0] = integer_array((2, 6))
     with pytest.raises((TypeError, ValueError)):
         d[0] = "words"
-    equal(d, integers((4, 6)))
+    equal(d, integer_array((4, 6)))
 
 
 def test_overlapping_assignment_copies_first():
     """The result is as if the right-hand side had been copied first, as in NumPy."""
-    x = integers(100)
+    x = integer_array(100)
     d = cuda.to_device(x)
     x[1:] = x[:-1].copy()
     d[1:] = d[:-1]
@@ -316,19 +316,19 @@ def test_fill_of_strided_views_matches_numpy(dtype, step):
 @pytest.mark.parametrize("new", [(12,), (3, -1), (2, 2, 3), -1, (12, 1)], ids=str)
 @pytest.mark.parametrize("key", [np.s_[:], np.s_[::-1], np.s_[:, ::-1]], ids=str)
 def test_reshape_of_strided_views_matches_numpy(new, key):
-    x = integers((4, 3))
+    x = integer_array((4, 3))
     equal(cuda.to_device(x)[key].reshape(new), x[key].reshape(new))
 
 
 def test_invalid_reshape_raises():
-    d = cuda.to_device(integers(12))
+    d = cuda.to_device(integer_array(12))
     for bad in [(5,), (-1, -1), (5, -1)]:
         with pytest.raises(ValueError):
             d.reshape(bad)
 
 
 def test_transpose_squeeze_and_ravel_match_numpy():
-    x = integers((2, 3, 4))
+    x = integer_array((2, 3, 4))
     d = cuda.to_device(x)
     equal(d.T, x.T)
     equal(d.transpose(1, 0, 2), x.transpose(1, 0, 2))
@@ -343,7 +343,7 @@ def test_transpose_squeeze_and_ravel_match_numpy():
 
 
 def test_view_as_another_dtype_matches_numpy():
-    x = integers((3, 4), "f8")
+    x = integer_array((3, 4), "f8")
     d = cuda.to_device(x)
     equal(d.view("i8"), x.view("i8"))
     equal(d.view("f4"), x.view("f4"))
@@ -353,19 +353,19 @@ def test_view_as_another_dtype_matches_numpy():
 
 @pytest.mark.parametrize("dtype", ["f8", "i4", "c8", "?"])
 def test_astype_of_strided_views_matches_numpy(dtype):
-    x = integers((5, 3)) - 3
+    x = integer_array((5, 3)) - 3
     equal(cuda.to_device(x)[::2].astype(dtype), x[::2].astype(dtype))
 
 
 def test_split_returns_pieces():
-    pieces = [p.copy_to_host().tolist() for p in cuda.to_device(integers(7)).split(3)]
+    pieces = [p.copy_to_host().tolist() for p in cuda.to_device(integer_array(7)).split(3)]
     assert pieces == [[0, 1, 2], [3, 4, 5], [6]]
 
 
 # ---- copies ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("key", [np.s_[:], np.s_[::2, ::-1], np.s_[:, 3:4]], ids=str)
 def test_copies_are_independent_of_the_original(key):
-    x = integers((6, 8))
+    x = integer_array((6, 8))
     d = cuda.to_device(x)[key]
     for made in (d.copy(), copy.copy(d), copy.deepcopy(d), pickle.loads(pickle.dumps(d))):
         equal(made, x[key])
@@ -375,9 +375,9 @@ def test_copies_are_independent_of_the_original(key):
 
 def test_device_array_like_keeps_the_layout():
     for x in (
-        integers((3, 4)),
-        np.asfortranarray(integers((3, 4))),
-        integers((2, 3, 4)).transpose(1, 0, 2),
+        integer_array((3, 4)),
+        np.asfortranarray(integer_array((3, 4))),
+        integer_array((2, 3, 4)).transpose(1, 0, 2),
     ):
         like = cuda.device_array_like(x)
         assert (like.shape, like.dtype, like.strides) == (
@@ -388,8 +388,8 @@ def test_device_array_like_keeps_the_layout():
 
 
 def test_asarray_copies_to_the_host():
-    d = cuda.to_device(integers(5))
-    np.testing.assert_array_equal(np.asarray(d), integers(5))
+    d = cuda.to_device(integer_array(5))
+    np.testing.assert_array_equal(np.asarray(d), integer_array(5))
     assert np.asarray(d, dtype="f8").dtype == "f8"
 
 
@@ -397,12 +397,12 @@ def test_one_element_arrays_convert_to_float_and_int():
     assert float(cuda.to_device(np.array(2.5))) == 2.5
     assert int(cuda.to_device(np.array(7))) == 7
     with pytest.raises((TypeError, ValueError)):
-        float(cuda.to_device(integers(2)))
+        float(cuda.to_device(integer_array(2)))
 
 
 # ---- interchange -------------------------------------------------------------------------------------------
 def test_the_array_interface_describes_the_array():
-    d = cuda.to_device(integers((3, 4), "i2"))
+    d = cuda.to_device(integer_array((3, 4), "i2"))
     says = d.__cuda_array_interface__
     assert says["shape"] == (3, 4) and says["typestr"] == "<i2" and says["version"] == 3
     assert says["data"] == (d.address, False)
@@ -413,11 +413,11 @@ def test_the_array_interface_describes_the_array():
 
 def test_foreign_memory_is_viewed_and_kept_alive(count_live):
     before = count_live()
-    d = cuda.to_device(integers((3, 4)))
+    d = cuda.to_device(integer_array((3, 4)))
     foreign = Foreign(d[1:])
     view = cuda.as_cuda_array(foreign)
     view.fill(7)
-    equal(d[0], integers(4))
+    equal(d[0], integer_array(4))
     assert d[1, 0] == 7
     del d, foreign
     gc.collect()
@@ -442,14 +442,14 @@ def test_foreign_memory_is_viewed_and_kept_alive(count_live):
     ids=str,
 )
 def test_broken_interfaces_are_refused(changes):
-    foreign = Foreign(cuda.to_device(integers((3, 4))), **changes)
+    foreign = Foreign(cuda.to_device(integer_array((3, 4))), **changes)
     with pytest.raises((TypeError, ValueError, NotImplementedError, OverflowError, AttributeError)):
         cuda.as_cuda_array(foreign)
 
 
 @pytest.mark.parametrize("missing", ["shape", "typestr", "data"])
 def test_incomplete_cuda_array_interfaces_raise(missing):
-    foreign = Foreign(cuda.to_device(integers((3, 4))))
+    foreign = Foreign(cuda.to_device(integer_array((3, 4))))
     del foreign.__cuda_array_interface__[missing]
     with pytest.raises((TypeError, ValueError, KeyError)):
         cuda.as_cuda_array(foreign)
@@ -458,11 +458,11 @@ def test_incomplete_cuda_array_interfaces_raise(missing):
 def test_launch_rejects_an_invalid_cuda_array_interface():
     k = cuda.jit("__global__ void k(float* x) { x[0] = 1; }")
     with pytest.raises((TypeError, ValueError)):
-        k[1, 1](Foreign(cuda.to_device(integers(4)), typestr="nonsense"))
+        k[1, 1](Foreign(cuda.to_device(integer_array(4)), typestr="nonsense"))
 
 
 def test_repr_copies_the_array_once():
-    d = cuda.to_device(integers((3, 4)))
+    d = cuda.to_device(integer_array((3, 4)))
     text = repr(d)
     assert str(d).splitlines()[0][2:-1].split()[0] in text and "float32" in text
     assert len([call for call in traced(lambda: repr(d)) if "Memcpy" in call]) == 1

@@ -40,7 +40,7 @@ def make_host_array(shape, dtype="f4"):
     return (raw % 125).astype("u1").view(dtype).reshape(shape) if size else np.empty(shape, dtype)
 
 
-def on_host(device):
+def copy_to_host_array(device):
     host = np.zeros(device.shape, device.dtype)
     device._read(host)
     return host
@@ -50,7 +50,7 @@ def assert_same_array(device, host):
     assert device.shape == host.shape and device.dtype == host.dtype and device.ndim == host.ndim
     assert device.size == host.size and device.nbytes == host.nbytes
     assert device.itemsize == host.itemsize
-    got = on_host(device)
+    got = copy_to_host_array(device)
     assert got.tobytes() == np.ascontiguousarray(host).tobytes()
     assert device.is_c_contiguous() == host.flags.c_contiguous
     assert device.is_f_contiguous() == host.flags.f_contiguous
@@ -76,7 +76,7 @@ def test_new_arrays_have_numpys_strides(order):
     assert device.strides == (24, -8) and device.base_nbytes == 24 + 16 + 4
     host = make_host_array((2, 3), "i4")
     device._write(host)
-    assert on_host(device).tolist() == host.tolist()
+    assert copy_to_host_array(device).tolist() == host.tolist()
 
 
 def test_invalid_shapes_raise():
@@ -308,7 +308,7 @@ def test_views_keep_the_memory_alive():
     assert _core.live()["buffers"] == before + 1
     last = views[-1]
     del views
-    assert on_host(last).tolist() == make_host_array(100)[10:].tolist()
+    assert copy_to_host_array(last).tolist() == make_host_array(100)[10:].tolist()
     del last
     assert _core.live()["buffers"] == before
 
@@ -671,7 +671,7 @@ def test_from_pointer_keeps_the_owner_alive():
 
 
 # ---- type codes ----
-def code(value):
+def type_code(value):
     return int.from_bytes(_core.typecodes((value,)), "little")
 
 
@@ -697,9 +697,9 @@ def test_type_codes_encode_dtype_dimensions_and_layout():
             (Foreign(on_device(host)[:, ::2]), array),
             (_core.Transfer(host, 1), array | 1 << 14),
         ]:
-            assert code(value) == expected, (dtype, value)
-    assert [code(v) for v in (True, 1, -(2**63), 2**63, 1.5, 1j)] == [1, 5, 5, 9, 12, 14]
-    assert code(np.longdouble(1)) == 12 and code(np.longlong(1)) == 5
+            assert type_code(value) == expected, (dtype, value)
+    assert [type_code(v) for v in (True, 1, -(2**63), 2**63, 1.5, 1j)] == [1, 5, 5, 9, 12, 14]
+    assert type_code(np.longdouble(1)) == 12 and type_code(np.longlong(1)) == 5
     assert _core.typecodes(()) == b"" and len(_core.typecodes([1, 2.0])) == 8
 
 
@@ -710,11 +710,11 @@ def test_type_codes_of_records_return_the_dtype():
         make_host_array(3, RECORD)[0],
         Foreign(on_device(make_host_array(3, RECORD))),
     ):
-        assert code(value) & 0xFF == 0
-        assert _core.code_object(code(value) >> 20) == RECORD
-    assert code(make_host_array(3, RECORD)[:1]) == code(make_host_array(3, RECORD))
+        assert type_code(value) & 0xFF == 0
+        assert _core.code_object(type_code(value) >> 20) == RECORD
+    assert type_code(make_host_array(3, RECORD)[:1]) == type_code(make_host_array(3, RECORD))
     other = np.dtype([("x", "f4")])
-    assert code(make_host_array(2, other)) >> 20 != code(make_host_array(2, RECORD)) >> 20
+    assert type_code(make_host_array(2, other)) >> 20 != type_code(make_host_array(2, RECORD)) >> 20
     for index in (0, -1, 5000):
         with pytest.raises(IndexError):
             _core.code_object(index)
@@ -724,18 +724,22 @@ def test_type_codes_of_tuples_and_other_objects_are_distinct():
     pair = collections.namedtuple("pair", "x y")
     values = [None, np.float32, (), (1,), (1, 2.0), (1, (2.0,)), pair(1, 2.0), make_host_array(2, "M8[s]"),
               make_host_array(2, "M8[D]"), make_host_array(2, "m8[s]"), make_host_array(2, "i8")]  # fmt: skip
-    codes = [code(value) for value in values]
+    codes = [type_code(value) for value in values]
     assert len(set(codes)) == len(codes)
-    assert codes == [code(value) for value in values]
-    assert code(np.dtype("f4")) == code(np.float32) and code((2, 3.5)) == code((1, 2.0))
-    assert _core.code_object(code(pair(3, 4.0)) >> 20) == (pair, _core.typecodes((1, 2.0)))
-    assert code(np.datetime64(1, "s")) == 5 | code(make_host_array(2, "M8[s]")) >> 20 << 20
-    assert code(enum.Enum("E", {"A": 2.5}).A) == code(2.5)
+    assert codes == [type_code(value) for value in values]
+    assert type_code(np.dtype("f4")) == type_code(np.float32) and type_code((2, 3.5)) == type_code(
+        (1, 2.0)
+    )
+    assert _core.code_object(type_code(pair(3, 4.0)) >> 20) == (pair, _core.typecodes((1, 2.0)))
+    assert (
+        type_code(np.datetime64(1, "s")) == 5 | type_code(make_host_array(2, "M8[s]")) >> 20 << 20
+    )
+    assert type_code(enum.Enum("E", {"A": 2.5}).A) == type_code(2.5)
     deep = ()
     for _ in range(100):
         deep = (deep,)
     with pytest.raises(TypeError, match="nested too deeply"):
-        code(deep)
+        type_code(deep)
 
 
 def test_unsupported_values_have_no_type_code():

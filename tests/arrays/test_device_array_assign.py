@@ -19,7 +19,7 @@ discards = pytest.mark.filterwarnings("ignore:Casting complex values")
 VALUES = {"?": 2, "u1": 100, "u2": 100, "u4": 100, "u8": 100}
 
 
-def values(shape, dtype):
+def array_of_values(shape, dtype):
     """Returns small numbers that every dtype can represent; floats have fractions."""
     count = int(np.prod(shape))
     x = np.arange(count) % VALUES.get(np.dtype(dtype).str[1:], 100)
@@ -38,7 +38,7 @@ def values(shape, dtype):
 def test_assignment_casts_the_dtype(to):
     at = DTYPES.index(to)
     for of in (DTYPES[at - 1], DTYPES[at - 5], *{"f2": ["f8"], "f4": ["c16"]}.get(to, [])):
-        given = values((3, 4), of)
+        given = array_of_values((3, 4), of)
         for where in "host", "device":
             host = np.zeros((3, 4), to)
             device = cuda.to_device(host)
@@ -49,7 +49,7 @@ def test_assignment_casts_the_dtype(to):
 
 
 def test_astype_keeps_the_requested_order():
-    host = values((4, 6, 2), "f8")
+    host = array_of_values((4, 6, 2), "f8")
     for key in (np.s_[...], np.s_[::2, ::-1], np.s_[:, 1], np.s_[1:1]):
         for axes in ((0, 1, 2), (2, 0, 1)):
             x = host.transpose(axes)[key]
@@ -110,7 +110,7 @@ def random_case(rng):
     """Returns (host base, key, shape of a value that fits)"""
     shape = tuple(rng.choice([1, 2, 3, 5, 8]) for _ in range(rng.randint(1, 4)))
     # element sizes of 2 and 16 bytes; test_assignment_casts_the_dtype tests all other sizes
-    base = values(shape, rng.choice(["i2", "c16"]))
+    base = array_of_values(shape, rng.choice(["i2", "c16"]))
     items = []
     for n in shape:
         items.append(
@@ -135,7 +135,7 @@ def test_random_assignments_match_numpy(seed):
     rng = random.Random(seed)
     for _ in range(30):
         host, key, shape = random_case(rng)
-        value = values(shape, rng.choice([host.dtype, "f4"]))
+        value = array_of_values(shape, rng.choice([host.dtype, "f4"]))
         if value.ndim and rng.random() < 0.5:
             turned = np.asfortranarray(value[..., ::-1])
             value = turned[..., ::-1]
@@ -413,7 +413,7 @@ def test_transposed_copies_use_tiles(dtype, monkeypatch):
     real = transposing.stack_of
     monkeypatch.setattr(transposing, "stack_of", lambda *a: found.append(real(*a)) or found[-1])
     for shape in ((130, 71), (64, 128), (3, 50, 40), (2, 2, 64, 33)):
-        host = values(shape, dtype)
+        host = array_of_values(shape, dtype)
         d = cuda.to_device(host)
         assert_same_as_host(d.swapaxes(-1, -2).copy(), host.swapaxes(-1, -2))
         part = host[..., 1:]

@@ -14,7 +14,7 @@ ROUNDS = int(os.environ.get("NUMBALITE_TEST_ROUNDS", "300"))  # 30000 are a mill
 RECORD = np.dtype([("x", "f4"), ("n", "i2"), ("p", "f8", (2,))])
 
 
-def operations():
+def valid_and_invalid_operations():
     """Functions without arguments, each of which does one thing; those in the second list fail."""
     host = np.arange(24, dtype="f4").reshape(4, 6)
     device, other = cuda.to_device(host), cuda.to_device(host.astype("f8"))
@@ -83,7 +83,7 @@ def operations():
     return good, bad
 
 
-def run(good, bad, rounds):
+def run_operations(good, bad, rounds):
     for _ in itertools.repeat(None, rounds):
         for operation in good:
             operation()
@@ -93,14 +93,14 @@ def run(good, bad, rounds):
 
 
 def test_a_million_operations_leak_nothing():
-    good, bad = operations()
-    run(good, bad, 2)  # kernels are compiled, pools are filled
+    good, bad = valid_and_invalid_operations()
+    run_operations(good, bad, 2)  # kernels are compiled, pools are filled
     gc.collect()
     cuda.synchronize()
     before = _core.live()
-    run(good, bad, ROUNDS // 5)
+    run_operations(good, bad, ROUNDS // 5)
     objects = len(gc.get_objects())
-    run(good, bad, ROUNDS)
+    run_operations(good, bad, ROUNDS)
     cuda.synchronize()
     gc.collect()
     after = _core.live()

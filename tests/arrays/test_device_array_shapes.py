@@ -13,7 +13,7 @@ from numbalite import config, cuda, errors
 pytestmark = pytest.mark.filterwarnings("ignore:reshape of")
 
 
-def same_view(device, base, host, host_base):
+def assert_same_view(device, base, host, host_base):
     """Asserts that both arrays have the same elements, strides and address."""
     assert_same_as_host(device, host)
     assert device.size == 0 or np.shares_memory(host, host_base), "the judge's is a view"
@@ -78,8 +78,10 @@ def test_random_reshapes_match_numpy(seed):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 got = device.reshape(shape, order=order)
-            same_view(got, base, expected, host_base)
-            same_view(device.reshape(shape, order=order, copy=False), base, expected, host_base)
+            assert_same_view(got, base, expected, host_base)
+            assert_same_view(
+                device.reshape(shape, order=order, copy=False), base, expected, host_base
+            )
         elif host.size:
             with pytest.warns(errors.PerformanceWarning, match="reshape of an array of shape"):
                 got = device.reshape(*shape, order=order)
@@ -134,7 +136,7 @@ def test_numpy_shape_functions_return_views():
         lambda a: np.squeeze(a, 2),
         lambda a: np.reshape(a, (4, 6)),
     ):
-        same_view(function(device), device, function(host), host)
+        assert_same_view(function(device), device, function(host), host)
 
 
 # ---- ravel, flatten ----
@@ -200,7 +202,7 @@ def test_random_axis_operations_match_numpy(seed):
                 )
                 assert issubclass(expected, got) or issubclass(got, expected) or got is expected
             else:
-                same_view(got, base, expected, host_base)
+                assert_same_view(got, base, expected, host_base)
 
 
 def test_shape_errors_have_numpys_messages():
@@ -275,7 +277,7 @@ def test_views_with_random_dtypes_match_numpy(seed):
         if isinstance(expected, type):
             assert got is expected
         else:
-            same_view(got, base, expected, host_base)
+            assert_same_view(got, base, expected, host_base)
 
 
 def test_invalid_dtype_views_raise():

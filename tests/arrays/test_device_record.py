@@ -21,7 +21,7 @@ RECORD = np.dtype([("a", "i4"), ("b", "f8"), ("c", "f4", (2, 3)), ("p", POINT)])
 PLAIN = np.dtype([("a", np.int32), ("b", np.float32)], align=True)
 
 
-def records(count=4):
+def make_records(count=4):
     host = np.zeros(count, RECORD)
     host["a"], host["b"] = np.arange(count), np.arange(count) / 2
     host["c"] = np.arange(count * 6).reshape(count, 2, 3)
@@ -30,7 +30,7 @@ def records(count=4):
 
 
 def test_fields_of_a_record_are_read():
-    host = records()
+    host = make_records()
     device = cuda.to_device(host)
     record = device[2]
     assert type(record) is DeviceRecord and isinstance(record, cuda.DeviceNDArray)
@@ -57,7 +57,7 @@ def test_fields_of_a_record_are_read():
 
 
 def test_fields_of_a_record_are_written():
-    host = records()
+    host = make_records()
     device = cuda.to_device(host)
     device[1]["a"] = host[1]["a"] = 50
     device[1]["c"] = host[1]["c"] = [[1, 2, 3]]
@@ -90,7 +90,7 @@ def test_fields_of_a_record_are_written():
 
 
 def test_indexing_with_a_list_of_fields_returns_a_view():
-    host = records()
+    host = make_records()
     device = cuda.to_device(host)
     part = device[["a", "p"]]
     assert part.dtype == host[["a", "p"]].dtype and part.address == device.address
@@ -116,9 +116,9 @@ def test_indexing_with_a_list_of_fields_returns_a_view():
         part.copy_to_device(value)
         host[["b", "p"]] = mine
         assert_same_as_host(device, host)
-    back = records()
+    back = make_records()
     part.copy_to_host(back[["b", "p"]])
-    assert (back["a"] == records()["a"]).all() and (back["p"]["y"] == [0, -1, -2, -3]).all()
+    assert (back["a"] == make_records()["a"]).all() and (back["p"]["y"] == [0, -1, -2, -3]).all()
     with pytest.raises(TypeError, match="cannot cast from"):
         part[:] = np.zeros(4, RECORD)
     with pytest.raises(TypeError, match="cannot cast from"):
@@ -131,7 +131,7 @@ def test_record_assignment_converts_fields_by_position():
     other = np.dtype(
         [("q", "f8"), ("r", "i2"), ("s", "f8", (2, 3)), ("t", [("x", "i4"), ("y", "f2")])]
     )
-    host = records()
+    host = make_records()
     for given in (host, host[:1], host[::-1]):
         expected = np.zeros(4, other)
         expected[:] = given
@@ -148,7 +148,7 @@ def test_record_assignment_converts_fields_by_position():
 
 
 def test_invalid_field_accesses_raise():
-    device = cuda.to_device(records())
+    device = cuda.to_device(make_records())
     record = device[0]
     for wrong, error, message in (
         (lambda: record["nothing"], ValueError, "no field of name nothing"),
@@ -319,7 +319,7 @@ def test_numbas_devicearray_functions_work():
         cuda.managed_array(3)
     )
     devicearray.verify_cuda_ndarray_interface(device)
-    devicearray.verify_cuda_ndarray_interface(cuda.to_device(records())[0])
+    devicearray.verify_cuda_ndarray_interface(cuda.to_device(make_records())[0])
     with pytest.raises(ValueError, match="require a device array object, got ndarray"):
         devicearray.verify_cuda_ndarray_interface(host)
 

@@ -20,7 +20,7 @@ SOURCES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "cext").rglob("
 HEADERS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "cext").rglob("*.h"))
 
 
-def flags():
+def extension_compiler_flags():
     import numpy
 
     return [
@@ -37,17 +37,17 @@ def flags():
     ]
 
 
-def check(compiler, *arguments):
+def assert_compiles_without_warnings(compiler, *arguments):
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler}")
-    command = [compiler, *flags(), *arguments]
+    command = [compiler, *extension_compiler_flags(), *arguments]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr[-4000:]
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_sources_compile_without_warnings(compiler):
-    check(compiler, *SOURCES)
+    assert_compiles_without_warnings(compiler, *SOURCES)
 
 
 def test_each_header_compiles_alone(tmp_path):
@@ -62,7 +62,9 @@ def test_each_header_compiles_alone(tmp_path):
         first = "#include <Python.h>\n" if "/py/" in header else ""
         path.write_text(f'{first}#include "{header.removeprefix("cext/")}"\nint not_empty;\n')
         lines.append(str(path))
-    check("gcc" if shutil.which("gcc") else "clang", "-Wno-unused-function", *lines)
+    assert_compiles_without_warnings(
+        "gcc" if shutil.which("gcc") else "clang", "-Wno-unused-function", *lines
+    )
 
 
 @pytest.fixture(scope="module")

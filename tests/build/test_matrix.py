@@ -7,7 +7,7 @@ import pathlib
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def load():
+def load_matrix_module():
     loader = importlib.machinery.SourceFileLoader("matrix", str(ROOT / ".ci/matrix"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("matrix", loader))
     loader.exec_module(module)
@@ -16,7 +16,7 @@ def load():
 
 def test_compatibility_table_rows_are_replaced_and_sorted(monkeypatch):
     monkeypatch.setattr("sys.dont_write_bytecode", True)
-    matrix = load()
+    matrix = load_matrix_module()
 
     def row(python, compiler, outcome, numpy="2.0.2", driver="simulator"):
         return matrix.Result(python, numpy, compiler, driver, "Debian, x86_64", outcome)
@@ -43,7 +43,7 @@ def test_compatibility_table_rows_are_replaced_and_sorted(monkeypatch):
 
 
 def test_compatibility_table_of_the_page_is_parsed():
-    matrix = load()
+    matrix = load_matrix_module()
     rows = matrix.rows_in(matrix.PAGE.read_text(encoding="utf-8"))
     assert len(rows) >= 10 and matrix.merged(rows, []) == rows
     assert {row.compiler for row in rows} >= {f"NVRTC {version}" for version in matrix.NVRTC}

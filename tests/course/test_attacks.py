@@ -24,7 +24,7 @@ def nothing(x):
     "x"
 
 
-def _reachable(frame, depth=4):
+def _reachable_objects(frame, depth=4):
     """Returns all arrays and tuples of arrays that are reachable from the locals of the calling frames."""
     found, seen = [], set()
     while frame is not None:
@@ -70,7 +70,7 @@ def test_expected_results_are_not_in_any_stack_frame():
             np.float64(np.asarray(greyscales)) / 255 * np.float64(np.asarray(weights))
         ).astype(np.float32)
         calls.append(right.size)
-        for name, array in _reachable(sys._getframe(1)):
+        for name, array in _reachable_objects(sys._getframe(1)):
             is_like = array.shape == right.shape and array.dtype.kind in "biufc"
             if is_like and right.size > 2 and np.allclose(array, right, 1e-4):
                 leaks.append((right.size, len(calls), name))
@@ -243,7 +243,7 @@ def _running_pids(folder):
     return [pid for pid in found if pathlib.Path(f"/proc/{pid}").exists()]
 
 
-def _ended(folder):
+def _have_children_ended(folder):
     until = time.monotonic() + 10
     while (left := _running_pids(folder)) and time.monotonic() < until:
         time.sleep(0.05)
@@ -254,12 +254,12 @@ def _ended(folder):
 
 def test_child_processes_in_other_sessions_are_killed(graded, tmp_path):
     assert graded(RIGHT + CHILDREN).passed
-    assert _ended(tmp_path)
+    assert _have_children_ended(tmp_path)
 
 
 def test_child_processes_of_an_ended_program_are_killed(graded, tmp_path):
     assert not graded(CHILDREN + "os._exit(5)\n").passed
-    assert _ended(tmp_path)
+    assert _have_children_ended(tmp_path)
 
 
 def test_child_processes_are_killed_without_their_supervisor(graded, tmp_path):
@@ -267,7 +267,7 @@ def test_child_processes_are_killed_without_their_supervisor(graded, tmp_path):
     the mark is not ended."""
     kept = CHILDREN.replace("started({})\n", "started()\n")
     result = graded(kept + "import signal\nos.kill(os.getppid(), signal.SIGKILL)\n" + RIGHT)
-    assert _ended(tmp_path), result.text
+    assert _have_children_ended(tmp_path), result.text
 
 
 def test_endless_output_is_cut_off(graded, tmp_path, monkeypatch):

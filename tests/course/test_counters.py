@@ -17,7 +17,7 @@ from numbalite.judge.verdict import Failed
 pytestmark = pytest.mark.sim
 
 
-def _rotate(width, by_rows):
+def _make_rotate_kernel(width, by_rows):
     """With a tile of ``width`` columns, whose elements are written along the rows or the columns of the result."""
 
     @cuda.jit
@@ -37,7 +37,7 @@ def _rotate(width, by_rows):
 
 
 def test_uncoalesced_stores_exceed_the_sector_limit():
-    verdict = judge("rotate", _rotate(33, False), speed=False)
+    verdict = judge("rotate", _make_rotate_kernel(33, False), speed=False)
     assert not verdict and verdict.reason == (
         "The results are right, but a store of a warp touches 25 sectors of 32 bytes, with 100 rows of 75; "
         "at most 6.5 passes."
@@ -59,7 +59,7 @@ def _exceeded_limit(name, solution):
 
 
 def test_bank_conflicts_exceed_the_limit():
-    failed = _exceeded_limit("rotate", _rotate(32, True))
+    failed = _exceeded_limit("rotate", _make_rotate_kernel(32, True))
     assert (
         "bank conflicts add 7,200 passes over the shared memory, with this size; at most 0"
         in failed.reason
@@ -69,7 +69,7 @@ def test_bank_conflicts_exceed_the_limit():
 
 
 def test_correct_answers_stay_within_counter_limits():
-    verdict = judge("rotate", _rotate(33, True), speed=False)
+    verdict = judge("rotate", _make_rotate_kernel(33, True), speed=False)
     assert verdict, verdict
     (note,) = (note for note in verdict.notes if note.startswith("counted with 100 rows of 75: "))
     assert "load_sectors_per_request 4 (at most 6.5)" in note
@@ -144,7 +144,7 @@ def test_a_limit_names_the_line_that_contributes_most():
 
 def test_a_launch_is_counted_by_another_process():
     arguments = np.ones((64, 64), np.float32), np.zeros((64, 64), np.float32)
-    task = _rotate(32, True), (2, 2), (32, 32), 0, arguments
+    task = _make_rotate_kernel(32, True), (2, 2), (32, 32), 0, arguments
     found = run_in_other_process(task, counters.count_launch)
     assert found.total["bank_conflicts"] == 31 * 32 * 4
     assert any("= tile[x][y]" in line["text"] for line in found.lines)

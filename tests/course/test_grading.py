@@ -164,7 +164,7 @@ def test_invalid_notebooks_are_reported(tmp_path, text):
 # ---- pytest ---------------------------------------------------------------------------------------------
 
 
-def grade(run_python, *arguments, driver_kind):
+def run_grade_command(run_python, *arguments, driver_kind):
     """Returns the course's tests in a fresh process, from a folder without settings for pytest.
 
     Other plugins are disabled: importing hypothesis takes longer than the test.
@@ -180,7 +180,7 @@ def grade(run_python, *arguments, driver_kind):
 
 def test_graded_program_reports_each_exercise(run_python, program, driver_kind):
     arguments = ["--pyargs", "numbalite.course", "--learner", program]
-    result = grade(run_python, *arguments, driver_kind=driver_kind)
+    result = run_grade_command(run_python, *arguments, driver_kind=driver_kind)
     assert result.returncode == 1, result.stdout + result.stderr
     assert "1 failed, 1 passed" in result.stdout
     assert "vadd: not passed" in result.stdout and "With 1 element, out is wrong" in result.stdout
@@ -190,7 +190,7 @@ def test_graded_program_reports_each_exercise(run_python, program, driver_kind):
 def test_missing_answers_fail(run_python, tmp_path, driver_kind):
     path = notebook(tmp_path / "mine.ipynb", "bank_conflicts = ...")
     arguments = ["--pyargs", "numbalite.course", "--learner", path, "--section", "3"]
-    result = grade(run_python, *arguments, driver_kind=driver_kind)
+    result = run_grade_command(run_python, *arguments, driver_kind=driver_kind)
     assert "mine.ipynb has no wave." in result.stdout
     assert "There is no answer yet: fill in the cell." in result.stdout
     assert f"{sum(e.section == 3 for e in exercises().values())} failed" in result.stdout
@@ -270,7 +270,7 @@ def test_class_folder_is_graded_for_each_learner(run_python, tmp_path, driver_ki
     for learner, (text, _) in OF_TEN.items():
         (tmp_path / "class" / f"{learner}.py").write_text(text)
     (tmp_path / "class" / "joe" / "mine.ipynb").write_text("{")
-    result = grade(
+    result = run_grade_command(
         run_python,
         *("--pyargs", "numbalite.course", "--learner", "class", "--no-speed"),
         *("--exercises", "own.py", "--exercises", "bank_conflicts"),
@@ -408,7 +408,7 @@ def test_shape(assert_close):
 def test_tolerance(kernel_tolerance):
     assert kernel_tolerance(np.int8).rtol == 0 < kernel_tolerance(np.float32).rtol
 """)
-    result = grade(run_python, "test_mine.py", driver_kind=driver_kind)
+    result = run_grade_command(run_python, "test_mine.py", driver_kind=driver_kind)
     assert "1 failed, 3 passed" in result.stdout, result.stdout + result.stderr
     assert "1 of 3 elements are wrong, the first at [2]: 2, expected 5" in result.stdout
     assert "= kernel times (" in result.stdout
@@ -439,7 +439,7 @@ def test_nothing_is_graded_where_the_reference_fails(run_python, tmp_path, drive
     (tmp_path / "class").mkdir()
     for learner in "ada", "bo":
         (tmp_path / "class" / f"{learner}.py").write_text(RIGHT)
-    result = grade(
+    result = run_grade_command(
         run_python,
         *("--pyargs", "numbalite.course", "--learner", "class", "--no-speed"),
         *("--exercises", "own.py", "--exercises", "bank_conflicts", "--marks", "marks.csv"),

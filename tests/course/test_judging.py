@@ -502,7 +502,7 @@ def test_keyboard_interrupt_is_not_caught():
 # ---- work in the wrong place ------------------------------------------------------------------------------
 
 
-def _layers():
+def _make_layer_ufuncs():
     @vectorize(target="cuda")
     def scale(x, w):
         "x / 255.0f * w"
@@ -532,7 +532,7 @@ def test_numpy_instead_of_the_gpu_fails():
 
 
 def test_numpy_on_copied_results_fails():
-    scale, _ = _layers()
+    scale, _ = _make_layer_ufuncs()
 
     def copied(greyscales, weights):
         x = scale(cuda.to_device(greyscales), cuda.to_device(weights)).copy_to_host()
@@ -547,7 +547,7 @@ def test_numpy_on_copied_results_fails():
 
 
 def test_intermediate_copies_are_reported():
-    scale, activate = _layers()
+    scale, activate = _make_layer_ufuncs()
 
     def hidden_layer(greyscales, weights):
         return activate(scale(greyscales, weights))
@@ -618,8 +618,8 @@ def test_uninitialized_shared_tile_fails():
 # ---- answers that are remembered ----------------------------------------------------------------------
 
 
-def _remembering(key):
-    scale, activate = _layers()
+def _solution_with_cached_results(key):
+    scale, activate = _make_layer_ufuncs()
     known = {}
 
     def hidden_layer(greyscales, weights):
@@ -634,11 +634,11 @@ def _remembering(key):
 
 @pytest.mark.parametrize("key", [id, lambda x: x.ctypes.data])
 def test_cached_result_of_an_earlier_call_fails(key):
-    verdict = judge("hidden_layer", _remembering(key))
+    verdict = judge("hidden_layer", _solution_with_cached_results(key))
     assert not verdict and "a second one, on the same arrays with other data" in verdict.reason
 
 
-def _by_chance():
+def _solution_right_by_chance():
     """The answer is right for vectors whose first value is below one half."""
 
     @cuda.jit
@@ -654,10 +654,10 @@ def _by_chance():
 
 def test_result_that_is_right_by_chance_fails():
     """New arrays with the same data have the same wrong result, because the judge does not cache results."""
-    for solution in [_by_chance() for _ in range(6)]:
+    for solution in [_solution_right_by_chance() for _ in range(6)]:
         verdict = judge("vadd", solution)
         assert not verdict and "wrong" in verdict.reason and "second" not in verdict.reason
-    verdict = judge("hidden_layer", _remembering(lambda x: x.shape))
+    verdict = judge("hidden_layer", _solution_with_cached_results(lambda x: x.shape))
     assert verdict.reason == "With 1 neuron, the result is wrong."
 
 
@@ -715,7 +715,7 @@ def test_a_race_is_described():
 def test_slow_solution_fails(monkeypatch):
     """The limit is so high that a busy machine does not reach it."""
     monkeypatch.setattr(type(find("hidden_layer")), "simulated_limit", 1.2)
-    scale, activate = _layers()
+    scale, activate = _make_layer_ufuncs()
 
     def hidden_layer(greyscales, weights):
         if greyscales.size > 10_000:
@@ -729,7 +729,7 @@ def test_slow_solution_fails(monkeypatch):
 
 
 def test_large_inputs_are_checked():
-    scale, activate = _layers()
+    scale, activate = _make_layer_ufuncs()
 
     def hidden_layer(greyscales, weights):
         x = activate(scale(cuda.to_device(greyscales), cuda.to_device(weights))).copy_to_host()
@@ -799,7 +799,7 @@ def test_empty_and_wrong_python_bodies_fail():
 # ---- which line copies ---------------------------------------------------------------------------------
 
 
-def _layer():
+def _make_layer_ufunc():
     @cuda.jit("void(const float32[:], const float32[:], float32[:])")
     def layer(greyscales, weights, out):
         """
@@ -823,7 +823,7 @@ def _layer():
 def test_unnecessary_copy_of_an_output_is_reported(make, request):
     """Reading contents of numpy.empty is not counted; reading other contents is, and the line is
     shown."""
-    layer = _layer()
+    layer = _make_layer_ufunc()
 
     def hidden_layer(greyscales, weights):
         out = make(np.ones(greyscales.size, np.float32))
@@ -841,7 +841,7 @@ def test_unnecessary_copy_of_an_output_is_reported(make, request):
 
 
 def test_repeated_input_copies_are_reported_with_lines():
-    scale, activate = _layers()
+    scale, activate = _make_layer_ufuncs()
 
     def hidden_layer(greyscales, weights):
         scale(greyscales, weights)

@@ -38,7 +38,7 @@ def add(target):
     return make_ufunc("x + y", "x, y", signatures, target, identity=0, name="add")
 
 
-def values(rng, dtype, shape):
+def random_values(rng, dtype, shape):
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(dtype)
@@ -50,16 +50,16 @@ def values(rng, dtype, shape):
     return found.astype(dtype)
 
 
-def arrangements(rng, dtype, n):
+def arrays_of_each_layout(rng, dtype, n):
     """Yields one-dimensional arrays of n elements, each with a different memory layout."""
-    yield values(rng, dtype, n)
-    yield values(rng, dtype, 3 * n)[::3]
-    yield values(rng, dtype, n)[::-1]
-    yield np.broadcast_to(values(rng, dtype, 1), (n,))
+    yield random_values(rng, dtype, n)
+    yield random_values(rng, dtype, 3 * n)[::3]
+    yield random_values(rng, dtype, n)[::-1]
+    yield np.broadcast_to(random_values(rng, dtype, 1), (n,))
     raw = np.zeros(n * np.dtype(dtype).itemsize + 1, np.uint8)[1:].view(dtype)  # unaligned
-    raw[...] = values(rng, dtype, n)
+    raw[...] = random_values(rng, dtype, n)
     yield raw
-    yield values(rng, dtype, n).astype(np.dtype(dtype).newbyteorder())
+    yield random_values(rng, dtype, n).astype(np.dtype(dtype).newbyteorder())
 
 
 # ---- what it is ---------------------------------------------------------------------------------------
@@ -88,8 +88,8 @@ def test_ufunc_has_the_functions_name_and_doc():
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 255, 256, 257, 1000])
 def test_sums_of_every_dtype_and_layout_match_numpy(add, dtype, n):
     rng = np.random.default_rng(n)
-    for x in arrangements(rng, dtype, n):
-        for y in arrangements(rng, dtype, n):
+    for x in arrays_of_each_layout(rng, dtype, n):
+        for y in arrays_of_each_layout(rng, dtype, n):
             got, expected = add(x, y), np.add(x, y)
             assert got.dtype == expected.dtype
             np.testing.assert_array_equal(got, expected)
@@ -395,7 +395,7 @@ def make_several(names):
     return make_ufunc(f"return make_tuple({call});", args, signatures)
 
 
-def ulps(got, exact):
+def ulp_distance(got, exact):
     spacing = np.spacing(np.abs(exact).astype(got.dtype)).astype(np.longdouble)
     return np.max(np.abs(got.astype(np.longdouble) - exact) / spacing)
 
@@ -410,7 +410,7 @@ def test_vector_math_is_within_4_ulp(compiler):
             xs = [rng.uniform(*UNARY[name], 5001).astype(dtype) for name in names]
             for name, x, got in zip(names, xs, f(*xs), strict=True):
                 exact = getattr(np, NUMPY.get(name, name))(x.astype(np.longdouble))
-                assert got.dtype == dtype and ulps(got, exact) <= 4, (name, dtype)
+                assert got.dtype == dtype and ulp_distance(got, exact) <= 4, (name, dtype)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -438,7 +438,7 @@ def test_vector_math_of_narrow_arguments_matches_numpy(compiler, seed):
         ]
     for got, value in zip(f(a, b, n), exact, strict=True):
         good = np.isfinite(value) & (value != 0)
-        assert not good.any() or ulps(got[good], value[good]) <= 4, (calls, narrow)
+        assert not good.any() or ulp_distance(got[good], value[good]) <= 4, (calls, narrow)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -529,7 +529,7 @@ def test_float16_and_complex_loops_match_numpy(target):
     )
     rng = np.random.default_rng(4)
     for dtype in ("c8", "c16"):
-        x, y = values(rng, dtype, 3001), values(rng, dtype, 3001)
+        x, y = random_values(rng, dtype, 3001), random_values(rng, dtype, 3001)
         np.testing.assert_allclose(f(x, y), x * y + x, rtol=1e-5)
     g = make_ufunc("sqrt(x)", "x", ["float16(float16)"], target)
     x = np.arange(2000, dtype="f2")
@@ -602,14 +602,14 @@ MATMUL = """
 """
 
 
-def gmake(source, args, signatures, layout, target="cpu", **options):
+def make_gufunc(source, args, signatures, layout, target="cpu", **options):
     return guvectorize(signatures, layout, target=target, source=source, args=args, **options)
 
 
 @pytest.mark.parametrize("kind", ["[:,:]", "[:,::1]", "[::1,:]"])
 def test_gufunc_with_matrix_cores_matches_matmul(target, kind):
     one = f"float32{kind}"
-    f = gmake(MATMUL, "a, b, c", [f"void({one}, {one}, {one})"], "(m,n),(n,p)->(m,p)", target)
+    f = make_gufunc(MATMUL, "a, b, c", [f"void({one}, {one}, {one})"], "(m,n),(n,p)->(m,p)", target)
     assert isinstance(f, np.ufunc) and f.signature == "(m,n),(n,p)->(m,p)" and f.types == ["ff->f"]
     rng = np.random.default_rng(6)
     for outer_a, outer_b in [((), ()), ((7,), (7,)), ((5, 1), (3,)), ((0,), ()), ((1001,), ())]:
@@ -631,25 +631,27 @@ def test_gufunc_with_matrix_cores_matches_matmul(target, kind):
 
 def test_gufunc_accepts_scalar_parameters(target):
     body = "double t = 0; for (int i = 0; i < x.size(); ++i) t += pow(abs(x[i]), p); out[0] = pow(t, 1 / p);"
-    f = gmake(body, "x, p, out", ["void(float64[:], float64, float64[:])"], "(n),()->()", target)
+    f = make_gufunc(
+        body, "x, p, out", ["void(float64[:], float64, float64[:])"], "(n),()->()", target
+    )
     x = np.random.default_rng(7).normal(size=(500, 6))
     np.testing.assert_allclose(f(x, 2.0), np.linalg.norm(x, axis=1))
     np.testing.assert_allclose(f(x, 3.0, axis=0), (np.abs(x) ** 3).sum(0) ** (1 / 3))
     with pytest.raises(TypeError, match="keepdims"):  # as in NumPy, not with a () input
         f(x, 2.0, keepdims=True)
-    g = gmake(
+    g = make_gufunc(
         "out[0] = a[0] + b;", "a, b, out", ["void(int64[:], int64, int64[:])"], "(),()->()", target
     )
     np.testing.assert_array_equal(g(np.arange(5000), 3), np.arange(3, 5003))
 
 
 def test_gufunc_supports_optional_and_fixed_dimensions(target):
-    f = gmake(MATMUL.replace("float", "double"), "a, b, c", ["void(float64[:,:], float64[:,:], float64[:,:])"],
+    f = make_gufunc(MATMUL.replace("float", "double"), "a, b, c", ["void(float64[:,:], float64[:,:], float64[:,:])"],
               "(m?,n),(n,p?)->(m?,p?)", target)  # fmt: skip
     a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
     for x, y in [(a, b), (a[0], b), (a, b[:, 0]), (a[0], b[:, 0])]:
         np.testing.assert_array_equal(f(x, y), x @ y)
-    cross = gmake(
+    cross = make_gufunc(
         "c[0] = a[1] * b[2] - a[2] * b[1]; c[1] = a[2] * b[0] - a[0] * b[2]; c[2] = a[0] * b[1] - a[1] * b[0];",
         "a, b, c", ["void(float64[:], float64[:], float64[:])"], "(3),(3)->(3)", target,
     )  # fmt: skip
@@ -660,7 +662,7 @@ def test_gufunc_supports_optional_and_fixed_dimensions(target):
 
 
 def test_gufunc_returns_two_outputs(target):
-    f = gmake("low[0] = x[0]; high[0] = x[0]; for (int i = 1; i < x.size(); ++i) "
+    f = make_gufunc("low[0] = x[0]; high[0] = x[0]; for (int i = 1; i < x.size(); ++i) "
               "{ if (x[i] < low[0]) low[0] = x[i]; if (x[i] > high[0]) high[0] = x[i]; }",
               "x, low, high", ["void(int32[:], int32[:], int32[:])"], "(n)->(),()", target)  # fmt: skip
     x = np.random.default_rng(2).integers(0, 1000, (3001, 5)).astype("i4")
@@ -670,7 +672,7 @@ def test_gufunc_returns_two_outputs(target):
 
 
 def test_gufunc_loops_are_compiled_for_new_dtypes():
-    f = gmake(
+    f = make_gufunc(
         "out[0] = 0; for (int i = 0; i < x.size(); ++i) out[0] += x[i];", "x, out", [], "(n)->()"
     )
     assert f(np.arange(4)) == 6 and f(np.arange(4)).dtype == np.int64
@@ -680,13 +682,13 @@ def test_gufunc_loops_are_compiled_for_new_dtypes():
 
 def test_invalid_gufunc_signatures_raise():
     with pytest.raises(SignatureError, match="dimensions"):
-        gmake("b[0] = a[0];", "a, b", ["void(float32[:], float32[:])"], "(m,n)->(m)")
+        make_gufunc("b[0] = a[0];", "a, b", ["void(float32[:], float32[:])"], "(m,n)->(m)")
     with pytest.raises(SignatureError, match="output"):
-        gmake("b[0] = a[0];", "a, b", ["void(float32[:], float32)"], "(m)->()")
+        make_gufunc("b[0] = a[0];", "a, b", ["void(float32[:], float32)"], "(m)->()")
     with pytest.raises(SignatureError, match=r"\^"):
-        gmake("b[0] = a[0];", "a, b", ["void(float32[:], float32[:])"], "(m,->()")
+        make_gufunc("b[0] = a[0];", "a, b", ["void(float32[:], float32[:])"], "(m,->()")
     with pytest.raises(SignatureError, match="operands|parameters"):
-        gmake("b[0] = a[0];", "a, b", ["void(float32[:], float32[:])"], "(m),(m)->()")
+        make_gufunc("b[0] = a[0];", "a, b", ["void(float32[:], float32[:])"], "(m),(m)->()")
 
 
 # ---- threads --------------------------------------------------------------------------------------------
@@ -812,7 +814,7 @@ def test_ufuncs_are_pickled(add, target):
     text = pickle.dumps(times_k)
     k = 5.0
     assert pickle.loads(text)(2.0) == 6.0
-    f = gmake("out[0] = x[0];", "x, out", ["void(float64[:], float64[:])"], "(n)->()", target)
+    f = make_gufunc("out[0] = x[0];", "x, out", ["void(float64[:], float64[:])"], "(n)->()", target)
     assert pickle.loads(pickle.dumps(f))(np.arange(3.0)) == 0
 
 
@@ -834,7 +836,7 @@ def test_ufuncs_work_with_cloudpickle():
     assert pickle.loads(cloudpickle.dumps(f))(4.0) == 8.0
 
 
-def images():
+def count_compiled_images():
     with open("/proc/self/maps", encoding="utf-8") as file:
         return len({line.split()[4] for line in file if "memfd:numbalite" in line})
 
@@ -850,11 +852,11 @@ def test_deleted_ufuncs_free_their_memory():
 
     make_and_call_ufuncs()
     gc.collect()
-    before, blocks = images(), _core.live()["blocks"]
+    before, blocks = count_compiled_images(), _core.live()["blocks"]
     for _ in range(3):
         make_and_call_ufuncs()
         gc.collect()
-    assert images() == before and _core.live()["blocks"] == blocks
+    assert count_compiled_images() == before and _core.live()["blocks"] == blocks
 
 
 def test_invalid_host_modules_raise():

@@ -24,10 +24,10 @@ SPHINX = (
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The folder of the built site."""
-    return make_folder_once(tmp_path_factory, "site", build) / "html"
+    return make_folder_once(tmp_path_factory, "site", build_site) / "html"
 
 
-def build(folder):
+def build_site(folder):
     """Without -W, so that the log has all warnings, not the first."""
     command = [sys.executable, "-c", SPHINX, "-q", "-d", folder / "trees", "-c", "docs", "."]
     done = subprocess.run(

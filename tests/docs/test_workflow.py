@@ -30,7 +30,7 @@ def job():
     return only
 
 
-def runs(job):
+def shell_steps(job):
     """Returns (command, variables) of the workflow's steps after the installation."""
     steps = [step for step in job["steps"] if "run" in step]
     assert steps[0]["run"].startswith("pip install ") and "numbalite" in steps[0]["run"]
@@ -50,7 +50,7 @@ def test_documented_workflow_passes_and_fails_on_a_bug(job, wrong, tmp_path, dri
     (tmp_path / "test_kernels.py").write_text(blocks[0])
     kernel = KERNEL.replace("i < n", "i <= n") if wrong else KERNEL
     (tmp_path / "saxpy.cu").write_text(kernel)
-    done = [run(command, variables, tmp_path) for command, variables in runs(job)]
+    done = [run(command, variables, tmp_path) for command, variables in shell_steps(job)]
     assert (done[0].returncode != 0) == wrong, done[0].stdout
     if wrong:
         # The order of the two accesses is the compiler's choice.

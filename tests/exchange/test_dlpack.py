@@ -24,7 +24,7 @@ api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
-def device_pair():
+def dlpack_device_pair():
     return (CPU, 0) if cuda.is_simulated() else (CUDA, 0)
 
 
@@ -39,7 +39,7 @@ class Producer:
         self.asked = []
         self.knows_versions = knows_versions
         self.device = device or (
-            device_pair() if isinstance(array, cuda.DeviceNDArray) else (CPU, 0)
+            dlpack_device_pair() if isinstance(array, cuda.DeviceNDArray) else (CPU, 0)
         )
         dtype = array.dtype
         self.shape = (ctypes.c_int64 * 40)(*array.shape)
@@ -308,7 +308,7 @@ def test_dlpack_export_fills_the_tensor(version):
     t = managed.tensor
     assert (t.data + t.byte_offset, t.ndim, t.code, t.bits, t.lanes) == (array.address, 2, 5, 64, 1)
     assert t.shape[:2] == [2, 3] and t.strides[:2] == [8, 1]
-    assert (t.device_type, t.device_id) == array.__dlpack_device__() == device_pair()
+    assert (t.device_type, t.device_id) == array.__dlpack_device__() == dlpack_device_pair()
     if versioned:
         assert (managed.major, managed.flags) == (1, 0)
 
@@ -513,7 +513,7 @@ for version in None, (1, 0):
 """)
 
 
-class Claims:
+class TensorLargerThanItsMemory:
     """Returns an array of another library with an arbitrary shape."""
 
     def __init__(self, array, shape, strides=None, offset=0):
@@ -535,9 +535,9 @@ def test_tensors_that_exceed_their_allocation_are_rejected():
         ((2,), (-8,), 0),
         ((2, 8), (72, 8), 0),
     ]:
-        array = cuda.as_cuda_array(Claims(owner, shape, strides, offset))
+        array = cuda.as_cuda_array(TensorLargerThanItsMemory(owner, shape, strides, offset))
         with pytest.raises(BufferError, match="not all in memory of the device"):
             np.from_dlpack(array)
     for shape, strides, offset in [((16,), None, 0), ((16,), (-8,), 15 * 8), ((0,), None, 1 << 40)]:
-        array = cuda.as_cuda_array(Claims(owner, shape, strides, offset))
+        array = cuda.as_cuda_array(TensorLargerThanItsMemory(owner, shape, strides, offset))
         assert np.from_dlpack(array).size == shape[0]

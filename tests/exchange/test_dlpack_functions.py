@@ -75,7 +75,7 @@ class Base:
 
 
 @LEND
-def lend(obj, out):
+def export_borrowed_tensor(obj, out):
     t, dtype = out[0], obj.array.dtype
     obj.lent += 1
     t.data, t.device_type, t.device_id = obj.array.address - obj.byte_offset, obj.device_type, 0
@@ -103,7 +103,9 @@ CAPSULE.restype, CAPSULE.argtypes = (
 )
 
 
-def make_exchange_type(major=1, previous=None, lender=lend, name=b"dlpack_exchange_api"):
+def make_exchange_type(
+    major=1, previous=None, lender=export_borrowed_tensor, name=b"dlpack_exchange_api"
+):
     functions = Functions(major, 3, previous, None, None, None, lender, current_stream)
     KEPT.append(functions)
     capsule = CAPSULE(ctypes.addressof(functions), name, None)
@@ -178,7 +180,7 @@ def test_tensors_without_a_fast_export_use_dlpack(tensor):
 
 
 def test_older_exchange_api_versions_are_found():
-    older = Functions(1, 3, None, None, None, None, lend, current_stream)
+    older = Functions(1, 3, None, None, None, None, export_borrowed_tensor, current_stream)
     x = make_exchange_type(major=2, previous=ctypes.pointer(older))(cuda.to_device(FIRST))
     assert _core.from_interface(x).shape == (3, 4) and x.lent == 1 and not x.asked
 

@@ -7,7 +7,7 @@ import pytest
 from numbalite import cuda, guvectorize, jit, vectorize
 
 
-class Interface:
+class ObjectWithInterface:
     """Counts the reads of its __cuda_array_interface__."""
 
     def __init__(self, array):
@@ -20,7 +20,7 @@ class Interface:
         return self.array.__cuda_array_interface__
 
 
-class Capsule:
+class ObjectWithDLPack:
     """Counts the exports through DLPack."""
 
     def __init__(self, array):
@@ -35,7 +35,7 @@ class Capsule:
         return self.array.__dlpack__(**keywords)
 
 
-class Number:
+class NumberLikeObject:
     """Counts its conversions."""
 
     reads = 0
@@ -70,7 +70,7 @@ def numpy_add(x, y):
     return np.add(x, y)
 
 
-@pytest.mark.parametrize("kind", [Interface, Capsule])
+@pytest.mark.parametrize("kind", [ObjectWithInterface, ObjectWithDLPack])
 @pytest.mark.parametrize(
     "call",
     [
@@ -89,7 +89,7 @@ def numpy_add(x, y):
 def test_foreign_arrays_are_read_once_per_call(kind, call):
     """With several devices, a call without device arrays reads an interface once more, to find its device."""
     is_alone = call in (add.reduce, add.accumulate, total)
-    most = 2 if len(cuda.gpus) > 1 and kind is Interface and is_alone else 1
+    most = 2 if len(cuda.gpus) > 1 and kind is ObjectWithInterface and is_alone else 1
     x, y = kind(cuda.to_device(np.ones(4, "f4"))), cuda.to_device(np.ones(4, "f4"))
     arguments = (x,) if is_alone else (x, y)
     call(*arguments)
@@ -112,8 +112,8 @@ def test_numeric_arguments_are_converted_once():
         lambda n: unsigned[1, 1](x, y, n),
         lambda n: twice(np.ones(2), n),
     ):
-        call(Number())
-        number = Number()
+        call(NumberLikeObject())
+        number = NumberLikeObject()
         call(number)
         assert number.reads == 1
 
@@ -123,7 +123,7 @@ def test_host_arrays_may_be_resized_during_conversion():
     x = np.arange(4, dtype="f4")
     y = cuda.to_device(np.zeros(4, "f4"))
 
-    class Mover(Interface):
+    class Mover(ObjectWithInterface):
         @property
         def __cuda_array_interface__(self):
             x.resize(1 << 20, refcheck=False)
@@ -138,5 +138,7 @@ def test_host_arrays_may_be_resized_during_conversion():
 def test_host_output_exported_by_dlpack_is_written_in_place():
     """A host array that another object exports is written in place."""
     out = np.zeros(4, "f4")
-    assert isinstance(add(np.ones(4, "f4"), np.ones(4, "f4"), out=Capsule(out)), Capsule)
+    assert isinstance(
+        add(np.ones(4, "f4"), np.ones(4, "f4"), out=ObjectWithDLPack(out)), ObjectWithDLPack
+    )
     assert out.tolist() == [2, 2, 2, 2]

@@ -12,7 +12,7 @@ CLEAN = (errors.CudaAPIError, MemoryError)
 HOST = np.arange(24, dtype="f4").reshape(2, 3, 4)
 
 
-class World:
+class GufuncOperands:
     def __init__(self):
         @guvectorize(
             ["void(float32[:, ::1], float32, float32[:,:])"], "(m,n),()->(m,n)", target="cuda"
@@ -79,7 +79,7 @@ OPERATIONS = [
 
 @pytest.fixture(scope="module")
 def operands():
-    return World()
+    return GufuncOperands()
 
 
 @pytest.mark.sim

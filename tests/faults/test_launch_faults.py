@@ -30,7 +30,7 @@ HOST = np.arange(8, dtype="f4")
 RECORDS = np.zeros(3, [("a", "i4"), ("b", "f4", (2,))])
 
 
-class World:
+class LaunchObjects:
     """What the operations work with."""
 
     def __init__(self):
@@ -323,7 +323,7 @@ OF_THE_EXTENSION = [operation for operation in OPERATIONS if operation is not co
 
 @pytest.fixture(scope="module")
 def launch_objects():
-    made = World()
+    made = LaunchObjects()
     yield made
     made.__dict__.clear()
 

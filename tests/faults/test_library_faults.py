@@ -19,7 +19,7 @@ A = np.array([[2.0, 1], [1, 3]])
 
 
 @functools.cache
-def the_stream():
+def shared_stream():
     """Returns one stream for all tests, because each stream gets a cached handle."""
     return cuda.stream()
 
@@ -64,12 +64,12 @@ def transforms(d):
 def matrices(d, bits):
     d @ d, np.matmul(d[::2], d, out=d[:1].copy()), np.einsum("ij,kj->ki", d, d)
     _core.gemm(bits, bits, cuda.device_array((2, 2), "f4"), 0, True)
-    cuda.matmul(d, d, epilogue="x + y", y=d, stream=the_stream())
+    cuda.matmul(d, d, epilogue="x + y", y=d, stream=shared_stream())
 
 
 def captured(d):
     """The graph has its own workspace, which the handle uses during the call."""
-    out, stream = cuda.device_array((2, 2)), the_stream()
+    out, stream = cuda.device_array((2, 2)), shared_stream()
     with stream.capture():
         _core.workspace_of_graph(stream, 100)
         try:

@@ -42,7 +42,7 @@ def make_and_drop():
         cuda.device_array(size, np.float32)
 
 
-def crowded():
+def drop_many_pending_arrays():
     """Drops more arrays with pending work than may wait for their streams."""
     stream = cuda.stream()
     for _ in range(70):
@@ -56,7 +56,7 @@ def crowded_elsewhere():
         increment[1, 32, stream](cuda.device_array(32, np.float32))
 
 
-def trim():
+def trim_memory_pool():
     cuda.device_array(1000, np.float32)
     cuda.memory_pool().trim()
 
@@ -140,7 +140,7 @@ def mapped_block():
 
 
 OPERATIONS = [
-    make_and_drop, crowded, crowded_elsewhere, trim, trim_host, nothing_kept, large_up, large_down, large_into, large_strided,
+    make_and_drop, drop_many_pending_arrays, crowded_elsewhere, trim_memory_pool, trim_host, nothing_kept, large_up, large_down, large_into, large_strided,
     upload_on_stream, download_on_stream, pinned_copies, mapped_array, write_combined, managed_array,
     pinned_block, mapped_block,
 ]  # fmt: skip

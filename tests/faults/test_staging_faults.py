@@ -82,7 +82,7 @@ def to_the_device():
     np.testing.assert_array_equal(out.copy_to_host(), LARGE * 3 + 1)
 
 
-def arguments():
+def copy_kernel_arguments():
     y, z = LARGE + 1, np.empty_like(LARGE)
     kernel[8, 128](LARGE, cuda.InOut(y), cuda.Out(z))
     np.testing.assert_array_equal(z, LARGE * 2 + 1)
@@ -133,7 +133,7 @@ def new_pages():
 
 
 OPERATIONS = [
-    stage_large_operands, ring_of_two, ring_and_out, ring_and_strided, shared_block, on_a_stream, to_the_device, arguments,
+    stage_large_operands, ring_of_two, ring_and_out, ring_and_strided, shared_block, on_a_stream, to_the_device, copy_kernel_arguments,
     small_arguments, small_and_large_arguments, many_arguments, page_locked_arguments, fresh_ring, new_pages,
 ]  # fmt: skip
 

@@ -27,7 +27,7 @@ TIMES = 3
 """The first call is worked out, the second recorded, the third repeated."""
 
 
-def check(name, host, *args, key=(), **keywords):
+def assert_matches_numpy(name, host, *args, key=(), **keywords):
     """Asserts that the result for a view has NumPy's values, shape and dtype, and that the argument
     is unchanged."""
     view = cuda.to_device(host)
@@ -49,7 +49,7 @@ def check(name, host, *args, key=(), **keywords):
 
 
 @st.composite
-def arrays(draw, real, most=4):
+def draw_fft_input(draw, real, most=4):
     """Returns a host array, and the key of a view of this array."""
     ndim = draw(st.integers(1, most))
     shape = tuple(draw(st.integers(1, 9 if ndim < 3 else 4)) for _ in range(ndim))
@@ -69,49 +69,49 @@ def arrays(draw, real, most=4):
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), name=st.sampled_from(ONE_AXIS), norm=st.sampled_from(NORMS))
 def test_transforms_of_one_axis_match_numpy(data, name, norm):
-    base, key = data.draw(arrays(name in REAL_INPUT))
+    base, key = data.draw(draw_fft_input(name in REAL_INPUT))
     host = base[key]
     axis = data.draw(st.integers(-host.ndim, host.ndim - 1))
     least = 2 if name in ("irfft", "hfft") and host.shape[axis] == 1 else 1
     n = data.draw(st.one_of(st.integers(least, 12), st.none() if least == 1 else st.just(2)))
-    check(name, base, n, axis, norm, key=key)
+    assert_matches_numpy(name, base, n, axis, norm, key=key)
 
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), name=st.sampled_from(MORE), norm=st.sampled_from(NORMS))
 def test_transforms_of_several_axes_match_numpy(data, name, norm):
-    base, key = data.draw(arrays(name in REAL_INPUT))
+    base, key = data.draw(draw_fft_input(name in REAL_INPUT))
     host = base[key]
     axes = data.draw(st.permutations(range(host.ndim)))
     axes = axes[: data.draw(st.integers(1, host.ndim))]
     s = None
     if data.draw(st.booleans()) or (name == "irfftn" and host.shape[axes[-1]] == 1):
         s = [data.draw(st.integers(2, 6)) for _ in axes]
-    check(name, base, s, axes, norm, key=key)
+    assert_matches_numpy(name, base, s, axes, norm, key=key)
 
 
 def test_transforms_of_repeated_axes_match_numpy():
     host = np.random.default_rng(1).standard_normal((3, 4, 5))
     for name in ("fft2", "ifft2", "rfft2", "irfft2"):
-        check(name, host, (6, 8))
+        assert_matches_numpy(name, host, (6, 8))
     for name in MORE:
-        check(name, host, None, (1, 1))
-        check(name, host, (3, 5, 4), (0, 2, 0))
-    check("fftn", np.ones((2, 2, 2, 3, 2)))
-    check("rfftn", np.ones((2, 2, 2, 3, 2), "f"))
+        assert_matches_numpy(name, host, None, (1, 1))
+        assert_matches_numpy(name, host, (3, 5, 4), (0, 2, 0))
+    assert_matches_numpy("fftn", np.ones((2, 2, 2, 3, 2)))
+    assert_matches_numpy("rfftn", np.ones((2, 2, 2, 3, 2), "f"))
 
 
 @pytest.mark.parametrize("name", ["irfft", "hfft", "irfftn", "irfft2", "rfft", "fft"])
 def test_transforms_of_float16_match_numpy(name):
     """NumPy's result is float16 for some functions, too."""
-    check(name, np.arange(30, dtype="f2").reshape(5, 6))
+    assert_matches_numpy(name, np.arange(30, dtype="f2").reshape(5, 6))
 
 
 def test_fftshift_matches_numpy():
     host = np.arange(24.0).reshape(2, 3, 4)
     for axes in (None, 1, (0, -1)):
-        check("fftshift", host, axes)
-        check("ifftshift", host, axes)
+        assert_matches_numpy("fftshift", host, axes)
+        assert_matches_numpy("ifftshift", host, axes)
 
 
 def same_or_refused(name, host, **keywords):
@@ -122,7 +122,7 @@ def same_or_refused(name, host, **keywords):
         with pytest.raises((IndexError, ValueError), match=f"fft.{name}: "):
             getattr(np.fft, name)(cuda.to_device(host), **keywords)
     else:
-        check(name, host, **keywords)
+        assert_matches_numpy(name, host, **keywords)
 
 
 @pytest.mark.parametrize("name", (*MORE, "fft2", "rfft2", "irfft2"))
@@ -440,18 +440,18 @@ def test_a_plan_that_fails_leaves_nothing(monkeypatch):
         patch.setitem(CUFFT.functions, "SetWorkArea", lambda *args: 5)
         with pytest.raises(CudaAPIError, match=r"cufftSetWorkArea failed .*INTERNAL_ERROR"):
             np.fft.fft(d)
-    check("fft", np.ones(11, "F"))
+    assert_matches_numpy("fft", np.ones(11, "F"))
 
 
 def test_cached_plans_are_released_if_memory_is_short(monkeypatch):
     _core.thread_plans_clear()
-    check("fft", np.ones(11, "F"))
-    check("fft", np.ones(13, "F"))
+    assert_matches_numpy("fft", np.ones(11, "F"))
+    assert_matches_numpy("fft", np.ones(13, "F"))
     make, statuses = CUFFT.find("XtMakePlanMany", False), [2]
     monkeypatch.setitem(
         CUFFT.functions, "XtMakePlanMany", lambda *args: statuses.pop() if statuses else make(*args)
     )
-    check("fft", np.ones(17, "F"))
+    assert_matches_numpy("fft", np.ones(17, "F"))
     assert len(_core.thread_plans()) == 1
     _core.thread_plans_clear()
     statuses[:] = [2]

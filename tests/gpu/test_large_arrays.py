@@ -17,7 +17,7 @@ HALF, FULL = 1 << 31, 1 << 32
 SIZES = (HALF + 777, FULL + 12_345)
 
 
-def marks(size):
+def marked_indices(size):
     """Returns indices next to each position where an index of 31 or 32 bits wraps, and at both
     ends."""
     near = (
@@ -37,8 +37,8 @@ def marks(size):
     return sorted({i for i in near if i < size})
 
 
-def zeros(size, dtype="i1", needs=3):
-    """Returns a device array of zeros with ones at the marks; skips the test if `needs` arrays of this size
+def zeros_with_ones_at_marks(size, dtype="i1", needs=3):
+    """Returns a device array of zeros_with_ones_at_marks with ones at the marks; skips the test if `needs` arrays of this size
     do not fit."""
     wanted = needs * size * np.dtype(dtype).itemsize + 2 * GIB
     cuda.memory_pool().trim()
@@ -46,13 +46,13 @@ def zeros(size, dtype="i1", needs=3):
     if free < wanted:
         pytest.skip(f"needs {wanted / GIB:.0f} GiB of device memory, {free / GIB:.0f} are free")
     x = cuda.zeros(size, dtype)
-    for i in marks(size):
+    for i in marked_indices(size):
         x[i] = 1
     return x
 
 
-def at_marks(array, size):
-    return [int(array[i]) for i in marks(size)]
+def values_at_marks(array, size):
+    return [int(array[i]) for i in marked_indices(size)]
 
 
 @pytest.fixture(params=SIZES, ids=("2**31", "2**32"))
@@ -60,21 +60,23 @@ def size(request):
     return request.param
 
 
-def ones(size):
-    return [1] * len(marks(size))
+def ones_at_marks(size):
+    return [1] * len(marked_indices(size))
 
 
 def test_elementwise_with_64_bit_indices(size):
-    x = zeros(size)
+    x = zeros_with_ones_at_marks(size)
     y = x + x
-    assert at_marks(y, size) == [2] * len(marks(size))
+    assert values_at_marks(y, size) == [2] * len(marked_indices(size))
     np.add(x, y, out=y, where=x == 1)
-    assert at_marks(y, size) == [3] * len(marks(size)) and int(y.sum()) == 3 * len(marks(size))
+    assert values_at_marks(y, size) == [3] * len(marked_indices(size)) and int(y.sum()) == 3 * len(
+        marked_indices(size)
+    )
 
 
 def test_reductions_with_64_bit_indices(size):
-    x = zeros(size)
-    count = len(marks(size))
+    x = zeros_with_ones_at_marks(size)
+    count = len(marked_indices(size))
     assert int(x.sum()) == int(np.count_nonzero(x)) == count
     assert int(x.max()) == 1 and int(x.argmax()) == 0 and bool(x.any()) and not bool(x.all())
     x[0] = x[1] = x[5] = 0
@@ -82,67 +84,71 @@ def test_reductions_with_64_bit_indices(size):
     assert float(x.mean()) == pytest.approx((count - 3) / size, rel=1e-9)
     rows = x[: size // 4 * 4].reshape(-1, 4)
     expected = [0] * 4
-    for i in marks(size):
+    for i in marked_indices(size):
         if i not in (0, 1, 5) and i < size // 4 * 4:
             expected[i % 4] += 1
     assert np.sum(rows, axis=0, dtype="i8").copy_to_host().tolist() == expected
     assert int(rows.sum(axis=1, dtype="i1")[HALF // 4]) == sum(
-        HALF <= i < HALF + 4 for i in marks(size)
+        HALF <= i < HALF + 4 for i in marked_indices(size)
     )
     assert int(rows.max(axis=1).sum()) == len(
-        {i // 4 for i in marks(size) if i not in (0, 1, 5) and i < size // 4 * 4}
+        {i // 4 for i in marked_indices(size) if i not in (0, 1, 5) and i < size // 4 * 4}
     )
 
 
 def test_scan_with_64_bit_indices(size):
-    x = zeros(size, needs=6)
+    x = zeros_with_ones_at_marks(size, needs=6)
     sums = np.cumsum(x, dtype="i1")
-    assert at_marks(sums, size) == list(range(1, len(marks(size)) + 1))
+    assert values_at_marks(sums, size) == list(range(1, len(marked_indices(size)) + 1))
 
 
 def test_sort_with_64_bit_indices(size):
-    x = zeros(size, needs=6)
+    x = zeros_with_ones_at_marks(size, needs=6)
     x.sort()
-    count = len(marks(size))
+    count = len(marked_indices(size))
     assert int(x[: size - count].sum()) == 0 and int(x[size - count :].sum()) == count
 
 
 def test_masks_and_gathers_with_64_bit_indices(size):
-    x = zeros(size, needs=12)
-    assert x[x == 1].size == len(marks(size))
-    assert np.flatnonzero(x).copy_to_host().tolist() == marks(size)
-    indices = cuda.to_device(np.array(marks(size)))
-    assert x[indices].copy_to_host().tolist() == ones(size)
+    x = zeros_with_ones_at_marks(size, needs=12)
+    assert x[x == 1].size == len(marked_indices(size))
+    assert np.flatnonzero(x).copy_to_host().tolist() == marked_indices(size)
+    indices = cuda.to_device(np.array(marked_indices(size)))
+    assert x[indices].copy_to_host().tolist() == ones_at_marks(size)
     x[indices] = 3
-    assert at_marks(x, size) == [3] * len(marks(size)) and int(x.sum(dtype="i8")) == 3 * len(
-        marks(size)
+    assert values_at_marks(x, size) == [3] * len(marked_indices(size)) and int(
+        x.sum(dtype="i8")
+    ) == 3 * len(marked_indices(size))
+    assert values_at_marks(np.where(x == 3, np.int8(5), np.int8(0)), size) == [5] * len(
+        marked_indices(size)
     )
-    assert at_marks(np.where(x == 3, np.int8(5), np.int8(0)), size) == [5] * len(marks(size))
 
 
 def test_copies_of_views_with_64_bit_indices(size):
-    x = zeros(size, needs=4)
+    x = zeros_with_ones_at_marks(size, needs=4)
     backwards = x[::-1]
     y = backwards.copy()
-    assert [int(y[size - 1 - i]) for i in marks(size)] == ones(size)
+    assert [int(y[size - 1 - i]) for i in marked_indices(size)] == ones_at_marks(size)
     every = x[::3].copy()
-    assert int(every.sum()) == sum(i % 3 == 0 for i in marks(size))
+    assert int(every.sum()) == sum(i % 3 == 0 for i in marked_indices(size))
     joined = np.concatenate([x[:5], x])
     assert joined.size == size + 5 and int(joined[5 + HALF]) == 1
     tail = x[HALF - 2 :].copy_to_host()
     assert [i for i in range(12) if tail[i]] == [
-        i - HALF + 2 for i in marks(size) if HALF - 2 <= i < HALF + 10
+        i - HALF + 2 for i in marked_indices(size) if HALF - 2 <= i < HALF + 10
     ]
 
 
 def test_astype_with_64_bit_indices(size):
-    x = zeros(size, needs=4)
+    x = zeros_with_ones_at_marks(size, needs=4)
     y = x.astype("u1") if size > HALF * 2 else x.astype("f4")
-    assert at_marks(y, size) == ones(size) and float(y.sum(dtype="f8")) == len(marks(size))
+    assert values_at_marks(y, size) == ones_at_marks(size) and float(y.sum(dtype="f8")) == len(
+        marked_indices(size)
+    )
 
 
 def test_kernels_with_64_bit_indices(size):
-    x = zeros(size, needs=2)
+    x = zeros_with_ones_at_marks(size, needs=2)
 
     @cuda.jit
     def twice(x):
@@ -156,9 +162,9 @@ def test_kernels_with_64_bit_indices(size):
 
     twice[math.ceil(size / 1024), 1024](x)
     thrice[math.ceil(size / 1024), 1024](x)
-    assert at_marks(x, size) == [6] * len(marks(size)) and int(x.sum(dtype="i8")) == 6 * len(
-        marks(size)
-    )
+    assert values_at_marks(x, size) == [6] * len(marked_indices(size)) and int(
+        x.sum(dtype="i8")
+    ) == 6 * len(marked_indices(size))
 
 
 @vectorize(["int8(int8, int8)"], target="cuda")
@@ -167,10 +173,12 @@ def added(x, y):
 
 
 def test_ufunc_of_broadcast_operands_with_64_bit_indices(size):
-    x = zeros(size, needs=4)
+    x = zeros_with_ones_at_marks(size, needs=4)
     columns = x[: size // 2 * 2].reshape(-1, 2)
     y = added(columns, cuda.to_device(np.array([1, 2], "i1")))
-    assert int(y.sum(dtype="i8")) == size // 2 * 3 + sum(i < size // 2 * 2 for i in marks(size))
+    assert int(y.sum(dtype="i8")) == size // 2 * 3 + sum(
+        i < size // 2 * 2 for i in marked_indices(size)
+    )
     assert int(y[HALF // 2, 0]) == 2
 
 
@@ -215,32 +223,34 @@ def test_gufuncs_with_64_bit_loop_indices(name, staged, n, broadcast):
     loop = HALF + 4
     f = GUFUNCS[name]
     if broadcast:
-        x = zeros(loop, needs=2 + n * (name == "running"))
+        x = zeros_with_ones_at_marks(loop, needs=2 + n * (name == "running"))
         rows = np.broadcast_to(x[:, None], (loop, n))
     else:
-        x = zeros(loop * n, needs=2 + (name == "running"))
+        x = zeros_with_ones_at_marks(loop * n, needs=2 + (name == "running"))
         x.fill(0)
         rows = x.reshape(loop, n)
-        for i in marks(loop):
+        for i in marked_indices(loop):
             rows[i] = 1
     f.staged = staged
     y = f(rows)
     f.staged = None
     per = {"last": 1, "total": n, "running": n * (n + 1) // 2}[name]
-    assert int(y.sum(dtype="i8")) == per * len(marks(loop))
+    assert int(y.sum(dtype="i8")) == per * len(marked_indices(loop))
     flat = y if name != "running" else y[:, n - 1]
-    assert at_marks(flat, loop) == [1 if name == "last" else n] * len(marks(loop))
+    assert values_at_marks(flat, loop) == [1 if name == "last" else n] * len(marked_indices(loop))
 
 
 def test_block_gufunc_with_64_bit_loop_indices():
     loop = HALF + 4
-    x = zeros(loop)
+    x = zeros_with_ones_at_marks(loop)
     y = block_total(x[:, None])
-    assert int(y.sum(dtype="i8")) == len(marks(loop)) and at_marks(y, loop) == ones(loop)
+    assert int(y.sum(dtype="i8")) == len(marked_indices(loop)) and values_at_marks(
+        y, loop
+    ) == ones_at_marks(loop)
 
 
 def test_dot_products_with_64_bit_indices():
-    x = zeros(HALF + 777, "f4", needs=2)
+    x = zeros_with_ones_at_marks(HALF + 777, "f4", needs=2)
     x.fill(1)
     assert float(x.dot(x)) == float(np.vdot(x, x)) == np.float32(HALF + 777)
     assert float(np.linalg.norm(x)) == pytest.approx(math.sqrt(HALF + 777), rel=1e-7)

@@ -16,7 +16,7 @@ GROUPS = [NAMES[i::8] for i in range(8)]
 LATEST = 100  # milliseconds after the signal; a thread checks for it every 50 ms
 
 
-def run(arguments, timeout=100):
+def run_stoppable_program(arguments, timeout=100):
     """Returns the output of a process; if its kernel does not stop, the process is ended."""
     folder = pathlib.Path(endless.__file__).parent
     done = subprocess.run(
@@ -33,7 +33,7 @@ def run(arguments, timeout=100):
 
 @pytest.mark.parametrize("names", GROUPS, ids=lambda names: names[0])
 def test_endless_kernels_stop_and_the_next_launch_is_right(names):
-    lines = run(["endless.py", *names]).splitlines()
+    lines = run_stoppable_program(["endless.py", *names]).splitlines()
     assert len(lines) == len(names)
     late = []
     for line in lines:
@@ -110,7 +110,7 @@ print("interrupted", count)
 def test_interrupts_at_random_moments_lose_and_leak_nothing(tmp_path):
     program = tmp_path / "moments.py"
     program.write_text(RANDOM)
-    assert "interrupted 200" in run([program, 7])
+    assert "interrupted 200" in run_stoppable_program([program, 7])
 
 
 def test_a_limit_stops_a_kernel():
@@ -127,7 +127,7 @@ except errors.KernelTimeout as problem:
 m.good[1, 1](x)
 print(x[0])
 """
-    lines = run(["-c", code]).splitlines()
+    lines = run_stoppable_program(["-c", code]).splitlines()
     assert "kernel waits, block" in lines[0] and lines[1] == "3"
 
 
@@ -169,7 +169,9 @@ queue_launch""".split()
 def test_interrupted_waits_and_the_process_end_while_a_kernel_runs(wait):
     import time
 
-    lines = run(["-c", NOT_STOPPABLE, wait.replace("_", " ")], timeout=40).splitlines()
+    lines = run_stoppable_program(
+        ["-c", NOT_STOPPABLE, wait.replace("_", " ")], timeout=40
+    ).splitlines()
     assert "the kernel runs on" in lines[0] and float(lines[0].split()[0]) < 1, lines
     assert time.time() - float(lines[1]) < 2
 
@@ -225,5 +227,5 @@ print(text)
 @pytest.mark.parametrize("is_stoppable", ["0", "1"])
 def test_a_failed_assert_keeps_the_context(is_stoppable, monkeypatch):
     monkeypatch.setenv("NUMBALITE_STOPPABLE", is_stoppable)
-    lines = run(["-c", ASSERTS]).splitlines()
+    lines = run_stoppable_program(["-c", ASSERTS]).splitlines()
     assert "assertion `a >= 0` failed" in lines[0] and "lesson.cu>:4: assertion" in lines[1], lines

@@ -161,7 +161,7 @@ def task_of(pair):
         name
         for name, value in given.items()
         if isinstance(value, np.ndarray)
-        and (after[name].tobytes() != value.tobytes() or _writes(text_of(pair), name))
+        and (after[name].tobytes() != value.tobytes() or _is_parameter_written(text_of(pair), name))
     ]
     function.__name__ = pair.name
     function.__signature__ = inspect.Signature(
@@ -180,7 +180,7 @@ def task_of(pair):
     )(function)
 
 
-def _writes(text, name):
+def _is_parameter_written(text, name):
     """Returns whether a text assigns to elements of an array, or takes their address."""
     return re.search(rf"&{name}\b|\b{name}\[[^]]*\]\s*([-+*/|&^]?=[^=]|\+\+|--)", text)
 

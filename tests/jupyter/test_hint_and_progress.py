@@ -132,7 +132,7 @@ def run(seconds):
 """
 
 
-def published(root, cells, environment):
+def run_cells_and_collect_outputs(root, cells, environment):
     """Returns the outputs of each cell, and everything that was displayed or updated while it
     ran."""
     import nbclient
@@ -156,7 +156,9 @@ SETUP = "%load_ext numbalite\n" + QUIET + "import numpy as np\nfrom numbalite im
 
 
 def test_long_kernels_show_progress(root):
-    outputs, shown = published(root, [SETUP, "run(3.5)\nprint('end')", "1 + 1"], {})
+    outputs, shown = run_cells_and_collect_outputs(
+        root, [SETUP, "run(3.5)\nprint('end')", "1 + 1"], {}
+    )
     lines = [text for index, text in shown if index == 1 and text]
     simulated = r"spin on the simulator: \d+ of 512 blocks … \d+ s"
     pattern = simulated if cuda.is_simulated() else r"the GPU is at work … \d+ s"
@@ -166,5 +168,7 @@ def test_long_kernels_show_progress(root):
 
 
 def test_progress_can_be_disabled(root):
-    _, shown = published(root, [SETUP, "run(3)"], {"NUMBALITE_NOTEBOOK_PROGRESS": "0"})
+    _, shown = run_cells_and_collect_outputs(
+        root, [SETUP, "run(3)"], {"NUMBALITE_NOTEBOOK_PROGRESS": "0"}
+    )
     assert [text for index, text in shown if "blocks" in text or "at work" in text] == []

@@ -379,7 +379,7 @@ def cpp():
         }""")
 
 
-def refuses(kernel, *arguments, exception=TypeError, match):
+def assert_raises_type_error(kernel, *arguments, exception=TypeError, match):
     with pytest.raises(exception, match=match):
         kernel[1, 1](*arguments)
 
@@ -396,23 +396,29 @@ def test_vector_pointers_accept_arrays_of_numbers(cpp):
         cpp.vectors[1, 1](form, out)
         assert out[0] == 5
     wanted = r"float4\* \(a C-contiguous float32 array of shape \(n, 4\)\)"
-    refuses(
+    assert_raises_type_error(
         cpp.vectors, v, out, match=wanted + r".*last axis must have 4 items.*x.reshape\(-1, 4\)"
     )
-    refuses(cpp.vectors, v.reshape(4, 2), out, match="last axis must have 4 items")
-    refuses(cpp.vectors, v.reshape(2, 4).astype("f8"), out, match=wanted + r".*astype\('float32'\)")
+    assert_raises_type_error(cpp.vectors, v.reshape(4, 2), out, match="last axis must have 4 items")
+    assert_raises_type_error(
+        cpp.vectors, v.reshape(2, 4).astype("f8"), out, match=wanted + r".*astype\('float32'\)"
+    )
     unaligned = cuda.to_device(np.zeros(12, "f4"))[1:9].reshape(2, 4)
-    refuses(cpp.vectors, unaligned, out, exception=ValueError, match="aligned to 16 bytes")
+    assert_raises_type_error(
+        cpp.vectors, unaligned, out, exception=ValueError, match="aligned to 16 bytes"
+    )
 
 
 def test_advised_view_has_the_structs_field_count(cpp):
-    refuses(
+    assert_raises_type_error(
         cpp.records,
         np.zeros(3, "f4"),
         match=r"12 bytes.*view it as records, such as x.view\('f4,f4,f4'\)",
     )
-    refuses(cpp.records, np.zeros(3, "i2"), match=r"x.view\('i2,i2,i2,i2,i2,i2'\)")
-    refuses(cpp.records, np.zeros(3, "f8"), match=r"records of 12 bytes, x.view\(\[...\]\)")
+    assert_raises_type_error(cpp.records, np.zeros(3, "i2"), match=r"x.view\('i2,i2,i2,i2,i2,i2'\)")
+    assert_raises_type_error(
+        cpp.records, np.zeros(3, "f8"), match=r"records of 12 bytes, x.view\(\[...\]\)"
+    )
 
 
 def test_pointers_accept_none_and_addresses(cpp):
@@ -423,9 +429,9 @@ def test_pointers_accept_none_and_addresses(cpp):
         assert out[0] == expected
     for wrong, why in ((5, "no address in device memory"), (-1, "no address"), (2**64, "no address"),
                        (address + 2, "not aligned to 4 bytes"), (out.ctypes.data, "no address in device memory")):  # fmt: skip
-        refuses(cpp.null, wrong, 0, out, exception=ValueError, match=f"'a'.*{why}")
-    refuses(cpp.null, False, 0, out, match="'a'")
-    refuses(cpp.null, x, 0, 1.5, match="'out'")
+        assert_raises_type_error(cpp.null, wrong, 0, out, exception=ValueError, match=f"'a'.*{why}")
+    assert_raises_type_error(cpp.null, False, 0, out, match="'a'")
+    assert_raises_type_error(cpp.null, x, 0, 1.5, match="'out'")
 
     @cuda.jit(numbalite.void(numbalite.types.CPointer(numbalite.float32), numbalite.int32))
     def store(p, i):
@@ -434,7 +440,7 @@ def test_pointers_accept_none_and_addresses(cpp):
     store[1, 1](address, 2)
     store[1, 1](None, 2)
     assert x.copy_to_host().tolist() == [0, 0, 7, 0]
-    refuses(saxpy, 1.0, None, X, match="'x'")
+    assert_raises_type_error(saxpy, 1.0, None, X, match="'x'")
 
 
 def test_pointer_arrays_accept_addresses(cpp):
@@ -442,7 +448,7 @@ def test_pointer_arrays_accept_addresses(cpp):
     addresses = np.array([a.__cuda_array_interface__["data"][0] for a in x], "u8")
     cpp.rows[1, 1](addresses, cuda.to_device(addresses), 3)
     assert [a[0] for a in x] == [0, 11, 22]
-    refuses(
+    assert_raises_type_error(
         cpp.rows,
         x[0],
         addresses,
@@ -459,10 +465,14 @@ def test_bfloat16_parameters_round_to_nearest_even(cpp):
     for value, bits in cases:
         cpp.bfloat[1, 1](out, value, (0, value))
         assert out.tolist() == [bits, bits]
-    refuses(cpp.bfloat, out, 1e39, (0, 0), exception=OverflowError, match="'a'.*does not fit")
-    refuses(cpp.bfloat, out, 1j, (0, 0), match=r"'a': expected __nv_bfloat16 \(a float\)")
-    refuses(cpp.bfloat, out, 1.0, 1.0, match="'c'.*tuple of 2 numbers")
-    refuses(
+    assert_raises_type_error(
+        cpp.bfloat, out, 1e39, (0, 0), exception=OverflowError, match="'a'.*does not fit"
+    )
+    assert_raises_type_error(
+        cpp.bfloat, out, 1j, (0, 0), match=r"'a': expected __nv_bfloat16 \(a float\)"
+    )
+    assert_raises_type_error(cpp.bfloat, out, 1.0, 1.0, match="'c'.*tuple of 2 numbers")
+    assert_raises_type_error(
         cpp.bfloat,
         np.zeros(2, "f4"),
         1.0,
@@ -477,7 +487,9 @@ def test_bfloat16_arrays_of_ml_dtypes_are_accepted(cpp):
     cpp.bfloat[1, 1](x, ml_dtypes.bfloat16(7), (0, 2.5))
     assert x.tolist() == [7, 2.5]
     kernel = cuda.jit(saxpy_like)
-    refuses(kernel, x, match=r"'x': bfloat16 array.*x.view\('uint16'\).*__nv_bfloat16\*")
+    assert_raises_type_error(
+        kernel, x, match=r"'x': bfloat16 array.*x.view\('uint16'\).*__nv_bfloat16\*"
+    )
 
 
 def test_vector_parameters_accept_numbers_and_tuples(cpp):
@@ -486,19 +498,23 @@ def test_vector_parameters_accept_numbers_and_tuples(cpp):
         cpp.values[1, 1](d, (1, 2, 3), np.float32([1, 2, 3, 4]), (0.5,), out)
         assert out.tolist() == [expected, 13, 6.5]
     rest = (1, 2, 3), (1, 2, 3, 4), (0,), out
-    refuses(
+    assert_raises_type_error(
         cpp.values,
         (1, 2, 3, 4),
         *rest,
         match=r"'d': expected dim3 \(an int, or a tuple of up to 3\)",
     )
-    refuses(cpp.values, 1.5, *rest, match="'d'")
-    refuses(
+    assert_raises_type_error(cpp.values, 1.5, *rest, match="'d'")
+    assert_raises_type_error(
         cpp.values, (1, -1), *rest, exception=OverflowError, match="parameter 1 'd.y'.*does not fit"
     )
-    refuses(cpp.values, 1, (1, 2), *rest[1:], match=r"'i': expected int3 \(a tuple of 3 numbers\)")
-    refuses(cpp.values, 1, (1, 2, 3.5), *rest[1:], match="parameter 2 'i.z'.*float 3.5")
-    refuses(cpp.values, 1, 3, *rest[1:], match="'i'.*int 3")
+    assert_raises_type_error(
+        cpp.values, 1, (1, 2), *rest[1:], match=r"'i': expected int3 \(a tuple of 3 numbers\)"
+    )
+    assert_raises_type_error(
+        cpp.values, 1, (1, 2, 3.5), *rest[1:], match="parameter 2 'i.z'.*float 3.5"
+    )
+    assert_raises_type_error(cpp.values, 1, 3, *rest[1:], match="'i'.*int 3")
 
 
 def test_complex_scalars_are_accepted():

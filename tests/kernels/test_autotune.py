@@ -23,7 +23,7 @@ for (int k = 0; k < UNROLL; k++) {
 SPACE = {"BLOCK": [64, 128, 256], "UNROLL": [1, 2]}
 
 
-def grid(n, BLOCK, UNROLL):
+def launch_grid(n, BLOCK, UNROLL):
     return -(-n // (BLOCK * UNROLL)), BLOCK
 
 
@@ -53,12 +53,12 @@ def make_tuned_saxpy(key=("n",), over=SPACE, **given):
     return saxpy
 
 
-def data(n):
+def saxpy_data(n):
     return cuda.to_device(np.arange(n, dtype=np.float32)), cuda.to_device(np.ones(n, np.float32))
 
 
-def check(kernel, n, configuration=grid):
-    x, y = data(n)
+def check_tuned_saxpy(kernel, n, configuration=launch_grid):
+    x, y = saxpy_data(n)
     kernel[configuration](2.0, x, y, n)
     assert np.array_equal(y.copy_to_host(), 1 + 2 * np.arange(n, dtype=np.float32))
     assert np.array_equal(x.copy_to_host(), np.arange(n, dtype=np.float32))
@@ -69,8 +69,8 @@ def test_simulator_uses_the_first_variant_with_a_note(monkeypatch):
     monkeypatch.setattr(tuned, "_noted", set())
     kernel = make_tuned_saxpy()
     with pytest.warns(SimulatorWarning, match="saxpy: the simulator measures no times"):
-        check(kernel, 1000)
-    check(kernel, 100_000)  # no second note
+        check_tuned_saxpy(kernel, 1000)
+    check_tuned_saxpy(kernel, 100_000)  # no second note
     assert kernel.tuning.best.constants == {"BLOCK": 64, "UNROLL": 1}
     assert kernel.tuning.origin == "simulator"
     assert kernel.tuning.measured == 0
@@ -78,7 +78,7 @@ def test_simulator_uses_the_first_variant_with_a_note(monkeypatch):
 
 def test_autotune_measures_all_variants_of_a_small_space(measuring):
     kernel = make_tuned_saxpy(prune=False)
-    check(kernel, 1000)
+    check_tuned_saxpy(kernel, 1000)
     table = kernel.tuning
     assert table.measured == len(table) == 6
     assert all(trial.time > 0 and trial.low <= trial.time <= trial.high for trial in table)
@@ -89,41 +89,41 @@ def test_autotune_measures_all_variants_of_a_small_space(measuring):
 
 def test_autotune_chooses_once_for_each_class_of_sizes(measuring):
     kernel = make_tuned_saxpy()
-    check(kernel, 600)
-    check(kernel, 1000)
+    check_tuned_saxpy(kernel, 600)
+    check_tuned_saxpy(kernel, 1000)
     assert len(kernel.tunings) == 1
-    check(kernel, 1024)
+    check_tuned_saxpy(kernel, 1024)
     assert [table.sizes for table in kernel.tunings] == ["n: 2**9", "n: 2**10"]
     x, y = (cuda.to_device(np.ones(600)) for _ in range(2))
-    kernel[grid](2.0, x, y, 600)  # float64
+    kernel[launch_grid](2.0, x, y, 600)  # float64
     assert len(kernel.tunings) == 3
 
 
 def test_autotune_key_contains_all_arrays_by_default(measuring):
     kernel = make_tuned_saxpy(key=None)
-    check(kernel, 600)
+    check_tuned_saxpy(kernel, 600)
     assert kernel.tuning.sizes == "x: 2**9, y: 2**9"
 
 
 def test_autotune_results_are_reused_in_a_second_process(measuring):
-    check(make_tuned_saxpy(), 1000)
+    check_tuned_saxpy(make_tuned_saxpy(), 1000)
     again = make_tuned_saxpy()
-    check(again, 900)
+    check_tuned_saxpy(again, 900)
     assert again.tuning.origin == "disk cache"
     assert again.tuning.measured == 0
     assert len(again.tuning) == 6
     other = make_tuned_saxpy(over={**SPACE, "UNROLL": [1, 4]})
-    check(other, 1000)
+    check_tuned_saxpy(other, 1000)
     assert other.tuning.origin == "measured"
 
 
 def test_damaged_tuning_table_is_measured_again(measuring, monkeypatch):
-    check(make_tuned_saxpy(), 1000)
+    check_tuned_saxpy(make_tuned_saxpy(), 1000)
     monkeypatch.setattr(
         Tuning, "from_bytes", staticmethod(lambda data: 1 // len(data[:0] or b"x") and None)
     )
     again = make_tuned_saxpy()
-    check(again, 1000)
+    check_tuned_saxpy(again, 1000)
     assert again.tuning.origin == "measured"
 
 
@@ -161,7 +161,7 @@ def test_kernels_with_python_bodies_are_tuned(measuring):
 
 def test_compiler_options_can_be_tuned(measuring):
     kernel = make_tuned_saxpy(over={**SPACE, "max_registers": [32, 64]})
-    check(kernel, 500, lambda n, BLOCK, UNROLL, **_: grid(n, BLOCK, UNROLL))
+    check_tuned_saxpy(kernel, 500, lambda n, BLOCK, UNROLL, **_: launch_grid(n, BLOCK, UNROLL))
     assert kernel.variant(BLOCK=64, UNROLL=2, max_registers=32).options.max_registers == 32
 
 
@@ -241,14 +241,14 @@ def test_strided_arguments_are_restored_between_variants(measuring, view):
 def test_host_arrays_are_restored_between_variants(measuring):
     kernel = make_tuned_saxpy()
     x, y = np.arange(500, dtype=np.float32), np.ones(500, np.float32)
-    kernel[grid](2.0, cuda.In(x), y, 500)
+    kernel[launch_grid](2.0, cuda.In(x), y, 500)
     assert np.array_equal(y, 1 + 2 * x)
 
 
 def test_autotune_restores_an_array_passed_twice(measuring):
     kernel = make_tuned_saxpy()
-    x, _ = data(300)
-    kernel[grid](2.0, x, x, 300)
+    x, _ = saxpy_data(300)
+    kernel[launch_grid](2.0, x, x, 300)
     assert np.array_equal(x.copy_to_host(), 3 * np.arange(300, dtype=np.float32))
 
 
@@ -283,9 +283,9 @@ def test_variants_that_cannot_win_are_not_launched(measuring):
 
 def test_unlaunchable_variants_raise(measuring):
     kernel = make_tuned_saxpy(over={"BLOCK": [4096], "UNROLL": [1]})
-    x, y = data(10)
+    x, y = saxpy_data(10)
     with pytest.raises(RuntimeError, match="no variant can be launched.*4096 threads"):
-        kernel[grid](2.0, x, y, 10)
+        kernel[launch_grid](2.0, x, y, 10)
 
 
 def test_variants_that_do_not_compile_are_skipped(measuring):
@@ -318,7 +318,7 @@ def test_trials_and_where_limit_the_search(measuring):
     kernel = make_tuned_saxpy(
         over=over, trials=5, where=lambda BLOCK, UNROLL: BLOCK * UNROLL <= 512
     )
-    check(kernel, 3000)
+    check_tuned_saxpy(kernel, 3000)
     assert kernel.tuning.measured == 5
     assert all(t.constants["BLOCK"] * t.constants["UNROLL"] <= 512 for t in kernel.tuning)
 
@@ -327,14 +327,14 @@ def test_large_tuning_spaces_are_searched_partially(measuring):
     kernel = make_tuned_saxpy(
         over={"BLOCK": list(range(32, 352, 32)), "UNROLL": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}
     )
-    check(kernel, 3000)
+    check_tuned_saxpy(kernel, 3000)
     assert kernel.tuning.measured == 10
     assert sum(trial.status == "skipped" for trial in kernel.tuning) > 50
 
 
 def test_tuning_table_can_be_exported(measuring, tmp_path):
     kernel = make_tuned_saxpy()
-    check(kernel, 1000)
+    check_tuned_saxpy(kernel, 1000)
     exported = json.loads(json.dumps(kernel.tuning.as_dict()))
     assert exported["trials"][0]["constants"] == kernel.tuning.best.constants
     kernel.tuning.to_csv(tmp_path / "table.csv")
@@ -348,20 +348,20 @@ def test_tuning_table_can_be_exported(measuring, tmp_path):
 
 
 def test_the_disk_cache_counts_and_removes_tables(measuring):
-    check(make_tuned_saxpy(), 1000)
+    check_tuned_saxpy(make_tuned_saxpy(), 1000)
     assert cache.usage()[1] > 0
     cache.clear()
     again = make_tuned_saxpy()
-    check(again, 1000)
+    check_tuned_saxpy(again, 1000)
     assert again.tuning.origin == "measured"
 
 
 def test_untuned_kernel_raises_in_a_capture(measuring):
     kernel = make_tuned_saxpy()
-    x, y = data(100)
+    x, y = saxpy_data(100)
     stream = cuda.stream()
     with pytest.raises(RuntimeError, match="not tuned for this call yet"), stream.capture():
-        kernel[lambda n, BLOCK, UNROLL: (*grid(n, BLOCK, UNROLL), stream)](2.0, x, y, 100)
+        kernel[lambda n, BLOCK, UNROLL: (*launch_grid(n, BLOCK, UNROLL), stream)](2.0, x, y, 100)
 
 
 @pytest.mark.parametrize(
@@ -386,15 +386,15 @@ def test_invalid_autotune_arguments_raise(given, error, message):
 
 def test_invalid_launch_functions_raise(measuring):
     kernel = make_tuned_saxpy()
-    x, y = data(10)
+    x, y = saxpy_data(10)
     with pytest.raises(TypeError, match=r"returns \(grid, block\)"):
         kernel[lambda **_: 32](2.0, x, y, 10)
     with pytest.raises(TypeError, match="missing"):
         kernel[lambda n, OTHER: (1, 32)](2.0, x, y, 10)
     with pytest.raises(TypeError, match="parameters a, x, y, n; the call has 2 arguments"):
-        kernel[grid](2.0, x)
+        kernel[launch_grid](2.0, x)
     with pytest.raises(TypeError, match="4 arguments, and n="):
-        kernel[grid](2.0, x, y, 10, n=10)
+        kernel[launch_grid](2.0, x, y, 10, n=10)
     with pytest.raises(ValueError, match="no variant"):
         kernel.variant(BLOCK=1, UNROLL=1)
 

@@ -22,19 +22,19 @@ def line_of(mark):
     return line
 
 
-def zeros(shape=4, dtype="f4"):
+def device_zeros(shape=4, dtype="f4"):
     return cuda.to_device(np.zeros(shape, dtype))
 
 
-def failure(launch, *args):
+def kernel_error_of(launch, *args):
     with pytest.raises(KernelError) as caught:
         launch(*args)
     return caught.value
 
 
-def assert_alive():
+def assert_device_works():
     """Checks that the context is usable and no finding remains."""
-    x = zeros(32, "i4")
+    x = device_zeros(32, "i4")
     write_thread_index[1, 32](x)
     assert x.copy_to_host().tolist() == list(range(32))
 
@@ -58,8 +58,8 @@ def test_kernel_error_has_all_attributes(checked):
             table(2, at) = other[0];  // THE INDEX
         """
 
-    table, other = zeros((3, 7), "i4"), zeros(1, "i4")
-    problem = failure(write_at[2, 32], table, other, 9)
+    table, other = device_zeros((3, 7), "i4"), device_zeros(1, "i4")
+    problem = kernel_error_of(write_at[2, 32], table, other, 9)
     line = line_of("THE INDEX")
     assert (problem.kernel, problem.array, problem.index) == ("write_at", "table", 9)
     assert problem.block == (1, 0, 0) and 8 <= problem.thread[0] < 32
@@ -70,7 +70,7 @@ def test_kernel_error_has_all_attributes(checked):
         f"[block (1, 0, 0), thread ({problem.thread[0]}, 0, 0); 23 more threads failed a check]"
     )
     write_at[2, 32](table, other, 6)
-    assert_alive()
+    assert_device_works()
 
 
 @both
@@ -80,9 +80,9 @@ def test_out_of_bounds_index_is_reported(checked, at):
     def write_at(x, at):
         "x[at] = 1;"
 
-    problem = failure(write_at[1, 1], zeros(4, "i4"), at)
+    problem = kernel_error_of(write_at[1, 1], device_zeros(4, "i4"), at)
     assert problem.index == at and problem.array == "x" and problem.others == 0
-    assert_alive()
+    assert_device_works()
 
 
 @both
@@ -91,13 +91,13 @@ def test_chained_indexing_reports_the_axis(checked):
     def write_at(x, i, j, k):
         "x[i][j][k] = 1;"
 
-    x = zeros((2, 3, 4))
+    x = device_zeros((2, 3, 4))
     write_at[1, 1](x, 1, 2, 3)
-    problem = failure(write_at[1, 1], x, 2, 0, 0)
+    problem = kernel_error_of(write_at[1, 1], x, 2, 0, 0)
     assert "axis 0 of 'x' with shape (2, 3, 4)" in str(problem)
-    problem = failure(write_at[1, 1], x, 1, 3, 0)
+    problem = kernel_error_of(write_at[1, 1], x, 1, 3, 0)
     assert "axis 0 of a part of 'x' with shape (3, 4)" in str(problem)
-    problem = failure(write_at[1, 1], x, 1, 2, -1)
+    problem = kernel_error_of(write_at[1, 1], x, 1, 2, -1)
     assert "index -1 is out of bounds for axis 0 of a part of 'x' with shape (4,)" in str(problem)
     assert x.copy_to_host().sum() == 1
 
@@ -109,15 +109,15 @@ def test_bounds_are_those_of_the_slice():
     def write_at(x, y, i):
         "x[i] = 1; y[i] = 1;"
 
-    whole = zeros(100)
+    whole = device_zeros(100)
     first, second = whole[10:20], whole[90:40:-5]
     write_at[1, 1](first, second, 9)
-    problem = failure(write_at[1, 1], first, second, 10)
+    problem = kernel_error_of(write_at[1, 1], first, second, 10)
     assert problem.array == "x" and "shape (10,)" in str(problem)
-    problem = failure(write_at[1, 1], whole, second, 10)
+    problem = kernel_error_of(write_at[1, 1], whole, second, 10)
     assert problem.array == "y", "the second one, though the first has the same memory"
-    columns = zeros((5, 8))[:, 2:4]
-    assert failure(write_at[1, 1], columns[:, 0], whole, 5).array == "x"
+    columns = device_zeros((5, 8))[:, 2:4]
+    assert kernel_error_of(write_at[1, 1], columns[:, 0], whole, 5).array == "x"
 
 
 def test_bounds_are_checked_in_every_layout():
@@ -125,10 +125,15 @@ def test_bounds_are_checked_in_every_layout():
     def write_at(x, i, j):
         "x(i, j) = 1;"
 
-    for x in (zeros((3, 4)), zeros((4, 3)).T, zeros((6, 8))[::2, ::2], zeros((3, 4))[::-1]):
+    for x in (
+        device_zeros((3, 4)),
+        device_zeros((4, 3)).T,
+        device_zeros((6, 8))[::2, ::2],
+        device_zeros((3, 4))[::-1],
+    ):
         write_at[1, 1](x, 2, 3)
-        assert failure(write_at[1, 1], x, 3, 0).array == "x"
-        assert failure(write_at[1, 1], x, 0, 4).index == 4
+        assert kernel_error_of(write_at[1, 1], x, 3, 0).array == "x"
+        assert kernel_error_of(write_at[1, 1], x, 0, 4).index == 4
 
 
 def test_empty_arrays_have_no_element():
@@ -136,8 +141,8 @@ def test_empty_arrays_have_no_element():
     def read(x, y):
         "y[0] = x[0];"
 
-    assert "shape (0,)" in str(failure(read[1, 1], zeros(0), zeros()))
-    assert failure(read[1, 1], zeros(), zeros(0)).index == 0
+    assert "shape (0,)" in str(kernel_error_of(read[1, 1], device_zeros(0), device_zeros()))
+    assert kernel_error_of(read[1, 1], device_zeros(), device_zeros(0)).index == 0
 
 
 def test_bounds_of_host_arrays_are_checked():
@@ -146,7 +151,7 @@ def test_bounds_of_host_arrays_are_checked():
         "x[i] = 1;"
 
     x = np.zeros(3, "f4")
-    problem = failure(write_at[1, 1], x, 3)
+    problem = kernel_error_of(write_at[1, 1], x, 3)
     assert problem.array == "x" and "shape (3,)" in str(problem)
     write_at[1, 1](x, 2)
     assert x.tolist() == [0, 0, 1]
@@ -164,7 +169,7 @@ def test_out_of_bounds_index_in_a_device_function_is_reported():
     def read(x, out):
         "out[0] = element_after(x, x.size());"
 
-    problem = failure(read[1, 1], zeros(5), zeros())
+    problem = kernel_error_of(read[1, 1], device_zeros(5), device_zeros())
     assert (problem.kernel, problem.array, problem.index) == ("read", "x", 6)
     assert (problem.file, problem.line) == (__file__, line_of("IN THE FUNCTION"))
 
@@ -174,8 +179,8 @@ def test_bounds_of_atomics_are_checked():
     def count(x, i):
         "atomic_add(x, i, 1);"
 
-    x = zeros(3, "i4")
-    assert failure(count[4, 8], x, 3).others == 31
+    x = device_zeros(3, "i4")
+    assert kernel_error_of(count[4, 8], x, 3).others == 31
     count[4, 8](x, 2)
     assert x.copy_to_host().tolist() == [0, 0, 32]
 
@@ -188,10 +193,10 @@ def test_atomics_with_several_indices_are_checked():
         atomic_add(x, {i, j}, k + 1);    // THE ATOMIC
         """
 
-    x = zeros((2, 3), "i4")
-    problem = failure(count[1, 1], x, 1, 3)
+    x = device_zeros((2, 3), "i4")
+    problem = kernel_error_of(count[1, 1], x, 1, 3)
     assert (problem.array, problem.index, problem.line) == ("x", 3, line_of("THE ATOMIC"))
-    assert failure(count[1, 1], x, 2, 0).index == 2
+    assert kernel_error_of(count[1, 1], x, 2, 0).index == 2
     count[4, 8](x, 1, 0)
     assert x.copy_to_host().tolist() == [[0, 0, 0], [32, 0, 0]]
 
@@ -209,15 +214,15 @@ def test_bounds_of_shared_and_local_arrays_are_checked():
         out[threadIdx.x] = where ? s[threadIdx.x + i] : l(i, 1);
         """
 
-    out = zeros(32)
+    out = device_zeros(32)
     k[1, 32](out, 1, 0)
     assert out.copy_to_host().tolist() == list(range(32))
     k[1, 32](out, 0, 1)
     assert set(out.copy_to_host().tolist()) == {4.0}
-    problem = failure(k[1, 32], out, 1, 1)
+    problem = kernel_error_of(k[1, 32], out, 1, 1)
     assert (problem.index, problem.thread, problem.others) == (32, (31, 0, 0), 0)
     assert "of an array with shape (32,)" in str(problem)
-    problem = failure(k[1, 32], out, 0, 2)
+    problem = kernel_error_of(k[1, 32], out, 0, 2)
     assert "axis 0 of an array with shape (2, 2)" in str(problem) and problem.others == 31
 
 
@@ -233,10 +238,10 @@ def test_bounds_in_a_cpp_source_are_checked():
     }
     """
     module = cuda.module(source, names=["fill<float>"], debug=True)
-    x = zeros((4, 4))
-    problem = failure(module["fill<float>"][1, 4], x, 1.0, 4)
+    x = device_zeros((4, 4))
+    problem = kernel_error_of(module["fill<float>"][1, 4], x, 1.0, 4)
     assert (problem.kernel, problem.array, problem.others) == ("fill<float>", "field", 3)
-    problem = failure(module.wrap[1, 1], x, 16, 16)
+    problem = kernel_error_of(module.wrap[1, 1], x, 16, 16)
     assert (problem.kernel, problem.array, problem.index) == ("wrap", "buffer", 16)
     module.wrap[1, 1](x, 16, 15)
     assert x.copy_to_host()[3, 3] == 1
@@ -255,21 +260,21 @@ def test_failed_assert_reports_thread_and_line(checked):
         x[i] = 1;
         """
 
-    x = zeros(64)
-    problem = failure(k[2, 32], x, 50)
+    x = device_zeros(64)
+    problem = kernel_error_of(k[2, 32], x, 50)
     assert (problem.kernel, problem.block, problem.others) == ("k", (1, 0, 0), 13)
     assert problem.thread[0] >= 18
     assert (problem.file, problem.line) == (__file__, line_of("THE ASSERT"))
     assert 'assertion `i < limit && "a, b"` failed' in str(problem)
     assert x.copy_to_host().sum() == 50, "the others went on"
-    assert_alive()
+    assert_device_works()
 
 
 def test_asserts_with_cassert_are_reported():
     k = cuda.jit("#include <cassert>\n__global__ void k(int n) { assert(n == 1); }", debug=True)
     k[1, 1](1)
-    assert "assertion `n == 1` failed" in str(failure(k[1, 1], 2))
-    assert_alive()
+    assert "assertion `n == 1` failed" in str(kernel_error_of(k[1, 1], 2))
+    assert_device_works()
 
 
 def test_ndebug_disables_asserts():
@@ -288,10 +293,10 @@ def test_trap_and_abort_are_reported(checked):
     module = cuda.module("#include <cstdlib>\n" + "".join(kernels), **checked)
     for line, (name, call) in enumerate(calls.items(), 2):
         module[name][1, 8](0)
-        problem = failure(module[name][1, 8], 3)
+        problem = kernel_error_of(module[name][1, 8], 3)
         assert f"{call.removeprefix('std::')} was called" in str(problem)
         assert problem.others == 2 and problem.line == line
-        assert_alive()
+        assert_device_works()
 
 
 # ---- threads that leave ---------------------------------------------------------------------------------
@@ -314,11 +319,11 @@ def test_barriers_do_not_wait_for_threads_that_failed(checked):
         """
 
     x = cuda.to_device(np.ones(40, "i4"))
-    out = zeros(64, "i4")
-    problem = failure(k[1, 64], x, out)
+    out = device_zeros(64, "i4")
+    problem = kernel_error_of(k[1, 64], x, out)
     assert problem.array == "x" and problem.others == 23
     assert out.copy_to_host()[:40].tolist() == [40] * 40
-    assert_alive()
+    assert_device_works()
 
 
 def test_cooperative_kernel_ends_after_a_finding():
@@ -334,13 +339,13 @@ def test_cooperative_kernel_ends_after_a_finding():
         out[i] += 1;
         """
 
-    out = zeros(128, "i4")
-    problem = failure(k[4, 32], zeros(), out, 2)
+    out = device_zeros(128, "i4")
+    problem = kernel_error_of(k[4, 32], device_zeros(), out, 2)
     assert problem.block == (2, 0, 0) and problem.others == 31
     assert out.copy_to_host().sum() == 0, "no thread passes a barrier that not all have reached"
-    k[4, 32](zeros(), out, -1)
+    k[4, 32](device_zeros(), out, -1)
     assert out.copy_to_host().tolist() == [2] * 128
-    assert_alive()
+    assert_device_works()
 
 
 # ---- streams, graphs, devices, threads -------------------------------------------------------------------
@@ -353,10 +358,10 @@ def test_error_is_raised_on_the_launch_stream(non_blocking):
         "x[i] = 7;"
 
     stream, other = (cuda.stream(non_blocking=non_blocking) for _ in range(2))
-    x = zeros(2, "i4")
+    x = device_zeros(2, "i4")
     cuda.synchronize()
     put[1, 1, other](x, 0)
-    problem = failure(put[1, 1, stream], x, 2)
+    problem = kernel_error_of(put[1, 1, stream], x, 2)
     assert problem.array == "x"
     put[1, 1, other](x, 1)
     put[1, 1, stream](x, 1)
@@ -375,7 +380,7 @@ def test_checked_kernels_run_in_graphs():
         "y[i] += 1;"
 
     stream = cuda.stream()
-    x, y = zeros(2, "i4"), zeros(3, "i4")
+    x, y = device_zeros(2, "i4"), device_zeros(3, "i4")
     cuda.synchronize()
     with stream.capture() as graph:
         put[1, 1, stream](x, 0)
@@ -383,11 +388,11 @@ def test_checked_kernels_run_in_graphs():
         add[1, 1, stream](y, 1)
     graph.launch(stream)
     graph.launches[2].update(y, -4)
-    problem = failure(graph.launch, stream)
+    problem = kernel_error_of(graph.launch, stream)
     assert (problem.kernel, problem.array, problem.index) == ("add", "y", -4)
     graph.launches[2].update(y, 1)
     graph.launches[0].update(x, 2)
-    problem = failure(graph.launch, stream)
+    problem = kernel_error_of(graph.launch, stream)
     assert (problem.kernel, problem.array, problem.index) == ("put", "x", 2)
     graph.launches[0].update(x, 1)
     graph.launch(stream)
@@ -406,13 +411,13 @@ def test_graph_kernels_of_one_module_are_both_named():
         debug=True,
     )
     stream = cuda.stream()
-    x = zeros(1, "i4")
+    x = device_zeros(1, "i4")
     module.one[1, 1, stream](x)
-    failure(module.two[1, 1, stream], x)
+    kernel_error_of(module.two[1, 1, stream], x)
     with stream.capture() as graph:
         module.one[1, 1, stream](x)
         module.two[1, 1, stream](x)
-    problem = failure(graph.launch, stream)
+    problem = kernel_error_of(graph.launch, stream)
     assert problem.kernel == "one or two" and problem.index == 1
     assert problem.line == line_of("IN TWO")
 
@@ -424,8 +429,8 @@ def test_kernels_are_checked_on_every_device():
 
     for device in range(len(cuda.gpus)):
         with cuda.gpus[device]:
-            x = zeros(2, "i4")
-            assert failure(put[1, 1], x, 2).array == "x"
+            x = device_zeros(2, "i4")
+            assert kernel_error_of(put[1, 1], x, 2).array == "x"
             put[1, 1](x, 1)
             assert x.copy_to_host().tolist() == [0, 7]
 
@@ -440,7 +445,7 @@ def test_concurrent_findings_are_reported_once():
 
     def launch_in_a_stream(seed):
         stream = cuda.stream(non_blocking=True)
-        x = zeros(4, "i4")
+        x = device_zeros(4, "i4")
         cuda.synchronize()
         found = 0
         for k in range(20):
@@ -455,7 +460,7 @@ def test_concurrent_findings_are_reported_once():
     with ThreadPoolExecutor(4) as pool:
         found = sum(pool.map(launch_in_a_stream, range(4)))
     assert 5 <= found <= 20
-    assert_alive()
+    assert_device_works()
 
 
 # ---- ufuncs ------------------------------------------------------------------------------------------------
@@ -473,11 +478,11 @@ def test_failed_assert_in_a_ufunc_is_reported(checked):
     assert root(np.float32([4, 9])).tolist() == [2, 3]
     x = np.ones(1000, "f4")
     x[[100, 900]] = -1  # of different threads
-    problem = failure(root, x)
+    problem = kernel_error_of(root, x)
     assert problem.kernel == "root" and problem.others == 1
     assert (problem.file, problem.line) == (__file__, line_of("IN THE UFUNC"))
     assert "assertion `x >= 0` failed" in str(problem)
-    assert root(zeros(3)).copy_to_host().tolist() == [0, 0, 0]
+    assert root(device_zeros(3)).copy_to_host().tolist() == [0, 0, 0]
 
 
 @both
@@ -488,7 +493,7 @@ def test_out_of_bounds_index_in_a_gufunc_is_reported(checked):
 
     x = np.arange(6, dtype="f4").reshape(2, 3)
     assert element_at(x, np.int32([0, 2])).tolist() == [0, 5]
-    problem = failure(element_at, x, np.int32([0, 3]))
+    problem = kernel_error_of(element_at, x, np.int32([0, 3]))
     assert problem.kernel == "element_at" and problem.index == 3 and "shape (3,)" in str(problem)
     assert element_at(x, np.int32([1, 1])).tolist() == [1, 4]
 
@@ -519,7 +524,7 @@ def test_pickled_errors_keep_everything():
     def write_past_end(x):
         "x[4] = 1;"
 
-    problem = failure(write_past_end[1, 2], zeros())
+    problem = kernel_error_of(write_past_end[1, 2], device_zeros())
     again = pickle.loads(pickle.dumps(problem))
     assert str(again) == str(problem) and again.others == problem.others == 1
     assert re.search(r"1 more thread failed", str(again))

@@ -50,7 +50,7 @@ def load(tmp_path, monkeypatch):
     return load
 
 
-def arrays():
+def input_and_output_arrays():
     return np.ones(4, np.float32), np.full(4, 7, np.float32)
 
 
@@ -64,7 +64,7 @@ def warnings_of(do):
 
 def test_the_warning_is_at_the_users_line(load):
     module = load(KERNEL)
-    x, out = arrays()
+    x, out = input_and_output_arrays()
     (found,) = warnings_of(lambda: module.halves[1, 4](x, out))
     assert (found.filename, found.lineno) == (module.__file__, 8)
     message = found.message
@@ -83,7 +83,7 @@ def test_the_class_is_a_warning_of_numbalite():
 
 def test_a_compilation_warns_once(load):
     module = load(KERNEL)
-    x, out = arrays()
+    x, out = input_and_output_arrays()
     d = cuda.to_device(x), cuda.to_device(out)
 
     def launches():
@@ -101,7 +101,7 @@ def test_the_default_filter_shows_a_line_once(load):
     with warnings.catch_warnings(record=True) as found:
         warnings.resetwarnings()
         warnings.simplefilter("default")
-        module.halves[1, 4](*arrays())
+        module.halves[1, 4](*input_and_output_arrays())
         module.halves[1, 4](np.ones(4), np.ones(4))
     assert [one.lineno for one in found if one.category is KernelWarning] == [8]
 
@@ -122,7 +122,7 @@ def test_filters_select_by_category_line_message_and_module(load, filters):
 
     def launch():
         warnings.filterwarnings("ignore", **filters)
-        module.halves[1, 4](*arrays())
+        module.halves[1, 4](*input_and_output_arrays())
 
     assert warnings_of(launch) == []
 
@@ -133,14 +133,14 @@ def test_a_filter_for_another_line_or_module_does_not_hide_it(load):
     def launch():
         warnings.filterwarnings("ignore", category=KernelWarning, lineno=7)
         warnings.filterwarnings("ignore", category=KernelWarning, module="another")
-        module.halves[1, 4](*arrays())
+        module.halves[1, 4](*input_and_output_arrays())
 
     assert len(warnings_of(launch)) == 1
 
 
 def test_kernel_warning_as_an_error_prevents_the_launch(load):
     module = load(KERNEL)
-    x, out = arrays()
+    x, out = input_and_output_arrays()
     with warnings.catch_warnings():
         warnings.simplefilter("error", KernelWarning)
         for _ in range(2):
@@ -307,7 +307,7 @@ def test_every_kind_of_string_code_warns(load, kind):
 
     def run():
         module = load(text)
-        module.call(*arrays())
+        module.call(*input_and_output_arrays())
         return module
 
     found = warnings_of(run)
@@ -333,7 +333,7 @@ def test_a_wrong_number_of_indices_is_an_error(load):
     with pytest.raises(
         CompileError, match=r"x\[i, 0\] has 2 indices.*x has one dimension: write x\[i\]"
     ) as found:
-        module.halves[1, 4](*arrays())
+        module.halves[1, 4](*input_and_output_arrays())
     assert f"{module.__file__}(8): error" in str(found.value)
     assert "x(i, 0)" not in str(found.value)
 

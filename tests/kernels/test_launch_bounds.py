@@ -7,7 +7,7 @@ import pytest
 from numbalite import cuda
 
 
-def check(kernel, limit):
+def check_launch_limit(kernel, limit):
     out = cuda.to_device(np.zeros(1, np.int32))
     with pytest.raises(ValueError, match=rf"{limit + 1} threads, more than .* limit of {limit} "):
         kernel[1, limit + 1](out)
@@ -21,7 +21,7 @@ def test_launch_bounds_of_a_body_limit_the_block_size():
     def count_threads(out):
         "atomicAdd(&out[0], 1);"
 
-    check(count_threads, 96)
+    check_launch_limit(count_threads, 96)
     assert count_threads.get_max_threads_per_block(count_threads.signatures[0]) == 96
 
 
@@ -52,7 +52,7 @@ __global__ void by_a_number(int* out) { atomicAdd(out, 1); }
 def test_launch_bounds_of_a_source_limit_the_block_size(name, limit):
     kernel = cuda.jit(source=SOURCE, name=name)
     if limit < 1024:
-        check(kernel, limit)
+        check_launch_limit(kernel, limit)
     else:
         kernel[1, limit](cuda.to_device(np.zeros(1, np.int32)))
 
@@ -62,4 +62,4 @@ def test_launch_bounds_with_checks_enabled():
     def count_threads(out):
         "atomicAdd(&out[0], 1);"
 
-    check(count_threads, 64)
+    check_launch_limit(count_threads, 64)

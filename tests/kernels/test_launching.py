@@ -17,7 +17,7 @@ def kernel(core_kernels):
     return core_kernels
 
 
-class Seven:
+class IntegerLikeSeven:
     def __index__(self):
         return 7
 
@@ -30,7 +30,7 @@ class Seven:
     (2, 3, (2, 1, 1, 3, 1, 1)),
     ((2, 3), (4, 5), (2, 3, 1, 4, 5, 1)),
     ([2, 3, 4], [5, 6, 7], (2, 3, 4, 5, 6, 7)),
-    (np.int8(2), (np.int64(3), Seven(), True + 0), (2, 1, 1, 3, 7, 1)),
+    (np.int8(2), (np.int64(3), IntegerLikeSeven(), True + 0), (2, 1, 1, 3, 7, 1)),
 ], ids=repr)  # fmt: skip
 def test_launch_configuration_is_normalized(kernel, grid, block, expected):
     out = empty(6, "u4")
@@ -140,7 +140,7 @@ def test_call_without_configuration_raises(kernel):
 
 
 # ---- dispatchers without a signature ----
-class Lazy(_core.Dispatcher):
+class LazyDispatcher(_core.Dispatcher):
     def __init__(self, kernels, names=("value", "out")):
         super().__init__("lazy", names)
         self.kernels = kernels
@@ -160,7 +160,7 @@ CODES = {"i64": 5, "u64": 9, "f64": 12, "f32": 11, "boolean": 1, "c128": 14}
 
 @pytest.fixture
 def lazy_kernel(kernel):
-    return Lazy({(c, c): kernel.of(name) for name, c in CODES.items()})
+    return LazyDispatcher({(c, c): kernel.of(name) for name, c in CODES.items()})
 
 
 def test_kernels_are_looked_up_once(lazy_kernel):
@@ -299,7 +299,7 @@ def test_dispatcher_rejects_invalid_arguments(lazy_kernel, kernel):
 
 
 def test_launches_keep_no_arguments_or_dispatchers_alive(kernel):
-    lazy = Lazy({(5, 5): kernel.of("i64")})
+    lazy = LazyDispatcher({(5, 5): kernel.of("i64")})
     array, host = empty(1, "i8"), np.zeros(1, "i8")
     launcher = lazy[1, 1]
     launcher(1, array)
@@ -311,7 +311,7 @@ def test_launches_keep_no_arguments_or_dispatchers_alive(kernel):
     ref = weakref.ref(lazy)
     del lazy, launcher
     assert ref() is None  # freed immediately, because there is no cycle
-    lazy = Lazy({})
+    lazy = LazyDispatcher({})
     lazy.launcher = lazy[1, 1]
     ref = weakref.ref(lazy)
     del lazy

@@ -42,7 +42,7 @@ BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "s32": 32, "f64": 64, "s8"
         "b1": 1, "e4m3": 8, "e5m2": 8}  # fmt: skip
 
 
-def extents(shape):
+def matrix_extents(shape):
     return [int(part) for part in shape[1:].replace("n", " ").replace("k", " ").split()]
 
 
@@ -52,7 +52,7 @@ def words_per_lane(kind, count):
 
 def kernel_of(name):
     shape, kinds, more = PRODUCTS[name]
-    m, n, k = extents(shape)
+    m, n, k = matrix_extents(shape)
     kinds = kinds.split()
     counts = [
         words_per_lane(t, x // 32) for t, x in zip(kinds, (m * n, m * k, n * k, m * n), strict=True)
@@ -105,7 +105,7 @@ def random_matrix(rng, kind, shape):
     return rng.integers(low, high, shape).astype(np.float64)
 
 
-def codes(values, kind):
+def element_codes(values, kind):
     """Returns the bits of numbers."""
     if kind == "f64":
         return values.view("u8")
@@ -120,8 +120,8 @@ def codes(values, kind):
     return values.astype("i8").view("u8") & (2 ** BITS[kind] - 1)
 
 
-def registers(values, kind, where):
-    bits = codes(np.ascontiguousarray(values), kind)[where]
+def fragment_registers(values, kind, where):
+    bits = element_codes(np.ascontiguousarray(values), kind)[where]
     packed = max(1, 32 // BITS[kind])
     parts = bits.reshape(32, -1, packed) << (
         BITS[kind] * np.arange(packed, dtype="u8") % np.uint64(64)
@@ -130,7 +130,7 @@ def registers(values, kind, where):
     return whole.view("f8") if kind == "f64" else whole.astype("u4")
 
 
-def values_of(words, kind, where, shape):
+def fragment_values(words, kind, where, shape):
     out = np.zeros(shape)
     parts = words.view({"f16": "f2", "f32": "f4", "s32": "i4", "f64": "f8"}[kind])
     out[where] = parts.reshape(32, -1)
@@ -147,7 +147,7 @@ def module():
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_mma_ptx_matches_numpy(module, name):
     shape, kinds, more = PRODUCTS[name]
-    m, n, k = extents(shape)
+    m, n, k = matrix_extents(shape)
     kind_d, kind_a, kind_b, kind_c = kinds.split()
     rng = np.random.default_rng(0)
     a, b = random_matrix(rng, kind_a, (m, k)), random_matrix(rng, kind_b, (k, n))
@@ -157,9 +157,9 @@ def test_mma_ptx_matches_numpy(module, name):
     in_d = places_of_result(m)
     d = np.zeros((32, words_per_lane(kind_d, m * n // 32)), "f8" if kind_d == "f64" else "u4")
     given = [
-        registers(a, kind_a, element_positions(m, k, kind_a)),
-        registers(b.T, kind_b, element_positions(8, k, kind_b)),
-        registers(c, kind_c, in_d),
+        fragment_registers(a, kind_a, element_positions(m, k, kind_a)),
+        fragment_registers(b.T, kind_b, element_positions(8, k, kind_b)),
+        fragment_registers(c, kind_c, in_d),
     ]
     getattr(module, name)[1, 32](*(x.reshape(-1) for x in given), d.reshape(-1))
     if more == ".xor.popc":
@@ -168,7 +168,7 @@ def test_mma_ptx_matches_numpy(module, name):
         expected = a @ b + c
     if more == ".satfinite":
         expected = np.clip(expected, -(2.0**31), 2.0**31 - 1)
-    np.testing.assert_array_equal(values_of(d, kind_d, in_d, (m, n)), expected)
+    np.testing.assert_array_equal(fragment_values(d, kind_d, in_d, (m, n)), expected)
 
 
 MOVING = r"""

@@ -132,7 +132,7 @@ def module_of_wrong_kernels(driver_kind):
     return cuda.module(WRONG)
 
 
-def line_of(problem):
+def error_line_of(problem):
     return linecache.getline(problem.file, problem.line)
 
 
@@ -143,7 +143,7 @@ def test_invalid_child_launches_are_reported(module_of_wrong_kernels, checks):
     ) as found:
         with cuda.checks(*checks or ("none",)):
             module_of_wrong_kernels.many[1, 1](np.zeros(4, np.float32))
-    assert found.value.kernel == "many" and "<<<1, 2000>>>" in line_of(found.value)
+    assert found.value.kernel == "many" and "<<<1, 2000>>>" in error_line_of(found.value)
     with pytest.raises((KernelError, CudaAPIError), match="one level deeper than the 24"):
         with cuda.checks(*checks or ("none",)):
             module_of_wrong_kernels.endless[1, 1](np.zeros(1, np.int32))
@@ -154,7 +154,7 @@ def test_findings_in_child_kernels_are_reported(module_of_wrong_kernels):
     with pytest.raises(KernelError, match=said) as found, cuda.checks():
         module_of_wrong_kernels.beyond[1, 64](np.zeros(50, np.float32))
     assert (found.value.kernel, found.value.kind) == ("child", "memory")
-    assert "out[threadIdx.x] = n" in line_of(found.value)
+    assert "out[threadIdx.x] = n" in error_line_of(found.value)
     with pytest.raises(KernelError, match=r"sums .*; adds launched it at") as found, cuda.checks():
         module_of_wrong_kernels.adds[1, 1](np.zeros(1, np.float32))
     assert found.value.kind == "race"

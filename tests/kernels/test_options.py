@@ -192,12 +192,12 @@ def test_extension_prepares_arguments():
     x = zeros()
     k[1, 4](Wrapped(x), 2)
     assert (x == 2).all() and log == ["after"]
-    again = pickle.loads(pickle.dumps(cuda.jit(extensions=[Doubling()])(fill)))
+    again = pickle.loads(pickle.dumps(cuda.jit(extensions=[DoublingExtension()])(fill)))
     again[1, 4](x, 3)
     assert (x == 6).all()
 
 
-class Doubling:
+class DoublingExtension:
     def prepare_args(self, ty, val, stream, retr):
         return ty, 2 * val if isinstance(val, int) else val
 
@@ -214,9 +214,9 @@ def test_extensions_can_be_added_after_compilation():
         x = zeros()
         assert kernel.extensions == []
         for add in (
-            methodcaller("append", Doubling()),
-            methodcaller("extend", [Doubling()]),
-            methodcaller("insert", 0, Doubling()),
+            methodcaller("append", DoublingExtension()),
+            methodcaller("extend", [DoublingExtension()]),
+            methodcaller("insert", 0, DoublingExtension()),
         ):
             add(kernel.extensions)
             kernel[1, 4](x, 3)

@@ -22,7 +22,7 @@ class Level(enum.IntEnum):
     LOW = 7
 
 
-def asm(kernel):
+def inspected_asm(kernel):
     """Compiles for a GPU, if NVRTC is installed."""
     try:
         kernel.inspect_asm()
@@ -54,7 +54,7 @@ def test_tuple_arguments_are_unpacked():
     assert str(first[0]) == "Tuple((int64, Tuple((float64, float64[::1], Tuple(())))))"
     assert str(first[1].types[1]) == "Point(x: float32, n: int64)"
     assert len(take_apart.signatures) == 2
-    asm(take_apart)
+    inspected_asm(take_apart)
 
 
 def test_kernels_accept_tuples_of_20_items():
@@ -81,7 +81,7 @@ def test_kernels_accept_tuples_of_20_items():
     )
     k[1, 1](tuple(range(20)), mixed, out)
     assert out.tolist() == [*range(20), 12.5]
-    asm(k)
+    inspected_asm(k)
     with pytest.raises(errors.CompileError, match="items have the same type"):
         k[1, 1]((1, 2.0), mixed, out)
 
@@ -95,7 +95,7 @@ def test_records_in_tuples_are_passed_by_reference():
     k[1, 1]((table[1], x, Line(1, device[0])))
     assert table.tolist() == [(0, 0), (3, 0)] and x == 3
     assert device.copy_to_host().tolist() == [(0, 9), (0, 0)]
-    asm(k)
+    inspected_asm(k)
 
 
 def test_signatures_accept_tuple_types():
@@ -228,7 +228,7 @@ def test_kernels_accept_none_dtypes_and_enum_members():
     k[1, 1](True, None, types.float32, Colour.RED, Level.LOW, out)
     assert out.tolist() == [1, 2.75, 1, 7, 1] and len(k.signatures) == 2
     assert str(k.signatures[0][:5]) == "(none, none, dtype(int32), float64, int64)"
-    asm(k)
+    inspected_asm(k)
     special = k.specialize(None, None, np.int32, Colour.BLUE, Level.LOW, out)
     special[1, 1](None, None, np.int32, Colour.BLUE, Level.LOW, out)
     for wrong, reason in (

@@ -162,7 +162,7 @@ def test_wmma_mistakes_are_reported(module):
         cuda.synchronize()
 
 
-def words_of(x, bits):
+def packed_words(x, bits):
     """Returns numbers of so many bits, the first in the lowest bits of each 32-bit word."""
     places = np.arange(0, 32, bits, dtype=np.uint32)
     low = (x & ((1 << bits) - 1)).astype(np.uint32)
@@ -177,7 +177,7 @@ def test_sub_byte_wmma_products_match_numpy(module, name, low, high):
     c = rng.integers(-1000, 1000, (8, 8)).astype(np.int32)
     d = np.zeros((2, 8, 8), np.int32)
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
-        module[name][1, 32](words_of(a, bits), words_of(b, bits), c, d)
+        module[name][1, 32](packed_words(a, bits), packed_words(b, bits), c, d)
     a = a[:, :k]
     if name == "b1":
         expected = c + (a[:, None] ^ b).sum(-1), c + (a[:, None] & b).sum(-1)

@@ -15,7 +15,7 @@ MODULES = """__init__ arguments config errors compilers/templates cpu/jit types/
     ufuncs/deviceufunc ufuncs/elementwise""".split()
 
 
-def annotated():
+def annotated_files():
     """Yields the Python files of the public surface."""
     top = ROOT / "numbalite"
     yield from (top / f"{name}.py" for name in MODULES)
@@ -27,14 +27,14 @@ def is_public(name):
     return not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
 
 
-def functions(body, owner=None):
+def public_functions(body, owner=None):
     """Yields (name, node, whether its first parameter is self or cls) of the public functions of a
     body."""
     for node in body:
         if isinstance(node, (ast.If, ast.Try)):
-            yield from functions([*node.body, *node.orelse], owner)
+            yield from public_functions([*node.body, *node.orelse], owner)
         elif isinstance(node, ast.ClassDef) and is_public(node.name):
-            yield from functions(node.body, node.name)
+            yield from public_functions(node.body, node.name)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and is_public(node.name):
             decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
             name = f"{owner}.{node.name}" if owner else node.name
@@ -62,7 +62,7 @@ def is_called_by_numpy(path, node):
 
 def missing_annotations(path):
     """Returns the missing annotations of a file's public functions."""
-    for name, node, is_method in functions(ast.parse(path.read_text()).body):
+    for name, node, is_method in public_functions(ast.parse(path.read_text()).body):
         given = node.args
         every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
         every = [parameter for parameter in every if parameter][1 if is_method else 0 :]
@@ -73,4 +73,4 @@ def missing_annotations(path):
 
 
 def test_public_functions_are_annotated():
-    assert not [place for path in annotated() for place in missing_annotations(path)]
+    assert not [place for path in annotated_files() for place in missing_annotations(path)]

@@ -58,7 +58,7 @@ def python_body(function, text):
     return ast.get_source_segment(text, nodes[0]) if nodes else None
 
 
-def body(step):
+def function_body(step):
     text = (ROOT / step.file).read_text()
     found = (python_body if step.file.endswith(".py") else c_body)(step.function, text)
     assert found, f"{step.file} defines no {step.function}"
@@ -79,9 +79,9 @@ def test_each_function_calls_the_functions_below_it(name):
             del callers[step.depth :]
             if callers:
                 called = step.function.rpartition(".")[2]
-                calls = re.search(rf"\b{called}\b", body(callers[-1]))
+                calls = re.search(rf"\b{called}\b", function_body(callers[-1]))
                 assert calls, f"{callers[-1].function} does not call {called}"
-            assert body(step)
+            assert function_body(step)
             callers.append(step)
         assert step.depth or len(steps_of_path(tree)) == 1, "a tree without branches"
 

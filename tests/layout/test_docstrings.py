@@ -91,7 +91,7 @@ CONVERTED = {
 }
 
 
-def functions():
+def documented_functions():
     """Yields (file, function or class, docstring) of the docstrings with sections."""
     for path in sorted((ROOT / "numbalite").rglob("*.py")):
         if "---" in (text := path.read_text()):
@@ -102,7 +102,7 @@ def functions():
                         yield path, node, doc
 
 
-FOUND = list(functions())
+FOUND = list(documented_functions())
 
 
 def parameters(node):

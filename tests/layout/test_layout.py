@@ -49,7 +49,7 @@ def strip_comments(text):
 
 
 @functools.cache
-def includes(path):
+def included_files(path):
     """Returns the files that `path` includes, in order, as written."""
     return re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', strip_comments(path.read_text()), re.M)
 
@@ -110,7 +110,7 @@ def test_includes_follow_the_package_order(c_file):
         assert "/" in included, (
             f'{included}: write the package too: #include "{package}/{included}"'
         )
-    for included in includes(c_file):
+    for included in included_files(c_file):
         if included == "sim/abi.h":  # plain C shared with cuda_src
             assert package in SIM
         elif included.split("/")[0] in {"sim", *BELOW}:
@@ -128,7 +128,7 @@ def test_c_packages_have_no_include_cycle():
         assert not both_ways, f"{package} and {both_ways} may include one another"
 
 
-def circles(graph):
+def find_cycles(graph):
     """Returns the sets of nodes that can all reach one another: the strongly connected components,
     by Tarjan."""
     order, low, stack, found = {}, {}, [], []
@@ -155,7 +155,7 @@ def circles(graph):
 
 
 def assert_circles_are_named(graph, verb):
-    for circle in circles(graph):
+    for circle in find_cycles(graph):
         named = any(
             all(any(fnmatch.fnmatch(unit, pattern) for pattern in patterns) for unit in circle)
             for patterns in CIRCLES
@@ -165,7 +165,7 @@ def assert_circles_are_named(graph, verb):
 
 def test_cycle_detection_finds_every_cycle():
     graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"d"}, "f": {"a", "f"}}
-    assert circles(graph) == [["d", "e"], ["a", "b", "c"]]
+    assert find_cycles(graph) == [["d", "e"], ["a", "b", "c"]]
 
 
 def test_c_files_have_no_include_cycle():
@@ -175,7 +175,9 @@ def test_c_files_have_no_include_cycle():
     for path in C_FILES:
         unit = path.relative_to(CEXT).with_suffix("")
         graph.setdefault(str(unit), set()).update(
-            included.rpartition(".")[0] for included in includes(path) if (CEXT / included).exists()
+            included.rpartition(".")[0]
+            for included in included_files(path)
+            if (CEXT / included).exists()
         )
     assert_circles_are_named(graph, "include")
 
@@ -183,7 +185,7 @@ def test_c_files_have_no_include_cycle():
 @of_each_c_file
 def test_python_header_is_included_only_in_py(c_file):
     package = c_file.relative_to(CEXT).parts[0]
-    for included in includes(c_file):
+    for included in included_files(c_file):
         if included in {"Python.h", "structmember.h", "frameobject.h"}:
             assert package == "py", f"{included} outside py/"
         if included.startswith("numpy/"):
@@ -234,7 +236,7 @@ def test_no_code_branches_on_the_driver_kind():
 def test_sources_include_their_header_first(c_file):
     own = c_file.with_suffix(".h")
     if c_file.suffix == ".c" and own.exists():
-        assert includes(c_file)[0] == str(own.relative_to(CEXT))
+        assert included_files(c_file)[0] == str(own.relative_to(CEXT))
 
 
 def test_includes_of_the_simulator_and_of_kernels_exist():

@@ -62,7 +62,7 @@ def test_exported_names_begin_with_the_noun_of_their_file(path):
     assert not wrong, f"begin these with {allowed[0]}, or move them to another file"
 
 
-def prose(path):
+def prose_of_file(path):
     """Returns the comments and docstrings of a file, roughly: the whole file except strings in
     Python code."""
     text = path.read_text(errors="replace")
@@ -87,7 +87,7 @@ def test_texts_use_the_terms_of_the_field():
             pathlib.Path(TABLES).name,
             pathlib.Path(__file__).name,
         }:
-            text = prose(path)
+            text = prose_of_file(path)
             found += [
                 f"{name(path)}: {phrase!r}: write {instead!r}"
                 for phrase, instead in PHRASES.items()

@@ -36,7 +36,7 @@ STUBS = public_declarations(ast.parse(STUB.read_text()).body)
 CLASSES = [name for name, value in vars(_core).items() if isinstance(value, type)]
 
 
-def members(cls):
+def declared_members(cls):
     return {name for name in vars(cls) if name not in OF_ALL_TYPES}
 
 
@@ -47,7 +47,7 @@ def test_stub_declares_every_extension_name():
 @pytest.mark.parametrize("name", CLASSES)
 def test_stub_classes_have_the_extensions_members(name):
     stub = public_declarations(STUBS[name].body)
-    assert members(getattr(_core, name)) == set(stub) - {"__new__", "__init__"}
+    assert declared_members(getattr(_core, name)) == set(stub) - {"__new__", "__init__"}
     for member, node in stub.items():
         if member in ("__new__", "__init__"):
             continue
@@ -84,7 +84,7 @@ def parameters(node, of_class):
     return names[1:] if of_class else names
 
 
-def callables():
+def stub_callables():
     for name, node in STUBS.items():
         value = getattr(_core, name, None)
         if isinstance(node, ast.FunctionDef):
@@ -101,7 +101,7 @@ def callables():
 
 def test_stub_parameters_match_the_extension():
     checked = 0
-    for name, value, node, of_class in callables():
+    for name, value, node, of_class in stub_callables():
         names = parameter_names(value, name.rpartition(".")[2])
         if names is not None and node is not None:
             assert parameters(node, of_class) == names, name

@@ -18,12 +18,12 @@ DTYPES = ["f4", "f8", "c8", "c16", "i4"]
 BATCHES = [(), (1,), (3,), (2, 2), (0,)]
 
 
-def close(result, expected):
+def assert_close(result, expected):
     """Asserts that shapes and dtypes are NumPy's, and that numbers are equal within a tolerance."""
     if isinstance(expected, tuple):
         assert type(result) is type(expected)
         for one, wanted in zip(result, expected, strict=True):
-            close(one, wanted)
+            assert_close(one, wanted)
         return
     expected = np.asarray(expected)
     tolerance = 2e-3 if expected.dtype.char in "fF" else 1e-8
@@ -67,21 +67,21 @@ def test_solve_matches_numpy(both, data):
         with pytest.raises(ValueError, match=r"linalg.solve: a has shape .*, b has shape"):
             L.solve(d, b)
         return
-    close(L.solve(d, data.draw(st.sampled_from([b, cuda.to_device(b)]))), expected)
+    assert_close(L.solve(d, data.draw(st.sampled_from([b, cuda.to_device(b)]))), expected)
 
 
 @examples(12)
 @given(draw_matrices(square=True))
 def test_inv_det_and_cholesky_match_numpy(both):
     a, d = both
-    close(L.inv(d), L.inv(a))
-    close(L.det(d), L.det(a))
-    close(L.slogdet(d), L.slogdet(a))
+    assert_close(L.inv(d), L.inv(a))
+    assert_close(L.det(d), L.det(a))
+    assert_close(L.slogdet(d), L.slogdet(a))
     hermitian = a @ a.conj().swapaxes(-1, -2) + np.eye(a.shape[-1], dtype=a.dtype)
-    close(L.cholesky(cuda.to_device(hermitian)), L.cholesky(hermitian))
+    assert_close(L.cholesky(cuda.to_device(hermitian)), L.cholesky(hermitian))
     if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
         upper = L.cholesky(hermitian, upper=True)
-        close(L.cholesky(cuda.to_device(hermitian), upper=True), upper)
+        assert_close(L.cholesky(cuda.to_device(hermitian), upper=True), upper)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
@@ -115,9 +115,9 @@ def test_cholesky_reads_one_triangle(dtype):
         whole = half @ half.conj().swapaxes(-1, -2) + 2 * np.eye(n, dtype=dtype)
         lower = L.cholesky(whole)
         noise = np.full_like(whole, 77)
-        close(L.cholesky(cuda.to_device(np.tril(whole) + np.triu(noise, 1))), lower)
+        assert_close(L.cholesky(cuda.to_device(np.tril(whole) + np.triu(noise, 1))), lower)
         upper = L.cholesky(cuda.to_device(np.triu(whole) + np.tril(noise, -1)), upper=True)
-        close(upper, lower.conj().swapaxes(-1, -2))
+        assert_close(upper, lower.conj().swapaxes(-1, -2))
 
 
 @examples(12)
@@ -125,8 +125,8 @@ def test_cholesky_reads_one_triangle(dtype):
 def test_eigh_matches_numpy(both, side):
     a, d = both
     values, vectors = L.eigh(d, side)
-    close(values, L.eigh(a, side)[0])
-    close(L.eigvalsh(d, side), L.eigvalsh(a, side))
+    assert_close(values, L.eigh(a, side)[0])
+    assert_close(L.eigvalsh(d, side), L.eigvalsh(a, side))
     read = np.tril(a) if side in "Ll" else np.triu(a)
     whole = read + np.triu(read.conj().swapaxes(-1, -2), 1)
     if side in "Uu":
@@ -180,7 +180,7 @@ def test_eig_without_the_cusolver_function_raises(monkeypatch):
 @examples(15)
 @given(draw_matrices(), st.sampled_from(["reduced", "complete", "r", "raw"]))
 def test_qr_matches_numpy(both, mode):
-    close(L.qr(both[1], mode), L.qr(both[0], mode))
+    assert_close(L.qr(both[1], mode), L.qr(both[0], mode))
 
 
 @examples(15)
@@ -191,8 +191,8 @@ def test_svd_matches_numpy(both, full):
     expected = L.svd(a, full)
     for one, wanted in zip((u, values, vh), expected, strict=True):
         assert (one.shape, one.dtype) == (wanted.shape, wanted.dtype)
-    close(values, expected[1])
-    close(L.svd(d, compute_uv=False), expected[1])
+    assert_close(values, expected[1])
+    assert_close(L.svd(d, compute_uv=False), expected[1])
     u, values, vh = map(to_host, (u, values, vh))
     k = values.shape[-1]
     again = (u[..., :k] * values[..., None, :]) @ vh[..., :k, :]
@@ -203,20 +203,20 @@ def test_svd_matches_numpy(both, full):
         )
         np.testing.assert_allclose(basis.conj().swapaxes(-1, -2) @ basis, identity, atol=1e-4)
     if a.shape[-1] and a.shape[-2]:
-        close(L.matrix_rank(d), L.matrix_rank(a))
+        assert_close(L.matrix_rank(d), L.matrix_rank(a))
 
 
 @examples(12)
 @given(draw_matrices(), st.data())
 def test_pinv_and_lstsq_match_numpy(both, data):
     a, d = both
-    close(L.pinv(d), L.pinv(a))
+    assert_close(L.pinv(d), L.pinv(a))
     if a.ndim == 2:
         shape = data.draw(st.sampled_from([(a.shape[0],), (a.shape[0], 2)]))
         b = random_matrix(data.draw, shape, data.draw(st.sampled_from(["f4", "f8", "c16"])))
         x, residuals, rank, values = L.lstsq(d, b)
         expected = L.lstsq(a, b)
-        close((x, residuals, values), (expected[0], expected[1], expected[3]))
+        assert_close((x, residuals, values), (expected[0], expected[1], expected[3]))
         assert rank == expected[2] and rank.dtype == expected[2].dtype
 
 
@@ -238,7 +238,7 @@ def test_norm_matches_numpy(both, data):
         with pytest.raises((ValueError, np.exceptions.AxisError)):
             L.norm(d, order, axis, keepdims)
         return
-    close(L.norm(d, order, axis, keepdims), expected)
+    assert_close(L.norm(d, order, axis, keepdims), expected)
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
@@ -248,7 +248,7 @@ def test_norm_of_integers_is_exact(dtype):
     a = whole % 2 == 1 if dtype == "?" else whole.view(dtype)
     d = cuda.to_device(a)
     for order, axis in ((None, None), (2, 0), ("fro", (0, 1)), (2, 1), (1, 1), (np.inf, 0), (0, 1)):
-        close(L.norm(d, order, axis), L.norm(a, order, axis))
+        assert_close(L.norm(d, order, axis), L.norm(a, order, axis))
     if a.itemsize == 1:
         assert L.norm(d).item() == np.sqrt(np.sum(a.astype(float) ** 2))
 
@@ -258,9 +258,9 @@ def test_condition_numbers_match_numpy():
     for matrix in (a, np.ones((2, 2)), np.array([[1, np.nan], [0, 1]])):
         for p in (1, -1, np.inf, "fro"):
             with np.errstate(all="ignore"):
-                close(L.cond(cuda.to_device(matrix), p), L.cond(matrix, p))
+                assert_close(L.cond(cuda.to_device(matrix), p), L.cond(matrix, p))
     singular = cuda.to_device(np.stack([np.eye(3), np.ones((3, 3))]))
-    close(L.det(singular), np.array([1.0, 0.0]))
+    assert_close(L.det(singular), np.array([1.0, 0.0]))
     assert to_host(L.slogdet(singular)[1]).tolist() == [0, -np.inf]
 
 
@@ -295,7 +295,7 @@ def test_nonzero_library_status_raises(monkeypatch):
             patch.setitem(CUSOLVER.functions, name, lambda *args: 7)
             with pytest.raises(CudaAPIError, match=f"cusolverDn{name} failed .*INTERNAL_ERROR"):
                 L.solve(ones, ones)
-    close(L.solve(ones, ones), np.eye(3))
+    assert_close(L.solve(ones, ones), np.eye(3))
 
 
 def test_batched_linalg_of_random_orders_matches_numpy():
@@ -304,11 +304,11 @@ def test_batched_linalg_of_random_orders_matches_numpy():
     for count, n in ((2, 32), (2, 33), (2, 128), (2, 129), (40, 4)):
         a = rng.normal(size=(count, n, n)) + n * np.eye(n)
         d = cuda.to_device(a + a.swapaxes(1, 2))
-        close(L.eigvalsh(d), L.eigvalsh(to_host(d)))
-        close(L.svd(d, compute_uv=False), L.svd(to_host(d), compute_uv=False))
-        close(L.cholesky(d), L.cholesky(to_host(d)))
-        close(L.inv(cuda.to_device(a)), L.inv(a))
-        close(L.solve(cuda.to_device(a), a[:, :, :2]), L.solve(a, a[:, :, :2]))
+        assert_close(L.eigvalsh(d), L.eigvalsh(to_host(d)))
+        assert_close(L.svd(d, compute_uv=False), L.svd(to_host(d), compute_uv=False))
+        assert_close(L.cholesky(d), L.cholesky(to_host(d)))
+        assert_close(L.inv(cuda.to_device(a)), L.inv(a))
+        assert_close(L.solve(cuda.to_device(a), a[:, :, :2]), L.solve(a, a[:, :, :2]))
 
 
 def test_linalg_runs_on_the_arrays_stream():
@@ -317,7 +317,7 @@ def test_linalg_runs_on_the_arrays_stream():
     with_stream = cuda.to_device(a).bind(stream)
     result = L.solve(with_stream, np.ones(4))
     stream.synchronize()
-    close(result, L.solve(a, np.ones(4)))
+    assert_close(result, L.solve(a, np.ones(4)))
 
 
 def test_hermitian_matrices_are_square():

@@ -62,7 +62,7 @@ def by_threads():
     _core.copy_settings(**settings)
 
 
-def noise(count, seed=0):
+def random_bytes(count, seed=0):
     return np.random.default_rng(seed).integers(0, 256, count, dtype=np.uint8)
 
 
@@ -439,7 +439,7 @@ def test_copies_of_threshold_sizes_match_numpy(host, by_threads, seed):
         chunk=rng.choice([4096, 40960, MIB]),
         always=True,
     )
-    data = noise(9 * MIB, seed)
+    data = random_bytes(9 * MIB, seed)
     stream = rng.choice([0, cuda.stream(), cuda.stream(non_blocking=True)])
     for _ in range(12):
         size = max(1, rng.choice(borders) + rng.choice([-4097, -4096, -1, 0, 1, 4095, 4096, 4097]))
@@ -457,7 +457,7 @@ def test_copies_of_threshold_sizes_match_numpy(host, by_threads, seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_strided_copies_through_pinned_memory_match_numpy(host, paths, seed):
     rng = random.Random(seed)
-    data = noise(4 * MIB, seed)
+    data = random_bytes(4 * MIB, seed)
     for _ in range(8):
         dtype = np.dtype(rng.choice(["u1", "i2", "f4", "c16", "V3"]))
         rows, columns = rng.choice([(3, 40_000), (500, 300), (40_000, 5), (17, 9001)])

@@ -16,7 +16,7 @@ def double(x):
     "int i = grid<1>(); if (i < x.size()) x[i] *= 2;"
 
 
-class Counting(cuda.HostOnlyCUDAMemoryManager):
+class CountingMemoryManager(cuda.HostOnlyCUDAMemoryManager):
     """A plug-in that allocates managed memory of the library itself, and counts its calls."""
 
     made = []  # noqa: RUF012 - counted over all instances
@@ -26,7 +26,7 @@ class Counting(cuda.HostOnlyCUDAMemoryManager):
         super().__init__(*args, **kwargs)
         self.live = {}
         self.log = []
-        Counting.made.append(self)
+        CountingMemoryManager.made.append(self)
 
     def initialize(self):
         self.log.append("initialize")
@@ -64,16 +64,16 @@ class Counting(cuda.HostOnlyCUDAMemoryManager):
 
 @pytest.fixture(params=[int, ctypes.c_void_p, ctypes.c_uint64])
 def plugged(request):
-    Counting.made.clear()
-    Counting.pointer = request.param
-    cuda.set_memory_manager(Counting)
+    CountingMemoryManager.made.clear()
+    CountingMemoryManager.pointer = request.param
+    cuda.set_memory_manager(CountingMemoryManager)
     yield
     cuda.set_memory_manager(None)
     gc.collect()
 
 
 def manager():
-    return next(one for one in Counting.made if one.context is not None)
+    return next(one for one in CountingMemoryManager.made if one.context is not None)
 
 
 def test_plugged_manager_allocates_every_array(plugged):
@@ -151,7 +151,7 @@ def test_failing_memory_manager_raises(plugged):
 
 
 def test_manager_of_another_version_raises():
-    class Old(Counting):
+    class Old(CountingMemoryManager):
         interface_version = 2
 
     with pytest.raises(

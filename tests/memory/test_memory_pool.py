@@ -191,7 +191,7 @@ def test_out_of_memory_error_reports_usage(pool):
 # ---- checks when the block may be used again
 
 
-def keep_busy(stream, seconds=0.2):
+def keep_stream_busy(stream, seconds=0.2):
     """Keeps a stream busy."""
     started = time.monotonic()
     stream.add_callback(lambda *unused: time.sleep(seconds))
@@ -206,7 +206,7 @@ def test_memory_in_use_by_a_stream_is_not_handed_out(pool, non_blocking):
     fill[64, 1024, stream](one, 1)
     stream.synchronize()
     result = cuda.pinned_array(SIZE, np.float32)
-    keep_busy(stream)
+    keep_stream_busy(stream)
     fill[64, 1024, stream](one, 7)
     one.copy_to_host(result, stream=stream)
     del one
@@ -225,7 +225,7 @@ def test_other_streams_wait_before_reusing_default_stream_memory(pool):
     first, apart = cuda.stream(), cuda.stream(non_blocking=True)
     out = cuda.pinned_array(SIZE, np.float32)
     make_array()
-    keep_busy(first)
+    keep_stream_busy(first)
     one = make_array()
     fill[64, 1024](one, 3)  # after `first`, for it is on the default stream
     del one

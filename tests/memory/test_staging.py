@@ -343,7 +343,7 @@ def test_copies_fill_new_and_used_pages():
         into[:] = 0
 
 
-def new_pages(size):
+def array_in_new_pages(size):
     """Returns an array of untouched pages, which begins at the start of a page."""
     return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), "u1")
 
@@ -354,7 +354,7 @@ def test_copies_into_parts_of_new_pages_keep_neighbours(rings, size):
     data = np.random.default_rng(size).integers(1, 256, size, dtype=np.uint8)
     there = cuda.to_device(data)
     for begin in (0, 1, 16, 256, 5000, MIB // 2 + 16, 2 * MIB - 16):
-        room = new_pages(size + 4 * MIB)
+        room = array_in_new_pages(size + 4 * MIB)
         begin += -room.ctypes.data % (2 * MIB)
         there.copy_to_host(room[begin : begin + size])
         np.testing.assert_array_equal(room[begin : begin + size], data)
@@ -369,7 +369,7 @@ def test_copies_into_new_pages_wait_for_a_busy_stream(rings, non_blocking):
     there = cuda.to_device(data, stream=stream)
     stream.add_callback(lambda *unused: time.sleep(0.05))
     double_and_add(there, 1.0, out=there, stream=stream)
-    result = there.copy_to_host(new_pages(data.nbytes).view("f8"), stream=stream)
+    result = there.copy_to_host(array_in_new_pages(data.nbytes).view("f8"), stream=stream)
     np.testing.assert_array_equal(result, data * 2 + 1)
 
 

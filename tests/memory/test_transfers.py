@@ -12,7 +12,7 @@ from numbalite import _core, cuda
 DTYPES = ["u1", "i2", "f4", "f8", "c16", "V3", "V20"]
 
 
-def noise(rng, shape, dtype):
+def random_values(rng, shape, dtype):
     array = np.empty(shape, dtype)
     array.reshape(-1).view("u1")[:] = np.frombuffer(rng.randbytes(array.nbytes), "u1")
     return array
@@ -33,7 +33,7 @@ def random_view(rng, shape, dtype):
         backward = slice(stop - 1, start - 1 if start else None, -step)
         index[place] = backward if n and rng.random() < 0.25 else forward
     inverse = [axes.index(axis) for axis in range(len(shape))]
-    return noise(rng, extents, dtype), tuple(index), inverse
+    return random_values(rng, extents, dtype), tuple(index), inverse
 
 
 def view_of(base, index, axes):
@@ -79,7 +79,7 @@ def test_transfers_of_random_strides_match_numpy(seed, streamed):
             stream.synchronize()
         assert source.copy_to_host().tobytes() == wanted.tobytes()
 
-        element = noise(rng, (), dtype) if rng.random() < 0.7 else np.zeros((), dtype)
+        element = random_values(rng, (), dtype) if rng.random() < 0.7 else np.zeros((), dtype)
         _core.DeviceArray._fill(view, element, stream)
         view_of(expected, *device[1:])[...] = element
         if streamed:
@@ -90,7 +90,7 @@ def test_transfers_of_random_strides_match_numpy(seed, streamed):
 @pytest.mark.parametrize("dtype", ["u1", "f4", "c16"])
 def test_transfers_of_broadcast_and_overlapping_sources(dtype):
     rng = random.Random(1)
-    line = noise(rng, 12, dtype)
+    line = random_values(rng, 12, dtype)
     sources = [
         np.broadcast_to(line, (5, 12)),
         np.broadcast_to(line[:, None], (12, 4)),
@@ -117,7 +117,7 @@ def test_large_ragged_copies_are_split():
     assert np.array_equal(again, host.transpose(1, 0, 2))
 
 
-def calls_of(operation):
+def driver_calls_of(operation):
     """Returns the driver calls that move or set memory."""
     return [name for name in traced(operation) if name.startswith("cuMem")]
 
@@ -128,18 +128,21 @@ def test_transfers_make_the_minimum_of_driver_calls():
     # Larger arrays are copied in chunks, through page-locked memory
     host = np.zeros((10, 20, 300), "f4")
     there = cuda.to_device(host)
-    assert calls_of(lambda: there._write(host, 0)) == ["cuMemcpyHtoD"]
+    assert driver_calls_of(lambda: there._write(host, 0)) == ["cuMemcpyHtoD"]
     # Downloads of a few bytes use a page-locked block if that is faster; the block is allocated
     # once.
     there._read(host, 0)
-    assert calls_of(lambda: there._read(host, 0)) in (["cuMemcpyDtoH"], ["cuMemcpyDtoHAsync"])
-    assert calls_of(lambda: there[3:9]._write(host[3:9], 0)) == ["cuMemcpyHtoD"]
-    assert calls_of(lambda: there[::2, :12]._write(host[::2, :12], 0)) == ["cuMemcpy3DAsync"]
-    columns = calls_of(lambda: there.T._write(np.zeros_like(host.T, order="C"), 0))
+    assert driver_calls_of(lambda: there._read(host, 0)) in (
+        ["cuMemcpyDtoH"],
+        ["cuMemcpyDtoHAsync"],
+    )
+    assert driver_calls_of(lambda: there[3:9]._write(host[3:9], 0)) == ["cuMemcpyHtoD"]
+    assert driver_calls_of(lambda: there[::2, :12]._write(host[::2, :12], 0)) == ["cuMemcpy3DAsync"]
+    columns = driver_calls_of(lambda: there.T._write(np.zeros_like(host.T, order="C"), 0))
     assert columns == ["cuMemcpyHtoD"]  # the array is first packed into the device's order
-    assert calls_of(lambda: there[0:0]._write(host[0:0], 0)) == []
-    assert calls_of(lambda: there._fill(np.array(0, "f4"), 0)) == ["cuMemsetD8Async"]
-    assert calls_of(lambda: there._fill(np.array(1, "f4"), 0)) == ["cuMemsetD32Async"]
+    assert driver_calls_of(lambda: there[0:0]._write(host[0:0], 0)) == []
+    assert driver_calls_of(lambda: there._fill(np.array(0, "f4"), 0)) == ["cuMemsetD8Async"]
+    assert driver_calls_of(lambda: there._fill(np.array(1, "f4"), 0)) == ["cuMemsetD32Async"]
 
 
 def test_copied_bytes_are_counted():

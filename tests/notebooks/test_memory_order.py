@@ -19,7 +19,7 @@ _TRANSPOSITION = re.compile(r"out[(\[]x, y[)\]] = a[(\[]y, x[)\]]")
 _KERNEL = re.compile(r"^def (\w+)\(.*?(?=^\S|\Z)", re.M | re.S)
 
 
-def kernels():
+def notebook_kernels():
     """Yields (file, name, text) of the kernels with a grid in two dimensions."""
     paths = sorted(ROOT.glob("notebooks/**/*.ipynb"))
     found = [(path, books.source(cell)) for path in paths for cell in books.read(path)["cells"]]
@@ -35,7 +35,7 @@ def kernels():
                 yield path.relative_to(ROOT).as_posix(), kernel[1], kernel[0]
 
 
-def wrong_order(text):
+def non_adjacent_accesses(text):
     """Accesses whose first index is the first number of the grid and whose last one is the second."""
     first, second = next(filter(all, ((m[1] or m[3], m[2] or m[4]) for m in _GRID.finditer(text))))
     pattern = rf"\w+[(\[] *{first}\b[^,()\[\]]*(?:, *|\] *\[) *{second}\b[^,()\[\]]*[)\]]"
@@ -43,13 +43,13 @@ def wrong_order(text):
 
 
 def test_notebooks_contain_kernels_to_check():
-    assert len(list(kernels())) > 15
+    assert len(list(notebook_kernels())) > 15
 
 
-@pytest.mark.parametrize("case", list(kernels()), ids=lambda case: f"{case[0]}-{case[1]}")
+@pytest.mark.parametrize("case", list(notebook_kernels()), ids=lambda case: f"{case[0]}-{case[1]}")
 def test_neighbouring_threads_use_neighbouring_elements(case):
     _, name, text = case
-    wrong = wrong_order(text)
+    wrong = non_adjacent_accesses(text)
     if _TRANSPOSITION.search(text):  # one of the two dimensions exists in any case
         return
     assert not wrong or name in MEANT, wrong

@@ -18,7 +18,7 @@ __global__ void k(int *x, int n) {
 SOURCE = Source(TEXT, kernels=("k",))
 
 
-def linker():
+def find_linker():
     try:
         return toolkit.linker_library()
     except CudaSupportError:
@@ -26,7 +26,7 @@ def linker():
 
 
 needs_linker = pytest.mark.skipif(
-    not toolkit.libraries() or not linker(), reason="nvJitLink is not installed"
+    not toolkit.libraries() or not find_linker(), reason="nvJitLink is not installed"
 )
 
 

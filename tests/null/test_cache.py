@@ -37,7 +37,7 @@ def key(number):
     return cache.digest("test", number)
 
 
-def file_of(folder, number):
+def cache_file_of(folder, number):
     return folder / (key(number).hex() + ".image")
 
 
@@ -46,20 +46,20 @@ def test_stored_image_is_loaded(folder):
     assert cache.store(key(1), IMAGE)
     assert cache.load(key(1)) == IMAGE
     assert cache.load(key(2)) is None
-    assert cache.usage() == (1, file_of(folder, 1).stat().st_size)
+    assert cache.usage() == (1, cache_file_of(folder, 1).stat().st_size)
 
 
 def test_cache_files_are_private(folder):
     cache.store(key(1), IMAGE)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert stat.S_IMODE(file_of(folder, 1).stat().st_mode) == 0o600
-    assert os.listdir(folder) == [file_of(folder, 1).name], "no temporary file is left"
+    assert stat.S_IMODE(cache_file_of(folder, 1).stat().st_mode) == 0o600
+    assert os.listdir(folder) == [cache_file_of(folder, 1).name], "no temporary file is left"
 
 
 @pytest.mark.parametrize("length", [0, 1, 15, 16, 31, 47, 48, 49, 200, -1])
 def test_truncated_files_are_removed(folder, length):
     cache.store(key(1), IMAGE)
-    path = file_of(folder, 1)
+    path = cache_file_of(folder, 1)
     path.write_bytes(path.read_bytes()[:length])
     assert cache.load(key(1)) is None
     assert not path.exists(), "a bad file goes"
@@ -68,7 +68,7 @@ def test_truncated_files_are_removed(folder, length):
 def test_every_flipped_byte_is_detected(folder):
     small = IMAGE.replace(data=b"xy", source="", log="")
     cache.store(key(1), small)
-    path = file_of(folder, 1)
+    path = cache_file_of(folder, 1)
     raw = path.read_bytes()
     for at in range(len(raw)):
         path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
@@ -77,13 +77,13 @@ def test_every_flipped_byte_is_detected(folder):
 
 def test_foreign_files_are_not_loaded(folder):
     cache.store(key(1), IMAGE)
-    file_of(folder, 2).write_bytes(file_of(folder, 1).read_bytes())
+    cache_file_of(folder, 2).write_bytes(cache_file_of(folder, 1).read_bytes())
     assert cache.load(key(2)) is None, "the file of another key"
-    file_of(folder, 3).write_bytes(b"#!/bin/sh\n")
+    cache_file_of(folder, 3).write_bytes(b"#!/bin/sh\n")
     assert cache.load(key(3)) is None
-    file_of(folder, 4).mkdir()
+    cache_file_of(folder, 4).mkdir()
     assert cache.load(key(4)) is None
-    file_of(folder, 5).symlink_to(file_of(folder, 1))
+    cache_file_of(folder, 5).symlink_to(cache_file_of(folder, 1))
     assert cache.load(key(5)) is None
 
 
@@ -127,18 +127,18 @@ def test_an_unwritable_folder_disables_the_cache(monkeypatch):
 def test_the_least_recently_used_entry_is_removed(folder):
     for number in range(10):
         cache.store(key(number), IMAGE)
-        os.utime(file_of(folder, number), (1000 + number,) * 2)
-    size = file_of(folder, 0).stat().st_size
-    os.utime(file_of(folder, 0))  # used just now
+        os.utime(cache_file_of(folder, number), (1000 + number,) * 2)
+    size = cache_file_of(folder, 0).stat().st_size
+    os.utime(cache_file_of(folder, 0))  # used just now
     removed = cache.trim(5 * size)
-    left = {n for n in range(10) if file_of(folder, n).exists()}
+    left = {n for n in range(10) if cache_file_of(folder, n).exists()}
     assert removed == 6 and left == {0, 7, 8, 9}, "the oldest, down to four fifths"
     assert cache.trim(5 * size) == 0
 
 
 def test_cache_hit_updates_the_last_use(folder):
     cache.store(key(1), IMAGE)
-    path = file_of(folder, 1)
+    path = cache_file_of(folder, 1)
     os.utime(path, (1000, 1000))
     cache.load(key(1))
     assert time.time() - path.stat().st_mtime < 60
@@ -146,7 +146,7 @@ def test_cache_hit_updates_the_last_use(folder):
 
 def test_cache_size_is_bounded(folder, monkeypatch):
     cache.store(key("size"), IMAGE)
-    size = file_of(folder, "size").stat().st_size
+    size = cache_file_of(folder, "size").stat().st_size
     monkeypatch.setenv("NUMBALITE_CACHE_SIZE", str(40 * size))
     for number in range(400):
         cache.store(key(number), IMAGE)
@@ -157,7 +157,7 @@ def test_cache_size_is_bounded(folder, monkeypatch):
 
 def test_abandoned_temporary_files_are_removed(folder):
     cache.store(key(1), IMAGE)
-    half = file_of(folder, 1).read_bytes()[:100]
+    half = cache_file_of(folder, 1).read_bytes()[:100]
     old, empty, new = (folder / f"{key(1).hex()}.image.{n}-0123456789ab.tmp" for n in (1, 2, 3))
     for path in (old, empty, new):
         path.write_bytes(half if path != empty else b"")
@@ -167,7 +167,7 @@ def test_abandoned_temporary_files_are_removed(folder):
     assert not old.exists() and not empty.exists() and new.exists()
 
 
-def prelude(folder, name):
+def make_precompiled_prelude(folder, name):
     path = folder / f"prelude-{name}"
     path.mkdir(mode=0o700)
     folders.mark(path)
@@ -178,7 +178,7 @@ def prelude(folder, name):
 def test_cache_size_includes_precompiled_headers(folder):
     cache.store(key(1), IMAGE)
     count, size = cache.usage()
-    old, new = prelude(folder, "old"), prelude(folder, "new")
+    old, new = make_precompiled_prelude(folder, "old"), make_precompiled_prelude(folder, "new")
     marks = sum((path / "CACHEDIR.TAG").stat().st_size for path in (old, new))
     assert cache.usage() == (count, size + 2000 + marks)
     os.utime(old, (1000, 1000))
@@ -189,7 +189,7 @@ def test_cache_size_includes_precompiled_headers(folder):
 def test_clear_removes_only_cache_files(folder):
     cache.store(key(1), IMAGE)
     cache.store(key(2), IMAGE)
-    prelude(folder, "of_some_compiler")
+    make_precompiled_prelude(folder, "of_some_compiler")
     (folder / "notes.txt").write_text("not ours")
     assert cache.clear() == 2
     assert os.listdir(folder) == ["notes.txt"]
@@ -198,7 +198,7 @@ def test_clear_removes_only_cache_files(folder):
 def test_foreign_files_are_kept(folder):
     """The cache keeps foreign files of any name and age."""
     cache.store(key(1), IMAGE)
-    image = file_of(folder, 1).read_bytes()
+    image = cache_file_of(folder, 1).read_bytes()
     theirs = {
         "holiday.image": image,
         f"{'a' * 32}.image": b"not what we write",
@@ -220,7 +220,7 @@ def test_foreign_files_are_kept(folder):
     (folder / "linked").write_bytes(image)
     (folder / f"{'e' * 32}.image").symlink_to(folder / "linked")
     cache.trim(0)
-    assert cache.clear() == 0 and not file_of(folder, 1).exists(), "trimmed already"
+    assert cache.clear() == 0 and not cache_file_of(folder, 1).exists(), "trimmed already"
     found = [p for p in folder.rglob("*") if p.is_file() and not p.is_symlink()]
     assert {str(p.relative_to(folder)): p.read_bytes() for p in found} == {
         **theirs,

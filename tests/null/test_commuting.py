@@ -10,7 +10,7 @@ from numbalite.ufuncs.commuting import commutes
 I4, F4 = np.dtype("i4"), np.dtype("f4")
 
 
-def function(source, args="a, b", **given):
+def element_function_of(source, args="a, b", **given):
     return element.element_function(source=source, args=args, what="reduction", **given)
 
 
@@ -20,7 +20,7 @@ def function(source, args="a, b", **given):
 )
 @pytest.mark.parametrize("code", "?bhiqBHIQefdFD")
 def test_sums_and_products_commute(source, code):
-    assert commutes(function(source), np.dtype(code))
+    assert commutes(element_function_of(source), np.dtype(code))
 
 
 @pytest.mark.parametrize(
@@ -31,16 +31,16 @@ def test_sums_and_products_commute(source, code):
     ],
 )  # fmt: skip
 def test_bitwise_and_logical_operations_commute(source):
-    assert commutes(function(source), I4)
-    assert commutes(function(source), F4)
+    assert commutes(element_function_of(source), I4)
+    assert commutes(element_function_of(source), F4)
 
 
 @pytest.mark.parametrize("sign", ["<", ">", "<=", ">="])
 def test_minimum_and_maximum_commute_for_integers_only(sign):
     for source in (f"a {sign} b ? a : b", f"b {sign} a ? a : b", f"return a {sign} b ? b : a;"):
-        assert commutes(function(source), I4)
-        assert commutes(function(source), np.dtype("?"))
-        assert not commutes(function(source), F4)
+        assert commutes(element_function_of(source), I4)
+        assert commutes(element_function_of(source), np.dtype("?"))
+        assert not commutes(element_function_of(source), F4)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_minimum_and_maximum_commute_for_integers_only(sign):
     ],
 )  # fmt: skip
 def test_other_expressions_are_not_recognized(source):
-    recognised = commutes(function(source), I4)
+    recognised = commutes(element_function_of(source), I4)
     # The source that begins with "a + b //" is a sum: the text after // is a comment.
     assert recognised == source.startswith("a + b //")
 
@@ -69,18 +69,18 @@ def test_redefined_names_are_not_recognized():
         "return min(a, b);"
 
     assert not commutes(least, I4)
-    assert commutes(function("max(a, b)"), I4)
+    assert commutes(element_function_of("max(a, b)"), I4)
     assert not commutes(cuda.reduce("max(a, b)", options=["-Dmax=first"]).function, I4)
 
 
 def test_complete_sources_are_not_analysed():
     source = "__device__ int add(int a, int b) { return a + b; }"
-    assert not commutes(function(source, args=None), I4)
+    assert not commutes(element_function_of(source, args=None), I4)
 
 
 def test_parameter_names_and_types_may_differ():
-    assert commutes(function("left + right", "left, right"), I4)
-    assert not commutes(function("a + b", "a, b, c"), I4)
+    assert commutes(element_function_of("left + right", "left, right"), I4)
+    assert not commutes(element_function_of("a + b", "a, b, c"), I4)
     declared = cuda.jit("float32(float32, float32)", device=True)
 
     @declared

@@ -72,7 +72,7 @@ def test_every_library_header_exists():
     assert (CUDA_SRC / devicelib.HEAD).is_file()
 
 
-def record(
+def packed_fault_record(
     kind,
     line=0,
     block=(0, 0, 0),
@@ -93,7 +93,7 @@ def test_zeroed_record_contains_no_fault():
 def test_out_of_bounds_record_is_decoded():
     numbers = (2, 1, -7, 5, 4, 5, 0, 0)
     texts = (b"", b"", b"lesson.py\0rest")
-    data = record(1, 12, (3, 2, 1), (9, 8, 7), numbers, texts, 4096, 3)
+    data = packed_fault_record(1, 12, (3, 2, 1), (9, 8, 7), numbers, texts, 4096, 3)
     found = fault.decode(data)
     assert found == {
         "kind": "index",
@@ -158,14 +158,14 @@ def test_out_of_bounds_message_names_the_array(address, ndim, shape, expected):
 
 
 def test_out_of_bounds_messages_of_unnamed_arrays():
-    data = record(1, numbers=(1, 0, 3, 3, 3, 0, 0, 0))
+    data = packed_fault_record(1, numbers=(1, 0, 3, 3, 3, 0, 0, 0))
     assert "an array with shape (3,)" in fault.message(fault.decode(data))
-    data = record(1, numbers=(6, 5, 3, 3, 1, 2, 3, 4))
+    data = packed_fault_record(1, numbers=(6, 5, 3, 3, 1, 2, 3, 4))
     assert "with shape (1, 2, 3, 4, ...)" in fault.message(fault.decode(data))
 
 
 def test_assert_record_is_decoded():
-    data = record(2, 5, texts=(b"kernel", b"x > 0", b"a.py"))
+    data = packed_fault_record(2, 5, texts=(b"kernel", b"x > 0", b"a.py"))
     found = fault.decode(data)
     assert (found["condition"], found["function"], found["line"]) == ("x > 0", "kernel", 5)
     assert "assertion `x > 0` failed" in fault.message(found)
@@ -173,7 +173,7 @@ def test_assert_record_is_decoded():
 
 
 def test_trap_record_is_decoded():
-    found = fault.decode(record(3, 5, texts=(b"kernel", b"", b"a.py"), count=2))
+    found = fault.decode(packed_fault_record(3, 5, texts=(b"kernel", b"", b"a.py"), count=2))
     assert fault.message(found) == (
         "__trap() was called [block (0, 0, 0), thread (0, 0, 0); 1 more thread failed a check]"
     )

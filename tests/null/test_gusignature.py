@@ -13,14 +13,14 @@ oracle = pytest.importorskip("numpy._core._umath_tests").test_signature
 CAN_IGNORE = 4  # NumPy's flag of dimensions with '?'
 
 
-def as_numpy(text):
+def parse_as_numpy(text):
     """Returns (core_num_dims, core_dim_ixs, optional, sizes) as NumPy reads the text."""
     inputs, outputs = (side.count("(") for side in text.split("->"))
     _, counts, places, flags, sizes = oracle(inputs, outputs, text)
     return tuple(counts), tuple(places), [bool(f & CAN_IGNORE) for f in flags], list(sizes)
 
 
-def as_ours(text):
+def parse_as_numbalite(text):
     layout = parse(text)
     operands = layout.operands
     return (
@@ -50,7 +50,7 @@ def as_ours(text):
     ],
 )
 def test_gufunc_layouts_parse_as_in_numpy(text):
-    assert as_ours(text) == as_numpy(text)
+    assert parse_as_numbalite(text) == parse_as_numpy(text)
     assert parse(str(parse(text))) == parse(text)
 
 
@@ -117,9 +117,9 @@ def test_random_layout_text_parses_as_in_numpy(text):
             parse(text)
         return
     try:
-        expected = as_numpy(text)
+        expected = parse_as_numpy(text)
     except ValueError:
         with pytest.raises(SignatureError):
             parse(text)
     else:
-        assert as_ours(text) == expected
+        assert parse_as_numbalite(text) == expected

@@ -31,7 +31,7 @@ def machine_without_toolkit(monkeypatch, tmp_path):
     monkeypatch.setattr(toolkit, "_directories", {})
 
 
-def touch(path, text=""):
+def write_file(path, text=""):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return str(path)
@@ -47,17 +47,17 @@ def test_a_missing_header_is_reported_with_its_package():
 
 
 def test_nvrtc_of_pip_packages_is_preferred(tmp_path, monkeypatch):
-    new = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
-    old = touch(tmp_path / "site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
-    installed = touch(tmp_path / "toolkit/lib64/libnvrtc.so.12")
+    new = write_file(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
+    old = write_file(tmp_path / "site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
+    installed = write_file(tmp_path / "toolkit/lib64/libnvrtc.so.12")
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
     assert [one.path for one in toolkit.libraries()] == [new, old, installed]
     assert toolkit.nvrtc_library().path == new
 
 
 def test_nvrtc_version_depends_on_the_driver(tmp_path, monkeypatch):
-    new = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
-    old = touch(tmp_path / "site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
+    new = write_file(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
+    old = write_file(tmp_path / "site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
     for driver, expected in ((12, old), (13, new), (14, new), (11, new)):
         monkeypatch.setattr(toolkit, "_driver_major", lambda driver=driver: driver)
         assert toolkit.nvrtc_library().path == expected
@@ -66,28 +66,28 @@ def test_nvrtc_version_depends_on_the_driver(tmp_path, monkeypatch):
 @pytest.mark.parametrize("variable", ["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX"])
 @pytest.mark.parametrize("folder", ["lib64", "lib", "targets/x86_64-linux/lib"])
 def test_nvrtc_is_found_in_toolkit_folders(tmp_path, monkeypatch, variable, folder):
-    path = touch(tmp_path / "toolkit" / folder / "libnvrtc.so.13")
+    path = write_file(tmp_path / "toolkit" / folder / "libnvrtc.so.13")
     monkeypatch.setenv(variable, str(tmp_path / "toolkit"))
     library = toolkit.nvrtc_library()
     assert (library.major, library.path) == (13, path)
 
 
 def test_same_nvrtc_library_is_listed_once(tmp_path, monkeypatch):
-    touch(tmp_path / "toolkit/lib64/libnvrtc.so.13")
+    write_file(tmp_path / "toolkit/lib64/libnvrtc.so.13")
     (tmp_path / "toolkit/lib").symlink_to("lib64")
     monkeypatch.setenv("CUDA_PATH", str(tmp_path / "toolkit"))
     assert len(toolkit.libraries()) == 1
 
 
 def test_old_nvrtc_raises(tmp_path, monkeypatch):
-    touch(tmp_path / "libnvrtc.so.11")
+    write_file(tmp_path / "libnvrtc.so.11")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
     with pytest.raises(errors.CudaSupportError, match="NVRTC 11 .* too old, numbalite needs 12"):
         toolkit.nvrtc_library()
 
 
 def test_environment_variable_selects_nvrtc(tmp_path, monkeypatch):
-    path = touch(tmp_path / "libnvrtc.so.12.4.99")
+    path = write_file(tmp_path / "libnvrtc.so.12.4.99")
     monkeypatch.setenv("NUMBALITE_NVRTC", path)
     assert (toolkit.nvrtc_library().major, toolkit.nvrtc_library().path) == (12, path)
     monkeypatch.setenv("NUMBALITE_NVRTC", path + "x")
@@ -96,10 +96,10 @@ def test_environment_variable_selects_nvrtc(tmp_path, monkeypatch):
 
 
 def test_nvrtc_fingerprint_changes_with_the_file(tmp_path, monkeypatch):
-    path = touch(tmp_path / "libnvrtc.so.13")
+    path = write_file(tmp_path / "libnvrtc.so.13")
     monkeypatch.setenv("NUMBALITE_NVRTC", path)
     first = toolkit.fingerprint()
-    touch(tmp_path / "libnvrtc.so.13", "updated")
+    write_file(tmp_path / "libnvrtc.so.13", "updated")
     assert toolkit.fingerprint() != first
 
 
@@ -107,11 +107,11 @@ def test_nvrtc_fingerprint_changes_with_the_file(tmp_path, monkeypatch):
 
 
 def test_headers_of_pip_packages_are_found(tmp_path):
-    library = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
+    library = write_file(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
     root = tmp_path / "site/nvidia/cu13/include"
-    touch(root / "cuda_fp16.h")
-    touch(root / "crt/host_defines.h")
-    touch(root / "cccl/cuda/std/version")
+    write_file(root / "cuda_fp16.h")
+    write_file(root / "crt/host_defines.h")
+    write_file(root / "cccl/cuda/std/version")
     assert toolkit.include_directories(library) == (str(root), str(root / "cccl"))
     assert toolkit.missing_parts(toolkit.include_directories(library)) == [
         ("curand", "nvidia-curand")
@@ -120,11 +120,11 @@ def test_headers_of_pip_packages_are_found(tmp_path):
 
 def test_headers_of_cuda_12_pip_packages_are_found(tmp_path):
     root = tmp_path / "site/nvidia"
-    library = touch(root / "cuda_nvrtc/lib/libnvrtc.so.12")
-    touch(root / "cuda_nvrtc/include/nvrtc.h")
-    touch(root / "cuda_runtime/include/cuda_fp16.h")
-    touch(root / "cuda_runtime/include/crt/host_defines.h")
-    touch(root / "cuda_cccl/include/cuda/std/version")
+    library = write_file(root / "cuda_nvrtc/lib/libnvrtc.so.12")
+    write_file(root / "cuda_nvrtc/include/nvrtc.h")
+    write_file(root / "cuda_runtime/include/cuda_fp16.h")
+    write_file(root / "cuda_runtime/include/crt/host_defines.h")
+    write_file(root / "cuda_cccl/include/cuda/std/version")
     assert toolkit.include_directories(library) == (
         str(root / "cuda_runtime/include"),
         str(root / "cuda_cccl/include"),
@@ -135,14 +135,14 @@ def test_headers_of_cuda_12_pip_packages_are_found(tmp_path):
 def test_headers_of_a_newer_toolkit_are_not_added(tmp_path, monkeypatch, version, found):
     """The CCCL of a newer toolkit includes headers that an older NVRTC cannot compile."""
     root, other = tmp_path / "site/nvidia", tmp_path / "toolkit/include"
-    library = touch(root / "cuda_nvrtc/lib/libnvrtc.so.12")
-    touch(root / "cuda_runtime/include/cuda_fp16.h")
-    touch(root / "cuda_runtime/include/cuda_runtime_api.h", "#define CUDART_VERSION  12040\n")
-    touch(other / "cuda/std/version")
+    library = write_file(root / "cuda_nvrtc/lib/libnvrtc.so.12")
+    write_file(root / "cuda_runtime/include/cuda_fp16.h")
+    write_file(root / "cuda_runtime/include/cuda_runtime_api.h", "#define CUDART_VERSION  12040\n")
+    write_file(other / "cuda/std/version")
     if version:
         major, minor = version.split(".")
         text = f"#define CUDART_VERSION  {int(major) * 1000 + int(minor) * 10}\n"
-        touch(other / "cuda_runtime_api.h", text)
+        write_file(other / "cuda_runtime_api.h", text)
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
     directories = toolkit.include_directories(library)
     assert directories == (str(root / "cuda_runtime/include"), str(other))[: 1 + found]
@@ -157,17 +157,17 @@ def test_headers_of_cccl_are_upgraded():
 def test_missing_cuda_12_headers_name_their_package(tmp_path):
     """A message recommends only packages whose folders are searched."""
     root = tmp_path / "site/nvidia"
-    library = touch(root / "cuda_nvrtc/lib/libnvrtc.so.12")
-    touch(root / "cuda_runtime/include/cuda_fp16.h")
+    library = write_file(root / "cuda_nvrtc/lib/libnvrtc.so.12")
+    write_file(root / "cuda_runtime/include/cuda_fp16.h")
     found = toolkit.include_directories(library)
     assert dict(toolkit.missing_parts(found, 12)) == {
         "crt": "nvidia-cuda-nvcc-cu12",
         "cccl": "nvidia-cuda-cccl-cu12",
         "curand": "nvidia-curand-cu12",
     }
-    touch(root / "cuda_nvcc/include/crt/host_defines.h")
-    touch(root / "cuda_cccl/include/cuda/std/version")
-    touch(root / "curand/include/curand_kernel.h")
+    write_file(root / "cuda_nvcc/include/crt/host_defines.h")
+    write_file(root / "cuda_cccl/include/cuda/std/version")
+    write_file(root / "curand/include/curand_kernel.h")
     toolkit._directories.clear()
     found = toolkit.include_directories(library)
     assert toolkit.missing_parts(found, 12) == []
@@ -180,8 +180,8 @@ def bundle(tmp_path, monkeypatch):
     written = []
 
     def fill(working, path):
-        touch(pathlib.Path(working) / "cuda_fp16.h")
-        touch(pathlib.Path(working) / "cccl/cuda/std/version")
+        write_file(pathlib.Path(working) / "cuda_fp16.h")
+        write_file(pathlib.Path(working) / "cccl/cuda/std/version")
         written.append(working)
         return True
 
@@ -189,18 +189,18 @@ def bundle(tmp_path, monkeypatch):
     return written
 
 
-def with_version(folder, version):
-    touch(folder / f"libnvrtc-builtins.so.{version}")
-    return touch(folder / f"libnvrtc.so.{version.partition('.')[0]}")
+def make_nvrtc_of_version(folder, version):
+    write_file(folder / f"libnvrtc-builtins.so.{version}")
+    return write_file(folder / f"libnvrtc.so.{version.partition('.')[0]}")
 
 
 @pytest.mark.parametrize("version, expected", [("13.3", 1), ("14.0", 1), ("13.2", 0), ("12.9", 0)])
 def test_bundled_headers_precede_other_toolkits(tmp_path, monkeypatch, bundle, version, expected):
-    library = with_version(tmp_path / "site/nvidia/cu13/lib", version)
+    library = make_nvrtc_of_version(tmp_path / "site/nvidia/cu13/lib", version)
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
     other = tmp_path / "toolkit/include"
     for name in ("cuda_fp16.h", "crt/host_defines.h", "cuda/std/version"):
-        touch(other / name)
+        write_file(other / name)
     found = toolkit.include_directories(library)
     assert len(bundle) == expected
     assert found[-1] == str(other) and len(found) == (3 if expected else 1)
@@ -209,19 +209,19 @@ def test_bundled_headers_precede_other_toolkits(tmp_path, monkeypatch, bundle, v
 
 
 def test_bundled_headers_supply_only_missing_parts(tmp_path, bundle):
-    library = with_version(tmp_path / "site/nvidia/cu13/lib", "13.5")
+    library = make_nvrtc_of_version(tmp_path / "site/nvidia/cu13/lib", "13.5")
     root = tmp_path / "site/nvidia/cu13/include"
-    touch(root / "cuda_fp16.h")
-    touch(root / "crt/host_defines.h")
+    write_file(root / "cuda_fp16.h")
+    write_file(root / "crt/host_defines.h")
     first, second = toolkit.include_directories(library)
     assert first == str(root) and second.endswith("/cccl") and len(bundle) == 1
-    touch(root / "cccl/cuda/std/version")
+    write_file(root / "cccl/cuda/std/version")
     toolkit._directories.clear()
     assert toolkit.include_directories(library) == (str(root), str(root / "cccl"))
 
 
 def test_bundled_headers_are_written_once_and_again_after_their_removal(tmp_path, bundle):
-    library = with_version(tmp_path / "site/nvidia/cu13/lib", "13.5")
+    library = make_nvrtc_of_version(tmp_path / "site/nvidia/cu13/lib", "13.5")
     first = toolkit.include_directories(library)
     toolkit._directories.clear()
     assert toolkit.include_directories(library) == first and len(bundle) == 1
@@ -231,17 +231,17 @@ def test_bundled_headers_are_written_once_and_again_after_their_removal(tmp_path
 
 
 def test_without_a_cache_there_are_no_bundled_headers(tmp_path, monkeypatch, bundle):
-    library = with_version(tmp_path / "site/nvidia/cu13/lib", "13.5")
+    library = make_nvrtc_of_version(tmp_path / "site/nvidia/cu13/lib", "13.5")
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
     assert toolkit.include_directories(library) == () and not bundle
 
 
 def test_mathdx_is_found_beside_whatever_toolkit_there_is(tmp_path):
-    library = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
-    touch(tmp_path / "site/nvidia/cu13/include/cuda_fp16.h")
+    library = write_file(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
+    write_file(tmp_path / "site/nvidia/cu13/include/cuda_fp16.h")
     root = tmp_path / "site/nvidia/mathdx"
-    touch(root / "include/cufftdx.hpp")
-    touch(root / "external/cutlass/include/cutlass/cutlass.h")
+    write_file(root / "include/cufftdx.hpp")
+    write_file(root / "external/cutlass/include/cutlass/cutlass.h")
     assert toolkit.include_directories(library)[-2:] == (
         str(root / "include"),
         str(root / "external/cutlass/include"),
@@ -250,15 +250,15 @@ def test_mathdx_is_found_beside_whatever_toolkit_there_is(tmp_path):
 
 def test_toolkit_version_of_headers_is_found(tmp_path):
     assert toolkit.headers_version([str(tmp_path)]) is None
-    touch(tmp_path / "cuda_runtime_api.h", "/* */\n#define CUDART_VERSION  12040\n")
+    write_file(tmp_path / "cuda_runtime_api.h", "/* */\n#define CUDART_VERSION  12040\n")
     assert toolkit.headers_version([str(tmp_path / "none"), str(tmp_path)]) == (12, 4)
 
 
 def test_toolkit_supplies_headers_missing_in_packages(tmp_path, monkeypatch):
-    library = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
-    touch(tmp_path / "site/nvidia/cu13/include/cuda_fp16.h")
-    touch(tmp_path / "toolkit/include/cccl/cuda/std/version")
-    touch(tmp_path / "toolkit/include/cuda_fp16.h")
+    library = write_file(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
+    write_file(tmp_path / "site/nvidia/cu13/include/cuda_fp16.h")
+    write_file(tmp_path / "toolkit/include/cccl/cuda/std/version")
+    write_file(tmp_path / "toolkit/include/cuda_fp16.h")
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
     assert toolkit.include_directories(library) == (
         str(tmp_path / "site/nvidia/cu13/include"),
@@ -335,87 +335,91 @@ def test_include_directives_of_any_spelling_are_parsed(text, found):
     assert headers.includes(text) == ([found] if found else [])
 
 
-def closure(source, **fields):
+def include_closure(source, **fields):
     return headers.closure(Source(source, **fields), lambda: ())
 
 
 def test_include_closure_excludes_library_headers():
-    assert closure('#include "numbalite.cuh"\n#include <stdint.h>\n#include <cmath>\n') == []
+    assert (
+        include_closure('#include "numbalite.cuh"\n#include <stdint.h>\n#include <cmath>\n') == []
+    )
 
 
 def test_include_closure_contains_the_users_headers(tmp_path):
-    touch(tmp_path / "inc/a.h", '#include "b.h"\n#include <c.h>\n')
-    touch(tmp_path / "inc/b.h", "int b;")
-    touch(tmp_path / "more/c.h", "int c;")
+    write_file(tmp_path / "inc/a.h", '#include "b.h"\n#include <c.h>\n')
+    write_file(tmp_path / "inc/b.h", "int b;")
+    write_file(tmp_path / "more/c.h", "int c;")
     options = ("-I", str(tmp_path / "inc"), f"--include-path={tmp_path}/more")
-    before = closure("#include <a.h>", options=options)
+    before = include_closure("#include <a.h>", options=options)
     assert [name for name, _ in before] == ["a.h", "b.h", "c.h"]
-    touch(tmp_path / "more/c.h", "long c;")
-    assert closure("#include <a.h>", options=options) != before
+    write_file(tmp_path / "more/c.h", "long c;")
+    assert include_closure("#include <a.h>", options=options) != before
 
 
 def test_quoted_includes_search_the_source_folder(tmp_path):
-    touch(tmp_path / "mine.h", "int a;")
+    write_file(tmp_path / "mine.h", "int a;")
     name = str(tmp_path / "lesson.py")
-    assert closure('#include "mine.h"', name=name) == [("mine.h", b"int a;")]
-    assert closure("#include <mine.h>", name=name) == [("mine.h", "missing")]
+    assert include_closure('#include "mine.h"', name=name) == [("mine.h", b"int a;")]
+    assert include_closure("#include <mine.h>", name=name) == [("mine.h", "missing")]
 
 
 def test_headers_in_memory_may_include_files(tmp_path):
-    touch(tmp_path / "b.h", "int b;")
-    found = closure(
+    write_file(tmp_path / "b.h", "int b;")
+    found = include_closure(
         '#include "a.h"', headers=(("a.h", "#include <b.h>"),), options=(f"-I{tmp_path}",)
     )
     assert found == [("b.h", b"int b;")]
 
 
 def test_include_closure_contains_toolkit_header_dates(tmp_path):
-    touch(tmp_path / "cuda_fp16.h", "#include <another.h>")
+    write_file(tmp_path / "cuda_fp16.h", "#include <another.h>")
     found = headers.closure(Source("#include <cuda_fp16.h>"), lambda: (str(tmp_path),))
     assert len(found) == 1 and found[0][0] == str(tmp_path / "cuda_fp16.h")
 
 
 def test_include_closure_of_recursive_headers_ends(tmp_path):
-    touch(tmp_path / "a.h", "#include <a.h>\n")
-    assert len(closure("#include <a.h>", options=(f"-I{tmp_path}",))) == 1
+    write_file(tmp_path / "a.h", "#include <a.h>\n")
+    assert len(include_closure("#include <a.h>", options=(f"-I{tmp_path}",))) == 1
 
 
 def test_include_closure_contains_has_include_headers(tmp_path):
     source, name = '#if __has_include("mine.h")\n#endif', str(tmp_path / "lesson.py")
-    before = closure(source, name=name)
-    touch(tmp_path / "mine.h")
-    assert closure(source, name=name) != before
+    before = include_closure(source, name=name)
+    write_file(tmp_path / "mine.h")
+    assert include_closure(source, name=name) != before
 
 
 def test_include_closure_searches_configured_folders(tmp_path, monkeypatch):
-    touch(tmp_path / "a.h", "int a;")
-    touch(tmp_path / "math.h", "int pi;")
+    write_file(tmp_path / "a.h", "int a;")
+    write_file(tmp_path / "math.h", "int pi;")
     monkeypatch.setenv("NUMBALITE_INCLUDE_PATH", str(tmp_path))
-    assert closure("#include <a.h>\n#include <math.h>") == [
+    assert include_closure("#include <a.h>\n#include <math.h>") == [
         ("a.h", b"int a;"),
         ("math.h", b"int pi;"),  # the user's, not numbalite's own
     ]
 
 
 def test_adjacent_files_precede_headers_in_memory(tmp_path):
-    touch(tmp_path / "inc/a.h", '#include "b.h"')
-    touch(tmp_path / "inc/b.h", "int b;")
-    found = closure("#include <a.h>", headers=(("b.h", ""),), options=(f"-I{tmp_path}/inc",))
+    write_file(tmp_path / "inc/a.h", '#include "b.h"')
+    write_file(tmp_path / "inc/b.h", "int b;")
+    found = include_closure(
+        "#include <a.h>", headers=(("b.h", ""),), options=(f"-I{tmp_path}/inc",)
+    )
     assert ("b.h", b"int b;") in found
 
 
 def test_include_closure_ends_for_growing_relative_paths(tmp_path):
-    touch(tmp_path / "inc/a.h", '#include "../inc/b.h"')
-    touch(tmp_path / "inc/b.h", '#include "../inc/a.h"')
-    assert len(closure("#include <a.h>", options=(f"-I{tmp_path}/inc",))) == 2
+    write_file(tmp_path / "inc/a.h", '#include "../inc/b.h"')
+    write_file(tmp_path / "inc/b.h", '#include "../inc/a.h"')
+    assert len(include_closure("#include <a.h>", options=(f"-I{tmp_path}/inc",))) == 2
 
 
 @pytest.mark.parametrize("is_cached", [True, False])
 def test_include_closure_does_not_read_pipes(tmp_path, monkeypatch, is_cached):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", str(int(not is_cached)))
-    monkeypatch.setenv("NUMBALITE_NVRTC", touch(tmp_path / "libnvrtc.so.13"))
-    monkeypatch.setenv("NUMBALITE_CXX", touch(tmp_path / "clang++"))
+    monkeypatch.setenv("NUMBALITE_NVRTC", write_file(tmp_path / "libnvrtc.so.13"))
+    monkeypatch.setenv("NUMBALITE_CXX", write_file(tmp_path / "clang++"))
     os.chmod(tmp_path / "clang++", 0o755)
     os.mkfifo(tmp_path / "pipe.h")
     options = (f"-I{tmp_path}",)
@@ -427,23 +431,23 @@ def test_include_closure_does_not_read_pipes(tmp_path, monkeypatch, is_cached):
 
 
 def test_unresolved_includes_are_not_cached():
-    assert closure("#include MACRO\n") is None
-    assert closure("", options=("--options-file=x",)) is None
+    assert include_closure("#include MACRO\n") is None
+    assert include_closure("", options=("--options-file=x",)) is None
 
 
 def test_pre_included_headers_are_in_the_closure(tmp_path):
-    path = touch(tmp_path / "a.h", "int a;")
-    assert closure("", options=(f"--pre-include={path}",)) == [(path, b"int a;")]
+    path = write_file(tmp_path / "a.h", "int a;")
+    assert include_closure("", options=(f"--pre-include={path}",)) == [(path, b"int a;")]
 
 
 # ---- keys
 
 
 def test_every_source_field_is_in_the_cache_key(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBALITE_NVRTC", touch(tmp_path / "libnvrtc.so.13"))
+    monkeypatch.setenv("NUMBALITE_NVRTC", write_file(tmp_path / "libnvrtc.so.13"))
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     base = Source('#include "numbalite.cuh"\n')
-    touch(tmp_path / "libnvJitLink.so.13")
+    write_file(tmp_path / "libnvJitLink.so.13")
     changes = {
         "text": base.text + " ", "name": "other.cu", "kernels": ("k",), "variables": ("v",),
         "describe": False, "options": ("-DX",), "std": "c++20", "headers": (("a.h", ""),),
@@ -457,12 +461,12 @@ def test_every_source_field_is_in_the_cache_key(tmp_path, monkeypatch):
     }
     keys |= {unit_key(base, ("cuda", 9, 0)), unit_key(base, ("cuda", 8, 0))}
     assert len(keys) == len(changes) + 2
-    touch(tmp_path / "libnvrtc.so.13", "another compiler")
+    write_file(tmp_path / "libnvrtc.so.13", "another compiler")
     assert unit_key(base, ("cuda", 9, 0)) not in keys
 
 
 def test_notebook_cell_numbers_do_not_change_the_cache_key(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBALITE_NVRTC", touch(tmp_path / "libnvrtc.so.13"))
+    monkeypatch.setenv("NUMBALITE_NVRTC", write_file(tmp_path / "libnvrtc.so.13"))
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
 
     def key():

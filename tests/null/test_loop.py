@@ -73,7 +73,7 @@ def int64s(values):
     return (ctypes.c_int64 * max(len(values), 1))(*values)
 
 
-def describe(arrays):
+def describe_operands(arrays):
     operands = (Operand * len(arrays))()
     for operand, a in zip(operands, arrays):
         operand.ndim, operand.by_value = a.ndim, 0
@@ -83,14 +83,14 @@ def describe(arrays):
     return operands
 
 
-def make(core, *arrays):
-    operands, loop = describe(arrays), Loop()
+def make_loop(core, *arrays):
+    operands, loop = describe_operands(arrays), Loop()
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     core.nl_loop_make(ctypes.byref(loop), operands, len(arrays), len(shape), int64s(shape))
     return loop
 
 
-def walk(core, loop, itemsizes, per_thread=4):
+def walk_loop(core, loop, itemsizes, per_thread=4):
     """Returns the addresses that a kernel computes, one tuple for each element, from the written
     parameter alone."""
     n, dims, kind = loop.operands, loop.dims, KINDS[loop.kind]
@@ -154,9 +154,9 @@ def addresses(arrays):
     }  # fmt: skip
 
 
-def check(core, *arrays):
-    loop = make(core, *arrays)
-    met = walk(core, loop, [a.itemsize for a in arrays])
+def check_loop_coverage(core, *arrays):
+    loop = make_loop(core, *arrays)
+    met = walk_loop(core, loop, [a.itemsize for a in arrays])
     assert set(met) == addresses(arrays)
     assert len(met) == loop.count == np.prod(np.broadcast_shapes(*(a.shape for a in arrays)))
     return KINDS[loop.kind], loop.dims
@@ -172,18 +172,21 @@ def make_array_at_offset(shape, dtype="f4", shift=0):
 
 def test_contiguous_and_broadcast_operands_select_kernels(core):
     a = make_array_at_offset((4, 6, 64))
-    assert check(core, a, a) == ("flat", 0)
-    assert check(core, a, make_array_at_offset(())) == ("flat", 0)
-    assert check(core, make_array_at_offset(()), make_array_at_offset(())) == ("flat", 0)
-    assert check(core, a, a[0, 0]) == ("rows", 1)
-    assert check(core, a, a[:, 0:1]) == ("rows", 2)
-    assert check(core, a, a[:, :, :1]) == ("rows", 1)
-    assert check(core, a[:, ::2], a[:, :3]) == ("rows", 2)
-    assert check(core, a[:, :, ::2], a[:, :, :32]) == ("strided32", 2)
-    assert check(core, a[::-1, ::-1, ::-1], a[::-1, ::-1, ::-1]) == ("flat", 0)
-    assert check(core, a[::-1], a) == ("rows", 1)
-    assert check(core, a.T, a.T) == ("flat", 0)
-    assert check(core, make_array_at_offset((4, 8)), make_array_at_offset((8,))) == (
+    assert check_loop_coverage(core, a, a) == ("flat", 0)
+    assert check_loop_coverage(core, a, make_array_at_offset(())) == ("flat", 0)
+    assert check_loop_coverage(core, make_array_at_offset(()), make_array_at_offset(())) == (
+        "flat",
+        0,
+    )
+    assert check_loop_coverage(core, a, a[0, 0]) == ("rows", 1)
+    assert check_loop_coverage(core, a, a[:, 0:1]) == ("rows", 2)
+    assert check_loop_coverage(core, a, a[:, :, :1]) == ("rows", 1)
+    assert check_loop_coverage(core, a[:, ::2], a[:, :3]) == ("rows", 2)
+    assert check_loop_coverage(core, a[:, :, ::2], a[:, :, :32]) == ("strided32", 2)
+    assert check_loop_coverage(core, a[::-1, ::-1, ::-1], a[::-1, ::-1, ::-1]) == ("flat", 0)
+    assert check_loop_coverage(core, a[::-1], a) == ("rows", 1)
+    assert check_loop_coverage(core, a.T, a.T) == ("flat", 0)
+    assert check_loop_coverage(core, make_array_at_offset((4, 8)), make_array_at_offset((8,))) == (
         "strided32",
         2,
     )  # rows too short
@@ -191,42 +194,54 @@ def test_contiguous_and_broadcast_operands_select_kernels(core):
 
 def test_alignment_selects_the_kernel(core):
     a = make_array_at_offset((256,))
-    assert check(core, a[4:132], a[:128]) == ("flat", 0)
-    assert check(core, a[1:129], a[:128]) == ("strided32", 1)
+    assert check_loop_coverage(core, a[4:132], a[:128]) == ("flat", 0)
+    assert check_loop_coverage(core, a[1:129], a[:128]) == ("strided32", 1)
     eight, bytes_of = make_array_at_offset((256,), "f8"), make_array_at_offset((256,), "u1")
-    assert check(core, eight[1:129], eight[:128]) == ("single", 1)
-    assert check(core, bytes_of[1:129], bytes_of[:128]) == ("shifted", 1)
-    assert check(core, a[1:129], bytes_of[:128]) == ("shifted", 1)
+    assert check_loop_coverage(core, eight[1:129], eight[:128]) == ("single", 1)
+    assert check_loop_coverage(core, bytes_of[1:129], bytes_of[:128]) == ("shifted", 1)
+    assert check_loop_coverage(core, a[1:129], bytes_of[:128]) == ("shifted", 1)
     many = np.lib.stride_tricks.as_strided(a[1:], ((1 << 21) + 1,), (4,))
-    assert KINDS[make(core, many).kind] == "shifted"
-    assert check(core, a[:128], a[1:2]) == ("flat", 0)  # one element needs only its own alignment
-    assert check(core, make_array_at_offset((16,), shift=2), a[:16]) == ("strided64", 1)
+    assert KINDS[make_loop(core, many).kind] == "shifted"
+    assert check_loop_coverage(core, a[:128], a[1:2]) == (
+        "flat",
+        0,
+    )  # one element needs only its own alignment
+    assert check_loop_coverage(core, make_array_at_offset((16,), shift=2), a[:16]) == (
+        "strided64",
+        1,
+    )
     rows = make_array_at_offset((4, 130))[:, :128]
-    assert check(core, rows, make_array_at_offset((4, 128))) == ("strided32", 2)
-    assert check(core, rows, make_array_at_offset((4, 128), "u1")) == ("shifted", 1)
+    assert check_loop_coverage(core, rows, make_array_at_offset((4, 128))) == ("strided32", 2)
+    assert check_loop_coverage(core, rows, make_array_at_offset((4, 128), "u1")) == ("shifted", 1)
     cube = make_array_at_offset((3, 4, 130))[:, :3, 1:129]
-    assert check(core, cube, make_array_at_offset((3, 3, 128))) == ("strided32", 3)
-    assert check(core, cube, make_array_at_offset((3, 3, 128), "u1")) == ("shifted", 2)
-    assert check(
+    assert check_loop_coverage(core, cube, make_array_at_offset((3, 3, 128))) == ("strided32", 3)
+    assert check_loop_coverage(core, cube, make_array_at_offset((3, 3, 128), "u1")) == (
+        "shifted",
+        2,
+    )
+    assert check_loop_coverage(
         core, make_array_at_offset((16,), "c16", 8), make_array_at_offset((16,), "c16")
     ) == ("shifted", 1)
 
 
 def test_transposed_operands_select_tiles(core):
     a, b = make_array_at_offset((40, 48)), make_array_at_offset((48, 40))
-    assert check(core, a, b.T) == ("tiled", 1)
-    assert check(core, a, b.T, a) == ("tiled", 1)
-    assert check(core, a, b.T[:, 1:2]) == ("strided32", 2)  # a short row
-    assert check(core, a[:, ::2], b.T[:, :24]) == ("strided32", 2)  # too few columns
-    assert check(core, a[:, ::-1], b.T) == ("tiled", 1)
+    assert check_loop_coverage(core, a, b.T) == ("tiled", 1)
+    assert check_loop_coverage(core, a, b.T, a) == ("tiled", 1)
+    assert check_loop_coverage(core, a, b.T[:, 1:2]) == ("strided32", 2)  # a short row
+    assert check_loop_coverage(core, a[:, ::2], b.T[:, :24]) == ("strided32", 2)  # too few columns
+    assert check_loop_coverage(core, a[:, ::-1], b.T) == ("tiled", 1)
     cube, other = make_array_at_offset((33, 3, 40)), make_array_at_offset((40, 3, 33))
-    assert check(core, cube, other.transpose(2, 1, 0)) == ("tiled", 1)
+    assert check_loop_coverage(core, cube, other.transpose(2, 1, 0)) == ("tiled", 1)
     four, other = make_array_at_offset((2, 33, 3, 32)), make_array_at_offset((2, 32, 3, 33))
-    assert check(core, four, other.transpose(0, 3, 2, 1)) == ("tiled", 2)
-    assert check(core, make_array_at_offset((40, 40), "f4", 2), b[:40].T) == ("strided64", 2)
+    assert check_loop_coverage(core, four, other.transpose(0, 3, 2, 1)) == ("tiled", 2)
+    assert check_loop_coverage(core, make_array_at_offset((40, 40), "f4", 2), b[:40].T) == (
+        "strided64",
+        2,
+    )
 
     def threads(per_thread, *arrays):
-        return core.nl_loop_threads(ctypes.byref(make(core, *arrays)), per_thread)
+        return core.nl_loop_threads(ctypes.byref(make_loop(core, *arrays)), per_thread)
 
     assert threads(16, a, b.T) == 256
     assert threads(4, a, b.T) == 4 * 256
@@ -235,12 +250,12 @@ def test_transposed_operands_select_tiles(core):
 
 def test_large_strides_select_64_bit_offsets(core):
     far = np.lib.stride_tricks.as_strided(make_array_at_offset((1,)), (3,), (1 << 30,))
-    loop = make(core, far)
+    loop = make_loop(core, far)
     assert KINDS[loop.kind] == "strided64"
     near = np.lib.stride_tricks.as_strided(make_array_at_offset((1,)), (2,), (1 << 30,))
-    assert KINDS[make(core, near).kind] == "strided32"
+    assert KINDS[make_loop(core, near).kind] == "strided32"
     many = np.lib.stride_tricks.as_strided(make_array_at_offset((1,), "u1"), (1 << 32,), (1,))
-    loop = make(core, many)
+    loop = make_loop(core, many)
     assert (KINDS[loop.kind], loop.count) == ("flat", 1 << 32)
     assert core.nl_loop_threads(ctypes.byref(loop), 16) == 1 << 28
 
@@ -250,7 +265,7 @@ def test_large_loops_are_split_below_32_bits(core, rows, by_row):
     """With more than 2**32 parts, the division by the number of parts needs no magic number."""
     one, column = make_array_at_offset((1,)), make_array_at_offset((rows, 1))
     wide = np.lib.stride_tricks.as_strided(one, (rows, 1 << 16), (0, 4))
-    loop = make(core, wide, column)
+    loop = make_loop(core, wide, column)
     assert KINDS[loop.kind] == "rows" and loop.operands == 2
     block = ctypes.create_string_buffer(core.nl_loop_size(ctypes.byref(loop)))
     core.nl_loop_write(ctypes.byref(loop), 4, block)
@@ -275,14 +290,14 @@ def test_random_views_are_covered_exactly_once(core, seed):
         a = base.transpose(order := random.permutation(ndim)).copy().transpose(np.argsort(order))
         a = a[tuple(slice(None, None, s) for s in steps)]
         arrays.append(a[(0,) * int(random.integers(0, ndim))] if random.random() < 0.3 else a)
-    check(core, *arrays)
+    check_loop_coverage(core, *arrays)
 
 
 @pytest.mark.parametrize("ndim", range(1, 33))
 def test_strides_are_padded_to_the_kernels_dimensions(core, ndim):
     steps = [8 * 3 ** min(k, 30) for k in reversed(range(ndim))]
     a = np.lib.stride_tricks.as_strided(make_array_at_offset((1,)), (2,) * ndim, steps)
-    loop = make(core, a)
+    loop = make_loop(core, a)
     assert loop.ndim == ndim
     assert loop.dims == next(d for d in (1, 2, 3, 4, 8, 16, 32) if d >= ndim)
 
@@ -323,6 +338,6 @@ def test_axis_order_matches_numpys_iterator(core):
         expected = iterator.operands[-1].strides
         found = (ctypes.c_int * ndim)()
         strides = (ctypes.c_int64 * ndim)()
-        core.nl_loop_order(describe(arrays), len(arrays), ndim, found)
+        core.nl_loop_order(describe_operands(arrays), len(arrays), ndim, found)
         core.nl_loop_dense(ndim, int64s(whole), found, ctypes.c_int64(8), strides)
         assert tuple(strides) == expected

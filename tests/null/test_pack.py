@@ -13,13 +13,13 @@ from numbalite.compilers.source import Source
 TARGET = "cuda", 9, 0
 
 
-def image(number):
+def make_image(number):
     text = random.Random(number).randbytes(50 * number)
     return Image("cubin", text, "sm_90", {"k": f"k{number}"}, {}, source=f"source {number}")
 
 
-def entries(count):
-    return [(cache.digest(number), image(number)) for number in range(count)]
+def make_pack_entries(count):
+    return [(cache.digest(number), make_image(number)) for number in range(count)]
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("block", [1, 3000, 1 << 20])
 def test_packed_images_are_read_unchanged(folder, monkeypatch, block):
     monkeypatch.setattr(pack, "BLOCK", block)
-    written = entries(40)
+    written = make_pack_entries(40)
     pack.write(folder / "a.pack", ((k, i.replace(ptx=b"ptx", log="log")) for k, i in written))
     read = pack.Pack((folder / "a.pack").read_bytes())
     assert len(read) == 40 and read.digest == pack.digest_of_sources()
@@ -45,7 +45,7 @@ def test_packed_images_are_read_unchanged(folder, monkeypatch, block):
 
 def test_a_damaged_pack_loses_images_and_raises_nothing_else(folder):
     path = folder / "a.pack"
-    written = entries(5)
+    written = make_pack_entries(5)
     pack.write(path, written)
     raw = path.read_bytes()
     draw = random.Random(1)
@@ -79,7 +79,7 @@ def test_the_key_does_not_depend_on_the_folder_of_the_package():
 def test_a_packed_image_is_used_instead_of_a_compilation(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     source = Source('extern "C" __global__ void k() { }', kernels=("k",), describe=False)
-    packed = image(3)
+    packed = make_image(3)
     pack.write(folder / "sm_90.pack", [(pack.key_of(source), packed)])
     count = compilers.compile_count()
     assert compilers.compile_source(source, TARGET) == packed
@@ -93,7 +93,7 @@ def test_a_packed_image_is_used_instead_of_a_compilation(folder, tmp_path, monke
 
 def test_a_pack_of_other_files_is_ignored(folder, monkeypatch):
     source = Source('extern "C" __global__ void k() { }', kernels=("k",), describe=False)
-    pack.write(folder / "sm_90.pack", [(pack.key_of(source), image(3))])
+    pack.write(folder / "sm_90.pack", [(pack.key_of(source), make_image(3))])
     assert pack.load(source, TARGET) is not None
     pack._for_target.cache_clear()
     monkeypatch.setattr(pack, "digest_of_sources", lambda: bytes(16))

@@ -9,7 +9,7 @@ from numbalite import _core
 from numbalite.runtime import shapes
 
 
-def arrays():
+def arrays_of_each_layout():
     base = np.arange(5000, dtype=np.int32)
     yield base[:24].reshape(2, 3, 4)
     yield base[:24].reshape(2, 3, 4).transpose(2, 0, 1)
@@ -36,7 +36,7 @@ def factorings(size):
 
 @pytest.mark.parametrize("order", "CF")
 def test_reshaped_strides_match_numpy(order):
-    for array in arrays():
+    for array in arrays_of_each_layout():
         for shape in factorings(array.size):
             strides = shapes.strides_after(array.shape, array.strides, array.itemsize, shape, order)
             expected = array.reshape(shape, order=order)
@@ -73,7 +73,7 @@ def test_broadcast_strides_match_numpy():
 
 
 def test_packed_like_matches_numpys_empty_like():
-    for array in arrays():
+    for array in arrays_of_each_layout():
         strides = shapes.packed_like(array.shape, array.strides, array.itemsize)
         expected = np.empty_like(array)
         if 0 not in array.strides and array.size > 1 and min(array.strides) > 0:

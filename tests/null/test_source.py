@@ -20,7 +20,7 @@ from numbalite.kernels.options import Options
 from numbalite.types import signatures
 
 
-def define(tmp_path, text, name="lesson.py"):
+def define_in_file(tmp_path, text, name="lesson.py"):
     """Runs a Python file and returns its globals."""
     path = tmp_path / name
     path.write_text(textwrap.dedent(text))
@@ -29,7 +29,7 @@ def define(tmp_path, text, name="lesson.py"):
     return namespace
 
 
-def cell(text, name="<ipython-input-3-abc>"):
+def add_notebook_cell(text, name="<ipython-input-3-abc>"):
     """Runs a notebook's cell: in linecache, not in a file."""
     text = textwrap.dedent(text)
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
@@ -38,7 +38,7 @@ def cell(text, name="<ipython-input-3-abc>"):
     return namespace
 
 
-def identity(*args, **kwargs):
+def source_identity(*args, **kwargs):
     return lambda function: function
 
 
@@ -60,7 +60,7 @@ def position_of(text, needle):
 
 
 def test_position_of_a_body_is_its_source_line():
-    @identity(
+    @source_identity(
         "a decorator",
         "of several lines",
     )
@@ -94,13 +94,13 @@ def test_position_of_a_body_is_its_source_line():
     ],
 )
 def test_string_literals_of_every_form_are_located(tmp_path, body, line):
-    names = define(tmp_path, f"def kernel(x):\n    {body}\n")
+    names = define_in_file(tmp_path, f"def kernel(x):\n    {body}\n")
     label, found = position_of(of_function(names["kernel"]), "NEEDLE")
     assert found == line and label == str(tmp_path / "lesson.py")
 
 
 def test_body_of_a_notebook_cell_is_found():
-    names = cell('# In [3]\ndef kernel(x):\n    """\n    NEEDLE;\n    """\n')
+    names = add_notebook_cell('# In [3]\ndef kernel(x):\n    """\n    NEEDLE;\n    """\n')
     assert position_of(of_function(names["kernel"]), "NEEDLE") == ("<ipython-input-3-abc>", 4)
 
 
@@ -115,7 +115,7 @@ def test_ipython_names_the_cell(monkeypatch):
     module = type(sys)("IPython")
     module.get_ipython = Shell
     monkeypatch.setitem(sys.modules, "IPython", module)
-    names = cell('def kernel(x):\n    "NEEDLE;"\n')
+    names = add_notebook_cell('def kernel(x):\n    "NEEDLE;"\n')
     assert of_function(names["kernel"]).label == "Cell In[3]"
     assert linemap.label_of("other.py") == "other.py"
 
@@ -131,13 +131,13 @@ def test_cells_with_ipython_syntax_are_located():
 
 
 def test_body_from_exec_has_the_string_line():
-    namespace = {"identity": identity}
+    namespace = {"identity": source_identity}
     exec('\n@identity()\ndef kernel(x):\n    """\n    NEEDLE;\n    """\n', namespace)
     assert position_of(of_function(namespace["kernel"]), "NEEDLE") == ("<string>", 5)
 
 
 def test_body_is_read_from_the_imported_function(tmp_path):
-    names = define(tmp_path, 'def kernel(x):\n    "one;"\n')
+    names = define_in_file(tmp_path, 'def kernel(x):\n    "one;"\n')
     (tmp_path / "lesson.py").write_text('def kernel(x):\n    "two;"\n')
     linecache.clearcache()
     assert of_function(names["kernel"]).value == "one;"
@@ -176,7 +176,7 @@ BODIES = {
 def test_bodies_that_are_not_one_string_raise(tmp_path, body, with_source):
     text = f"def kernel(x):\n    {body}\n"
     if with_source:
-        kernel = define(tmp_path, text)["kernel"]
+        kernel = define_in_file(tmp_path, text)["kernel"]
     else:
         namespace = {}
         exec(text, namespace)
@@ -256,7 +256,7 @@ def source_of(made, *given):
     return built.source(made, Options(), [kernel])
 
 
-def device(body, parameters, name, *given, **values):
+def make_device_function(body, parameters, name, *given, **values):
     made = definition(body, parameters, name, **values)
     return DeviceFunction(made, [signatures.parse(s) for s in given])
 
@@ -283,8 +283,8 @@ def test_launch_bounds_are_written():
 
 
 def test_kernel_source_contains_device_function_dependencies():
-    inner = device("return v * K;", ["v"], "inner", K=2)
-    outer = device("return inner(v) + K;", ["v"], "outer", inner=inner, K=3)
+    inner = make_device_function("return v * K;", ["v"], "inner", K=2)
+    outer = make_device_function("return inner(v) + K;", ["v"], "outer", inner=inner, K=3)
     made = kernel_source("x[0] = outer(x[0]) + inner(K);", outer=outer, inner=inner, K=4)
     text = made.text
     assert text.count('#line 10 "lesson.py"\n}') == 3 and text.count("auto inner(") == 1
@@ -296,33 +296,33 @@ def test_kernel_source_contains_device_function_dependencies():
 
 
 def test_device_function_signatures_become_overloads():
-    f = device("return v;", ["v"], "f", "float32(float32)", "int32(int32)")
+    f = make_device_function("return v;", ["v"], "f", "float32(float32)", "int32(int32)")
     text = kernel_source("x[0] = f(x[0]);", f=f).text
     assert "float f(float v) {" in text and "int f(int v) {" in text
-    untyped = device("return v;", ["v"], "f", "(float32,)")
+    untyped = make_device_function("return v;", ["v"], "f", "(float32,)")
     assert "auto f(float v) {" in kernel_source("f(1);", f=untyped).text
 
 
 def test_renamed_device_function_gets_an_alias():
-    f = device("return v;", ["v"], "f")
+    f = make_device_function("return v;", ["v"], "f")
     text = kernel_source("x[0] = g(x[0]);", g=f).text
     assert "auto g(nl_T &&...nl_t)" in text.partition("namespace k_kernel")[2]
 
 
 def test_expression_bodies_are_returned():
-    assert "return (\n" in kernel_source("f(1);", f=device("v + 1", ["v"], "f")).text
+    assert "return (\n" in kernel_source("f(1);", f=make_device_function("v + 1", ["v"], "f")).text
 
 
 def test_recursive_device_functions_are_declared():
-    f = device("return v ? f(v - 1) : 0;", ["v"], "f", "int32(int32)")
+    f = make_device_function("return v ? f(v - 1) : 0;", ["v"], "f", "int32(int32)")
     f.definition.scope.globals["f"] = f
     assert "using f1_f::f;" in kernel_source("f(1);", f=f).text.split("namespace k_kernel")[1]
-    a = device("return v ? b(v - 1) : 0;", ["v"], "a", "int32(int32)")
-    b = device("return a(v);", ["v"], "b", "int32(int32)", a=a)
+    a = make_device_function("return v ? b(v - 1) : 0;", ["v"], "a", "int32(int32)")
+    b = make_device_function("return a(v);", ["v"], "b", "int32(int32)", a=a)
     a.definition.scope.globals["b"] = b
     assert "int a(int v);\n}" in kernel_source("a(1);", a=a).text
-    c = device("return d(v);", ["v"], "c")
-    d = device("return c(v);", ["v"], "d", c=c)
+    c = make_device_function("return d(v);", ["v"], "c")
+    d = make_device_function("return c(v);", ["v"], "d", c=c)
     c.definition.scope.globals["d"] = d
     with pytest.raises(TypeError, match="return type"):
         kernel_source("c(1);", c=c)
@@ -336,7 +336,7 @@ def test_includes_of_bodies_move_to_the_top():
 
 
 def test_macros_of_a_body_are_undefined_after_it():
-    f = device("#define SQ(a) ((a) * (a))\nreturn SQ(v);", ["v"], "f")
+    f = make_device_function("#define SQ(a) ((a) * (a))\nreturn SQ(v);", ["v"], "f")
     text = kernel_source("x[0] = f(1);", f=f).text
     assert "#undef SQ\n} // namespace f1_f" in text
 
@@ -364,7 +364,7 @@ def test_unit_source_includes_needed_headers():
 
 def test_names_that_are_macros_are_renamed():
     body = "#if INT_MAX > 3\nx[0] = NAN + M_PI + y.NAN + EOF;\n#endif"
-    f = device("return M_E;", ["M_E"], "f")
+    f = make_device_function("return M_E;", ["M_E"], "f")
     text = kernel_source(
         body, "void(float32[:], int32)", ("x", "EOF"), NAN=2, INT_MAX=5, M_PI=f
     ).text

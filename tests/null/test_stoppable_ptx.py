@@ -14,13 +14,13 @@ from numbalite.compilers.image import Image
 HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
 
 
-def instrumented(body, kind=".visible .entry k(.param .u64 a)", more=""):
+def instrumented_ptx(body, kind=".visible .entry k(.param .u64 a)", more=""):
     ptx = f"{HEAD}{more}{kind}\n{{\n{textwrap.dedent(body)}\n}}\n"
     return stoppable.instrument(ptx)
 
 
 def count_checks(body, **how):
-    return len(instrumented(body, **how)[1])
+    return len(instrumented_ptx(body, **how)[1])
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_braces_outside_of_functions_are_no_bodies():
         ".global .align 4 .b32 t[2] = {1, 2};\n.func (.param .b32 r) f(.param .b32 a);\n"
         ".section .debug_info { .b8 1\n.b32 L }\n"
     )
-    text, sites = instrumented("L: @%p1 bra L; ret;", more=more)
+    text, sites = instrumented_ptx("L: @%p1 bra L; ret;", more=more)
     assert [site.function for site in sites] == ["k"]
     assert more in text
 
@@ -68,7 +68,7 @@ def test_functions_that_may_call_themselves_test_at_their_beginning():
     .func c() { call d, (); ret; }
     .func d() { ret; }
     """
-    _, sites = instrumented("call a, (); call c, (); ret;", more=functions)
+    _, sites = instrumented_ptx("call a, (); call c, (); ret;", more=functions)
     assert [site.function for site in sites] == ["a", "b"]
 
 
@@ -78,19 +78,19 @@ def test_functions_whose_address_is_taken_may_be_called_through_pointers():
     .func a() { call (r), %rd1, (), prototype; ret; }
     .func b() { call (r), %rd1, (), prototype; ret; }
     """
-    _, sites = instrumented("call a, (); call b, (); ret;", more=functions)
+    _, sites = instrumented_ptx("call a, (); call b, (); ret;", more=functions)
     assert [site.function for site in sites] == ["a"]
 
 
 def test_a_function_that_falls_off_its_end_returns_before_the_added_code():
-    text, _ = instrumented("L: @%p1 bra L;\nadd.u32 %r1, %r1, 1;", kind=".func f()")
+    text, _ = instrumented_ptx("L: @%p1 bra L;\nadd.u32 %r1, %r1, 1;", kind=".func f()")
     assert re.search(r"add\.u32 %r1, %r1, 1;\s+ret;\s+\$nl_exit:", text)
-    text, _ = instrumented("L: @%p1 bra L;\nret;", kind=".func f()")
+    text, _ = instrumented_ptx("L: @%p1 bra L;\nret;", kind=".func f()")
     assert text.count("ret;") == 1
 
 
 def test_sleeping_loops_test_the_stop_flag_at_each_iteration():
-    text, _ = instrumented("L: nanosleep.u32 1000; @%p1 bra L; ret;")
+    text, _ = instrumented_ptx("L: nanosleep.u32 1000; @%p1 bra L; ret;")
     assert "%nl_count, %nl_count" not in text
 
 

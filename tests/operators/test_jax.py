@@ -34,23 +34,23 @@ def with_float64():
     jax.config.update("jax_enable_x64", before)
 
 
-def ufunc(text, args="x", signatures=DD, target="cuda"):
+def make_ufunc(text, args="x", signatures=DD, target="cuda"):
     return vectorize(signatures, target=target, source=text, args=args, name="f")
 
 
-def array(*shape):
+def random_jax_array(*shape):
     return jnp.asarray(generator().uniform(0.1, 0.9, shape))
 
 
 @pytest.mark.parametrize("target", ["cuda", "cpu", "parallel"])
 def test_jax_ufuncs_match_numpy(target):
-    f = ufunc("return sin(x) * y;", "x, y", ["float32(float32, float32)", *DDD], target)
+    f = make_ufunc("return sin(x) * y;", "x, y", ["float32(float32, float32)", *DDD], target)
     g = call(f)
     for shapes in [((3, 4), (4,)), ((), (2, 1)), ((0, 3), (3,)), ((5,), (5,))]:
-        x, y = (array(*shape) for shape in shapes)
+        x, y = (random_jax_array(*shape) for shape in shapes)
         for found in (g(x, y), jax.jit(g)(x, y)):
             np.testing.assert_array_equal(found, f(np.asarray(x), np.asarray(y)))
-    x = array(3).astype("f4")
+    x = random_jax_array(3).astype("f4")
     assert g(x, x).dtype == np.float32
     assert g(x, 2.0).dtype == np.float32 and g(x, 2.0).shape == (3,)
     np.testing.assert_allclose(g(x, 2.0), jnp.sin(x) * 2, rtol=1e-6)
@@ -58,18 +58,18 @@ def test_jax_ufuncs_match_numpy(target):
 
 def test_jax_operators_return_two_results():
     f = call(
-        ufunc(
+        make_ufunc(
             "return make_tuple(x + n, x * n);",
             "x, n",
             ["Tuple((float64, float64))(float64, int32)"],
         )
     )
-    x, n = array(2, 3), jnp.arange(3, dtype="i4")
+    x, n = random_jax_array(2, 3), jnp.arange(3, dtype="i4")
     for found, expected in zip(jax.jit(f)(x, n), (x + n, x * n), strict=True):
         np.testing.assert_allclose(found, expected)
     check_grads(lambda x: f(x, n), (x,), 2)
     g = call(matmul)
-    a, b = array(2, 3, 4), array(4, 5)
+    a, b = random_jax_array(2, 3, 4), random_jax_array(4, 5)
     np.testing.assert_allclose(jax.jit(g)(a, b), a @ b)
     found = jax.vmap(g, (None, 2))(a, jnp.stack([b, 2 * b], 2))
     np.testing.assert_allclose(found, jnp.stack([a @ b, 2 * a @ b]))
@@ -101,19 +101,19 @@ def cross(a, b, c):
 
 def test_jax_gufunc_gradients_match_jax():
     f = call(cross)
-    a, b = array(4, 3), array(3)
+    a, b = random_jax_array(4, 3), random_jax_array(3)
     check_grads(f, (a, b), 1, modes=["rev"])
     found = jax.vmap(jax.grad(lambda a, b: f(a, b).sum(), 1), (0, None))(a, b)
     expected = jax.vmap(jax.grad(lambda a, b: jnp.cross(a, b).sum(), 1), (0, None))(a, b)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     with pytest.raises(NotImplementedError, match="fixed sizes"):
-        jax.grad(lambda a: call(matmul)(a, a).sum())(array(2, 2))
+        jax.grad(lambda a: call(matmul)(a, a).sum())(random_jax_array(2, 2))
 
 
 @pytest.mark.parametrize("axes", [(0, None), (1, 0), (None, 1), (2, 1)])
 def test_vmap_matches_jax(axes):
-    f = call(ufunc("return x - y * y;", "x, y", DDD))
-    x, y = array(3, 3, 3), array(3, 3)
+    f = call(make_ufunc("return x - y * y;", "x, y", DDD))
+    x, y = random_jax_array(3, 3, 3), random_jax_array(3, 3)
     expected = jax.vmap(lambda x, y: x - y * y, axes)(x, y)
     np.testing.assert_allclose(jax.vmap(f, axes)(x, y), expected, rtol=1e-12)
     np.testing.assert_allclose(jax.jit(jax.vmap(f, axes))(x, y), expected, rtol=1e-12)
@@ -131,8 +131,8 @@ TEXTS = {
 @pytest.mark.parametrize("case", TEXTS.values(), ids=TEXTS)
 def test_gradients_match_jax(case):
     text, expected = case
-    f = call(ufunc(text, "x, y", DDD))
-    x, y = array(3, 4), array(4)
+    f = call(make_ufunc(text, "x, y", DDD))
+    x, y = random_jax_array(3, 4), random_jax_array(4)
     check_grads(f, (x, y), 2)
     for transform in (
         lambda f: jax.grad(lambda *args: f(*args).sum(), (0, 1)),
@@ -147,9 +147,9 @@ def test_gradients_match_jax(case):
 
 def test_jax_operators_of_complex_numbers_have_gradients():
     signatures = ["complex128(complex128, float64)", *DDD]
-    f = call(ufunc("return exp(z * x) * z;", "z, x", signatures))
+    f = call(make_ufunc("return exp(z * x) * z;", "z, x", signatures))
     expected = lambda z, x: jnp.exp(z * x) * z
-    z, x = array(5) + 1j * array(5), array(5)
+    z, x = random_jax_array(5) + 1j * random_jax_array(5), random_jax_array(5)
     np.testing.assert_allclose(f(z, x), expected(z, x), rtol=1e-12)
     for loss in (
         lambda f: lambda *args: jnp.sum(jnp.abs(f(*args)) ** 2),
@@ -161,7 +161,7 @@ def test_jax_operators_of_complex_numbers_have_gradients():
 
 
 def test_jax_uses_user_defined_derivative_rules():
-    f = call(ufunc("return x > 0 ? x : 0.01 * x;").defvjp("x > 0 ? g : 5 * g"))
+    f = call(make_ufunc("return x > 0 ? x : 0.01 * x;").defvjp("x > 0 ? g : 5 * g"))
     found = jax.grad(lambda x: f(x).sum())(jnp.array([-1.0, 1.0]))
     assert found.tolist() == [5, 1]
 
@@ -187,13 +187,13 @@ def product_adjoint(x, y, g, gx, gy):
 product.adjoint = product_adjoint
 
 
-def blocks(x, *rest):
+def launch_blocks(x, *rest):
     return -(-max(x.size, 1) // 32), 32
 
 
 def test_jax_operators_launch_kernels():
-    f = call(scale, lambda x, a: x, launch=blocks)
-    x = array(40)
+    f = call(scale, lambda x, a: x, launch=launch_blocks)
+    x = random_jax_array(40)
     np.testing.assert_allclose(f(x, 3.0), 3 * x)
     np.testing.assert_allclose(jax.jit(lambda x: f(x, 3) + f(x, 2))(x), 5 * x)
     with pytest.raises(TypeError, match="mark it as static"):
@@ -206,11 +206,11 @@ def test_jax_operators_launch_kernels():
 
 
 def test_jax_differentiates_kernels():
-    f = call(product, lambda x, y: x.shape, launch=blocks)
-    x, y = array(7), array(7)
+    f = call(product, lambda x, y: x.shape, launch=launch_blocks)
+    x, y = random_jax_array(7), random_jax_array(7)
     check_grads(f, (x, y), 1, modes=["rev"])
     np.testing.assert_allclose(jax.jit(jax.grad(lambda x: f(x, x).sum()))(x), 2 * x)
-    batched = jax.vmap(jax.grad(lambda x, y: f(x, y).sum()), (0, None))(array(3, 7), y)
+    batched = jax.vmap(jax.grad(lambda x, y: f(x, y).sum()), (0, None))(random_jax_array(3, 7), y)
     np.testing.assert_allclose(batched, jnp.stack([y] * 3))
 
 
@@ -218,15 +218,15 @@ def test_jax_differentiates_kernels():
 
 
 def test_invalid_arguments_raise():
-    f = call(ufunc("return x + y;", "x, y", DDD))
+    f = call(make_ufunc("return x + y;", "x, y", DDD))
     with pytest.raises(TypeError, match=r"2 inputs \(x, y\), not 1"):
-        f(array(3))
+        f(random_jax_array(3))
     with pytest.raises(ValueError, match="cannot be broadcast"):
-        f(array(3), array(4))
+        f(random_jax_array(3), random_jax_array(4))
     with pytest.raises(TypeError, match="made from a ufunc"):
         call(np.sin)
     with pytest.raises(TypeError, match="writes its input z, and arrays of JAX are immutable"):
-        call(product, launch=blocks)
+        call(product, launch=launch_blocks)
     with pytest.raises(TypeError, match="launch= is"):
         call(product, lambda x, y: x)
     jax.config.update("jax_enable_x64", False)
@@ -235,9 +235,9 @@ def test_invalid_arguments_raise():
 
 
 def test_kernel_exceptions_raise_jax_errors():
-    f = call(scale, lambda x, a: x, launch=blocks)
+    f = call(scale, lambda x, a: x, launch=launch_blocks)
     with pytest.raises(Exception, match="expected array<const double, 1>"):
-        f(array(3, 4), 2.0).block_until_ready()
+        f(random_jax_array(3, 4), 2.0).block_until_ready()
 
 
 PROGRAM = """
@@ -262,7 +262,7 @@ def test_programs_of_the_disk_cache_call_their_own_functions(tmp_path):
 
 
 def test_training_losses_equal_those_of_jax():
-    sigmoid = call(ufunc("return 1 / (1 + exp(-x));"))
+    sigmoid = call(make_ufunc("return 1 / (1 + exp(-x));"))
     random = np.random.default_rng(0)
     x = jnp.asarray(random.normal(size=(64, 4)))
     y = jnp.asarray((random.random((64, 1)) > 0.5).astype("f8"))

@@ -23,11 +23,11 @@ DD, DDD = ["float64(float64)"], ["float64(float64, float64)"]
 _count = iter(range(10**6))
 
 
-def unique():
+def unique_operator_name():
     return f"numbalite_test::f{next(_count)}"
 
 
-def ufunc(text, args="x", signatures=DD, target="cuda"):
+def make_ufunc(text, args="x", signatures=DD, target="cuda"):
     return vectorize(signatures, target=target, source=text, args=args, name="f")
 
 
@@ -124,7 +124,7 @@ __global__ void clamp(const float* x, float low, float* y, int n)
 """)
 
 
-def blocks(x, *rest):
+def launch_blocks(x, *rest):
     return -(-max(x.size, 1) // 32), 32
 
 
@@ -133,32 +133,32 @@ def floats(*shape):
 
 
 OPERATORS = {
-    "one input": (lambda: ufunc("return sin(x);"), {}, lambda: (doubles(3, 4),)),
-    "two inputs": (lambda: ufunc("return x * y;", "x, y", DDD), {}, lambda: (doubles(3, 4), doubles(4))),
-    "scalars": (lambda: ufunc("return x - y;", "x, y", DDD), {}, lambda: (doubles(), doubles())),
-    "empty": (lambda: ufunc("return x + y;", "x, y", DDD), {}, lambda: (doubles(0, 3), doubles(3))),
-    "transposed": (lambda: ufunc("return x / y;", "x, y", DDD), {}, lambda: (doubles(4, 3).T, doubles(3, 4))),
-    "parallel": (lambda: ufunc("return exp(x);", target="parallel"), {}, lambda: (doubles(5),)),
-    "on the cpu": (lambda: ufunc("return exp(x);", target="cpu"), {}, lambda: (doubles(5)[::2],)),
+    "one input": (lambda: make_ufunc("return sin(x);"), {}, lambda: (doubles(3, 4),)),
+    "two inputs": (lambda: make_ufunc("return x * y;", "x, y", DDD), {}, lambda: (doubles(3, 4), doubles(4))),
+    "scalars": (lambda: make_ufunc("return x - y;", "x, y", DDD), {}, lambda: (doubles(), doubles())),
+    "empty": (lambda: make_ufunc("return x + y;", "x, y", DDD), {}, lambda: (doubles(0, 3), doubles(3))),
+    "transposed": (lambda: make_ufunc("return x / y;", "x, y", DDD), {}, lambda: (doubles(4, 3).T, doubles(3, 4))),
+    "parallel": (lambda: make_ufunc("return exp(x);", target="parallel"), {}, lambda: (doubles(5),)),
+    "on the cpu": (lambda: make_ufunc("return exp(x);", target="cpu"), {}, lambda: (doubles(5)[::2],)),
     "two results": (
-        lambda: ufunc("return make_tuple(x + y, x * y);", "x, y", ["Tuple((float64, float64))(float64, float64)"]),
+        lambda: make_ufunc("return make_tuple(x + y, x * y);", "x, y", ["Tuple((float64, float64))(float64, float64)"]),
         {}, lambda: (doubles(2, 3), doubles(2, 1)),
     ),
     "types": (
-        lambda: ufunc("return x * y;", "x, y", ["float32(float32, float32)", *DDD]), {},
+        lambda: make_ufunc("return x * y;", "x, y", ["float32(float32, float32)", *DDD]), {},
         lambda: (floats(4), doubles(4)),
     ),
-    "an integer": (lambda: ufunc("return x * n;", "x, n", ["float64(float64, int32)"]), {}, lambda: (doubles(3), torch.arange(3, dtype=torch.int32))),
-    "comparison": (lambda: ufunc("return x > y;", "x, y", ["boolean(float64, float64)"]), {}, lambda: (doubles(3), doubles(3))),
-    "no signature": (lambda: ufunc("return x * x;", signatures=()), {}, lambda: (doubles(3),)),
+    "an integer": (lambda: make_ufunc("return x * n;", "x, n", ["float64(float64, int32)"]), {}, lambda: (doubles(3), torch.arange(3, dtype=torch.int32))),
+    "comparison": (lambda: make_ufunc("return x > y;", "x, y", ["boolean(float64, float64)"]), {}, lambda: (doubles(3), doubles(3))),
+    "no signature": (lambda: make_ufunc("return x * x;", signatures=()), {}, lambda: (doubles(3),)),
     "matrix product": (lambda: matmul, {}, lambda: (constants(2, 3, 4), constants(4, 5))),
     "a sum": (lambda: total, {}, lambda: (floats(2, 5),)),
     "fixed dimensions": (lambda: cross, {}, lambda: (doubles(4, 3), doubles(3))),
     "a written input": (lambda: scale_rows, {}, lambda: (constants(4, 3), constants(4))),
     "a block": (lambda: block_total, {}, lambda: (constants(3, 100),)),
-    "a kernel that writes": (lambda: axpy, {"launch": blocks}, lambda: (constants(40), 2.0, torch.zeros(40).double())),
-    "a kernel with results": (lambda: product, {"launch": blocks, "out_shapes": lambda x, y: x}, lambda: (doubles(40), doubles(40))),
-    "a Python body": (lambda: python_body, {"launch": blocks, "out_shapes": lambda x, n: [x.shape, (n,)]}, lambda: (floats(40), 40)),
+    "a kernel that writes": (lambda: axpy, {"launch": launch_blocks}, lambda: (constants(40), 2.0, torch.zeros(40).double())),
+    "a kernel with results": (lambda: product, {"launch": launch_blocks, "out_shapes": lambda x, y: x}, lambda: (doubles(40), doubles(40))),
+    "a Python body": (lambda: python_body, {"launch": launch_blocks, "out_shapes": lambda x, n: [x.shape, (n,)]}, lambda: (floats(40), 40)),
     "a kernel of a module": (lambda: MODULE.clamp, {"launch": lambda *args: (-(-args[3] // 32), 32)}, lambda: (floats(40), 0.5, torch.zeros(40), 40)),
 }  # fmt: skip
 
@@ -167,7 +167,7 @@ OPERATORS = {
 def test_operators_pass_opcheck(case):
     make, options, arguments = case
     function = make()
-    op = operator(unique(), **options)(function)
+    op = operator(unique_operator_name(), **options)(function)
     found = torch.library.opcheck(op.overload, arguments())
     assert set(found.values()) == {"SUCCESS"}, found
 
@@ -176,7 +176,7 @@ def test_operators_pass_opcheck(case):
 def test_torch_operator_results_match_numpy(name):
     make, options, arguments = OPERATORS[name]
     function, given = make(), arguments()
-    found = operator(unique(), **options)(function)(*given)
+    found = operator(unique_operator_name(), **options)(function)(*given)
     expected = function(*(x.detach().numpy() for x in given))
     several = isinstance(expected, tuple)
     for f, e in zip(
@@ -188,9 +188,11 @@ def test_torch_operator_results_match_numpy(name):
 
 def test_kernels_change_their_arrays_or_return_results():
     x, y = torch.arange(5.0).double(), torch.ones(5).double()
-    assert operator(unique(), launch=blocks)(axpy)(x, 3.0, y) is None
+    assert operator(unique_operator_name(), launch=launch_blocks)(axpy)(x, 3.0, y) is None
     torch.testing.assert_close(y, 1 + 3 * x)
-    op = operator(unique(), launch=(2, 32), out_shapes=lambda x, n: [x.shape, (n,)])(python_body)
+    op = operator(unique_operator_name(), launch=(2, 32), out_shapes=lambda x, n: [x.shape, (n,)])(
+        python_body
+    )
     values, numbers = op(x.float(), 3)
     torch.testing.assert_close(values[:3], 2 * x.float()[:3])
     assert numbers.tolist() == [0, 1, 2] and numbers.dtype == torch.int32
@@ -198,7 +200,9 @@ def test_kernels_change_their_arrays_or_return_results():
 
 def test_a_non_contiguous_tensor_for_a_pointer_is_copied():
     source = "__global__ void copy(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x]; }"
-    op = operator(unique(), launch=(1, 4), out_shapes=lambda x: x.shape)(cuda.module(source).copy)
+    op = operator(unique_operator_name(), launch=(1, 4), out_shapes=lambda x: x.shape)(
+        cuda.module(source).copy
+    )
     x = torch.arange(8.0)[::2]
     torch.testing.assert_close(op(x), x)
 
@@ -221,39 +225,41 @@ def in_groups(items, size=6):
     return [items[i : i + size] for i in range(0, len(items), size)]
 
 
-def group(texts, args):
+def operator_of_group(texts, args):
     """Returns an operator with one result for each expression."""
     results = ", ".join(["float64"] * len(texts))
     inputs = ", ".join(["float64"] * (args.count(",") + 1))
-    return operator(unique())(
-        ufunc(f"return make_tuple({', '.join(texts)});", args, [f"Tuple(({results}))({inputs})"])
+    return operator(unique_operator_name())(
+        make_ufunc(
+            f"return make_tuple({', '.join(texts)});", args, [f"Tuple(({results}))({inputs})"]
+        )
     )
 
 
 @pytest.mark.parametrize("names", in_groups(FUNCTIONS), ids=lambda n: n[0])
 def test_gradcheck_passes_for_unary_functions(names):
-    op = group([f"{name}(x)" for name in names], "x")
+    op = operator_of_group([f"{name}(x)" for name in names], "x")
     assert torch.autograd.gradcheck(op, (doubles(4),))
 
 
 @pytest.mark.parametrize("texts", in_groups(OF_TWO, 20), ids=["all"])
 def test_gradcheck_passes_for_binary_functions(texts):
-    assert torch.autograd.gradcheck(group(texts, "x, y"), (doubles(4), doubles(4)))
+    assert torch.autograd.gradcheck(operator_of_group(texts, "x, y"), (doubles(4), doubles(4)))
 
 
-def expression(random, depth):
+def random_expression(random, depth):
     """Returns a random smooth expression of x, y and t."""
     if depth == 0:
         return random.choice(["x", "y", "t", f"{random.uniform(0.5, 2):.3f}"])
-    a, b = expression(random, depth - 1), expression(random, depth - 1)
+    a, b = random_expression(random, depth - 1), random_expression(random, depth - 1)
     return random.choice(
         [f"({a} + {b})", f"({a} * {b})", f"sin({a})", f"tanh({a} - {b})", f"({a} / (2 + cos({b})))"]
     )
 
 
-def program(random):
+def random_program(random):
     """Returns a random body with a loop and a branch."""
-    first, second, third = (expression(random, 2) for _ in range(3))
+    first, second, third = (random_expression(random, 2) for _ in range(3))
     return f"""
     double t = 0.5;
     for (int i = 0; i < {random.integers(1, 4)}; ++i)
@@ -264,13 +270,15 @@ def program(random):
 
 @pytest.mark.parametrize("seed", range(50))
 def test_gradcheck_passes_for_random_programs(seed):
-    op = operator(unique())(ufunc(program(np.random.default_rng(seed)), "x, y", DDD))
+    op = operator(unique_operator_name())(
+        make_ufunc(random_program(np.random.default_rng(seed)), "x, y", DDD)
+    )
     x, y = doubles(6), doubles(6)
     assert torch.autograd.gradcheck(op, (x, y))
 
 
 def test_gradients_by_broadcast_tensors_are_summed():
-    op = operator(unique())(ufunc("return sin(x) * y * y;", "x, y", DDD))
+    op = operator(unique_operator_name())(make_ufunc("return sin(x) * y * y;", "x, y", DDD))
     for shapes in [((3, 4), (4,)), ((3, 1), (1, 4)), ((), (2, 3)), ((2, 1, 3), (5, 1))]:
         inputs = tuple(doubles(*shape) for shape in shapes)
         assert torch.autograd.gradcheck(op, inputs)
@@ -278,7 +286,7 @@ def test_gradients_by_broadcast_tensors_are_summed():
 
 
 def test_gradients_of_higher_orders_match_torch():
-    op = operator(unique())(ufunc("return sin(x) * exp(y);", "x, y", DDD))
+    op = operator(unique_operator_name())(make_ufunc("return sin(x) * exp(y);", "x, y", DDD))
     x, y = doubles(3), doubles(3)
     found = op(x, y)
     for _ in range(3):
@@ -288,11 +296,13 @@ def test_gradients_of_higher_orders_match_torch():
 
 def test_gradcheck_passes_for_two_results_and_mixed_types():
     two = ["Tuple((float64, float64))(float64, float64)"]
-    op = operator(unique())(ufunc("return make_tuple(x * y, sin(x));", "x, y", two))
+    op = operator(unique_operator_name())(
+        make_ufunc("return make_tuple(x * y, sin(x));", "x, y", two)
+    )
     assert torch.autograd.gradcheck(op, (doubles(3, 2), doubles(2)))
     assert torch.autograd.gradgradcheck(op, (doubles(3, 2), doubles(2)))
-    mixed = operator(unique())(
-        ufunc("return x * y * n;", "x, y, n", ["float64(float64, float64, int64)"])
+    mixed = operator(unique_operator_name())(
+        make_ufunc("return x * y * n;", "x, y, n", ["float64(float64, float64, int64)"])
     )
     x, y, n = floats(3).requires_grad_(), doubles(3), torch.arange(3)
     mixed(x, y, n).sum().backward()
@@ -301,21 +311,23 @@ def test_gradcheck_passes_for_two_results_and_mixed_types():
 
 
 def test_torch_uses_user_defined_derivative_rules():
-    f = ufunc("return x > 0 ? x : 0.01 * x;").defvjp("x > 0 ? g : 5 * g")
+    f = make_ufunc("return x > 0 ? x : 0.01 * x;").defvjp("x > 0 ? g : 5 * g")
     x = torch.tensor([-1.0, 1.0]).double().requires_grad_()
-    operator(unique())(f)(x).sum().backward()
+    operator(unique_operator_name())(f)(x).sum().backward()
     assert x.grad.tolist() == [5, 1]
 
 
 def test_gradcheck_passes_for_gufuncs():
-    op = operator(unique())(cross)
+    op = operator(unique_operator_name())(cross)
     assert torch.autograd.gradcheck(op, (doubles(4, 3), doubles(3)))
     with pytest.raises(NotImplementedError, match="first derivatives only"):
         torch.autograd.gradgradcheck(op, (doubles(3), doubles(3)))
 
 
 def test_gradcheck_passes_for_kernel_adjoints():
-    op = operator(unique(), launch=blocks, out_shapes=lambda x, y: x.shape)(product)
+    op = operator(unique_operator_name(), launch=launch_blocks, out_shapes=lambda x, y: x.shape)(
+        product
+    )
     assert torch.autograd.gradcheck(op, (doubles(7), doubles(7)))
     x = doubles(7)
     op(x, x).sum().backward()
@@ -337,8 +349,8 @@ def complexes(*shape):
 
 @pytest.mark.parametrize("text, signature", COMPLEX.values(), ids=COMPLEX)
 def test_gradcheck_passes_for_complex_functions(text, signature):
-    op = operator(unique())(
-        ufunc(
+    op = operator(unique_operator_name())(
+        make_ufunc(
             f"return {text};", "z, x"[: 1 + 3 * ("," in signature.rpartition("(")[2])], [signature]
         )
     )
@@ -352,7 +364,7 @@ def test_gradcheck_passes_for_complex_functions(text, signature):
 
 
 def test_gradcheck_passes_for_complex_python_bodies():
-    @operator(unique())
+    @operator(unique_operator_name())
     @vectorize(["complex128(complex128, complex128)"], target="cpu")
     def f(z, w):
         return z * w.conjugate() + abs(z) * w.real
@@ -361,7 +373,9 @@ def test_gradcheck_passes_for_complex_python_bodies():
 
 
 def test_complex_gradients_match_torch_and_exist_once():
-    op = operator(unique())(ufunc("return z * w;", "z, w", ["complex128(complex128, complex128)"]))
+    op = operator(unique_operator_name())(
+        make_ufunc("return z * w;", "z, w", ["complex128(complex128, complex128)"])
+    )
     z, w = complexes(3), complexes(3)
     found, expected = op(z.conj(), w), z.conj() * w  # a lazy conjugate
     torch.testing.assert_close(found, expected)
@@ -373,7 +387,7 @@ def test_complex_gradients_match_torch_and_exist_once():
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_forward_mode_derivatives_raise():
-    op = operator(unique())(ufunc("return sin(x);"))
+    op = operator(unique_operator_name())(make_ufunc("return sin(x);"))
     x = constants(3)
     with pytest.raises(NotImplementedError, match="no forward mode"):
         torch.func.jvp(op, (x,), (x,))
@@ -394,7 +408,7 @@ def of_device(f, **options):
 
 def test_plans_of_ufuncs_depend_on_dtypes_only():
     both = ["float32(float32, float32)", *DDD]
-    kernel = of_device(ufunc("return x - 2 * y;", "x, y", both))
+    kernel = of_device(make_ufunc("return x - 2 * y;", "x, y", both))
     random = generator()
     for _ in range(20):
         shape = tuple(random.integers(0, 4, random.integers(0, 4)))
@@ -416,7 +430,7 @@ def test_plans_of_ufuncs_depend_on_dtypes_only():
 
 
 def test_plans_of_kernels_depend_on_shapes_and_numbers():
-    kernel = of_device(python_body, launch=blocks, out_shapes=lambda x, n: [x.shape, (n,)])
+    kernel = of_device(python_body, launch=launch_blocks, out_shapes=lambda x, n: [x.shape, (n,)])
     for size, n in [(5, 3), (5, 4), (6, 4), (5, 3)]:
         x = floats(size)
         values, numbers = kernel(x, n)
@@ -435,7 +449,7 @@ def test_the_number_of_plans_is_limited():
 
 
 def test_calls_in_all_modes_have_equal_results():
-    op = operator(unique())(ufunc("return x * y;", "x, y", DDD))
+    op = operator(unique_operator_name())(make_ufunc("return x * y;", "x, y", DDD))
     x, y = doubles(3), constants(3)
     found = [op(x, y), op(x.detach(), y), op.overload(y=y, x=x)]
     with torch.no_grad():
@@ -461,7 +475,7 @@ def test_calls_in_all_modes_have_equal_results():
 
 
 def test_compiled_programs_are_one_graph():
-    op = operator(unique())(ufunc("return sin(x) * y;", "x, y", DDD))
+    op = operator(unique_operator_name())(make_ufunc("return sin(x) * y;", "x, y", DDD))
     compiled = torch.compile(lambda x, y: op(x, y).sum(), fullgraph=True, backend="aot_eager")
     x, y = doubles(3, 4), doubles(4)
     compiled(x, y).backward()
@@ -473,7 +487,7 @@ def test_compiled_programs_are_one_graph():
 
 
 def test_operators_are_exported():
-    op = operator(unique())(ufunc("return x * x;"))
+    op = operator(unique_operator_name())(make_ufunc("return x * x;"))
 
     class Module(torch.nn.Module):
         def forward(self, x):
@@ -487,28 +501,30 @@ def test_operators_are_exported():
 
 @pytest.mark.parametrize("dims", [(0, None), (1, 0), (None, 1), (2, 1)])
 def test_vmap_matches_torch(dims):
-    op = operator(unique())(ufunc("return x - y * y;", "x, y", DDD))
+    op = operator(unique_operator_name())(make_ufunc("return x - y * y;", "x, y", DDD))
     x, y = doubles(3, 3, 3), doubles(3, 3)
     expected = torch.vmap(lambda x, y: x - y * y, dims)(x, y)
     torch.testing.assert_close(torch.vmap(op, dims)(x, y), expected)
 
 
 def test_vmap_of_gufuncs_and_kernels_matches_torch():
-    op = operator(unique())(matmul)
+    op = operator(unique_operator_name())(matmul)
     a, b = doubles(2, 3, 4, 5), doubles(5, 6, 2)
     found = torch.vmap(op, (0, 2))(a, b)
     torch.testing.assert_close(found, torch.vmap(torch.matmul, (0, 2))(a, b))
-    written = operator(unique())(scale_rows)
+    written = operator(unique_operator_name())(scale_rows)
     x, s = torch.ones(3, 4, 2).double(), torch.arange(3.0).double()
     torch.vmap(lambda x, s: (written(x, s), x)[1])(x, s)
     torch.testing.assert_close(x, s[:, None, None].expand(3, 4, 2))
-    op = operator(unique(), launch=blocks, out_shapes=lambda x, y: x.shape)(product)
+    op = operator(unique_operator_name(), launch=launch_blocks, out_shapes=lambda x, y: x.shape)(
+        product
+    )
     x, y = doubles(4, 3), doubles(4)
     torch.testing.assert_close(torch.vmap(op, (1, None), 1)(x, y), x * y[:, None])
 
 
 def test_jacobian_matches_torch():
-    op = operator(unique())(ufunc("return sin(x) * y;", "x, y", DDD))
+    op = operator(unique_operator_name())(make_ufunc("return sin(x) * y;", "x, y", DDD))
     x, y = doubles(4), constants(4)
     found = torch.autograd.functional.jacobian(lambda x: op(x, y), x, vectorize=True)
     torch.testing.assert_close(found, torch.diag(torch.cos(x) * y))
@@ -518,22 +534,22 @@ def test_jacobian_matches_torch():
 
 
 def test_invalid_arguments_raise():
-    f = ufunc("return x + y;", "x, y", DDD)
+    f = make_ufunc("return x + y;", "x, y", DDD)
     for name in ("f", "a::b::c", "a::", "a::1", 5):
         with pytest.raises(ValueError, match="'namespace::name'"):
             operator(name)(f)
     with pytest.raises(TypeError, match="made from a ufunc"):
-        operator(unique())(np.sin)
+        operator(unique_operator_name())(np.sin)
     with pytest.raises(TypeError, match="launch= is"):
-        operator(unique())(product)
+        operator(unique_operator_name())(product)
     with pytest.raises(TypeError, match="are for kernels"):
-        operator(unique(), launch=(1, 1))(f)
+        operator(unique_operator_name(), launch=(1, 1))(f)
     with pytest.raises(TypeError, match="one signature"):
-        operator(unique(), launch=(1, 1))(cuda.jit(lambda x: None))
+        operator(unique_operator_name(), launch=(1, 1))(cuda.jit(lambda x: None))
     with pytest.raises(TypeError, match="all its arrays are const"):
         reads = cuda.jit("void(const float32[:])")(_reads)
-        operator(unique(), launch=(1, 1))(reads)
-    op = operator(unique())(f)
+        operator(unique_operator_name(), launch=(1, 1))(reads)
+    op = operator(unique_operator_name())(f)
     with pytest.raises(ValueError, match="cannot be broadcast"):
         op(doubles(3), doubles(4))
     with pytest.raises(TypeError, match="torch.bfloat16 is not a dtype"):
@@ -547,12 +563,12 @@ def _reads(x):
 
 
 def test_without_a_derivative_only_backward_fails():
-    op = operator(unique())(matmul)
+    op = operator(unique_operator_name())(matmul)
     result = op(doubles(2, 3), doubles(3, 2))
     with pytest.raises(NotImplementedError, match="fixed sizes"):
         result.sum().backward()
     kernel = cuda.jit("void(const float64[:], const float64[:], float64[:])")(_product)
-    op = operator(unique(), launch=blocks, out_shapes=lambda x, y: x)(kernel)
+    op = operator(unique_operator_name(), launch=launch_blocks, out_shapes=lambda x, y: x)(kernel)
     result = op(doubles(2), doubles(2))
     with pytest.raises(NotImplementedError, match="set _product.adjoint to a kernel"):
         result.sum().backward()
@@ -568,17 +584,17 @@ def _product(x, y, z):
 
 
 def test_torch_operators_can_be_redefined():
-    name = unique()
+    name = unique_operator_name()
     x = doubles(3)
-    torch.testing.assert_close(operator(name)(ufunc("return x;"))(x), x)
-    op = operator(name)(ufunc("return 2 * x;"))
+    torch.testing.assert_close(operator(name)(make_ufunc("return x;"))(x), x)
+    op = operator(name)(make_ufunc("return 2 * x;"))
     torch.testing.assert_close(op(x), 2 * x)
     op(x).sum().backward()
     assert x.grad.tolist() == [2, 2, 2]
 
 
 def test_training_losses_equal_those_of_torch():
-    sigmoid = operator(unique())(ufunc("return 1 / (1 + exp(-x));"))
+    sigmoid = operator(unique_operator_name())(make_ufunc("return 1 / (1 + exp(-x));"))
     random = np.random.default_rng(0)
     x = torch.from_numpy(random.normal(size=(64, 4)))
     y = torch.from_numpy((random.random((64, 1)) > 0.5).astype("f8"))

@@ -147,7 +147,7 @@ def run(job, sanitizer, limit):
         return output.read().decode(errors="replace")
 
 
-def outcome_of(text, pair):
+def sanitizer_outcome_of(text, pair):
     match = re.search(rf"^outcome of {pair.name}: (.*)$", text, re.M)
     return match[1] if match else "hangs"
 
@@ -189,7 +189,9 @@ def on_gpu(arguments):
             which = "right" if job.right else "wrong"
             for pair in job.pairs:
                 row, said = table[pair.name], findings(text, pair)
-                row[f"{which} {'under the tool' if job.tool else 'alone'}"] = outcome_of(text, pair)
+                row[f"{which} {'under the tool' if job.tool else 'alone'}"] = sanitizer_outcome_of(
+                    text, pair
+                )
                 if job.tool:
                     row[f"{which} found"] = len(said)
                     row[f"{which} says"] = said[0][:200] if said else ""
@@ -251,7 +253,7 @@ def _alone(rows):
     return ", ".join(f"{count[k]} {word}" for k, word in words.items() if count[k]) or "-"
 
 
-def summary(gpu, simulator):
+def summary_table(gpu, simulator):
     """Returns rows of a Markdown table, one for each kind of mistake."""
     lines = [
         "| mistake | pairs | simulator: found | with its line | compute-sanitizer | found "
@@ -305,7 +307,7 @@ def _verdict(row, what):
 
 def print_table(arguments):
     gpu, simulator = (json.loads(pathlib.Path(p).read_text()) for p in arguments.results)
-    print("\n".join([*summary(gpu, simulator), "", *table_of_pairs(gpu, simulator)]))
+    print("\n".join([*summary_table(gpu, simulator), "", *table_of_pairs(gpu, simulator)]))
 
 
 def main():

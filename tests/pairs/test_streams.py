@@ -28,29 +28,29 @@ FILL, TWICE, COPY, COUNT, PARITY = (
 )
 
 
-def pair(function):
+def register_pair(function):
     PAIRS[function.__name__] = function
     return function
 
 
-def array(v=0):
+def device_array_of(v=0):
     return cuda.to_device(np.full(N, v, "f4"))
 
 
-def pinned(v=0):
+def pinned_array_of(v=0):
     h = cuda.pinned_array(N, "f4")
     h[:] = v
     return h
 
 
-def streams(count=2, **options):
+def make_streams(count=2, **options):
     return [cuda.stream(**options) for _ in range(count)]
 
 
-@pair
+@register_pair
 def kernel_reads_what_another_stream_writes(right):
-    a, b = streams()
-    x, done = array(), cuda.event()
+    a, b = make_streams()
+    x, done = device_array_of(), cuda.event()
     FILL[2, N // 2, a](x, 3)
     if right:
         done.record(a)
@@ -59,10 +59,10 @@ def kernel_reads_what_another_stream_writes(right):
     return x, 6
 
 
-@pair
+@register_pair
 def event_recorded_before_the_kernel(right):
-    a, b = streams()
-    x, done = array(), cuda.event()
+    a, b = make_streams()
+    x, done = device_array_of(), cuda.event()
     if not right:
         done.record(a)
     FILL[2, N // 2, a](x, 3)
@@ -73,10 +73,10 @@ def event_recorded_before_the_kernel(right):
     return x, 6
 
 
-@pair
+@register_pair
 def event_that_the_wrong_stream_waits_for(right):
-    a, b, c = streams(3)
-    x, done = array(), cuda.event()
+    a, b, c = make_streams(3)
+    x, done = device_array_of(), cuda.event()
     FILL[2, N // 2, a](x, 3)
     done.record(a)
     done.wait(b if right else c)
@@ -84,10 +84,10 @@ def event_that_the_wrong_stream_waits_for(right):
     return x, 6
 
 
-@pair
+@register_pair
 def chain_of_events_with_a_gap(right):
-    a, b, c = streams(3)
-    x, first, second = array(), cuda.event(), cuda.event()
+    a, b, c = make_streams(3)
+    x, first, second = device_array_of(), cuda.event(), cuda.event()
     FILL[2, N // 2, a](x, 3)
     first.record(a)
     if right:
@@ -98,19 +98,19 @@ def chain_of_events_with_a_gap(right):
     return x, 6
 
 
-@pair
+@register_pair
 def result_copied_on_another_stream(right):
-    a, b = streams()
-    x, h = array(), pinned()
+    a, b = make_streams()
+    x, h = device_array_of(), pinned_array_of()
     FILL[2, N // 2, a](x, 3)
     x.copy_to_host(h, stream=a if right else b)
     return h, 3
 
 
-@pair
+@register_pair
 def input_copied_on_another_stream(right):
-    a, b = streams()
-    x, h = array(), pinned(3)
+    a, b = make_streams()
+    x, h = device_array_of(), pinned_array_of(3)
     x.copy_to_device(h, stream=a)
     if right:
         a.synchronize()
@@ -118,11 +118,11 @@ def input_copied_on_another_stream(right):
     return x, 6
 
 
-@pair
+@register_pair
 def input_overwritten_while_it_is_read(right):
     """Tests the second half of double buffering: the reader must also be done."""
-    a, b = streams()
-    x, out, h, done = array(1), array(), pinned(5), cuda.event()
+    a, b = make_streams()
+    x, out, h, done = device_array_of(1), device_array_of(), pinned_array_of(5), cuda.event()
     COPY[2, N // 2, a](x, out)
     if right:
         done.record(a)
@@ -131,40 +131,40 @@ def input_overwritten_while_it_is_read(right):
     return out, 1
 
 
-@pair
+@register_pair
 def non_blocking_stream_and_the_default_one(right):
     """The default stream is ordered after and before ordinary streams, but not with non-blocking streams."""
-    (a,) = streams(1, non_blocking=not right)
-    x = array()
+    (a,) = make_streams(1, non_blocking=not right)
+    x = device_array_of()
     FILL[2, N // 2, a](x, 3)
     TWICE[2, N // 2](x)
     return x, 6
 
 
-@pair
+@register_pair
 def parts_that_overlap(right):
-    a, b = streams()
-    x = array()
+    a, b = make_streams()
+    x = device_array_of()
     FILL[1, N // 2, a](x[: N // 2], 3)
     part = x[N // 2 :] if right else x[N // 2 - 1 : N - 1]
     FILL[1, N // 2, b](part, 3)
     return x, 3
 
 
-@pair
+@register_pair
 def bytes_side_by_side(right):
     """Accesses to neighbouring bytes of a word do not conflict."""
-    a, b = streams()
+    a, b = make_streams()
     x = cuda.to_device(np.zeros(N, "u1"))
     PARITY[1, N // 2, a](x, 0)
     PARITY[1, N // 2, b](x, 1 if right else 0)
     return x, np.arange(N) % 2
 
 
-@pair
+@register_pair
 def atomics_and_a_copy(right):
     """Atomics of two streams are not a race, but an atomic and a copy are."""
-    a, b = streams()
+    a, b = make_streams()
     n = cuda.to_device(np.zeros(1, "i4"))
     h = cuda.pinned_array(1, "i4")
     COUNT[2, 32, a](n)
@@ -175,10 +175,10 @@ def atomics_and_a_copy(right):
     return h, 128
 
 
-@pair
+@register_pair
 def replay_of_a_graph_beside_another_stream(right):
-    a, b = streams()
-    x = array()
+    a, b = make_streams()
+    x = device_array_of()
     with a.capture() as graph:
         FILL[2, N // 2, a](x, 3)
     graph.launch(a)
@@ -232,8 +232,8 @@ def test_streams_have_numbers_and_operations_have_lines():
 
 
 def test_reports_have_the_numbers_that_streams_show():
-    a, b = streams(2, non_blocking=True)
-    x = array()
+    a, b = make_streams(2, non_blocking=True)
+    x = device_array_of()
     with pytest.raises(errors.KernelError) as caught, cuda.checks("stream"):
         FILL[2, N // 2, a](x, 1)
         TWICE[2, N // 2, b](x)
@@ -244,7 +244,7 @@ def test_reports_have_the_numbers_that_streams_show():
 
 def test_memory_reused_across_streams_is_not_reported():
     """An array is freed before its last use, and its memory is allocated again."""
-    streams_ = itertools.cycle([*streams(3), *streams(3, non_blocking=True), None])
+    streams_ = itertools.cycle([*make_streams(3), *make_streams(3, non_blocking=True), None])
     with cuda.checks("stream"):
         for i, stream in zip(range(60), streams_):
             x = cuda.device_array(N, "f4", stream=stream or 0)
@@ -258,8 +258,8 @@ def test_memory_reused_across_streams_is_not_reported():
 
 
 def test_host_synchronization_orders_streams():
-    a, b = streams(2, non_blocking=True)
-    x, done, called = array(), cuda.event(), []
+    a, b = make_streams(2, non_blocking=True)
+    x, done, called = device_array_of(), cuda.event(), []
     with cuda.checks("stream"):
         FILL[2, N // 2, a](x, 1)
         done.record(a)
@@ -282,7 +282,7 @@ def test_host_synchronization_orders_streams():
 
 def test_short_lived_streams_are_ordered():
     """Uses more streams than the check follows at once."""
-    x = array()
+    x = device_array_of()
     with cuda.checks("stream"):
         many = [cuda.stream() for _ in range(80)]
         for i, stream in enumerate(many):

@@ -55,7 +55,7 @@ def warm_cache(request, run_python, tmp_path, tmp_path_factory):
         pytest.skip(f"{request.param} is not installed")
 
     def make(folder):
-        run(run_python, request.param, folder / "cache", 5)
+        run_program_with_salt(run_python, request.param, folder / "cache", 5)
         assert len(damage.find_files(folder / "cache")) > 9
 
     folder = make_folder_once(tmp_path_factory, f"damaged_{request.param}", make)
@@ -63,7 +63,7 @@ def warm_cache(request, run_python, tmp_path, tmp_path_factory):
     return request.param, tmp_path / "cache"
 
 
-def run(run_python, compiler, cache, salt, *between):
+def run_program_with_salt(run_python, compiler, cache, salt, *between):
     variables = {"NUMBALITE_CXX": compiler, "NUMBALITE_CACHE_DIR": str(cache), "SALT": str(salt)}
     variables["HAS_CUB"] = str(int(cccl.root_of_toolkit() is not None))
     assert run_python(PROGRAM, *between, **variables).stdout == "right\n"
@@ -73,11 +73,11 @@ def run(run_python, compiler, cache, salt, *between):
 def test_programs_survive_a_damaged_cache(warm_cache, run_python, seed):
     compiler, cache = warm_cache
     damage.damage(cache, seed)
-    run(run_python, compiler, cache, 10_000)
-    run(run_python, compiler, cache, 20_000)
+    run_program_with_salt(run_python, compiler, cache, 10_000)
+    run_program_with_salt(run_python, compiler, cache, 20_000)
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_programs_survive_cache_damage_while_running(warm_cache, run_python, seed):
     compiler, cache = warm_cache
-    run(run_python, compiler, cache, 10_000, damage.__file__, cache, seed)
+    run_program_with_salt(run_python, compiler, cache, 10_000, damage.__file__, cache, seed)

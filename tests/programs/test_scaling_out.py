@@ -45,7 +45,7 @@ def run_command(driver_kind, tmp_path):
     return run
 
 
-def ranks(output):
+def ranks_and_devices(output):
     """rank -> device, from the output of the programs."""
     return {
         int(rank): int(device)
@@ -206,7 +206,9 @@ def mpiexec():
 @pytest.mark.sim
 def test_mpi_example_uses_each_device(run_command):
     """On a GPU the MPI library must be a CUDA-aware one, which the machine may lack."""
-    assert ranks(run_command("mpi_ranks.py", by=mpiexec(), **AS_ROOT).stdout) == expected_devices(2)
+    assert ranks_and_devices(
+        run_command("mpi_ranks.py", by=mpiexec(), **AS_ROOT).stdout
+    ) == expected_devices(2)
 
 
 def test_torch_example_uses_each_device(run_command):
@@ -215,16 +217,16 @@ def test_torch_example_uses_each_device(run_command):
         pytest.skip("needs PyTorch")
     count = 2 if cuda.is_simulated() else len(cuda.gpus)
     by = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(count)]
-    assert ranks(run_command("torch_ranks.py", by=by).stdout) == expected_devices(count)
+    assert ranks_and_devices(run_command("torch_ranks.py", by=by).stdout) == expected_devices(count)
 
 
 @pytest.mark.gpu
 def test_nccl_example_uses_each_device(run_command):
     if importlib.util.find_spec("nccl") is None:
         pytest.skip("needs nccl4py")
-    assert ranks(run_command("nccl_ranks.py", by=mpiexec(), **AS_ROOT).stdout) == expected_devices(
-        2
-    )
+    assert ranks_and_devices(
+        run_command("nccl_ranks.py", by=mpiexec(), **AS_ROOT).stdout
+    ) == expected_devices(2)
 
 
 SRUN = """#!/bin/bash
@@ -248,7 +250,7 @@ def test_slurm_tasks_use_the_device_of_their_rank(run_command, tmp_path):
     job = run_command(
         "job.sh", sys.executable, "task.py", by=["bash"], PATH=path, TMPDIR=str(tmp_path), USER="me"
     )
-    assert ranks(job.stdout) == expected_devices(2), job.stdout + job.stderr
+    assert ranks_and_devices(job.stdout) == expected_devices(2), job.stdout + job.stderr
     assert (tmp_path / "numbalite-me").exists() or "NUMBALITE_CACHE_DIR" in (
         PROGRAMS / "job.sh"
     ).read_text()

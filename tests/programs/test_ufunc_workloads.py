@@ -17,13 +17,13 @@ def target(request):
     return request.param
 
 
-def size(count, target="cuda"):
+def problem_size(count, target="cuda"):
     """Returns the size of the teaching text on a fast target, else a smaller size."""
     simulated = target == "cuda" and cuda.is_simulated()
     return count if not simulated else max(1000, count // 200)
 
 
-def random(count, low=0.0, high=1.0, seed=0, dtype="f4"):
+def random_arrays(count, low=0.0, high=1.0, seed=0, dtype="f4"):
     return np.random.default_rng(seed).uniform(low, high, count).astype(dtype)
 
 
@@ -33,7 +33,7 @@ def test_sincos_ufunc_matches_numpy(target):
     def sincos(x, y):
         "return sin(x) * cos(y);"
 
-    n = size(1_000_000, target)
+    n = problem_size(1_000_000, target)
     for dtype, rtol in (("f8", 1e-14), ("f4", 2e-6)):
         x = y = np.linspace(0, np.pi, n).astype(dtype)
         result = sincos(x, y)
@@ -61,7 +61,7 @@ def test_powers_ufunc_matches_numpy(target):
     def with_pow(p, q, r, s):
         "return sqrt(pow(p, 2) + pow(q, 3) + pow(r, 4) + pow(s, 5));"
 
-    p, q, r, s = random((4, size(5_000_000, target)))
+    p, q, r, s = random_arrays((4, problem_size(5_000_000, target)))
     expected = np.sqrt(p**2 + q**3 + r**4 + s**5)
     np.testing.assert_allclose(powers(p, q, r, s), expected, rtol=2e-6)
     np.testing.assert_allclose(with_pow(p, q, r, s), expected, rtol=2e-6)
@@ -118,7 +118,7 @@ def test_gaussian_pdf_ufunc_matches_numpy(target):
         return exp(-0.5f * z * z) / (sigma * SQRT_2PI);
         """
 
-    x = random(size(1_000_000, target), -3, 3)
+    x = random_arrays(problem_size(1_000_000, target), -3, 3)
     mean, sigma = np.float32(0.0), np.float32(1.0)
     expected = np.exp(-0.5 * x.astype("f8") ** 2) / (2 * math.pi) ** 0.5
     np.testing.assert_allclose(gaussian_pdf(x, 0.0, 1.0), expected, rtol=1e-5)
@@ -140,9 +140,12 @@ def test_polar_distance_ufunc_matches_numpy(target):
         return sqrt((x1 - x2) * (x1 - x2) + (y1 - y2) * (y1 - y2));
         """
 
-    n = size(1_000_000, target)
-    rho1, rho2 = random(n, 0.5, 1.5, seed=1), random(n, 0.5, 1.5, seed=2)
-    theta1, theta2 = random(n, -np.pi, np.pi, seed=3), random(n, -np.pi, np.pi, seed=4)
+    n = problem_size(1_000_000, target)
+    rho1, rho2 = random_arrays(n, 0.5, 1.5, seed=1), random_arrays(n, 0.5, 1.5, seed=2)
+    theta1, theta2 = (
+        random_arrays(n, -np.pi, np.pi, seed=3),
+        random_arrays(n, -np.pi, np.pi, seed=4),
+    )
     result = polar_distance(rho1, theta1, rho2, theta2)
     x1, y1 = rho1 * np.cos(theta1), rho1 * np.sin(theta1)
     x2, y2 = rho2 * np.cos(theta2), rho2 * np.sin(theta2)
@@ -166,12 +169,12 @@ def test_polar_distance_agrees_between_targets():
         return sqrt((x1 - x2) * (x1 - x2) + (y1 - y2) * (y1 - y2));
         """
 
-    n = size(1_000_000)
+    n = problem_size(1_000_000)
     points = (
-        random(n, 0.5, 1.5, 1),
-        random(n, -3.1, 3.1, 2),
-        random(n, 0.5, 1.5, 3),
-        random(n, -3.1, 3.1, 4),
+        random_arrays(n, 0.5, 1.5, 1),
+        random_arrays(n, -3.1, 3.1, 2),
+        random_arrays(n, 0.5, 1.5, 3),
+        random_arrays(n, -3.1, 3.1, 4),
     )
     signature = ["float32(float32, float32, float32, float32)"]
     results = [vectorize(signature, target=target)(distance)(*points) for target in TARGETS]
@@ -184,7 +187,7 @@ def test_zero_suppression_ufunc_matches_numpy(target):
     def zero_suppress(value, threshold):
         "return value < threshold ? int16(0) : value;"
 
-    n = size(100_000, target)
+    n = problem_size(100_000, target)
     noise = np.random.default_rng(0).normal(size=n) * 3
     pulses = np.maximum(np.sin(np.arange(n) / (n / 23)) - 0.3, 0.0)
     waveform = ((pulses * 300) + noise).astype(np.int16)
@@ -240,7 +243,7 @@ def test_hidden_layer_ufuncs_match_numpy():
         assert all(isinstance(a, cuda.DeviceNDArray) for a in (normalized, weighted, activated))
         return activated.copy_to_host()
 
-    n = size(1_000_000)
+    n = problem_size(1_000_000)
     rng = np.random.default_rng(0)
     greyscales = np.floor(rng.uniform(0, 255, n).astype(np.float32))
     weights = rng.normal(0.5, 0.1, n).astype(np.float32)
@@ -294,7 +297,7 @@ def test_gufunc_multiplies_two_matrices(target):
 def test_gufunc_multiplies_batches_of_matrices(target):
     matmul = make_matmul(target)
     n = 4_000_000 if not cuda.is_simulated() else 20_000
-    a, b = random((2, n, 2, 2))
+    a, b = random_arrays((2, n, 2, 2))
     expected = np.matmul(a, b)
     np.testing.assert_allclose(matmul(a, b), expected, rtol=1e-6)
     if target == "cuda":
@@ -313,7 +316,7 @@ def test_l2_norm_gufunc_matches_numpy(target):
         out[0] = sqrt(acc);
         """
 
-    angles = random(1000, -np.pi, np.pi)
+    angles = random_arrays(1000, -np.pi, np.pi)
     points = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     result = l2_norm(points)
     assert result.shape == (1000,) and result.dtype == np.float32
@@ -345,7 +348,7 @@ def test_running_median_gufunc_matches_numpy(target):
         }
         """
 
-    x = random((20, 50), dtype="f8")
+    x = random_arrays((20, 50), dtype="f8")
     expected = [[np.median(row[max(0, i - 2) : i + 3]) for i in range(50)] for row in x]
     np.testing.assert_allclose(running_median(x, 5), expected)
 
@@ -365,7 +368,7 @@ def test_convolution_gufunc_matches_numpy(target):
         }
         """
 
-    x, weights = random((10, 64)), np.array([0.25, 0.5, 0.25], "f4")
+    x, weights = random_arrays((10, 64)), np.array([0.25, 0.5, 0.25], "f4")
     expected = [np.convolve(row, weights, "same") for row in x]
     np.testing.assert_allclose(convolve(x, weights), expected, rtol=1e-5)
 
@@ -373,10 +376,10 @@ def test_convolution_gufunc_matches_numpy(target):
 # ---- reductions ----
 def test_sum_reduction_of_an_expression_matches_numpy():
     sum_reduce = cuda.reduce("a + b")
-    x = np.arange(size(10_000_000), dtype="f8") + 1
+    x = np.arange(problem_size(10_000_000), dtype="f8") + 1
     assert sum_reduce(x) == x.sum()
     assert sum_reduce(cuda.to_device(x)) == x.sum()
-    y = random(size(10_000_000))
+    y = random_arrays(problem_size(10_000_000))
     np.testing.assert_allclose(sum_reduce(y), y.sum(dtype="f8"), rtol=1e-4)
 
 
@@ -396,7 +399,7 @@ def test_sum_reduction_decorator_matches_numpy():
 
 def test_max_reduction_matches_numpy():
     largest = cuda.reduce("a > b ? a : b")
-    x = random(size(1_000_000), -5, 5)
+    x = random_arrays(problem_size(1_000_000), -5, 5)
     assert largest(x) == x.max()
     np.testing.assert_array_equal(
         largest(x[:1000].reshape(10, 100), axis=1), x[:1000].reshape(10, 100).max(1)

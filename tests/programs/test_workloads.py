@@ -27,7 +27,7 @@ def rng():
     return np.random.default_rng(2026)
 
 
-def blocks(n, threads):
+def blocks_for(n, threads):
     return -(-n // threads)
 
 
@@ -59,7 +59,7 @@ def test_vadd_on_device_arrays_touches_no_host_array(rng):
 @pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 1000])
 def test_vadd_of_each_length_matches_numpy(n, rng):
     a, b, out = rng.random(n, "f4"), rng.random(n, "f4"), np.full(n, -1, "f4")
-    vadd[max(1, blocks(n, 64)), 64](a, b, out)
+    vadd[max(1, blocks_for(n, 64)), 64](a, b, out)
     np.testing.assert_array_equal(out, a + b)
 
 
@@ -101,7 +101,7 @@ def increment_2d(a):
 def test_increment_2d_of_each_shape_and_dtype_matches_numpy(shape, dtype):
     a = np.arange(shape[0] * shape[1]).astype(dtype).reshape(shape)
     expected = a + 1
-    increment_2d[(blocks(shape[0], 16), blocks(shape[1], 16)), (16, 16)](a)
+    increment_2d[(blocks_for(shape[0], 16), blocks_for(shape[1], 16)), (16, 16)](a)
     np.testing.assert_array_equal(a, expected)
 
 
@@ -150,7 +150,7 @@ def matmul_tiled(a, b, c):
 @pytest.mark.parametrize("n", [16, 48, 50])
 def test_naive_and_tiled_matmul_match_numpy(kernel, n, rng):
     a, b, c = rng.random((n, n), "f4"), rng.random((n, n), "f4"), np.zeros((n, n), "f4")
-    kernel[(blocks(n, TILE), blocks(n, TILE)), (TILE, TILE)](a, b, c)
+    kernel[(blocks_for(n, TILE), blocks_for(n, TILE)), (TILE, TILE)](a, b, c)
     np.testing.assert_allclose(c, a @ b, rtol=1e-5)
 
 
@@ -201,7 +201,7 @@ def matmul_reduce(a, b, out):
 @pytest.mark.parametrize("m, k, n", [(32, 32, 32), (40, 20, 28)])
 def test_matmul_with_column_sums_matches_numpy(m, k, n, rng):
     a, b, out = rng.random((m, k), "f4"), rng.random((k, n), "f4"), np.zeros(n, "f4")
-    matmul_reduce[(blocks(n, TILE), blocks(m, TILE)), (TILE, TILE)](a, b, out)
+    matmul_reduce[(blocks_for(n, TILE), blocks_for(m, TILE)), (TILE, TILE)](a, b, out)
     np.testing.assert_allclose(out, (a @ b).sum(0), rtol=1e-4)
 
 

@@ -101,7 +101,7 @@ def array_places(target):
 
 
 @st.composite
-def operands(draw, target, count, dtypes, special=False, unaligned=True, max_dims=5):
+def draw_operands(draw, target, count, dtypes, special=False, unaligned=True, max_dims=5):
     """Returns (arguments, their host arrays): arrays that broadcast together, with random layouts,
     on the host or the device."""
     shape = draw(drawn.shapes(max_dims=max_dims))
@@ -119,7 +119,7 @@ def operands(draw, target, count, dtypes, special=False, unaligned=True, max_dim
 
 
 @st.composite
-def outs(draw, target, shape, dtype):
+def draw_outputs(draw, target, shape, dtype):
     """Returns an array for results, with a random layout and on a random device: (argument, a host array for
     NumPy)."""
     values = drawn.make_values(7, shape, dtype)
@@ -134,7 +134,7 @@ def outs(draw, target, shape, dtype):
 @given(data=st.data())
 def check_layouts(target, data):
     operation = OPERATIONS["subtract"]
-    arguments, hosts = data.draw(operands(target, 2, ["f4"]))
+    arguments, hosts = data.draw(draw_operands(target, 2, ["f4"]))
     expected = np.subtract(*hosts)
     result = operation.on(target)(*arguments)
     compare(result, expected, device=any(map(drawn.on_device, arguments)))
@@ -150,10 +150,10 @@ def test_ufuncs_match_numpy_for_random_layouts(target):
 @examples(20)
 @given(data=st.data())
 def check_out(target, data):
-    arguments, hosts = data.draw(operands(target, 2, ["f4"], max_dims=4))
+    arguments, hosts = data.draw(draw_operands(target, 2, ["f4"], max_dims=4))
     shape = np.broadcast_shapes(*(h.shape for h in hosts))
     out, oracle_out = data.draw(
-        outs(target, shape, data.draw(st.sampled_from(["f4", "f4", "f8", "c8", "f2"])))
+        draw_outputs(target, shape, data.draw(st.sampled_from(["f4", "f4", "f8", "c8", "f2"])))
     )
     keywords, oracle_keywords = {}, {}
     if data.draw(st.booleans()):
@@ -176,7 +176,7 @@ def test_ufuncs_match_numpy_with_out(target):
 @examples(15)
 @given(data=st.data())
 def check_where(target, data):
-    arguments, hosts = data.draw(operands(target, 2, ["f4"], max_dims=3))
+    arguments, hosts = data.draw(draw_operands(target, 2, ["f4"], max_dims=3))
     shape = np.broadcast_shapes(*(h.shape for h in hosts))
     mask = drawn.make_values(3, data.draw(drawn.parts_of(shape)), "?")
     result = OPERATIONS["subtract"].on(target)(*arguments, where=mask)
@@ -214,7 +214,7 @@ def test_ufuncs_match_numpy_with_overlap(target):
 @examples(12)
 @given(data=st.data())
 def check_order(target, data):
-    arguments, hosts = data.draw(operands(target, 2, ["f4"], unaligned=False, max_dims=3))
+    arguments, hosts = data.draw(draw_operands(target, 2, ["f4"], unaligned=False, max_dims=3))
     order = data.draw(st.sampled_from("CFAK"))
     expected = np.asarray(np.subtract(*hosts, order=order))
     result = OPERATIONS["subtract"].on(target)(*arguments, order=order)

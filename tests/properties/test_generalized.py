@@ -89,7 +89,7 @@ def target(request):
 
 
 @st.composite
-def operands(draw, target, cores, dtypes, loop_dims=3):
+def draw_operands(draw, target, cores, dtypes, loop_dims=3):
     """Returns (arguments, host arrays) whose loop dimensions broadcast; `cores`: their core
     shapes."""
     loop = draw(drawn.shapes(max_dims=loop_dims, most=4))
@@ -105,15 +105,15 @@ def operands(draw, target, cores, dtypes, loop_dims=3):
     return arguments, hosts
 
 
-def lengths(least=0):
+def draw_dimension_lengths(least=0):
     return st.sampled_from([n for n in (0, 1, 2, 3, 4, 5) if n >= least])
 
 
 @examples(20)
 @given(data=st.data())
 def check_matmul(target, data):
-    m, n, p = (data.draw(lengths()) for _ in range(3))
-    arguments, hosts = data.draw(operands(target, [(m, n), (n, p)], ["f4", "f4", "f8"]))
+    m, n, p = (data.draw(draw_dimension_lengths()) for _ in range(3))
+    arguments, hosts = data.draw(draw_operands(target, [(m, n), (n, p)], ["f4", "f4", "f8"]))
     expected = np.matmul(*hosts)
     keywords = {}
     if data.draw(st.booleans()):
@@ -141,7 +141,7 @@ def test_gufunc_matmul_matches_numpy(target):
 @given(data=st.data())
 def check_axes(target, data):
     """axes= in numpy.matmul's form."""
-    m, n, p = (data.draw(lengths(1)) for _ in range(3))
+    m, n, p = (data.draw(draw_dimension_lengths(1)) for _ in range(3))
     loop = data.draw(drawn.shapes(max_dims=2, most=4))
     axes, moved = [], []
     ndim = len(loop) + 2
@@ -169,7 +169,7 @@ def test_gufuncs_match_numpy_with_axes(target):
 @given(data=st.data())
 def check_axis_and_keepdims(target, data):
     loop = data.draw(drawn.shapes(max_dims=2, most=4))
-    n, position = data.draw(lengths()), data.draw(st.integers(0, len(loop)))
+    n, position = data.draw(draw_dimension_lengths()), data.draw(st.integers(0, len(loop)))
     shape = loop[:position] + (n,) + loop[position:]
     hosts = [
         drawn.make_values(i, shape, data.draw(st.sampled_from(["i8", "i4", "u1"])))
@@ -198,8 +198,8 @@ def test_gufuncs_match_numpy_with_axis_and_keepdims(target):
 @examples(15)
 @given(data=st.data())
 def check_filter(target, data):
-    n, k = data.draw(lengths()), data.draw(lengths())
-    arguments, hosts = data.draw(operands(target, [(n,), (k,)], ["f4"]))
+    n, k = data.draw(draw_dimension_lengths()), data.draw(draw_dimension_lengths())
+    arguments, hosts = data.draw(draw_operands(target, [(n,), (k,)], ["f4"]))
     result = causal_filter(target)(*arguments)
     loop = np.broadcast_shapes(*(h.shape[:-1] for h in hosts))
     assert result.shape == (*loop, n) and result.dtype == np.float32
@@ -214,7 +214,9 @@ def test_filter_gufunc_matches_numpy(target):
 @examples(12)
 @given(data=st.data())
 def check_several_outputs(target, data):
-    arguments, hosts = data.draw(operands(target, [(data.draw(lengths(1)),)], ["i4", "i2", "?"]))
+    arguments, hosts = data.draw(
+        draw_operands(target, [(data.draw(draw_dimension_lengths(1)),)], ["i4", "i2", "?"])
+    )
     low, high = bounds(target)(*arguments)
     for result, expected in ((low, hosts[0].min(-1)), (high, hosts[0].max(-1))):
         compare(result, np.asarray(expected).astype("i4")[()])

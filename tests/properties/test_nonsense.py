@@ -130,14 +130,14 @@ WITH_INTERNAL_NAMES = ("judge", "operators", "course", "profiler")
 """Packages whose dir() has names of other modules."""
 
 
-def functions():
+def public_functions():
     """Returns (name, how to get it) of all public functions and classes."""
     found = {}
     for path, module in modules().items():
-        for name in module.__all__ if path in WITH_INTERNAL_NAMES else public(module):
+        for name in module.__all__ if path in WITH_INTERNAL_NAMES else public_names(module):
             value = getattr(module, name, None)
             if isinstance(value, types.ModuleType):
-                for inner in public(value) if path == "cuda" and name in SUBMODULES else ():
+                for inner in public_names(value) if path == "cuda" and name in SUBMODULES else ():
                     found[f"{path}.{name}.{inner}"] = (value, inner)
             elif not (isinstance(value, type) and issubclass(value, BaseException)):
                 found[f"{path}.{name}"] = (module, name)
@@ -153,11 +153,11 @@ def is_of_typing(owner, name):
     return getattr(getattr(owner, name), "__module__", None) == "typing"
 
 
-def public(owner):
+def public_names(owner):
     return [n for n in dir(owner) if not n.startswith("_") and n not in LEFT_OUT]
 
 
-def instances():
+def example_instances():
     """Returns a dict from a name to a function that creates an object whose methods are called."""
     source = "__device__ int v;\n__global__ void k(float* x) { x[0] = 1; }"
     return {
@@ -183,15 +183,15 @@ def instances():
 
 
 @functools.cache
-def targets():
+def callable_targets():
     """Returns a dict from a name to a function that creates the object to call."""
-    found = {name: (lambda of=of: getattr(*of)) for name, of in functions().items()}
+    found = {name: (lambda of=of: getattr(*of)) for name, of in public_functions().items()}
     for path, owner in (("numpy", np), ("numpy.linalg", np.linalg), ("numpy.fft", np.fft)):
-        for name in public(owner):
+        for name in public_names(owner):
             function = getattr(owner, name)
             if isinstance(function, (np.ufunc, types.FunctionType)) and name not in WITH_FILES:
                 found[f"{path}.{name}"] = lambda f=function: functools.partial(on_device, f)
-    for name, make in instances().items():
+    for name, make in example_instances().items():
         with contextlib.suppress(Exception):
             example = make()
             for attribute in dir(example):
@@ -259,7 +259,7 @@ class Late(BaseException):
 
 
 @contextlib.contextmanager
-def limit(seconds):
+def memory_and_time_limit(seconds):
     def stop(number, frame):
         raise Late
 
@@ -296,7 +296,11 @@ def call_repeatedly(name, make, count, seed):
             )
             named[drawn.choice(words)] = drawn.choice(values)
         try:
-            with limit(20), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            with (
+                memory_and_time_limit(20),
+                contextlib.redirect_stdout(io.StringIO()),
+                warnings.catch_warnings(),
+            ):
                 warnings.simplefilter("ignore")
                 result = make()(*given, **named)
                 if hasattr(result, "__next__"):
@@ -337,7 +341,7 @@ def isolate_files_and_kernels(tmp_path, monkeypatch):
 @pytest.mark.parametrize("part", range(8))
 def test_random_arguments_never_crash(part):
     found = []
-    for name, make in targets().items():
+    for name, make in callable_targets().items():
         if zlib.crc32(name.encode()) % 8 == part and (
             COUNT > 1 or random.Random(f"{SEED}{name}").random() < 0.25
         ):

@@ -192,7 +192,7 @@ def row_of(values, k):
     return {**NAMES, **given}
 
 
-def agree(text, found, expected):
+def assert_results_agree(text, found, expected):
     """Compares floats with a tolerance: powers are computed by multiplications, and a GPU
     computes a * b + c with one rounding."""
     v = expected.value
@@ -211,7 +211,7 @@ def test_random_expressions_match_python(tmp_path_factory, random, seed):
     texts, expected = [], []
     while len(texts) < COUNT:
         text = Drawn(random).expression()
-        results = [evaluated(text, row_of(values, k)) for k in range(ROWS)]
+        results = [evaluate_in_python(text, row_of(values, k)) for k in range(ROWS)]
         kinds = {r.dtype for r in results if r is not None}
         if len(kinds) == 1:  # else nothing is defined
             texts.append(text)
@@ -229,7 +229,7 @@ def test_random_expressions_match_python(tmp_path_factory, random, seed):
         for row, (result, found) in enumerate(
             zip(results, outputs[KINDS[t.kind]][:, k], strict=True)
         ):
-            assert result is None or agree(text, found, result), (
+            assert result is None or assert_results_agree(text, found, result), (
                 f"{text} is {found}, not {result} with { {n: v[row] for n, v in values.items()} }"
             )
 
@@ -243,15 +243,15 @@ class Choices(ast.NodeTransformer):
         return ast.copy_location(ast.Call(ast.Name("chosen", ast.Load()), args, []), node)
 
 
-def select(test, a, b):
+def select_by_condition(test, a, b):
     a, b = typed(a), typed(b)
     return cast(a if test else b, common_type(a.dtype, b.dtype))
 
 
-def evaluated(text, names):
+def evaluate_in_python(text, names):
     tree = ast.fix_missing_locations(Choices().visit(ast.parse(text, mode="eval")))
     try:
-        result = eval(compile(tree, "", "eval"), {"chosen": select}, names)
+        result = eval(compile(tree, "", "eval"), {"chosen": select_by_condition}, names)
     except (ArithmeticError, TypeError):
         return None
     if isinstance(result, Typed):
@@ -460,7 +460,7 @@ SUM = [
 PROGRAMS = 8
 
 
-class Local:
+class LocalVariable:
     """cuda.local, for Python."""
 
     @staticmethod
@@ -468,8 +468,8 @@ class Local:
         return np.full(shape, Typed(0, "i8"), object)
 
 
-class Host:
-    local = Local
+class HostResults:
+    local = LocalVariable
 
 
 @given(random=st.randoms(use_true_random=False), seed=st.integers(0, 1000))
@@ -482,7 +482,12 @@ def test_random_statements_match_python(tmp_path_factory, random, seed):
     for k in range(PROGRAMS):
         names = ", ".join(f"out[t, {k}, {c}]" for c in range(9))
         lines.append(f"    {names} = f{k}(i, j, k, n, m, r, s)")
-    names = {**NAMES, "cuda": Host, "divmod": lambda a, b: (a // b, a % b), "range": typed_range}
+    names = {
+        **NAMES,
+        "cuda": HostResults,
+        "divmod": lambda a, b: (a // b, a % b),
+        "range": typed_range,
+    }
     exec("\n".join(text), names)
     rng = np.random.default_rng(seed)
     whole, real = rng.integers(-30, 60, (ROWS, 5)), rng.normal(size=(ROWS, 2))

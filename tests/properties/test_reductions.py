@@ -15,7 +15,7 @@ TYPES = ["i4", "i8", "f8"]
 
 
 @functools.cache
-def ufunc(name):
+def make_ufunc(name):
     names = [drawn.numba_name(t) for t in TYPES]
     expressions = {
         "add": ("x + y", 0),
@@ -28,12 +28,12 @@ def ufunc(name):
 
 
 @functools.cache
-def reduction(expression):
+def make_reduction(expression):
     return cuda.reduce(expression)
 
 
 @st.composite
-def arrays(draw, dtypes, min_dims=0, max_dims=4):
+def draw_arrays(draw, dtypes, min_dims=0, max_dims=4):
     """Returns (argument, host array), on the host or the device, with any strides; integers, so
     that sums are exact."""
     shape = draw(drawn.shapes(min_dims, max_dims))
@@ -47,7 +47,7 @@ def arrays(draw, dtypes, min_dims=0, max_dims=4):
 
 
 @st.composite
-def axes(draw, ndim):
+def draw_axes(draw, ndim):
     choice = draw(st.integers(0, 2)) if ndim else draw(st.sampled_from([0, 2]))
     if choice == 0:
         return None
@@ -66,9 +66,9 @@ def assert_same(call, oracle):
 @examples(30)
 @given(data=st.data())
 def test_reduce_matches_numpy(data):
-    argument, host = data.draw(arrays(["i4", "i8", "f8", "i2"]))
+    argument, host = data.draw(draw_arrays(["i4", "i8", "f8", "i2"]))
     name = data.draw(st.sampled_from(["add", "maximum"]))
-    keywords = {"axis": data.draw(axes(host.ndim))}
+    keywords = {"axis": data.draw(draw_axes(host.ndim))}
     if data.draw(st.booleans()):
         keywords["keepdims"] = True
     if data.draw(st.integers(0, 2)) == 0:
@@ -80,7 +80,7 @@ def test_reduce_matches_numpy(data):
     if data.draw(st.integers(0, 3)) == 0:
         keywords["where"] = drawn.make_values(4, data.draw(drawn.parts_of(host.shape)), "?")
     assert_same(
-        lambda: ufunc(name).reduce(argument, **keywords),
+        lambda: make_ufunc(name).reduce(argument, **keywords),
         lambda: getattr(np, name).reduce(host, **keywords),
     )
 
@@ -88,27 +88,27 @@ def test_reduce_matches_numpy(data):
 @examples(15)
 @given(data=st.data())
 def test_reduce_into_out_matches_numpy(data):
-    argument, host = data.draw(arrays(["i8"], max_dims=3))
-    axis, keepdims = data.draw(axes(host.ndim)), data.draw(st.booleans())
+    argument, host = data.draw(draw_arrays(["i8"], max_dims=3))
+    axis, keepdims = data.draw(draw_axes(host.ndim)), data.draw(st.booleans())
     expected = np.asarray(np.add.reduce(host, axis=axis, keepdims=keepdims))
     dtype = data.draw(st.sampled_from(["i8", "f8", "i4"]))
     placed = drawn.PlacedArray(
         np.zeros(expected.shape, dtype), data.draw(drawn.recipes(expected.ndim))
     )
     out = placed.device() if data.draw(st.booleans()) else placed.host
-    assert ufunc("add").reduce(argument, axis=axis, keepdims=keepdims, out=out) is out
+    assert make_ufunc("add").reduce(argument, axis=axis, keepdims=keepdims, out=out) is out
     compare(np.asarray(drawn.to_host(out)), expected.astype(dtype))
 
 
 @examples(20)
 @given(data=st.data())
 def test_accumulate_matches_numpy(data):
-    argument, host = data.draw(arrays(TYPES, max_dims=3))
+    argument, host = data.draw(draw_arrays(TYPES, max_dims=3))
     name = data.draw(st.sampled_from(["add", "maximum", "subtract"]))
     axis = data.draw(st.integers(-3, 2))
     keywords = {} if host.dtype != np.int32 else {"dtype": "i8"}
     assert_same(
-        lambda: ufunc(name).accumulate(argument, axis, **keywords),
+        lambda: make_ufunc(name).accumulate(argument, axis, **keywords),
         lambda: getattr(np, name).accumulate(host, axis, **keywords),
     )
 
@@ -116,12 +116,12 @@ def test_accumulate_matches_numpy(data):
 @examples(20)
 @given(data=st.data())
 def test_reduceat_matches_numpy(data):
-    argument, host = data.draw(arrays(["i8", "f8"], 1, 3))
+    argument, host = data.draw(draw_arrays(["i8", "f8"], 1, 3))
     axis = data.draw(st.integers(-host.ndim, host.ndim - 1))
     indices = data.draw(st.lists(st.integers(-1, 6), min_size=1, max_size=5))
     name = data.draw(st.sampled_from(["add", "maximum"]))
     assert_same(
-        lambda: ufunc(name).reduceat(argument, indices, axis),
+        lambda: make_ufunc(name).reduceat(argument, indices, axis),
         lambda: getattr(np, name).reduceat(host, indices, axis),
     )
 
@@ -138,7 +138,7 @@ def test_at_matches_numpy(data):
     mine = cuda.to_device(values) if data.draw(st.booleans()) else values.copy()
     expected = values.copy()
     _, refused = result_or_error(getattr(np, name).at, expected, indices, operand)
-    _, error = result_or_error(ufunc(name).at, mine, indices, operand)
+    _, error = result_or_error(make_ufunc(name).at, mine, indices, operand)
     assert (error is None) == (refused is None), f"{error!r}, NumPy {refused!r}"
     if refused is None:
         compare(mine, expected)
@@ -149,15 +149,17 @@ def test_at_matches_numpy(data):
 @examples(10)
 @given(data=st.data())
 def test_outer_matches_numpy(data):
-    (x, host_x), (y, host_y) = (data.draw(arrays(["i8", "i4"], max_dims=2)) for _ in range(2))
-    assert_same(lambda: ufunc("subtract").outer(x, y), lambda: np.subtract.outer(host_x, host_y))
+    (x, host_x), (y, host_y) = (data.draw(draw_arrays(["i8", "i4"], max_dims=2)) for _ in range(2))
+    assert_same(
+        lambda: make_ufunc("subtract").outer(x, y), lambda: np.subtract.outer(host_x, host_y)
+    )
 
 
 @examples(30)
 @given(data=st.data())
 def test_cuda_reduce_matches_numpy(data):
-    argument, host = data.draw(arrays(["i4", "i8", "f8", "f4"], 1, 4))
-    axis = data.draw(axes(host.ndim))
+    argument, host = data.draw(draw_arrays(["i4", "i8", "f8", "f4"], 1, 4))
+    axis = data.draw(draw_axes(host.ndim))
     if axis == ():
         axis = None
     init = data.draw(st.sampled_from([None, 0, 7]))
@@ -168,7 +170,7 @@ def test_cuda_reduce_matches_numpy(data):
     keywords = {} if axis is None and host.ndim == 1 else {"axis": axis}
     if axis is None and host.ndim > 1:
         argument, keywords = np.ascontiguousarray(host).reshape(-1), {}
-    result = reduction("a + b")(argument, init=init, **keywords)
+    result = make_reduction("a + b")(argument, init=init, **keywords)
     np.testing.assert_array_equal(np.asarray(drawn.to_host(result)), expected)
 
 
@@ -179,6 +181,6 @@ def test_reductions_keep_the_operand_order(n):
     x = np.arange(1, n + 1)
     if n == 0:
         return
-    assert reduction("b")(x) == n
-    assert reduction("a")(x) == 1
-    assert reduction("b")(cuda.to_device(x)[::-1]) == 1
+    assert make_reduction("b")(x) == n
+    assert make_reduction("a")(x) == 1
+    assert make_reduction("b")(cuda.to_device(x)[::-1]) == 1

@@ -144,14 +144,14 @@ def source_of(case, shuffle=lambda names: names):
     return kernel._source, signatures.signature(f"void({args})").args
 
 
-def key_of(source, args):
+def cache_key_of(source, args):
     return translations.key_of(source.definition.contents(args, source.options))
 
 
-def check(source, args):
+def checked_key_of(source, args):
     """Asserts that the kernel's source is that of a translation at this moment; returns the key."""
     assert source.kernel(args).images.source.text == source._translate(args)[2].source.text
-    return key_of(source, args)
+    return cache_key_of(source, args)
 
 
 def test_changed_captured_values_change_the_key():
@@ -166,7 +166,7 @@ def test_changed_captured_values_change_the_key():
         case = {**case, **{name: draw.randrange(len(VALUES[name])) for name in changed}}
         cases.append(case)
     for case in cases:
-        key = check(*source_of(case, lambda names: draw.sample(names, len(names))))
+        key = checked_key_of(*source_of(case, lambda names: draw.sample(names, len(names))))
         assert key is not None
         assert keys.setdefault(tuple(case.items()), key) == key, case
     assert len(set(keys.values())) == len(keys)
@@ -210,13 +210,13 @@ def test_changed_attribute_values_change_the_key():
     source = kernel_of(
         "def kernel(x):\n    x[0] = table[1] + m.inner.k\n", table=table, m=constants
     )
-    keys = [check(source, ARGS)]
+    keys = [checked_key_of(source, ARGS)]
     table[1] = 5
-    keys.append(check(source, ARGS))
+    keys.append(checked_key_of(source, ARGS))
     constants.inner.k = 2
-    keys.append(check(source, ARGS))
+    keys.append(checked_key_of(source, ARGS))
     constants.inner.k, table[1] = 1, 2
-    assert check(source, ARGS) == keys[0] and len(set(keys)) == 3
+    assert checked_key_of(source, ARGS) == keys[0] and len(set(keys)) == 3
 
     def make():
         cell = 1
@@ -232,15 +232,15 @@ def test_changed_attribute_values_change_the_key():
         return kernel._source, change
 
     source, change = make()
-    before = check(source, ARGS)
+    before = checked_key_of(source, ARGS)
     change(2)
-    assert check(source, ARGS) != before
+    assert checked_key_of(source, ARGS) != before
 
 
 def test_functions_on_one_line_have_different_keys():
     pair = [cuda.jit(device=True)(f) for f in (lambda v: v + 1, lambda v: v * 2)]
     text = "def kernel(x):\n    x[0] = f(x[1])\n"
-    assert len({check(kernel_of(text, f=f), ARGS) for f in pair}) == 2
+    assert len({checked_key_of(kernel_of(text, f=f), ARGS) for f in pair}) == 2
 
 
 def test_recursive_functions_have_a_cache_key():
@@ -250,26 +250,26 @@ def test_recursive_functions_have_a_cache_key():
         "def up(n):\n    return down(n) + 1\n"
     )
     source = kernel_of(text, step=1)
-    assert check(source, ARGS) == check(kernel_of(text, step=1), ARGS) is not None
-    assert check(kernel_of(text, step=2), ARGS) != check(source, ARGS)
+    assert checked_key_of(source, ARGS) == checked_key_of(kernel_of(text, step=1), ARGS) is not None
+    assert checked_key_of(kernel_of(text, step=2), ARGS) != checked_key_of(source, ARGS)
 
 
 def test_unsupported_values_have_no_cache_key():
     """Bodies without a cache key are translated at each kernel's first call."""
     array = cuda.to_device(np.zeros(2, "f4"))
     source = kernel_of("def kernel(x):\n    x[0] = a[0]\n", a=array)
-    assert check(source, ARGS) is None
+    assert checked_key_of(source, ARGS) is None
     unused = kernel_of("def kernel(x):\n    if x.ndim == 2:\n        f(x)\n    x[0] = 1\n", f=[1])
-    assert key_of(unused, ARGS) is None
+    assert cache_key_of(unused, ARGS) is None
 
 
 def test_newly_defined_names_change_the_key():
     names = {"cuda": cuda}
     text = "def kernel(x):\n    x[0] = abs(x[0])\n"
     source = cuda.jit(function_of_text(text, names, "kernel"))._source
-    before = check(source, ARGS)
+    before = checked_key_of(source, ARGS)
     names["abs"] = math.sqrt
-    assert check(source, ARGS) != before
+    assert checked_key_of(source, ARGS) != before
 
 
 def test_cached_kernels_repeat_their_warnings():
@@ -321,7 +321,9 @@ CPU = "def f(x, n):\n    return x[n] * table[1] + helper(n)\n"
 CPU_ARGS = signatures.signature("void(float64[:], int64)").args
 
 
-def on_cpu(text=CPU, options=None, helper_text="def helper(n):\n    return n + 1\n", **names):
+def cpu_function_of(
+    text=CPU, options=None, helper_text="def helper(n):\n    return n + 1\n", **names
+):
     helper = function_of_text(helper_text, {}, "helper")
     names = {"np": np, "table": np.array([1, 2]), "helper": helper, **names}
     return jit(**(options or {}))(function_of_text(text, names, "f"))
@@ -339,10 +341,10 @@ def only_cached(monkeypatch):
 
 def test_a_cached_function_on_the_cpu_is_not_translated(only_cached):
     x = np.arange(4.0)
-    first = on_cpu()
+    first = cpu_function_of()
     assert first(x, 3) == 10
     only_cached()
-    second = on_cpu()
+    second = cpu_function_of()
     assert second(x, 3) == 10
     assert second.inspect_source() == first.inspect_source()
     assert second.nopython_signatures == first.nopython_signatures
@@ -353,7 +355,7 @@ def test_a_cached_function_on_the_cpu_is_not_translated(only_cached):
     ]  # fmt: skip
     for change in changes:
         with pytest.raises(TypeError, match="not callable"):
-            on_cpu(**change)(x, 3)
+            cpu_function_of(**change)(x, 3)
     for args in ((x.astype("f4"), 3), (x, np.int32(3)), (x[::2], 1)):
         with pytest.raises(TypeError, match="not callable"):
             second(*args)

@@ -16,14 +16,14 @@ INTEGERS = ["i", "j", "n", "t", "c"]  # int64, int64, int32, a thread index, int
 REALS = ["x", "y", "i", "n", "t"]
 
 
-def integers(draw, depth):
+def draw_integer_expression(draw, depth):
     """Returns an expression of integers, small enough at this depth that no part of it leaves 64
     bits."""
     if depth == 0 or draw.random() < 0.15:
         return draw.choice(
             [*INTEGERS, str(draw.randint(-9, 40)), str(draw.choice([255, 2**31 - 1]))]
         )
-    a, b = integers(draw, depth - 1), integers(draw, depth - 1)
+    a, b = draw_integer_expression(draw, depth - 1), draw_integer_expression(draw, depth - 1)
     divisor = draw.choice([f"(abs({b}) % 13 + 1)", f"(-(abs({b}) % 13) - 1)"])
     return draw.choice(
         [
@@ -44,10 +44,10 @@ def integers(draw, depth):
     )
 
 
-def reals(draw, depth):
+def draw_real_expression(draw, depth):
     if depth == 0 or draw.random() < 0.15:
         return draw.choice([*REALS, str(round(draw.uniform(-5, 5), 2))])
-    a, b = reals(draw, depth - 1), reals(draw, depth - 1)
+    a, b = draw_real_expression(draw, depth - 1), draw_real_expression(draw, depth - 1)
     return draw.choice(
         [
             f"({a} {draw.choice('+-*')} {b})",
@@ -60,14 +60,14 @@ def reals(draw, depth):
     )
 
 
-def statements(draw, depth, count, inside=0):
+def draw_statements(draw, depth, count, inside=0):
     """Returns lines that change the variables i, j, n and the array v; all values stay small."""
     lines = []
     for _ in range(draw.randint(1, count)):
-        name, value = draw.choice("ijn"), integers(draw, 2)
-        place = f"v[({integers(draw, 1)}) % 8]"
+        name, value = draw.choice("ijn"), draw_integer_expression(draw, 2)
+        place = f"v[({draw_integer_expression(draw, 1)}) % 8]"
         kind = draw.choice(["=", "+=", "store", "swap", *["if", "for", "while"] * (depth > 0)])
-        inner = statements(draw, depth - 1, 3, inside + (kind != "if")) if depth > 0 else []
+        inner = draw_statements(draw, depth - 1, 3, inside + (kind != "if")) if depth > 0 else []
         if kind in ("=", "+="):
             lines.append(
                 f"{name} {kind} ({value}) % 1000 - t" if kind == "=" else f"{name} += ({value}) % 9"
@@ -77,34 +77,37 @@ def statements(draw, depth, count, inside=0):
         elif kind == "swap":
             lines.append(f"i, j = j % 50, {place} + i % 7")
         elif kind == "if":
-            lines += [f"if {condition(draw)}:", *indented(inner)]
+            lines += [f"if {draw_condition(draw)}:", *indented(inner)]
             if draw.random() < 0.5:
                 lines += [
-                    f"elif {condition(draw)}:",
+                    f"elif {draw_condition(draw)}:",
                     f"    {name} -= 2",
                     "else:",
                     f"    {place} = i % 9",
                 ]
             if inside and draw.random() < 0.5:
-                lines += [f"if {condition(draw)}:", f"    {draw.choice(['break', 'continue'])}"]
+                lines += [
+                    f"if {draw_condition(draw)}:",
+                    f"    {draw.choice(['break', 'continue'])}",
+                ]
         else:
             if kind == "while":
                 left = f"w{len(lines)}{depth}"
                 lines += [
                     f"{left} = n % 4",
-                    f"while {left} > 0 and ({condition(draw)}):",
+                    f"while {left} > 0 and ({draw_condition(draw)}):",
                     f"    {left} -= 1",
                 ]
             else:
-                lines.append(loop(draw))
+                lines.append(draw_loop(draw))
             lines += indented(inner)
             if draw.random() < 0.3:
                 lines += ["else:", f"    {name} += 3"]
     return lines
 
 
-def condition(draw):
-    a, b = integers(draw, 1), integers(draw, 1)
+def draw_condition(draw):
+    a, b = draw_integer_expression(draw, 1), draw_integer_expression(draw, 1)
     return draw.choice(
         [
             f"{a} < {b}",
@@ -115,7 +118,7 @@ def condition(draw):
     )
 
 
-def loop(draw):
+def draw_loop(draw):
     """Returns the head of a loop, with variables that its body may change."""
     n = draw.choice(["n % 5", "v[1] % 5", "3"])
     over = draw.choice(
@@ -140,7 +143,7 @@ def indented(lines):
     return [f"    {line}" for line in lines or ["pass"]]
 
 
-def imported(tmp_path, text):
+def import_text(tmp_path, text):
     path = tmp_path / "drawn.py"
     path.write_text(text)
     spec = importlib.util.spec_from_file_location("drawn", path)
@@ -154,11 +157,11 @@ def test_random_statements_match_python(tmp_path, seed):
     draw = random.Random(seed)
     lines = ["from numbalite import cuda"]
     for k in range(PROGRAMS):
-        body = [*statements(draw, 3, 6), "v[0] += i % 1000 + j % 1000 + n % 1000"]
+        body = [*draw_statements(draw, 3, 6), "v[0] += i % 1000 + j % 1000 + n % 1000"]
         lines += ["@cuda.jit(device=True)", f"def p{k}(i, j, n, t, c, v):", *indented(body)]
     calls = [f"p{k}(i, j, n, 1, 2, v[{k}])" for k in range(PROGRAMS)]
     lines += ["@cuda.jit", "def kernel(i, j, n, v):", *indented(calls)]
-    drawn = imported(tmp_path, "\n".join(lines) + "\n")
+    drawn = import_text(tmp_path, "\n".join(lines) + "\n")
     for _ in range(4):
         i, j, n = (draw.randint(-40, 40) for _ in range(3))
         v = np.array([[draw.randint(-20, 20) for _ in range(8)] for _ in range(PROGRAMS)])
@@ -172,13 +175,13 @@ def test_random_statements_match_python(tmp_path, seed):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_expressions_match_python(tmp_path, seed):
     draw = random.Random(seed)
-    whole = [integers(draw, 3) for _ in range(COUNT)]
-    real = [reals(draw, 3) for _ in range(COUNT)]
+    whole = [draw_integer_expression(draw, 3) for _ in range(COUNT)]
+    real = [draw_real_expression(draw, 3) for _ in range(COUNT)]
     lines = ["    t = cuda.threadIdx.x"]
     lines += [f"    ints[t, {k}] = {text}" for k, text in enumerate(whole)]
     lines += [f"    floats[t, {k}] = {text}" for k, text in enumerate(real)]
     head = "from numbalite import cuda\n\n@cuda.jit\ndef kernel(i, j, n, c, x, y, ints, floats):\n"
-    drawn = imported(tmp_path, head + "\n".join(lines) + "\n")
+    drawn = import_text(tmp_path, head + "\n".join(lines) + "\n")
     for _ in range(4):
         i, j, n, c = (draw.randint(-m, m) for m in (100, 60, 2000, 300))
         x, y = draw.uniform(-9, 9), draw.uniform(-3, 3)

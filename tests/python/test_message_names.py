@@ -55,7 +55,7 @@ def compiled(statement, number=0):
     cuda.jit(space["k"]).compile(TYPES)
 
 
-def message(statement):
+def compile_error_message(statement):
     with pytest.raises(TranslationError) as raised:
         compiled(statement)
     return "\n".join(str(raised.value).split("\n"))
@@ -111,7 +111,7 @@ CASES = {
 @pytest.mark.every_case
 @pytest.mark.parametrize("statement", CASES)
 def test_messages_use_the_users_function_and_variable_names(statement):
-    text = message(statement)
+    text = compile_error_message(statement)
     for part in CASES[statement]:
         assert part in text, text
     assert not INTERNAL.search(text.replace(statement, "")), text

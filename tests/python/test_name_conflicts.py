@@ -70,7 +70,7 @@ def string_body(name, python, args):
     return f"'return {name}({args});'"
 
 
-def inputs(rng):
+def random_inputs(rng):
     unary = {name: rng.uniform(low, high) for name, (_, low, high) in UNARY.items()}
     return unary, {name: (rng.uniform(0.1, 5), rng.uniform(0.1, 5)) for name in BINARY}
 
@@ -89,7 +89,7 @@ def rng():
 BODIES = pytest.mark.parametrize("body", [python_body, string_body])
 
 
-def caller(unary, binary):
+def caller_source(unary, binary):
     calls = [f"{name}(x[{i}])" for i, name in enumerate(unary)]
     calls += [
         f"{name}(x[{i}], x[{i + 1}])"
@@ -101,7 +101,7 @@ def caller(unary, binary):
 @BODIES
 @pytest.mark.parametrize("calling", ["python", "string"])
 def test_device_functions_with_names_of_builtins(tmp_path, rng, body, calling):
-    unary, binary = inputs(rng)
+    unary, binary = random_inputs(rng)
     decorator = "@cuda.jit(device=True)"
     if body is python_body and calling == "string":
         decorator = None
@@ -112,7 +112,7 @@ def test_device_functions_with_names_of_builtins(tmp_path, rng, body, calling):
             f"@cuda.jit('float64({', '.join(['float64'] * (1 + (', y)' in p)))})', device=True)\n{p}"
             for p in parts[1:]
         )
-    calls = caller(unary, binary)
+    calls = caller_source(unary, binary)
     if calling == "python":
         lines = "\n".join(f"    out[{i}] = {call}" for i, call in enumerate(calls))
     else:
@@ -130,9 +130,9 @@ def test_device_functions_with_names_of_builtins(tmp_path, rng, body, calling):
 
 @BODIES
 def test_cpu_functions_may_have_names_of_builtins(tmp_path, rng, body):
-    unary, binary = inputs(rng)
+    unary, binary = random_inputs(rng)
     text = functions("@njit", body)
-    calls = caller(unary, binary)
+    calls = caller_source(unary, binary)
     lines = "\n".join(f"    out[{i}] = {call}" for i, call in enumerate(calls))
     module = module_of(tmp_path, f"{text}\n@njit\ndef all_of_them(x, out):\n{lines}\n")
     x = np.array([*unary.values(), *np.ravel(list(binary.values()))])
@@ -183,8 +183,8 @@ def test_reductions_and_gufuncs_with_names_of_builtins(tmp_path, rng, body):
 @BODIES
 @pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
 def test_nvrtc_compiles_names_of_builtins(tmp_path, rng, body, cc):
-    unary, binary = inputs(rng)
-    calls = caller(unary, binary)
+    unary, binary = random_inputs(rng)
+    calls = caller_source(unary, binary)
     lines = "\n".join(f"    out[{i}] = {call}" for i, call in enumerate(calls))
     text = functions("@cuda.jit(device=True)", body)
     module = module_of(tmp_path, f"{text}\ndef kernel(x, out):\n{lines}\n")

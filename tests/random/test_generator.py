@@ -13,11 +13,11 @@ default_rng, Philox4x32 = cuda.random.default_rng, cuda.random.Philox4x32
 N = 20_000
 
 
-def host(array):
+def to_host_array(array):
     return array.copy_to_host()
 
 
-def differ(x, y):
+def are_different(x, y):
     """Returns the two-sample Kolmogorov-Smirnov statistic, scaled so that equal distributions
     exceed 1.95 once in 1000 tests."""
     every = np.concatenate([x, y]).astype(np.float64)
@@ -40,7 +40,9 @@ SUMS = {
 def test_random_numbers_are_the_same_on_every_device(dtype):
     rng = default_rng(2024)
     made = [
-        hashlib.sha256(host(getattr(rng, name)(100_003, dtype=dtype)).tobytes()).hexdigest()[:16]
+        hashlib.sha256(
+            to_host_array(getattr(rng, name)(100_003, dtype=dtype)).tobytes()
+        ).hexdigest()[:16]
         for name in ("random", "standard_normal", "standard_exponential", "standard_cauchy")
     ]
     assert made == SUMS[np.dtype(dtype).name]
@@ -51,21 +53,22 @@ def test_numbers_depend_on_the_stream_position():
     the same part drawn separately."""
     long, part = default_rng(3), default_rng(3)
     for dtype, per_block in ((np.float32, 4), (np.float64, 2)):
-        whole = host(long.random(4001, dtype=dtype))
+        whole = to_host_array(long.random(4001, dtype=dtype))
         part.bit_generator.advance(1000 // per_block)
-        assert np.array_equal(host(part.random(3001, dtype=dtype)), whole[1000:])
+        assert np.array_equal(to_host_array(part.random(3001, dtype=dtype)), whole[1000:])
     assert part.bit_generator.state == long.bit_generator.state
-    whole = host(long.standard_gamma(0.3, 700))
+    whole = to_host_array(long.standard_gamma(0.3, 700))
     part.bit_generator.advance(256 * 500)
-    assert np.array_equal(host(part.standard_gamma(0.3, 200)), whole[500:])
+    assert np.array_equal(to_host_array(part.standard_gamma(0.3, 200)), whole[500:])
 
 
 def test_philox_counter_carries_over_128_bits():
     low = Philox4x32(key=5, counter=2**64 - 3)
     expected = [
-        host(default_rng(Philox4x32(key=5, counter=2**64 - 3 + k)).random(2)) for k in range(6)
+        to_host_array(default_rng(Philox4x32(key=5, counter=2**64 - 3 + k)).random(2))
+        for k in range(6)
     ]
-    assert np.array_equal(host(default_rng(low).random(12)), np.concatenate(expected))
+    assert np.array_equal(to_host_array(default_rng(low).random(12)), np.concatenate(expected))
     assert low.state["state"] == {"counter": 2**64 + 3, "key": 5}
     last = Philox4x32(key=1, counter=2**128 - 1)
     default_rng(last).random(4)
@@ -90,10 +93,10 @@ def test_generator_state_pickle_spawn_and_jump_match_numpy():
     rng = default_rng(11)
     rng.random(5)
     again, state = pickle.loads(pickle.dumps(rng)), rng.bit_generator.state
-    expected = host(rng.random(9))
-    assert np.array_equal(host(again.random(9)), expected)
+    expected = to_host_array(rng.random(9))
+    assert np.array_equal(to_host_array(again.random(9)), expected)
     again.bit_generator.state = state
-    assert np.array_equal(host(again.random(9)), expected)
+    assert np.array_equal(to_host_array(again.random(9)), expected)
     children = [*rng.spawn(2), *again.spawn(1)]
     keys = [child.bit_generator.state["state"]["key"] for child in children]
     assert keys[0] != keys[1] and keys[2] == keys[0] != state["state"]["key"]
@@ -117,7 +120,7 @@ def test_generator_state_pickle_spawn_and_jump_match_numpy():
 def test_random_streams_are_uncorrelated():
     parent = default_rng(1)
     rngs = [parent, *parent.spawn(3), default_rng(parent.bit_generator.jumped()), default_rng(2)]
-    rows = np.stack([host(rng.standard_normal(N)) for rng in rngs])
+    rows = np.stack([to_host_array(rng.standard_normal(N)) for rng in rngs])
     rows = np.concatenate([rows, [np.roll(rows[0], k) for k in (1, 2, 3, 4)]])
     outside = np.corrcoef(rows) - np.eye(len(rows))
     assert np.abs(outside).max() < 4.5 / np.sqrt(N)
@@ -187,21 +190,23 @@ def test_distributions_match_numpys_quantiles(name, args, dtype):
     made = getattr(default_rng(42), name)(*args, size=N, **given)
     expected = getattr(np.random.default_rng(42), name)(*args, size=N)
     assert made.dtype == (expected.dtype if dtype is None else dtype)
-    assert differ(host(made), expected.astype(made.dtype)) < 1.95
+    assert are_different(to_host_array(made), expected.astype(made.dtype)) < 1.95
 
 
 def test_samples_are_inside_the_half_open_interval():
     rng = default_rng(5)
     for dtype in (np.float64, np.float32, np.float16):
-        x = host(rng.random(N, dtype=dtype))
+        x = to_host_array(rng.random(N, dtype=dtype))
         assert x.min() >= 0 and x.max() < 1
-        e = host(rng.standard_exponential(N, dtype=dtype))
+        e = to_host_array(rng.standard_exponential(N, dtype=dtype))
         assert e.min() >= 0 and np.isfinite(e).all()
-    assert np.unique(host(rng.random(N, dtype=np.float16))).size > 1900  # of 2048
-    assert (host(rng.normal(3, 0, 5)) == 3).all()
-    assert (host(rng.standard_gamma(0, 5)) == 0).all() and (host(rng.poisson(0, 5)) == 0).all()
-    assert (host(rng.binomial([0, 7, 7], [0.5, 0, 1])) == [0, 0, 7]).all()
-    tiny = host(rng.beta(1e-3, 1e-3, N))
+    assert np.unique(to_host_array(rng.random(N, dtype=np.float16))).size > 1900  # of 2048
+    assert (to_host_array(rng.normal(3, 0, 5)) == 3).all()
+    assert (to_host_array(rng.standard_gamma(0, 5)) == 0).all() and (
+        to_host_array(rng.poisson(0, 5)) == 0
+    ).all()
+    assert (to_host_array(rng.binomial([0, 7, 7], [0.5, 0, 1])) == [0, 0, 7]).all()
+    tiny = to_host_array(rng.beta(1e-3, 1e-3, N))
     assert np.isfinite(tiny).all() and abs(tiny.mean() - 0.5) < 0.02
 
 
@@ -222,7 +227,7 @@ def test_samples_are_inside_the_half_open_interval():
 def test_integers_are_unbiased(low, high, dtype):
     """For bounds of 3/4 of the word's range, a remainder or a product without rejection would
     clearly be not uniform."""
-    x = host(default_rng(8).integers(low, high, N, dtype=dtype))
+    x = to_host_array(default_rng(8).integers(low, high, N, dtype=dtype))
     assert x.dtype == dtype
     parts = min(high - low, 6)
     place = [(int(v) - low) * parts // (high - low) for v in x]
@@ -237,23 +242,23 @@ def test_integers_are_unbiased(low, high, dtype):
 def test_integers_accept_arrays_of_bounds():
     rng = default_rng(1)
     low, high = np.array([0, 10, -5]), cuda.to_device(np.array([[1], [2**62]]) + 10)
-    x = host(rng.integers(low, high))
-    assert x.shape == (2, 3) and (x >= low).all() and (x < host(high)).all()
+    x = to_host_array(rng.integers(low, high))
+    assert x.shape == (2, 3) and (x >= low).all() and (x < to_host_array(high)).all()
     bounds = np.array([[3, 2**64 - 2], [3, 2**64 - 1]], np.uint64)
-    x = host(rng.integers(*bounds, (50, 2), np.uint64, endpoint=True))
+    x = to_host_array(rng.integers(*bounds, (50, 2), np.uint64, endpoint=True))
     assert (x[:, 0] == 3).all() and set((2**64 - x[:, 1].astype(object)).tolist()) == {1, 2}
     assert rng.integers(np.zeros((0, 3), int), 5).shape == (0, 3)
 
 
 def test_distribution_parameters_broadcast():
     rng, scale = default_rng(4), cuda.to_device(np.array([[0.0], [1e-9]]))
-    x = host(rng.normal([1, 2, 3], scale))
+    x = to_host_array(rng.normal([1, 2, 3], scale))
     assert x.shape == (2, 3) and np.allclose(x, [[1, 2, 3]] * 2) and (x[1] != x[0]).all()
-    x = host(rng.normal([1, 2, 3], 0.0, size=(4, 3), dtype=np.float32))
+    x = to_host_array(rng.normal([1, 2, 3], 0.0, size=(4, 3), dtype=np.float32))
     assert x.dtype == np.float32 and (x == [1, 2, 3]).all()
     strided = cuda.to_device(np.arange(8.0))[1::2]
-    assert np.allclose(host(rng.uniform(strided, strided)), [1, 3, 5, 7])
-    means = host(rng.poisson(np.array([1, 100, 10000]), (2000, 3))).mean(0)
+    assert np.allclose(to_host_array(rng.uniform(strided, strided)), [1, 3, 5, 7])
+    means = to_host_array(rng.poisson(np.array([1, 100, 10000]), (2000, 3))).mean(0)
     assert np.allclose(means, [1, 100, 10000], rtol=0.1)
     assert rng.poisson(np.ones((0, 2))).shape == (0, 2)
 
@@ -272,11 +277,11 @@ def test_generator_methods_accept_size_and_out():
     rng.standard_gamma(1, size=0)
     assert rng.bit_generator.state == before
     same.bit_generator.state = before
-    expected = host(rng.random(33, dtype=np.float32))
+    expected = to_host_array(rng.random(33, dtype=np.float32))
     memory = cuda.to_device(np.zeros(40, np.float32))
     out = memory[3:36]  # not aligned for vectors
     assert same.random(out=out) is out
-    assert np.array_equal(host(out), expected) and not host(memory)[36:].any()
+    assert np.array_equal(to_host_array(out), expected) and not to_host_array(memory)[36:].any()
 
 
 def test_draws_on_a_stream_equal_draws_without():
@@ -285,8 +290,8 @@ def test_draws_on_a_stream_equal_draws_without():
     y = rng.normal(np.zeros(1000), 1.0, stream=stream)
     stream.synchronize()
     again = default_rng(6)
-    assert np.array_equal(host(x), host(again.random(1000)))
-    assert np.array_equal(host(y), host(again.normal(np.zeros(1000), 1.0)))
+    assert np.array_equal(to_host_array(x), to_host_array(again.random(1000)))
+    assert np.array_equal(to_host_array(y), to_host_array(again.normal(np.zeros(1000), 1.0)))
 
 
 REFUSED = [
@@ -370,8 +375,8 @@ def test_graph_launches_repeat_random_numbers():
     for _ in range(2):
         graph.launch(stream)
         stream.synchronize()
-        results.append(host(out))
+        results.append(to_host_array(out))
     assert np.array_equal(*results)
     expected = default_rng(1)
     expected.random(100)
-    assert np.array_equal(results[0], host(expected.random(100)))
+    assert np.array_equal(results[0], to_host_array(expected.random(100)))

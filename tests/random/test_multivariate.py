@@ -8,7 +8,7 @@ from numbalite import cuda
 MANY = 40_000
 
 
-def generator(seed=None):
+def make_generator(seed=None):
     return cuda.random.default_rng(seed)
 
 
@@ -17,7 +17,7 @@ def generator(seed=None):
 def test_multivariate_normal_has_the_given_moments(method, where):
     root = np.random.default_rng(5).normal(size=(3, 3))
     mean, cov = np.array([1.0, -2.0, 5.0]), root @ root.T
-    x = generator(1).multivariate_normal(where(mean), where(cov), MANY, method=method)
+    x = make_generator(1).multivariate_normal(where(mean), where(cov), MANY, method=method)
     assert (x.shape, x.dtype) == ((MANY, 3), np.float64)
     host = x.copy_to_host()
     np.testing.assert_allclose(host.mean(0), mean, atol=0.1)
@@ -25,7 +25,7 @@ def test_multivariate_normal_has_the_given_moments(method, where):
 
 
 def test_multivariate_normal_has_the_requested_shape():
-    rng = generator()
+    rng = make_generator()
     assert rng.multivariate_normal([0, 0], np.eye(2)).shape == (2,)
     assert rng.multivariate_normal([0, 0], np.eye(2), (2, 3)).shape == (2, 3, 2)
     assert rng.multivariate_normal([0, 0], np.eye(2), 0).shape == (0, 2)
@@ -47,7 +47,7 @@ def test_multivariate_normal_has_the_requested_shape():
 
 
 def test_multinomial_has_the_given_moments():
-    rng, p = generator(2), np.array([0.2, 0.3, 0.1, 0.4])
+    rng, p = make_generator(2), np.array([0.2, 0.3, 0.1, 0.4])
     for pvals in (p, cuda.asarray(p), p.tolist()):
         x = rng.multinomial(20, pvals, MANY)
         assert (x.shape, x.dtype) == ((MANY, 4), np.int64)
@@ -74,7 +74,7 @@ def test_multinomial_has_the_given_moments():
 @pytest.mark.parametrize("alpha", [[1.0, 2, 3], [0.01, 0.02, 0.05], [0, 1.0, 1], [50.0, 1], [3]])
 def test_dirichlet_has_the_given_moments(alpha):
     for given in (alpha, cuda.asarray(alpha)):
-        x = generator(3).dirichlet(given, MANY)
+        x = make_generator(3).dirichlet(given, MANY)
         assert (x.shape, x.dtype) == ((MANY, len(alpha)), np.float64)
         host, a = x.copy_to_host(), np.array(alpha, float)
         np.testing.assert_allclose(host.sum(1), 1, rtol=1e-12)
@@ -84,7 +84,7 @@ def test_dirichlet_has_the_given_moments(alpha):
 
 
 def test_invalid_dirichlet_parameters_raise():
-    rng = generator()
+    rng = make_generator()
     assert rng.dirichlet([1, 2], (2, 3)).shape == (2, 3, 2)
     for alpha in ([-1.0, 2], [], [[1.0, 2]], [np.nan, 1]):
         with pytest.raises(ValueError, match="dirichlet: "):
@@ -99,6 +99,6 @@ def test_equal_seeds_give_equal_samples():
         lambda rng: rng.dirichlet([0.01, 0.02], 9),
     )
     for call in calls:
-        first, again, other = (call(generator(seed)).copy_to_host() for seed in (7, 7, 8))
+        first, again, other = (call(make_generator(seed)).copy_to_host() for seed in (7, 7, 8))
         np.testing.assert_array_equal(first, again)
         assert (first != other).any()

@@ -135,7 +135,7 @@ def path_of(steps, thread):
     return path
 
 
-def outcomes(program):
+def all_schedule_outcomes(program):
     """Visits all states. Returns the possible outcomes of schedules: "race" (the next accesses of two threads
     conflict), "deadlock"."""
     blocks, threads, count, steps = program
@@ -151,20 +151,20 @@ def outcomes(program):
         following = [p[n] if n < len(p) else None for p, n in zip(paths, at)]
         accesses = [f for f in following if f and f[0] in CODE]
         for i, (a, v) in enumerate(accesses):
-            if any(v == w and conflict(a, b) for b, w in accesses[i + 1 :]):
+            if any(v == w and is_conflict(a, b) for b, w in accesses[i + 1 :]):
                 found.add("race")
-        more = list(successors(program, at, barriers, tokens, following))
+        more = list(successor_states(program, at, barriers, tokens, following))
         if not more and any(following):
             found.add("deadlock")
         todo += more
     return found
 
 
-def conflict(a, b):
+def is_conflict(a, b):
     return a + b != "rr" and not (a in ATOMICS and b in ATOMICS)
 
 
-def successors(program, at, barriers, tokens, following):
+def successor_states(program, at, barriers, tokens, following):
     blocks, threads, count, steps = program
     step = lambda who, by=1: tuple(n + by * (k in who) for k, n in enumerate(at))
     for t, f in enumerate(following):
@@ -225,7 +225,7 @@ def test_all_schedules_confirm_each_verdict():
     verdicts = set()
     for name, program in zip(names, drawn):
         verdict, error = verdict_of(unit[name], program)
-        found = outcomes(program)
+        found = all_schedule_outcomes(program)
         if verdict == "depends on atomics" and found:
             verdict, error = verdict_of(unit[name], program, LARGE_BUDGET)
         described = (verdict, error, found, program, text_of(name, program))

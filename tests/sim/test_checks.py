@@ -151,7 +151,7 @@ def launch_without_report(launch, *args):
     cuda.synchronize()
 
 
-def zeros(*shape, dtype=np.float32):
+def device_zeros(*shape, dtype=np.float32):
     return cuda.to_device(np.zeros(shape, dtype))
 
 
@@ -167,8 +167,8 @@ def vadd(a, b, out):
 
 
 def test_a_report_has_thread_access_and_line():
-    a = zeros(128)
-    error = report_of(vadd[4, 32], a, a, zeros(100))
+    a = device_zeros(128)
+    error = report_of(vadd[4, 32], a, a, device_zeros(100))
     line = line_of("out.data()[i] = a.data()[i]")
     assert str(error) == (
         f"vadd ({__file__}, line {line}): block (3,0,0), thread (4,0,0) writes out[100], "
@@ -183,14 +183,14 @@ def test_a_report_has_thread_access_and_line():
 
 
 def test_valid_elements_are_written_despite_an_error():
-    a, out = cuda.to_device(np.arange(128, dtype=np.float32)), zeros(100)
+    a, out = cuda.to_device(np.arange(128, dtype=np.float32)), device_zeros(100)
     report_of(vadd[4, 32], a, a, out)
     np.testing.assert_array_equal(out.copy_to_host(), 2 * np.arange(100))
 
 
 def test_repeated_launches_have_equal_reports():
-    a = zeros(1 << 14)
-    texts = {str(report_of(vadd[256, 64], a, a, zeros(100))) for _ in range(5)}
+    a = device_zeros(1 << 14)
+    texts = {str(report_of(vadd[256, 64], a, a, device_zeros(100))) for _ in range(5)}
     assert len(texts) == 1
     assert "block (1,0,0), thread (36,0,0) writes out[100]" in texts.pop()
 
@@ -202,7 +202,7 @@ def test_threads_are_named_in_three_dimensions(kernels):
         x.data()[threadIdx.x + 2 * (threadIdx.y + 3 * threadIdx.z)] = 1;
         """
 
-    error = report_of(cube[(1, 1), (2, 3, 4)], zeros(23))
+    error = report_of(cube[(1, 1), (2, 3, 4)], device_zeros(23))
     assert error.thread == (1, 2, 3)
 
 
@@ -211,7 +211,7 @@ def test_threads_are_named_in_three_dimensions(kernels):
 
 @pytest.mark.parametrize("k, good", [(0, True), (1, False), (-1, False), (1000, False)])
 def test_pointer_accesses_are_checked_against_the_array(kernels, k, good):
-    x = zeros(32)
+    x = device_zeros(32)
     if good:
         launch_without_report(kernels.offset[1, 32], x, k)
     else:
@@ -222,7 +222,7 @@ def test_pointer_accesses_are_checked_against_the_array(kernels, k, good):
 
 
 def test_pointers_to_slices_are_checked_against_the_allocation(kernels):
-    x = zeros(64)
+    x = device_zeros(64)
     launch_without_report(kernels.offset[1, 32], x[16:48], 16)  # within the allocation
     assert "x[48], but x points to 48 elements" in str(
         report_of(kernels.offset[1, 32], x[16:48], 17)
@@ -238,7 +238,7 @@ def corner(a, out):
 
 
 def test_indices_are_checked_by_dimension():
-    a, out = zeros(10, 10), zeros(8, 8)
+    a, out = device_zeros(10, 10), device_zeros(8, 8)
     launch_without_report(corner[1, 8], a, out)
     error = report_of(corner[1, 9], a, out)
     assert "uses index 8 of out along axis 0, but out has shape (8, 8)" in str(error)
@@ -250,20 +250,20 @@ def test_indices_are_checked_by_dimension():
 
 
 def test_out_of_bounds_atomics_are_reported(kernels):
-    x = zeros(32, dtype=np.int32)
+    x = device_zeros(32, dtype=np.int32)
     launch_without_report(kernels.atomics[1, 1], x, 31)
     assert "updates x[32]" in str(report_of(kernels.atomics[1, 1], x, 32))
 
 
 def test_memcpy_in_a_kernel_is_checked(kernels):
-    a, b = zeros(16, dtype=np.int32), zeros(32, dtype=np.int32)
+    a, b = device_zeros(16, dtype=np.int32), device_zeros(32, dtype=np.int32)
     launch_without_report(kernels.copy[1, 1], b, a, 64)
     assert "reads from[16], but from points to 16" in str(report_of(kernels.copy[1, 1], b, a, 68))
     assert "writes to[16], but to points to 16" in str(report_of(kernels.copy[1, 1], a, b, 68))
 
 
 def test_null_pointer_access_is_reported(kernels):
-    x = zeros(16, dtype=np.int32)
+    x = device_zeros(16, dtype=np.int32)
     launch_without_report(kernels.null[1, 16], x, 99)
     error = report_of(kernels.null[1, 16], x, 3)
     assert "(a null pointer)" in str(error) and error.thread == (3, 0, 0)
@@ -271,14 +271,14 @@ def test_null_pointer_access_is_reported(kernels):
 
 
 def test_misaligned_access_is_reported(kernels):
-    x = zeros(40, dtype=np.int8)
+    x = device_zeros(40, dtype=np.int8)
     launch_without_report(kernels.misaligned[1, 1], x, 4)
     assert "no multiple of 4" in str(report_of(kernels.misaligned[1, 1], x, 5))
 
 
 def test_misaligned_struct_access_is_reported(kernels):
     """The error is the same if the compiler copies a struct member by member."""
-    x, out = zeros(40), zeros(40)
+    x, out = device_zeros(40), device_zeros(40)
     launch_without_report(kernels.vectors[1, 4], x, out, 4, 0)
     for k, other in [(1, 0), (0, 2)]:
         error = report_of(kernels.vectors[1, 4], x, out, k, other)
@@ -289,8 +289,8 @@ def test_misaligned_struct_access_is_reported(kernels):
 
 def test_an_access_outside_memory_is_always_reported(kernels):
     with cuda.checks("race"):
-        error = report_of(kernels.offset[1, 32], zeros(32), 1)
-        launch_without_report(kernels.misaligned[1, 1], zeros(40, dtype=np.int8), 5)
+        error = report_of(kernels.offset[1, 32], device_zeros(32), 1)
+        launch_without_report(kernels.misaligned[1, 1], device_zeros(40, dtype=np.int8), 5)
     assert (error.kind, error.array, error.index) == ("memory", "x", 32)
 
 
@@ -312,7 +312,7 @@ def test_faults_without_checks_report_the_kernel(lineinfo):
     """lineinfo=True increases the compile time by a third, so it is only used where it is
     requested."""
     kernels = cuda.module(FAULTS, lineinfo=lineinfo)
-    x = zeros(32)
+    x = device_zeros(32)
     advice = "; run it under `with cuda.checks():` to see the "
     launched = f"; launched at test_checks.py, line {line_of('    launch(*args)')}"
     end = f"{advice}array" if lineinfo else f"{advice}line and the array{launched}"
@@ -335,7 +335,7 @@ def test_faults_without_checks_report_the_kernel(lineinfo):
 
 
 def test_access_to_freed_memory_is_reported(kernels):
-    x, y = zeros(10, dtype=np.int32), zeros(10, dtype=np.int32)
+    x, y = device_zeros(10, dtype=np.int32), device_zeros(10, dtype=np.int32)
     addresses = [a.device_ctypes_pointer.value for a in (x, y)]
     p = cuda.to_device(np.array(addresses, np.uint64))
     launch_without_report(kernels.pointers[1, 2], p, 9)
@@ -348,7 +348,7 @@ def test_access_to_freed_memory_is_reported(kernels):
 
 
 def test_out_of_bounds_local_array_access_is_reported(kernels):
-    out = zeros(1, dtype=np.int32)
+    out = device_zeros(1, dtype=np.int32)
     launch_without_report(kernels.local[1, 1], out, 9)
     assert "uses a[10], but a has 10 elements" in str(report_of(kernels.local[1, 1], out, 10))
     error = report_of(kernels.local[1, 1], out, -1)
@@ -373,8 +373,8 @@ def test_out_of_bounds_local_array_access_is_reported(kernels):
 def test_subarrays_and_members_are_named_in_reports(names, kernel, text):
     """Names are found by the position of the index in the source, which code from a macro does not
     have."""
-    launch_without_report(names[kernel][1, 1], zeros(8), 2)
-    error = report_of(names[kernel][1, 1], zeros(8), 5)
+    launch_without_report(names[kernel][1, 1], device_zeros(8), 2)
+    error = report_of(names[kernel][1, 1], device_zeros(8), 5)
     assert text in str(error) and error.kind == "memory" and error.index == 5
     array = None if kernel == "macro" else text.split("[")[0].split(" along")[0].split()[-1]
     assert error.array == array
@@ -394,7 +394,7 @@ def test_gufunc_arrays_are_checked():
         }
         """
 
-    table, line = zeros(2, 5), line_of("// IN THE CORE")
+    table, line = device_zeros(2, 5), line_of("// IN THE CORE")
     for value, text, at in [
         (2, "uses x[5], but x has 5 elements", 1),
         (3, "uses index 5 of table along axis 1, but table has shape (2, 5)", 2),
@@ -412,7 +412,7 @@ def test_gufunc_arrays_are_checked():
 
 
 def test_out_of_bounds_access_between_shared_variables_is_reported(kernels):
-    x = zeros(32)
+    x = device_zeros(32)
     launch_without_report(kernels.neighbours[4, 32], x, 0)
     error = report_of(kernels.neighbours[4, 32], x, 1)
     assert "reads first[32], but first has 32 elements" in str(error)
@@ -420,19 +420,19 @@ def test_out_of_bounds_access_between_shared_variables_is_reported(kernels):
 
 
 def test_rows_of_a_shared_array_are_adjacent(kernels):
-    x = zeros(32, dtype=np.int32)
+    x = device_zeros(32, dtype=np.int32)
     launch_without_report(kernels.flat[1, 16], x)
     assert "writes t[4][0], but it is t[4][4]" in str(report_of(kernels.flat[1, 17], x))
 
 
 def test_out_of_bounds_dynamic_shared_access_is_reported(kernels):
-    x = zeros(33)
+    x = device_zeros(33)
     launch_without_report(kernels.dynamic[2, 32, 0, 128], x)
     assert "s[32], but s has 32 elements" in str(report_of(kernels.dynamic[2, 33, 0, 128], x))
 
 
 def test_shared_variables_of_templates_and_lambdas_are_checked(kernels):
-    x = zeros(64)
+    x = device_zeros(64)
     launch_without_report(kernels["sized<32>"][2, 32], x)
     launch_without_report(kernels["sized<64>"][2, 64], x)
     assert "writes s[32], but s has 32 elements" in str(report_of(kernels["sized<32>"][2, 64], x))
@@ -442,7 +442,7 @@ def test_shared_variables_of_templates_and_lambdas_are_checked(kernels):
 
 
 def test_uninitialized_reads_are_reported(kernels):
-    to, new = zeros(16, dtype=np.int32), cuda.device_array(16, np.int32)
+    to, new = device_zeros(16, dtype=np.int32), cuda.device_array(16, np.int32)
     error = report_of(kernels.add[1, 16], to, new)
     assert "reads from[0], which nothing has written (and 15 more, in 1 place)" in str(error)
     new[:8] = 1
@@ -452,13 +452,13 @@ def test_uninitialized_reads_are_reported(kernels):
 
 
 def test_memory_written_by_a_kernel_is_initialized(kernels):
-    a, b = zeros(16, dtype=np.int32), cuda.device_array(16, np.int32)
+    a, b = device_zeros(16, dtype=np.int32), cuda.device_array(16, np.int32)
     launch_without_report(kernels.add[1, 16], b, a)
     launch_without_report(kernels.add[1, 16], a, b)
 
 
 def test_copies_keep_the_initialization_state(kernels):
-    to = zeros(16, dtype=np.int32)
+    to = device_zeros(16, dtype=np.int32)
     new, other = cuda.device_array(16, np.int32), cuda.device_array(16, np.int32)
     launch_without_report(kernels.copy[1, 1], other, new, 64)  # copying is not using
     assert "from[0], which nothing" in str(report_of(kernels.add[1, 16], to, other))
@@ -469,7 +469,7 @@ def test_copies_keep_the_initialization_state(kernels):
 
 
 def test_shared_memory_begins_unwritten(kernels):
-    x = zeros(32)
+    x = device_zeros(32)
     launch_without_report(kernels.partly[3, 32], x, 32)
     error = report_of(kernels.partly[1, 32], x, 16)  # though the last launch wrote the element
     assert "thread (0,0,0) reads s[31], which nothing has written" in str(error)
@@ -485,7 +485,7 @@ def test_uninitialized_padding_is_not_reported(kernels):
 def test_memory_allocated_before_the_checks_is_initialized(kernels):
     with cuda.checks("none"):
         new, used = cuda.device_array(16, np.int32), cuda.device_array(16, np.int32)
-        kernels.add[1, 16](used, zeros(16, dtype=np.int32))
+        kernels.add[1, 16](used, device_zeros(16, dtype=np.int32))
         later = cuda.device_array(16, np.int32)
         launch_without_report(kernels.add[1, 16], later, used)
     launch_without_report(
@@ -495,10 +495,10 @@ def test_memory_allocated_before_the_checks_is_initialized(kernels):
 
 def test_managed_and_mapped_memory_is_initialized(kernels):
     launch_without_report(
-        kernels.add[1, 16], zeros(16, dtype=np.int32), cuda.managed_array(16, np.int32)
+        kernels.add[1, 16], device_zeros(16, dtype=np.int32), cuda.managed_array(16, np.int32)
     )
     launch_without_report(
-        kernels.add[1, 16], zeros(16, dtype=np.int32), cuda.mapped_array(16, np.int32)
+        kernels.add[1, 16], device_zeros(16, dtype=np.int32), cuda.mapped_array(16, np.int32)
     )
 
 
@@ -542,7 +542,7 @@ def test_ufuncs_and_reductions_are_checked():
 
 
 def test_graphs_keep_the_checks_of_their_capture(kernels):
-    stream, x = cuda.stream(), zeros(32)
+    stream, x = cuda.stream(), device_zeros(32)
     with stream.capture() as good:
         kernels.offset[1, 32, stream](x, 0)
     with stream.capture() as bad:
@@ -579,10 +579,10 @@ def test_debug_checks_one_kernel():
         out.data()[threadIdx.x] = x.data()[threadIdx.x];
         """
 
-    x, out = zeros(16), zeros(16)
+    x, out = device_zeros(16), device_zeros(16)
     with cuda.checks("race"):
         launch_without_report(look[1, 16], x, out)
-        assert "reads x[16]" in str(report_of(look[1, 17], x, zeros(32)))
+        assert "reads x[16]" in str(report_of(look[1, 17], x, device_zeros(32)))
     with cuda.checks("none"):
         launch_without_report(look[1, 16], x, out)
 
@@ -592,11 +592,11 @@ def test_debug_checks_one_kernel():
 
 @pytest.mark.usefixtures("unchecked")
 def test_checks_apply_to_their_thread_and_block(kernels):
-    x = zeros(32)
+    x = device_zeros(32)
     seen = []
 
     def launch_in_another_thread():
-        kernels.partly[1, 32](zeros(32), 16)
+        kernels.partly[1, 32](device_zeros(32), 16)
         cuda.synchronize()
         seen.append("not checked")
 
@@ -634,7 +634,7 @@ def test_checks_on_a_gpu_raise_with_alternatives(monkeypatch):
         cuda.checks().__enter__()
 
 
-def run(code, **environment):
+def run_program(code, **environment):
     import os
 
     return subprocess.run(
@@ -658,13 +658,13 @@ READ = """
 
 @pytest.mark.parametrize("value, found", [("all", True), ("race,unwritten", True), ("none", False)])
 def test_environment_variable_enables_checks(value, found):
-    result = run(READ, NUMBALITE_SIM_CHECKS=value)
+    result = run_program(READ, NUMBALITE_SIM_CHECKS=value)
     assert ("which nothing has written" in result.stderr) == found, result.stderr
     assert (result.returncode != 0) == found
 
 
 def test_invalid_checks_variable_raises():
-    result = run(READ, NUMBALITE_SIM_CHECKS="memroy")
+    result = run_program(READ, NUMBALITE_SIM_CHECKS="memroy")
     assert "NUMBALITE_SIM_CHECKS='memroy': expected all, none, or a list of" in result.stderr
 
 
@@ -674,7 +674,7 @@ def test_findings_are_equal_for_both_compilers(compiler):
 
     if not shutil.which(compiler):
         pytest.skip(f"there is no {compiler}")
-    result = run(
+    result = run_program(
         """
         import numpy as np
         from numbalite import cuda, KernelError
@@ -707,7 +707,7 @@ def test_findings_are_equal_for_both_compilers(compiler):
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.skipif("NUMBALITE_SANITIZED" in os.environ, reason="sanitizers need the addresses")
 def test_checks_work_with_limited_address_space():
-    result = run(
+    result = run_program(
         """
         import resource
         resource.setrlimit(resource.RLIMIT_AS, (40 << 30, 40 << 30))
@@ -743,7 +743,7 @@ def test_a_stack_overflow_has_a_line():
         """,
         name="stack",
     )
-    x = zeros(1, dtype=np.int32)
+    x = device_zeros(1, dtype=np.int32)
     launch_without_report(kernel[1, 1], x, 10)
     error = report_of(kernel[1, 1], x, 10**6)
     assert "stack overflow" in str(error)

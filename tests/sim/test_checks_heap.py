@@ -52,19 +52,19 @@ def launch_without_report(launch, *args):
     cuda.synchronize()
 
 
-def zeros(size):
+def device_zeros(size):
     return cuda.to_device(np.zeros(size, np.int32))
 
 
 def test_kernel_heap_accesses_are_checked(kernels):
-    out = zeros(1)
+    out = device_zeros(1)
     launch_without_report(kernels.heap[1, 1], out, 9, 0)
     assert "after the end of 40 bytes of malloc()" in str(report_of(kernels.heap[1, 1], out, 10, 0))
     assert "have been freed" in str(report_of(kernels.heap[1, 1], out, 3, 1))
 
 
 def test_new_memory_of_the_heap_is_unwritten(kernels):
-    out, kept = zeros(1), zeros(2)
+    out, kept = device_zeros(1), device_zeros(2)
     for how in (1, 2, 3):
         launch_without_report(kernels.fresh[1, 1], out, kept, how)
     error = report_of(kernels.fresh[1, 1], out, kept, 0)

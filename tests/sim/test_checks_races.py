@@ -43,7 +43,9 @@ def unit():
     return cuda.module("\n".join(lines), names=[f"v{n}::k" for n in _sources.values()])
 
 
-def run(source, grid=1, block=64, size=4096, dtype=np.int32, seed=None, cooperative=False):
+def run_without_report(
+    source, grid=1, block=64, size=4096, dtype=np.int32, seed=None, cooperative=False
+):
     """Launches k(data, out), both with `size` elements; returns `out`, or raises."""
     kernel = unit()[f"v{_sources[source]}::k"]
     data = cuda.to_device(np.arange(size).astype(dtype))
@@ -54,10 +56,10 @@ def run(source, grid=1, block=64, size=4096, dtype=np.int32, seed=None, cooperat
     return out.copy_to_host()
 
 
-def race(source, *words, **options):
+def race_report_of(source, *words, **options):
     """Returns the report of a kernel that has a race."""
     with pytest.raises(KernelError) as caught:
-        run(source, **options)
+        run_without_report(source, **options)
     text = str(caught.value)
     for word in words:
         assert re.search(word, text), (word, text)
@@ -133,10 +135,10 @@ IN_SHARED = {
 @pytest.mark.parametrize("name", IN_SHARED)
 def test_shared_memory_race_without_a_barrier_is_reported(name):
     bad, good = IN_SHARED[name]
-    text = race(bad, r"\bthread \(", r"(s|tile|mean)\b")
+    text = race_report_of(bad, r"\bthread \(", r"(s|tile|mean)\b")
     assert "writes" in text
-    run(good)
-    run(good, seed=3, grid=3)
+    run_without_report(good)
+    run_without_report(good, seed=3, grid=3)
 
 
 # A case: the kernel's body, blocks, threads, and the text of the report.
@@ -203,7 +205,7 @@ REMEDIES = {
 @pytest.mark.parametrize("name", REMEDIES)
 def test_race_report_suggests_the_fitting_remedy(name):
     source, grid, block, words = REMEDIES[name]
-    text = race(source, words, grid=grid, block=block)
+    text = race_report_of(source, words, grid=grid, block=block)
     assert ("takes an atomic" in text) == ("an atomic" in words)
 
 
@@ -218,7 +220,7 @@ BOTH_SIDES = variants(
 
 
 def test_both_accesses_are_reported():
-    text = race(BOTH_SIDES)
+    text = race_report_of(BOTH_SIDES)
     first = re.search(r"line (\d+)\): block", text)
     other = re.search(r"at .*, line (\d+), with no", text)
     assert abs(int(first[1]) - int(other[1])) == 2, text
@@ -255,8 +257,8 @@ LAST_WARP = {
 @pytest.mark.parametrize("kind", LAST_WARP)
 def test_races_within_a_warp_are_reported(kind):
     bad, good = LAST_WARP[kind]
-    race(bad, r"\[")
-    out = run(good)
+    race_report_of(bad, r"\[")
+    out = run_without_report(good)
     assert out[0] == sum(range(64))
 
 
@@ -276,9 +278,9 @@ PART_OF_A_WARP = variants(
 
 def test_partial_syncwarp_orders_only_its_lanes():
     across, upper, lower = PART_OF_A_WARP
-    race(across, "s\\[", block=32)
-    race(upper, "s\\[", block=32)
-    run(lower, block=32)
+    race_report_of(across, "s\\[", block=32)
+    race_report_of(upper, "s\\[", block=32)
+    run_without_report(lower, block=32)
 
 
 GLOBAL = {
@@ -331,8 +333,8 @@ for both in GLOBAL.values():
 @pytest.mark.parametrize("seed", [None, 1])
 def test_races_in_global_memory_are_reported(name, seed):
     bad, good = GLOBAL[name]
-    race(bad, r"(out|data)\[\d+\]", grid=3, seed=seed)
-    run(good, grid=3, seed=seed)
+    race_report_of(bad, r"(out|data)\[\d+\]", grid=3, seed=seed)
+    run_without_report(good, grid=3, seed=seed)
 
 
 BLOCKS = variants(
@@ -348,9 +350,9 @@ BLOCKS = variants(
 
 def test_races_between_independent_blocks_are_reported():
     bad, good = BLOCKS
-    text = race(bad, "block \\(", grid=2)
+    text = race_report_of(bad, "block \\(", grid=2)
     assert "block (0,0,0)" in text and "block (1,0,0)" in text
-    run(good, grid=2)
+    run_without_report(good, grid=2)
 
 
 # Atomics for the threads of one block, as each interface writes the scope.
@@ -382,10 +384,10 @@ NARROW = {
 @pytest.mark.parametrize("name", NARROW)
 def test_block_scope_atomics_between_blocks_race(name):
     bad, good = NARROW[name]
-    text = race(bad, "atomics of block scope are for the threads of one block", grid=2)
+    text = race_report_of(bad, "atomics of block scope are for the threads of one block", grid=2)
     assert re.search(r"k \(.*, line \d+\): .* at .*, line \d+, with nothing", text), text
-    run(bad, grid=1)
-    run(good, grid=2)
+    run_without_report(bad, grid=1)
+    run_without_report(good, grid=2)
 
 
 LOCK = """__device__ int lock;
@@ -412,9 +414,11 @@ LOCKS = {
 @pytest.mark.parametrize(("take", "update"), LOCKS)
 def test_lock_without_fences_is_reported(take, update):
     bad, good = LOCKS[take, update]
-    text = race(bad, r"with __threadfence\(\) after it is taken and before it is released", grid=3)
+    text = race_report_of(
+        bad, r"with __threadfence\(\) after it is taken and before it is released", grid=3
+    )
     assert "atomicAdd" not in text
-    run(good, grid=3)
+    run_without_report(good, grid=3)
 
 
 AFTER_A_SWAP = variants("""__global__ void k(const int* data, int* out) {
@@ -437,8 +441,8 @@ def test_race_outside_of_locks_has_no_fence_advice(source):
     """The report mentions no fence, even if a thread has changed other memory with an earlier atomic
     operation."""
     with pytest.raises(KernelError):
-        run(LOCKS["atomicCAS(&lock, 0, 1) != 0", "out[1] = blockIdx.x;"][0], grid=3)
-    text = race(source, r"with no (barrier|__syncwarp\(\)) between")
+        run_without_report(LOCKS["atomicCAS(&lock, 0, 1) != 0", "out[1] = blockIdx.x;"][0], grid=3)
+    text = race_report_of(source, r"with no (barrier|__syncwarp\(\)) between")
     assert "fence" not in text
 
 
@@ -468,9 +472,9 @@ COMPARED = {
 @pytest.mark.parametrize("update", COMPARED)
 def test_check_then_write_race_suggests_an_atomic(update, seed):
     of_grid, of_block = COMPARED[update]
-    race(of_grid, "takes an atomic", grid=3, seed=seed)
-    race(of_grid, "takes an atomic", grid=1, seed=seed)
-    race(of_block, "takes an atomic", grid=1, seed=seed)
+    race_report_of(of_grid, "takes an atomic", grid=3, seed=seed)
+    race_report_of(of_grid, "takes an atomic", grid=1, seed=seed)
+    race_report_of(of_block, "takes an atomic", grid=1, seed=seed)
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2, 3])
@@ -478,7 +482,7 @@ def test_check_then_write_race_suggests_an_atomic(update, seed):
 @pytest.mark.parametrize("name", ["stencil in place", *list(COMPARED)[:3]])
 def test_a_race_of_two_blocks_names_both(name, grid, seed):
     source = COMPARED[name][0] if name in COMPARED else GLOBAL[name][0]
-    text = race(source, grid=grid, seed=seed)
+    text = race_report_of(source, grid=grid, seed=seed)
     assert ("orders the blocks" in text) == ("of block (" in text), text
 
 
@@ -489,7 +493,7 @@ SAME_VALUE = variants("""__global__ void k(const int* data, int* out) {
 
 
 def test_writes_of_equal_values_are_not_reported():
-    run(SAME_VALUE, grid=2)
+    run_without_report(SAME_VALUE, grid=2)
 
 
 NEIGHBOURS = {
@@ -511,8 +515,8 @@ NEIGHBOURS = {
 @pytest.mark.parametrize("dtype", NEIGHBOURS)
 def test_adjacent_accesses_of_any_size_are_distinguished(dtype):
     bad, good = NEIGHBOURS[dtype]
-    race(bad, r"out\[\d+\]", block=128, dtype=dtype)
-    run(good, block=128, dtype=dtype)
+    race_report_of(bad, r"out\[\d+\]", block=128, dtype=dtype)
+    run_without_report(good, block=128, dtype=dtype)
 
 
 SIZES = variants(
@@ -529,8 +533,8 @@ SIZES = variants(
 
 def test_overlapping_accesses_of_different_sizes_race():
     bad, good = SIZES
-    race(bad, "ints")
-    run(good)
+    race_report_of(bad, "ints")
+    run_without_report(good)
 
 
 OWN_ATOMIC = variants(
@@ -553,7 +557,7 @@ OWN_ATOMIC = variants(
 
 def test_compare_and_swap_loops_are_race_free():
     for seed in (None, 1, 2):
-        out = run(OWN_ATOMIC, grid=4, block=32, dtype=np.float32, seed=seed)
+        out = run_without_report(OWN_ATOMIC, grid=4, block=32, dtype=np.float32, seed=seed)
         assert out[:2].tolist() == [126, 127]
 
 
@@ -590,8 +594,8 @@ LAST_BLOCK = variants(LAST_BLOCK, *FENCE)
 @pytest.mark.parametrize("seed", [None, 5])
 def test_race_without_a_fence_before_the_last_block_is_reported(seed):
     bad, good = LAST_BLOCK
-    race(bad, r"out\[", grid=9, seed=seed)
-    out = run(good, grid=9, seed=seed)
+    race_report_of(bad, r"out\[", grid=9, seed=seed)
+    out = run_without_report(good, grid=9, seed=seed)
     assert out[0] == sum(range(9 * 64))
 
 
@@ -618,8 +622,8 @@ ALL_FENCE = variants(
 
 def test_fence_before_barrier_orders_a_flag_of_one_thread():
     bad, good = ALL_FENCE
-    race(bad, r"out\[", grid=5)
-    assert run(good, grid=5)[0] == sum(range(5 * 64))
+    race_report_of(bad, r"out\[", grid=5)
+    assert run_without_report(good, grid=5)[0] == sum(range(5 * 64))
 
 
 LOCK = """__device__ int mutex;
@@ -645,8 +649,8 @@ LOCK = variants(
 @pytest.mark.parametrize("seed", [None, 11])
 def test_race_without_a_lock_is_reported(seed):
     bad, good = LOCK
-    race(bad, r"out\[0\]", grid=5, seed=seed)
-    out = run(good, grid=5, seed=seed)
+    race_report_of(bad, r"out\[0\]", grid=5, seed=seed)
+    out = run_without_report(good, grid=5, seed=seed)
     assert out[0] == 2 * sum(range(5))
 
 
@@ -669,7 +673,7 @@ LOCK_OF_LANES = variants(
 
 def test_per_lane_locks_are_race_free():
     for seed in (None, 1, 2):
-        assert run(LOCK_OF_LANES, grid=3, seed=seed)[0] == 3 * sum(range(64))
+        assert run_without_report(LOCK_OF_LANES, grid=3, seed=seed)[0] == 3 * sum(range(64))
 
 
 PRODUCER = """__global__ void k(const int* data, int* out) {
@@ -696,8 +700,8 @@ PRODUCER = variants(PRODUCER, {"FENCE": ""}, {"FENCE": "__threadfence_block();"}
 @pytest.mark.parametrize("seed", [None, 4])
 def test_producer_consumer_race_in_a_block_is_reported(seed):
     bad, good = PRODUCER
-    race(bad, "box", seed=seed)
-    assert run(good, seed=seed)[0] == 17
+    race_report_of(bad, "box", seed=seed)
+    assert run_without_report(good, seed=seed)[0] == 17
 
 
 TWO_BLOCKS = variants(
@@ -724,9 +728,9 @@ TWO_BLOCKS = variants(
 def test_producer_consumer_race_between_blocks_is_reported():
     bad, *good = TWO_BLOCKS
     for source in good:
-        assert run(source, grid=2)[0] == 17
-        assert run(source, grid=2, seed=9)[0] == 17
-    race(bad, r"out\[1\]", grid=2)
+        assert run_without_report(source, grid=2)[0] == 17
+        assert run_without_report(source, grid=2, seed=9)[0] == 17
+    race_report_of(bad, r"out\[1\]", grid=2)
 
 
 LOOK_BACK = variants("""__device__ volatile int flag[64];
@@ -761,7 +765,7 @@ LOOK_BACK = variants("""__device__ volatile int flag[64];
 
 
 def test_decoupled_look_back_is_race_free():
-    out = run(LOOK_BACK, grid=10, seed=2)
+    out = run_without_report(LOOK_BACK, grid=10, seed=2)
     assert (out[:640] == np.cumsum(np.arange(640))).all()
 
 
@@ -782,8 +786,8 @@ GRID = variants(GRID, {"BETWEEN": "__syncthreads();"}, {"BETWEEN": "cg::this_gri
 @pytest.mark.parametrize("seed", [None, 1])
 def test_grid_barrier_orders_accesses(seed):
     bad, good = GRID
-    race(bad, r"(out|data)\[", grid=2, seed=seed)
-    run(good, grid=2, seed=seed)
+    race_report_of(bad, r"(out|data)\[", grid=2, seed=seed)
+    run_without_report(good, grid=2, seed=seed)
 
 
 TILES = variants(
@@ -802,8 +806,8 @@ TILES = variants(
 
 def test_race_in_a_shared_tile_is_reported():
     bad, good = TILES
-    race(bad, r"s\[")
-    run(good)
+    race_report_of(bad, r"s\[")
+    run_without_report(good)
 
 
 ADDS = variants("""__global__ void k(int* data, int* out) {
@@ -832,7 +836,7 @@ HEAP = variants("""__global__ void k(const int* data, int* out) {
 
 
 def test_reused_heap_memory_is_race_free():
-    run(HEAP)
+    run_without_report(HEAP)
 
 
 PLACES = variants("""__global__ void k(const int* data, int* out) {
@@ -844,7 +848,7 @@ PLACES = variants("""__global__ void k(const int* data, int* out) {
 
 
 def test_further_races_are_counted_by_line():
-    text = race(PLACES)
+    text = race_report_of(PLACES)
     assert "more" in text or "other" in text
 
 
@@ -859,4 +863,4 @@ __global__ void k(const int *data, int *out) {
 def test_no_thread_stops_while_it_rounds_in_another_direction():
     """Each thread keeps its own rounding direction, although threads take turns on one
     processor."""
-    assert run(ROUNDED, 4, 64, size=256).all()
+    assert run_without_report(ROUNDED, 4, 64, size=256).all()

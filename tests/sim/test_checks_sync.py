@@ -137,7 +137,7 @@ def launch(module, name, *more, grid=1, block=64, dtype=np.int32, checks=("all",
     return out.copy_to_host()
 
 
-def report(module, name, *words, more=(), **options):
+def assert_sync_report(module, name, *words, more=(), **options):
     with pytest.raises(KernelError) as caught:
         launch(module, name, *more, **options)
     text = str(caught.value)
@@ -151,7 +151,7 @@ def report(module, name, *words, more=(), **options):
 
 
 def test_barrier_after_early_return_is_reported(module):
-    report(module, "early_return", "__syncthreads", r"threads 50-63 never came")
+    assert_sync_report(module, "early_return", "__syncthreads", r"threads 50-63 never came")
     assert launch(module, "all_come")[:50].tolist() == list(range(49, -1, -1))
     # Not looked for unless asked: GPUs let it pass.
     assert launch(module, "early_return", checks=("memory",))[:50].tolist() == list(
@@ -160,11 +160,13 @@ def test_barrier_after_early_return_is_reported(module):
 
 
 def test_mask_with_ended_lanes_is_reported(module):
-    report(
+    assert_sync_report(
         module, "absent_lanes", "__shfl_down_sync with mask 0xffffffff", "threads 20-31", block=32
     )
     launch(module, "exact_mask", block=32)
-    report(module, "never_meets", "__syncwarp with mask 0xffffffff", "threads 16-31", block=32)
+    assert_sync_report(
+        module, "never_meets", "__syncwarp with mask 0xffffffff", "threads 16-31", block=32
+    )
 
 
 @pytest.mark.parametrize("call", ["arrive()", "arrive_and_wait()", "arrive_and_drop()"])
@@ -286,7 +288,7 @@ def test_spinning_on_plain_memory_makes_progress(module):
 
 
 def test_lock_held_at_a_barrier_is_reported(module):
-    report(module, "lock_over_a_barrier", "not done", "threads? .*ing at", limit=0.5)
+    assert_sync_report(module, "lock_over_a_barrier", "not done", "threads? .*ing at", limit=0.5)
 
 
 def block_order(module, name, seed, checks=("sync",)):
@@ -310,15 +312,17 @@ def test_schedule_seed_reproduces_the_order(module, name):
 
 
 def test_report_names_the_schedule_seed(module):
-    assert "seed=23" in report(module, "early_return", seed=23)
-    assert "seed=24" in report(module, "lock_over_a_barrier", seed=24, limit=0.5)
-    assert "seed" not in report(module, "early_return")
+    assert "seed=23" in assert_sync_report(module, "early_return", seed=23)
+    assert "seed=24" in assert_sync_report(module, "lock_over_a_barrier", seed=24, limit=0.5)
+    assert "seed" not in assert_sync_report(module, "early_return")
 
 
 def test_integer_division_by_zero_is_reported(module):
-    report(module, "divides", "divides the integer 100 by zero", "thread \\(5,0,0\\)", more=(5,))
-    report(module, "remainder_of", "by zero", more=(7,), dtype=np.uint32)
-    report(module, "least", "by -1, which overflows", more=(-1,))
+    assert_sync_report(
+        module, "divides", "divides the integer 100 by zero", "thread \\(5,0,0\\)", more=(5,)
+    )
+    assert_sync_report(module, "remainder_of", "by zero", more=(7,), dtype=np.uint32)
+    assert_sync_report(module, "least", "by -1, which overflows", more=(-1,))
     assert launch(module, "divides", 200)[0] == 0
     assert launch(module, "least", 2)[0] == -(1 << 30)
     # the result on a GPU, which is only checked on request
@@ -337,8 +341,10 @@ def test_floor_division_by_zero_is_reported():
 def test_creation_of_nan_and_infinity_is_reported(module):
     nan = {"checks": ("nan",), "dtype": np.float32}
     zero = r"makes infinity of (finite numbers: 1 / 0|a finite number, which it divides by zero)"
-    report(module, "halves", zero, more=(3.0,), **nan)
-    report(module, "logarithm", r"makes NaN of (a finite number|numbers \()", more=(-1.0,), **nan)
+    assert_sync_report(module, "halves", zero, more=(3.0,), **nan)
+    assert_sync_report(
+        module, "logarithm", r"makes NaN of (a finite number|numbers \()", more=(-1.0,), **nan
+    )
     launch(module, "halves", 0.5, **nan)
     launch(module, "logarithm", 2.0, **nan)
     assert np.isnan(launch(module, "passes_on", np.nan, **nan)[:64]).all()

@@ -81,7 +81,7 @@ def run_gdb(folder, program, commands, **environment):
     return output
 
 
-def in_order(output, *parts):
+def assert_in_order(output, *parts):
     """Returns whether these texts follow in this order; texts in a set may have any order."""
     at = 0
     for part in parts:
@@ -124,7 +124,7 @@ def test_gdb_steps_through_a_kernel(tmp_path):
             "continue",
         ],
     )
-    in_order(
+    assert_in_order(
         output,
         "nl_scale (x=..., out=...) at",
         f"lesson.py:{line_of('BEFORE')}",
@@ -199,7 +199,7 @@ def test_gdb_steps_through_python_lines(tmp_path):
             "continue",
         ],
     )
-    in_order(
+    assert_in_order(
         output,
         f"lesson.py:{line_of('IN THE LOOP', PYTHON)}",
         "total += x[i] + k  # // IN THE LOOP",
@@ -263,7 +263,7 @@ def test_gdb_shows_sources_without_a_file(tmp_path, cxx):
         ],
         NUMBALITE_CXX=cxx,
     )
-    in_order(
+    assert_in_order(
         output,
         f"<cell 1>:{at}",
         f"{at}\t    x[i] = i;  // IN THE CELL",

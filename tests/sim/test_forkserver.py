@@ -127,7 +127,7 @@ def assert_ended(pid):
     assert wait_until(lambda: has_ended(pid)), "the run goes on"
 
 
-def interrupted(at, run):
+def interrupt_run_at(at, run):
     """Calls a function with a KeyboardInterrupt before step `at` of the module that starts programs; returns
     whether the interrupt was raised."""
     files = {process.__file__, forkserver.__file__}
@@ -163,7 +163,7 @@ def test_an_interrupt_at_any_step_leaves_nothing_running(shell, tmp_path, start)
     gc.collect()  # files that earlier tests left open
     files = os.listdir("/proc/self/fd")
     at = 0
-    while interrupted(at, runs[start]):
+    while interrupt_run_at(at, runs[start]):
         at += 1
     gc.collect()
     assert at > 50

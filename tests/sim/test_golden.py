@@ -26,13 +26,13 @@ _ACCIDENTS = {"I(0) / I(0)", "U(0u) / U(0u)", "L(0ll) / L(0ll)", "UL(0ull) / UL(
 _UNDEFINED = (" << ", " >> ")
 
 
-def _number(kind, bits):
+def _decode_number(kind, bits):
     if kind == 5:
         return struct.unpack("<f", struct.pack("<I", bits))[0]
     return struct.unpack("<d", struct.pack("<Q", bits))[0]
 
 
-def _distance(kind, a, b):
+def _ulp_distance(kind, a, b):
     """Returns the number of representable values between a and b."""
     if math.isnan(a) or math.isnan(b):
         return 0 if math.isnan(a) and math.isnan(b) else math.inf
@@ -52,7 +52,7 @@ def _agrees(group, expression, expected, found):
         return True
     if kind < 5:
         return False
-    a, b = _number(*expected), _number(*found)
+    a, b = _decode_number(*expected), _decode_number(*found)
     if math.isnan(a) and math.isnan(b):
         return True
     if group != "mathematics":
@@ -62,10 +62,10 @@ def _agrees(group, expression, expected, found):
     if expression[:2] in ("j0", "j1", "jn", "y0", "y1", "yn"):
         return abs(a - b) < (1e-6 if kind == 5 else 1e-12)
     limit = 16 if expression.startswith(("lgamma", "tgamma", "erfc", "normcdf", "cyl")) else 4
-    return _distance(kind, a, b) <= limit or abs(a - b) < 1e-15
+    return _ulp_distance(kind, a, b) <= limit or abs(a - b) < 1e-15
 
 
-def _left_open(compiler, expression):
+def _is_unspecified(compiler, expression):
     """Returns whether this is one of the operations that g++ leaves to the CPU."""
     cast = expression.startswith("(") and not expression.startswith(("(bool)", "(long long)l"))
     return compiler == "g++" and (cast or any(sign in expression for sign in _UNDEFINED))
@@ -74,7 +74,7 @@ def _left_open(compiler, expression):
 @pytest.mark.parametrize("group", list(golden.GROUPS))
 def test_expressions_agree_with_a_gpu(alone, compiler, group):
     both = zip(golden.GROUPS[group], ANSWERS[group], strict=True)
-    pairs = [(e, a) for e, a in both if e not in _ACCIDENTS and not _left_open(compiler, e)]
+    pairs = [(e, a) for e, a in both if e not in _ACCIDENTS and not _is_unspecified(compiler, e)]
     image = alone(golden.source([expression for expression, _ in pairs]), "evaluate")
     found = (ctypes.c_ulonglong * (2 * len(pairs)))()
     pointer = ctypes.c_void_p(ctypes.addressof(found))
@@ -84,6 +84,6 @@ def test_expressions_agree_with_a_gpu(alone, compiler, group):
         kind, bits = answer.split(":")
         expected, got = (int(kind), int(bits, 16)), (found[2 * at], found[2 * at + 1])
         if not _agrees(group, expression, expected, got):
-            shown = [(k, hex(v), _number(k, v) if k >= 5 else v) for k, v in (expected, got)]
+            shown = [(k, hex(v), _decode_number(k, v) if k >= 5 else v) for k, v in (expected, got)]
             wrong.append((expression, *shown))
     assert not wrong, f"{len(wrong)} differ from the GPU:\n" + "\n".join(map(str, wrong[:200]))

@@ -10,15 +10,15 @@ import struct
 import pytest
 
 
-def pointer(array):
+def pointer_to(array):
     return ctypes.c_void_p(ctypes.addressof(array))
 
 
-def ints(count):
+def int_array(count):
     return (ctypes.c_int * count)()
 
 
-def floats(*values):
+def float_array(*values):
     return (ctypes.c_float * len(values))(*values)
 
 
@@ -38,7 +38,7 @@ def test_kernel_body_runs_once_in_every_thread(alone):
     for block, single in itertools.product([(5,), (3, 4), (2, 3, 4), (1, 1, 7)], [False, True]):
         count = 6 * math.prod(block)
         out = (ctypes.c_uint * (7 * count))()
-        image.run("where", grid, block, pointer(out), ctypes.c_int(7), single=single)
+        image.run("where", grid, block, pointer_to(out), ctypes.c_int(7), single=single)
         rows = {tuple(out[7 * i : 7 * i + 7]) for i in range(count)}
         x, y, z = map(range, (*block, 1, 1)[:3])
         places = itertools.product(x, y, z, range(2), [0], range(3), [32])
@@ -48,9 +48,9 @@ def test_kernel_body_runs_once_in_every_thread(alone):
 
 def test_run_block_starts_at_the_given_thread(alone):
     image = alone("__global__ void k(int* n) { n[threadIdx.x + 4 * threadIdx.y] = 1; }", "k")
-    from_second_row = ints(12)
+    from_second_row = int_array(12)
     kernel = image.kernel("k")
-    argument = pointer(from_second_row)
+    argument = pointer_to(from_second_row)
     launch_type = kernel.run_block._argtypes_[0]._type_
     dim = kernel.run_block._argtypes_[1]
     slots = (ctypes.c_void_p * 1)(ctypes.addressof(argument))
@@ -72,10 +72,10 @@ def test_kernel_parameters_are_passed(alone):
     assert kernel.name == b"n::k<float, 3>"
     sizes = [(kernel.params[i].size, kernel.params[i].align) for i in range(kernel.param_count)]
     assert sizes == [(8, 8), (24, 8), (1, 1), (8, 8), (1, 1), (8, 8), (12, 4)]
-    a, out = floats(100), floats(0, 0)
+    a, out = float_array(100), float_array(0, 0)
     point = ctypes.create_string_buffer(struct.pack("<f4xdc7x", 1.0, 20.0, b"\3"))
-    vector = floats(0, 0, 0.5)
-    image.run("n::k<float, 3>", (1,), (2,), pointer(a), point, ctypes.c_char(2), pointer(out),
+    vector = float_array(0, 0, 0.5)
+    image.run("n::k<float, 3>", (1,), (2,), pointer_to(a), point, ctypes.c_char(2), pointer_to(out),
               ctypes.c_bool(True), ctypes.c_longlong(1000), vector)  # fmt: skip
     assert list(out) == [1130.5, 1130.5]
 
@@ -92,9 +92,9 @@ def test_kernel_attributes_and_linkage_are_accepted(alone):
     """
     names = ["plain", "quiet", "bounded", "hidden", "templated<16>", "templated<7>", "none"]
     image = alone(source, *names)
-    n = ints(1)
+    n = int_array(1)
     for name in names[:-1]:
-        image.run(name, (1,), (1,), pointer(n))
+        image.run(name, (1,), (1,), pointer_to(n))
     image.run("none", (1,), (1,))
     assert n[0] == 63
 
@@ -113,8 +113,8 @@ def test_static_shared_variables_are_per_block(alone):
         out[1] = (T)((size_t)raw % 64);
     }"""
     image = alone(source, "k<int>")
-    out = ints(2)
-    image.run("k<int>", (1,), (1,), pointer(out))
+    out = int_array(2)
+    image.run("k<int>", (1,), (1,), pointer_to(out))
     assert list(out) == [15, 0]
 
 
@@ -132,8 +132,8 @@ def test_dynamic_shared_memory_works_in_templates_and_functions(alone):
     }"""
     image = alone(source, "k<double>", "k<short>")
     for name in ("k<double>", "k<short>"):
-        out = ints(5)
-        image.run(name, (1,), (4,), pointer(out), shared=64)
+        out = int_array(5)
+        image.run(name, (1,), (4,), pointer_to(out), shared=64)
         assert list(out) == [1, 2, 3, 4, 1]
 
 
@@ -149,8 +149,8 @@ def test_constant_and_device_variables_are_accessible(alone):
     assert (table.size, counter.size, triple.size) == (16, 4, 24)
     (ctypes.c_float * 4).from_address(table.address)[1] = 50
     ctypes.c_int.from_address(counter.address).value = 7
-    out = floats(0)
-    image.run("k", (1,), (1,), pointer(out))
+    out = float_array(0)
+    image.run("k", (1,), (1,), pointer_to(out))
     assert out[0] == 57
     assert ctypes.c_int.from_address(counter.address).value == 0
     assert (ctypes.c_double * 3).from_address(triple.address)[2] == 9
@@ -181,8 +181,8 @@ def test_printf_malloc_and_new_call_the_engine(alone):
     }
     """
     image = alone(source, "k", "fails", "traps")
-    out = ints(7)
-    image.run("k", (1,), (1,), pointer(out))
+    out = int_array(7)
+    image.run("k", (1,), (1,), pointer_to(out))
     assert list(out) == [1, 6, 1, 0, 0x01010101, 0x01010101, 8]
     names = [call[0] for call in image.engine.calls]
     assert names == ["vprintf", "barrier", "yield"]
@@ -243,8 +243,8 @@ def test_vector_types_have_cuda_size_and_alignment(alone):
     #define __is_same_type(A, B) same<A, B>::value
     """
     image = alone(head + "__global__ void k(int* out) {" + lines + "}", "k")
-    out = ints(len(checks))
-    image.run("k", (1,), (1,), pointer(out))
+    out = int_array(len(checks))
+    image.run("k", (1,), (1,), pointer_to(out))
     assert dict(zip(checks, out, strict=True)) == checks
 
 
@@ -290,7 +290,7 @@ def test_atomics_return_old_and_store_new_value(alone):
         {type_} r = {expression}; out[{2 * i}] = r; out[{2 * i + 1}] = v; }}\n"""
     image = alone(source + "}", "k")
     out = (ctypes.c_double * (2 * len(ATOMICS)))()
-    image.run("k", (1,), (1,), pointer(out))
+    image.run("k", (1,), (1,), pointer_to(out))
     found = [(out[2 * i], out[2 * i + 1]) for i in range(len(ATOMICS))]
     assert found == [(row[3], row[4]) for row in ATOMICS]
     assert image.engine.calls == []
@@ -301,9 +301,9 @@ def test_a_spinning_thread_yields(alone):
     for (int i = 0; i < 1000; ++i) if (atomicCAS(lock, 0, 1) == 0) return;
 }"""
     image = alone(source, "k")
-    lock = ints(1)
+    lock = int_array(1)
     lock[0] = 1
-    calls = image.run("k", (1,), (1,), pointer(lock))
+    calls = image.run("k", (1,), (1,), pointer_to(lock))
     assert {call[0] for call in calls} == {"yield"} and 1 < len(calls) < 20
 
 
@@ -318,14 +318,14 @@ def test_load_and_store_intrinsics(alone):
     __builtin_assume(a.x > 0);
 }"""
     image = alone(source, "k")
-    out = floats(0, 0, 0, 0)
-    values = ints(1)
+    out = float_array(0, 0, 0, 0)
+    values = int_array(1)
     values[0] = 5
     buffer = ctypes.create_string_buffer(64)
     at = (ctypes.addressof(buffer) + 15) & ~15
-    ctypes.memmove(at, floats(1, 2, 3, 4), 16)
+    ctypes.memmove(at, float_array(1, 2, 3, 4), 16)
     ctypes.memmove(at + 16, out, 16)
-    image.run("k", (1,), (1,), ctypes.c_void_p(at), ctypes.c_void_p(at + 16), pointer(values))
+    image.run("k", (1,), (1,), ctypes.c_void_p(at), ctypes.c_void_p(at + 16), pointer_to(values))
     assert list((ctypes.c_float * 4).from_address(at + 16)) == [2, 3, 7, 14]
 
 
@@ -362,8 +362,8 @@ def test_recursive_and_virtual_calls_work_in_kernels(alone):
         for (int i = 0; i < 3; ++i) out[5] += table[i];
     }"""
     image = alone(source, "k")
-    out = ints(6)
-    image.run("k", (1,), (1,), pointer(out))
+    out = int_array(6)
+    image.run("k", (1,), (1,), pointer_to(out))
     assert list(out) == [55, 25, 42, 50, 10, 24]
 
 
@@ -373,9 +373,9 @@ def test_a_kernel_may_be_called_like_a_library_function(alone):
         f'extern "C" __global__ void {name}(int* x) {{ *x += 1; }}\n' for name in names
     )
     image = alone(source, *names)
-    out = ints(1)
+    out = int_array(1)
     for name in names:
-        image.run(name, (1,), (1,), pointer(out))
+        image.run(name, (1,), (1,), pointer_to(out))
     assert out[0] == len(names)
 
 
@@ -446,13 +446,13 @@ __global__ void k(int* out, int two) {
 
 def test_integer_division_matches_a_gpu(alone):
     """Division by zero has a GPU's result, also for constants; all other divisions follow C++."""
-    out, long, real = ints(16), (ctypes.c_longlong * 3)(), floats(0, 0, 0)
-    arrays = [pointer(a) for a in (out, long, real)]
+    out, long, real = int_array(16), (ctypes.c_longlong * 3)(), float_array(0, 0, 0)
+    arrays = [pointer_to(a) for a in (out, long, real)]
     alone(DIVISION, "k").run("k", (1,), (1,), *arrays, ctypes.c_int(5), ctypes.c_int(0))
     low = -(2**31)
     assert out[:11] == [-1, 5, -1, -1, -1, -1, 5, low, 0, 1, -1]
     assert out[11:] == [11, 27, 33, 3, 2]
     assert long[:] == [-1, 5, -1]
-    assert real[:] == floats(float("inf"), 1.4, 0.6)[:]
-    alone(FIELDS, "k").run("k", (1,), (1,), pointer(out), ctypes.c_int(2))
+    assert real[:] == float_array(float("inf"), 1.4, 0.6)[:]
+    alone(FIELDS, "k").run("k", (1,), (1,), pointer_to(out), ctypes.c_int(2))
     assert out[:3] == [-3, -2, -1]

@@ -21,7 +21,7 @@ def no_disassembler(monkeypatch):
     monkeypatch.setattr(disassembler, "find_tool", lambda name: None)
 
 
-def colors(picture):
+def box_colors(picture):
     """Returns a dict from colors to numbers of boxes, without the background and the legend."""
     root = xml.etree.ElementTree.fromstring(picture.svg)
     found = {}
@@ -32,7 +32,7 @@ def colors(picture):
     return found
 
 
-def sample(kind, size, index):
+def sample_of_accesses(kind, size, index):
     return Sample(kind, size, tuple(None if i < 0 else 4096 + size * int(i) for i in index))
 
 
@@ -42,7 +42,7 @@ LINE = Line("a<b>.py", 3)
 @pytest.mark.parametrize("step", [1, 2, 3, 8, 32])
 def test_memory_picture_marks_each_accessed_word(step):
     index = np.arange(32) * step
-    drawn = colors(pictures.sectors(LINE, sample("global_load", 4, index)))
+    drawn = box_colors(pictures.sectors(LINE, sample_of_accesses("global_load", 4, index)))
     lines = sorted({4 * i // 128 for i in index})[:16]
     words = [i for i in index if 4 * i // 128 in lines]
     sectors = {4 * i // 32 for i in words}
@@ -54,7 +54,7 @@ def test_memory_picture_marks_each_accessed_word(step):
 @pytest.mark.parametrize(("size", "step"), [(4, 1), (4, 2), (4, 32), (4, 0), (8, 1), (1, 3)])
 def test_bank_picture_has_a_column_for_each_bank(size, step):
     index = np.where(np.arange(32) % 5 == 4, -1, np.arange(32) * step)
-    drawn = colors(pictures.banks(LINE, sample("shared_load", size, index)))
+    drawn = box_colors(pictures.banks(LINE, sample_of_accesses("shared_load", size, index)))
     words = {(size * int(i) + b) // 4 for i in index if i >= 0 for b in range(size)}
     counts = collections.Counter(word % 32 for word in words)
     passes = -(-len(words) // 32)
@@ -66,11 +66,11 @@ def test_bank_picture_has_a_column_for_each_bank(size, step):
 
 def test_picture_cost_is_relative_to_the_minimum():
     lane = np.arange(32)
-    assert pictures.cost(sample("global_load", 4, lane)) == 1
-    assert pictures.cost(sample("global_store", 4, lane * 32)) == 8
-    assert pictures.cost(sample("shared_load", 4, lane * 32)) == 32
-    assert pictures.cost(sample("shared_load", 4, lane * 0)) == 1
-    assert pictures.cost(sample("shared_store", 8, lane)) == 1
+    assert pictures.cost(sample_of_accesses("global_load", 4, lane)) == 1
+    assert pictures.cost(sample_of_accesses("global_store", 4, lane * 32)) == 8
+    assert pictures.cost(sample_of_accesses("shared_load", 4, lane * 32)) == 32
+    assert pictures.cost(sample_of_accesses("shared_load", 4, lane * 0)) == 1
+    assert pictures.cost(sample_of_accesses("shared_store", 8, lane)) == 1
 
 
 @cuda.jit("void(const float32[:, ::1], float32[:, ::1])")
@@ -86,9 +86,9 @@ def test_profiled_launch_has_access_pictures(tmp_path):
     with cuda.profile(gpu="A100") as p:
         transpose[(2, 2), (32, 32)](a, cuda.device_array((64, 64), np.float32))
     (line,) = (line for line in p.transpose.lines if "both" in line.text)
-    assert colors(line.picture()) == {pictures._WANTED: 32}
+    assert box_colors(line.picture()) == {pictures._WANTED: 32}
     store = line.picture("global_store")
-    assert colors(store)[pictures._WANTED] == 16
+    assert box_colors(store)[pictures._WANTED] == 16
     assert "and 16 more cache lines" in store._repr_svg_()
     store.save(tmp_path / "store.svg")
     assert (tmp_path / "store.svg").read_text() == store.svg
@@ -104,7 +104,10 @@ def test_profiled_launch_has_access_pictures(tmp_path):
     assert '"kernel": "transpose"' in (tmp_path / "numbers.json").read_text()
     with pytest.raises(ValueError, match=r"\.html or \.json"):
         p.save("profile.txt")
-    assert "a&lt;b&gt;.py" in pictures.sectors(LINE, sample("global_load", 4, range(32))).svg
+    assert (
+        "a&lt;b&gt;.py"
+        in pictures.sectors(LINE, sample_of_accesses("global_load", 4, range(32))).svg
+    )
 
 
 def test_a_roofline_has_a_point_for_each_kernel_with_arithmetic():

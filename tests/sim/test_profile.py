@@ -51,14 +51,14 @@ def requests_of(addresses):
     return [row[row >= 0] for row in flat if (row >= 0).any()]
 
 
-def sectors(addresses, size):
+def touched_sectors(addresses, size):
     return sum(
         len({a // 32 for a in row} | {(a + size - 1) // 32 for a in row})
         for row in requests_of(addresses)
     )
 
 
-def wavefronts(addresses, size, is_store=False):
+def bank_passes_of(addresses, size, is_store=False):
     """Returns (passes over the banks, passes without conflicts)."""
     total = least = 0
     for warp in np.asarray(addresses, np.int64).reshape(-1, WARP):
@@ -171,11 +171,11 @@ def test_global_accesses_touch_the_sectors_of_their_addresses(pattern, written, 
     store = line_with_mark(launch, "# store" if written == "Python" else "// store")
     lanes, count = int((index >= 0).sum()), len(requests_of(loaded))
     assert load.global_load_requests == count
-    assert load.global_load_sectors == sectors(loaded, dtype.itemsize)
+    assert load.global_load_sectors == touched_sectors(loaded, dtype.itemsize)
     assert load.global_load_bytes == lanes * dtype.itemsize
     assert load.active_lanes == pytest.approx(lanes / count)
     assert store.global_store_requests == count
-    assert store.global_store_sectors == sectors(stored, dtype.itemsize)
+    assert store.global_store_sectors == touched_sectors(stored, dtype.itemsize)
     assert load.shared_load_requests == store.global_load_requests == 0
 
 
@@ -190,12 +190,12 @@ def test_shared_accesses_need_a_pass_for_each_word_of_a_bank(pattern, ctype):
     with cuda.profile() as p:
         gathers[f"stage<{ctype}>"][1, threads](cuda.to_device(index), out)
     addresses = np.where(index >= 0, index * dtype.itemsize, -1)
-    expected, least = wavefronts(addresses, dtype.itemsize)
+    expected, least = bank_passes_of(addresses, dtype.itemsize)
     take, put = (line_with_mark(p.launches[0], mark) for mark in ("// take", "// put"))
     assert take.shared_load_requests == len(requests_of(addresses))
     assert take.shared_load_wavefronts == expected
     assert take.bank_conflicts == expected - least
-    expected, least = wavefronts(addresses, dtype.itemsize, is_store=True)
+    expected, least = bank_passes_of(addresses, dtype.itemsize, is_store=True)
     assert put.bank_conflicts == expected - least
     assert put.shared_store_wavefronts == expected
     assert line_with_mark(p.launches[0], "__syncthreads").barrier_waits == threads // WARP
@@ -349,7 +349,7 @@ def test_threads_meet_again_after_loops_of_different_lengths(written):
     expected = 0
     for turn, rows in zip(turns, np.arange(padded.size).reshape(-1, WARP), strict=True):
         for j in range(max(turn.max(), 0)):
-            expected += sectors(_row(address_of(columns) + 4 * (8 * rows[turn > j] + j)), 4)
+            expected += touched_sectors(_row(address_of(columns) + 4 * (8 * rows[turn > j] + j)), 4)
     assert element.global_load_sectors == expected
 
 
@@ -443,7 +443,7 @@ def test_a_reduction_counts_the_threads_of_each_step(step):
         for index in (t, t + width):
             addresses = np.where(active, 4 * index, -1)
             loads += len(requests_of(addresses))
-            expected += wavefronts(addresses, 4)[0]
+            expected += bank_passes_of(addresses, 4)[0]
         lanes += int(active.sum())
     add = line_with_mark(p.launches[0], "// add")
     assert (add.shared_load_requests, add.shared_load_wavefronts) == (2 * loads, 2 * expected)

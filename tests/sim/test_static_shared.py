@@ -54,7 +54,7 @@ def source(forms, total):
     return "\n".join([*outside, "__global__ void k(float* x) {", *inside, "}"])
 
 
-def is_refused(compile):
+def is_compile_error(compile):
     try:
         compile()
     except CompileError as problem:
@@ -72,10 +72,10 @@ def test_too_much_static_shared_memory_raises(seed):
     drawn = random.Random(seed)
     forms = drawn.sample(list(FORMS), drawn.randrange(1, 5))
     text = source(forms, LIMIT + drawn.choice([-4096, 0, 4, 4096]))
-    wanted = is_refused(lambda: cuda.compile(text, cc=(9, 0), output="cubin"))
-    assert is_refused(lambda: cuda.module(text)["k"]) == wanted, forms
+    wanted = is_compile_error(lambda: cuda.compile(text, cc=(9, 0), output="cubin"))
+    assert is_compile_error(lambda: cuda.module(text)["k"]) == wanted, forms
     with cuda.checks():
-        assert is_refused(lambda: cuda.module(text, lineinfo=True)["k"]) == wanted, forms
+        assert is_compile_error(lambda: cuda.module(text, lineinfo=True)["k"]) == wanted, forms
 
 
 @pytest.mark.sim

@@ -37,29 +37,29 @@ def element_address(memory, index):
     return u64(memory.value + 4 * index)
 
 
-def begin(driver, stream):
+def begin_capture(driver, stream):
     driver.cuStreamBeginCapture(stream, RELAXED)
 
 
-def end(driver, stream):
+def end_capture(driver, stream):
     graph = c_ptr()
     code = driver.code("cuStreamEndCapture", stream, ctypes.byref(graph))
     return graph if code == 0 else code
 
 
-def launchable(driver, graph):
+def instantiate_graph(driver, graph):
     made = c_ptr()
     driver.cuGraphInstantiateWithFlags(ctypes.byref(made), graph, u64(0))
     return made
 
 
-def status(driver, stream):
+def capture_status(driver, stream):
     value = ctypes.c_int(7)
     driver.cuStreamIsCapturing(stream, ctypes.byref(value))
     return value.value
 
 
-def event(driver):
+def create_event(driver):
     made = c_ptr()
     driver.cuEventCreate(ctypes.byref(made), 2)
     return made
@@ -67,17 +67,17 @@ def event(driver):
 
 def test_captured_work_runs_at_each_launch(driver, streams, memory):
     stream = streams()
-    assert status(driver, stream) == 0
-    begin(driver, stream)
-    assert status(driver, stream) == 1
+    assert capture_status(driver, stream) == 0
+    begin_capture(driver, stream)
+    assert capture_status(driver, stream) == 1
     driver.cuMemsetD32Async(memory, 5, size_t(1), stream)
     driver.cuMemcpyDtoDAsync(element_address(memory, 1), memory, size_t(4), stream)
     source = ctypes.c_uint32(1)
     driver.cuMemcpyHtoDAsync(element_address(memory, 2), ctypes.byref(source), size_t(4), stream)
-    graph = end(driver, stream)
-    assert status(driver, stream) == 0
+    graph = end_capture(driver, stream)
+    assert capture_status(driver, stream) == 0
     assert read_words(driver, memory) == [0, 0, 0, 0]
-    made = launchable(driver, graph)
+    made = instantiate_graph(driver, graph)
     driver.cuGraphDestroy(graph)
     for value in (1, 9):
         source.value = value
@@ -92,32 +92,32 @@ def test_captured_work_runs_at_each_launch(driver, streams, memory):
 def test_capture_calls_in_other_states_fail(driver, streams):
     one, two = streams(), streams()
     assert driver.code("cuStreamBeginCapture", None, RELAXED) == UNSUPPORTED
-    assert end(driver, one) == ILLEGAL_STATE
-    begin(driver, one)
+    assert end_capture(driver, one) == ILLEGAL_STATE
+    begin_capture(driver, one)
     assert driver.code("cuStreamBeginCapture", one, RELAXED) == ILLEGAL_STATE
-    fork = event(driver)
+    fork = create_event(driver)
     driver.cuEventRecord(fork, one)
     driver.cuStreamWaitEvent(two, fork, 0)
-    assert status(driver, two) == 1
-    assert end(driver, two) == UNMATCHED
-    assert status(driver, one) == 2
-    assert end(driver, one) == INVALIDATED
-    assert status(driver, two) == 0
+    assert capture_status(driver, two) == 1
+    assert end_capture(driver, two) == UNMATCHED
+    assert capture_status(driver, one) == 2
+    assert end_capture(driver, one) == INVALIDATED
+    assert capture_status(driver, two) == 0
     driver.cuEventDestroy(fork)
 
 
 @pytest.mark.parametrize("flags", [0, NON_BLOCKING])
 def test_default_stream_calls_invalidate_a_capture(driver, streams, memory, flags):
     stream = streams(flags)
-    begin(driver, stream)
+    begin_capture(driver, stream)
     expected = 0 if flags else IMPLICIT
     value = ctypes.c_int()
     assert driver.code("cuStreamIsCapturing", None, ctypes.byref(value)) == expected
-    assert status(driver, stream) == 1  # a question harms nothing
+    assert capture_status(driver, stream) == 1  # a question harms nothing
     assert driver.code("cuMemsetD32Async", memory, 1, size_t(1), None) == expected
     assert driver.code("cuMemcpyHtoD", memory, bytes(4), size_t(4)) == expected
-    assert status(driver, stream) == (1 if flags else 2)
-    graph = end(driver, stream)
+    assert capture_status(driver, stream) == (1 if flags else 2)
+    graph = end_capture(driver, stream)
     if flags:
         driver.cuGraphDestroy(graph)
     else:
@@ -131,29 +131,29 @@ def test_waits_are_refused_during_capture(driver, streams, memory):
         ("cuCtxSynchronize", lambda s: ()),
     ]:
         stream = streams(NON_BLOCKING)
-        begin(driver, stream)
+        begin_capture(driver, stream)
         assert driver.code(call, *arguments(stream)) == UNSUPPORTED
         assert driver.code("cuMemsetD32Async", memory, 1, size_t(1), stream) == INVALIDATED
-        assert end(driver, stream) == INVALIDATED
+        assert end_capture(driver, stream) == INVALIDATED
         driver.cuStreamSynchronize(stream)
 
 
 def test_events_of_another_capture_state_fail(driver, streams, memory):
     one, two = streams(), streams()
-    inside, outside = event(driver), event(driver)
+    inside, outside = create_event(driver), create_event(driver)
     driver.cuEventRecord(outside, two)
-    begin(driver, one)
+    begin_capture(driver, one)
     assert driver.code("cuStreamWaitEvent", one, outside, 0) == ISOLATION
-    assert end(driver, one) == INVALIDATED
-    begin(driver, one)
+    assert end_capture(driver, one) == INVALIDATED
+    begin_capture(driver, one)
     driver.cuEventRecord(inside, one)
     assert driver.code("cuEventQuery", inside) == CAPTURED_EVENT
-    assert end(driver, one) == INVALIDATED
-    begin(driver, one)
-    begin(driver, two)
+    assert end_capture(driver, one) == INVALIDATED
+    begin_capture(driver, one)
+    begin_capture(driver, two)
     driver.cuEventRecord(inside, one)
     assert driver.code("cuStreamWaitEvent", two, inside, 0) == MERGE
-    assert end(driver, one) == end(driver, two) == INVALIDATED
+    assert end_capture(driver, one) == end_capture(driver, two) == INVALIDATED
     driver.cuEventRecord(inside, one)  # an ordinary event again
     driver.cuEventSynchronize(inside)
     for each in (inside, outside):
@@ -163,9 +163,9 @@ def test_events_of_another_capture_state_fail(driver, streams, memory):
 def test_event_waits_join_streams_to_a_capture(driver, streams, memory):
     """A chain one -> two -> three -> one: a wait includes the earlier work."""
     one, two, three = streams(), streams(), streams()
-    a, b, c = event(driver), event(driver), event(driver)
+    a, b, c = create_event(driver), create_event(driver), create_event(driver)
     for complete in (False, True):
-        begin(driver, one)
+        begin_capture(driver, one)
         driver.cuEventRecord(a, one)
         driver.cuStreamWaitEvent(two, a, 0)
         driver.cuMemsetD32Async(memory, 3, size_t(1), two)
@@ -176,9 +176,9 @@ def test_event_waits_join_streams_to_a_capture(driver, streams, memory):
         if not complete:
             driver.cuMemsetD32Async(memory, 4, size_t(1), three)
         driver.cuStreamWaitEvent(one, c, 0)
-        graph = end(driver, one)
+        graph = end_capture(driver, one)
         assert (graph == UNJOINED) is not complete
-    made = launchable(driver, graph)
+    made = instantiate_graph(driver, graph)
     driver.cuGraphLaunch(made, two)
     driver.synchronize()
     assert read_words(driver, memory) == [3, 0, 0, 3]
@@ -190,14 +190,14 @@ def test_event_waits_join_streams_to_a_capture(driver, streams, memory):
 
 def test_destroying_a_capturing_stream_ends_the_capture(driver):
     stream = driver.stream()
-    begin(driver, stream)
+    begin_capture(driver, stream)
     driver.cuStreamDestroy(stream)
     driver.synchronize()  # no stream is capturing
 
 
 def test_allocations_are_not_captured(driver, streams, memory):
     stream = streams()
-    begin(driver, stream)
+    begin_capture(driver, stream)
     pointer = u64()
     assert driver.code("cuMemAllocAsync", ctypes.byref(pointer), size_t(4), stream) == UNSUPPORTED
-    driver.cuGraphDestroy(end(driver, stream))
+    driver.cuGraphDestroy(end_capture(driver, stream))

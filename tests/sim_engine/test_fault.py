@@ -16,14 +16,14 @@ def data(driver):
     driver.free(pointer)
 
 
-def fault(driver):
+def pending_fault(driver):
     with pytest.raises(DriverError) as caught:
         driver.synchronize()
     driver.synchronize()  # only once
     return caught.value
 
 
-def still_works(driver, kernels, data):
+def assert_driver_works(driver, kernels, data):
     kernels.vadd(1, 32, data, 4)
     assert driver.download(data, 1)
 
@@ -31,33 +31,33 @@ def still_works(driver, kernels, data):
 @pytest.mark.parametrize("name", ["asserts", "barrier_then_assert"])
 def test_failed_assert_ends_the_kernel(driver, kernels, data, name, capfd):
     getattr(kernels, name)(4, 32, data, 37)
-    caught = fault(driver)
+    caught = pending_fault(driver)
     assert caught.code == 710
     assert caught.text.startswith(f"kernel {name}, block (1,0,0), thread (5,0,0), test.py:")
     assert caught.text.endswith(": Assertion `i < n` failed.")
     line = capfd.readouterr().err
     assert f": {name}: block: [1,0,0], thread: [5,0,0] Assertion `i < n` failed.\n" in line
-    still_works(driver, kernels, data)
+    assert_driver_works(driver, kernels, data)
 
 
 @pytest.mark.parametrize("name", ["touch", "touch_synced"])
 @pytest.mark.parametrize("thread", [0, 3, 70])
 def test_null_pointer_access_ends_the_kernel(driver, kernels, data, name, thread):
     getattr(kernels, name)(4, 32, data, 16, thread)
-    caught = fault(driver)
+    caught = pending_fault(driver)
     assert caught.code == 700
     assert f"kernel {name}, block ({thread // 32},0,0), thread ({thread % 32},0,0): " in caught.text
     assert "illegal access to address 0x10 (a null pointer)" in caught.text
     assert caught.text.endswith(
         "; run it under `with cuda.checks():` to see the line and the array"
     )
-    still_works(driver, kernels, data)
+    assert_driver_works(driver, kernels, data)
 
 
 def test_access_far_past_an_array_ends_the_kernel(driver, kernels):
     pointer = driver.alloc(1000)
     kernels.touch(1, 32, pointer, pointer + 4096, 1)
-    caught = fault(driver)
+    caught = pending_fault(driver)
     assert caught.code == 700
     assert "thread (1,0,0)" in caught.text
     assert "3096 bytes after the end of device memory of 1000 bytes" in caught.text
@@ -68,7 +68,7 @@ def test_access_to_freed_memory_ends_the_kernel(driver, kernels, data):
     pointer = driver.alloc(1000)
     driver.free(pointer)
     kernels.touch(1, 32, data, pointer, 1)
-    assert "in device memory of 1000 bytes" in (text := fault(driver).text)
+    assert "in device memory of 1000 bytes" in (text := pending_fault(driver).text)
     assert "that has been freed" in text
 
 
@@ -76,7 +76,7 @@ def test_access_to_freed_memory_ends_the_kernel(driver, kernels, data):
 def test_writes_adjacent_to_an_array_are_reported(driver, kernels, index):
     pointer = driver.alloc(40)
     kernels.write_at(1, 1, pointer, index, 5)
-    caught = fault(driver)
+    caught = pending_fault(driver)
     assert caught.code == 700
     assert "kernel write_at: a write outside of an array" in caught.text
     where = (
@@ -95,7 +95,7 @@ def test_stack_overflow_ends_the_kernel(driver, kernels, data):
     kernels.recurse(1, 4, data, 10)
     driver.synchronize()
     kernels.recurse(1, 4, data, 10_000)
-    caught = fault(driver)
+    caught = pending_fault(driver)
     assert caught.code == 719
     assert "stack overflow: the thread uses more than 655360 bytes" in caught.text
     old = ctypes.c_size_t()
@@ -132,19 +132,19 @@ def test_division_by_zero_returns_a_gpus_result(driver, kernels, data):
 
 def test_trap_ends_the_kernel(driver, kernels, data):
     kernels.trap(1, 32, data, 9)
-    caught = fault(driver)
+    caught = pending_fault(driver)
     assert caught.code == 715
     assert "thread (9,0,0)" in caught.text
 
 
 def test_misaligned_vector_access_ends_the_kernel(driver, kernels, data):
     kernels.misaligned(1, 1, data)
-    assert fault(driver).code == 716
+    assert pending_fault(driver).code == 716
 
 
 def test_printf_of_an_invalid_string_is_reported(driver, kernels, data):
     kernels.says_badly(1, 1, data, 8)
-    assert fault(driver).code == 700
+    assert pending_fault(driver).code == 700
     kernels.says(1, 1, data)
     driver.synchronize()
 
@@ -155,7 +155,7 @@ def test_fault_abandons_the_rest_of_the_grid(driver, kernels):
     blocks = 1 << 20
     data = driver.upload([0] * blocks)
     kernels.asserts(blocks, 1, data, 0)
-    caught = fault(driver)
+    caught = pending_fault(driver)
     assert caught.code == 710 and "block (0,0,0), thread (0,0,0)" in caught.text
     assert driver.download(data, 1)[0] == 0
     driver.free(data)
@@ -178,7 +178,7 @@ def test_fault_is_reported_by_waits_for_its_stream(driver, kernels, data):
     assert driver.code("cuEventSynchronize", event) == 0
     kernels.asserts(1, 32, data, 0, stream=first)
     driver.cuStreamDestroy(first)
-    assert fault(driver).code == 710
+    assert pending_fault(driver).code == 710
     driver.cuStreamDestroy(second)
     driver.cuEventDestroy(event)
 
@@ -198,7 +198,7 @@ def test_kernel_malloc_and_free_manage_the_heap(driver, kernels, data):
         assert all(kept)
         assert len(set(kept)) == 64
     kernels.heap(1, 1, data, kept[0], 2)
-    assert "free() of an address that malloc() did not give" in fault(driver).text
+    assert "free() of an address that malloc() did not give" in pending_fault(driver).text
     kernels.heap(1, 1, data, 1 << 30)
     assert driver.download(data, 1, "Q") == [0]
 

@@ -9,13 +9,13 @@ u64 = ctypes.c_uint64
 size_t = ctypes.c_size_t
 
 
-def info(driver):
+def memory_info(driver):
     free, total = size_t(), size_t()
     driver.cuMemGetInfo(ctypes.byref(free), ctypes.byref(total))
     return free.value, total.value
 
 
-def attribute(driver, pointer, number, kind=ctypes.c_int):
+def pointer_attribute(driver, pointer, number, kind=ctypes.c_int):
     value = kind()
     numbers, values = (ctypes.c_int * 1)(number), (ctypes.c_void_p * 1)(ctypes.addressof(value))
     status = driver.code("cuPointerGetAttributes", 1, numbers, values, u64(pointer))
@@ -29,18 +29,18 @@ def alloc_async(driver, size, stream=None):
 
 
 def test_allocations_are_aligned_and_counted(driver):
-    before = info(driver)
+    before = memory_info(driver)
     pointers = [driver.alloc(size) for size in (1, 255, 257, 4096, 100_000, 10 << 20)]
     assert all(p % 256 == 0 for p in pointers)
     assert len(set(pointers)) == len(pointers)
-    assert before[0] - info(driver)[0] >= 10 << 20
+    assert before[0] - memory_info(driver)[0] >= 10 << 20
     for pointer in pointers:
         driver.free(pointer)
-    assert info(driver) == before
+    assert memory_info(driver) == before
 
 
 def test_allocation_above_the_free_memory_fails(driver):
-    free, total = info(driver)
+    free, total = memory_info(driver)
     pointer = u64()
     assert driver.code("cuMemAlloc", ctypes.byref(pointer), size_t(total + 1)) == 2
     assert driver.code("cuMemAlloc", ctypes.byref(pointer), size_t(1 << 62)) == 2
@@ -121,16 +121,16 @@ def test_memcpy3d_copies_a_box(driver):
 
 def test_pointer_attributes_of_each_memory_kind(driver):
     pointer = driver.alloc(1000)
-    assert attribute(driver, pointer + 999, 2) == 2
-    assert attribute(driver, pointer, 9) == 0
-    assert attribute(driver, pointer + 5, 11, u64) == pointer
-    assert attribute(driver, pointer, 12, size_t) == 1000
-    assert attribute(driver, pointer, 8) == 0
-    assert attribute(driver, pointer + 1000, 2) == 0
+    assert pointer_attribute(driver, pointer + 999, 2) == 2
+    assert pointer_attribute(driver, pointer, 9) == 0
+    assert pointer_attribute(driver, pointer + 5, 11, u64) == pointer
+    assert pointer_attribute(driver, pointer, 12, size_t) == 1000
+    assert pointer_attribute(driver, pointer, 8) == 0
+    assert pointer_attribute(driver, pointer + 1000, 2) == 0
     driver.free(pointer)
-    assert attribute(driver, pointer, 2) == 0
+    assert pointer_attribute(driver, pointer, 2) == 0
     here = ctypes.create_string_buffer(10)
-    assert attribute(driver, ctypes.addressof(here), 2) == 0
+    assert pointer_attribute(driver, ctypes.addressof(here), 2) == 0
 
 
 def test_managed_memory_is_shared_with_kernels(driver, kernels):
@@ -141,14 +141,14 @@ def test_managed_memory_is_shared_with_kernels(driver, kernels):
     kernels.vadd(1, 32, pointer.value, 1)
     driver.synchronize()
     assert values[2] == 7
-    assert attribute(driver, pointer.value, 8) == 1
+    assert pointer_attribute(driver, pointer.value, 8) == 1
     driver.cuMemFree(pointer)
 
 
 def test_page_locked_memory_has_a_device_address(driver):
     pointer = ctypes.c_void_p()
     driver.cuMemHostAlloc(ctypes.byref(pointer), size_t(1000), 2)
-    assert attribute(driver, pointer.value, 2) == 1
+    assert pointer_attribute(driver, pointer.value, 2) == 1
     device = u64()
     driver.cuMemHostGetDevicePointer(ctypes.byref(device), pointer, 0)
     assert device.value == pointer.value
@@ -162,7 +162,7 @@ def test_host_memory_is_registered_once(driver):
     address = ctypes.c_void_p(ctypes.addressof(buffer))
     driver.cuMemHostRegister(address, size_t(1000), 0)
     assert driver.code("cuMemHostRegister", address, size_t(10), 0) == 712
-    assert attribute(driver, address.value, 2) == 1
+    assert pointer_attribute(driver, address.value, 2) == 1
     driver.cuMemHostUnregister(address)
     assert driver.code("cuMemHostUnregister", address) == 713
 
@@ -182,13 +182,13 @@ def test_memory_pool_attributes_and_trim_work(driver, running_kernel):
     assert value.value == 1000
     with running_kernel(stream):
         driver.cuMemFreeAsync(u64(pointer), stream)
-        assert attribute(driver, pointer, 2) == 2  # the kernel still runs
-    assert attribute(driver, pointer, 2) == 0
+        assert pointer_attribute(driver, pointer, 2) == 2  # the kernel still runs
+    assert pointer_attribute(driver, pointer, 2) == 0
     driver.cuStreamDestroy(stream)
 
 
 def test_pending_frees_make_memory_available(driver, kernels):
-    free, _ = info(driver)
+    free, _ = memory_info(driver)
     stream = driver.stream(1)
     big = alloc_async(driver, free - 8192, stream)
     kernels.spin_ns(1, 1, 0, 20_000_000, stream=stream)
@@ -198,15 +198,15 @@ def test_pending_frees_make_memory_available(driver, kernels):
 
 
 def test_memory_belongs_to_its_device(driver, kernels, image):
-    before = info(driver)
+    before = memory_info(driver)
     there = driver.retain(1)
     pointer = driver.upload([1, 2, 3])
-    assert attribute(driver, pointer, 9) == 1
+    assert pointer_attribute(driver, pointer, 9) == 1
     assert driver.code("cuModuleGetFunction", ctypes.byref(ctypes.c_void_p()), None, b"x") == 400
     driver.cuDevicePrimaryCtxRelease(1)
     here = driver.retain(0)
-    assert info(driver) == before
-    assert attribute(driver, pointer, 9) == -2  # went with its context
+    assert memory_info(driver) == before
+    assert pointer_attribute(driver, pointer, 9) == -2  # went with its context
     driver.cuDevicePrimaryCtxRelease(0)
     assert here.value != there.value
 

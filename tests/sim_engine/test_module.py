@@ -16,7 +16,7 @@ TILE = 4096  # static shared memory of kernel `reverse`
 def static_size(driver, kernels):
     """Static shared memory of every kernel of kernels.cpp: the tile, because the image file does not state to
     which kernel it belongs, and the thread-local variables of a C++ library that the compiler links in."""
-    size = attribute(driver, kernels.handle("reverse"), 1)
+    size = function_attribute(driver, kernels.handle("reverse"), 1)
     assert TILE <= size <= TILE + 64
     return size
 
@@ -31,7 +31,7 @@ def load_code(driver, image):
     ), log.value.decode()
 
 
-def attribute(driver, function, number):
+def function_attribute(driver, function, number):
     value = ctypes.c_int()
     driver.cuFuncGetAttribute(ctypes.byref(value), number, function)
     return value.value
@@ -163,7 +163,7 @@ def test_shared_memory_limits_are_enforced(driver, kernels, static_size):
     function = kernels.handle("shared_memory")
     data = driver.upload([0] * 32)
     usual, most = 49152 - static_size, 232448 - static_size
-    assert attribute(driver, function, 8) == usual
+    assert function_attribute(driver, function, 8) == usual
     assert driver.launch_code(function, 1, 32, data, shared=usual) == 0
     assert driver.launch_code(function, 1, 32, data, shared=usual + 1) == 1
     assert driver.code("cuFuncSetAttribute", function, 8, most + 1) == 1
@@ -177,7 +177,7 @@ def test_shared_memory_limits_are_enforced(driver, kernels, static_size):
 
 
 def test_function_attribute_limits_threads_per_block(driver, kernels):
-    assert attribute(driver, kernels.handle("reverse"), 0) == 1024
+    assert function_attribute(driver, kernels.handle("reverse"), 0) == 1024
 
 
 STATIC = """
@@ -201,9 +201,9 @@ def test_static_shared_memory_size_is_per_kernel(driver, tmp_path):
     source = tmp_path / "static.cpp"
     source.write_text('#include "tiny.h"\n' + STATIC)
     module = driver.load(image_of(build_kernels(tmp_path / "static.so", source, "-Wno-error")))
-    common = attribute(driver, driver.function(module, "nl_sim_kernel_2"), 1)
-    assert attribute(driver, driver.function(module, "nl_sim_kernel_0"), 1) == common + 400
-    assert attribute(driver, driver.function(module, "nl_sim_kernel_1"), 1) == common + 800
+    common = function_attribute(driver, driver.function(module, "nl_sim_kernel_2"), 1)
+    assert function_attribute(driver, driver.function(module, "nl_sim_kernel_0"), 1) == common + 400
+    assert function_attribute(driver, driver.function(module, "nl_sim_kernel_1"), 1) == common + 800
     driver.cuModuleUnload(module)
 
 

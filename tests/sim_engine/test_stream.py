@@ -10,7 +10,7 @@ LONG = 30_000_000  # ns
 HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-def address(counter):
+def counter_address(counter):
     return ctypes.addressof(counter)
 
 
@@ -24,7 +24,7 @@ def test_launch_returns_at_once(driver, counter, running_kernel):
 
 
 def test_queued_work_runs_without_a_wait(driver, kernels, counter, streams):
-    kernels.spin_ns(1, 1, address(counter), 1000, stream=streams())
+    kernels.spin_ns(1, 1, counter_address(counter), 1000, stream=streams())
     end = time.monotonic() + 10
     while counter.value == 0 and time.monotonic() < end:
         time.sleep(0.001)
@@ -37,20 +37,20 @@ def test_work_of_a_stream_runs_in_order(driver, kernels, counter, streams):
     for i in range(50):
         kernels.write_at(1, 1, data, 0, i, stream=stream)
         driver.cuMemcpyDtoHAsync(
-            ctypes.c_void_p(address(counter) + 4 * (i % 10)), u64(data), size_t(4), stream
+            ctypes.c_void_p(counter_address(counter) + 4 * (i % 10)), u64(data), size_t(4), stream
         )
     driver.cuStreamSynchronize(stream)
-    assert list((ctypes.c_int * 10).from_address(address(counter))) == list(range(40, 50))
+    assert list((ctypes.c_int * 10).from_address(counter_address(counter))) == list(range(40, 50))
     driver.free(data)
 
 
 def test_default_stream_is_ordered_with_blocking_streams(driver, kernels, counter, streams):
     stream, seen = streams(0), u64()
-    kernels.spin_ns(1, 1, address(counter), LONG, stream=stream)
-    driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), None)
+    kernels.spin_ns(1, 1, counter_address(counter), LONG, stream=stream)
+    driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(counter_address(counter)), size_t(4), None)
     assert seen.value == 1
-    kernels.spin_ns(1, 1, address(counter), LONG)
-    driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), stream)
+    kernels.spin_ns(1, 1, counter_address(counter), LONG)
+    driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(counter_address(counter)), size_t(4), stream)
     assert seen.value == 2
 
 
@@ -59,17 +59,19 @@ def test_default_stream_is_not_ordered_with_non_blocking_streams(
 ):
     stream, seen = streams(1), u64(9)
     with running_kernel(stream):
-        driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), None)
+        driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(counter_address(counter)), size_t(4), None)
         assert seen.value == 0
     with running_kernel():
-        driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), stream)
+        driver.cuMemcpyDtoHAsync(
+            ctypes.byref(seen), u64(counter_address(counter)), size_t(4), stream
+        )
         assert seen.value == 1
 
 
 def test_default_stream_synchronization_waits_for_blocking_streams(
     driver, kernels, counter, streams
 ):
-    kernels.spin_ns(1, 1, address(counter), LONG, stream=streams())
+    kernels.spin_ns(1, 1, counter_address(counter), LONG, stream=streams())
     driver.cuStreamSynchronize(None)
     assert counter.value == 1
 
@@ -100,7 +102,7 @@ def test_events_order_streams(driver, kernels, counter, streams, running_kernel)
         driver.cuEventRecord(event, first)
         assert driver.code("cuEventQuery", event) == 600
         driver.cuStreamWaitEvent(second, event, 0)
-        kernels.spin_ns(1, 1, address(counter), 0, stream=second)
+        kernels.spin_ns(1, 1, counter_address(counter), 0, stream=second)
         driver.cuEventDestroy(event)  # still waited for
         assert counter.value == 0
     driver.cuStreamSynchronize(second)
@@ -114,7 +116,7 @@ def test_events_measure_elapsed_time(driver, kernels, counter, streams, running_
     assert driver.code("cuEventElapsedTime", ctypes.byref(took), start, end) == 400
     driver.cuEventRecord(start, stream)
     with running_kernel(stream):
-        kernels.spin_ns(1, 1, address(counter), LONG, stream=stream)
+        kernels.spin_ns(1, 1, counter_address(counter), LONG, stream=stream)
         driver.cuEventRecord(end, stream)
         driver.cuEventRecord(untimed, stream)
         assert driver.code("cuEventElapsedTime", ctypes.byref(took), start, end) == 600
@@ -133,7 +135,7 @@ def test_host_functions_run_in_stream_order(driver, kernels, counter, streams, r
     callback = HOST(lambda data: seen.append((data, counter.value, threading.get_ident())))
     with running_kernel(stream):
         driver.cuLaunchHostFunc(stream, callback, ctypes.c_void_p(5))
-        kernels.spin_ns(1, 1, address(counter), 0, stream=stream)
+        kernels.spin_ns(1, 1, counter_address(counter), 0, stream=stream)
         assert seen == []
     assert [s[:2] for s in seen] == [(5, 1)]
     assert seen[0][2] != threading.get_ident()
@@ -155,7 +157,7 @@ def test_pageable_memory_may_change_after_the_call(driver, kernels, counter, str
     stream = streams(1)
     sizes = [100, 1_000_000]
     pointers = [driver.alloc(size) for size in sizes]
-    kernels.spin_ns(1, 1, address(counter), LONG, stream=stream)
+    kernels.spin_ns(1, 1, counter_address(counter), LONG, stream=stream)
     for pointer, size in zip(pointers, sizes):
         buffer = ctypes.create_string_buffer(b"\1" * size, size)
         driver.cuMemcpyHtoDAsync(u64(pointer), buffer, size_t(size), stream)

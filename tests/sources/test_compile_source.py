@@ -98,14 +98,14 @@ def test_features_requiring_an_option_get_a_hint():
 # ---- what goes wrong
 
 
-def failure(source, **fields):
+def compile_error_of(source, **fields):
     with pytest.raises(errors.CompileError) as caught:
         compile_source(Source(HEAD + source, **{"kernels": ("k",), **fields}), GPU)
     return caught.value
 
 
 def test_errors_name_the_users_line():
-    problem = failure(
+    problem = compile_error_of(
         '#line 14 "lesson.py"\nextern "C" __global__ void k(float* x) { int unused; *x = undefined_x; }'
     )
     assert str(problem).startswith('lesson.py(14): error: identifier "undefined_x" is undefined')
@@ -114,29 +114,33 @@ def test_errors_name_the_users_line():
 
 
 def test_wrong_kernel_names_are_reported():
-    text = str(failure("template <class T> __global__ void k(T* x) {}", kernels=("k<flot>", "q")))
+    text = str(
+        compile_error_of("template <class T> __global__ void k(T* x) {}", kernels=("k<flot>", "q"))
+    )
     assert 'in the name "k<flot>": error: identifier "flot" is undefined' in text
     assert 'in the name "q": error: identifier "q" is undefined' in text
     assert "nv_name" not in text and "describe" not in text
-    assert 'in the name "k"' in str(failure("template <class T> __global__ void k(T* x) {}"))
+    assert 'in the name "k"' in str(
+        compile_error_of("template <class T> __global__ void k(T* x) {}")
+    )
 
 
 def test_library_header_errors_name_the_users_line():
     start = '#line 14 "lesson.py"\nextern "C" __global__ void k(array<float, 1> x) {\n'
-    wrong = failure(start + "x(1, 2) = 1; }")
+    wrong = compile_error_of(start + "x(1, 2) = 1; }")
     assert str(wrong).startswith("lesson.py(15): error: ") and "one index for each" in str(wrong)
     for body in ("x = 3; }", "grid<4>(); }"):
-        text = str(failure(start + body))
+        text = str(compile_error_of(start + body))
         assert text.startswith("lesson.py(15): error: ") and ".cuh(" not in text
 
 
 def test_unknown_compiler_option_is_reported():
-    assert "--nonsense" in str(failure("", options=("--nonsense",)))
+    assert "--nonsense" in str(compile_error_of("", options=("--nonsense",)))
 
 
 def test_missing_toolkit_header_names_its_package(monkeypatch):
     monkeypatch.setattr(toolkit, "include_directories", lambda path=None: ())
-    text = str(failure("#include <cooperative_groups.h>\n"))
+    text = str(compile_error_of("#include <cooperative_groups.h>\n"))
     assert "pip install" in text and "nvidia-cuda-runtime" in text
 
 
@@ -167,7 +171,7 @@ def test_standard_headers_of_the_toolkit_compile():
     found = toolkit.include_directories(toolkit.nvrtc_library().path)
     lacking = [n for n in NEEDS_TOOLKIT if not headers.find(f"cuda/std/{n}", found)]
     for name in lacking:  # such as <numeric> in CUDA 12.3 to 12.5
-        message = str(failure(f"#include <{name}>\n__global__ void k() {{}}"))
+        message = str(compile_error_of(f"#include <{name}>\n__global__ void k() {{}}"))
         assert f'"cuda/std/{name}" is a header of the CUDA toolkit' in message
         assert "pip install -U nvidia-cuda-cccl" in message
     text = "".join(f"#include <{name}>\n" for name in STANDARD if name not in lacking)
@@ -204,6 +208,6 @@ __global__ void k(float* x, std::uint64_t n) {
     x[1] = std::strlen("text") + offsetof(float4, y) + INT64_C(3);
 }"""
     if nvrtc.open_library()[1] < (12, 2):
-        assert "_Z5powiffi" in str(failure(source))
+        assert "_Z5powiffi" in str(compile_error_of(source))
         source = source.replace("std::pow(b, 2)", "std::pow(b, 2.0f)")
     compile_source(Source(HEAD + source, kernels=("k",)), GPU)

@@ -35,14 +35,14 @@ template <class T, layout L> __device__ void scale(T a, array<const T, 1, L> x, 
 }"""
 
 
-def compiled(function, plan, target):
+def compiled_ptx(function, plan, target):
     overload = gufuncloops.kernel(function, plan, options.parse({}, "guvectorize"))
     image = overload.images.compile(target)
     assert (image.data[:4] == b"\x7fELF") == (image.kind != "ptx")  # PTX for GPUs newer than NVRTC
     return (image.ptx or b"").decode()
 
 
-def square(name, layout="A"):
+def square_matrix_plan(name, layout="A"):
     t = types.Array(types.scalar(name), 2, layout)
     return Plan((t, t, t), 2, (2, 2, 2))
 
@@ -50,7 +50,7 @@ def square(name, layout="A"):
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_gufunc_loops_of_every_schedule_compile(target):
     function = element.element_function(matmul)
-    plan = square("float32")
+    plan = square_matrix_plan("float32")
     dense = Fixed((2, 2), "C", 16)
     for change in (
         {}, {"dims": 2}, {"dims": 4, "wide": True}, {"dims": 8}, {"dims": 32, "wide": True},
@@ -59,7 +59,7 @@ def test_gufunc_loops_of_every_schedule_compile(target):
         {"values": 1}, {"fixed": (dense,) * 3}, {"fixed": (dense,) * 3, "values": 2, "dims": 2},
         {"fixed": (Fixed((2, 3), "F", 8), Fixed((3, 1), "C", 4), Fixed((2, 1), "C", 2)), "wide": True},
     ):  # fmt: skip
-        compiled(function, plan._replace(**change), target)
+        compiled_ptx(function, plan._replace(**change), target)
 
 
 @pytest.mark.parametrize("name", [t.name for t in types.SCALARS])
@@ -69,20 +69,20 @@ def test_gufuncs_of_every_dtype_compile(name):
         pytest.skip("the CUDA headers are not installed")
     size = types.scalar("bool" if name == "boolean" else name).size
     function = element.element_function(matmul)
-    plan = square("bool" if name == "boolean" else name)
-    compiled(function, plan, TARGETS[1])
+    plan = square_matrix_plan("bool" if name == "boolean" else name)
+    compiled_ptx(function, plan, TARGETS[1])
     fixed = Fixed((2, 2), "C", min(16, 4 * size))
-    ptx = compiled(function, plan._replace(fixed=(fixed,) * 3), TARGETS[1])
+    ptx = compiled_ptx(function, plan._replace(fixed=(fixed,) * 3), TARGETS[1])
     assert ".local" not in ptx
-    ptx = compiled(function, plan._replace(staged=7, loaded=3), TARGETS[1])
+    ptx = compiled_ptx(function, plan._replace(staged=7, loaded=3), TARGETS[1])
     assert ".local" not in ptx and ("cp.async" in ptx) and "ld.shared" in ptx
 
 
 @pytest.mark.parametrize("layout", "ACF")
 def test_gufuncs_load_small_matrices_into_registers(layout):
     order = "F" if layout == "F" else "C"
-    plan = square("float32", layout)._replace(fixed=(Fixed((2, 2), order, 16),) * 3)
-    ptx = compiled(element.element_function(matmul), plan, TARGETS[1])
+    plan = square_matrix_plan("float32", layout)._replace(fixed=(Fixed((2, 2), order, 16),) * 3)
+    ptx = compiled_ptx(element.element_function(matmul), plan, TARGETS[1])
     assert len(re.findall(r"ld\.global\S*\.v4", ptx)) == 2
     assert len(re.findall(r"st\.global\S*\.v4", ptx)) == 1
     assert not re.search(r"(ld|st)\.local|\.local", ptx)
@@ -97,4 +97,4 @@ def test_gufunc_sources_may_define_types():
     for t in (array, types.float64[::1]):
         for values in (0, 1):
             plan = Plan((number, t, array), 2, (0, 1, 1), values=values)
-            compiled(function, plan, TARGETS[1])
+            compiled_ptx(function, plan, TARGETS[1])

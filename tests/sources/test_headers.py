@@ -28,7 +28,7 @@ def source_of(name):
     return (HERE / name).read_text()
 
 
-def need(nvrtc, arch):
+def skip_unsupported_architecture(nvrtc, arch):
     if arch not in nvrtc.architectures:
         pytest.skip(f"this NVRTC does not compile for sm_{arch}")
 
@@ -47,7 +47,7 @@ def test_each_header_compiles_alone(nvrtc, toolkit_options):
 
 @pytest.mark.parametrize("arch", [75, 80, 90, 100])
 def test_all_headers_compile_together(nvrtc, toolkit_options, arch):
-    need(nvrtc, arch)
+    skip_unsupported_architecture(nvrtc, arch)
     # Code that debug=True adds is the same for all GPUs; sm_90 is compiled below, with other options. For
     # GPUs between the oldest and the newest only PTX is made, because the assembler needs half of the time.
     for more in [[], ["-DNUMBALITE_DEBUG=1"]] if arch == 100 else [[]]:
@@ -101,7 +101,7 @@ __global__ void k(array<int, 2> a, int n) {
 @pytest.mark.parametrize("arch", [75, 90, 100])
 def test_checked_kernels_never_stop_the_context(nvrtc, arch, options):
     """No call of __assertfail and no trap is left in the code."""
-    need(nvrtc, arch)
+    skip_unsupported_architecture(nvrtc, arch)
     options = [*options, "-default-device", f"-I{CUDA_SRC}/std"]
     result = nvrtc(HEAD + CHECKED, arch, ["-DNUMBALITE_DEBUG=1", *options])
     assert (result.status, result.log) == (0, "")

@@ -29,7 +29,7 @@ def after_as(output):
     return cuda.compile(after, int32(int32), cc=(9, 0), output=output)[0]
 
 
-def linked(*binaries, **fields):
+def link_binaries(*binaries, **fields):
     unit = Source(KERNEL, kernels=("k",), describe=False, linked=binaries, **fields)
     return compile_source(unit, GPU)
 
@@ -38,9 +38,9 @@ def linked(*binaries, **fields):
 def test_nvrtc_outputs_are_linked(kind):
     data = after_as(kind)
     binary = linking.Binary(kind, f"after.{kind}", data.encode() if kind == "ptx" else data)
-    image = linked(binary)
+    image = link_binaries(binary)
     assert image.kind == "cubin" and image.data[:4] == b"\x7fELF" and image.lowered == {"k": "k"}
-    assert linked(binary) == image, "from the cache"
+    assert link_binaries(binary) == image, "from the cache"
 
 
 def test_kernels_that_launch_kernels_link_the_device_runtime():
@@ -112,12 +112,12 @@ def test_nvcc_outputs_are_linked(tmp_path, suffix):
         subprocess.run(["ar", "rcs", path, output], check=True)
     kernel = cuda.LinkableCode.from_path(path)
     (binary,) = cuda.jit(device=True, link=[kernel])(_empty).options.linked
-    assert linked(binary).data[:4] == b"\x7fELF"
+    assert link_binaries(binary).data[:4] == b"\x7fELF"
     # Damaged files only raise errors, whatever the linker reports.
     whole = path.read_bytes()
     for data in (whole[: len(whole) // 2], whole + b"x" * (suffix == "a"), b"junk", b""):
         try:
-            assert linked(binary._replace(data=data)).data
+            assert link_binaries(binary._replace(data=data)).data
         except errors.CompileError as problem:
             assert f"linking with after.{suffix} failed" in str(problem)
 
@@ -128,7 +128,7 @@ def _empty(x):
 
 def test_missing_symbols_are_reported():
     with pytest.raises(errors.CompileError, match=r"linking with other\.ptx failed.*after"):
-        linked(
+        link_binaries(
             linking.Binary("ptx", "other.ptx", after_as("ptx").replace("after", "other").encode())
         )
 
@@ -136,7 +136,7 @@ def test_missing_symbols_are_reported():
 def test_damaged_cubin_raises():
     data = after_as("cubin")
     with pytest.raises(errors.CompileError, match=r"linking with half\.cubin failed"):
-        linked(linking.Binary("cubin", "half.cubin", data[: len(data) // 2]))
+        link_binaries(linking.Binary("cubin", "half.cubin", data[: len(data) // 2]))
 
 
 def test_missing_nvjitlink_raises(monkeypatch):

@@ -55,7 +55,7 @@ def header_against(text):
     return "".join(f"#define {word} 1 +* 2\n" for word in sorted(words))
 
 
-def check(make, target, more=""):
+def check_compiles_with_macros(make, target, more=""):
     """Compiles the Source that ``make(options)`` returns, with a header that defines its identifiers as
     macros."""
     empty = make(Options(headers=(("macros.h", ""),)))
@@ -75,7 +75,9 @@ def test_ufuncs_compile_with_conflicting_macros(function, kind):
     stored.insert(2, cudaloops.BOOL)
     plan = cudaloops.Plan(loop, 2, bytes(stored), kind, int(kind in ("tiled", "strided32")))
     function = element.element_function(function)
-    check(lambda options: cudaloops.kernel(function, plan, options).images.source, GPU)
+    check_compiles_with_macros(
+        lambda options: cudaloops.kernel(function, plan, options).images.source, GPU
+    )
 
 
 @needs_nvrtc
@@ -84,11 +86,13 @@ def test_gufuncs_compile_with_conflicting_macros(change):
     if "fixed" in change:
         change = {"fixed": (gufuncloops.Fixed((4,), "C", 16),) * 2}
     plan = gufuncloops.Plan((F4[::1], F4[:]), 1, (1, 1), **change)
-    for function in (element.element_function(nl_copy), a_source("nl_copy")):
-        check(lambda o, f=function: gufuncloops.kernel(f, plan, o).images.source, GPU)
+    for function in (element.element_function(nl_copy), source_with_macros("nl_copy")):
+        check_compiles_with_macros(
+            lambda o, f=function: gufuncloops.kernel(f, plan, o).images.source, GPU
+        )
 
 
-def a_source(name):
+def source_with_macros(name):
     text = f"""
     #include "macros.h"
     template <class nl_A, class nl_B> __device__ void {name}(nl_A nl_x, nl_B nl_y) {{ nl_y[0] = nl_x[0]; }}"""
@@ -108,7 +112,7 @@ def test_reductions_compile_with_conflicting_macros(kind):
         builder, made = loops.generated(kind, f4, f4, f4)
         return builder.source(made.definition, options, [f"nl_{kind}"])
 
-    check(make, GPU)
+    check_compiles_with_macros(make, GPU)
 
 
 @needs_nvrtc
@@ -125,7 +129,7 @@ def test_ufunc_return_types_ignore_conflicting_macros(monkeypatch):
         return sources[-1]
 
     monkeypatch.setattr(results, "compile_source", take)
-    check(make, GPU)
+    check_compiles_with_macros(make, GPU)
 
 
 # Names in the heads of kernels and device functions, which are captured before their bodies.
@@ -168,11 +172,11 @@ def test_kernels_compile_with_conflicting_macros(target):
 
     if target == GPU and nvrtc.open_library()[1] < (12, 2):  # no constants of float16
         with pytest.raises(CompileError, match="non-constexpr function .__half::__half"):
-            check(made(nl_heads, HEADS), target, MORE)
+            check_compiles_with_macros(made(nl_heads, HEADS), target, MORE)
     else:
-        check(made(nl_heads, HEADS), target, MORE)
+        check_compiles_with_macros(made(nl_heads, HEADS), target, MORE)
     for args in ((F4[::1], F4[:]), (F4[:, ::1], F4[::1, :])):
-        check(made(nl_copy, args), target)
+        check_compiles_with_macros(made(nl_copy, args), target)
 
 
 class Taken(Exception):
@@ -201,7 +205,7 @@ def test_cpu_loops_compile_with_conflicting_macros(monkeypatch, host_compiler):
                 loops(*given, "cpu", options)
             return sources[0]
 
-        check(make, ("host",))
+        check_compiles_with_macros(make, ("host",))
 
     def function(options):
         made, symbols, _ = entries.function_source(
@@ -209,7 +213,7 @@ def test_cpu_loops_compile_with_conflicting_macros(monkeypatch, host_compiler):
         )
         return made.source(nl_copy_.definition, options.replace(debug=True), symbols)
 
-    check(function, ("host",))
+    check_compiles_with_macros(function, ("host",))
 
 
 @pytest.mark.parametrize("target", [pytest.param(GPU, marks=needs_nvrtc), ("sim",)], ids=str)

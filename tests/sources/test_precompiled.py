@@ -30,7 +30,7 @@ def nothing_kept(own_cache, monkeypatch):
     monkeypatch.setattr(precompiled, "_kept", {})
 
 
-def unit(number=1, start=HEAVY, **fields):
+def source_unit(number=1, start=HEAVY, **fields):
     text = f"{{ int unused; for (int i = 0; i < x.size(); ++i) x[i] *= {number}; }}\n"
     source = HEAD + start + "__global__ void k(array<float> x) " + text
     return Source(**{"text": source, "kernels": ("k",), **fields})
@@ -55,25 +55,25 @@ def preamble(text, **fields):
 
 
 def test_precompiled_headers_do_not_change_code_or_messages():
-    made, used = nvrtc.compile(unit(), GPU), nvrtc.compile(unit(), GPU)
+    made, used = nvrtc.compile(source_unit(), GPU), nvrtc.compile(source_unit(), GPU)
     assert is_used()
-    assert made == used == compile_without_preamble(unit())
+    assert made == used == compile_without_preamble(source_unit())
     assert "unused" in used.log and "precompiled" not in used.log.lower()
-    other = unit(2, lineinfo=True, options=("-DMORE=1",))
+    other = source_unit(2, lineinfo=True, options=("-DMORE=1",))
     assert nvrtc.compile(other, GPU) == compile_without_preamble(other)
     assert len(precompiled._kept) == 2
 
 
 def test_errors_are_the_same_with_precompiled_headers():
     for start in (HEAVY + "int f() { return oops; }\n", HEAVY + "#include <no_such_file.h>\n"):
-        wrong = unit(start=start)
+        wrong = source_unit(start=start)
         texts = []
         for compile in (nvrtc.compile, nvrtc.compile, lambda u, _: compile_without_preamble(u)):
             with pytest.raises(errors.CompileError) as caught:
                 compile(wrong, GPU)
             texts.append(str(caught.value))
         assert texts[0] == texts[1] == texts[2]
-    nvrtc.compile(unit(), GPU)
+    nvrtc.compile(source_unit(), GPU)
     assert is_used()
 
 
@@ -104,13 +104,13 @@ def test_preamble_contains_leading_includes(tmp_path):
 
 
 def test_main_header_is_precompiled_at_the_third_use():
-    ones = [unit(n, "") for n in range(4)]
+    ones = [source_unit(n, "") for n in range(4)]
     images = []
     for n, one in enumerate(ones):
         images.append(nvrtc.compile(one, GPU))
         assert is_used() == (n >= 2)
     assert images == [compile_without_preamble(one) for one in ones]
-    wrong = unit(1, "int f() { return oops; }\n")
+    wrong = source_unit(1, "int f() { return oops; }\n")
     for compile in (nvrtc.compile, lambda one, _: compile_without_preamble(one)):
         with pytest.raises(errors.CompileError, match='"oops" is undefined') as caught:
             compile(wrong, GPU)
@@ -118,7 +118,7 @@ def test_main_header_is_precompiled_at_the_third_use():
 
 
 def test_precompiled_headers_leave_no_files(tmp_path):
-    nvrtc.compile(unit(), GPU)
+    nvrtc.compile(source_unit(), GPU)
     assert is_used() and os.listdir(tmp_path / "cache") == []
     file = next(iter(precompiled._kept.values())).file
     assert os.fstat(file.number).st_nlink == 0
@@ -129,35 +129,35 @@ def test_precompiled_headers_leave_no_files(tmp_path):
 def test_damaged_precompiled_header_is_ignored(tmp_path, contents):
     """If the precompiled header is damaged although no other user has access to it, the source is
     compiled without it."""
-    nvrtc.compile(unit(), GPU)
+    nvrtc.compile(source_unit(), GPU)
     (kept,) = precompiled._kept.values()
     (tmp_path / "other").write_bytes(contents)
     kept.file = precompiled.File(tmp_path / "other")
-    assert nvrtc.compile(unit(2), GPU) == compile_without_preamble(unit(2))
+    assert nvrtc.compile(source_unit(2), GPU) == compile_without_preamble(source_unit(2))
     assert not kept.works
-    assert nvrtc.compile(unit(3), GPU) == compile_without_preamble(unit(3))
+    assert nvrtc.compile(source_unit(3), GPU) == compile_without_preamble(source_unit(3))
 
 
 def test_another_preamble_is_not_used(monkeypatch):
-    nvrtc.compile(unit(), GPU)
+    nvrtc.compile(source_unit(), GPU)
     (kept,) = precompiled._kept.values()
     monkeypatch.setattr(precompiled, "_find", lambda key: kept)
-    other = unit(2, "#include <math.h>\n" + HEAVY)
+    other = source_unit(2, "#include <math.h>\n" + HEAVY)
     assert nvrtc.compile(other, GPU) == compile_without_preamble(other)
     assert not kept.works
 
 
 def test_changed_nvrtc_heap_size_disables_precompiled_headers():
-    nvrtc.compile(unit(), GPU)
+    nvrtc.compile(source_unit(), GPU)
     library = ctypes.CDLL(nvrtc.open_library()[0].path)
     size = ctypes.c_size_t()
     assert library.nvrtcGetPCHHeapSize(ctypes.byref(size)) == 0
     try:
         assert library.nvrtcSetPCHHeapSize(ctypes.c_size_t(1 << 20)) == 0
-        assert nvrtc.compile(unit(2), GPU) == compile_without_preamble(unit(2))
+        assert nvrtc.compile(source_unit(2), GPU) == compile_without_preamble(source_unit(2))
         precompiled._kept.clear()
-        assert nvrtc.compile(unit(3), GPU) == compile_without_preamble(
-            unit(3)
+        assert nvrtc.compile(source_unit(3), GPU) == compile_without_preamble(
+            source_unit(3)
         )  # too small for a new one
     finally:
         assert library.nvrtcSetPCHHeapSize(size) == 0
@@ -166,7 +166,7 @@ def test_changed_nvrtc_heap_size_disables_precompiled_headers():
 
 def test_missing_folder_disables_precompiled_headers(tmp_path, monkeypatch):
     monkeypatch.setattr(precompiled.cache, "directory", lambda: str(tmp_path / "none"))
-    assert nvrtc.compile(unit(), GPU) == compile_without_preamble(unit())
+    assert nvrtc.compile(source_unit(), GPU) == compile_without_preamble(source_unit())
     assert not is_used()
 
 
@@ -174,7 +174,7 @@ def test_nvrtc_failure_disables_precompiled_headers():
     def run(text, options):
         raise errors.CompileError("nvrtcCompileProgram failed with NVRTC_ERROR_INTERNAL_ERROR (11)")
 
-    one = unit()
+    one = source_unit()
     for _ in range(2):
         assert precompiled.compile(run, one, one.text, [], DIRECTORIES) is None
     assert not is_used()
@@ -182,10 +182,10 @@ def test_nvrtc_failure_disables_precompiled_headers():
 
 def test_number_of_precompiled_headers_is_limited(monkeypatch):
     monkeypatch.setattr(precompiled, "_MOST", 1)
-    first = nvrtc.compile(unit(), GPU)
-    nvrtc.compile(unit(fastmath=True), GPU)
+    first = nvrtc.compile(source_unit(), GPU)
+    nvrtc.compile(source_unit(fastmath=True), GPU)
     assert is_used()
-    assert nvrtc.compile(unit(), GPU) == first
+    assert nvrtc.compile(source_unit(), GPU) == first
 
 
 def test_precompiled_headers_work_in_threads_and_forked_children():
@@ -193,7 +193,7 @@ def test_precompiled_headers_work_in_threads_and_forked_children():
 
     def work(number):
         try:
-            found[number] = nvrtc.compile(unit(number), GPU)
+            found[number] = nvrtc.compile(source_unit(number), GPU)
         except Exception as problem:
             problems.append(problem)
 
@@ -203,9 +203,9 @@ def test_precompiled_headers_work_in_threads_and_forked_children():
     for thread in threads:
         thread.join()
     assert not problems and is_used()
-    assert found == {n: compile_without_preamble(unit(n)) for n in range(6)}
+    assert found == {n: compile_without_preamble(source_unit(n)) for n in range(6)}
     child = os.fork()
     if child == 0:
-        good = nvrtc.compile(unit(4), GPU) == found[4] and is_used()
+        good = nvrtc.compile(source_unit(4), GPU) == found[4] and is_used()
         os._exit(0 if good else 1)
     assert os.waitpid(child, 0)[1] == 0

@@ -30,7 +30,7 @@ KINDS = (
 )
 
 
-def compiled(nvrtc, builder, arch, options=(), to="compute"):
+def compile_reduction(nvrtc, builder, arch, options=(), to="compute"):
     """Compiles to PTX, because the assembler needs half of the time.
     test_reductions_compile_for_oldest_and_newest_gpu runs the assembler for each type of loop."""
     result = nvrtc(builder.finish(), arch, options, to=to)
@@ -52,7 +52,7 @@ def loops():
 def test_reductions_compile_for_oldest_and_newest_gpu(nvrtc, loops, kind):
     f4 = np.dtype("f4")
     for arch in some(1, (nvrtc.architectures[0], nvrtc.architectures[-1])):
-        compiled(nvrtc, loops.generated(kind, f4, f4, f4)[0], arch, to="sm")
+        compile_reduction(nvrtc, loops.generated(kind, f4, f4, f4)[0], arch, to="sm")
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_last_block_reduction_kernels_compile(nvrtc, loops, kind, last):
     masked = kind == "strided8"
     made = loops.generated(kind, f4, f4, f4, masked, last=last)[0]
     for arch in some(1, (nvrtc.architectures[0], nvrtc.architectures[-1])):
-        compiled(nvrtc, made, arch, to="sm")
-    compiled(nvrtc, loops.generated(kind, i4, f8, f4, masked, last=last)[0], 90)
+        compile_reduction(nvrtc, made, arch, to="sm")
+    compile_reduction(nvrtc, loops.generated(kind, i4, f8, f4, masked, last=last)[0], 90)
 
 
 @pytest.mark.parametrize("kind", ["columns", "narrow"])
@@ -117,7 +117,7 @@ def test_pipelined_scan_kernels_compile(nvrtc, loops, code):
     dtype = np.dtype(code)
     made = loops.generated(f"pipelined_scan{16 // dtype.itemsize}", dtype, dtype, dtype)[0]
     for arch in (90, nvrtc.architectures[-1]):
-        compiled(nvrtc, made, arch, to="sm")
+        compile_reduction(nvrtc, made, arch, to="sm")
 
 
 @pytest.mark.parametrize("kind", ["serial", "rows", "warps4x1", "tiles4x2", "columns"])
@@ -125,7 +125,7 @@ def test_pipelined_scan_kernels_compile(nvrtc, loops, code):
 def test_vectorized_scan_kernels_compile(nvrtc, loops, kind, stored, result, vec):
     stored, result = np.dtype(stored), np.dtype(result)
     made = loops.generated(f"scan_{kind}", stored, result, result, exclusive=True, vec=vec)[0]
-    compiled(nvrtc, made, 90)
+    compile_reduction(nvrtc, made, 90)
 
 
 @pytest.mark.parametrize("code", "?bhiqBHIQdFD")
@@ -143,12 +143,16 @@ def test_reduction_kernels_of_each_dtype_compile(nvrtc, loops, code):
         "staged_columns",
         "narrow1",
     ):
-        compiled(nvrtc, loops.generated(kind, dtype, dtype, dtype)[0], 90)
-    compiled(nvrtc, loops.generated("packed8", dtype, f8, np.dtype("i2"))[0], 90)
-    compiled(nvrtc, loops.generated("strided8", f8, dtype, dtype)[0], 90)
-    compiled(nvrtc, loops.generated(f"columns{16 // dtype.itemsize}", dtype, dtype, f8)[0], 90)
-    compiled(nvrtc, loops.generated("serial", f8, dtype, dtype, masked=True, wide=True)[0], 90)
-    compiled(nvrtc, loops.generated("packed8", dtype, dtype, f8, cached=True)[0], 90)
+        compile_reduction(nvrtc, loops.generated(kind, dtype, dtype, dtype)[0], 90)
+    compile_reduction(nvrtc, loops.generated("packed8", dtype, f8, np.dtype("i2"))[0], 90)
+    compile_reduction(nvrtc, loops.generated("strided8", f8, dtype, dtype)[0], 90)
+    compile_reduction(
+        nvrtc, loops.generated(f"columns{16 // dtype.itemsize}", dtype, dtype, f8)[0], 90
+    )
+    compile_reduction(
+        nvrtc, loops.generated("serial", f8, dtype, dtype, masked=True, wide=True)[0], 90
+    )
+    compile_reduction(nvrtc, loops.generated("packed8", dtype, dtype, f8, cached=True)[0], 90)
 
 
 def _variances(stored, wide, is_root):
@@ -193,11 +197,11 @@ def check_operation(nvrtc, name, code, arch):
     loop = loops.loop_dtype
     for kind, last in ("packed8", "packed8"), ("columns1", ""), ("narrow1", "narrow1"):
         made = loops.generated(kind, stored, loop, loop if last else result, last=last)[0]
-        compiled(nvrtc, made, arch)
+        compile_reduction(nvrtc, made, arch)
     size = f'static_assert(sizeof(nl_function::value) <= {loop.itemsize}, "");\n'
     made = loops.generated("packed8", stored, loop, result)[0]
     made.write_own(size)
-    compiled(nvrtc, made, arch)
+    compile_reduction(nvrtc, made, arch)
 
 
 def test_noncommutative_reductions_compile(nvrtc):
@@ -207,7 +211,7 @@ def test_noncommutative_reductions_compile(nvrtc):
     for dtype in map(np.dtype, some(1, "bfD")):
         made = loops.generated("packed8", dtype, dtype, dtype)[0]
         assert "commutes = false" in made.finish()
-        compiled(nvrtc, made, 90)
+        compile_reduction(nvrtc, made, 90)
 
 
 def test_half_reductions_compile(nvrtc, loops, toolkit_options):
@@ -215,16 +219,16 @@ def test_half_reductions_compile(nvrtc, loops, toolkit_options):
     for other in some(2, "?bqQdF"):
         dtype = np.dtype(other)
         for kinds in ((half, dtype, half), (dtype, half, dtype)):
-            compiled(nvrtc, loops.generated("packed8", *kinds)[0], 90, toolkit_options)
+            compile_reduction(nvrtc, loops.generated("packed8", *kinds)[0], 90, toolkit_options)
     for kind in some(4, KINDS):
-        compiled(nvrtc, loops.generated(kind, half, half, half)[0], 90, toolkit_options)
+        compile_reduction(nvrtc, loops.generated(kind, half, half, half)[0], 90, toolkit_options)
 
 
 def test_unary_at_kernels_compile(nvrtc, loops):
     function = element.element_function(source="-a", args="a", what="ufunc")
     loops = reduceloops.Loops(lambda dtype: function, "negated")
     f4 = np.dtype("f4")
-    compiled(nvrtc, loops.generated("at_in_order", f4, f4, f4, unary=True)[0], 90)
+    compile_reduction(nvrtc, loops.generated("at_in_order", f4, f4, f4, unary=True)[0], 90)
 
 
 def test_select_and_by_key_kernels_compile(nvrtc, loops):
@@ -235,9 +239,9 @@ def test_select_and_by_key_kernels_compile(nvrtc, loops):
     kinds = ("values16", "indices16", "halves16", "spread16", "cover16")
     for kind in (*(f"select_{kind}" for kind in kinds), "reverse_rest"):
         for masked in (False, True) if kind.startswith("select_v") else (False,):
-            compiled(nvrtc, choosing.generated(kind, f4, f4, f4, masked)[0], 90)
-    compiled(nvrtc, loops.generated("by_key8", f4, f4, i8)[0], 90)
+            compile_reduction(nvrtc, choosing.generated(kind, f4, f4, f4, masked)[0], 90)
+    compile_reduction(nvrtc, loops.generated("by_key8", f4, f4, i8)[0], 90)
     latest = element.element_function(source="a.key > b.key ? a : b", args="a, b", what="scan")
     scanning = reduceloops.Loops(lambda dtype: latest, "latest")
-    compiled(nvrtc, scanning.generated("scan_tiles1x2", record, record, record)[0], 90)
-    compiled(nvrtc, scanning.generated("by_key1", i8, record, i8)[0], 90)
+    compile_reduction(nvrtc, scanning.generated("scan_tiles1x2", record, record, record)[0], 90)
+    compile_reduction(nvrtc, scanning.generated("by_key1", i8, record, i8)[0], 90)

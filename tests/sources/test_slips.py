@@ -92,7 +92,7 @@ def test_a_source_with_errors_is_searched_without_an_exception():
         for _ in range(draw.randrange(8)):
             at = draw.randrange(len(parts))
             parts[at] = draw.choice(["", parts[at] + draw.choice(SIGNS), draw.choice(parts)])
-        find("".join(parts))
+        find_mistakes("".join(parts))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_source_with_errors_is_searched_without_an_exception():
 )
 @pytest.mark.every_case
 def test_a_function_without_a_result_is_reported(text, is_found):
-    assert ["without a return" in slip.text for slip in find(text)] == [True] * is_found
+    assert ["without a return" in slip.text for slip in find_mistakes(text)] == [True] * is_found
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,12 @@ def test_a_function_without_a_result_is_reported(text, is_found):
 )
 @pytest.mark.every_case
 def test_the_address_of_a_variable_as_a_result_is_reported(text, is_found):
-    assert ["ends with the function" in slip.text for slip in find(text)] == [True] * is_found
+    assert ["ends with the function" in slip.text for slip in find_mistakes(text)] == [
+        True
+    ] * is_found
 
 
-def find(text):
+def find_mistakes(text):
     """Returns the slips in a text."""
     return search.find(f'#line 1 "k.cu"\n{text}', [Lines("k.cu", 1, 10**6)])[0]
 
@@ -160,13 +162,13 @@ def find(text):
 )
 def test_generated_text_is_checked_in_seconds(text):
     began = time.process_time()
-    find(slips.KERNEL.format(name="k", text=text))
+    find_mistakes(slips.KERNEL.format(name="k", text=text))
     assert time.process_time() - began < 20
 
 
 def test_only_user_lines_are_checked_for_mistakes():
     text = "__device__ float f(float x) { return 1/2 * x; }"
-    assert len(find(text)) == 1
+    assert len(find_mistakes(text)) == 1
     assert search.find(text, [Lines("k.cu", 1, 9)]) == ([], [])
     assert search.find(f'#line 4 "k.cu"\n{text}', [Lines("k.cu", 1, 3)]) == ([], [])
     assert search.find(f'#line 4 "k.cu"\n{text}', [Lines("k.cu", 4, 4, True)]) == ([], [])

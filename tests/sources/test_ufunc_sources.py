@@ -18,14 +18,14 @@ VALUE = cudaloops.BY_VALUE
 TUPLE = "return make_tuple(x + y, x == y);"
 
 
-def code(t):
+def dtype_code(t):
     return types.SCALARS.index(types.scalar(t)) + 1
 
 
-def overload(loop, stored=None, kind="flat", dims=0, source="x + y", mask=False):
+def make_overload(loop, stored=None, kind="flat", dims=0, source="x + y", mask=False):
     """Returns the kernel for a loop such as "f4 f4 f4" of a function with two inputs."""
     loop = tuple(types.scalar(t) for t in loop.split())
-    codes = [code(t.dtype) for t in loop] if stored is None else list(stored)
+    codes = [dtype_code(t.dtype) for t in loop] if stored is None else list(stored)
     if mask:
         codes.insert(2, cudaloops.BOOL)
     plan = cudaloops.Plan(loop, 2, bytes(codes), kind, dims)
@@ -39,22 +39,38 @@ CASES = {
     "flat, bool": ("f8 f8 ?", None, "flat", 0, "x > y"),
     "flat, half": ("f2 f2 f2", None, "flat", 0, "x * y + 2"),
     "flat, complex": ("c16 c16 c16", None, "flat", 0, "x * y"),
-    "flat, values": ("f4 f4 f4", [code("f4") | VALUE, code("f4"), code("f4")]),
-    "flat, value of complex": ("c16 c16 c16", [code("c16") | VALUE, code("c16"), code("c16")]),
+    "flat, values": ("f4 f4 f4", [dtype_code("f4") | VALUE, dtype_code("f4"), dtype_code("f4")]),
+    "flat, value of complex": (
+        "c16 c16 c16",
+        [dtype_code("c16") | VALUE, dtype_code("c16"), dtype_code("c16")],
+    ),
     "flat, mask": ("f8 f8 f8", None, "flat", 0, "x + y", True),
-    "flat, conversions": ("f8 f8 f8", [code("f2"), code("?"), code("c8")]),
-    "flat, other conversions": ("c8 c8 c8", [code("i8"), code("f2"), code("u1")]),
+    "flat, conversions": ("f8 f8 f8", [dtype_code("f2"), dtype_code("?"), dtype_code("c8")]),
+    "flat, other conversions": ("c8 c8 c8", [dtype_code("i8"), dtype_code("f2"), dtype_code("u1")]),
     "flat, two results": ("i4 f8 f8 ?", None, "flat", 0, TUPLE),
     "small": ("f4 f4 f4", None, "small"),
     "small, bool": ("f8 f8 ?", None, "small", 0, "x > y"),
     "small, half": ("f2 f2 f2", None, "small", 0, "x * y + 2"),
-    "small, values": ("f4 c16 c16", [code("f4") | VALUE, code("c16"), code("c16")], "small"),
-    "small, conversions": ("c8 c8 c8", [code("i8"), code("?"), code("u1")], "small"),
+    "small, values": (
+        "f4 c16 c16",
+        [dtype_code("f4") | VALUE, dtype_code("c16"), dtype_code("c16")],
+        "small",
+    ),
+    "small, conversions": (
+        "c8 c8 c8",
+        [dtype_code("i8"), dtype_code("?"), dtype_code("u1")],
+        "small",
+    ),
     "small, two results": ("i4 f8 f8 ?", None, "small", 0, TUPLE, True),
     "rows": ("f4 f4 f4", None, "rows", 1),
     "rows of many": ("f8 f8 f8", None, "rows", 8, "x + y", True),
     "shifted": ("f4 f4 f4", None, "shifted", 1),
-    "shifted bytes": ("u1 i2 f4", [code("u1"), code("i2"), code("f4")], "shifted", 2),
+    "shifted bytes": (
+        "u1 i2 f4",
+        [dtype_code("u1"), dtype_code("i2"), dtype_code("f4")],
+        "shifted",
+        2,
+    ),
     "shifted, one byte": ("u1 u1 u1", None, "shifted", 1),
     "shifted, half": ("f2 f2 f2", None, "shifted", 1),
     "shifted, complex": ("c16 c16 c16", None, "shifted", 1),
@@ -73,14 +89,14 @@ CASES = {
 @pytest.mark.parametrize("arch", [(7, 5), (10, 0)], ids=str)
 @pytest.mark.parametrize("case", CASES)
 def test_ufunc_loop_source_compiles(case, arch):
-    made, _ = overload(*CASES[case])
+    made, _ = make_overload(*CASES[case])
     image = compile_source(made.images.source, ("cuda", *arch))
     assert image.lowered[made.expression] == "nl_f"
     assert b".local" not in image.ptx, "elements went into local memory"
 
 
 def ptx_of(*given, **more):
-    made, plan = overload(*given, **more)
+    made, plan = make_overload(*given, **more)
     return compile_source(made.images.source, ("cuda", 9, 0)).ptx.decode(), plan
 
 
@@ -107,11 +123,11 @@ def test_ufunc_loops_use_32_bit_indices_where_sufficient():
 
 def test_elements_per_thread_depend_on_element_size():
     def count(loop, stored=None, kind="flat"):
-        return cudaloops.per_thread(overload(loop, stored, kind, int(kind != "flat"))[1])
+        return cudaloops.per_thread(make_overload(loop, stored, kind, int(kind != "flat"))[1])
 
     assert count("c16 c16 c16") == 1
     assert count("f8 f8 ?") == 4
-    assert count("f8 f8 f8", [code("f8") | VALUE, code("i1"), code("i1")]) == 16
+    assert count("f8 f8 f8", [dtype_code("f8") | VALUE, dtype_code("i1"), dtype_code("i1")]) == 16
     assert count("f4 f4 f4", kind="rows") == 4
     assert count("f4 f4 f4", kind="strided32") == 4
     assert count("c16 c16 c16", kind="strided32") == 1
@@ -127,7 +143,7 @@ SHORT = ["x + y", "sin(x) * cos(y)", "x > y ? x : y", "exp(x) - tgamma(y)", "x *
 def test_short_sources_compile_to_the_same_code(loop):
     """NVRTC omits declarations for small kernels (--minimal), and loads need no conversion."""
     for source in some(1, [one for one in SHORT if loop[0] != "i" or "(" not in one], loop):
-        unit = overload(loop, None, "small", source=source)[0].images.source
+        unit = make_overload(loop, None, "small", source=source)[0].images.source
         text = re.sub(r"\*p\.at<const (\w+)>\((\d), i\)", r"p.load<\1, \1>(\2, i)", unit.text)
         assert unit.is_short and text != unit.text
         short = compile_source(unit, ("cuda", 9, 0))
@@ -137,15 +153,15 @@ def test_short_sources_compile_to_the_same_code(loop):
 
 def test_short_sources_may_use_every_declaration():
     source = "cudaStream_t s = nullptr; return x + (s ? y : 1);"
-    unit = overload("f4 f4 f4", None, "small", source=source)[0].images.source
+    unit = make_overload("f4 f4 f4", None, "small", source=source)[0].images.source
     assert compile_source(unit, ("cuda", 9, 0)).lowered == {"nl_f": "nl_f"}
-    unit = overload("f4 f4 f4", None, "small", source="x + absent")[0].images.source
+    unit = make_overload("f4 f4 f4", None, "small", source="x + absent")[0].images.source
     with pytest.raises(CompileError, match='identifier "absent" is undefined'):
         compile_source(unit, ("cuda", 9, 0))
 
 
 def test_ufunc_compile_errors_have_the_users_lines():
-    made, _ = overload("f4 f4 f4", source="return x +\n  y;")
+    made, _ = make_overload("f4 f4 f4", source="return x +\n  y;")
     text = made.images.source.text
     assert re.search(r'#line \d+ "[^"]*test_ufunc_sources.py"', text)
 
@@ -153,7 +169,7 @@ def test_ufunc_compile_errors_have_the_users_lines():
 @pytest.mark.parametrize("kind", cudaloops.KINDS)
 def test_ufunc_parameter_sizes_match_the_compiler(kind):
     dims = 0 if kind in ("flat", "small") else 3
-    made, plan = overload("f4 f4 f4", None, kind, dims, "x + y", True)
+    made, plan = make_overload("f4 f4 f4", None, kind, dims, "x + y", True)
     unit = made.images.source
     size = cudaloops.parameter_size(plan)
     first = "    const long long i" if kind == "small" else "    run<"

@@ -173,7 +173,7 @@ def test_reductions_of_half_types_need_their_headers(error_of_source, target_of_
         assert said == ""
 
 
-def kernel(body, before=""):
+def kernel_source(body, before=""):
     return f"{before}\n__global__ void k(float *x) {{\n{body}\n}}"
 
 
@@ -185,51 +185,57 @@ MATRICES = """#include <mma.h>
 using namespace nvcuda;
 namespace small = wmma::experimental::precision;"""
 REFUSED = {
-    "a header of the system": kernel("x[0] = 1;", "#include <sys/time.h>"),
-    "a computed constant": kernel(
+    "a header of the system": kernel_source("x[0] = 1;", "#include <sys/time.h>"),
+    "a computed constant": kernel_source(
         "x[0] = c;", "__device__ float f(float v) { return v; }\nconst float c = f(1);"
     ),
-    "a value of another variable": kernel(
+    "a value of another variable": kernel_source(
         "x[0] = c;", "__device__ float d = 3;\n__device__ float c[2] = {1, d};"
     ),
-    "a static variable's value": kernel("static float s = x[1];\nx[0] = s;"),
-    "register": kernel("register int i = 3;\nx[i] = 1;"),
-    "a jump past a struct": kernel(
+    "a static variable's value": kernel_source("static float s = x[1];\nx[0] = s;"),
+    "register": kernel_source("register int i = 3;\nx[i] = 1;"),
+    "a jump past a struct": kernel_source(
         "if (x[0] > 1) goto end;\nfloat2 v = make_float2(1, 2);\nx[1] = v.x;\nend: x[0] = 1;"
     ),
-    "a jump past an object": kernel(
+    "a jump past an object": kernel_source(
         "if (x[0] > 1) goto end;\ndim3 d;\nx[1] = d.x;\nend: x[0] = 1;"
     ),
-    "a load that is no instruction": kernel("float3 v = __ldg((float3 *)x);\nx[0] = v.x;"),
-    "a store that is no instruction": kernel("__stcs((bool *)x, true);"),
-    "a vote of several warps": kernel("x[0] = TILE(64).ballot(1);", GROUPS),
-    "a shuffle of several warps by distance": kernel("x[0] = TILE(64).shfl_down(1.0f, 1);", GROUPS),
-    "wide values of several warps": kernel("x[0] = TILE(64).shfl(float4{}, 1).x;", GROUPS),
-    "a tile of 2048 threads": kernel("TILE(2048).sync();", GROUPS),
-    "a tile as large as its parent": kernel("cg::tiled_partition<64>(TILE(64)).sync();", GROUPS),
-    "a part of several warps": kernel(
+    "a load that is no instruction": kernel_source("float3 v = __ldg((float3 *)x);\nx[0] = v.x;"),
+    "a store that is no instruction": kernel_source("__stcs((bool *)x, true);"),
+    "a vote of several warps": kernel_source("x[0] = TILE(64).ballot(1);", GROUPS),
+    "a shuffle of several warps by distance": kernel_source(
+        "x[0] = TILE(64).shfl_down(1.0f, 1);", GROUPS
+    ),
+    "wide values of several warps": kernel_source("x[0] = TILE(64).shfl(float4{}, 1).x;", GROUPS),
+    "a tile of 2048 threads": kernel_source("TILE(2048).sync();", GROUPS),
+    "a tile as large as its parent": kernel_source(
+        "cg::tiled_partition<64>(TILE(64)).sync();", GROUPS
+    ),
+    "a part of several warps": kernel_source(
         "x[0] = cg::binary_partition(TILE(64), true).size();", GROUPS
     ),
-    "a label of floating point": kernel(
+    "a label of floating point": kernel_source(
         "x[0] = cg::labeled_partition(TILE(32), x[1]).size();", GROUPS
     ),
-    "a match of pointers": kernel("x[0] = TILE(32).match_any(x);", GROUPS),
-    "a sum of another type": kernel("x[0] = cg::reduce(TILE(32), 1.5f, cg::plus<int>());", GROUPS),
-    "a matrix of 4 bits by columns": kernel(
+    "a match of pointers": kernel_source("x[0] = TILE(32).match_any(x);", GROUPS),
+    "a sum of another type": kernel_source(
+        "x[0] = cg::reduce(TILE(32), 1.5f, cg::plus<int>());", GROUPS
+    ),
+    "a matrix of 4 bits by columns": kernel_source(
         "wmma::fragment<wmma::matrix_a, 8, 8, 32, small::s4, wmma::col_major> a;", MATRICES
     ),
-    "a product of bits": kernel(
+    "a product of bits": kernel_source(
         "wmma::fragment<wmma::matrix_a, 8, 8, 128, small::b1, wmma::row_major> a;\n"
         "wmma::fragment<wmma::matrix_b, 8, 8, 128, small::b1, wmma::col_major> b;\n"
         "wmma::fragment<wmma::accumulator, 8, 8, 128, int> c;\nwmma::mma_sync(c, a, b, c);",
         MATRICES,
     ),
-    "numbers of another type": kernel(
+    "numbers of another type": kernel_source(
         "wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> a;\n"
         "wmma::load_matrix_sync(a, x, 16);",
         MATRICES,
     ),
-    "all of CUB": kernel("x[0] = 1;", "#include <cub/cub.cuh>"),
+    "all of CUB": kernel_source("x[0] = 1;", "#include <cub/cub.cuh>"),
 }
 
 
@@ -270,7 +276,7 @@ def test_complete_program_gets_one_hint(error_of_source):
     ],
 )
 def test_unsupported_header_gets_a_hint(error_of_source, line, hint):
-    assert hint in error_of_source(kernel("x[0] = 1;", line))
+    assert hint in error_of_source(kernel_source("x[0] = 1;", line))
 
 
 def test_uninstantiated_template_errors_are_compiler_dependent(error_of_source):

@@ -12,7 +12,7 @@ from numbalite.cuda import sparse
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
 
-def system(dtype=np.float64, n=60):
+def positive_definite_system(dtype=np.float64, n=60):
     random = generator()
     root = scipy_sparse.random_array((n, n), density=0.05, rng=random).toarray().astype(dtype)
     if np.dtype(dtype).kind == "c":
@@ -29,7 +29,7 @@ CLASSES = sparse.csr_array, sparse.csc_array, sparse.coo_array, cuda.asarray
     list(itertools.product(["f4", "f8", "c8", "c16"], CLASSES)),
 )
 def test_cg_solves_positive_definite_systems(dtype, make):
-    matrix, b = system(dtype)
+    matrix, b = positive_definite_system(dtype)
     rtol = 1e-5 if np.dtype(dtype).char in "fF" else 1e-10
     x, info = sparse.linalg.cg(make(matrix), cuda.asarray(b), rtol=rtol)
     assert (info, x.dtype) == (0, np.dtype(dtype))
@@ -37,7 +37,7 @@ def test_cg_solves_positive_definite_systems(dtype, make):
 
 
 def test_cg_accepts_scipys_arguments():
-    matrix, b = system()
+    matrix, b = positive_definite_system()
     a, seen = sparse.csr_array(matrix), []
     x, info = sparse.linalg.cg(a, b, rtol=1e-12, callback=lambda x: seen.append(x.copy_to_host()))
     assert info == 0

@@ -33,7 +33,7 @@ def random_dense(rng, shape, dtype):
     return np.where(rng.random(shape) < 0.4, random_integers(rng, shape, dtype), 0).astype(dtype)
 
 
-def close(result, expected):
+def assert_close(result, expected):
     if sparse.issparse(result):
         result = result.toarray()
     expected = np.asarray(expected)
@@ -52,8 +52,8 @@ def draw_arrays(draw, dtypes=DTYPES):
     return rng, a, draw(st.sampled_from(FORMATS))(a)
 
 
-def summed(elements):
-    """Returns [(row, column, value)] in the order of the indices, with values of equal indices summed."""
+def elements_with_summed_duplicates(elements):
+    """Returns [(row, column, value)] in the order of the indices, with values of equal indices elements_with_summed_duplicates."""
     found = {}
     for row, column, value in elements:
         found[row, column] = found.get((row, column), 0) + value
@@ -72,7 +72,9 @@ def test_elements_in_any_order_become_rows_without_duplicates(seed, shape, dtype
     rng = np.random.default_rng(seed)
     row, column = (rng.integers(0, max(n * rng.random(), 1), count) for n in shape)
     values = random_integers(rng, count, dtype)
-    expected = summed(zip(row.tolist(), column.tolist(), values.tolist(), strict=True))
+    expected = elements_with_summed_duplicates(
+        zip(row.tolist(), column.tolist(), values.tolist(), strict=True)
+    )
     made = sparse.coo_array((values, (row, column)), shape=shape)
     made = made.tocsr() if by_rows else made.T.tocsr().T
     elements = made.tocoo()
@@ -95,13 +97,13 @@ def test_products_with_dense_arrays_match_numpy(both, dtype, order, turned):
     right, left = (random_integers(rng, (n, 3), dtype) for n in a.shape[::-1])
     right, left = np.asarray(right, order=order), np.asarray(left.T, order=order)
     d, e = cuda.to_device(right), cuda.to_device(left)
-    close(s @ d, a @ right)
-    close(e @ s, left @ a)
-    close(s @ d[:, 1], a @ right[:, 1])  # strided
-    close(e[0] @ s, left[0] @ a)
+    assert_close(s @ d, a @ right)
+    assert_close(e @ s, left @ a)
+    assert_close(s @ d[:, 1], a @ right[:, 1])  # strided
+    assert_close(e[0] @ s, left[0] @ a)
     out = cuda.device_array((a.shape[0], 3), np.result_type(a, right), order=order)
     assert s.dot(d, out=out) is out
-    close(out, a @ right)
+    assert_close(out, a @ right)
 
 
 @examples(25)
@@ -110,12 +112,12 @@ def test_sums_and_products_of_sparse_arrays_match_numpy(both, dtype, other):
     rng, a, s = both
     b = random_dense(rng, a.shape, dtype)
     t = other(b)
-    close(s + t, a + b)
-    close(s - t, a - b)
-    close(s * t, a * b)
-    close(s @ t.T, a @ b.T)
-    close(s * b, a * b)
-    close(s + b, a + b)
+    assert_close(s + t, a + b)
+    assert_close(s - t, a - b)
+    assert_close(s * t, a * b)
+    assert_close(s @ t.T, a @ b.T)
+    assert_close(s * b, a * b)
+    assert_close(s + b, a + b)
 
 
 @examples(25)
@@ -124,17 +126,17 @@ def test_conversions_between_formats_keep_values(both, k):
     rng, a, s = both
     for other in (s.tocsr(), s.tocsc(), s.tocoo(), s.T.T, s.copy(), sparse.csr_array(s)):
         assert (other.shape, other.nnz) == (a.shape, np.count_nonzero(a))
-        close(other, a)
-    close(s.conj(), a.conj())
-    close(s.astype("c16"), a.astype("c16"))
+        assert_close(other, a)
+    assert_close(s.conj(), a.conj())
+    assert_close(s.astype("c16"), a.astype("c16"))
     for axis in (None, 0, 1):
-        close(s.sum(axis), a.sum(axis, dtype=a.dtype))
+        assert_close(s.sum(axis), a.sum(axis, dtype=a.dtype))
     expected = np.diagonal(a, k) if -a.shape[0] <= k <= a.shape[1] else a.ravel()[:0]
-    close(s.diagonal(k), expected)
-    close(s * 2, a * 2)
-    close(s / 4, (a.astype("f8") if a.dtype == "f4" else a) / 4)  # as SciPy
-    close(-s, -a)
-    close(abs(s), abs(a))
+    assert_close(s.diagonal(k), expected)
+    assert_close(s * 2, a * 2)
+    assert_close(s / 4, (a.astype("f8") if a.dtype == "f4" else a) / 4)  # as SciPy
+    assert_close(-s, -a)
+    assert_close(abs(s), abs(a))
 
 
 @pytest.mark.parametrize("index", ["i4", "i8"])
@@ -146,17 +148,17 @@ def test_duplicates_are_summed(index):
     np.add.at(a, (row, col), data)
     s = sparse.coo_array((data, (row, col)), shape=(4, 5))
     assert s.nnz == 30
-    close(s, a)
+    assert_close(s, a)
     for made in (s.tocsr(), s.tocsc()):
         assert made.nnz == len(set(zip(row.tolist(), col.tolist()))) and made.has_canonical_format
         assert made.indices.dtype == made.indptr.dtype == index
-        close(made, a)
-        close(made @ np.arange(5.0), a @ np.arange(5.0))
-    close(np.square(s), a**2)
+        assert_close(made, a)
+        assert_close(made @ np.arange(5.0), a @ np.arange(5.0))
+    assert_close(np.square(s), a**2)
     order = np.argsort(row, kind="stable")
     indptr = np.searchsorted(row[order], np.arange(5)).astype(index)
     unsorted = sparse.csr_array((data[order], col[order], indptr), shape=(4, 5))
-    close(unsorted @ np.ones(5), a @ np.ones(5))
+    assert_close(unsorted @ np.ones(5), a @ np.ones(5))
     unsorted.sum_duplicates()
     assert unsorted.nnz == s.nnz and to_host(unsorted.indices).tolist() == to_host(s.col).tolist()
 
@@ -182,32 +184,32 @@ def test_spsolve_triangular_matches_dense_solution(seed, dtype, form, lower, uni
         b = random_integers(rng, shape, dtype)
         expected = np.linalg.solve(part, b)
         result = sparse.spsolve_triangular(form(a.astype(dtype)), b, lower, unit)
-        close(result, expected)
+        assert_close(result, expected)
 
 
 def test_float16_products_match_numpy():
     a = np.array([[1, 0, 2], [0, 0, 3]], "f2")
     s = sparse.csr_array(a)
-    close(s @ np.arange(3, dtype="f2"), a @ np.arange(3, dtype="f2"))
-    close(s.T @ np.ones((2, 4), "f2"), a.T @ np.ones((2, 4), "f2"))
-    close(s + s, a + a)
-    close(s @ s.T, a @ a.T)
+    assert_close(s @ np.arange(3, dtype="f2"), a @ np.arange(3, dtype="f2"))
+    assert_close(s.T @ np.ones((2, 4), "f2"), a.T @ np.ones((2, 4), "f2"))
+    assert_close(s + s, a + a)
+    assert_close(s @ s.T, a @ a.T)
 
 
 def test_ufuncs_of_sparse_arrays_match_numpy():
     a = np.array([[0, 0.5, 0], [1, 0, -2]])
     s = sparse.csr_array(a)
-    close(np.sin(s), np.sin(a))
-    close(np.multiply(s, 3), a * 3)
-    close(np.matmul(s, np.ones(3)), a @ np.ones(3))
+    assert_close(np.sin(s), np.sin(a))
+    assert_close(np.multiply(s, 3), a * 3)
+    assert_close(np.matmul(s, np.ones(3)), a @ np.ones(3))
     cube = cuda.vectorize(source="x * x * x", args="x")
-    close(cube(s), a**3)
+    assert_close(cube(s), a**3)
     scaled = cuda.vectorize(source="x * y", args="x, y")
-    close(scaled(2.0, s), 2 * a)
-    close(cuda.to_device(a) * s, a * a)
+    assert_close(scaled(2.0, s), 2 * a)
+    assert_close(cuda.to_device(a) * s, a * a)
     with pytest.raises(TypeError, match="does not return 0 for 0"):
         np.cos(s)
-    close(s.map(np.cos), np.where(a != 0, np.cos(a), 0))
+    assert_close(s.map(np.cos), np.where(a != 0, np.cos(a), 0))
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
@@ -228,7 +230,7 @@ def test_conversion_to_scipy_and_back_is_exact(name, dtype):
 def test_scipy_arrays_are_converted():
     scipy = pytest.importorskip("scipy.sparse")
     a = scipy.random_array((6, 7), density=0.3, random_state=1)
-    close(sparse.csr_array(scipy.csr_matrix(a)) @ np.ones(7), a @ np.ones(7))
+    assert_close(sparse.csr_array(scipy.csr_matrix(a)) @ np.ones(7), a @ np.ones(7))
 
 
 def test_a_warm_product_makes_no_new_descriptors(monkeypatch):
@@ -238,7 +240,7 @@ def test_a_warm_product_makes_no_new_descriptors(monkeypatch):
     called = []
     for name in ("CreateCsr", "CreateDnVec", "SpMV_bufferSize"):
         monkeypatch.setitem(CUSPARSE.functions, name, lambda *args: called.append(args) or 7)
-    close(s @ v, np.ones(4))
+    assert_close(s @ v, np.ones(4))
     assert not called
     stream = cuda.stream()
     with pytest.raises(CudaAPIError, match="cusparseCreateCsr failed .*INTERNAL_ERROR"):
@@ -318,7 +320,7 @@ def test_sparse_arrays_keep_no_stream_or_operand_alive():
     s, stream = sparse.csr_array(np.eye(3)), cuda.stream()
     x = cuda.to_device(np.ones(3)).bind(stream)
     y = s @ x
-    close(s @ x, y.copy_to_host(stream=stream))
+    assert_close(s @ x, y.copy_to_host(stream=stream))
     seen = [weakref.ref(one) for one in (stream, x, y)]
     del stream, x, y
     gc.collect()
@@ -364,11 +366,11 @@ def test_copies_and_pickles_keep_the_format(made):
     a = made(np.array([[0, 2.0, 0], [1, 0, 3]]))
     for again in (pickle.loads(pickle.dumps(a)), copy.deepcopy(a), copy.copy(a)):
         assert type(again) is made
-        close(again, a.toarray().get())
-        close(again @ np.ones(3), np.array([2.0, 4]))
+        assert_close(again, a.toarray().get())
+        assert_close(again @ np.ones(3), np.array([2.0, 4]))
     deep = copy.deepcopy(a)
     deep.data *= 2
-    close(a, np.array([[0, 2.0, 0], [1, 0, 3]]))
+    assert_close(a, np.array([[0, 2.0, 0], [1, 0, 3]]))
     assert copy.copy(a).data is a.data
 
 
@@ -377,9 +379,9 @@ def test_transpose_takes_axes(made):
     host = np.array([[0, 2.0, 0], [1, 0, 3]])
     a = made(host)
     for axes in (None, (1, 0), [-1, -2], np.array([1, 0])):
-        close(a.transpose(axes), host.T)
-        close(a.transpose(axes=axes, copy=True), host.T)
-    close(a.transpose((0, 1)), host)
+        assert_close(a.transpose(axes), host.T)
+        assert_close(a.transpose(axes=axes, copy=True), host.T)
+    assert_close(a.transpose((0, 1)), host)
     for wrong in (0, (0,), (0, 0), (1, 2), (0, 1, 2)):
         with pytest.raises(ValueError, match="don't match"):
             a.transpose(wrong)

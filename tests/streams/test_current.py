@@ -121,7 +121,7 @@ def test_sparse_results_are_bound_to_the_current_stream():
             np.testing.assert_allclose(made.copy_to_host(), expected, rtol=1e-5)
 
 
-def current():
+def get_current_stream():
     return _core.current_stream()
 
 
@@ -129,18 +129,18 @@ def test_with_blocks_restore_the_previous_stream():
     a, b = cuda.stream(), cuda.stream()
     with a:
         with b, pytest.raises(ZeroDivisionError), a:
-            assert current() is a
+            assert get_current_stream() is a
             raise ZeroDivisionError
         with b:
-            assert current() is b
+            assert get_current_stream() is b
             with cuda.default_stream():
                 assert cuda.device_array(2).stream == 0
-        assert current() is a
+        assert get_current_stream() is a
         seen = []
-        thread = threading.Thread(target=lambda: seen.append(current()))
+        thread = threading.Thread(target=lambda: seen.append(get_current_stream()))
         thread.start()
         thread.join()
-    assert (current(), seen) == (0, [0])
+    assert (get_current_stream(), seen) == (0, [0])
 
 
 def test_explicit_stream_overrides_the_current_stream():

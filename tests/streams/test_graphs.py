@@ -45,7 +45,7 @@ def x():
     return cuda.to_device(np.zeros(1, "i4"))
 
 
-def floats(n=8, first=1):
+def device_floats(n=8, first=1):
     return cuda.to_device(np.arange(first, first + n, dtype="f4"))
 
 
@@ -123,7 +123,7 @@ def test_launchers_made_before_a_capture_are_captured(stream, x):
 
 
 def test_ufuncs_are_captured(stream):
-    x, y, z = floats(), floats(), floats()
+    x, y, z = device_floats(), device_floats(), device_floats()
     with stream.capture() as graph:
         plus(x, y, out=z, stream=stream)
         w = plus(z, y, stream=stream)
@@ -141,7 +141,7 @@ def test_ufuncs_are_captured(stream):
 
 def test_captured_casts_have_separate_temporary_memory(stream):
     x = cuda.to_device(np.arange(8, dtype="i2"))
-    y, out = floats(), floats()
+    y, out = device_floats(), device_floats()
     with stream.capture() as graph:
         plus(x[::2], y[::2], out=out[::2], stream=stream)
     gc.collect()
@@ -154,7 +154,7 @@ def test_captured_casts_have_separate_temporary_memory(stream):
 
 
 def test_copies_and_fills_are_captured(stream):
-    a, b = floats(), floats()
+    a, b = device_floats(), device_floats()
     into = np.zeros(8, "f4")
     source = np.ones(8, "f4")
     with stream.capture() as graph:
@@ -170,7 +170,7 @@ def test_copies_and_fills_are_captured(stream):
 
 
 def test_graphs_keep_host_arrays_of_copies_alive(stream):
-    a = floats()
+    a = device_floats()
     source = np.full(8, 4, "f4")
     gone = weakref.ref(source)
     with stream.capture() as graph:
@@ -187,7 +187,7 @@ def test_graphs_keep_host_arrays_of_copies_alive(stream):
 
 
 def test_graphs_keep_device_arrays_alive(stream):
-    a, b = floats(), floats()
+    a, b = device_floats(), device_floats()
     with stream.capture() as graph:
         SCALE[1, 32, stream](a, b, 2.0, 8)
         plus(b, b, out=b, stream=stream)
@@ -197,7 +197,7 @@ def test_graphs_keep_device_arrays_alive(stream):
     del a
     gc.collect()
     assert _core.live()["buffers"] == before
-    others = [floats(first=50) for _ in range(20)]
+    others = [device_floats(first=50) for _ in range(20)]
     graph.launch(stream)
     stream.synchronize()
     assert (b.copy_to_host() == 4 * host).all()
@@ -207,7 +207,7 @@ def test_graphs_keep_device_arrays_alive(stream):
 
 
 def test_arrays_created_in_a_capture_belong_to_the_graph(stream):
-    a = floats()
+    a = device_floats()
     with stream.capture() as graph:
         b = cuda.device_array(8, "f4")
         gone = cuda.device_array(100, "f4")
@@ -417,7 +417,7 @@ def refused_operations(stream, d, host):
 @pytest.mark.every_case
 @pytest.mark.parametrize("which", range(19))
 def test_errors_keep_the_capture_valid(stream, x, which):
-    d, host = floats(), np.ones(8, "f4")
+    d, host = device_floats(), np.ones(8, "f4")
     action, message = list(refused_operations(stream, d, host))[which]
     with stream.capture() as graph:
         with pytest.raises(RuntimeError, match=message):
@@ -452,7 +452,7 @@ def test_an_abandoned_block_drops_the_capture(x):
 
 
 def test_reductions_with_device_results_are_captured(stream):
-    d, out = floats(), cuda.to_device(np.zeros(1, "f4"))
+    d, out = device_floats(), cuda.to_device(np.zeros(1, "f4"))
     add = cuda.reduce("a + b")
     add(d)
     with stream.capture() as graph:
@@ -475,7 +475,7 @@ def test_empty_graphs_can_be_launched(stream):
 
 # ---- new arguments ---------------------------------------------------------------------------------------
 def test_graph_launches_can_be_updated(stream):
-    a, b, c = floats(), floats(), floats(first=100)
+    a, b, c = device_floats(), device_floats(), device_floats(first=100)
     with stream.capture() as graph:
         SCALE[2, 16, stream](a, b, 2.0, 8)
         SCALE[1, 32, stream](b, b, 10.0, 8)
@@ -494,7 +494,7 @@ def test_graph_launches_can_be_updated(stream):
 
 
 def test_invalid_launch_updates_change_nothing(stream):
-    a, b = floats(), floats()
+    a, b = device_floats(), device_floats()
     with stream.capture() as graph:
         SCALE[1, 32, stream](a, b, 2.0, 8)
     (launch,) = graph.launches
@@ -516,14 +516,14 @@ def test_invalid_launch_updates_change_nothing(stream):
 
 
 def test_updated_launches_keep_only_the_new_arrays_alive(stream):
-    a, b = floats(), floats()
+    a, b = device_floats(), device_floats()
     with stream.capture() as graph:
         SCALE[1, 32, stream](a, b, 2.0, 8)
     (launch,) = graph.launches
     gc.collect()  # what earlier tests have left
     before = _core.live()["buffers"]
     for n in range(20):
-        launch.update(floats(first=n), b, 1.0, 8)
+        launch.update(device_floats(first=n), b, 1.0, 8)
         graph.launch(stream)
     gc.collect()
     assert _core.live()["buffers"] == before + 1
@@ -532,7 +532,7 @@ def test_updated_launches_keep_only_the_new_arrays_alive(stream):
 
 
 def test_a_launch_may_outlive_its_graph(stream):
-    a, b = floats(), floats()
+    a, b = device_floats(), device_floats()
     with stream.capture() as graph:
         SCALE[1, 32, stream](a, b, 2.0, 8)
     (launch,) = graph.launches
@@ -607,7 +607,7 @@ def test_graphs_leak_nothing():
     before = _core.live()
     for _ in range(20):
         stream = cuda.stream()
-        a, b = floats(), floats()
+        a, b = device_floats(), device_floats()
         with stream.capture() as graph:
             SCALE[1, 32, stream](a, b, 2.0, 8)
             plus(a, b, stream=stream)

@@ -20,19 +20,19 @@ def axpy(a, x, y, n):
         y[i] += np.float32(a) * x[i]
 
 
-def pinned(values):
+def pinned_array_of(values):
     array = cuda.pinned_array_like(values)
     array[:] = values
     return array
 
 
-def as_is(array):
+def return_unchanged(array):
     return array
 
 
 def test_launches_with_page_locked_arguments_are_asynchronous():
     stream = cuda.stream()
-    x, y = pinned(np.arange(1000, dtype="f4")), pinned(np.ones(1000, "f4"))
+    x, y = pinned_array_of(np.arange(1000, dtype="f4")), pinned_array_of(np.ones(1000, "f4"))
     axpy[8, 128, stream](0, x, y, 1000)  # CUDA waits for the whole device while it loads a kernel
     stream.synchronize()
     gate, passed = gate_in(stream)
@@ -48,7 +48,7 @@ def test_launches_with_page_locked_arguments_are_asynchronous():
 def test_streams_do_not_wait_for_each_other(size, non_blocking):
     """The host waits neither for the allocation of the arrays' memory nor for its release."""
     held, free = cuda.stream(non_blocking=non_blocking), cuda.stream(non_blocking=non_blocking)
-    arrays = [pinned(np.ones(size, "f4")) for _ in range(4)]
+    arrays = [pinned_array_of(np.ones(size, "f4")) for _ in range(4)]
     blocks = size // 128 + 1
     for stream in held, free:  # CUDA waits for the whole device while it loads a kernel
         KernelGate(stream).open()
@@ -68,7 +68,7 @@ def test_page_locked_arrays_are_kept_until_the_stream_ends(count_live):
     axpy[1, 128](2, np.ones(1, "f4"), np.ones(1, "f4"), 1)  # compiles
     before = count_live()
     stream = cuda.stream()
-    x, y = pinned(np.ones(5000, "f4")), pinned(np.zeros(5000, "f4"))
+    x, y = pinned_array_of(np.ones(5000, "f4")), pinned_array_of(np.zeros(5000, "f4"))
     memory = [weakref.ref(array.base) for array in (x, y)]
     gate, _ = gate_in(stream)
     axpy[40, 128, stream](2, cuda.In(x), y, 5000)
@@ -86,10 +86,10 @@ def test_page_locked_arrays_are_kept_until_the_stream_ends(count_live):
     assert count_live() == before
 
 
-@pytest.mark.parametrize("wrap", [cuda.Out, cuda.InOut, as_is])
+@pytest.mark.parametrize("wrap", [cuda.Out, cuda.InOut, return_unchanged])
 def test_page_locked_launches_make_no_waiting_driver_call(wrap):
     stream = cuda.stream()
-    x, y = pinned(np.ones(5000, "f4")), pinned(np.zeros(5000, "f4"))
+    x, y = pinned_array_of(np.ones(5000, "f4")), pinned_array_of(np.zeros(5000, "f4"))
     names = calls.traced_again(lambda: axpy[40, 128, stream](2, x, wrap(y), 5000))
     assert not any("Synchronize" in name for name in names), names
     assert names.count("cuLaunchKernel") == 1
@@ -107,7 +107,10 @@ def test_host_arguments_of_every_kind_keep_results_on_streams(seed):
         n = draw.choice([1, 100, 5000, 70_000, 300_000])
         x, y = (draw_array(draw, n) for _ in range(2))
         expected = y + np.float32(3) * x
-        read, written = draw.choice([cuda.In, as_is]), draw.choice([cuda.InOut, as_is])
+        read, written = (
+            draw.choice([cuda.In, return_unchanged]),
+            draw.choice([cuda.InOut, return_unchanged]),
+        )
         axpy[n // 128 + 1, 128, stream](3, read(x), written(y), n)
         results.append((y, expected))
         if draw.random() < 0.2:
@@ -121,17 +124,17 @@ def test_host_arguments_of_every_kind_keep_results_on_streams(seed):
 def draw_array(draw, n):
     step = draw.choice([1, 1, 2])
     values = np.frombuffer(draw.randbytes(n * step), np.uint8).astype("f4")
-    return (pinned(values) if draw.random() < 0.7 else values)[::step]
+    return (pinned_array_of(values) if draw.random() < 0.7 else values)[::step]
 
 
 def test_an_ordinary_output_is_waited_for():
     stream = cuda.stream()
-    x, y = pinned(np.ones(100, "f4")), np.zeros(100, "f4")
+    x, y = pinned_array_of(np.ones(100, "f4")), np.zeros(100, "f4")
     axpy[1, 128, stream](2, x, y, 100)
     assert (y == 2).all()
 
 
 def test_the_default_stream_is_waited_for():
-    x, y = pinned(np.ones(100, "f4")), pinned(np.zeros(100, "f4"))
+    x, y = pinned_array_of(np.ones(100, "f4")), pinned_array_of(np.zeros(100, "f4"))
     axpy[1, 128](2, x, y, 100)
     assert (y == 2).all()

@@ -18,7 +18,7 @@ WAIT = cuda.jit("__global__ void wait(volatile int* go) { while (!*go) __nanosle
 ADD = cuda.jit("__global__ void add(int* x, int n) { x[0] = x[0] * 2 + n; }")
 
 
-def napping(stream, ms, x):
+def launch_napping_kernel(stream, ms, x):
     """Runs a kernel for a given time; it may end earlier than requested, because the tests check only the
     order."""
     NAP[1, 1, stream](ms, x)
@@ -41,7 +41,7 @@ def test_stream_work_runs_in_order(x):
 
 def test_default_stream_waits_for_blocking_streams(x):
     stream = cuda.stream()
-    napping(stream, 30, x)
+    launch_napping_kernel(stream, 30, x)
     ADD[1, 1](x, 5)  # the legacy default stream runs this after the sleeping kernel
     assert x.copy_to_host()[0] == 1 * 2 + 5
 
@@ -49,7 +49,7 @@ def test_default_stream_waits_for_blocking_streams(x):
 def test_an_event_orders_two_streams(x):
     one, two = cuda.stream(), cuda.stream()
     done = cuda.event()
-    napping(one, 30, x)
+    launch_napping_kernel(one, 30, x)
     done.record(one)
     done.wait(two)
     ADD[1, 1, two](x, 7)
@@ -61,7 +61,7 @@ def test_events_measure_elapsed_time(x):
     start, end = cuda.event(), cuda.event()
     stream = cuda.stream()
     start.record(stream)
-    napping(stream, 20, x)
+    launch_napping_kernel(stream, 20, x)
     end.record(stream)
     end.synchronize()
     assert end.query()
@@ -118,7 +118,7 @@ def test_stream_synchronization_ignores_other_streams(what):
 def test_callbacks_come_in_order_after_the_work(x):
     stream = cuda.stream()
     seen = []
-    napping(stream, 20, x)
+    launch_napping_kernel(stream, 20, x)
     for n in range(3):
         stream.add_callback(
             lambda s, status, arg: seen.append((s is stream or s == stream, status, arg)), n
@@ -152,7 +152,7 @@ def test_a_callback_that_raises_is_reported_and_survived(x, monkeypatch):
 def test_async_done_waits_for_the_stream(x):
     async def wait():
         stream = cuda.stream()
-        napping(stream, 10, x)
+        launch_napping_kernel(stream, 10, x)
         await stream.async_done()
         return x.copy_to_host()[0]
 
@@ -163,7 +163,7 @@ def test_auto_synchronize_waits_at_block_end(x):
     stream = cuda.stream()
     with stream.auto_synchronize() as same:
         assert same is stream
-        napping(stream, 20, x)
+        launch_napping_kernel(stream, 20, x)
     assert stream.query() if hasattr(stream, "query") else True
 
 

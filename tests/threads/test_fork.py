@@ -179,7 +179,7 @@ print("done")
 """
 
 
-def run(run_python, lines, success):
+def run_in_forked_child(run_python, lines, success):
     result = run_python(
         SETUP + CHILD.format(lines=lines, success=success), timeout=100, check=False
     )
@@ -187,11 +187,11 @@ def run(run_python, lines, success):
 
 
 def test_every_entry_point_raises(run_python):
-    run(run_python, NEED_A_DEVICE, "wrong.append((line, 'no error'))")
+    run_in_forked_child(run_python, NEED_A_DEVICE, "wrong.append((line, 'no error'))")
 
 
 def test_functions_without_a_device_work(run_python):
-    run(run_python, NEED_NONE, "pass")
+    run_in_forked_child(run_python, NEED_NONE, "pass")
 
 
 @pytest.mark.parametrize("ending", ["os._exit(0)", "sys.exit(0)", "raise SystemExit(0)"])

@@ -43,7 +43,7 @@ def divider(divisor):
     return struct.pack("<2I", (((1 << shift) - divisor) << 32) // divisor + 1, shift)
 
 
-def parameters(kind, shape, strides, addresses, each):
+def kernel_parameters(kind, shape, strides, addresses, each):
     """Returns the kernel's parameter, with the layout of cext/core/loop.h, and the number of
     threads."""
     slots = b"".join(struct.pack("<2Q", address, 0) for address in addresses)
@@ -71,7 +71,7 @@ def parameters(kind, shape, strides, addresses, each):
     return text.ljust(-(-len(text) // 16) * 16, b"\0"), threads
 
 
-def copies(dtype, kind, shape, gaps, offsets, architecture, order="C"):
+def check_copies(dtype, kind, shape, gaps, offsets, architecture, order="C"):
     """Copies an array by a kernel. `offsets` are the byte offsets of the first elements of both
     arrays; `gaps` are the gaps between neighbouring elements along the innermost axis."""
     dtype = np.dtype(dtype)
@@ -95,7 +95,7 @@ def copies(dtype, kind, shape, gaps, offsets, architecture, order="C"):
     dims = {"shifted": len(shape) - 1 or 1, "tiled": len(shape) - 2 or 1}.get(kind, len(shape))
     ptx, each = compiled(dtype.str, kind, dims, architecture)
     given = [(steps, dtype.itemsize) for steps in strides] if kind == "tiled" else strides
-    text, threads = parameters(kind, shape, given, addresses, each)
+    text, threads = kernel_parameters(kind, shape, given, addresses, each)
     ptxrun.run(ptx, text, memory, BASE, 256, -(-threads // 256))
     np.testing.assert_array_equal(view[1], view[0])
     view[1][...] = np.ndarray(shape, dtype, before, addresses[1] - BASE, strides[1])
@@ -116,14 +116,14 @@ def test_element_accesses_respect_alignment(dtype, architecture):
         ):
             gap = align if kind == "strided32" else 0
             other = (offset + align) % 16
-            copies(dtype, kind, shape, (gap, 0), (offset, other), architecture)
-            copies(dtype, kind, shape, (0, gap), (other, offset), architecture)
+            check_copies(dtype, kind, shape, (gap, 0), (offset, other), architecture)
+            check_copies(dtype, kind, shape, (0, gap), (other, offset), architecture)
     for offsets, shape in (((0, 0), (3, 5)), ((align, 0), (6, 4)), ((0, align), (5, 33))):
-        copies(dtype, "tiled", shape, (0, 0), offsets, architecture, order="F")
+        check_copies(dtype, "tiled", shape, (0, 0), offsets, architecture, order="F")
 
 
 @pytest.mark.parametrize("dtype, architecture", EACH)
 def test_unaligned_record_fields_are_copied(dtype, architecture):
     for offset in (0, 1, 2, 4, 8, 9, 12, 15):
         for shape, gaps in (((5,), (1, 0)), ((3, 2), (0, 3)), ((1,), (0, 0))):
-            copies(dtype, "strided64", shape, gaps, (offset, 7 * offset % 16), architecture)
+            check_copies(dtype, "strided64", shape, gaps, (offset, 7 * offset % 16), architecture)

@@ -46,7 +46,7 @@ def make_ufunc(signature, source, args, target):
     return vectorize([signature], target=target, source=source, args=args, name="f")
 
 
-def check(f, args):
+def check_complex_derivatives(f, args):
     """Compares the jvp with central differences, and the vjp with the jvp: Re(g * Jt) is the sum of
     Re(gradient * t)."""
     rng = generator()
@@ -115,7 +115,7 @@ def test_derivatives_of_complex_cpp_bodies_match_differences(name, target):
     f = make_ufunc(signature, source, args, target)
     real = generator().uniform(0.1, 1, 30)
     kinds = signature[signature.index("(") + 1 : -1].split(", ")
-    check(f, [complex_numbers() + 0.1 if kind == C else real for kind in kinds])
+    check_complex_derivatives(f, [complex_numbers() + 0.1 if kind == C else real for kind in kinds])
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -127,7 +127,7 @@ def test_derivatives_of_complex_python_bodies_match_differences(target):
             w = w / (1 + abs(w))
         return cmath.exp(w) * w.conjugate() * z + w.real
 
-    check(f, [complex_numbers(), generator().uniform(0.1, 1, 30)])
+    check_complex_derivatives(f, [complex_numbers(), generator().uniform(0.1, 1, 30)])
 
 
 def ufuncs_of_numpy():
@@ -164,7 +164,7 @@ def test_derivative_by_a_real_input_of_a_complex_function():
     np.testing.assert_allclose(
         f.derivative(1).derivative(1)(z, x), z * z * np.exp(z * x), rtol=1e-12
     )
-    check(f.derivative(1), [z, x])
+    check_complex_derivatives(f.derivative(1), [z, x])
     # A real primal of a complex input has a real gradient, summed over its broadcast axes.
     gradient = f.vjp((0.5, x), np.ones(30))[0]
     np.testing.assert_allclose(gradient, (x * np.exp(0.5 * x)).sum(), rtol=1e-12)

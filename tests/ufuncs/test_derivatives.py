@@ -18,19 +18,19 @@ STEP = 1e-6
 DD, DDD = ["float64(float64)"], ["float64(float64, float64)"]
 
 
-def difference(f, inputs, direction):
+def finite_difference(f, inputs, direction):
     """Returns the central difference of f along a direction."""
     ahead = [x + STEP * d for x, d in zip(inputs, direction, strict=True)]
     behind = [x - STEP * d for x, d in zip(inputs, direction, strict=True)]
     return (f(*ahead) - f(*behind)) / (2 * STEP)
 
 
-def host(value):
+def to_host_array(value):
     return value.copy_to_host() if isinstance(value, cuda.DeviceNDArray) else np.asarray(value)
 
 
 def assert_derivative(found, expected):
-    np.testing.assert_allclose(host(found), expected, rtol=2e-5, atol=2e-6)
+    np.testing.assert_allclose(to_host_array(found), expected, rtol=2e-5, atol=2e-6)
 
 
 # ---- functions of C++
@@ -53,7 +53,7 @@ OF_TWO = {
 }  # fmt: skip
 
 
-def points(low=0.05, high=0.95, size=40):
+def random_points(low=0.05, high=0.95, size=40):
     return generator().uniform(low, high, size)
 
 
@@ -62,7 +62,7 @@ def in_groups(names):
     return [names[i : i + 9] for i in range(0, len(names), 9)]
 
 
-def of_group(names, target):
+def ufunc_of_group(names, target):
     """Returns a ufunc with one result for each function."""
     calls = ", ".join(f"{name}(x)" for name in names)
     returned = ", ".join(["float64"] * len(names))
@@ -75,19 +75,19 @@ def of_group(names, target):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("names", in_groups(SMOOTH), ids=lambda names: names[0])
 def test_derivatives_of_unary_functions_match_differences(names, target):
-    f, x = of_group(names, target), points()
+    f, x = ufunc_of_group(names, target), random_points()
     values, tangents = f.jvp((x,), (2.0,))
     second = f.derivative().derivative()(x)
     first = f.derivative()
     for i in range(len(names)):
         np.testing.assert_allclose(values[i], f(x)[i], rtol=1e-14)
-        assert_derivative(tangents[i], difference(lambda x, i=i: f(x)[i], [x], [2.0]))
-        assert_derivative(second[i], difference(lambda x, i=i: first(x)[i], [x], [1.0]))
+        assert_derivative(tangents[i], finite_difference(lambda x, i=i: f(x)[i], [x], [2.0]))
+        assert_derivative(second[i], finite_difference(lambda x, i=i: first(x)[i], [x], [1.0]))
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_functions_that_round_have_the_derivative_0(target):
-    f, x = of_group(ROUNDING, target), generator().normal(size=50) * 3
+    f, x = ufunc_of_group(ROUNDING, target), generator().normal(size=50) * 3
     values, tangents = f.jvp((x,), (1.0,))
     for value, expected, tangent in zip(values, f(x), tangents, strict=True):
         np.testing.assert_array_equal(value, expected)
@@ -96,7 +96,7 @@ def test_functions_that_round_have_the_derivative_0(target):
 
 def test_derivative_of_acosh_matches_formula():
     f = vectorize(DD, target="cpu", source="return acosh(x);", args="x", name="f")
-    x = points(1.1, 4)
+    x = random_points(1.1, 4)
     assert_derivative(f.derivative()(x), 1 / np.sqrt(x * x - 1))
 
 
@@ -104,11 +104,11 @@ def test_derivative_of_acosh_matches_formula():
 @pytest.mark.parametrize("text", OF_TWO.values(), ids=str)
 def test_derivatives_of_binary_functions_match_differences(text, target):
     f = vectorize(DDD, target=target, source=f"return {text};", args="x, y", name="f")
-    x, y, dx, dy = points(), points(), points(), points()
+    x, y, dx, dy = random_points(), random_points(), random_points(), random_points()
     value, tangent = f.jvp((x, y), (dx, dy))
     if "__" not in text:
         np.testing.assert_allclose(value, f(x, y), rtol=1e-14)
-        assert_derivative(tangent, difference(f, [x, y], [dx, dy]))
+        assert_derivative(tangent, finite_difference(f, [x, y], [dx, dy]))
     else:
         exact = np.exp(x) * dx + np.cos(y) * dy + x**y * (y / x * dx + np.log(x) * dy)
         np.testing.assert_allclose(tangent, exact, rtol=1e-4)
@@ -129,7 +129,7 @@ def ufuncs_of_numpy():
 
 @pytest.mark.parametrize("ufunc", ufuncs_of_numpy(), ids=lambda u: u.__name__)
 def test_derivatives_of_numpy_ufuncs_are_correct_or_raise(ufunc):
-    inputs, direction = [points(), points()][: ufunc.nin], [1.0, 2.0][: ufunc.nin]
+    inputs, direction = [random_points(), random_points()][: ufunc.nin], [1.0, 2.0][: ufunc.nin]
     fused = numbalite.fuse(lambda *args: ufunc(*args))
     given = [cuda.to_device(x) for x in inputs]
     if ufunc.__name__ in WITHOUT_RULE:
@@ -141,7 +141,7 @@ def test_derivatives_of_numpy_ufuncs_are_correct_or_raise(ufunc):
     if ufunc.__name__ in ("floor", "ceil", "trunc", "rint", "floor_divide"):
         assert not tangent.copy_to_host().any()
     else:
-        expected = difference(ufunc, inputs, direction)
+        expected = finite_difference(ufunc, inputs, direction)
         near = np.isclose(tangent.copy_to_host(), expected, rtol=2e-5, atol=2e-6)
         assert near.mean() > 0.9  # a difference may see both sides of a jump
 
@@ -175,7 +175,7 @@ def generate_body(random):
     return lines, expression(random, 2, names)
 
 
-def in_cxx(lines, result, kind):
+def cpp_body_of(lines, result, kind):
     text = ""
     for what, name, *rest in lines:
         if what == "set":
@@ -189,7 +189,7 @@ def in_cxx(lines, result, kind):
     return f"{text}return {result};"
 
 
-def in_python(lines, result):
+def python_body_of(lines, result):
     text = "def f(x, y):\n"
     for what, name, *rest in lines:
         if what == "set":
@@ -220,19 +220,19 @@ def test_derivatives_of_random_cpp_bodies_match_differences(random_body, target,
         lines = [
             (w, n, f"0 * x + {r[0]}", *r[1:]) if w == "set" else (w, n, *r) for w, n, *r in lines
         ]
-    source = in_cxx(lines, result, kind)
+    source = cpp_body_of(lines, result, kind)
     f = vectorize(DDD, target=target, source=f"{source}", args="x, y", name="f")
     check_all(f)
 
 
 def check_all(f):
-    x, y = points(size=30), points(size=30)
-    dx, dy = points(size=30), points(size=30)
+    x, y = random_points(size=30), random_points(size=30)
+    dx, dy = random_points(size=30), random_points(size=30)
     value, tangent = f.jvp((x, y), (dx, dy))
     np.testing.assert_allclose(value, f(x, y), rtol=1e-12, atol=1e-13)
     # At a branch, a difference may see both sides.
-    expected = difference(f, [x, y], [dx, dy])
-    near = np.abs(host(tangent) - expected) <= 2e-5 * np.abs(expected) + 2e-6
+    expected = finite_difference(f, [x, y], [dx, dy])
+    near = np.abs(to_host_array(tangent) - expected) <= 2e-5 * np.abs(expected) + 2e-6
     assert near.mean() > 0.9, (tangent, expected)
     gx, gy = f.vjp((x, y), 1.0)
     np.testing.assert_allclose(gx * dx + gy * dy, tangent, rtol=1e-8, atol=1e-10)
@@ -243,7 +243,7 @@ def check_all(f):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_derivatives_of_random_python_bodies_match_differences(random_body, target):
-    check_all(vectorize(DDD, target=target)(in_python(*random_body)))
+    check_all(vectorize(DDD, target=target)(python_body_of(*random_body)))
 
 
 # ---- shapes, types and calls
@@ -279,7 +279,7 @@ def test_gradients_have_the_shapes_and_types_of_their_arguments(target):
 
 def test_derivatives_keep_arrays_on_the_device():
     f = vectorize(DDD, target="cuda", source="return sin(x) * y;", args="x, y", name="f")
-    x, y = cuda.to_device(points()), cuda.to_device(points())
+    x, y = cuda.to_device(random_points()), cuda.to_device(random_points())
     for found in (f.derivative(1)(x, y), *f.jvp((x, y), (x, None)), *f.vjp((x, y), y)):
         assert isinstance(found, cuda.DeviceNDArray)
 
@@ -290,7 +290,7 @@ def test_lazy_ufuncs_have_derivatives(target):
     def f(x, n):
         "return pow(x, n);"
 
-    x = points()
+    x = random_points()
     np.testing.assert_allclose(f.derivative(0)(x, 3), 3 * x**2, rtol=1e-12)
     single = f.derivative(0)(x.astype("f4"), np.float32(3))
     assert single.dtype == np.float32
@@ -311,7 +311,7 @@ def test_integer_inputs_have_no_tangent():
         return p;
         """
 
-    x, n = points(), np.arange(40, dtype="i4") % 5
+    x, n = random_points(), np.arange(40, dtype="i4") % 5
     value, tangent = f.jvp((x, n), (1.0, None))
     np.testing.assert_allclose(value, x**n)
     np.testing.assert_allclose(tangent, n * x ** (n - 1.0))
@@ -334,25 +334,27 @@ def test_device_functions_and_constants_are_derived_too():
     def f(x):
         "double t = outer(x); return t * table[1];"
 
-    x = points(0.1, 2.9)
+    x = random_points(0.1, 2.9)
     np.testing.assert_allclose(f.derivative()(x), 2 * 2 * 2.5 * x, rtol=1e-12)
 
 
 def test_fused_functions_have_derivatives():
     fused = numbalite.fuse(lambda a, b: np.where(a > b, np.exp(a) * b, a - b * 2.5))
     total = numbalite.fuse(lambda a, b: np.sum(np.sin(a) * b, axis=0))
-    x, y = points(size=(6, 4)), points(size=4)
+    x, y = random_points(size=(6, 4)), random_points(size=4)
     a, b = cuda.to_device(x), cuda.to_device(y)
     ga, gb = fused.vjp((a, b), 1.0)
-    np.testing.assert_allclose(host(ga), np.where(x > y, np.exp(x) * y, 1), rtol=1e-12)
-    np.testing.assert_allclose(host(gb), np.where(x > y, np.exp(x), -2.5).sum(0), rtol=1e-12)
-    g = points(size=4)
+    np.testing.assert_allclose(to_host_array(ga), np.where(x > y, np.exp(x) * y, 1), rtol=1e-12)
+    np.testing.assert_allclose(
+        to_host_array(gb), np.where(x > y, np.exp(x), -2.5).sum(0), rtol=1e-12
+    )
+    g = random_points(size=4)
     ga, gb = total.vjp((a, b), cuda.to_device(g))
-    np.testing.assert_allclose(host(ga), g * np.cos(x) * y, rtol=1e-12)
-    np.testing.assert_allclose(host(gb), (g * np.sin(x)).sum(0), rtol=1e-12)
+    np.testing.assert_allclose(to_host_array(ga), g * np.cos(x) * y, rtol=1e-12)
+    np.testing.assert_allclose(to_host_array(gb), (g * np.sin(x)).sum(0), rtol=1e-12)
     value, tangent = total.jvp((a, b), (1.0, None))
-    np.testing.assert_allclose(host(value), (np.sin(x) * y).sum(0), rtol=1e-12)
-    np.testing.assert_allclose(host(tangent), (np.cos(x) * y).sum(0), rtol=1e-12)
+    np.testing.assert_allclose(to_host_array(value), (np.sin(x) * y).sum(0), rtol=1e-12)
+    np.testing.assert_allclose(to_host_array(tangent), (np.cos(x) * y).sum(0), rtol=1e-12)
     with pytest.raises(TypeError, match="other than a sum"):
         numbalite.fuse(lambda a: np.max(a)).vjp((a,), 1.0)
 
@@ -364,7 +366,7 @@ def test_fused_functions_have_derivatives():
 def test_user_defined_derivative_rules_are_used(target):
     f = vectorize(DDD, target=target, source="return x * y;", args="x, y", name="f")
     f = f.defvjp("g * y + 100 * g", "g * sin(x) / 3")
-    x, y, g = points(), points(), points()
+    x, y, g = random_points(), random_points(), random_points()
     gx, gy = f.vjp((x, y), g)
     np.testing.assert_allclose(gx, g * y + 100 * g, rtol=1e-12)
     np.testing.assert_allclose(gy, g * np.sin(x) / 3, rtol=1e-12)
@@ -379,7 +381,7 @@ def test_derivatives_are_pickled():
     f = vectorize(DD, target="cuda", source="return x * x;", args="x", name="f")
     d = f.derivative()
     again = pickle.loads(pickle.dumps(d))
-    x = points()
+    x = random_points()
     np.testing.assert_allclose(again(x), 2 * x)
     f.defvjp("7 * g")
     np.testing.assert_allclose(pickle.loads(pickle.dumps(f)).derivative()(x), 7.0 + 0 * x)
@@ -403,7 +405,7 @@ REFUSED = {
 def test_functions_whose_derivative_would_be_lost_raise(text, message):
     f = vectorize(DD, target="cuda", source=text, args="x", name="f")
     with pytest.raises((errors.CompileError, TypeError), match=message):
-        f.derivative()(points())
+        f.derivative()(random_points())
 
 
 def test_invalid_derivative_arguments_raise():
@@ -433,7 +435,7 @@ def test_invalid_derivative_arguments_raise():
 @pytest.mark.parametrize("capability", [(7, 5), (8, 0), (9, 0), (10, 0)])
 @pytest.mark.parametrize("names", in_groups(SMOOTH), ids=lambda names: names[0])
 def test_derivatives_compile_for_gpus(names, capability):
-    f = of_group(names, "cuda")
+    f = ufunc_of_group(names, "cuda")
     for ufunc in (
         f.derivative(),
         vectorize(DD, target="cuda", source="return sin(exp(x));", args="x", name="f")

@@ -17,11 +17,11 @@ for (int i = 0; i < a.shape[0]; ++i)
 """
 
 
-def host(value):
+def to_host_array(value):
     return value.copy_to_host() if isinstance(value, cuda.DeviceNDArray) else np.asarray(value)
 
 
-def difference(f, inputs, tangents, step=1e-6):
+def finite_difference(f, inputs, tangents, step=1e-6):
     ahead = f(*(x + step * t for x, t in zip(inputs, tangents, strict=True)))
     behind = f(*(x - step * t for x, t in zip(inputs, tangents, strict=True)))
     return (ahead - behind) / (2 * step)
@@ -48,11 +48,13 @@ def test_gufunc_jvp_matches_differences(target, on_device):
     give = cuda.to_device if on_device else np.asarray
     value, tangent = f.jvp((give(a), give(b)), (give(ta), give(tb)))
     assert isinstance(value, cuda.DeviceNDArray) == on_device
-    np.testing.assert_allclose(host(value), f(a, b), rtol=1e-13)
-    expected = difference(f, [a, b], [ta, tb])
-    np.testing.assert_allclose(host(tangent), expected, rtol=1e-7)
+    np.testing.assert_allclose(to_host_array(value), f(a, b), rtol=1e-13)
+    expected = finite_difference(f, [a, b], [ta, tb])
+    np.testing.assert_allclose(to_host_array(tangent), expected, rtol=1e-7)
     _, tangent = f.jvp((a, b), (ta, None))
-    np.testing.assert_allclose(host(tangent), difference(f, [a, b], [ta, 0]), rtol=1e-7)
+    np.testing.assert_allclose(
+        to_host_array(tangent), finite_difference(f, [a, b], [ta, 0]), rtol=1e-7
+    )
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -76,12 +76,12 @@ def convolve(x, filter, out):
     """
 
 
-def sources(gufunc):
-    """Returns the sources of all kernels that the gufunc has compiled."""
+def gufunc_sources(gufunc):
+    """Returns the gufunc_sources of all kernels that the gufunc has compiled."""
     return [o.inspect_source() for several in gufunc.overloads.values() for o in several]
 
 
-def host(result):
+def to_host_array(result):
     return result.copy_to_host() if hasattr(result, "copy_to_host") else result
 
 
@@ -99,7 +99,7 @@ def test_batched_matmul_matches_numpy():
     da, db, out = cuda.to_device(a), cuda.to_device(b), cuda.device_array(a.shape, np.float32)
     assert batch_matmul(da, db, out=out) is out
     assert np.allclose(out.copy_to_host(), a @ b)
-    assert any("core_copy<float, 4, 16>" in text for text in sources(batch_matmul))
+    assert any("core_copy<float, 4, 16>" in text for text in gufunc_sources(batch_matmul))
 
 
 def test_l2_norm_of_the_unit_circle_is_one():
@@ -143,7 +143,7 @@ def test_convolution_matches_numpy():
     expected = [np.convolve(row, kernel[::-1], "same") for row in x]
     assert np.allclose(convolve(x, kernel), expected, atol=1e-6)
     assert np.allclose(
-        host(convolve(cuda.to_device(x)[:, ::-1], kernel))[:, ::-1], expected, atol=1e-6
+        to_host_array(convolve(cuda.to_device(x)[:, ::-1], kernel))[:, ::-1], expected, atol=1e-6
     )
 
 
@@ -228,7 +228,7 @@ def test_matmul_and_vecdot_calls_match_numpy(which, seed):
                 assert type(found[1]) in (np.ndarray, np.float64), note
                 if expected[1].dtype == np.float64 and expected[1].size:
                     assert found[1].strides == expected[1].strides, note
-            result = host(found[1])
+            result = to_host_array(found[1])
             assert result.shape == expected[1].shape, note
             assert np.array_equal(result, expected[1]), note
         elif "broadcast" in found[1]:
@@ -351,7 +351,7 @@ def test_gufunc_calls_are_thread_safe():
         a = r.integers(0, 9, (5 + i % 3, 2, 3)).astype("if"[i % 2])
         x = r.integers(0, 9, 3).astype("if"[i % 2])
         result = times(cuda.to_device(a) if i % 4 > 1 else a, x)
-        return np.array_equal(host(result), a @ x)
+        return np.array_equal(to_host_array(result), a @ x)
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(64)))
@@ -386,7 +386,7 @@ def test_matmul_with_empty_cores_matches_numpy():
     ]:
         a, b = np.ones(shape_a), np.ones(shape_b)
         for result in (batch_matmul(a, b), batch_matmul(cuda.to_device(a), b)):
-            assert np.array_equal(host(result), a @ b)
+            assert np.array_equal(to_host_array(result), a @ b)
 
 
 def test_gufuncs_read_strided_views_without_a_copy():
@@ -395,7 +395,9 @@ def test_gufuncs_read_strided_views_without_a_copy():
     d = cuda.to_device(a)
     for key in [np.s_[::2, ::-1, 1::2], np.s_[::-1, 1:3, ::3], np.s_[2]]:
         x, dx = a[key], d[key]
-        assert np.allclose(host(batch_matmul(dx, dx.swapaxes(-1, -2))), x @ x.swapaxes(-1, -2))
+        assert np.allclose(
+            to_host_array(batch_matmul(dx, dx.swapaxes(-1, -2))), x @ x.swapaxes(-1, -2)
+        )
     spread = np.broadcast_to(a[:1], (6, 4, 8))
     assert np.allclose(batch_matmul(spread, a.swapaxes(1, 2)), spread @ a.swapaxes(1, 2))
     bytes_ = np.zeros(8 * 24 + 4, np.uint8)
@@ -403,7 +405,9 @@ def test_gufuncs_read_strided_views_without_a_copy():
     odd[...] = r.random((2, 3, 4))
     dodd = cuda.to_device(bytes_)[4:].view("f8").reshape(2, 3, 4)
     for x in (odd, dodd):
-        assert np.allclose(host(batch_matmul(x, odd.swapaxes(1, 2))), odd @ odd.swapaxes(1, 2))
+        assert np.allclose(
+            to_host_array(batch_matmul(x, odd.swapaxes(1, 2))), odd @ odd.swapaxes(1, 2)
+        )
 
 
 def test_many_loop_dimensions_match_numpy():
@@ -439,7 +443,7 @@ def test_operands_are_copied_to_declared_layouts():
         for where in range(4):
             left = cuda.to_device(x) if where & 1 else x
             right = cuda.to_device(x) if where & 2 else x
-            assert np.allclose(host(rows(left, right)), (x * x).sum(-1))
+            assert np.allclose(to_host_array(rows(left, right)), (x * x).sum(-1))
     windows = np.lib.stride_tricks.sliding_window_view(r.random(12), (3,))[:, None, :]
     assert np.allclose(rows(windows, windows), (windows**2).sum(-1))
 
@@ -474,7 +478,7 @@ def test_scalar_parameters_accept_numbers_and_arrays():
     a, b = np.array([1, 2], "f4"), np.array([[10], [20], [30]], "f4")
     expected = a[:, None] * x + b[..., None]
     assert np.array_equal(combine(a, b, x), expected)
-    assert np.array_equal(host(combine(a, cuda.to_device(b), cuda.to_device(x))), expected)
+    assert np.array_equal(to_host_array(combine(a, cuda.to_device(b), cuda.to_device(x))), expected)
     assert np.array_equal(
         combine(np.float32(2), np.array(1, "f4"), cuda.to_device(x)).copy_to_host(), 2 * x + 1
     )
@@ -634,7 +638,7 @@ def test_block_gufunc_runs_a_block_for_each_index(block):
     x = np.random.default_rng(18).random((40, 1000))
     assert np.allclose(total(x), x.sum(1))
     assert np.allclose(
-        host(total(cuda.to_device(x).reshape(8, 5, 1000)[::-1])),
+        to_host_array(total(cuda.to_device(x).reshape(8, 5, 1000)[::-1])),
         x.reshape(8, 5, 1000)[::-1].sum(-1),
     )
     assert total(np.zeros((0, 5))).shape == (0,)
@@ -737,4 +741,4 @@ def test_many_shapes_share_the_general_kernel():
         x = r.random((5, n)).astype("f4")
         assert np.allclose(total(x), x.sum(1)) and np.allclose(total(x[:, ::-1]), x.sum(1))
         assert np.allclose(total(x.T.copy().T), x.sum(1))
-    assert sum("core_copy" in text for text in sources(total)) == 8
+    assert sum("core_copy" in text for text in gufunc_sources(total)) == 8

@@ -28,14 +28,14 @@ def last_blocks():
     _core.run_last_blocks(0)
 
 
-def array(shape, dtype="i1"):
-    """The array's last TAIL elements are random; all other elements are not initialised."""
+def zeros_with_random_tail(shape, dtype="i1"):
+    """The zeros_with_random_tail's last TAIL elements are random; all other elements are not initialised."""
     d = cuda.device_array(shape, dtype)
     d.reshape(-1)[-TAIL:] = np.random.default_rng(5).integers(1, 50, TAIL).astype(dtype)
     return d
 
 
-def tail(d, count=TAIL):
+def tail_on_host(d, count=TAIL):
     return d.reshape(-1)[-count:].copy_to_host()
 
 
@@ -45,24 +45,28 @@ def size(request):
 
 
 def test_elementwise_loops_with_64_bit_indices(last_blocks, size):
-    x = array(size)
+    x = zeros_with_random_tail(size)
     one = cuda.to_device(np.array([3], "i1"))
-    expected = tail(x)
-    np.testing.assert_array_equal(tail(last_blocks(np.add, x, x, out=x)), expected + expected)
-    np.testing.assert_array_equal(tail(last_blocks(np.multiply, x, one, out=x)), expected * 6)
+    expected = tail_on_host(x)
+    np.testing.assert_array_equal(
+        tail_on_host(last_blocks(np.add, x, x, out=x)), expected + expected
+    )
+    np.testing.assert_array_equal(
+        tail_on_host(last_blocks(np.multiply, x, one, out=x)), expected * 6
+    )
 
 
 def test_broadcast_rows_and_columns_with_64_bit_indices(last_blocks, size):
     """Tests two dimensions that cannot be merged: one operand is broadcast, or has gaps."""
-    x = array((size // 4, 4))
-    expected = tail(x).reshape(-1, 4)
+    x = zeros_with_random_tail((size // 4, 4))
+    expected = tail_on_host(x).reshape(-1, 4)
     row = cuda.to_device(np.arange(4, dtype="i1"))
     found = last_blocks(np.add, x, row, out=x)
-    np.testing.assert_array_equal(tail(found).reshape(-1, 4), expected + np.arange(4))
+    np.testing.assert_array_equal(tail_on_host(found).reshape(-1, 4), expected + np.arange(4))
     last_blocks(np.add, x[:, ::2], x[:, 1::2], out=x[:, ::2])
     expected = expected + np.arange(4)
     expected[:, ::2] += expected[:, 1::2]
-    np.testing.assert_array_equal(tail(x).reshape(-1, 4), expected)
+    np.testing.assert_array_equal(tail_on_host(x).reshape(-1, 4), expected)
 
 
 def test_user_ufunc_with_64_bit_indices(last_blocks, size):
@@ -70,9 +74,9 @@ def test_user_ufunc_with_64_bit_indices(last_blocks, size):
     def add_double(a, b):
         "a + 2 * b"
 
-    x = array(size)
-    expected = 3 * tail(x)
-    np.testing.assert_array_equal(tail(last_blocks(add_double, x, x, out=x)), expected)
+    x = zeros_with_random_tail(size)
+    expected = 3 * tail_on_host(x)
+    np.testing.assert_array_equal(tail_on_host(last_blocks(add_double, x, x, out=x)), expected)
 
 
 def gufunc(body, layout="(n)->()", **options):
@@ -89,11 +93,11 @@ RUNNING = "int s = 0; for (int i = 0; i < x.size(); ++i) y[i] = s += x[i];"
 @pytest.mark.parametrize("body, layout", ((LAST, "(n)->()"), (RUNNING, "(n)->(n)")))
 def test_gufunc_loops_with_64_bit_indices(last_blocks, body, layout, staged):
     loop = HALF + 4
-    x = array((loop, 1))
+    x = zeros_with_random_tail((loop, 1))
     f = gufunc(body, layout)
     f.staged = staged
-    expected = tail(x)
+    expected = tail_on_host(x)
     small = np.arange(8, dtype="i1").reshape(8, 1)
     np.testing.assert_array_equal(f(small).reshape(-1), small.reshape(-1))
     y = cuda.device_array((loop,) if layout == "(n)->()" else (loop, 1), "i1")
-    np.testing.assert_array_equal(tail(last_blocks(f, x, out=y)), expected)
+    np.testing.assert_array_equal(tail_on_host(last_blocks(f, x, out=y)), expected)

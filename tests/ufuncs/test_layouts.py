@@ -90,7 +90,7 @@ def test_column_sums_match_numpy(dtype):
 SMALL_PLAN = 288  # bytes of a plan for numbers of up to 16 bytes and six dimensions
 
 
-def kinds(plans):
+def kernel_kinds_of(plans):
     """Returns the kinds of kernels of planned reductions or scans."""
     return {step[0].rstrip("0123456789x") for steps in plans for step in steps}
 
@@ -131,7 +131,7 @@ def test_reductions_of_short_axes_match_numpy(reduction_limits, reduction_steps,
         if shape[axis] <= 16:
             assert_array_equal(first(x, axis=axis).copy_to_host(), a.take(0, axis))
             assert_array_equal(last(x, axis=axis, init=7).copy_to_host(), a.take(-1, axis))
-    assert kinds(reduction_steps) >= {"teams", "stripes", "narrow"}
+    assert kernel_kinds_of(reduction_steps) >= {"teams", "stripes", "narrow"}
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
@@ -151,8 +151,8 @@ def test_reductions_of_short_rows_match_numpy(reduction_limits, reduction_steps,
                 assert_array_equal(np.vecdot(d, d).copy_to_host(), np.vecdot(x, x))
         np.cumsum(device, 1, out=device, dtype=dtype)  # in place
         assert_array_equal(device.copy_to_host(), np.cumsum(a, 1, dtype=dtype))
-    assert kinds(reduction_steps) >= {"short_packed", "short_strided"}
-    assert kinds(scan_steps) >= {"scan_rows", "scan_warps"}
+    assert kernel_kinds_of(reduction_steps) >= {"short_packed", "short_strided"}
+    assert kernel_kinds_of(scan_steps) >= {"scan_rows", "scan_warps"}
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
@@ -170,7 +170,7 @@ def test_scans_of_vectorized_columns_match_numpy(reduction_limits, scan_steps, d
             np.maximum.accumulate(d, 1, out=out)
             assert_array_equal(out.copy_to_host(), np.maximum.accumulate(x, 1))
     of_vecs = [[step for step in steps if step[4] > 1] for steps in scan_steps]
-    assert kinds(of_vecs) >= {"scan_rows", "scan_warps", "scan_tiles", "scan_serial"}
+    assert kernel_kinds_of(of_vecs) >= {"scan_rows", "scan_warps", "scan_tiles", "scan_serial"}
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "c16"])
@@ -190,7 +190,7 @@ def test_scans_of_long_columns_match_numpy(reduction_limits, scan_steps, dtype, 
         np.cumsum(device, axis, dtype=dtype, out=device)
         assert_array_equal(device.copy_to_host(), np.cumsum(a, axis, dtype=dtype))
     in_parts = {steps[-1][0] for steps in scan_steps if len(steps) > 1}
-    tiled = kinds(scan_steps) & {"scan_columns"}
+    tiled = kernel_kinds_of(scan_steps) & {"scan_columns"}
     assert (in_parts, tiled) == (
         (set(), {"scan_columns"}) if in_tiles else ({"scan_serial"}, set())
     )
@@ -238,7 +238,7 @@ def test_contiguous_short_rows_are_reduced_in_shared_memory(
             out = cuda.device_array((len(x), 2), dtype)[:, 1]
             np.max(d, 1, out=out)
             assert_array_equal(out.copy_to_host(), np.max(x, 1))
-    assert "staged_columns" in kinds(reduction_steps)
+    assert "staged_columns" in kernel_kinds_of(reduction_steps)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
@@ -252,7 +252,7 @@ def test_reductions_of_separated_axes_match_numpy(reduction_steps, dtype):
             assert_array_equal(
                 np.sum(d, axes, initial=3).copy_to_host(), np.sum(x, axes, initial=3)
             )
-    assert kinds(reduction_steps) >= {"gapped_packed", "gapped_stepped"}
+    assert kernel_kinds_of(reduction_steps) >= {"gapped_packed", "gapped_stepped"}
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
@@ -279,7 +279,7 @@ def test_two_launch_reductions_match_numpy(reduction_limits, reduction_steps, dt
             assert_array_equal(
                 np.sum(d, axes, dtype=dtype, out=out).copy_to_host(), np.sum(x, axes, dtype=dtype)
             )
-    first = kinds(steps[:1] for steps in reduction_steps if len(steps) == 2)
+    first = kernel_kinds_of(steps[:1] for steps in reduction_steps if len(steps) == 2)
     assert len(first) > 1 and any(len(steps) == 1 for steps in reduction_steps)
 
 

@@ -84,10 +84,10 @@ def check_complex(got, expected, tolerance):
         assert same.all(), list(zip(mine[~same], right[~same], other[~same], strict=True))
 
 
-def check(result, expected, exact=False):
+def check_result(result, expected, exact=False):
     if isinstance(expected, tuple):
         for one, other in zip(result, expected, strict=True):
-            check(one, other, exact)
+            check_result(one, other, exact)
         return
     assert isinstance(result, cuda.DeviceNDArray)
     assert result.dtype == expected.dtype and result.shape == np.shape(expected)
@@ -104,7 +104,9 @@ def check(result, expected, exact=False):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLE)
 def test_every_numpy_ufunc_matches_numpy(name):
-    every_kind(name, protocols._TABLE[name][1].replace("bu" if name in ALIKE else "none", ""))
+    check_every_dtype_kind(
+        name, protocols._TABLE[name][1].replace("bu" if name in ALIKE else "none", "")
+    )
 
 
 @pytest.mark.parametrize("name, kind", [
@@ -113,10 +115,10 @@ def test_every_numpy_ufunc_matches_numpy(name):
     ("logical_xor", "f"), ("sign", "f"), ("gcd", "i"), ("arcsin", "c"), ("tanh", "c"), ("divide", "c"),
 ])  # fmt: skip
 def test_selected_ufuncs_match_numpy(name, kind):
-    every_kind(name, kind)
+    check_every_dtype_kind(name, kind)
 
 
-def every_kind(name, kinds):
+def check_every_dtype_kind(name, kinds):
     ufunc = getattr(np, name)
     for kind in kinds:
         for dtype in KINDS[kind]:
@@ -144,7 +146,7 @@ def every_kind(name, kinds):
                 continue
             if "shift" in name:
                 expected = np.array([op_shift(name, int(a), int(b)) for a, b in zip(*hosts)], "i4")
-            check(ufunc(*map(cuda.to_device, hosts)), expected)
+            check_result(ufunc(*map(cuda.to_device, hosts)), expected)
 
 
 def op_shift(name, a, b):
@@ -158,14 +160,14 @@ def test_python_operators_match_numpy():
     binary = "add sub mul truediv floordiv mod and_ or_ xor lt le eq ne gt ge".split()
     for name in binary:
         function = getattr(operator, name)
-        check(function(*devices), function(*hosts))
+        check_result(function(*devices), function(*hosts))
     for name in ("neg", "pos", "abs", "invert"):
         function = getattr(operator, name)
-        check(function(devices[0]), function(hosts[0]))
-    check(divmod(*devices), divmod(*hosts))
-    check(devices[0] ** 2, hosts[0] ** 2)
-    check(2 ** devices[1], 2 ** hosts[1])
-    check(devices[0] << 2, hosts[0] << 2)
+        check_result(function(devices[0]), function(hosts[0]))
+    check_result(divmod(*devices), divmod(*hosts))
+    check_result(devices[0] ** 2, hosts[0] ** 2)
+    check_result(2 ** devices[1], 2 ** hosts[1])
+    check_result(devices[0] << 2, hosts[0] << 2)
 
 
 @pytest.mark.parametrize("dtype", "?bHefD")
@@ -177,13 +179,13 @@ def test_powers_of_python_numbers_match_numpy(dtype):
     for exponent in (2, 0.5, 3) if host.dtype.kind in "bui" else (2, 0.5, -1, 3):
         with np.errstate(all="ignore"):  # up to 2.2, NumPy's result for booleans is int64
             expected = np.square(host) if exponent == 2 else host**exponent
-        check(device**exponent, expected)
+        check_result(device**exponent, expected)
         if expected.dtype.kind == "f":
-            check(np.signbit(device**exponent), np.signbit(expected))
+            check_result(np.signbit(device**exponent), np.signbit(expected))
     if dtype != "?":
         device **= 2
         host **= 2
-        check(device, host)
+        check_result(device, host)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -207,16 +209,16 @@ def test_small_powers_are_as_accurate_as_pow(dtype, exponent):
 def test_mixed_operand_kinds_match_numpy():
     host = random_numbers("f4", 1)
     device = cuda.to_device(host)
-    check(device + 1, host + 1)
-    check(1 - device, 1 - host)
-    check(device * np.float64(2), host * np.float64(2))
-    check(host + device, host + host)
-    check(device + host, host + host)
-    check(device + [1.5] * 40, host + [1.5] * 40)
-    check(device[::2] * device[1::2], host[::2] * host[1::2])
+    check_result(device + 1, host + 1)
+    check_result(1 - device, 1 - host)
+    check_result(device * np.float64(2), host * np.float64(2))
+    check_result(host + device, host + host)
+    check_result(device + host, host + host)
+    check_result(device + [1.5] * 40, host + [1.5] * 40)
+    check_result(device[::2] * device[1::2], host[::2] * host[1::2])
     column = cuda.to_device(host[:4].reshape(4, 1))
-    check(column + device, host[:4].reshape(4, 1) + host)
-    check(device[3] + device, host[3] + host)
+    check_result(column + device, host[:4].reshape(4, 1) + host)
+    check_result(device[3] + device, host[3] + host)
 
 
 def test_negative_integer_powers_raise():
@@ -233,9 +235,9 @@ def test_negative_integer_powers_raise():
             refused()
     where = exponents >= 0
     found = np.power(device, exponents, out=cuda.to_device(host), where=where)
-    check(found, np.power(host, exponents, out=host.copy(), where=where))
-    check(device**-1.0, host**-1.0)
-    check(np.power(device, -1, dtype="f8"), np.power(host, -1, dtype="f8"))
+    check_result(found, np.power(host, exponents, out=host.copy(), where=where))
+    check_result(device**-1.0, host**-1.0)
+    check_result(np.power(device, -1, dtype="f8"), np.power(host, -1, dtype="f8"))
 
 
 def test_in_place_operators_match_numpy():
@@ -247,7 +249,7 @@ def test_in_place_operators_match_numpy():
     expected = (host + 3) * host
     expected[::2] -= 1
     assert device is same
-    check(device, expected)
+    check_result(device, expected)
     with pytest.raises(TypeError, match="same_kind"):
         device += 0.5
     on_host = random_numbers("i4")
@@ -260,15 +262,15 @@ def test_ufunc_keywords_match_numpy():
     device = cuda.to_device(host)
     out = cuda.device_array(40, "f8")
     assert np.add(device, 1, out=out) is out
-    check(out, np.add(host, 1, out=np.empty(40)))
+    check_result(out, np.add(host, 1, out=np.empty(40)))
     mask = random_numbers("?")
     out = cuda.to_device(np.zeros(40, "f4"))
     np.multiply(device, 2, out=out, where=mask)
-    check(out, np.multiply(host, 2, out=np.zeros(40, "f4"), where=mask))
-    check(np.add(device, 1, dtype=types.float64), np.add(host, 1, dtype="f8"))
+    check_result(out, np.multiply(host, 2, out=np.zeros(40, "f4"), where=mask))
+    check_result(np.add(device, 1, dtype=types.float64), np.add(host, 1, dtype="f8"))
     whole, part = np.divmod(device, 2, out=(None, out))
     assert part is out
-    check((whole, part), np.divmod(host, 2))
+    check_result((whole, part), np.divmod(host, 2))
     on_host = np.empty(40, "f4")
     assert np.sqrt(device, out=on_host) is on_host
     np.testing.assert_array_equal(on_host, np.sqrt(host))
@@ -277,11 +279,13 @@ def test_ufunc_keywords_match_numpy():
 def test_dtypes_are_those_of_numpy():
     for first, second in [("i4", "f4"), ("u8", "i8"), ("?", "i1"), ("f2", "i2"), ("c8", "f8")]:
         hosts = random_numbers(first, 1), random_numbers(second, 2)
-        check(np.add(*map(cuda.to_device, hosts)), np.add(*hosts))
-    check(np.sqrt(cuda.to_device(np.arange(5, dtype="i2"))), np.sqrt(np.arange(5, dtype="i2")))
+        check_result(np.add(*map(cuda.to_device, hosts)), np.add(*hosts))
+    check_result(
+        np.sqrt(cuda.to_device(np.arange(5, dtype="i2"))), np.sqrt(np.arange(5, dtype="i2"))
+    )
     big = np.array([0, 1, 2**63, 2**64 - 1], "u8"), np.array([-1, 1, 2**62, -(2**63)])
-    check(np.less(*map(cuda.to_device, big)), np.less(*big))
-    check(np.equal(cuda.to_device(big[1]), big[0]), np.equal(big[1], big[0]))
+    check_result(np.less(*map(cuda.to_device, big)), np.less(*big))
+    check_result(np.equal(cuda.to_device(big[1]), big[0]), np.equal(big[1], big[0]))
     with pytest.raises(OverflowError):
         cuda.to_device(np.zeros(3, "u1")) + 300
     with pytest.raises(TypeError):
@@ -291,17 +295,17 @@ def test_dtypes_are_those_of_numpy():
 def test_reductions_match_numpy():
     host = random_numbers("i4").reshape(5, 8)
     device = cuda.to_device(host)
-    check(np.add.reduce(device), np.add.reduce(host))
-    check(np.add.reduce(device, axis=None), np.asarray(host.sum()))
-    check(np.sum(device, axis=1), np.sum(host, axis=1))
-    check(np.max(device, axis=1, keepdims=True), np.max(host, axis=1, keepdims=True))
-    check(np.max(device), np.asarray(np.max(host)))
-    check(np.prod(device % 5 + 1, axis=0), np.prod(host % 5 + 1, axis=0))
-    check(np.maximum.accumulate(device, axis=1), np.maximum.accumulate(host, axis=1))
-    check(np.multiply.outer(device[0], device[1]), np.multiply.outer(host[0], host[1]))
+    check_result(np.add.reduce(device), np.add.reduce(host))
+    check_result(np.add.reduce(device, axis=None), np.asarray(host.sum()))
+    check_result(np.sum(device, axis=1), np.sum(host, axis=1))
+    check_result(np.max(device, axis=1, keepdims=True), np.max(host, axis=1, keepdims=True))
+    check_result(np.max(device), np.asarray(np.max(host)))
+    check_result(np.prod(device % 5 + 1, axis=0), np.prod(host % 5 + 1, axis=0))
+    check_result(np.maximum.accumulate(device, axis=1), np.maximum.accumulate(host, axis=1))
+    check_result(np.multiply.outer(device[0], device[1]), np.multiply.outer(host[0], host[1]))
     np.add.at(device, (slice(None), 1), 7)
     host[:, 1] += 7
-    check(device, host)
+    check_result(device, host)
 
 
 @pytest.mark.parametrize("dtype", ["i4", "f8", "c8"])
@@ -312,9 +316,9 @@ def test_logical_reductions_match_numpy(name, dtype):
     )
     device, ufunc = cuda.to_device(host), getattr(np, name)
     for axis in (0, 1, None):
-        check(ufunc.reduce(device, axis), np.asarray(ufunc.reduce(host, axis)))
-    check(ufunc.accumulate(device, 1), ufunc.accumulate(host, 1))
-    check(ufunc.reduceat(device, [1, 0], 1), ufunc.reduceat(host, [1, 0], 1))
+        check_result(ufunc.reduce(device, axis), np.asarray(ufunc.reduce(host, axis)))
+    check_result(ufunc.accumulate(device, 1), ufunc.accumulate(host, 1))
+    check_result(ufunc.reduceat(device, [1, 0], 1), ufunc.reduceat(host, [1, 0], 1))
     with pytest.raises(TypeError, match="No loop matching"):
         ufunc.reduce(device, dtype="f8")
     with pytest.raises(TypeError, match="No loop matching"):
@@ -323,8 +327,8 @@ def test_logical_reductions_match_numpy(name, dtype):
 
 def test_outer_accepts_numbers():
     host = np.arange(3, dtype="i1")
-    check(np.add.outer(cuda.to_device(host), 1), np.add.outer(host, 1))
-    check(np.add.outer(1.5, cuda.to_device(host)), np.add.outer(1.5, host))
+    check_result(np.add.outer(cuda.to_device(host), 1), np.add.outer(host, 1))
+    check_result(np.add.outer(1.5, cuda.to_device(host)), np.add.outer(1.5, host))
 
 
 def test_reductions_of_empty_arrays_match_numpy():
@@ -339,7 +343,7 @@ def test_reductions_of_empty_arrays_match_numpy():
                         ufunc.reduce(cuda.to_device(host), axis=axis)
                     assert str(ours.value) == str(problem)
                 else:
-                    check(ufunc.reduce(cuda.to_device(host), axis=axis), expected)
+                    check_result(ufunc.reduce(cuda.to_device(host), axis=axis), expected)
 
 
 def test_reductions_of_noncommutative_ufuncs_raise():

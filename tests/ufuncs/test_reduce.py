@@ -14,7 +14,7 @@ SIZES = (1, 2, 31, 32, 33, 1000, 4097, 100_000, 1_000_007)
 DTYPES = "?bhiqBHIQefdFD"
 
 
-def values(dtype, shape, seed=0):
+def random_values(dtype, shape, seed=0):
     """Returns small numbers, whose sums are exact in every dtype but float16."""
     rng = np.random.default_rng(seed)
     dtype = np.dtype(dtype)
@@ -125,7 +125,7 @@ class Test_forms:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_sums_of_each_size_match_numpy(size):
-    x = values("q", size)
+    x = random_values("q", size)
     assert cuda.reduce("a + b")(x) == x.sum()
 
 
@@ -142,11 +142,11 @@ def test_sums_of_every_dtype_match_numpy_on_the_simulator(code):
 
 def sums_are_numpys(code):
     total = cuda.reduce("a + b")
-    x = values(code, 777)
+    x = random_values(code, 777)
     found = total(cuda.to_device(x))
     assert type(found) is x.dtype.type
     np.testing.assert_allclose(found, total_of(x), rtol=1e-2 if code == "e" else 0)
-    table = values(code, (37, 130), 1)
+    table = random_values(code, (37, 130), 1)
     tolerance = 2e-2 if code == "e" else 0
     for axis in (0, 1):
         found = total(cuda.to_device(table), axis=axis)
@@ -163,7 +163,7 @@ SHAPES = ((5,), (3, 4), (1, 70), (70, 1), (40, 50), (3, 1000), (1000, 3), (2, 3,
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_reductions_along_axes_match_numpy(shape):
     total = cuda.reduce("a + b")
-    x = values("q", shape)
+    x = random_values("q", shape)
     device = cuda.to_device(x)
     for axis in (None, *range(-len(shape), len(shape)), tuple(range(len(shape)))[::2]):
         found = total(device, axis=axis)
@@ -178,7 +178,7 @@ def test_reductions_along_axes_match_numpy(shape):
 
 def test_reductions_of_strided_views_match_numpy():
     total = cuda.reduce("a + b")
-    x = values("i", (24, 36, 41))
+    x = random_values("i", (24, 36, 41))
     device = cuda.to_device(x)
     views = (
         np.s_[::2], np.s_[:, ::-3], np.s_[::-1, ::-1, ::-1], np.s_[3:, 1:30, 2:37], np.s_[..., 5],
@@ -207,7 +207,7 @@ def test_sums_of_long_rows_with_gaps_match_numpy():
         assert (kind, found, found * chunk) == ("packed8", parts, rows * row)
     assert scheduled((7, 4 * 123457 + 4), (123457, 4))[0] == "strided8"
     assert scheduled((100, 1 << 17), (1 << 13, 8))[:4] == ("stepped8", 256, 8, 200)
-    x = values("i", (9, 4, 4099))
+    x = random_values("i", (9, 4, 4099))
     device = cuda.to_device(x)
     steps = np.s_[..., ::2], np.s_[:, 1:, ::-2], np.s_[::-1, ::2, 1::2]
     for view in (np.s_[..., 1:-2], np.s_[::2, :, 3:], np.s_[::-1, 1:, :-3], *steps):
@@ -221,7 +221,7 @@ def test_sums_of_long_rows_with_gaps_match_numpy():
 def test_sums_of_unaligned_rows_match_numpy():
     total = cuda.reduce("a + b")
     for code in some(3, "bhifdD"):
-        x = values(code, 9001)
+        x = random_values(code, 9001)
         device = cuda.to_device(x)
         for begin, end in ((1, 9001), (3, 40), (5, 5000), (7, 8), (0, 8999), (15, 600)):
             assert total(device[begin:end]) == total_of(x[begin:end])
@@ -234,7 +234,7 @@ def test_sums_of_unaligned_elements_match_numpy():
 
 
 def test_reductions_of_broadcast_views_match_numpy():
-    device = cuda.to_device(values("q", (50, 1)))
+    device = cuda.to_device(random_values("q", (50, 1)))
     spread = device._geometry((50, 300), (8, 0))
     assert cuda.reduce("a + b")(spread) == 300 * device.copy_to_host().sum()
 
@@ -260,7 +260,7 @@ HASHES = """
 """
 
 
-def matrices(count):
+def random_matrices(count):
     return np.random.default_rng(1).integers(0, 251, (count, 4), dtype=np.uint8).view("u4").ravel()
 
 
@@ -281,7 +281,7 @@ def test_reductions_keep_the_operand_order(size):
     device = cuda.to_device(x)
     assert cuda.reduce(LAST)(device) == size - 1
     assert cuda.reduce(FIRST)(device) == 0
-    m = matrices(size)
+    m = random_matrices(size)
     assert cuda.reduce(MATRICES)(m) == product_of(m)
 
 
@@ -326,7 +326,7 @@ def order_is_kept_along_axes(code):
 
 def test_matrix_products_along_rows_keep_the_order():
     product = cuda.reduce(MATRICES)
-    x = matrices(60 * 500).reshape(60, 500)
+    x = random_matrices(60 * 500).reshape(60, 500)
     np.testing.assert_array_equal(product(x, axis=1), [product_of(row) for row in x])
     np.testing.assert_array_equal(product(x, axis=0), [product_of(row.copy()) for row in x.T])
 
@@ -347,7 +347,7 @@ class Test_arguments:
     total = cuda.reduce("a + b")
 
     def test_init_is_the_first_operand(self):
-        m = matrices(100)
+        m = random_matrices(100)
         expected = product_of(np.append(m[:1], m[1:]))
         assert cuda.reduce(MATRICES)(m[1:], init=m[0]) == expected
         assert self.total(np.arange(5), init=-10) == 0
@@ -357,7 +357,7 @@ class Test_arguments:
         assert cuda.reduce("a > b ? a : b")(np.array([-5, -3])) == -3
 
     def test_init_applies_to_each_result(self):
-        x = values("i", (40, 300))
+        x = random_values("i", (40, 300))
         for axis in (0, 1, None):
             np.testing.assert_array_equal(self.total(x, axis=axis, init=7), x.sum(axis) + 7)
 
@@ -400,7 +400,7 @@ class Test_arguments:
         assert x.copy_to_host()[0] == np.arange(100_000).sum()
 
     def test_res_receives_results_along_an_axis(self):
-        x = values("i", (40, 50))
+        x = random_values("i", (40, 50))
         res = cuda.to_device(np.zeros((50, 2), "i4"))[:, 1]
         assert self.total(cuda.to_device(x), axis=0, res=res) is None
         np.testing.assert_array_equal(res.copy_to_host(), x.sum(0))
@@ -408,7 +408,7 @@ class Test_arguments:
             self.total(x, axis=1, res=res)
 
     def test_res_may_share_memory_with_the_array(self):
-        x = values("i", (50, 50))
+        x = random_values("i", (50, 50))
         device = cuda.to_device(x)
         self.total(device, axis=0, res=device[3])
         np.testing.assert_array_equal(device.copy_to_host()[3], x.sum(0))
@@ -483,7 +483,7 @@ def test_reductions_of_random_shapes_match_numpy():
     total = cuda.reduce("a + b")
     for _ in range(40):
         shape = tuple(rng.integers(1, 40, rng.integers(1, 5)))
-        x = values("i", shape, rng)
+        x = random_values("i", shape, rng)
         axes = tuple(rng.permutation(x.ndim)[: rng.integers(0, x.ndim + 1)].tolist())
         order = rng.permutation(x.ndim)
         device, x = cuda.to_device(x).transpose(order.tolist()), x.transpose(order)

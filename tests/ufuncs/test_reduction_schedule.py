@@ -12,7 +12,7 @@ from numbalite.ufuncs import element, reduceloops
 LENGTHS = 1, 2, 3, 5, 7, 8, 16, 31, 32, 33, 64, 100, 256, 1000, 4096, 5000, 123_457
 
 
-def geometry(rng, itemsize):
+def random_geometry(rng, itemsize):
     """Returns (kept dimensions, reduced dimensions) of an array with gaps, transposed at random."""
     lengths = [int(n) for n in rng.choice(LENGTHS, rng.integers(1, 6))]
     step, dims = itemsize * int(rng.choice([1, 1, 1, 2])), []
@@ -31,7 +31,7 @@ def test_parts_cover_each_row_once():
     kinds = set()
     for _ in range(4000):
         itemsize = int(rng.choice([1, 2, 4, 8, 16]))
-        kept, reduced = geometry(rng, itemsize)
+        kept, reduced = random_geometry(rng, itemsize)
         masked, any_order = (bool(rng.random() < 0.2) for _ in range(2))
         kind, threads, team, parts, chunk, groups = _core.reduction_schedule(
             kept, reduced, itemsize, 0, itemsize, masked, any_order
@@ -57,7 +57,7 @@ def test_reduction_kernel_variants_of_each_kind():
     for _ in range(4000):
         itemsize = int(rng.choice([1, 2, 4, 8, 16]))
         sizes = itemsize, max(itemsize, int(rng.choice([4, 8, 16, 24])))
-        kept, reduced = geometry(rng, itemsize)
+        kept, reduced = random_geometry(rng, itemsize)
         kind, *_ = _core.reduction_schedule(kept, reduced, itemsize, 0, sizes[1], False, False)
         image = reduceloops._variants(kind, "", *sizes)
         assert (kind, "") in image
@@ -151,7 +151,7 @@ def test_parts_of_a_scan_cover_each_row_once(reduction_limits, pipelines):
     memory = cuda.device_array(1 << 24, "u1")
     for _ in range(1000):
         itemsize = int(rng.choice([1, 2, 4, 8, 16]))
-        dims, _ = geometry(rng, itemsize)
+        dims, _ = random_geometry(rng, itemsize)
         dims = [(length, step) for length, step, *_ in dims] or [(5, itemsize)]
         size = sum(length * step for length, step in dims)
         if size > memory.size:

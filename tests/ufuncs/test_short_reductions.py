@@ -25,7 +25,7 @@ EXTREMES = (
 SHAPES = [(0,), (1,), (2,), (1, 3), (3, 1), (2, 0), (1, 1), (2, 1, 2), (1, 2, 1)]
 
 
-def values(dtype, shape, rng):
+def random_values(dtype, shape, rng):
     """Returns numbers of both signs, with zeros of both signs and values that are not finite."""
     x = rng.integers(0 if dtype.kind in "?u" else -9, 10, shape).astype(dtype)
     if dtype.kind in "fc" and x.size:
@@ -56,7 +56,7 @@ def result_or_error(call, *args):
             return problem
 
 
-def check(found, expected, signs):
+def check_results(found, expected, signs):
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
     if expected.dtype.kind not in "fc":
         np.testing.assert_array_equal(found, expected)
@@ -90,7 +90,7 @@ def test_tested_ufuncs_include_every_ufunc_with_an_identity():
 def test_reductions_of_short_axes_match_numpy(name, code):
     ufunc, dtype, rng = UFUNCS[name], np.dtype(code), generator()
     for shape in SHAPES:
-        x = values(dtype, shape, rng)
+        x = random_values(dtype, shape, rng)
         if ufunc is np.lcm and code in "bB":  # with larger numbers, overflow depends on the order
             x = np.fmod(x, 7)
         device = cuda.to_device(x)
@@ -102,7 +102,7 @@ def test_reductions_of_short_axes_match_numpy(name, code):
             if isinstance(expected, Exception):
                 continue
             try:
-                check(found, expected, ufunc not in EXTREMES)
+                check_results(found, expected, ufunc not in EXTREMES)
             except AssertionError as problem:
                 raise AssertionError(f"{what} of {x!r}: {problem}") from None
 

@@ -12,7 +12,7 @@ scipy_special = pytest.importorskip("scipy.special")
 UNIT, POSITIVE = {"logit", "ndtri", "erfinv", "erfcinv"}, {"y0", "y1", "gammaln"}
 
 
-def points(name, dtype):
+def special_function_points(name, dtype):
     random = generator()
     x = random.normal(size=500) * 3
     if name in UNIT:
@@ -26,7 +26,7 @@ def points(name, dtype):
 @pytest.mark.parametrize("name", special.NAMES)
 def test_special_functions_match_scipy(name, dtype):
     ufunc = getattr(scipy_special, name)
-    inputs = [points(name, dtype) for _ in range(ufunc.nin)]
+    inputs = [special_function_points(name, dtype) for _ in range(ufunc.nin)]
     if name in ("xlogy", "rel_entr", "kl_div", "entr"):
         inputs = [np.abs(one) for one in inputs]
     with np.errstate(all="ignore"):

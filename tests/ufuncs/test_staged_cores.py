@@ -17,8 +17,8 @@ def stage_always(function):
     return function
 
 
-def kernels(function):
-    """Returns the sources of the kernels that stage cores in shared memory."""
+def sources_of_staging_kernels(function):
+    """Returns the sources of the sources_of_staging_kernels that stage cores in shared memory."""
     every = [one.inspect_source() for several in function.overloads.values() for one in several]
     return [text for text in every if "core_stage" in text]
 
@@ -28,7 +28,7 @@ def random_integers(rng, shape, dtype):
     return (values + 1j * rng.integers(-9, 9, shape) if dtype[0] == "c" else values).astype(dtype)
 
 
-def placed(rng, shape, dtype, core):
+def random_device_view(rng, shape, dtype, core):
     """Returns a device array of numbers: at any offset in a larger one, its axes in any order
     except for the core's last `core`, each core dense in C or Fortran order."""
     loop = len(shape) - core
@@ -41,7 +41,7 @@ def placed(rng, shape, dtype, core):
     return flat.reshape([shape[i] for i in order]).transpose(*np.argsort(order))
 
 
-def loops(rng):
+def random_loop_shape(rng):
     return (
         tuple(rng.integers(1, 9, rng.integers(1, 4)))
         if rng.integers(4)
@@ -68,10 +68,10 @@ def test_staged_row_cores_match_numpy(dtype):
             if number % 2
             else rng.integers(700, 2000) // np.dtype(dtype).itemsize
         )
-        shape = *loops(rng), length
+        shape = *random_loop_shape(rng), length
         a, b = (
-            placed(rng, shape, dtype, 1),
-            placed(rng, shape[-1 - rng.integers(len(shape)) :], dtype, 1),
+            random_device_view(rng, shape, dtype, 1),
+            random_device_view(rng, shape[-1 - rng.integers(len(shape)) :], dtype, 1),
         )
         x, y = a.copy_to_host(), b.copy_to_host()
         with np.errstate(over="ignore"):
@@ -83,7 +83,7 @@ def test_staged_row_cores_match_numpy(dtype):
         ones = cuda.to_device(np.ones((70, length), dtype))
         want = np.full(70, length)
         np.testing.assert_array_equal(both(ones, ones)[0].copy_to_host(), want.astype(dtype))
-    assert {"long_core_stage" in text for text in kernels(both)} == {False, True}
+    assert {"long_core_stage" in text for text in sources_of_staging_kernels(both)} == {False, True}
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -101,16 +101,19 @@ def test_staged_matrix_cores_match_numpy(dtype):
 
     rng = np.random.default_rng(random.getrandbits(32))
     for number in range(8):
-        loop, (m, n, p) = loops(rng), rng.integers(1, 9, 3)
+        loop, (m, n, p) = random_loop_shape(rng), rng.integers(1, 9, 3)
         if number == 0:  # more than two warps
             loop, (m, n, p) = (70,), (5, 4, 6)
-        a, b = placed(rng, (*loop, m, n), dtype, 2), placed(rng, (*loop, n, p), dtype, 2)
+        a, b = (
+            random_device_view(rng, (*loop, m, n), dtype, 2),
+            random_device_view(rng, (*loop, n, p), dtype, 2),
+        )
         want = a.copy_to_host() @ b.copy_to_host()
         np.testing.assert_array_equal(product(a, b).copy_to_host(), want)
-        out = placed(rng, (*loop, m, p), dtype, 2)
+        out = random_device_view(rng, (*loop, m, p), dtype, 2)
         product(a, b, out=out)
         np.testing.assert_array_equal(out.copy_to_host(), want)
-    assert kernels(product)
+    assert sources_of_staging_kernels(product)
 
 
 def test_unwritten_elements_keep_their_values():
@@ -125,7 +128,7 @@ def test_unwritten_elements_keep_their_values():
     odd(cuda.to_device(x), out=out)
     y[:, 1::2] += x[:, 1::2]
     np.testing.assert_array_equal(out.copy_to_host(), y)
-    assert kernels(odd)
+    assert sources_of_staging_kernels(odd)
 
 
 def test_unsupported_gufuncs_are_not_staged():
@@ -150,7 +153,7 @@ def test_unsupported_gufuncs_are_not_staged():
     np.testing.assert_array_equal(shared(x).copy_to_host(), np.repeat(host[:, :1], 8, 1))
 
 
-def running():
+def running_sum_gufunc():
     @guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
     def sums(x, y):
         """
@@ -163,7 +166,7 @@ def running():
 
 
 def test_the_faster_method_is_measured():
-    sums, host = running(), np.ones((70, 99), "f4")
+    sums, host = running_sum_gufunc(), np.ones((70, 99), "f4")
     x, want = cuda.to_device(host), host.cumsum(1)
     stream = cuda.stream()
     found = []
@@ -172,7 +175,7 @@ def test_the_faster_method_is_measured():
         result = sums(x, stream=stream) if call % 2 else sums(x)
         cuda.synchronize()
         np.testing.assert_array_equal(result.copy_to_host(), want)
-        found.append(len(kernels(sums)))
+        found.append(len(sources_of_staging_kernels(sums)))
     assert found == [1] * 8  # compiles one staged kernel; the plain kernel exists already
     other = cuda.to_device(host[:, :40].copy())  # an array of another size is timed separately
     for _ in range(6):
@@ -180,7 +183,7 @@ def test_the_faster_method_is_measured():
 
 
 def test_staging_trial_is_postponed_during_a_capture():
-    sums, host = running(), np.ones((70, 99), "f4")
+    sums, host = running_sum_gufunc(), np.ones((70, 99), "f4")
     x, out = cuda.to_device(host), cuda.device_array((70, 99), "f4")
     sums(x, out=out)
     for _ in range(3):
@@ -194,7 +197,7 @@ def test_staging_trial_is_postponed_during_a_capture():
 
 
 def test_staging_trial_is_thread_safe():
-    sums, host = running(), np.ones((70, 99), "f4")
+    sums, host = running_sum_gufunc(), np.ones((70, 99), "f4")
     x, want = cuda.to_device(host), host.cumsum(1)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for result in pool.map(lambda _: sums(x).copy_to_host(), range(24)):
@@ -202,14 +205,14 @@ def test_staging_trial_is_thread_safe():
 
 
 def test_staged_attribute_selects_the_kernel():
-    sums, x = running(), cuda.to_device(np.ones((70, 99), "f4"))
+    sums, x = running_sum_gufunc(), cuda.to_device(np.ones((70, 99), "f4"))
     assert sums.staged is None
     sums.staged = False
     sums(x)
-    assert not kernels(sums)
+    assert not sources_of_staging_kernels(sums)
     sums.staged = True
     sums(x)
-    assert kernels(sums) and sums.staged is True
+    assert sources_of_staging_kernels(sums) and sums.staged is True
     with pytest.raises(TypeError, match="sums.staged is True, False, or None"):
         sums.staged = 1
 

@@ -15,7 +15,7 @@ from numbalite.kernels.options import Options
 from numbalite.ufuncs import cudaloops, element
 
 
-def code(dtype):
+def dtype_code(dtype):
     name = "boolean" if dtype == np.bool_ else dtype.name
     found = [i for i, t in enumerate(types.SCALARS) if t.name == name]
     if not found:
@@ -23,7 +23,7 @@ def code(dtype):
     return 1 + found[0]
 
 
-class Engine(_core.Ufunc):
+class UfuncEngine(_core.Ufunc):
     """A minimal subclass, which selects types like the NumPy ufunc `like`."""
 
     def __init__(self, like, expression, args="x, y"):
@@ -38,7 +38,7 @@ class Engine(_core.Ufunc):
             signature = (None,) * self.nin + (np.dtype(dtype),) * self.nout
         more = {} if signature is None else {"signature": signature}
         found = self.like.resolve_dtypes(inputs + outputs, casting=casting, **more)
-        return bytes(code(d) for d in found)
+        return bytes(dtype_code(d) for d in found)
 
     def _compile(self, device, loop, stored, kind, dims):
         self.compiled.append((kind, dims))
@@ -50,24 +50,24 @@ class Engine(_core.Ufunc):
 
 @pytest.fixture(scope="module")
 def add():
-    return Engine(np.add, "x + y")
+    return UfuncEngine(np.add, "x + y")
 
 
 @pytest.fixture(scope="module")
 def negative():
-    return Engine(np.negative, "-x", "x")
+    return UfuncEngine(np.negative, "-x", "x")
 
 
 @pytest.fixture(scope="module")
 def divmod_():
-    return Engine(np.divmod, "return make_tuple(floor(x / y), x - y * floor(x / y));")
+    return UfuncEngine(np.divmod, "return make_tuple(floor(x / y), x - y * floor(x / y));")
 
 
-def host(x):
+def to_host_array(x):
     return x.copy_to_host() if isinstance(x, _core.DeviceArray) else x
 
 
-def device(x):
+def copy_to_device(x):
     """Returns a device array with the strides of x, as a view of a larger array."""
     x = np.asarray(x)
     base = x
@@ -84,7 +84,7 @@ def traced_calls():
     return [name for name in _core.traced() if name != "cuCtxGetCurrent"]
 
 
-def check(ufunc, like, *arrays, **kwargs):
+def check_like_numpy(ufunc, like, *arrays, **kwargs):
     """A call returns NumPy's result with host arrays and with device arrays."""
     expected = like(*arrays, **kwargs)
     result = ufunc(*arrays, **kwargs)
@@ -93,7 +93,7 @@ def check(ufunc, like, *arrays, **kwargs):
     assert_array_equal(result, expected)
     if isinstance(expected, np.ndarray) and 0 not in expected.shape:
         assert result.strides == expected.strides
-    on_device = ufunc(*map(device, arrays), **kwargs)
+    on_device = ufunc(*map(copy_to_device, arrays), **kwargs)
     assert isinstance(on_device, _core.DeviceArray)
     assert (on_device.shape, on_device.dtype) == (expected.shape, expected.dtype)
     if 0 not in expected.shape:
@@ -123,27 +123,29 @@ VIEWS = {
 @pytest.mark.parametrize("first", VIEWS)
 @pytest.mark.parametrize("second", VIEWS)
 def test_operands_of_each_view_match_numpy(add, first, second):
-    check(add, np.add, VIEWS[first], VIEWS[second])
+    check_like_numpy(add, np.add, VIEWS[first], VIEWS[second])
 
 
 @pytest.mark.parametrize("order", "KCFA")
 @pytest.mark.parametrize("view", ["dense", "fortran", "transposed", "partly backwards"])
 def test_order_argument_matches_numpy(add, view, order):
-    check(add, np.add, VIEWS[view], VIEWS[view], order=order)
+    check_like_numpy(add, np.add, VIEWS[view], VIEWS[view], order=order)
 
 
 def test_broadcast_rows_use_row_kernels(add):
     """Tests kernels by rows: operands are a matrix and a row, or a matrix and a column."""
     before = len(add.compiled)
     m = np.arange(6 * 128, dtype="f4").reshape(6, 128)
-    check(add, np.add, m, m[0])
-    check(add, np.add, m, m[:, :1])
-    check(add, np.add, np.arange(4 * 6 * 256, dtype="f4").reshape(4, 6, 256)[::2, ::3, :128], m[:2])
+    check_like_numpy(add, np.add, m, m[0])
+    check_like_numpy(add, np.add, m, m[:, :1])
+    check_like_numpy(
+        add, np.add, np.arange(4 * 6 * 256, dtype="f4").reshape(4, 6, 256)[::2, ::3, :128], m[:2]
+    )
     assert ("rows", 1) in add.compiled[before:] and ("rows", 2) in add.compiled[before:]
 
 
 def test_operand_layout_selects_the_kernel(add):
-    other = Engine(np.add, "x + y")
+    other = UfuncEngine(np.add, "x + y")
     d = cuda.to_device(np.arange(64, dtype="f4"))
     other(d, d)
     other(d, cuda.to_device(np.ones((1,), "f4")))  # one element for all
@@ -168,14 +170,16 @@ def test_many_dimensions_match_numpy(add, ndim):
     n = min(ndim, 9)
     a = np.arange(2**n, dtype="i4").reshape((2,) * n + (1,) * (ndim - n))
     order = np.random.default_rng(ndim).permutation(ndim)
-    check(add, np.add, a, a.transpose(order).reshape(a.shape) if n == ndim else a)
-    check(add, np.add, a[::-1], np.broadcast_to(a.sum(axis=0, keepdims=True, dtype="i4"), a.shape))
+    check_like_numpy(add, np.add, a, a.transpose(order).reshape(a.shape) if n == ndim else a)
+    check_like_numpy(
+        add, np.add, a[::-1], np.broadcast_to(a.sum(axis=0, keepdims=True, dtype="i4"), a.shape)
+    )
 
 
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (2, 0, 4)])
 def test_empty_operands_match_numpy(add, shape):
-    check(add, np.add, np.zeros(shape), np.zeros(shape))
-    check(add, np.add, np.zeros(shape), np.zeros(shape[-1:]))
+    check_like_numpy(add, np.add, np.zeros(shape), np.zeros(shape))
+    check_like_numpy(add, np.add, np.zeros(shape), np.zeros(shape[-1:]))
     out = np.zeros(shape)
     assert add(out, 1, out=out) is out
 
@@ -184,7 +188,7 @@ def test_operands_broadcast_as_in_numpy(add):
     for one, two in itertools.product([(3, 1), (1, 4), (4,), (2, 1, 1), (2, 3, 4), ()], repeat=2):
         x = np.arange(np.prod(one, dtype=int), dtype="f8").reshape(one)
         y = np.arange(np.prod(two, dtype=int), dtype="f8").reshape(two)
-        check(add, np.add, x, y)
+        check_like_numpy(add, np.add, x, y)
 
 
 # ------------------------------------------------------------------------------------ operands
@@ -193,7 +197,7 @@ def test_operands_broadcast_as_in_numpy(add):
 @pytest.mark.parametrize("dtype", "? b h i q B H I Q e f d F D".split())
 def test_addition_of_every_dtype_matches_numpy(add, dtype):
     x = np.array([0, 1, 1, 0, 1], dtype)
-    check(Engine(np.add, "x | y") if dtype == "?" else add, np.add, x, x[::-1])
+    check_like_numpy(UfuncEngine(np.add, "x | y") if dtype == "?" else add, np.add, x, x[::-1])
 
 
 def test_kernels_convert_operand_dtypes(add):
@@ -201,16 +205,16 @@ def test_kernels_convert_operand_dtypes(add):
     for at, one in enumerate(codes):
         for two in (codes[at - 1], codes[at - 3]):
             x, y = np.arange(7).astype(one), (np.arange(7) * 3).astype(two)
-            check(add, np.add, x, y)
+            check_like_numpy(add, np.add, x, y)
 
 
 def test_python_numbers_do_not_change_the_dtype(add):
     x = np.arange(5, dtype="f4")
     for y in (1, 2.5, True):
         check_scalar = np.add(x, y)
-        for result in (add(x, y), add(y, x), add(device(x), y)):
+        for result in (add(x, y), add(y, x), add(copy_to_device(x), y)):
             assert result.dtype == check_scalar.dtype == np.float32
-            assert_array_equal(host(result), check_scalar)
+            assert_array_equal(to_host_array(result), check_scalar)
     assert add(x, 1j).dtype == np.complex64
     assert add(x, np.float64(1)).dtype == np.float64
     assert add(np.int8(3), 4).dtype == np.int8
@@ -229,7 +233,7 @@ def test_out_of_range_python_integers_raise(add):
     with pytest.raises(OverflowError, match="Python integer 300 out of bounds for uint8"):
         add(x, 300)
     with pytest.raises(OverflowError, match="Python integer -1 out of bounds for uint8"):
-        add(device(x), -1)
+        add(copy_to_device(x), -1)
     with pytest.raises(OverflowError):
         add(np.zeros(3), 10**400)
     assert_array_equal(add(np.zeros(3), 10**30), np.full(3, 1e30))
@@ -286,13 +290,13 @@ def test_host_and_device_operands_give_device_results(add):
 @pytest.mark.parametrize("n", [1, 1000, 100_000])
 def test_host_arrays_of_all_sizes_match_numpy(add, n):
     x = np.arange(2 * n, dtype="f4").reshape(2, n)
-    check(add, np.add, x, x[:1])
-    check(add, np.add, x[:, ::-1], x[:, :1])
+    check_like_numpy(add, np.add, x, x[:1])
+    check_like_numpy(add, np.add, x[:, ::-1], x[:, :1])
 
 
 def test_large_strides_use_64_bit_offsets():
     """A few elements with large strides need offsets of 64 bits."""
-    double = Engine(np.negative, "-x", "x")
+    double = UfuncEngine(np.negative, "-x", "x")
     far = cuda.device_array(3 << 30, np.uint8)
     x = far._view((3,), (1 << 30,), "f4", 0)
     x[:] = np.array([1, 2, 3], "f4")
@@ -300,7 +304,7 @@ def test_large_strides_use_64_bit_offsets():
     assert double.compiled == [("strided64", 1)]
 
 
-class Handler:
+class ArrayUfuncHandler:
     """Handles ufuncs itself (NEP 13)."""
 
     answer = "handled"
@@ -310,12 +314,12 @@ class Handler:
         return self.answer
 
 
-class Refuser(Handler):
+class ArrayUfuncRefuser(ArrayUfuncHandler):
     answer = NotImplemented
 
 
 def test_operands_with_array_ufunc_handle_the_call(add):
-    h = Handler()
+    h = ArrayUfuncHandler()
     assert add(h, 1) == "handled"
     assert h.seen == (add, "__call__", (h, 1), {})
     assert add(1, h, order="C") == "handled"
@@ -326,9 +330,9 @@ def test_operands_with_array_ufunc_handle_the_call(add):
     assert add(1, h, out=out) == "handled"
     assert h.seen[3]["out"][0] is out
     assert add(1, 2, out=h) == "handled"
-    assert add(Handler(), Refuser()) == "handled"
-    with pytest.raises(TypeError, match="all returned NotImplemented .* 'Refuser'"):
-        add(Refuser(), 1)
+    assert add(ArrayUfuncHandler(), ArrayUfuncRefuser()) == "handled"
+    with pytest.raises(TypeError, match="all returned NotImplemented .* 'ArrayUfuncRefuser'"):
+        add(ArrayUfuncRefuser(), 1)
     Silent = type("Silent", (), {"__array_ufunc__": None})
     with pytest.raises(TypeError, match="'Silent' does not support ufuncs"):
         add(Silent(), 1)
@@ -353,8 +357,8 @@ def test_out_argument_is_filled_and_returned(add):
         expected = np.add(x, 1, out=np.zeros_like(out))
         assert add(x, 1, out=out) is out
         assert_array_equal(out, expected)
-        d = device(np.zeros_like(out))
-        assert add(device(x), 1, d) is d
+        d = copy_to_device(np.zeros_like(out))
+        assert add(copy_to_device(x), 1, d) is d
         assert_array_equal(d.copy_to_host(), expected)
         assert add(x, 1, out=(d,)) is d
 
@@ -485,14 +489,14 @@ def test_where_argument_matches_numpy(add):
              np.array(True), np.array(False), False, True, np.True_, [True, False, False, True]]  # fmt: skip
     for mask in masks:
         expected = np.add(x, 1, out=np.full((3, 4), -1, "f4"), where=mask)
-        for transform in (np.asarray, device):
+        for transform in (np.asarray, copy_to_device):
             out = transform(np.full((3, 4), -1, "f4"))
             assert add(transform(x), 1, out=out, where=mask) is out
-            assert_array_equal(host(out), expected)
+            assert_array_equal(to_host_array(out), expected)
         if not isinstance(mask, (bool, np.bool_, list)):
-            out = device(np.full((3, 4), -1, "f4"))
-            add(x, 1, out=out, where=device(mask))
-            assert_array_equal(host(out), expected)
+            out = copy_to_device(np.full((3, 4), -1, "f4"))
+            add(x, 1, out=out, where=copy_to_device(mask))
+            assert_array_equal(to_host_array(out), expected)
     result = add(x, 1, where=x > 3)
     assert_array_equal(result[x > 3], (x + 1)[x > 3])
     assert add(x[0], 1, where=np.ones((3, 4), bool)).shape == (3, 4)
@@ -535,7 +539,7 @@ def test_casting_argument_matches_numpy(add):
 
 
 def test_loop_resolution_calls_python_once():
-    other = Engine(np.add, "x + y")
+    other = UfuncEngine(np.add, "x + y")
     d = cuda.to_device(np.arange(4, dtype="f4"))
     for _ in range(3):
         other(d, d)
@@ -571,7 +575,7 @@ def test_wrong_numbers_of_arguments_raise(add):
             add(1, 2, **{name: 1})
 
 
-@pytest.mark.parametrize("transform", [np.asarray, device])
+@pytest.mark.parametrize("transform", [np.asarray, copy_to_device])
 def test_mismatched_shapes_raise(add, transform):
     with pytest.raises(ValueError) as caught:
         add(transform(np.zeros(2)), transform(np.zeros((3, 3))))
@@ -716,7 +720,7 @@ def test_ufunc_calls_leak_nothing(add):
 
 
 def test_concurrent_first_calls_compile_once():
-    other = Engine(np.add, "x + y")
+    other = UfuncEngine(np.add, "x + y")
     failures = []
 
     def work(seed):
@@ -739,7 +743,7 @@ def test_concurrent_first_calls_compile_once():
 @pytest.mark.sim
 def test_failed_assert_in_the_function_raises():
     """A device assert in the function is raised where the call waits, or by the next wait."""
-    fussy = Engine(np.negative, "assert(x > 0); return -x;", "x")
+    fussy = UfuncEngine(np.negative, "assert(x > 0); return -x;", "x")
     assert fussy(np.float32(2)) == -2
     with pytest.raises(errors.KernelError, match="Assertion"):
         fussy(np.array([1, -1], "f4"))
@@ -773,7 +777,7 @@ def test_arrays_from_before_a_reset_raise(run_python):
 def test_ufuncs_in_cycles_are_collected():
     import weakref
 
-    other = Engine(np.add, "x + y")
+    other = UfuncEngine(np.add, "x + y")
     other(1.0, 2.0)
     other.me = other
     gone = weakref.ref(other)

@@ -477,7 +477,7 @@ OF_THE_SAME_TYPE = (
 )
 
 
-def problem_of(call, which):
+def exception_of(call, which):
     with pytest.raises(Exception) as found:
         call(which)
     return found.value
@@ -487,8 +487,8 @@ def problem_of(call, which):
 @pytest.mark.parametrize("number", range(len(WITH_THE_SAME_WORDS)))
 def test_errors_have_numpys_messages(number):
     call = WITH_THE_SAME_WORDS[number]
-    expected = problem_of(call, lambda ufunc: ufunc)
-    found = problem_of(call, OURS.get)
+    expected = exception_of(call, lambda ufunc: ufunc)
+    found = exception_of(call, OURS.get)
     assert type(found) is type(expected)
     assert str(found) == str(expected)
 
@@ -497,8 +497,8 @@ def test_errors_have_numpys_messages(number):
 @pytest.mark.parametrize("number", range(len(OF_THE_SAME_TYPE)))
 def test_ufunc_method_errors_have_numpys_types(number):
     call = OF_THE_SAME_TYPE[number]
-    expected = problem_of(call, lambda ufunc: ufunc)
-    found = problem_of(call, OURS.get)
+    expected = exception_of(call, lambda ufunc: ufunc)
+    found = exception_of(call, OURS.get)
     assert isinstance(found, (TypeError, ValueError))
     assert isinstance(found, type(expected)) or isinstance(expected, type(found))
 

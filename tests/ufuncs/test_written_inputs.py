@@ -78,15 +78,19 @@ def test_ufuncs_write_input_arrays(random_of_session, signatures, block):
             given = raw[4 : 4 + b.nbytes].view("f8").reshape(shape)
             given[...] = b
         result = change(a_given, given)
-        assert np.array_equal(np.asarray(on_host(result)), a[0] + before), (dtype, shape, place)
-        assert np.array_equal(on_host(given), -before), (dtype, shape, place)
+        assert np.array_equal(np.asarray(copy_to_host_array(result)), a[0] + before), (
+            dtype,
+            shape,
+            place,
+        )
+        assert np.array_equal(copy_to_host_array(given), -before), (dtype, shape, place)
         out = np.zeros(shape) if given is b else cuda.device_array(shape)
         assert change(a_given, given, out=out) is out
-        assert np.array_equal(on_host(out), a[0] - before), (dtype, shape, place)
-        assert np.array_equal(on_host(given), before), (dtype, shape, place)
+        assert np.array_equal(copy_to_host_array(out), a[0] - before), (dtype, shape, place)
+        assert np.array_equal(copy_to_host_array(given), before), (dtype, shape, place)
 
 
-def on_host(array):
+def copy_to_host_array(array):
     return array.copy_to_host() if isinstance(array, cuda.DeviceNDArray) else array
 
 
@@ -99,8 +103,8 @@ def test_ufuncs_write_large_input_arrays():
         for given in (b.copy(), cuda.to_device(b)):
             for sign in (1, -1):
                 result = change(np.ones(1), given)
-                assert np.array_equal(on_host(result), 1 + sign * b)
-                assert np.array_equal(on_host(given), -sign * b)
+                assert np.array_equal(copy_to_host_array(result), 1 + sign * b)
+                assert np.array_equal(copy_to_host_array(given), -sign * b)
 
 
 def test_gufuncs_write_input_arrays_without_core_dimensions():
