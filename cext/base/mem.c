@@ -10,7 +10,7 @@ static uint64_t live, seen;
 static uint64_t fuse; /* the value of `seen` at which a request fails, or 0 */
 
 /* Counts a request. Returns whether it must fail. */
-static int blows(void) {
+static int is_injected_failure(void) {
     uint64_t number = nl_atomic_add(&seen, 1) + 1;
     return number == nl_atomic_load(&fuse);
 }
@@ -22,7 +22,7 @@ static void *no_memory(nl_error *err, size_t size) {
 }
 
 void *nl_mem_alloc(size_t size, nl_error *err) {
-    void *block = blows() ? NULL : malloc(size ? size : 1);
+    void *block = is_injected_failure() ? NULL : malloc(size ? size : 1);
     if (block == NULL)
         return no_memory(err, size);
     nl_atomic_add(&live, 1);
@@ -30,7 +30,7 @@ void *nl_mem_alloc(size_t size, nl_error *err) {
 }
 
 void *nl_mem_zalloc(size_t size, nl_error *err) {
-    void *block = blows() ? NULL : calloc(1, size ? size : 1);
+    void *block = is_injected_failure() ? NULL : calloc(1, size ? size : 1);
     if (block == NULL)
         return no_memory(err, size);
     nl_atomic_add(&live, 1);
@@ -40,7 +40,7 @@ void *nl_mem_zalloc(size_t size, nl_error *err) {
 void *nl_mem_resize(void *block, size_t size, nl_error *err) {
     if (block == NULL)
         return nl_mem_alloc(size, err);
-    void *moved = blows() ? NULL : realloc(block, size ? size : 1);
+    void *moved = is_injected_failure() ? NULL : realloc(block, size ? size : 1);
     return moved != NULL ? moved : no_memory(err, size);
 }
 
@@ -53,11 +53,11 @@ char *nl_mem_strdup(const char *text, nl_error *err) {
 }
 
 void *nl_mem_keep(size_t size) {
-    return blows() ? NULL : calloc(1, size ? size : 1);
+    return is_injected_failure() ? NULL : calloc(1, size ? size : 1);
 }
 
 int nl_mem_refuses(void) {
-    return blows();
+    return is_injected_failure();
 }
 
 void nl_mem_free(void *block) {

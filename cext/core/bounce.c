@@ -71,26 +71,28 @@ static struct { /* used only by the copy that has set `taken` */
     int sent, received; /* whether a copy to the device, or to the host, has used these events */
 } marks;
 
-static size_t smaller(size_t a, size_t b) {
+static size_t smaller_size(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-static void set(uint64_t *setting, int64_t value) {
+static void store_positive_setting(uint64_t *setting, int64_t value) {
     if (value > 0)
         nl_atomic_store(setting, (uint64_t)value);
 }
 
 nl_bounce_settings nl_bounce_configure(const nl_bounce_settings *s) {
     if (s != NULL) {
-        set(&threads_to_device, s->to_device < MAX_THREADS ? s->to_device : MAX_THREADS);
-        set(&threads_to_host, s->to_host < MAX_THREADS ? s->to_host : MAX_THREADS);
-        set(&threads_to_new, s->to_new < MAX_THREADS ? s->to_new : MAX_THREADS);
-        set(&largest_chunk, (int64_t)s->chunk);
-        set(&ring_size, (int64_t)s->ring);
-        set(&largest_group, (int64_t)s->group);
-        set(&least, (int64_t)s->least);
-        set(&shared, (int64_t)s->shared);
-        set(&polls, s->polls);
+        store_positive_setting(&threads_to_device,
+                               s->to_device < MAX_THREADS ? s->to_device : MAX_THREADS);
+        store_positive_setting(&threads_to_host,
+                               s->to_host < MAX_THREADS ? s->to_host : MAX_THREADS);
+        store_positive_setting(&threads_to_new, s->to_new < MAX_THREADS ? s->to_new : MAX_THREADS);
+        store_positive_setting(&largest_chunk, (int64_t)s->chunk);
+        store_positive_setting(&ring_size, (int64_t)s->ring);
+        store_positive_setting(&largest_group, (int64_t)s->group);
+        store_positive_setting(&least, (int64_t)s->least);
+        store_positive_setting(&shared, (int64_t)s->shared);
+        store_positive_setting(&polls, s->polls);
         nl_atomic_store(&always, s->always != 0);
     }
     return (nl_bounce_settings){.to_device = (int)nl_atomic_load(&threads_to_device),
@@ -217,13 +219,13 @@ static void after_fork(void) {
     taken = 0;
 }
 
-static int is_possible(size_t size) {
+static int is_staging_possible(size_t size) {
     return nl_bounce_is_worth(size) && nl_bounce_can_lock(nl_atomic_load(&ring_size));
 }
 
-/* Returns 1 if this thread may use the ring, the events and the stream until leave(); 0 if another
- * copy uses them. */
-static int enter(void) {
+/* Returns 1 if this thread may use the ring, the events and the stream until release_ring_lock(); 0
+ * if another copy uses them. */
+static int try_acquire_ring_lock(void) {
     nl_thread_on_fork(after_fork);
     nl_mutex_lock(&lock);
     int is_free = !taken;
@@ -232,7 +234,7 @@ static int enter(void) {
     return is_free;
 }
 
-static void leave(void) {
+static void release_ring_lock(void) {
     nl_mutex_lock(&lock);
     taken = 0;
     nl_mutex_unlock(&lock);
@@ -242,19 +244,19 @@ static size_t round_to_pages(size_t size) {
     return (size + 4095) & ~(size_t)4095;
 }
 
-static size_t between(size_t low, size_t size, size_t high) {
-    return size > low ? smaller(size, high) : smaller(low, high);
+static size_t clamp_size(size_t low, size_t size, size_t high) {
+    return size > low ? smaller_size(size, high) : smaller_size(low, high);
 }
 
 /* Returns the chunk size for a copy: at most a quarter of the ring, so that the ring has at least
  * four slots. */
 static size_t choose_chunk(size_t low, size_t size, size_t high) {
-    size_t most = smaller(nl_atomic_load(&largest_chunk), nl_atomic_load(&ring_size) / 4);
-    return between(low, round_to_pages(size), smaller(high, most));
+    size_t most = smaller_size(nl_atomic_load(&largest_chunk), nl_atomic_load(&ring_size) / 4);
+    return clamp_size(low, round_to_pages(size), smaller_size(high, most));
 }
 
 static int count_members(uint64_t setting, uint64_t chunks) {
-    return (int)smaller(smaller(setting, (size_t)nl_threads_processors()), chunks);
+    return (int)smaller_size(smaller_size(setting, (size_t)nl_threads_processors()), chunks);
 }
 
 /* Runs own(data) in this thread and others(data) in up to members - 1 pool threads. A pool thread
@@ -331,7 +333,7 @@ static void fail_to_send(sending *s, const nl_error *err) {
         s->error = *err;
 }
 
-static int part_of(const sending *s, uint64_t k) {
+static int thread_part_of(const sending *s, uint64_t k) {
     int i = 0;
     while (k >= s->first[i + 1])
         i++;
@@ -344,7 +346,7 @@ static uint64_t count_ready(const sending *s) {
     uint64_t first = nl_atomic_load(&s->asked), k = first;
     if (first == s->chunks || nl_atomic_load(&s->failed))
         return 0;
-    uint64_t end = s->first[part_of(s, first) + 1];
+    uint64_t end = s->first[thread_part_of(s, first) + 1];
     uint64_t round = (first / s->slot_count + 1) * s->slot_count;
     if (end > round)
         end = round;
@@ -355,9 +357,9 @@ static uint64_t count_ready(const sending *s) {
 
 static int submit_copy(sending *s, uint64_t count, nl_error *err) {
     uint64_t first = s->asked, slot = first % s->slot_count;
-    const nl_bounce_part *part = &s->parts[part_of(s, first)];
+    const nl_bounce_part *part = &s->parts[thread_part_of(s, first)];
     size_t offset = (size_t)(first - s->first[part - s->parts]) * s->chunk;
-    size_t size = smaller(part->size - offset, (size_t)count * s->chunk);
+    size_t size = smaller_size(part->size - offset, (size_t)count * s->chunk);
     if (NL_CU(err, MemcpyHtoDAsync, part->device + offset, s->ring + (size_t)slot * s->chunk, size,
               s->stream) < 0)
         return -1;
@@ -403,9 +405,9 @@ static void send_some_held(sending *s) {
     if (nl_device_bind(s->device, &err) < 0)
         fail_to_send(s, &err);
     while (!nl_atomic_load(&s->failed) && (k = nl_atomic_add(&s->next, 1)) < s->chunks) {
-        const nl_bounce_part *part = &s->parts[part_of(s, k)];
+        const nl_bounce_part *part = &s->parts[thread_part_of(s, k)];
         size_t offset = (size_t)(k - s->first[part - s->parts]) * s->chunk;
-        size_t size = smaller(part->size - offset, s->chunk);
+        size_t size = smaller_size(part->size - offset, s->chunk);
         char *slot = s->ring + (size_t)(k % s->slot_count) * s->chunk;
         if (k >= s->slot_count && wait_for_slot(s, k, &err) < 0)
             fail_to_send(s, &err);
@@ -428,21 +430,21 @@ static void send_some(void *job) {
     nl_wait_release();
 }
 
-static void cut(sending *s) {
+static void cut_into_chunks(sending *s) {
     size_t members = nl_atomic_load(&threads_to_device), ring_bytes = nl_atomic_load(&ring_size);
     s->past_caches = s->total <= MIDDLE_COPY;
     if (s->past_caches) {
         s->chunk = choose_chunk(MIN_CHUNK, s->total / (members * 2), MIDDLE_CHUNK);
-        ring_bytes = smaller(ring_bytes, MIDDLE_RING);
+        ring_bytes = smaller_size(ring_bytes, MIDDLE_RING);
     } else {
         s->chunk = choose_chunk(MIN_CHUNK, s->total, SIZE_MAX);
     }
     for (int i = 0; i < s->count; i++)
         s->first[i + 1] = s->first[i] + (s->parts[i].size + s->chunk - 1) / s->chunk;
     s->chunks = s->first[s->count];
-    s->slot_count = smaller(ring_bytes / s->chunk, MAX_SLOTS);
-    size_t bytes = between(MIN_GROUP, s->total / 8, nl_atomic_load(&largest_group));
-    s->group = smaller(bytes / s->chunk, s->slot_count / 4);
+    s->slot_count = smaller_size(ring_bytes / s->chunk, MAX_SLOTS);
+    size_t bytes = clamp_size(MIN_GROUP, s->total / 8, nl_atomic_load(&largest_group));
+    s->group = smaller_size(bytes / s->chunk, s->slot_count / 4);
 }
 
 /* Waits for the previous copy to the device, so that its ring can be reused: a second ring costs
@@ -458,7 +460,7 @@ static int prepare_stream(sending *s, nl_error *err) {
 static int send_shared(sending *s, nl_error *err) {
     nl_host_block *block;
     nl_error ignored;
-    cut(s);
+    cut_into_chunks(s);
     int members = count_members(nl_atomic_load(&threads_to_device), s->chunks);
     if (open_marks(s->device, s->chunks > s->slot_count ? s->slot_count : 0, &ignored) < 0)
         return 0;
@@ -485,11 +487,11 @@ int nl_bounce_send(nl_device *dev, const nl_bounce_part *parts, int count, CUstr
     size_t total = 0;
     for (int i = 0; i < count; i++)
         total += parts[i].size;
-    if (!is_possible(total) || !enter())
+    if (!is_staging_possible(total) || !try_acquire_ring_lock())
         return 0;
     sending s = {.device = dev, .stream = stream, .parts = parts, .count = count, .total = total};
     int done = send_shared(&s, err);
-    leave();
+    release_ring_lock();
     return done;
 }
 
@@ -523,7 +525,7 @@ static size_t begin_of_chunk(const receiving *r, uint64_t k) {
 }
 
 static size_t size_of_chunk(const receiving *r, uint64_t k) {
-    return smaller(r->size, (size_t)(k + 1) * r->chunk - r->shift) - begin_of_chunk(r, k);
+    return smaller_size(r->size, (size_t)(k + 1) * r->chunk - r->shift) - begin_of_chunk(r, k);
 }
 
 static int submit_chunk(receiving *r, nl_error *err) {
@@ -596,7 +598,7 @@ static int chunks_of_page(const receiving *r, uint64_t page, uint64_t *first, ui
     uint64_t each = HUGE_PAGE / r->chunk;
     uint64_t lead = ((uintptr_t)r->here & (HUGE_PAGE - 1)) / r->chunk;
     *first = page * each > lead ? page * each - lead : 0;
-    *end = smaller((page + 1) * each - lead, r->chunks);
+    *end = smaller_size((page + 1) * each - lead, r->chunks);
     return *first < r->chunks;
 }
 
@@ -644,7 +646,7 @@ static void clear_ahead(receiving *r, int *members) {
         return;
     r->is_new = 0;
     *members =
-        count_members(smaller((size_t)*members, nl_atomic_load(&threads_to_host)), r->chunks);
+        count_members(smaller_size((size_t)*members, nl_atomic_load(&threads_to_host)), r->chunks);
 }
 
 /* For the first copy to the host, for which the driver prepares for 2 ms: one thread submits the
@@ -716,12 +718,13 @@ static int cut_for_host(receiving *r) {
         for (r->chunk = HUGE_PAGE; r->chunk > most; r->chunk /= 2)
             ;
         r->shift = (uintptr_t)r->here & (r->chunk - 1) & ~(uintptr_t)255;
-        threads = smaller(nl_atomic_load(&threads_to_new), r->size / HUGE_PAGE + 1);
+        threads = smaller_size(nl_atomic_load(&threads_to_new), r->size / HUGE_PAGE + 1);
     } else if (r->size < LARGE_COPY) {
-        threads = between(MIN_SHARED_THREADS, r->size / HUGE_PAGE, smaller(MORE_THREADS, threads));
+        threads = clamp_size(MIN_SHARED_THREADS, r->size / HUGE_PAGE,
+                             smaller_size(MORE_THREADS, threads));
     }
     r->chunks = (r->size + r->shift + r->chunk - 1) / r->chunk;
-    r->slot_count = smaller(nl_atomic_load(&ring_size) / r->chunk, MAX_SLOTS);
+    r->slot_count = smaller_size(nl_atomic_load(&ring_size) / r->chunk, MAX_SLOTS);
     return count_members(threads, r->chunks);
 }
 
@@ -732,7 +735,7 @@ static int receive_shared(receiving *r, nl_error *err) {
     nl_host_block *block;
     nl_error ignored;
     int members = cut_for_host(r);
-    if (open_marks(r->device, smaller(r->slot_count, r->chunks), &ignored) < 0)
+    if (open_marks(r->device, smaller_size(r->slot_count, r->chunks), &ignored) < 0)
         return 0;
     clear_ahead(r, &members);
     if (NL_CU(err, StreamSynchronize, r->before) < 0)
@@ -758,10 +761,10 @@ static int receive_shared(receiving *r, nl_error *err) {
 
 int nl_bounce_receive(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
                       nl_error *err) {
-    if (!is_possible(size) || nl_bounce_is_locked(host) || !enter())
+    if (!is_staging_possible(size) || nl_bounce_is_locked(host) || !try_acquire_ring_lock())
         return 0;
     receiving r = {.device = dev, .there = device, .here = host, .size = size, .before = stream};
     int done = receive_shared(&r, err);
-    leave();
+    release_ring_lock();
     return done;
 }

@@ -119,7 +119,7 @@ static int order_lock_held(nl_device *dev, uint64_t ticket, CUstream stream, nl_
     return NL_CU(err, StreamWaitEvent, stream, dev->fence, 0);
 }
 
-static void mark(nl_buffer *buffer, uint64_t user) {
+static void mark_used_by_stream(nl_buffer *buffer, uint64_t user) {
     if (!(nl_atomic_load(&buffer->users) & user))
         nl_atomic_or(&buffer->users, user);
 }
@@ -133,7 +133,7 @@ int nl_buffer_use_on_other_stream(nl_buffer *buffer, CUstream stream, int blocki
         if (noted != 0)
             return noted < 0 ? -1 : 0;
     }
-    mark(buffer, blocking ? NL_BUFFER_JOINED : NL_BUFFER_FOREIGN);
+    mark_used_by_stream(buffer, blocking ? NL_BUFFER_JOINED : NL_BUFFER_FOREIGN);
     if (blocking)
         return 0;
     nl_device *dev = buffer->device;
@@ -159,11 +159,11 @@ void nl_buffer_record_upload(nl_device *dev) {
 }
 
 void nl_buffer_expose(nl_buffer *buffer) {
-    mark(buffer, NL_BUFFER_FOREIGN);
+    mark_used_by_stream(buffer, NL_BUFFER_FOREIGN);
 }
 
 void nl_buffer_fix(nl_buffer *buffer) {
-    mark(buffer, NL_BUFFER_NOTED);
+    mark_used_by_stream(buffer, NL_BUFFER_NOTED);
 }
 
 void nl_buffer_forget_users(nl_buffer *buffer) {
@@ -245,7 +245,7 @@ int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
 
 /* Frees all cached blocks, also those that wait for streams: the driver frees in stream order or
  * waits. */
-static void empty(nl_device *dev) {
+static void empty_cache(nl_device *dev) {
     nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, nl_pool_stamp(&dev->cache));
     evict(dev, 0);
 }
@@ -257,7 +257,7 @@ void nl_buffer_exit(void) {
     for (int i = 0; nl_device_exists(i); i++) {
         nl_device *dev = nl_device_is_ready(i) ? nl_device_get(i, &ignored) : NULL;
         if (dev != NULL && nl_device_bind(dev, &ignored) == 0)
-            empty(dev);
+            empty_cache(dev);
     }
 }
 
@@ -290,7 +290,7 @@ static void format_limit(size_t limit, char *text, size_t size) {
 
 /* Fills err with the driver's text, after the requested size and the amounts of free, used and
  * cached memory. */
-static int refuse(nl_device *dev, size_t size, CUresult status, nl_error *err) {
+static int refuse_allocation(nl_device *dev, size_t size, CUresult status, nl_error *err) {
     size_t available = 0, total = 0;
     char limit[64];
     nl_pool_statistics s = nl_pool_read(&dev->cache);
@@ -334,7 +334,7 @@ static int allocate_new(nl_device *dev, size_t capacity, nl_buffer *buffer, nl_e
         nl_pool_finish_alloc(&dev->cache, &buffer->block, status == CUDA_SUCCESS);
     }
     if (status != CUDA_SUCCESS)
-        return refuse(dev, buffer->size, status, err);
+        return refuse_allocation(dev, buffer->size, status, err);
     if (buffer->pooled && buffer->ordered == NULL)
         buffer->ticket = nl_atomic_add(&dev->allocated, 1) + 1;
     return 0;
@@ -461,7 +461,7 @@ static void trim_driver_pool(nl_device *dev) {
 }
 
 /* Frees the oldest cached blocks until the buffer fits into the cache, and caches the buffer. */
-static int keep_instead(nl_buffer *buffer) {
+static int keep_in_cache_instead_of_free(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
     uint64_t most = nl_atomic_load(&dev->cache.cache_limit);
     if (buffer->ordered != NULL || buffer->block.capacity > most ||
@@ -475,7 +475,7 @@ static void destroy(void *thing) {
     nl_buffer *buffer = thing;
     if (owns_memory(buffer)) {
         nl_device *dev = buffer->device;
-        if (keep(buffer) || keep_instead(buffer)) {
+        if (keep(buffer) || keep_in_cache_instead_of_free(buffer)) {
             trim_driver_pool(dev);
             return;
         }

@@ -113,7 +113,7 @@ int nl_capture_is_in_thread(void) {
 
 /* Returns the index of the object in the sorted array, or if it is absent the index at which to
  * insert it. */
-static size_t position(const nl_capture *c, const void *thing) {
+static size_t position_of_capture(const nl_capture *c, const void *thing) {
     size_t low = 0, high = c->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -126,7 +126,7 @@ static size_t position(const nl_capture *c, const void *thing) {
 }
 
 static int add_lock_held(nl_capture *c, void *thing, nl_error *err) {
-    size_t at = position(c, thing);
+    size_t at = position_of_capture(c, thing);
     if (at < c->count && c->things[at] == thing)
         return 2;
     if (c->count == c->capacity) {

@@ -319,7 +319,7 @@ nl_device *nl_device_get(int ordinal, nl_error *err) {
 }
 
 /* Returns whether dev's context is current in this thread. */
-static inline int is_bound(const nl_device *dev) {
+static inline int is_context_bound(const nl_device *dev) {
     if (here.bound != dev || here.epoch != nl_atomic_load(&nl_device_epoch))
         return 0;
     if (device_count == 1)
@@ -337,7 +337,7 @@ static int refuse_callback(nl_error *err) {
                         "let the callback wake up another thread, which uses the device");
 }
 
-static int bind_anew(nl_device *dev, nl_error *err) {
+static int bind_context_again(nl_device *dev, nl_error *err) {
     uint64_t now = nl_atomic_load(&nl_device_epoch);
     if (refuse_forked(err) < 0)
         return -1;
@@ -354,7 +354,7 @@ static int bind_anew(nl_device *dev, nl_error *err) {
 }
 
 static int bind(nl_device *dev, nl_error *err) {
-    return is_bound(dev) ? 0 : bind_anew(dev, err);
+    return is_context_bound(dev) ? 0 : bind_context_again(dev, err);
 }
 
 int nl_device_bind(nl_device *dev, nl_error *err) {
@@ -471,7 +471,7 @@ nl_device *nl_device_current(nl_error *err) {
     nl_device *dev = here.bound;
     int ordinal = nl_device_selected();
     here.uses++;
-    if (dev != NULL && dev->ordinal == ordinal && is_bound(dev))
+    if (dev != NULL && dev->ordinal == ordinal && is_context_bound(dev))
         return dev;
     if (nl_device_open(err) == NULL)
         return NULL;
@@ -667,7 +667,7 @@ static void end_reset(nl_device *dev) {
 /* If the context is released and retained again, the driver destroys the old context, even after a
  * fault, unless another library holds it. Before that, the generation is increased, so that other
  * threads find that their objects are invalid and do not free them. */
-static int reset(nl_device *dev, nl_error *err) {
+static int reset_context(nl_device *dev, nl_error *err) {
     if (!refuse_exports(dev))
         return nl_error_set(err, NL_ERR_RUNTIME,
                             "device %d cannot be reset: arrays of the host lie in its memory "
@@ -690,7 +690,7 @@ static int reset(nl_device *dev, nl_error *err) {
 }
 
 /* Returns whether another library holds the context after this library has released it. */
-static int is_held(const nl_device *dev) {
+static int is_context_held(const nl_device *dev) {
     unsigned flags = 0;
     int active = 0;
     nl_error ignored;
@@ -707,7 +707,7 @@ static int close_context(nl_device *dev, nl_error *err) {
     if (NL_CU(err, DevicePrimaryCtxRelease, dev->handle) < 0) {
         nl_atomic_store(&ready[dev->ordinal], 1); /* nothing has changed */
         status = -1;
-    } else if (is_held(dev)) {
+    } else if (is_context_held(dev)) {
         status = retain(dev, err);
     } else {
         nl_atomic_add(&dev->generation, 1);
@@ -741,7 +741,7 @@ int nl_device_reset(nl_device *dev, nl_error *err) {
     if (refuse_forked(err) < 0 || refuse_callback(err) < 0)
         return -1;
     nl_mutex_lock(&resets);
-    int status = reset(dev, err);
+    int status = reset_context(dev, err);
     nl_mutex_unlock(&resets);
     return status;
 }

@@ -41,20 +41,20 @@ void nl_event_destroy(nl_event *event) {
         destroy(event);
 }
 
-static int prepare(nl_event *event, nl_error *err) {
+static int bind_event_device(nl_event *event, nl_error *err) {
     if (nl_device_alive(event->device, event->generation, err) < 0)
         return -1;
     return nl_device_bind(event->device, err);
 }
 
 int nl_event_record(nl_event *event, CUstream stream, nl_error *err) {
-    if (prepare(event, err) < 0)
+    if (bind_event_device(event, err) < 0)
         return -1;
     return NL_CU(err, EventRecord, event->handle, stream);
 }
 
 int nl_event_query(nl_event *event, int *done, nl_error *err) {
-    if (prepare(event, err) < 0)
+    if (bind_event_device(event, err) < 0)
         return -1;
     CUresult status = nl_cu.EventQuery(event->handle);
     *done = status == CUDA_SUCCESS;
@@ -62,7 +62,7 @@ int nl_event_query(nl_event *event, int *done, nl_error *err) {
 }
 
 int nl_event_synchronize(nl_event *event, nl_error *err) {
-    if (prepare(event, err) < 0)
+    if (bind_event_device(event, err) < 0)
         return -1;
     if (NL_CU(err, EventSynchronize, event->handle) < 0)
         return -1;
@@ -81,7 +81,7 @@ int nl_event_wait(nl_event *event, CUstream stream, nl_error *err) {
 }
 
 int nl_event_elapsed(nl_event *start, nl_event *end, float *milliseconds, nl_error *err) {
-    if (prepare(start, err) < 0 || prepare(end, err) < 0)
+    if (bind_event_device(start, err) < 0 || bind_event_device(end, err) < 0)
         return -1;
     if (NL_CU(err, EventElapsedTime, milliseconds, start->handle, end->handle) == 0)
         return 0;

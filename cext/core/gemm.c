@@ -23,7 +23,7 @@ int nl_gemm_has(int type, int result) {
     return type >= 0 && (type == result || (narrow && result == CUDA_R_32F));
 }
 
-static int call(cublasHandle_t handle, const nl_gemm *g, nl_error *err) {
+static int call_gemm(cublasHandle_t handle, const nl_gemm *g, nl_error *err) {
     /* Has the alignment of cuBLAS's complex numbers, which cuBLAS loads with one instruction. */
     static const struct {
         _Alignas(16) double twice[2];
@@ -52,7 +52,7 @@ int nl_gemm_run(nl_device *dev, CUstream stream, const nl_gemm *g, const nl_work
     if (nl_handle_enter_with(NL_CUBLAS, dev, stream, workspace, &handle, err) < 0)
         return -1;
     nl_error second;
-    int result = call(handle->number, g, err);
+    int result = call_gemm(handle->number, g, err);
     int left = nl_handle_leave(NL_CUBLAS, handle, result < 0 ? &second : err);
     return result < 0 ? result : left;
 }

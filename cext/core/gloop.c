@@ -11,11 +11,11 @@ static int operand_count(const nl_gloop *loop) {
     return loop->core->nin + loop->core->nout;
 }
 
-static const char *role(const nl_gloop *loop, int operand) {
+static const char *operand_role(const nl_gloop *loop, int operand) {
     return operand < loop->core->nin ? "Input" : "Output";
 }
 
-static int number(const nl_gloop *loop, int operand) {
+static int operand_number(const nl_gloop *loop, int operand) {
     return operand < loop->core->nin ? operand : operand - loop->core->nin;
 }
 
@@ -38,7 +38,7 @@ int nl_gloop_check_keepdims(const nl_gcore *c, nl_error *err) {
 }
 
 /* Marks an optional core dimension as missing in all operands whose signature contains it. */
-static void drop(nl_gloop *loop, int place) {
+static void drop_dimension(nl_gloop *loop, int place) {
     const nl_gcore *c = loop->core;
     loop->missing[place] = 1;
     for (int i = 0; i < operand_count(loop); i++)
@@ -52,15 +52,15 @@ static int find_core(nl_gloop *loop, int operand, nl_error *err) {
     for (int k = 0; k < c->ndim[operand] && o->array.ndim < o->core; k++) {
         int place = c->place[operand][k];
         if (c->optional[place] && !loop->missing[place])
-            drop(loop, place);
+            drop_dimension(loop, place);
     }
     if (o->array.ndim >= o->core)
         return 0;
     return nl_error_set(err, NL_ERR_VALUE,
                         "%s: %s operand %d does not have enough dimensions (has %d, gufunc core "
                         "with signature %s requires %d)",
-                        c->name, role(loop, operand), number(loop, operand), o->array.ndim, c->text,
-                        o->core);
+                        c->name, operand_role(loop, operand), operand_number(loop, operand),
+                        o->array.ndim, c->text, o->core);
 }
 
 int nl_gloop_open(nl_gloop *loop, nl_error *err) {
@@ -106,7 +106,7 @@ int nl_gloop_sizes(nl_gloop *loop, nl_error *err) {
                 return nl_error_set(err, NL_ERR_VALUE,
                                     "%s: %s operand %d has a mismatch in its core dimension %d, "
                                     "with gufunc signature %s (size %lld is different from %lld)",
-                                    c->name, role(loop, i), number(loop, i),
+                                    c->name, operand_role(loop, i), operand_number(loop, i),
                                     at - (o->array.ndim - o->core) - !loop->missing[place], c->text,
                                     (long long)size, (long long)loop->sizes[place]);
         }
@@ -118,7 +118,7 @@ int nl_gloop_sizes(nl_gloop *loop, nl_error *err) {
                     err, NL_ERR_VALUE,
                     "%s: Output operand %d has core dimension %d unspecified, with gufunc "
                     "signature %s",
-                    c->name, number(loop, i), k, c->text);
+                    c->name, operand_number(loop, i), k, c->text);
     return 0;
 }
 
@@ -170,11 +170,11 @@ static int refuse_output(const nl_gloop *loop, int operand, nl_error *err) {
                         "%s: non-broadcastable %s operand %d with shape %s doesn't match the "
                         "broadcast shape %s",
                         c->name, operand < c->nin ? "written input" : "output",
-                        number(loop, operand), given, broadcast);
+                        operand_number(loop, operand), given, broadcast);
 }
 
 /* Broadcasts an operand's loop dimensions with the loop's shape, aligned from the right. */
-static int join(nl_gloop *loop, const nl_goperand *o) {
+static int broadcast_loop_dimensions(nl_gloop *loop, const nl_goperand *o) {
     int own = o->array.ndim - o->core;
     for (int k = 0; k < own; k++) {
         int64_t size = o->array.shape[o->axes[k]], *to = &loop->shape[loop->ndim - own + k];
@@ -191,7 +191,7 @@ int nl_gloop_broadcast(nl_gloop *loop, nl_error *err) {
     for (int k = 0; k < loop->ndim; k++)
         loop->shape[k] = 1;
     for (int i = 0; i < operand_count(loop); i++)
-        if (loop->operands[i].given && join(loop, &loop->operands[i]) < 0)
+        if (loop->operands[i].given && broadcast_loop_dimensions(loop, &loop->operands[i]) < 0)
             return refuse_broadcast(loop, err);
     for (int i = 0; i < operand_count(loop); i++) {
         const nl_goperand *o = &loop->operands[i];
@@ -222,7 +222,7 @@ static int64_t loop_stride(const nl_gloop *loop, const nl_goperand *o, int k) {
 /* Compares two loop dimensions by the absolute strides of the operands `from` to `to`; the first
  * operand whose two strides are nonzero and differ decides. Returns 1 if `a` is the outer one, -1
  * if `b` is, 0 if no operand decides. */
-static int compare(const nl_gloop *loop, int a, int b, int from, int to) {
+static int compare_strides(const nl_gloop *loop, int a, int b, int from, int to) {
     int step = from <= to ? 1 : -1;
     for (int i = from; i != to + step; i += step) {
         const nl_goperand *o = &loop->operands[i];
@@ -240,7 +240,7 @@ static int compare(const nl_gloop *loop, int a, int b, int from, int to) {
 static void sort_dimensions(const nl_gloop *loop, int *order, int from, int to) {
     for (int k = 0; k < loop->ndim; k++) {
         int j = k;
-        for (; j > 0 && compare(loop, order[j - 1], k, from, to) < 0; j--)
+        for (; j > 0 && compare_strides(loop, order[j - 1], k, from, to) < 0; j--)
             order[j] = order[j - 1];
         order[j] = k;
     }
@@ -300,7 +300,7 @@ static int can_merge(const nl_gpacked *p, int operands, int outer, int inner) {
     return 1;
 }
 
-static int is_wide(const nl_gpacked *p, int operands) {
+static int needs_64_bit_offsets(const nl_gpacked *p, int operands) {
     if (p->count > INT32_MAX)
         return 1;
     for (int i = 0; i < operands; i++) {
@@ -349,7 +349,7 @@ int nl_gloop_pack(const nl_gloop *loop, nl_gpacked *p, nl_error *err) {
         for (int i = 0; i < operands; i++)
             p->strides[i][0] = 0;
     }
-    p->wide = is_wide(p, operands);
+    p->wide = needs_64_bit_offsets(p, operands);
     return 0;
 }
 
@@ -359,7 +359,7 @@ int nl_gloop_kernel_dims(int dims) {
 
 /* n / d is (umulhi(n, magic) + n) >> shift for all n below 2^31, where magic is 2^32 (2^shift - d)
  * / d, rounded up. */
-static uint64_t divider(int64_t d) {
+static uint64_t divider_of(int64_t d) {
     unsigned shift = 0;
     if (d < 1 || d > INT32_MAX)
         return 0;
@@ -381,7 +381,7 @@ int nl_gloop_write(const nl_gpacked *p, const nl_gloop *loop, int dims, int lane
     for (int k = 0; k < dims; k++)
         words[n++] = k < lead ? 1 : (uint64_t)p->shape[k - lead];
     for (int k = 0; k < dims; k++)
-        words[n++] = divider(k < lead ? 1 : p->shape[k - lead]);
+        words[n++] = divider_of(k < lead ? 1 : p->shape[k - lead]);
     for (int i = 0; i < operands; i++)
         for (int k = 0; k < dims; k++)
             words[n++] = k < lead ? 0 : (uint64_t)p->strides[i][k - lead];

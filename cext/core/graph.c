@@ -66,7 +66,7 @@ static int refuse_stream(const nl_stream *stream, nl_error *err) {
                         "the default stream cannot be captured: make one with cuda.stream()");
 }
 
-static int begin(nl_graph *g, nl_error *err) {
+static int begin_capture(nl_graph *g, nl_error *err) {
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUstream handle = g->stream->handle;
     if (NL_CU(err, StreamIsCapturing, handle, &status) < 0)
@@ -105,7 +105,7 @@ int nl_graph_begin(nl_stream *stream, void *owner, nl_graph **out, nl_error *err
     g->capture.device = stream->device;
     g->capture.owner = owner;
     nl_capture_open();
-    if (begin(g, err) < 0) {
+    if (begin_capture(g, err) < 0) {
         close_capture();
         nl_graph_release(g);
         return -1;
@@ -123,7 +123,7 @@ int nl_graph_leave(nl_graph *g) {
 }
 
 /* Ends the capture if it is still active: after an error, the driver may have ended it. */
-static void stop(nl_graph *g) {
+static void stop_capture(nl_graph *g) {
     CUstream handle = g->stream->handle;
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUgraph none = NULL;
@@ -153,7 +153,7 @@ int nl_graph_end(nl_graph *g, nl_error *err) {
         status = nl_device_bind(g->device, err);
     if (status == 0 && NL_CU(err, StreamEndCapture, g->stream->handle, &g->handle) < 0) {
         g->handle = NULL;
-        stop(g);
+        stop_capture(g);
         status = -1;
     }
     end_capture(g);
@@ -164,13 +164,13 @@ int nl_graph_end(nl_graph *g, nl_error *err) {
 
 void nl_graph_abandon(nl_graph *g) {
     if (nl_device_bind_for_release(g->device, g->generation))
-        stop(g);
+        stop_capture(g);
     end_capture(g);
 }
 
 /* ---- launching ---- */
 
-static int enter(nl_graph *g, nl_error *err) {
+static int bind_graph_device(nl_graph *g, nl_error *err) {
     if (nl_device_alive(g->device, g->generation, err) < 0 || nl_device_bind(g->device, err) < 0)
         return -1;
     if (g->exec == NULL)
@@ -180,7 +180,7 @@ static int enter(nl_graph *g, nl_error *err) {
 }
 
 int nl_graph_launch(nl_graph *g, CUstream stream, int blocking, nl_error *err) {
-    if (enter(g, err) < 0)
+    if (bind_graph_device(g, err) < 0)
         return -1;
     if (nl_capture_of(stream) != 0)
         return nl_error_set(err, NL_ERR_RUNTIME, "a graph cannot be launched inside a capture");
@@ -196,7 +196,7 @@ int nl_graph_launch(nl_graph *g, CUstream stream, int blocking, nl_error *err) {
 }
 
 int nl_graph_upload(nl_graph *g, CUstream stream, nl_error *err) {
-    if (enter(g, err) < 0)
+    if (bind_graph_device(g, err) < 0)
         return -1;
     nl_mutex_lock(&g->lock);
     int status = NL_CU(err, GraphUpload, g->exec, stream);
@@ -217,7 +217,7 @@ int nl_graph_set_values(nl_graph *g, CUgraphNode node, const nl_kernel *kernel,
         .sharedMemBytes = shape->shared,
         .kernelParams = values,
     };
-    if (enter(g, err) < 0)
+    if (bind_graph_device(g, err) < 0)
         return -1;
     nl_mutex_lock(&g->lock);
     int status = NL_CU(err, GraphExecKernelNodeSetParams, g->exec, node, &params);

@@ -138,7 +138,7 @@ static int set_workspace(nl_handle *h, const nl_workspace *workspace, nl_error *
     return NL_BLAS(err, SetWorkspace_v2, h->number, memory, workspace->size);
 }
 
-static void leave(nl_cudalib library, nl_handle *h) {
+static void leave_handle(nl_cudalib library, nl_handle *h) {
     nl_mutex_unlock(&h->lock);
     nl_mutex_lock(&kept[library].lock);
     h->users--;
@@ -151,7 +151,7 @@ int nl_handle_enter_with(nl_cudalib library, nl_device *dev, CUstream stream,
     if (nl_handle_enter(library, dev, stream, &h, err) < 0)
         return -1;
     if (library == NL_CUBLAS && set_workspace(h, workspace, err) < 0) {
-        leave(library, h);
+        leave_handle(library, h);
         return -1;
     }
     *out = h;
@@ -160,6 +160,6 @@ int nl_handle_enter_with(nl_cudalib library, nl_device *dev, CUstream stream,
 
 int nl_handle_leave(nl_cudalib library, nl_handle *h, nl_error *err) {
     int result = take_workspace(h, err);
-    leave(library, h);
+    leave_handle(library, h);
     return result;
 }

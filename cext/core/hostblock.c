@@ -44,7 +44,7 @@ static void open_pool(void) {
     nl_mutex_unlock(&once);
 }
 
-static nl_pool *the_pool(void) {
+static nl_pool *get_opened_pool(void) {
     if (__builtin_expect(!nl_atomic_load(&opened), 0))
         open_pool();
     return &pool;
@@ -56,11 +56,11 @@ size_t nl_hostblock_live(void) {
 
 nl_pool_statistics nl_hostblock_statistics(size_t *locked) {
     *locked = nl_atomic_load(&locked_bytes);
-    return nl_pool_read(the_pool());
+    return nl_pool_read(get_opened_pool());
 }
 
 void nl_hostblock_reset_peak(void) {
-    nl_pool_reset_peak(the_pool());
+    nl_pool_reset_peak(get_opened_pool());
 }
 
 /* ----------------------------------------------------------------------------------------- pages
@@ -140,7 +140,7 @@ static void free_pages(nl_host_block *b) {
 }
 
 static void evict(size_t keep) {
-    for (nl_block *b = nl_pool_evict(the_pool(), keep), *next; b != NULL; b = next) {
+    for (nl_block *b = nl_pool_evict(get_opened_pool(), keep), *next; b != NULL; b = next) {
         next = b->next;
         free_pages((nl_host_block *)b);
     }
@@ -149,7 +149,7 @@ static void evict(size_t keep) {
 /* -------------------------------------------------------------------- blocks with pending
  * copies */
 
-static int is_done(const nl_host_block *b) {
+static int is_event_done(const nl_host_block *b) {
     if (b->event == NULL || !nl_device_usable() ||
         b->event_generation != nl_atomic_load(&b->event_device->generation))
         return 1;
@@ -159,8 +159,9 @@ static int is_done(const nl_host_block *b) {
 static void mark_idle_blocks_ready(void) {
     nl_block *b;
     nl_mutex_lock(&busy_lock);
-    while ((b = nl_pool_first(the_pool(), NL_POOL_IDLE)) != NULL && is_done((nl_host_block *)b))
-        nl_pool_mark_ready(the_pool(), NL_POOL_IDLE, b->sequence);
+    while ((b = nl_pool_first(get_opened_pool(), NL_POOL_IDLE)) != NULL &&
+           is_event_done((nl_host_block *)b))
+        nl_pool_mark_ready(get_opened_pool(), NL_POOL_IDLE, b->sequence);
     nl_mutex_unlock(&busy_lock);
 }
 
@@ -170,11 +171,11 @@ void nl_hostblock_trim(size_t keep) {
 }
 
 size_t nl_hostblock_limit(void) {
-    return nl_atomic_load(&the_pool()->cache_limit);
+    return nl_atomic_load(&get_opened_pool()->cache_limit);
 }
 
 void nl_hostblock_set_limit(size_t bytes) {
-    nl_pool_set_limits(the_pool(), SIZE_MAX, bytes);
+    nl_pool_set_limits(get_opened_pool(), SIZE_MAX, bytes);
     nl_hostblock_trim(bytes);
 }
 
@@ -196,8 +197,8 @@ static nl_host_block *map_block(size_t capacity, nl_error *err) {
         return NULL;
     }
     /* cannot fail: this pool has no limit on memory in use */
-    nl_pool_enter(the_pool(), &b->block, capacity);
-    nl_pool_finish_alloc(the_pool(), &b->block, 1);
+    nl_pool_enter(get_opened_pool(), &b->block, capacity);
+    nl_pool_finish_alloc(get_opened_pool(), &b->block, 1);
     return b;
 }
 
@@ -205,7 +206,8 @@ static nl_host_block *map_block(size_t capacity, nl_error *err) {
  * limit. If registering fails, the block stays pageable and is never registered again. */
 static void lock_result(nl_host_block *b, nl_device *dev) {
     nl_error ignored;
-    size_t most = nl_atomic_load(&the_pool()->cache_limit), now = nl_atomic_load(&locked_bytes);
+    size_t most = nl_atomic_load(&get_opened_pool()->cache_limit),
+           now = nl_atomic_load(&locked_bytes);
     if (b->turns < (b->block.capacity > LARGE_BLOCK ? TURNS_OF_LARGE : 2) || b->unlockable ||
         nl_hostblock_is_locked(b))
         return;
@@ -218,7 +220,7 @@ static int alloc_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_b
                        nl_error *err) {
     if (size > SIZE_MAX / 4)
         return nl_error_no_memory(err, size);
-    size_t capacity = round_to(nl_pool_round(the_pool(), size != 0 ? size : 1), PAGE);
+    size_t capacity = round_to(nl_pool_round(get_opened_pool(), size != 0 ? size : 1), PAGE);
     nl_host_block *b = (nl_host_block *)nl_pool_reuse(&pool, capacity);
     if (b == NULL && nl_pool_first(&pool, NL_POOL_IDLE) != NULL) {
         mark_idle_blocks_ready();
@@ -317,7 +319,7 @@ static void destroy(void *thing) {
     }
     if (b->kind == NL_HOST_MAPPED && !nl_device_wait_for_all())
         return; /* the block is leaked, because a running kernel may still write to it */
-    size_t most = nl_atomic_load(&the_pool()->cache_limit);
+    size_t most = nl_atomic_load(&get_opened_pool()->cache_limit);
     if (nl_pool_release(&pool, &b->block, NL_POOL_READY))
         return;
     if (b->block.capacity <= most) {
@@ -361,7 +363,7 @@ void nl_hostblock_release_after(nl_host_block *b, nl_device *dev, CUstream strea
         return;
     if (mark_stream(b, dev, stream, &ignored) == 0) {
         nl_atomic_sub(&live, 1);
-        if (nl_pool_release(the_pool(), &b->block, NL_POOL_IDLE))
+        if (nl_pool_release(get_opened_pool(), &b->block, NL_POOL_IDLE))
             return;
         nl_atomic_add(&live, 1);
     }

@@ -75,7 +75,7 @@ static int raise_fault(void) {
     return on_raise != NULL ? on_raise() : -1;
 }
 
-static void describe(nl_fault *f, const nl_host_fault *what) {
+static void describe_fault(nl_fault *f, const nl_host_fault *what) {
     uint32_t kind = what->array                         ? NL_CHECK_MEMORY
                     : what->status == CUDA_ERROR_ASSERT ? NL_FAULT_ASSERT
                                                         : 0;
@@ -96,7 +96,7 @@ __attribute__((noreturn)) static void fault(const nl_host_fault *what) {
     }
     last = last ? last : malloc(sizeof *last);
     if (last)
-        describe(last, what);
+        describe_fault(last, what);
     _longjmp(innermost->leave, 1);
 }
 
@@ -154,7 +154,7 @@ static void handle(int number, siginfo_t *info, void *context) {
 }
 
 /* Installs the SIGFPE handler in front of the previous handler. Called when an image is loaded. */
-static void install(void) {
+static void install_handlers(void) {
     /* SA_NODEFER: a signal raised by the previous handler must be delivered while `chained` is
      * set. */
     struct sigaction now,
@@ -167,7 +167,7 @@ static void install(void) {
     sigaction(SIGFPE, &ours, NULL);
 }
 #else
-static void install(void) {
+static void install_handlers(void) {
     (void)before;
 }
 #endif
@@ -187,7 +187,7 @@ int nl_hostloop_range_add(const void *low, const void *high) {
     if (r != NULL) {
         nl_atomic_store(&r->low, (uintptr_t)low);
         nl_atomic_store(&r->high, (uintptr_t)high);
-        install();
+        install_handlers();
     }
     nl_mutex_unlock(&range_lock);
     return r != NULL ? 0 : -1;
@@ -330,7 +330,7 @@ static int parallel(nl_host_loop loop, int operands, char *const *data, long lon
     if (operands > MAX_OPERANDS) { /* more operands than any ufunc of NumPy has */
         last = last ? last : malloc(sizeof *last);
         if (last)
-            describe(last, &(nl_host_fault){.message = "a loop over too many operands"});
+            describe_fault(last, &(nl_host_fault){.message = "a loop over too many operands"});
         return -1;
     }
     job j = {.loop = loop, .operands = operands, .data = data, .count = count};

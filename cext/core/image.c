@@ -30,7 +30,7 @@ typedef struct elf_program {
 
 #define ELF_NO_BITS 8 /* type of a section that has no bytes in the file */
 
-static int fits(uint64_t offset, uint64_t length, size_t size) {
+static int is_range_inside(uint64_t offset, uint64_t length, size_t size) {
     return offset <= size && length <= size - offset;
 }
 
@@ -40,21 +40,21 @@ static int elf_is_whole(const char *bytes, size_t size) {
         return 0;
     memcpy(&h, bytes, sizeof h);
     if (h.identity[4] != 2 ||
-        !fits(h.section_offset, (uint64_t)h.section_count * sizeof(elf_section), size) ||
-        !fits(h.program_offset, (uint64_t)h.program_count * sizeof(elf_program), size) ||
+        !is_range_inside(h.section_offset, (uint64_t)h.section_count * sizeof(elf_section), size) ||
+        !is_range_inside(h.program_offset, (uint64_t)h.program_count * sizeof(elf_program), size) ||
         (h.section_count && h.section_size != sizeof(elf_section)) ||
         (h.program_count && h.program_size != sizeof(elf_program)))
         return 0;
     for (unsigned i = 0; i < h.section_count; i++) {
         elf_section s;
         memcpy(&s, bytes + h.section_offset + i * sizeof s, sizeof s);
-        if (s.type != ELF_NO_BITS && !fits(s.offset, s.size, size))
+        if (s.type != ELF_NO_BITS && !is_range_inside(s.offset, s.size, size))
             return 0;
     }
     for (unsigned i = 0; i < h.program_count; i++) {
         elf_program p;
         memcpy(&p, bytes + h.program_offset + i * sizeof p, sizeof p);
-        if (!fits(p.offset, p.file_size, size))
+        if (!is_range_inside(p.offset, p.file_size, size))
             return 0;
     }
     return 1;
@@ -68,7 +68,7 @@ static int fat_binary_is_whole(const char *bytes, size_t size) {
         return 0;
     memcpy(&header_size, bytes + 6, sizeof header_size);
     memcpy(&rest, bytes + 8, sizeof rest);
-    return fits(header_size, rest, size);
+    return is_range_inside(header_size, rest, size);
 }
 
 /* Returns a position-dependent checksum of all bytes; the same as in numbalite/compilers/image.py.
@@ -93,7 +93,7 @@ static int simulated_is_whole(const char *bytes, size_t size) {
     if (size < 16)
         return 0;
     memcpy(&rest, bytes + 8, sizeof rest);
-    if (!fits(16, rest, size) || !elf_is_whole(bytes + 16, rest))
+    if (!is_range_inside(16, rest, size) || !elf_is_whole(bytes + 16, rest))
         return 0;
     const char *after = bytes + 16 + rest;
     if (size == 16 + rest)

@@ -111,20 +111,20 @@ void nl_kernel_destroy(nl_kernel *k) {
 }
 
 /* Checks that the kernel's device was not reset, and binds the device. */
-static int enter(nl_kernel *k, nl_error *err) {
+static int bind_kernel_device(nl_kernel *k, nl_error *err) {
     if (nl_device_alive(k->module->device, k->module->generation, err) < 0)
         return -1;
     return nl_device_bind(k->module->device, err);
 }
 
 int nl_kernel_attribute(nl_kernel *k, int attribute, int *value, nl_error *err) {
-    if (enter(k, err) < 0)
+    if (bind_kernel_device(k, err) < 0)
         return -1;
     return NL_CU(err, FuncGetAttribute, value, attribute, k->handle);
 }
 
 int nl_kernel_set_attribute(nl_kernel *k, int attribute, int value, nl_error *err) {
-    if (enter(k, err) < 0)
+    if (bind_kernel_device(k, err) < 0)
         return -1;
     nl_mutex_lock(&k->lock);
     int result = NL_CU(err, FuncSetAttribute, k->handle, attribute, value);
@@ -156,13 +156,13 @@ static int opt_in(nl_kernel *k, size_t shared, nl_error *err) {
 }
 
 int nl_kernel_occupancy(nl_kernel *k, int block, size_t shared, int *blocks, nl_error *err) {
-    if (enter(k, err) < 0 || opt_in(k, shared, err) < 0)
+    if (bind_kernel_device(k, err) < 0 || opt_in(k, shared, err) < 0)
         return -1;
     return NL_CU(err, OccupancyMaxActiveBlocksPerMultiprocessor, blocks, k->handle, block, shared);
 }
 
 int nl_kernel_best_block(nl_kernel *k, size_t shared, int *min_grid, int *block, nl_error *err) {
-    if (enter(k, err) < 0 || opt_in(k, shared, err) < 0)
+    if (bind_kernel_device(k, err) < 0 || opt_in(k, shared, err) < 0)
         return -1;
     return NL_CU(err, OccupancyMaxPotentialBlockSize, min_grid, block, k->handle, NULL, shared, 0);
 }

@@ -85,7 +85,7 @@ static void set_in_order(nl_layout *l, const int *inwards) {
     }
 }
 
-static void insert(int *list, int count, int at, int item) {
+static void insert_item(int *list, int count, int at, int item) {
     memmove(list + at + 1, list + at, (size_t)(count - at) * sizeof *list);
     list[at] = item;
 }
@@ -96,15 +96,15 @@ void nl_layout_set_like(nl_layout *l, const int64_t *strides) {
         int at = count;
         while (at > 0 && llabs(strides[inwards[at - 1]]) > llabs(strides[axis]))
             at--;
-        insert(inwards, count++, at, axis);
+        insert_item(inwards, count++, at, axis);
     }
     set_in_order(l, inwards);
 }
 
 /* Returns 1 if axis `inner` belongs inside axis `outer`, -1 if `outer` belongs inside `inner`, 0 if
  * the strides of no array decide. */
-static int is_inside(const nl_layout *l, const int64_t *const *strides, int count, int inner,
-                     int outer) {
+static int is_axis_inside(const nl_layout *l, const int64_t *const *strides, int count, int inner,
+                          int outer) {
     int found = 0;
     if (l->shape[inner] == 1 || l->shape[outer] == 1)
         return 0;
@@ -123,13 +123,13 @@ void nl_layout_set_as(nl_layout *l, const int64_t *const *strides, int count) {
     for (int axis = l->ndim - 1, done = 0; axis >= 0; axis--) {
         int at = done;
         for (int i = done - 1; i >= 0; i--) {
-            int side = is_inside(l, strides, count, inwards[i], axis);
+            int side = is_axis_inside(l, strides, count, inwards[i], axis);
             if (side > 0)
                 break;
             if (side < 0)
                 at = i;
         }
-        insert(inwards, done++, at, axis);
+        insert_item(inwards, done++, at, axis);
     }
     set_in_order(l, inwards);
 }

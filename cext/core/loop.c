@@ -51,8 +51,8 @@ static int64_t stride_along(const nl_loop_operand *o, int ndim, int d) {
 
 /* Returns 1 if dimension `outer` belongs inside dimension `inner`, 0 if not, -1 if no operand has
  * nonzero strides along both dimensions. If operands disagree, C order is kept. */
-static int belongs_inside(const nl_loop_operand *operands, int count, int ndim, int outer,
-                          int inner) {
+static int is_dimension_inside(const nl_loop_operand *operands, int count, int ndim, int outer,
+                               int inner) {
     int answer = -1;
     for (int i = 0; i < count; i++) {
         int64_t a = magnitude(stride_along(&operands[i], ndim, outer));
@@ -72,7 +72,7 @@ void nl_loop_order(const nl_loop_operand *operands, int count, int ndim, int *or
         int place = ndim - n;
         for (int i = place; i < ndim; i++) {
             /* in C order, d is outside of order[i] */
-            int inside = belongs_inside(operands, count, ndim, d, order[i]);
+            int inside = is_dimension_inside(operands, count, ndim, d, order[i]);
             if (inside == 0)
                 break;
             if (inside > 0)
@@ -96,7 +96,7 @@ void nl_loop_dense(int ndim, const int64_t *shape, const int *order, int64_t ite
 }
 
 /* Step 3. */
-static void turn_round(nl_loop *l, int d) {
+static void reverse_axis_if_backwards(nl_loop *l, int d) {
     int backwards = 0;
     for (int i = 0; i < l->operands; i++) {
         if (l->strides[i][d] > 0)
@@ -145,7 +145,7 @@ static int is_aligned(const nl_loop *l, const nl_loop_operand *operands, int mov
 }
 
 /* Returns whether every operand is contiguous, or one element, along the innermost dimension. */
-static int runs_inside(const nl_loop *l, const nl_loop_operand *operands) {
+static int is_innermost_contiguous(const nl_loop *l, const nl_loop_operand *operands) {
     for (int i = 0; i < l->operands; i++) {
         int64_t stride = l->strides[i][l->ndim - 1];
         if (stride != 0 && stride != operands[i].itemsize)
@@ -154,7 +154,7 @@ static int runs_inside(const nl_loop *l, const nl_loop_operand *operands) {
     return 1;
 }
 
-static int fits_32(const nl_loop *l) {
+static int fits_32_bit_offsets(const nl_loop *l) {
     if (l->count > INT32_MAX)
         return 0;
     for (int i = 0; i < l->operands; i++) {
@@ -220,15 +220,15 @@ static nl_loop_kind kind_of_unaligned(const nl_loop *l, const nl_loop_operand *o
             least = operands[i].itemsize < least ? operands[i].itemsize : least;
             most = operands[i].itemsize > most ? operands[i].itemsize : most;
         }
-    if (!fits_32(l))
+    if (!fits_32_bit_offsets(l))
         return NL_LOOP_SHIFTED;
     if (least == 8 && most == 8)
         return NL_LOOP_SINGLE;
     return least >= 2 && most <= 4 && l->count <= FEW ? NL_LOOP_STRIDED32 : NL_LOOP_SHIFTED;
 }
 
-static void choose(nl_loop *l, const nl_loop_operand *operands) {
-    int inside = runs_inside(l, operands), aligned = is_aligned(l, operands, 0), d;
+static void choose_kernel_kind(nl_loop *l, const nl_loop_operand *operands) {
+    int inside = is_innermost_contiguous(l, operands), aligned = is_aligned(l, operands, 0), d;
     int64_t inner = l->shape[l->ndim - 1];
     l->advance = l->across = 0;
     for (int i = 0; inside && i < l->operands; i++)
@@ -246,7 +246,7 @@ static void choose(nl_loop *l, const nl_loop_operand *operands) {
                l->count / inner / l->shape[d] <= INT32_MAX) {
         set_tiled(l, operands, d);
     } else {
-        l->kind = aligned && fits_32(l) ? NL_LOOP_STRIDED32 : NL_LOOP_STRIDED64;
+        l->kind = aligned && fits_32_bit_offsets(l) ? NL_LOOP_STRIDED32 : NL_LOOP_STRIDED64;
         l->dims = padded(l->ndim);
     }
 }
@@ -293,7 +293,7 @@ static void simplify(nl_loop *l, const nl_loop_operand *operands, int ndim, cons
         l->count *= shape[d];
         for (int i = 0; i < l->operands; i++)
             l->strides[i][l->ndim] = stride_along(&operands[i], ndim, d);
-        turn_round(l, l->ndim++);
+        reverse_axis_if_backwards(l, l->ndim++);
     }
     if (l->ndim == 0)
         set_contiguous(l, operands, 0, shape);
@@ -314,7 +314,7 @@ void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int nd
         set_contiguous(l, operands, ndim, shape);
     else
         simplify(l, operands, ndim, shape);
-    choose(l, operands);
+    choose_kernel_kind(l, operands);
 }
 
 /* Returns the number of dimensions for which the kernel divides indices: all dimensions, or the

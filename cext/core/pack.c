@@ -34,8 +34,8 @@ static void copy_line(char *to, int64_t to_step, const char *from, int64_t from_
 
 /* Loops over all axes except the last. With `gather`, copies from strided to dense memory, else
  * from dense to strided memory. */
-static void walk(char *dense, char *strided, const nl_axis *axes, int rank, int64_t width,
-                 int gather) {
+static void walk_entries(char *dense, char *strided, const nl_axis *axes, int rank, int64_t width,
+                         int gather) {
     int64_t index[NL_MAX_DIMS] = {0};
     int64_t count = rank > 0 ? axes[rank - 1].count : 1;
     int64_t step = rank > 0 ? axes[rank - 1].from : 0;
@@ -61,10 +61,10 @@ static void walk(char *dense, char *strided, const nl_axis *axes, int rank, int6
 
 void nl_pack_gather(char *dense, const char *strided, const nl_axis *axes, int rank,
                     int64_t width) {
-    walk(dense, (char *)strided, axes, rank, width, 1);
+    walk_entries(dense, (char *)strided, axes, rank, width, 1);
 }
 
 void nl_pack_scatter(char *strided, const char *dense, const nl_axis *axes, int rank,
                      int64_t width) {
-    walk((char *)dense, strided, axes, rank, width, 0);
+    walk_entries((char *)dense, strided, axes, rank, width, 0);
 }

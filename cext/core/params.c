@@ -38,7 +38,7 @@ static int expected_size(const nl_param *p, uint64_t *size) {
     return 0;
 }
 
-static int check(const nl_param *p, nl_error *err) {
+static int check_parameter(const nl_param *p, nl_error *err) {
     uint64_t size;
     int possible = (unsigned)p->dtype < NL_DTYPE_COUNT && (unsigned)p->order <= NL_ORDER_F &&
                    p->ndim >= 0 && p->ndim <= NL_MAX_DIMS && p->itemsize >= 0 &&
@@ -72,7 +72,7 @@ static uint32_t element_align(const nl_param *p) {
 
 int nl_params_set(nl_params *params, int index, const nl_param *description, nl_error *err) {
     nl_param *p = &params->items[index];
-    if (check(description, err) < 0)
+    if (check_parameter(description, err) < 0)
         return -1;
     char *name = nl_mem_strdup(description->name, err);
     if (!name)

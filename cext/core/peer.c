@@ -30,7 +30,7 @@ int nl_peer_choose(nl_peer *other, int blocking, nl_error *err) {
 }
 
 /* Makes later work on the stream of `later` wait for earlier work on the stream of `earlier`. */
-static int join(const nl_peer *later, const nl_peer *earlier, nl_error *err) {
+static int join_streams(const nl_peer *later, const nl_peer *earlier, nl_error *err) {
     CUevent event = NULL;
     if (nl_device_bind(earlier->device, err) < 0 ||
         NL_CU(err, EventCreate, &event, CU_EVENT_DISABLE_TIMING) < 0)
@@ -46,7 +46,7 @@ static int join(const nl_peer *later, const nl_peer *earlier, nl_error *err) {
 }
 
 /* Lets `dev` access the other device's memory directly; returns whether it can. */
-static int let_in(nl_device *dev, nl_device *other) {
+static int enable_peer_access(nl_device *dev, nl_device *other) {
     nl_error ignored;
     int can = 0;
     if (nl_atomic_load(&dev->peers) & (UINT64_C(1) << other->ordinal))
@@ -62,9 +62,9 @@ static size_t bytes_of(const nl_layout *layout) {
 /* Copies one dense block to another, on the stream of `by`, which is either of the two sides. A
  * device that can access the other's memory copies as within one device, which takes 3 us instead
  * of 8 for small blocks on an H200. Otherwise the driver copies through the host. */
-static int send(const nl_peer *to, const nl_peer *from, const nl_peer *by, nl_error *err) {
+static int send_packed(const nl_peer *to, const nl_peer *from, const nl_peer *by, nl_error *err) {
     size_t size = bytes_of(from->layout);
-    int is_direct = let_in(by->device, by == to ? from->device : to->device);
+    int is_direct = enable_peer_access(by->device, by == to ? from->device : to->device);
     if (nl_device_bind(by->device, err) < 0)
         return -1;
     if (is_direct)
@@ -85,12 +85,12 @@ static int wait_for(const nl_peer *side, nl_error *err) {
 /* Called at the end of a copy. Makes `waiting` wait for `working` with an event or, if no event can
  * be recorded, on the host. */
 static int wait_after_copy(const nl_peer *waiting, const nl_peer *working, nl_error *err) {
-    return join(waiting, working, err) == 0 ? 0 : wait_for(working, err);
+    return join_streams(waiting, working, err) == 0 ? 0 : wait_for(working, err);
 }
 
 /* Called after a failure. Waits for both devices, so that no memory is reused while work uses
  * it. */
-static int abandon(const nl_peer *to, const nl_peer *from) {
+static int abandon_copy(const nl_peer *to, const nl_peer *from) {
     nl_error ignored;
     (void)wait_for(from, &ignored);
     (void)wait_for(to, &ignored);
@@ -99,9 +99,9 @@ static int abandon(const nl_peer *to, const nl_peer *from) {
 
 static int copy_block(const nl_peer *to, const nl_peer *from, const nl_peer *given, nl_error *err) {
     const nl_peer *by = given == from ? from : to, *other = by == to ? from : to;
-    if (!other->copy_stream && join(by, other, err) < 0)
+    if (!other->copy_stream && join_streams(by, other, err) < 0)
         return -1;
-    if (send(to, from, by, err) < 0)
+    if (send_packed(to, from, by, err) < 0)
         return -1;
     return wait_after_copy(other, by, err);
 }
@@ -125,19 +125,19 @@ static int copy_packed(const nl_peer *to, const nl_peer *from, const nl_peer *gi
     if (open_packed(&out, &out_layout, &out_buffer, err) < 0 ||
         open_packed(&in, &in_layout, &in_buffer, err) < 0)
         goto done;
-    if (given == to && join(from, to, err) < 0)
+    if (given == to && join_streams(from, to, err) < 0)
         goto done;
     status = copy_on(&out, from, err);
     if (status == 0)
-        status = join(to, from, err);
+        status = join_streams(to, from, err);
     if (status == 0)
-        status = send(&in, &out, &in, err);
+        status = send_packed(&in, &out, &in, err);
     if (status == 0)
         status = copy_on(to, &in, err);
     if (status == 0)
         status = wait_after_copy(from, to, err);
     if (status < 0)
-        status = abandon(to, from);
+        status = abandon_copy(to, from);
 done:
     nl_buffer_release(in_buffer);
     nl_buffer_release(out_buffer);

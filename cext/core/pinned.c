@@ -14,7 +14,7 @@ static nl_pinned blocks[MAX_BLOCKS];
 static nl_mutex lock = NL_MUTEX_INIT;
 static int lent; /* number of blocks lent */
 
-static int is_live(const nl_pinned *b) {
+static int is_entry_live(const nl_pinned *b) {
     return b->device != NULL && b->generation == nl_atomic_load(&b->device->generation);
 }
 
@@ -26,7 +26,7 @@ static nl_pinned *find_lock_held(const nl_device *dev) {
         nl_pinned *b = &blocks[i];
         if (b->taken)
             continue;
-        if (!is_live(b))
+        if (!is_entry_live(b))
             empty = empty != NULL ? empty : b;
         else if (b->device == dev)
             return b;
@@ -34,7 +34,7 @@ static nl_pinned *find_lock_held(const nl_device *dev) {
     return empty;
 }
 
-static int fill(nl_device *dev, nl_pinned *b, nl_error *err) {
+static int fill_entry(nl_device *dev, nl_pinned *b, nl_error *err) {
     enum { PORTABLE = 1, DEVICEMAP = 2 };
     if (b->host == NULL) {
         void *pages =
@@ -59,9 +59,10 @@ static int fill(nl_device *dev, nl_pinned *b, nl_error *err) {
 static void recover_lock_held(void) {
     for (int i = 0; i < MAX_BLOCKS && lent > 0; i++) {
         nl_pinned *b = &blocks[i];
-        if (b->lent == NULL || (is_live(b) && nl_cu.EventQuery(b->lent) == CUDA_ERROR_NOT_READY))
+        if (b->lent == NULL ||
+            (is_entry_live(b) && nl_cu.EventQuery(b->lent) == CUDA_ERROR_NOT_READY))
             continue;
-        if (is_live(b))
+        if (is_entry_live(b))
             nl_driver_report(nl_cu.EventDestroy(b->lent), "cuEventDestroy");
         b->lent = NULL;
         b->taken = 0;
@@ -77,7 +78,7 @@ int nl_pinned_acquire(nl_device *dev, nl_pinned **out, nl_error *err) {
     if (b != NULL)
         b->taken = 1;
     nl_mutex_unlock(&lock);
-    if (b != NULL && !is_live(b) && fill(dev, b, err) < 0) {
+    if (b != NULL && !is_entry_live(b) && fill_entry(dev, b, err) < 0) {
         b->device = NULL;
         nl_pinned_release(b);
         return -1;
@@ -113,7 +114,7 @@ void nl_pinned_release_after(nl_pinned *block, CUstream stream) {
 static nl_pinned *acquire_idle(void) {
     nl_mutex_lock(&lock);
     int i = 0;
-    while (i < MAX_BLOCKS && (blocks[i].taken || !is_live(&blocks[i])))
+    while (i < MAX_BLOCKS && (blocks[i].taken || !is_entry_live(&blocks[i])))
         i++;
     if (i < MAX_BLOCKS)
         blocks[i].taken = 1;
@@ -135,7 +136,7 @@ int nl_pinned_locked(void) {
     int count = 0;
     nl_mutex_lock(&lock);
     for (int i = 0; i < MAX_BLOCKS; i++)
-        count += is_live(&blocks[i]);
+        count += is_entry_live(&blocks[i]);
     nl_mutex_unlock(&lock);
     return count;
 }

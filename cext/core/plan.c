@@ -74,7 +74,7 @@ int nl_plan_make(nl_plan *p, const nl_layout *to, const nl_layout *from) {
     return 1;
 }
 
-static int is_pitch(const nl_plan *p, const nl_axis *a) {
+static int is_valid_pitch(const nl_plan *p, const nl_axis *a) {
     return a->to >= p->width && a->from >= p->width && a->to <= MAX_PITCH && a->from <= MAX_PITCH;
 }
 
@@ -89,11 +89,11 @@ typedef struct {
     int height, depth;
 } shape_of_copy;
 
-static shape_of_copy choose(const nl_plan *p) {
+static shape_of_copy choose_copy(const nl_plan *p) {
     shape_of_copy best = {-1, -1};
     int64_t most = 1;
     for (int h = 0; h < p->rank; ++h) {
-        if (!is_pitch(p, &p->axes[h]))
+        if (!is_valid_pitch(p, &p->axes[h]))
             continue;
         if (p->axes[h].count > most) {
             most = p->axes[h].count;
@@ -119,7 +119,7 @@ int64_t nl_plan_bytes(const nl_plan *p) {
 }
 
 int64_t nl_plan_copies(const nl_plan *p) {
-    shape_of_copy box = choose(p);
+    shape_of_copy box = choose_copy(p);
     int64_t copies = 1;
     for (int i = 0; i < p->rank; ++i) {
         if (i != box.height && i != box.depth)
@@ -170,7 +170,7 @@ static int copy_box(const nl_plan *p, CUdeviceptr to, CUdeviceptr from, const nl
 
 /* Loops over the axes that no driver copy covers, the last one fastest. */
 int nl_plan_copy(const nl_plan *p, nl_error *err) {
-    shape_of_copy box = choose(p);
+    shape_of_copy box = choose_copy(p);
     int64_t index[NL_MAX_DIMS] = {0};
     CUdeviceptr to = p->to, from = p->from;
     for (;;) {

@@ -70,7 +70,7 @@ typedef nl_reduce_traits traits;
 
 /* ---- dimensions ---- */
 
-static const dim *last_of(const dims *d) {
+static const dim *last_dimension_of(const dims *d) {
     return &d->at[d->count - 1];
 }
 
@@ -97,7 +97,7 @@ static int are_aligned(const dims *kept, int kept_count, const dims *reduced, in
 /* Returns whether the elements along the last reduced axis are contiguous, and each row is aligned
  * to the itemsize. */
 static int is_dense(const dims *kept, const dims *reduced, const traits *t) {
-    return last_of(reduced)->input == t->itemsize &&
+    return last_dimension_of(reduced)->input == t->itemsize &&
            are_aligned(kept, kept->count, reduced, reduced->count - 1, t->address, t->itemsize);
 }
 
@@ -107,12 +107,13 @@ static int is_dense(const dims *kept, const dims *reduced, const traits *t) {
  * elements are not neighbours or not aligned. */
 static int width_of(const dims *kept, const dims *reduced, const traits *t) {
     int64_t size = t->itemsize, width = max64(ACCESS_BYTES / size, 1);
-    if (!kept->count || !reduced->count || !t->accumulator || last_of(kept)->input != size)
+    if (!kept->count || !reduced->count || !t->accumulator ||
+        last_dimension_of(kept)->input != size)
         return 0;
     if (!are_aligned(kept, kept->count - 1, reduced, reduced->count, t->address, size))
         return 0;
     while (width > 1 &&
-           (width * t->accumulator > COLUMN_BYTES || last_of(kept)->length % width ||
+           (width * t->accumulator > COLUMN_BYTES || last_dimension_of(kept)->length % width ||
             !are_aligned(kept, kept->count - 1, reduced, reduced->count, t->address, width * size)))
         width /= 2;
     return (int)width;
@@ -120,7 +121,7 @@ static int width_of(const dims *kept, const dims *reduced, const traits *t) {
 
 /* Halves the width until the number of threads is at least `least` and, for a width above
  * SMALL_WIDTH, at least `most`. */
-static int narrowed(int width, int64_t results, int64_t most, int64_t least) {
+static int narrowed_width(int width, int64_t results, int64_t most, int64_t least) {
     while (width > 1 &&
            (results / width < least || (width > SMALL_WIDTH && results / width < most)))
         width /= 2;
@@ -137,12 +138,12 @@ static int min_width(int64_t itemsize) {
  * of the column. The number of blocks is about the number that run at the same time. If a smaller
  * width yields enough threads, the columns are not divided among several blocks, because that
  * requires a second step. */
-static schedule by_columns(int64_t results, int64_t length, int width, int64_t itemsize) {
+static schedule columns_schedule(int64_t results, int64_t length, int width, int64_t itemsize) {
     int64_t enough = COLUMN_THREADS / (2 * COLUMN_WARPS) + 1; /* for one part */
     int is_undivided = results / min64(width, min_width(itemsize)) >= enough;
     width = itemsize == 1 && width > 8 ? 8 : width;
-    width =
-        narrowed(width, results, itemsize == 1 ? WARP : WIDE_THREADS, is_undivided ? enough : WARP);
+    width = narrowed_width(width, results, itemsize == 1 ? WARP : WIDE_THREADS,
+                           is_undivided ? enough : WARP);
     int64_t across = divide_up(results / width, WARP);
     int64_t wanted = (int64_t)COLUMN_THREADS / (across * THREADS);
     int64_t parts = max64(min64(wanted, length / (8 * COLUMN_WARPS)), 1);
@@ -158,7 +159,7 @@ static schedule by_columns(int64_t results, int64_t length, int width, int64_t i
 }
 
 /* Returns the number of lanes that reduce a row with one access each; 0 if that is not possible. */
-static int by_teams(const dims *kept, const dims *reduced, const traits *t) {
+static int lanes_of_a_row_team(const dims *kept, const dims *reduced, const traits *t) {
     if (reduced->count != 1 || reduced->at[0].input != t->itemsize || t->itemsize > ACCESS_BYTES)
         return 0;
     int64_t bytes = reduced->at[0].length * t->itemsize, lanes = bytes / ACCESS_BYTES;
@@ -169,7 +170,8 @@ static int by_teams(const dims *kept, const dims *reduced, const traits *t) {
 
 /* Returns the number of neighbouring short columns that one thread reduces alone; 0 if another kind
  * is better. */
-static int by_stripes(const dims *kept, const dims *reduced, const traits *t, int64_t results) {
+static int columns_of_a_stripe(const dims *kept, const dims *reduced, const traits *t,
+                               int64_t results) {
     int64_t rows = reduced->count == 1 ? reduced->at[0].length : 0;
     /* in bytes; elements of less than 4 bytes count as 4 */
     int64_t wanted = max64(rows, STRIPE_ROWS) * nl_reducelimit(NL_LIMIT_STRIPE_BYTES);
@@ -177,9 +179,9 @@ static int by_stripes(const dims *kept, const dims *reduced, const traits *t, in
         return 0;
     int width = width_of(kept, reduced, t);
     if (rows > STRIPE_ROWS && (width > SMALL_WIDTH || !kept->count ||
-                               last_of(kept)->length * t->itemsize < STRIPE_RUN_BYTES))
+                               last_dimension_of(kept)->length * t->itemsize < STRIPE_RUN_BYTES))
         return 0;
-    return narrowed(width, results, STRIPE_WIDE_THREADS, MIN_STRIPE_THREADS);
+    return narrowed_width(width, results, STRIPE_WIDE_THREADS, MIN_STRIPE_THREADS);
 }
 
 /* Returns the number of neighbouring columns per thread, for a few long columns; 0 if the array has
@@ -187,7 +189,7 @@ static int by_stripes(const dims *kept, const dims *reduced, const traits *t, in
 static int narrow_columns_per_thread(const dims *kept, const dims *reduced, const traits *t) {
     if (!kept->count || reduced->count != 1)
         return 0;
-    int64_t columns = last_of(kept)->length;
+    int64_t columns = last_dimension_of(kept)->length;
     int64_t most = kept->count == 1 ? NARROW_BYTES : NARROW_GROUP_BYTES;
     if (columns * t->itemsize > most || columns > THREADS / 2)
         return 0;
@@ -199,7 +201,7 @@ static int narrow_columns_per_thread(const dims *kept, const dims *reduced, cons
 
 static schedule narrow_parts_schedule(int width, const dims *kept, const dims *reduced,
                                       int64_t itemsize) {
-    int64_t length = reduced->at[0].length, row = last_of(kept)->length * itemsize;
+    int64_t length = reduced->at[0].length, row = last_dimension_of(kept)->length * itemsize;
     int64_t groups = nl_reducelaunch_product(kept->at, kept->count - 1);
     int64_t parts = max64(
         min64(NARROW_PARTS / groups, length * row / nl_reducelimit(NL_LIMIT_NARROW_PART_BYTES)), 1);
@@ -228,7 +230,7 @@ static int is_staged_row(int64_t length, int64_t item) {
  * memory. Contiguous rows of a few elements are groups of one column. Returns kind NONE if groups
  * are too large, or if threads can load 16 bytes of more than two neighbouring columns without
  * shared memory. */
-static schedule in_stage(const dims *kept, const dims *reduced, const traits *t) {
+static schedule staged_columns_schedule(const dims *kept, const dims *reduced, const traits *t) {
     schedule none = {.kind = NL_REDUCE_NONE};
     int64_t item = t->itemsize;
     if (kept->count < 1 || kept->count > 2 || reduced->count != 1 || item > 8 ||
@@ -301,10 +303,10 @@ int64_t nl_reduceplan_row_part_length(int64_t rows, int64_t row, int64_t itemsiz
 /* Returns a GAPPED schedule, which reduces each result from rows with gaps between them. Returns
  * kind NONE if rows are short, or if a result has few or many elements: other kinds are faster for
  * these. */
-static schedule by_gapped_rows(const dims *kept, const dims *reduced, const traits *t,
-                               int64_t results) {
+static schedule gapped_rows_schedule(const dims *kept, const dims *reduced, const traits *t,
+                                     int64_t results) {
     schedule none = {.kind = NL_REDUCE_NONE};
-    int64_t row = last_of(reduced)->length,
+    int64_t row = last_dimension_of(reduced)->length,
             rows = nl_reducelaunch_product(reduced->at, reduced->count - 1);
     if (reduced->count < 2 || row < SHORT || t->itemsize > ACCESS_BYTES ||
         rows * row * t->itemsize < GAPPED_BYTES)
@@ -329,7 +331,7 @@ static schedule by_gapped_rows(const dims *kept, const dims *reduced, const trai
 
 /* Returns whether one warp should reduce a row of `row` bytes. A block is better if there are few
  * rows, or if one pass of all its threads reads nearly the whole row. */
-static int is_for_a_warp(int64_t row, int64_t results) {
+static int is_row_for_a_warp(int64_t row, int64_t results) {
     if (results >= MANY_ROWS)
         return row <= LONG_ROW_BYTES;
     if (results < nl_reducelimit(NL_LIMIT_BUSY_PARTS))
@@ -354,17 +356,18 @@ static schedule serial_schedule(int64_t length, int64_t parts) {
 
 /* Chooses a schedule for short axes, in which no warp reduces a whole row; returns kind NONE if no
  * such schedule is suitable. */
-static schedule by_short_axes(const dims *kept, const dims *reduced, const traits *t,
-                              int64_t results, int64_t length) {
-    int width = results >= nl_reducelimit(NL_LIMIT_TEAM_ROWS) ? by_teams(kept, reduced, t) : 0;
+static schedule short_axes_schedule(const dims *kept, const dims *reduced, const traits *t,
+                                    int64_t results, int64_t length) {
+    int width =
+        results >= nl_reducelimit(NL_LIMIT_TEAM_ROWS) ? lanes_of_a_row_team(kept, reduced, t) : 0;
     if (width)
         return (schedule){NL_REDUCE_TEAMS, width, 0, THREADS, 1, 1, length, 1};
     schedule staged = {.kind = NL_REDUCE_NONE};
     if (t->any_order)
-        staged = in_stage(kept, reduced, t);
+        staged = staged_columns_schedule(kept, reduced, t);
     if (staged.kind)
         return staged;
-    width = by_stripes(kept, reduced, t, results);
+    width = columns_of_a_stripe(kept, reduced, t, results);
     if (width) {
         int ahead = length <= 2 ? 2 : length <= 4 ? 4 : 8;
         return (schedule){NL_REDUCE_STRIPES, width, ahead, THREADS, 1, 1, length, 1};
@@ -381,7 +384,7 @@ static int64_t min_stride(const dims *kept) {
     return least;
 }
 
-static schedule by_blocks(nl_reduce_kind kind, int64_t parts, int64_t chunk) {
+static schedule blocks_schedule(nl_reduce_kind kind, int64_t parts, int64_t chunk) {
     enum { TEAM = THREADS / WARP };
     return (schedule){kind, TEAM, 0, THREADS, TEAM, parts, chunk, 1};
 }
@@ -395,27 +398,29 @@ static schedule parts_schedule(const dims *kept, const dims *reduced, const trai
     if (t->accumulator && !t->masked && t->itemsize <= ACCESS_BYTES && reduced->count > 1) {
         int dense = is_dense(kept, reduced, t);
         int64_t rows = nl_reducelaunch_product(reduced->at, reduced->count - 1);
-        int64_t chunk = nl_reduceplan_row_part_length(
-            rows, last_of(reduced)->length, dense ? t->itemsize : size, results, t->any_order);
+        int64_t chunk =
+            nl_reduceplan_row_part_length(rows, last_dimension_of(reduced)->length,
+                                          dense ? t->itemsize : size, results, t->any_order);
         if (chunk)
-            return by_blocks(dense ? NL_REDUCE_PACKED : NL_REDUCE_STEPPED, length / chunk, chunk);
+            return blocks_schedule(dense ? NL_REDUCE_PACKED : NL_REDUCE_STEPPED, length / chunk,
+                                   chunk);
     }
     int64_t least = max64(1, nl_reducelimit(NL_LIMIT_MIN_PART_BYTES) / size);
     int64_t chunk =
         max64(part_length(length * results, size, most), divide_up(length * results, MAX_PARTS));
     chunk = divide_up(chunk, least) * least;
-    return by_blocks(kind, divide_up(length, chunk), chunk);
+    return blocks_schedule(kind, divide_up(length, chunk), chunk);
 }
 
-static schedule by_rows(const dims *kept, const dims *reduced, const traits *t, int64_t results,
-                        int64_t length) {
+static schedule rows_schedule(const dims *kept, const dims *reduced, const traits *t,
+                              int64_t results, int64_t length) {
     int packed = !t->masked && reduced->count == 1 && t->itemsize <= ACCESS_BYTES &&
                  is_dense(kept, reduced, t);
     nl_reduce_kind kind = packed ? NL_REDUCE_PACKED : NL_REDUCE_STRIDED;
     int64_t width = packed ? ACCESS_BYTES / t->itemsize : 1;
     schedule one = {kind, 0, 0, THREADS, 1, 1, length, 1};
     if (t->any_order && t->accumulator && !t->masked) {
-        schedule gapped = by_gapped_rows(kept, reduced, t, results);
+        schedule gapped = gapped_rows_schedule(kept, reduced, t, results);
         if (gapped.kind)
             return gapped;
         int lanes = nl_reduceplan_lanes(length, width, t->accumulator, results);
@@ -431,7 +436,7 @@ static schedule by_rows(const dims *kept, const dims *reduced, const traits *t, 
         return parts_schedule(kept, reduced, t, packed, results, length);
     /* a warp loads the whole row with one access per lane */
     int is_small = length <= WARP * LANE_PIECES * width;
-    if (!is_small && (results < 64 || !is_for_a_warp(length * t->itemsize, results)))
+    if (!is_small && (results < 64 || !is_row_for_a_warp(length * t->itemsize, results)))
         one.team = THREADS / WARP;
     one.width = one.team;
     return one;
@@ -440,20 +445,20 @@ static schedule by_rows(const dims *kept, const dims *reduced, const traits *t, 
 schedule nl_reduceplan_schedule(const dims *kept, const dims *reduced, const traits *t) {
     int64_t results = nl_reducelaunch_count(kept), length = nl_reducelaunch_count(reduced);
     if (t->accumulator && !t->masked) {
-        schedule found = by_short_axes(kept, reduced, t, results, length);
+        schedule found = short_axes_schedule(kept, reduced, t, results, length);
         if (found.kind)
             return found;
     }
-    int64_t inner = reduced->count ? llabs(last_of(reduced)->input) : 0;
+    int64_t inner = reduced->count ? llabs(last_dimension_of(reduced)->input) : 0;
     if (!reduced->count || (results > 1 && min_stride(kept) < inner) ||
         (results >= WARP && length <= SHORT)) {
         int width = width_of(kept, reduced, t);
         if (width && results >= WARP && !t->masked)
-            return by_columns(results, length, width, t->itemsize);
+            return columns_schedule(results, length, width, t->itemsize);
         int64_t parts = max64(min64(divide_up(COLUMN_THREADS, results), length / 64), 1);
         return serial_schedule(length, parts);
     }
-    return by_rows(kept, reduced, t, results, length);
+    return rows_schedule(kept, reduced, t, results, length);
 }
 
 static int is_for_rows(nl_reduce_kind kind) {
@@ -463,7 +468,7 @@ static int is_for_rows(nl_reduce_kind kind) {
 
 /* Returns the schedule with which the last block of a launch reduces the partial results of all
  * blocks; kind NONE if another launch must reduce the partial results. */
-static schedule by_last_block(const schedule *s, int64_t results, const traits *t) {
+static schedule last_block_schedule(const schedule *s, int64_t results, const traits *t) {
     int64_t size = t->accumulator;
     if (s->kind == NL_REDUCE_NARROW && s->groups == 1) {
         int width = s->width;
@@ -520,14 +525,14 @@ static dims together(const dims *kept, const dim *later, int count) {
  * colours of pixels), or the results form short rows. If a first launch does not reduce this axis,
  * its columns are longer. */
 static int is_among(const dims *kept, const dim *inner, int64_t rows, const traits *t) {
-    int64_t item = t->itemsize, last = last_of(kept)->length * item;
-    int64_t short_row = last_of(kept)->input == item ? last : 0;
+    int64_t item = t->itemsize, last = last_dimension_of(kept)->length * item;
+    int64_t short_row = last_dimension_of(kept)->input == item ? last : 0;
     if (inner->length * item >= AMONG_BYTES && !(0 < short_row && short_row < AMONG_BYTES))
         return 0;
     if (rows * item < LATER_SHARE * t->accumulator)
         return 0;
     dims joined = together(kept, inner, 1);
-    const dim *end = last_of(&joined);
+    const dim *end = last_dimension_of(&joined);
     if (end->input != item || end->length * item <= max64(short_row, item))
         return 0;
     return end->length >= WARP || rows >= 2 * THREADS;
@@ -600,7 +605,7 @@ static void plan_one_launch(const reduction *f, const schedule *s, int segmented
 /* Returns the dimensions of the results and of the later axes in the scratch array of a first
  * launch. Its elements have `size` bytes; the stride between neighbouring results is `apart`
  * elements. Appends the later axes to `reduced`. */
-static dims in_scratch(const reduction *f, int64_t apart, int64_t size, dims *reduced) {
+static dims scratch_dimensions(const reduction *f, int64_t apart, int64_t size, dims *reduced) {
     dims order = {.count = 0}, kept = {.count = 0};
     int from[NL_REDUCE_MAX_DIMS];
     int64_t steps[NL_REDUCE_MAX_DIMS], step = apart;
@@ -649,7 +654,7 @@ static void plan_partial_results(const reduction *f, const schedule *s, const di
     dims of_one = {.count = 0};
     int64_t after = by_part ? numbers : 1;
     nl_reducelaunch_append(&of_one, (dim){s->parts, after * size, after, 0});
-    dims of_results = in_scratch(f, by_part ? 1 : s->parts, size, &of_one);
+    dims of_results = scratch_dimensions(f, by_part ? 1 : s->parts, size, &of_one);
     if (f->later.count) {
         nl_reducelaunch_sort(&of_one, nl_reducelaunch_by_input);
         of_one = nl_reducelaunch_merged(&of_one);
@@ -659,7 +664,7 @@ static void plan_partial_results(const reduction *f, const schedule *s, const di
     nl_reduce_step *step = add_step(plan, s, NL_REDUCE_STORED, NL_REDUCE_LOOP, f->cached, numbers);
     step->wide = nl_reducelaunch_write(plan, s, kept, reduced, size, &first);
     if (!step->wide && !f->later.count)
-        step->last = by_last_block(s, results, t);
+        step->last = last_block_schedule(s, results, t);
     if (step->last.kind) {
         ending.by_one = 1;
         step->writes = NL_REDUCE_RESULT;
@@ -684,7 +689,7 @@ static void plan_partial_results(const reduction *f, const schedule *s, const di
 
 /* Plans a reduction by segments. In a segmented reduction, each result has one part, because the
  * kernel reads the ends of the segments from an array. */
-static void by_segments(reduction *f, nl_reduce_plan *plan) {
+static void plan_by_segments(reduction *f, nl_reduce_plan *plan) {
     traits t = f->r->traits;
     dims usual = {.count = 1, .at = {f->reduced.at[0]}};
     usual.at[0].length = divide_up(usual.at[0].length, f->kept.at[0].length);
@@ -729,7 +734,7 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
     plan->used = 0;
     read_dimensions(r, &f);
     if (r->segmented >= 0) {
-        by_segments(&f, plan);
+        plan_by_segments(&f, plan);
         return;
     }
     const traits *t = &r->traits;
@@ -737,7 +742,8 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
         divide(&f.kept, &f.reduced, &f.later, t);
     dims kept = f.later.count ? together(&f.kept, f.later.at, f.later.count) : f.kept;
     schedule s = nl_reduceplan_schedule(&kept, &f.reduced, t);
-    if (r->reorderable && s.kind == NL_REDUCE_COLUMNS && last_of(&f.reduced)->length < SHORT_RUN)
+    if (r->reorderable && s.kind == NL_REDUCE_COLUMNS &&
+        last_dimension_of(&f.reduced)->length < SHORT_RUN)
         nl_reducelaunch_sort(&f.reduced,
                              by_length); /* the longest contiguous row becomes the last dimension */
     if (s.parts == 1 && !f.later.count)

@@ -52,7 +52,7 @@ typedef struct geometry {
     int64_t input, output; /* addresses, modulo 16 */
 } geometry;
 
-static int64_t largest(const sizes *s) {
+static int64_t largest_item_size(const sizes *s) {
     return max64(max64(s->stored, s->loop), s->result);
 }
 
@@ -78,7 +78,7 @@ static int are_aligned(int64_t count, const geometry *g) {
 }
 
 /* Halves the width until there are at least `least` threads. */
-static int64_t narrowed(int64_t width, int64_t results, int64_t least) {
+static int64_t narrowed_width(int64_t width, int64_t results, int64_t least) {
     while (width > 1 && results / width < least)
         width /= 2;
     return width;
@@ -98,7 +98,7 @@ static void join_columns(geometry *g) {
     dim *inner = g->kept.count ? &g->kept.at[g->kept.count - 1] : NULL;
     if (!inner || inner->input != g->size.stored || inner->output != g->size.result)
         return;
-    int64_t count = inner->length, most = largest(&g->size);
+    int64_t count = inner->length, most = largest_item_size(&g->size);
     if (count <= VEC_COLUMNS && g->along.input == count * g->size.stored &&
         g->along.output == count * g->size.result) {
         if (count * most <= VEC_BYTES && are_aligned(count, g)) {
@@ -114,7 +114,7 @@ static void join_columns(geometry *g) {
         threads *= g->along.length / COLUMN_ROWS;
         least = nl_reducelimit(NL_LIMIT_COLUMN_TILE_THREADS);
     }
-    count = narrowed(max64(1, ACCESS_BYTES / most), threads, least);
+    count = narrowed_width(max64(1, ACCESS_BYTES / most), threads, least);
     if (inner->length % count || !are_aligned(count, g))
         return;
     *inner = (dim){inner->length / count, inner->input * count, 0, inner->output * count};
@@ -155,7 +155,7 @@ static int64_t threads_for_rows(const geometry *g, int64_t rows) {
 
 /* Returns a schedule in which one warp scans a row; each lane loads `width` neighbours at a time.
  */
-static schedule by_warps(const geometry *g, int64_t width) {
+static schedule warps_schedule(const geometry *g, int64_t width) {
     int64_t runs = 1;
     while (g->vec == 1 && runs * width * WARP < g->along.length &&
            runs * width * g->size.loop <= TILE_BYTES / 4)
@@ -172,14 +172,14 @@ static schedule by_warps(const geometry *g, int64_t width) {
 static int is_for_column_tiles(const geometry *g, int64_t rows) {
     int64_t groups = g->along.length / (COLUMN_ROWS * COLUMN_WARPS * COLUMN_WARPS);
     int64_t bytes = rows * g->along.length * (g->size.stored + g->size.result);
-    return largest(&g->size) <= nl_reducelimit(NL_LIMIT_COLUMN_TILE_NUMBER) &&
+    return largest_item_size(&g->size) <= nl_reducelimit(NL_LIMIT_COLUMN_TILE_NUMBER) &&
            groups * COLUMN_STEP_BYTES <= bytes + COLUMN_START_BYTES;
 }
 
 /* Returns a schedule in which one thread scans a row or a part of a row. For parts, earlier
  * launches reduce the parts and scan their totals. Returns kind COLUMNS instead if tiles are
  * faster. */
-static schedule by_threads(const geometry *g, int64_t rows) {
+static schedule threads_schedule(const geometry *g, int64_t rows) {
     int64_t length = g->along.length, chunk = COLUMN_ROWS * COLUMN_WARPS;
     int64_t parts = max64(1, min64(divide_up(COLUMN_THREADS, rows), length / (PARTED / 2)));
     if (parts > 1 && is_for_column_tiles(g, rows))
@@ -202,12 +202,13 @@ static int64_t pipelined_piece_length(const geometry *g, int64_t rows) {
     if (!pipelines || tiles < 2 ||
         tiles * rows < nl_reducelimit(NL_LIMIT_PIPELINE_TURNS) * pipelines)
         return 0;
-    if (largest(&g->size) > (g->vec == 1 ? PIPELINE_NUMBER : ACCESS_BYTES) || !is_packed(g))
+    if (largest_item_size(&g->size) > (g->vec == 1 ? PIPELINE_NUMBER : ACCESS_BYTES) ||
+        !is_packed(g))
         return 0;
     return ACCESS_BYTES / item;
 }
 
-static schedule in_pipeline(const geometry *g, int64_t piece) {
+static schedule pipeline_schedule(const geometry *g, int64_t piece) {
     int64_t threads = nl_reducelimit(NL_LIMIT_PIPELINE_THREADS),
             chunk = threads * PIPELINE_PIECES * piece;
     return (schedule){NL_SCAN_PIPELINED,
@@ -220,7 +221,7 @@ static schedule in_pipeline(const geometry *g, int64_t piece) {
                       1};
 }
 
-static schedule in_tiles(const geometry *g, int64_t width) {
+static schedule tiles_schedule(const geometry *g, int64_t width) {
     int64_t length = g->along.length, most = nl_reducelimit(NL_LIMIT_TILE_THREADS), runs = 1;
     if (length > most * width)
         runs = max64(
@@ -234,7 +235,7 @@ static schedule in_tiles(const geometry *g, int64_t width) {
 /* Returns the number of neighbours along a row that a thread loads at a time. */
 static int64_t width_of(const geometry *g) {
     if (g->vec > 1) /* lanes exchange the numbers of an element one by one */
-        return max64(1, min64(VEC_ELEMENTS, 2 * VEC_BYTES / largest(&g->size)));
+        return max64(1, min64(VEC_ELEMENTS, 2 * VEC_BYTES / largest_item_size(&g->size)));
     int is_wide = ACCESS_BYTES % g->size.stored == 0 && is_packed(g);
     return is_wide ? ACCESS_BYTES / g->size.stored : 1;
 }
@@ -251,11 +252,11 @@ static schedule scheduled(const geometry *g) {
         return single_part_schedule(NL_SCAN_ROWS, threads, length);
     if (are_rows && rows >= nl_reducelimit(NL_LIMIT_WARP_ROWS) && length > SHORT &&
         length <= WARP_LENGTH)
-        return by_warps(g, width);
+        return warps_schedule(g, width);
     if (length <= SHORT || (rows >= WARP && step < llabs(g->along.input)))
-        return by_threads(g, rows);
+        return threads_schedule(g, rows);
     int64_t piece = pipelined_piece_length(g, rows);
-    return piece ? in_pipeline(g, piece) : in_tiles(g, width);
+    return piece ? pipeline_schedule(g, piece) : tiles_schedule(g, width);
 }
 
 /* ---- launches ---- */

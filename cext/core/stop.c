@@ -192,13 +192,13 @@ void nl_stop_record_launch(nl_stop *s, const char *kernel, const nl_params *para
 
 /* ------------------------------------------------------------------------------------ stopping */
 
-static int is_live(const nl_stop *s) {
+static int is_stop_live(const nl_stop *s) {
     const nl_device *dev = s->device;
     return s->generation == nl_atomic_load(&dev->generation) &&
            lines[dev->ordinal].generation == s->generation;
 }
 
-static void nap(void) {
+static void sleep_briefly(void) {
     nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
@@ -206,7 +206,8 @@ static void nap(void) {
  * returns them. */
 static void write_flags_lock_held(int set) {
     for (nl_stop *s = first; s != NULL; s = s->next) {
-        if (!s->address || !is_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
+        if (!s->address || !is_stop_live(s) ||
+            nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
             continue;
         page *p = lines[s->device->ordinal].page;
         (void)nl_cu.MemcpyHtoDAsync(s->address, set ? &p->set : &p->clear, sizeof p->set,
@@ -216,7 +217,7 @@ static void write_flags_lock_held(int set) {
 
 static int is_first_on_device(const nl_stop *s) {
     for (const nl_stop *t = first; t != s; t = t->next)
-        if (t->device == s->device && is_live(t))
+        if (t->device == s->device && is_stop_live(t))
             return 0;
     return 1;
 }
@@ -226,7 +227,7 @@ static int is_done_by(uint64_t deadline, CUresult (*query)(void *handle), void *
     while (query(handle) == CUDA_ERROR_NOT_READY) {
         if (nl_clock_ns() > deadline)
             return 0;
-        nap();
+        sleep_briefly();
     }
     return 1;
 }
@@ -239,7 +240,7 @@ static int drain_lock_held(const nl_wait_end *how, CUcontext current, uint64_t d
     if (!is_done_by(deadline, how->query, how->handle))
         return 0;
     for (nl_stop *s = first; s != NULL; s = s->next)
-        if (is_live(s) && is_first_on_device(s) &&
+        if (is_stop_live(s) && is_first_on_device(s) &&
             nl_cu.CtxSetCurrent(s->device->context) == CUDA_SUCCESS)
             (void)is_done_by(deadline, how->drain, NULL);
     return 1;
@@ -250,7 +251,8 @@ static void read_records_lock_held(void) {
     const record none = {0};
     for (nl_stop *s = first; s != NULL; s = s->next) {
         s->found = none;
-        if (!s->address || !is_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
+        if (!s->address || !is_stop_live(s) ||
+            nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
             continue;
         page *p = lines[s->device->ordinal].page;
         CUstream stream = lines[s->device->ordinal].stream;
@@ -347,7 +349,7 @@ static void fill_fault(const nl_stop *s, const failure *f, nl_fault *fault) {
  * module's device current. The status of the synchronization is ignored: it is an error also if
  * another assert has failed, and if the copy fails, `claimed` remains 0. */
 static int read_failure(const nl_stop *s, nl_fault *fault) {
-    if (!s->failure || !is_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
+    if (!s->failure || !is_stop_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
         return 0;
     page *p = lines[s->device->ordinal].page;
     CUstream stream = lines[s->device->ordinal].stream;

@@ -144,14 +144,14 @@ void nl_stream_release(nl_stream *stream) {
 }
 
 /* Wrapped default streams exist again after a reset, so only owned streams are checked. */
-static int prepare(nl_stream *stream, nl_error *err) {
+static int bind_stream_device(nl_stream *stream, nl_error *err) {
     if (stream->owned && nl_device_alive(stream->device, stream->generation, err) < 0)
         return -1;
     return nl_device_bind(stream->device, err);
 }
 
 int nl_stream_synchronize(nl_stream *stream, nl_error *err) {
-    if (prepare(stream, err) < 0)
+    if (bind_stream_device(stream, err) < 0)
         return -1;
     if (NL_CU(err, StreamSynchronize, stream->handle) < 0)
         return -1;
@@ -160,7 +160,7 @@ int nl_stream_synchronize(nl_stream *stream, nl_error *err) {
 }
 
 int nl_stream_query(nl_stream *stream, int *done, nl_error *err) {
-    if (prepare(stream, err) < 0)
+    if (bind_stream_device(stream, err) < 0)
         return -1;
     CUresult status = nl_cu.StreamQuery(stream->handle);
     *done = status == CUDA_SUCCESS;
@@ -168,5 +168,7 @@ int nl_stream_query(nl_stream *stream, int *done, nl_error *err) {
 }
 
 int nl_stream_priority(nl_stream *stream, int *priority, nl_error *err) {
-    return prepare(stream, err) < 0 ? -1 : NL_CU(err, StreamGetPriority, stream->handle, priority);
+    return bind_stream_device(stream, err) < 0
+               ? -1
+               : NL_CU(err, StreamGetPriority, stream->handle, priority);
 }

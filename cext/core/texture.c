@@ -18,7 +18,7 @@ static nl_texture *new_texture(nl_device *dev, nl_texture_kind kind, nl_error *e
 }
 
 /* Frees the struct if the driver call that creates the handle failed. `status`: of that call. */
-static int finish(nl_texture *texture, int status, nl_texture **out) {
+static int finish_texture(nl_texture *texture, int status, nl_texture **out) {
     if (status < 0)
         nl_mem_free(texture);
     else
@@ -35,7 +35,7 @@ int nl_texture_array(nl_device *dev, const CUDA_ARRAY3D_DESCRIPTOR *shape, nl_te
     int status = NL_CU(err, Array3DCreate, &array, shape);
     texture->handle = (unsigned long long)(uintptr_t)array;
     texture->shape = *shape;
-    return finish(texture, status, out);
+    return finish_texture(texture, status, out);
 }
 
 int nl_texture_object(nl_device *dev, const CUDA_RESOURCE_DESC *over, const CUDA_TEXTURE_DESC *how,
@@ -43,7 +43,8 @@ int nl_texture_object(nl_device *dev, const CUDA_RESOURCE_DESC *over, const CUDA
     nl_texture *texture = new_texture(dev, NL_TEXTURE_OBJECT, err);
     if (texture == NULL)
         return -1;
-    return finish(texture, NL_CU(err, TexObjectCreate, &texture->handle, over, how, NULL), out);
+    return finish_texture(texture, NL_CU(err, TexObjectCreate, &texture->handle, over, how, NULL),
+                          out);
 }
 
 int nl_texture_surface(nl_device *dev, nl_texture *array, nl_texture **out, nl_error *err) {
@@ -54,7 +55,7 @@ int nl_texture_surface(nl_device *dev, nl_texture *array, nl_texture **out, nl_e
     memset(&over, 0, sizeof over);
     over.resType = CU_RESOURCE_TYPE_ARRAY;
     over.res.array.hArray = (CUarray)(uintptr_t)array->handle;
-    return finish(texture, NL_CU(err, SurfObjectCreate, &texture->handle, &over), out);
+    return finish_texture(texture, NL_CU(err, SurfObjectCreate, &texture->handle, &over), out);
 }
 
 static size_t at_least_one(size_t extent) {

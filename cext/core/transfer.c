@@ -40,7 +40,7 @@
 /* Waits for the stream after success and after failure, because the caller may free its memory
  * next. This wait is not interruptible: an interrupt is accepted before the copy instead (see
  * nl_transfer). */
-static int finish(CUstream stream, int status, nl_error *err) {
+static int finish_transfer(CUstream stream, int status, nl_error *err) {
     nl_error ignored;
     if (status < 0 && nl_driver_is_ended_wait((CUresult)err->code))
         return -1; /* the copy was not started */
@@ -52,9 +52,10 @@ static int finish(CUstream stream, int status, nl_error *err) {
 
 /* Copies from the device to pageable host memory through the page-locked `block`, in this thread:
  * the driver would make the same two copies more slowly. Returns 1, or -1 on an error. */
-static int fetch(CUdeviceptr device, void *host, void *block, size_t size, CUstream stream,
-                 nl_error *err) {
-    int status = finish(stream, NL_CU(err, MemcpyDtoHAsync, block, device, size, stream), err);
+static int fetch_to_host(CUdeviceptr device, void *host, void *block, size_t size, CUstream stream,
+                         nl_error *err) {
+    int status =
+        finish_transfer(stream, NL_CU(err, MemcpyDtoHAsync, block, device, size, stream), err);
     if (status == 0)
         memcpy(host, block, size);
     return status < 0 ? -1 : 1;
@@ -92,7 +93,7 @@ static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t si
     if (size > NL_PINNED_BYTES && size < nl_bounce_min_size() && nl_bounce_can_lock(size) &&
         !nl_bounce_is_locked(host) &&
         nl_hostblock_alloc(dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &large, &ignored) == 0)
-        status = fetch(device, host, large->memory, size, stream, err);
+        status = fetch_to_host(device, host, large->memory, size, stream, err);
     nl_hostblock_release(large);
     return status;
 }
@@ -114,7 +115,8 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
             return done < 0 ? -1 : 0;
         if (stream == NULL)
             return NL_CU(err, MemcpyDtoH, host, device, size);
-        return finish(stream, NL_CU(err, MemcpyDtoHAsync, host, device, size, stream), err);
+        return finish_transfer(stream, NL_CU(err, MemcpyDtoHAsync, host, device, size, stream),
+                               err);
     }
     if (nl_wait_idle(stream, err) < 0)
         return -1;
@@ -122,14 +124,15 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
         nl_bounce_part part = {device, host, size};
         int done = nl_bounce_send(dev, &part, 1, stream, err);
         if (done != 0)
-            return done < 0 ? -1 : finish(stream, 0, err);
+            return done < 0 ? -1 : finish_transfer(stream, 0, err);
     }
     if (stream != NULL)
-        return finish(stream, NL_CU(err, MemcpyHtoDAsync, device, host, size, stream), err);
+        return finish_transfer(stream, NL_CU(err, MemcpyHtoDAsync, device, host, size, stream),
+                               err);
     if (NL_CU(err, MemcpyHtoD, device, host, size) < 0)
         return -1;
     if (nl_stream_any_unordered())
-        return finish(NULL, 0, err);
+        return finish_transfer(NULL, 0, err);
     nl_buffer_record_upload(dev);
     return 0;
 }
@@ -179,7 +182,7 @@ static int copy_piece(const packing *k, const nl_plan *p, nl_error *err) {
         return copy_block(k->dev, p->direction, p->to, k->dense, bytes, p->stream, err);
     if (k->staging == NULL) {
         nl_plan rows = dense_copy(p, p->direction, (CUdeviceptr)(uintptr_t)k->dense);
-        return finish(p->stream, nl_plan_copy(&rows, err), err);
+        return finish_transfer(p->stream, nl_plan_copy(&rows, err), err);
     }
     nl_plan rows = dense_copy(p, NL_DEVICE_TO_DEVICE, k->staging->address);
     if (p->direction == NL_DEVICE_TO_HOST) {
@@ -190,7 +193,7 @@ static int copy_piece(const packing *k, const nl_plan *p, nl_error *err) {
     }
     if (copy_block(k->dev, p->direction, k->staging->address, k->dense, bytes, p->stream, err) < 0)
         return -1;
-    return finish(p->stream, nl_plan_copy(&rows, err), err);
+    return finish_transfer(p->stream, nl_plan_copy(&rows, err), err);
 }
 
 static int pack_piece(const packing *k, const nl_plan *p, nl_error *err) {
@@ -239,7 +242,7 @@ static int64_t piece_size(const nl_plan *p) {
 
 /* Allocates the device block if the device side has short rows. If there is not enough device
  * memory, the rows are copied one by one: slow, but not an error. */
-static int open_beside(packing *k, int64_t size, nl_error *err) {
+static int open_packed_buffer(packing *k, int64_t size, nl_error *err) {
     nl_plan rows = dense_copy(&k->plan, k->plan.direction, 0);
     int blocking;
     if (is_dense(&k->plan))
@@ -274,13 +277,13 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
     int64_t size = piece_size(p);
     if (open_dense(&k, (size_t)size, err) < 0)
         return -1;
-    int status = open_beside(&k, size, err);
+    int status = open_packed_buffer(&k, size, err);
     if (status == 0)
         status = pack_all(&k, &k.plan, err);
     if (k.staging != NULL) {
         if (status < 0)
-            finish(p->stream, -1, err);
-        nl_buffer_forget_users(k.staging); /* finish() has already waited for the stream */
+            finish_transfer(p->stream, -1, err);
+        nl_buffer_forget_users(k.staging); /* finish_transfer() has already waited for the stream */
         nl_buffer_release(k.staging);
     }
     if (k.locked != NULL)
@@ -293,7 +296,7 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
 /* Uploads to a dense device region from a packed copy of the source, which is kept until the stream
  * has read it. Returns 1, -1 on an error, or 0 without any effect if such an upload is not
  * possible. */
-static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
+static int upload_through_buffer(nl_device *dev, const nl_plan *p, nl_error *err) {
     nl_host_block *aside;
     nl_error ignored;
     size_t size = (size_t)nl_plan_bytes(p);
@@ -343,10 +346,11 @@ int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl
         return nl_plan_copy(&p, err);
     if (direction == NL_DEVICE_TO_DEVICE) {
         int status = nl_plan_copy(&p, err);
-        return status < 0 ? finish(stream, status, err) : NL_CU(err, StreamSynchronize, stream);
+        return status < 0 ? finish_transfer(stream, status, err)
+                          : NL_CU(err, StreamSynchronize, stream);
     }
     int to_device = direction == NL_HOST_TO_DEVICE;
-    int aside = to_device ? upload_aside(dev, &p, err) : 0;
+    int aside = to_device ? upload_through_buffer(dev, &p, err) : 0;
     if (aside != 0)
         return aside < 0 ? -1 : 0;
     if (p.rank > 0 && nl_wait_idle(stream, err) < 0)
@@ -360,7 +364,7 @@ int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl
         return transfer_packed(dev, &seen, err);
     }
     if (p.rank > 0)
-        return finish(stream, nl_plan_copy(&p, err), err);
+        return finish_transfer(stream, nl_plan_copy(&p, err), err);
     return copy_block(dev, direction, to_device ? p.to : p.from,
                       (void *)(uintptr_t)(to_device ? p.from : p.to), p.width, stream, err);
 }

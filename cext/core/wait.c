@@ -65,12 +65,12 @@ void nl_wait_set_failures(int (*have)(void), int (*take)(nl_fault *fault)) {
 }
 
 /* Converts the status of a completed wait to NL_STATUS_FAILED if an assert has failed. */
-static CUresult finished(CUresult status) {
+static CUresult status_after_wait(CUresult status) {
     int (*have)(void) = nl_atomic_load_entry(&have_failed);
     return status == CUDA_SUCCESS && have != NULL && have() ? NL_STATUS_FAILED : status;
 }
 
-static int is_ours(CUresult status) {
+static int is_early_ended_status(CUresult status) {
     return status == NL_STATUS_FAILED || nl_driver_is_ended_wait(status);
 }
 
@@ -180,7 +180,7 @@ static CUresult end_wait(query_fn *query, void *handle, uint64_t elapsed, int is
     return NL_STATUS_TIMEOUT;
 }
 
-static void nap(uint64_t waited) {
+static void sleep_briefly(uint64_t waited) {
     if (waited >= NL_INTERRUPT_NS)
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
     else
@@ -189,7 +189,7 @@ static void nap(uint64_t waited) {
 
 /* Polls until the query returns another status than CUDA_ERROR_NOT_READY, and returns that status,
  * or an NL_STATUS_... value if the wait is ended early. */
-static CUresult wait(query_fn *query, void *handle) {
+static CUresult poll_until_done(query_fn *query, void *handle) {
     CUresult status;
     uint64_t begun = 0, asked = 0;
     while ((status = query(handle)) == CUDA_ERROR_NOT_READY) {
@@ -208,19 +208,19 @@ static CUresult wait(query_fn *query, void *handle) {
         }
         if (limit && time - here.busy_since >= limit)
             return end_wait(query, handle, time - here.busy_since, 1);
-        nap(time - begun);
+        sleep_briefly(time - begun);
     }
     here.busy_since = 0;
-    return finished(status);
+    return status_after_wait(status);
 }
 
 static CUresult wait_for_stream(CUstream stream) {
-    return is_endable() ? wait(query_stream, stream) : CUDA_SUCCESS;
+    return is_endable() ? poll_until_done(query_stream, stream) : CUDA_SUCCESS;
 }
 
 int nl_wait_idle(CUstream stream, nl_error *err) {
     CUresult status = wait_for_stream(stream);
-    return is_ours(status) ? nl_driver_check(status, "cuStreamQuery", err) : 0;
+    return is_early_ended_status(status) ? nl_driver_check(status, "cuStreamQuery", err) : 0;
 }
 
 int nl_wait_is_idle(CUstream stream) {
@@ -239,7 +239,7 @@ typedef struct {
     CUresult status;
 } job;
 
-static void drop(job *j) {
+static void drop_helper(job *j) {
     if (nl_atomic_sub(&j->users, 1) == 1)
         nl_mem_free(j);
 }
@@ -249,7 +249,7 @@ static void *synchronize(void *data) {
     CUresult status = inner.CtxSetCurrent(j->context);
     j->status = status == CUDA_SUCCESS ? inner.CtxSynchronize() : status;
     nl_atomic_store(&j->is_done, 1);
-    drop(j);
+    drop_helper(j);
     return NULL;
 }
 
@@ -283,10 +283,10 @@ static CUresult synchronize_with_helper(void) {
     job *j = start_helper();
     if (j == NULL)
         return CUDA_SUCCESS;
-    CUresult result = wait(query_job, j);
+    CUresult result = poll_until_done(query_job, j);
     if (result == CUDA_SUCCESS)
         result = j->status;
-    drop(j);
+    drop_helper(j);
     return result;
 }
 
@@ -300,8 +300,8 @@ static CUresult drain(void *Py_unused) {
         return status;
     uint64_t begun = nl_clock_ns();
     while ((status = query_job(j)) == CUDA_ERROR_NOT_READY && nl_clock_ns() - begun < DRAIN_NS)
-        nap(NL_INTERRUPT_NS);
-    drop(j);
+        sleep_briefly(NL_INTERRUPT_NS);
+    drop_helper(j);
     return status;
 }
 
@@ -309,12 +309,14 @@ static CUresult drain(void *Py_unused) {
 
 static CUresult awaited_StreamSynchronize(CUstream stream) {
     CUresult status = wait_for_stream(stream);
-    return nl_driver_is_ended_wait(status) ? status : finished(inner.StreamSynchronize(stream));
+    return nl_driver_is_ended_wait(status) ? status
+                                           : status_after_wait(inner.StreamSynchronize(stream));
 }
 
 static CUresult awaited_EventSynchronize(CUevent event) {
-    CUresult status = is_endable() ? wait(query_event, event) : CUDA_SUCCESS;
-    return nl_driver_is_ended_wait(status) ? status : finished(inner.EventSynchronize(event));
+    CUresult status = is_endable() ? poll_until_done(query_event, event) : CUDA_SUCCESS;
+    return nl_driver_is_ended_wait(status) ? status
+                                           : status_after_wait(inner.EventSynchronize(event));
 }
 
 /* The driver's own call comes last in every case, because it prints the output of printf in
@@ -328,7 +330,7 @@ static CUresult awaited_CtxSynchronize(void) {
     status = inner.CtxSynchronize();
     if (status == CUDA_SUCCESS)
         nl_atomic_store(&ended, 0); /* now no kernel is running */
-    return finished(status);
+    return status_after_wait(status);
 }
 
 static int is_pageable(const void *host) {
@@ -342,29 +344,31 @@ static int is_pageable(const void *host) {
  * stream is complete. */
 static CUresult wait_before_copy(const void *host, CUstream stream) {
     return is_endable() && inner.StreamQuery(stream) == CUDA_ERROR_NOT_READY && is_pageable(host)
-               ? wait(query_stream, stream)
+               ? poll_until_done(query_stream, stream)
                : CUDA_SUCCESS;
 }
 
 static CUresult awaited_MemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
     CUresult status = wait_for_stream(NULL);
-    return is_ours(status) ? status : finished(inner.MemcpyHtoD(to, from, size));
+    return is_early_ended_status(status) ? status
+                                         : status_after_wait(inner.MemcpyHtoD(to, from, size));
 }
 
 static CUresult awaited_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
     CUresult status = wait_for_stream(NULL);
-    return is_ours(status) ? status : finished(inner.MemcpyDtoH(to, from, size));
+    return is_early_ended_status(status) ? status
+                                         : status_after_wait(inner.MemcpyDtoH(to, from, size));
 }
 
 static CUresult awaited_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
                                         CUstream stream) {
     CUresult status = size > STAGED_BYTES ? wait_before_copy(from, stream) : CUDA_SUCCESS;
-    return is_ours(status) ? status : inner.MemcpyHtoDAsync(to, from, size, stream);
+    return is_early_ended_status(status) ? status : inner.MemcpyHtoDAsync(to, from, size, stream);
 }
 
 static CUresult awaited_MemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUstream stream) {
     CUresult status = wait_before_copy(to, stream);
-    return is_ours(status) ? status : inner.MemcpyDtoHAsync(to, from, size, stream);
+    return is_early_ended_status(status) ? status : inner.MemcpyDtoHAsync(to, from, size, stream);
 }
 
 static CUresult awaited_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream) {
@@ -373,7 +377,7 @@ static CUresult awaited_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream)
         status = wait_before_copy(box->dstHost, stream);
     else if (box->srcMemoryType == CU_MEMORYTYPE_HOST)
         status = wait_before_copy(box->srcHost, stream);
-    return is_ours(status) ? status : inner.Memcpy3DAsync(box, stream);
+    return is_early_ended_status(status) ? status : inner.Memcpy3DAsync(box, stream);
 }
 
 /* Waits before a driver call that frees memory, because these calls wait for the device. After an
@@ -384,7 +388,7 @@ static CUresult wait_before_release(void) {
     if (nl_wait_was_ended())
         return inner.StreamQuery(NULL) == CUDA_ERROR_NOT_READY ? NL_STATUS_INTERRUPTED
                                                                : CUDA_SUCCESS;
-    return wait(query_stream, NULL);
+    return poll_until_done(query_stream, NULL);
 }
 
 static CUresult awaited_MemFree(CUdeviceptr address) {
@@ -439,7 +443,7 @@ static CUresult limit_queue(CUstream stream) {
         captured != CU_STREAM_CAPTURE_STATUS_NONE || !make_marks())
         return CUDA_SUCCESS;
     if (queue.recorded == MARKS) {
-        CUresult status = wait(query_event, queue.marks[queue.next]);
+        CUresult status = poll_until_done(query_event, queue.marks[queue.next]);
         if (nl_driver_is_ended_wait(status))
             return status;
         queue.recorded--;

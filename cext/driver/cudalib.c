@@ -122,7 +122,7 @@ static struct {
 static nl_mutex opening = NL_MUTEX_INIT;
 
 /* Stores the function's address in a function pointer of any type. */
-static int load(const char *path, const char *name, void *place, nl_error *err) {
+static int load_function(const char *path, const char *name, void *place, nl_error *err) {
     nl_cudalib_function found = NULL;
     if (nl_cudalib_find(path, name, &found, err) < 0)
         return -1;
@@ -136,7 +136,7 @@ static int load_cublas(const char *path, nl_error *err) {
         nl_cu.FillCublas(&table, &nl_cu);
     } else {
 #define NL_LOAD(name, parameters) \
-    if (load(path, "cublas" #name, &table.name, err) < 0) \
+    if (load_function(path, "cublas" #name, &table.name, err) < 0) \
         return -1;
         NL_CUBLAS_CALLS(NL_LOAD)
 #undef NL_LOAD
@@ -151,9 +151,9 @@ static int load_handles(nl_cudalib library, const char *path, nl_error *err) {
     const char *create = libraries[library].create;
     if (create == NULL)
         return 0;
-    if (load(path, create, &opened[library].create, err) < 0)
+    if (load_function(path, create, &opened[library].create, err) < 0)
         return -1;
-    return load(path, libraries[library].set_stream, &opened[library].set_stream, err);
+    return load_function(path, libraries[library].set_stream, &opened[library].set_stream, err);
 }
 
 int nl_cudalib_open(nl_cudalib library, const char *path, nl_error *err) {

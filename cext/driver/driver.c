@@ -47,7 +47,7 @@ static void reset_lock_in_child(void) {
     nl_mutex_init(&open_lock);
 }
 
-static int fill(nl_driver *table, const char *kind, int sim_devices, nl_error *err) {
+static int fill_table(nl_driver *table, const char *kind, int sim_devices, nl_error *err) {
     if (strcmp(kind, "cuda") == 0)
         return nl_driver_real_fill(table, err);
     if (strcmp(kind, "sim") != 0) {
@@ -122,7 +122,7 @@ static int open_lock_held(const char *kind, int sim_devices, nl_error *err) {
             "\"%s\" has to be chosen before the first use of a device (NUMBALITE_DRIVER)",
             nl_cu.kind, kind);
     }
-    if (fill(&table, kind, sim_devices, err) < 0 || try_table(&table, err) < 0)
+    if (fill_table(&table, kind, sim_devices, err) < 0 || try_table(&table, err) < 0)
         return -1;
     if (adapter != NULL)
         adapter(&table);
@@ -273,7 +273,8 @@ int nl_driver_is_sticky(CUresult status) {
 
 /* Formats "cuX failed with NAME (code): cause." from the table above or, for other statuses, from
  * the driver's texts. */
-static void describe(CUresult status, const char *call, const meaning *reason, nl_error *err) {
+static void describe_failure(CUresult status, const char *call, const meaning *reason,
+                             nl_error *err) {
     const char *name = reason != NULL ? reason->name : NULL;
     const char *what = reason != NULL ? reason->what : NULL;
     if (name == NULL)
@@ -308,7 +309,7 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
         nl_fault_format(&err->fault, "%s. %s", reason->what, restart);
         nl_error_fault(err);
     } else {
-        describe(status, call, reason, err);
+        describe_failure(status, call, reason, err);
     }
     err->code = status;
     snprintf(err->call, sizeof err->call, "%s", call);
@@ -320,6 +321,6 @@ void nl_driver_report(CUresult status, const char *call) {
         nl_driver_is_ended_wait(status))
         return;
     nl_error err = {0};
-    describe(status, call, find_explanation(status), &err);
+    describe_failure(status, call, find_explanation(status), &err);
     fprintf(stderr, "numbalite: %s\n", err.text);
 }

@@ -58,7 +58,7 @@ static void *get_proc_address(const resolver *from, const char *name, int versio
     return status == CUDA_SUCCESS ? function : NULL;
 }
 
-static int too_old(int version, nl_error *err) {
+static int refuse_old_driver(int version, nl_error *err) {
     char found[64] = "";
     if (version != 0) {
         snprintf(found, sizeof found, " (this one is for CUDA %d.%d)", version / 1000,
@@ -100,9 +100,9 @@ int nl_driver_real_fill(nl_driver *table, nl_error *err) {
     if (from.since_12 == NULL)
         find_symbol(library, "cuGetProcAddress", &from.before_12);
     if (from.since_12 == NULL && from.before_12 == NULL)
-        return too_old(version, err);
+        return refuse_old_driver(version, err);
     if (version < OLDEST_DRIVER)
-        return too_old(version, err);
+        return refuse_old_driver(version, err);
 
 #define NL_FILL(name, since, parameters, arguments) \
     { \

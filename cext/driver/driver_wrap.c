@@ -27,13 +27,13 @@ static size_t failure_count;
 /* bytes copied since the trace was started: [0] to devices, [1] to the host */
 static uint64_t copied[2];
 
-static int destroys(const char *call) {
+static int is_destroying_call(const char *call) {
     return strstr(call, "Free") != NULL || strstr(call, "Destroy") != NULL ||
            strstr(call, "Unload") != NULL || strstr(call, "Release") != NULL ||
            strstr(call, "Unregister") != NULL || strstr(call, "Close") != NULL;
 }
 
-static void record(const char *call) {
+static void record_call(const char *call) {
     nl_mutex_lock(&trace_lock);
     ring[ring_count++ % RING] = call;
     nl_mutex_unlock(&trace_lock);
@@ -57,12 +57,12 @@ static CUresult record_failure(const char *call, CUresult status) {
 }
 
 /* Counts the call. Returns 1 and sets *status if fault injection makes this call fail. */
-static int intercept(const char *call, CUresult *status) {
+static int intercept_call(const char *call, CUresult *status) {
     if (strncmp(call, "cuGetError", 10) == 0)
         return 0;
     if (nl_atomic_load(&tracing))
-        record(call);
-    int kind = destroys(call);
+        record_call(call);
+    int kind = is_destroying_call(call);
     uint64_t number = nl_atomic_add(&seen[kind], 1) + 1;
     if (number != nl_atomic_load(&fuse[kind]))
         return 0;
@@ -73,7 +73,7 @@ static int intercept(const char *call, CUresult *status) {
 #define NL_WRAPPER(name, version, parameters, arguments) \
     static CUresult wrapped_##name parameters { \
         CUresult injected_status = CUDA_SUCCESS; \
-        if (intercept("cu" #name, &injected_status)) \
+        if (intercept_call("cu" #name, &injected_status)) \
             return injected_status; \
         return record_failure("cu" #name, inner.name arguments); \
     }

@@ -12,7 +12,7 @@ typedef struct {
 #undef NL_DECLARE
 } calls;
 
-static int load(const char *path, calls *linker, nl_error *err) {
+static int load_library(const char *path, calls *linker, nl_error *err) {
     const char *missing = NULL;
     void *symbol, *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
@@ -47,8 +47,9 @@ static int read_log(const calls *linker, nvJitLinkHandle handle, nl_nvjitlink_re
 }
 
 /* Links. The status of the first failed call becomes result->status. */
-static int run(const calls *linker, nvJitLinkHandle handle, int count,
-               const nl_nvjitlink_input *inputs, nl_nvjitlink_result *result, nl_error *err) {
+static int run_linker(const calls *linker, nvJitLinkHandle handle, int count,
+                      const nl_nvjitlink_input *inputs, nl_nvjitlink_result *result,
+                      nl_error *err) {
     for (int i = 0; i < count && result->status == 0; ++i)
         result->status =
             linker->AddData(handle, inputs[i].type, inputs[i].data, inputs[i].size, inputs[i].name);
@@ -71,12 +72,12 @@ int nl_nvjitlink_link(const char *path, int option_count, const char **options, 
     calls linker = {0};
     nvJitLinkHandle handle = NULL;
     memset(result, 0, sizeof *result);
-    if (load(path, &linker, err) < 0)
+    if (load_library(path, &linker, err) < 0)
         return -1;
     int status = 0;
     result->status = linker.Create(&handle, (uint32_t)option_count, options);
     if (result->status == 0)
-        status = run(&linker, handle, input_count, inputs, result, err);
+        status = run_linker(&linker, handle, input_count, inputs, result, err);
     if (status == 0 && result->status != 0)
         status = read_log(&linker, handle, result, err);
     if (handle != NULL)

@@ -210,8 +210,8 @@ static int is_source_fault(nvrtcResult status) {
     return status == NVRTC_ERROR_COMPILATION || status == NVRTC_ERROR_INVALID_OPTION;
 }
 
-static int run(nvrtcProgram program, const nl_nvrtc_source *source, nl_nvrtc_result *result,
-               nl_error *err) {
+static int run_compiler(nvrtcProgram program, const nl_nvrtc_source *source,
+                        nl_nvrtc_result *result, nl_error *err) {
     size_t log_size = 0;
     for (int i = 0; i < source->expression_count; ++i) {
         if (NVRTC(err, AddNameExpression, program, source->expressions[i]) < 0)
@@ -249,7 +249,7 @@ int nl_nvrtc_compile(const nl_nvrtc_source *source, nl_nvrtc_result *result, nl_
               source->headers, source->include_names) < 0) {
         return -1;
     }
-    int status = run(program, source, result, err);
+    int status = run_compiler(program, source, result, err);
     nvrtc.DestroyProgram(&program);
     return status;
 }

@@ -50,7 +50,7 @@ static int is_capturing(CUstream stream) {
     return inner.StreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != 0;
 }
 
-static void describe(nl_profile *p, CUfunction function, size_t shared) {
+static void describe_kernel(nl_profile *p, CUfunction function, size_t shared) {
     const char *name = NULL;
     if (inner.FuncGetName(&name, function) != CUDA_SUCCESS || !name)
         name = "kernel"; /* drivers before CUDA 12.3 */
@@ -65,7 +65,8 @@ static void describe(nl_profile *p, CUfunction function, size_t shared) {
 }
 
 /* Returns NULL if the launch is not timed. */
-static launch *begin(CUfunction function, const unsigned *sizes, size_t shared, CUstream stream) {
+static launch *begin_timed_launch(CUfunction function, const unsigned *sizes, size_t shared,
+                                  CUstream stream) {
     if (!current || is_capturing(stream))
         return NULL;
     launch *l = nl_mem_zalloc(sizeof *l, NULL);
@@ -81,7 +82,7 @@ static launch *begin(CUfunction function, const unsigned *sizes, size_t shared, 
         l->profile->grid[i] = sizes[i];
         l->profile->block[i] = sizes[3 + i];
     }
-    describe(l->profile, function, shared);
+    describe_kernel(l->profile, function, shared);
     (void)inner.EventRecord(l->start, stream);
     return l;
 }
@@ -110,7 +111,7 @@ static CUresult timed_LaunchKernel(CUfunction function, unsigned grid_x, unsigne
                                    unsigned block_z, unsigned shared, CUstream stream,
                                    void **params, void **extra) {
     unsigned sizes[] = {grid_x, grid_y, grid_z, block_x, block_y, block_z};
-    launch *l = begin(function, sizes, shared, stream);
+    launch *l = begin_timed_launch(function, sizes, shared, stream);
     return end(l, stream,
                inner.LaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
                                   shared, stream, params, extra));
@@ -121,7 +122,7 @@ static CUresult timed_LaunchCooperativeKernel(CUfunction function, unsigned grid
                                               unsigned block_z, unsigned shared, CUstream stream,
                                               void **params) {
     unsigned sizes[] = {grid_x, grid_y, grid_z, block_x, block_y, block_z};
-    launch *l = begin(function, sizes, shared, stream);
+    launch *l = begin_timed_launch(function, sizes, shared, stream);
     return end(l, stream,
                inner.LaunchCooperativeKernel(function, grid_x, grid_y, grid_z, block_x, block_y,
                                              block_z, shared, stream, params));
@@ -131,7 +132,7 @@ static CUresult timed_LaunchKernelEx(const CUlaunchConfig *config, CUfunction fu
                                      void **params, void **extra) {
     unsigned sizes[] = {config->gridDimX,  config->gridDimY,  config->gridDimZ,
                         config->blockDimX, config->blockDimY, config->blockDimZ};
-    launch *l = begin(function, sizes, config->sharedMemBytes, config->hStream);
+    launch *l = begin_timed_launch(function, sizes, config->sharedMemBytes, config->hStream);
     return end(l, config->hStream, inner.LaunchKernelEx(config, function, params, extra));
 }
 
@@ -168,7 +169,7 @@ uint64_t nl_timed_open(void) {
     return token;
 }
 
-static launch *pop(uint64_t token) {
+static launch *pop_launch(uint64_t token) {
     nl_mutex_lock(&lock);
     session *s = find_lock_held(token);
     launch *l = s ? s->first : NULL;
@@ -182,7 +183,7 @@ static launch *pop(uint64_t token) {
 }
 
 nl_profile *nl_timed_pop(uint64_t token) {
-    launch *l = pop(token);
+    launch *l = pop_launch(token);
     if (!l)
         return NULL;
     float milliseconds = 0;
@@ -201,7 +202,7 @@ nl_profile *nl_timed_pop(uint64_t token) {
 
 void nl_timed_close(uint64_t token) {
     launch *l;
-    while ((l = pop(token)))
+    while ((l = pop_launch(token)))
         destroy(l);
     nl_mutex_lock(&lock);
     session **at = &sessions;

@@ -16,11 +16,11 @@
 
 /* ---- messages ---- */
 
-static int points_to_pointers(const nl_param *p) {
+static int is_pointer_to_pointers(const nl_param *p) {
     return strchr(p->ctype, '*') != strrchr(p->ctype, '*');
 }
 
-static const char *expectation(const nl_param *p, char *text, size_t size) {
+static const char *expected_argument_text(const nl_param *p, char *text, size_t size) {
     int64_t low;
     uint64_t high;
     const char *dtype = nl_dtype_name(p->dtype), *lane = nl_dtype_name((nl_dtype)p->lane);
@@ -29,7 +29,7 @@ static const char *expectation(const nl_param *p, char *text, size_t size) {
                  p->lanes);
     else if (p->kind == NL_PARAM_POINTER && p->lane != NL_OPAQUE)
         snprintf(text, size, "%s (a C-contiguous bfloat16 or %s array)", p->ctype, lane);
-    else if (p->kind == NL_PARAM_POINTER && p->dtype == NL_UINT64 && points_to_pointers(p))
+    else if (p->kind == NL_PARAM_POINTER && p->dtype == NL_UINT64 && is_pointer_to_pointers(p))
         snprintf(text, size, "%s (a C-contiguous uint64 array of addresses)", p->ctype);
     else if (p->kind == NL_PARAM_POINTER && p->dtype != NL_OPAQUE)
         snprintf(text, size, "%s (a C-contiguous %s array)", p->ctype, dtype);
@@ -78,7 +78,7 @@ int nl_py_argument_refuse(const nl_py_call *call, int index, PyObject *value, Py
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
     PyErr_Format(exception, "%s(): parameter %d '%s': expected %s, got %s%s", call->name,
-                 p->number + 1, p->name, expectation(p, expected, sizeof expected),
+                 p->number + 1, p->name, expected_argument_text(p, expected, sizeof expected),
                  nl_py_value_describe(call->state, value, got, sizeof got), reason);
     return -1;
 }
@@ -137,7 +137,7 @@ static const char *element_advice(const nl_param *p, const nl_element *e, char *
         return "";
     if (strstr(p->ctype, "bfloat16"))
         return ": convert it with x.astype(ml_dtypes.bfloat16)";
-    if (p->kind == NL_PARAM_POINTER && points_to_pointers(p))
+    if (p->kind == NL_PARAM_POINTER && is_pointer_to_pointers(p))
         return ": make one of each array's x.__cuda_array_interface__['data'][0]";
     if (p->lane != NL_OPAQUE)
         snprintf(text, size, ": convert it, x = x.astype('%s')", nl_dtype_name((nl_dtype)p->lane));
@@ -418,7 +418,7 @@ static int refuse_array(const nl_py_call *call, int index, const nl_py_value *v)
 
 /* Adds the names of the kernel and the parameter to an exception that was raised while an argument
  * was read. */
-static int unreadable(nl_py_call *call, int index) {
+static int add_argument_to_error(nl_py_call *call, int index) {
     char where[360];
     const nl_param *p = &call->params->items[index];
     snprintf(where, sizeof where, "%.200s(): parameter %d '%.100s'", call->name, p->number + 1,
@@ -432,8 +432,8 @@ _Static_assert((int)NL_ORDER_C == NL_PY_ARRAY_C && (int)NL_ORDER_F == NL_PY_ARRA
 
 /* Handles the simple case of check_array: elements of exactly the parameter's dtype, and no
  * conversion. `orders` are flags, like an array's. */
-static inline int fits_plainly(const nl_param *p, nl_dtype dtype, int ndim, unsigned orders,
-                               unsigned misaligned) {
+static inline int is_plain_match(const nl_param *p, nl_dtype dtype, int ndim, unsigned orders,
+                                 unsigned misaligned) {
     unsigned wanted = p->kind == NL_PARAM_POINTER ? NL_ORDER_C : p->order;
     return dtype == p->dtype && p->dtype != NL_OPAQUE &&
            (p->kind == NL_PARAM_POINTER || ndim == p->ndim) && (orders & wanted) == wanted &&
@@ -448,11 +448,11 @@ static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned 
     call->values->runs += !nl_dl_current_view(&call->values->current, tensor);
     int found = nl_py_dlpack_read(call->state, tensor, &call->values->current, &f);
     if (found <= 0)
-        return found < 0 ? unreadable(call, index) : 0;
+        return found < 0 ? add_argument_to_error(call, index) : 0;
     unsigned orders = (nl_layout_is_c(&f.layout) ? NL_ORDER_C : 0u) |
                       (nl_layout_is_f(&f.layout) ? NL_ORDER_F : 0u);
-    if (!fits_plainly(p, f.element.dtype, f.layout.ndim, orders,
-                      nl_layout_low_bits(&f.layout, f.address)) ||
+    if (!is_plain_match(p, f.element.dtype, f.layout.ndim, orders,
+                        nl_layout_low_bits(&f.layout, f.address)) ||
         nl_device_of_address(call->device, f.address) != call->device)
         return 0;
     if (nl_py_arrayinterface_wait(&f, call->stream, call->blocking) < 0)
@@ -474,7 +474,7 @@ static int write_foreign_array(nl_py_call *call, int index, PyObject *value, uns
     v = call->device ? nl_py_values_export(call->values, value)
                      : nl_py_values_read(call->values, value);
     if (!v)
-        return unreadable(call, index);
+        return add_argument_to_error(call, index);
     if (!call->device)
         return write_host_address(call, index, v, at);
     switch ((nl_py_value_kind)v->kind) {
@@ -517,7 +517,7 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
     }
     int found = nl_py_values_number(call->values, value, &s);
     if (found < 0)
-        return unreadable(call, index);
+        return add_argument_to_error(call, index);
     if (!found)
         return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
     switch (nl_scalar_store(&s, p->dtype, at)) {
@@ -538,8 +538,9 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
 
 /* Tests all conditions of check_array for the simple case: no conversion, and no stream that must
  * be ordered. */
-static inline int fits_at_once(const nl_py_call *call, const nl_param *p, const nl_py_array *a) {
-    return fits_plainly(p, (nl_dtype)a->dtype, a->ndim, a->flags, a->misaligned) &&
+static inline int is_immediate_match(const nl_py_call *call, const nl_param *p,
+                                     const nl_py_array *a) {
+    return is_plain_match(p, (nl_dtype)a->dtype, a->ndim, a->flags, a->misaligned) &&
            (p->is_const || !(a->flags & NL_PY_ARRAY_READONLY)) &&
            a->buffer->device == call->device &&
            a->buffer->generation == call->kernel->module->generation && call->blocking;
@@ -553,7 +554,7 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
     case NL_PARAM_ARRAY:
         if (call->device && nl_py_devarray_check_exact(call->state, value)) {
             const nl_py_array *a = (nl_py_array *)value;
-            if (fits_at_once(call, p, a)) {
+            if (is_immediate_match(call, p, a)) {
                 if (call->stream)
                     (void)nl_buffer_use(a->buffer, call->stream, 1, NULL);
                 write_at_once(p, at, a);

@@ -40,7 +40,7 @@ static const char *const keys[KEY_COUNT] = {"__cuda_array_interface__",
                                             "mask",
                                             "descr"};
 
-static PyObject *key(const nl_py_state *state, int which) {
+static PyObject *interface_key(const nl_py_state *state, int which) {
     return PyTuple_GET_ITEM(state->interface_keys, which);
 }
 
@@ -48,14 +48,14 @@ static PyObject *key(const nl_py_state *state, int which) {
 
 static const char possible[] = "of a size that can be addressed";
 
-static int wrong(PyObject *exception, const char *field, const char *wanted) {
+static int raise_invalid_interface(PyObject *exception, const char *field, const char *wanted) {
     PyErr_Format(exception, "__cuda_array_interface__: '%s' must be %s", field, wanted);
     return -1;
 }
 
 static int read_ints(PyObject *tuple, int64_t *values, int *count, const char *field) {
     if (!PyTuple_Check(tuple))
-        return wrong(PyExc_TypeError, field, "a tuple of ints");
+        return raise_invalid_interface(PyExc_TypeError, field, "a tuple of ints");
     Py_ssize_t n = PyTuple_GET_SIZE(tuple);
     if (n > NL_MAX_DIMS) {
         PyErr_Format(PyExc_ValueError,
@@ -67,14 +67,14 @@ static int read_ints(PyObject *tuple, int64_t *values, int *count, const char *f
         PyObject *item = PyTuple_GET_ITEM(tuple, i);
         int overflow;
         if (!PyLong_Check(item) && !PyIndex_Check(item))
-            return wrong(PyExc_TypeError, field, "a tuple of ints");
+            return raise_invalid_interface(PyExc_TypeError, field, "a tuple of ints");
         PyObject *index = PyNumber_Index(item);
         if (!index)
             return -1;
         values[i] = PyLong_AsLongLongAndOverflow(index, &overflow);
         Py_DECREF(index);
         if (overflow)
-            return wrong(PyExc_ValueError, field, "a tuple of 64-bit ints");
+            return raise_invalid_interface(PyExc_ValueError, field, "a tuple of 64-bit ints");
     }
     *count = (int)n;
     return 0;
@@ -85,7 +85,8 @@ static int read_shape(PyObject *obj, nl_py_foreign *f) {
         return -1;
     for (int i = 0; i < f->layout.ndim; i++)
         if (f->layout.shape[i] < 0)
-            return wrong(PyExc_ValueError, "shape", "a tuple of ints that are not negative");
+            return raise_invalid_interface(PyExc_ValueError, "shape",
+                                           "a tuple of ints that are not negative");
     return 0;
 }
 
@@ -107,7 +108,7 @@ static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr
                      nl_py_foreign *f) {
     PyObject *fields = NULL;
     if (!PyUnicode_Check(typestr))
-        return wrong(PyExc_TypeError, "typestr", "a str");
+        return raise_invalid_interface(PyExc_TypeError, "typestr", "a str");
     f->element.dtype = parse_simple_typestr(typestr);
     if (f->element.dtype != NL_OPAQUE) {
         f->element.class = NL_ELEMENT_PLAIN;
@@ -117,14 +118,16 @@ static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr
     f->descr = nl_py_hostarray_descr(typestr);
     if (!f->descr) {
         if (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError))
-            return wrong(PyExc_TypeError, "typestr", "the type string of a NumPy dtype");
+            return raise_invalid_interface(PyExc_TypeError, "typestr",
+                                           "the type string of a NumPy dtype");
         return -1;
     }
     f->element = nl_py_hostarray_element(f->descr);
     if (f->element.class == NL_ELEMENT_OBJECT)
-        return wrong(PyExc_TypeError, "typestr", "a type that device memory can hold");
+        return raise_invalid_interface(PyExc_TypeError, "typestr",
+                                       "a type that device memory can hold");
     if (f->element.class == NL_ELEMENT_RECORD) {
-        if (PyDict_GetItemRef(dict, key(state, KEY_DESCR), &fields) < 0)
+        if (PyDict_GetItemRef(dict, interface_key(state, KEY_DESCR), &fields) < 0)
             return -1;
         if (fields && fields != Py_None) {
             PyObject *record = PyList_Check(fields) ? nl_py_hostarray_descr(fields) : NULL;
@@ -132,7 +135,8 @@ static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr
             if (!record) {
                 if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError) ||
                     PyErr_ExceptionMatches(PyExc_ValueError))
-                    return wrong(PyExc_TypeError, "descr", "a list that describes a NumPy dtype");
+                    return raise_invalid_interface(PyExc_TypeError, "descr",
+                                                   "a list that describes a NumPy dtype");
                 return -1;
             }
             nl_element element = nl_py_hostarray_element(record);
@@ -155,13 +159,13 @@ static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr
 static int read_data(PyObject *data, nl_py_foreign *f) {
     static const char wanted[] = "a tuple of the address (an int) and whether it is read-only";
     if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2)
-        return wrong(PyExc_TypeError, "data", wanted);
+        return raise_invalid_interface(PyExc_TypeError, "data", wanted);
     PyObject *address = PyTuple_GET_ITEM(data, 0);
     if (address == Py_None) {
         f->address = 0;
     } else {
         if (!PyIndex_Check(address))
-            return wrong(PyExc_TypeError, "data", wanted);
+            return raise_invalid_interface(PyExc_TypeError, "data", wanted);
         PyObject *index = PyNumber_Index(address);
         if (!index)
             return -1;
@@ -170,7 +174,7 @@ static int read_data(PyObject *data, nl_py_foreign *f) {
         if (f->address == (CUdeviceptr)-1 && PyErr_Occurred()) {
             if (!PyErr_ExceptionMatches(PyExc_OverflowError))
                 return -1;
-            return wrong(PyExc_ValueError, "data", "an address of 64 bits");
+            return raise_invalid_interface(PyExc_ValueError, "data", "an address of 64 bits");
         }
     }
     f->readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
@@ -180,10 +184,10 @@ static int read_data(PyObject *data, nl_py_foreign *f) {
 static int read_version(PyObject *obj) {
     int overflow;
     if (!PyLong_Check(obj))
-        return wrong(PyExc_TypeError, "version", "an int");
+        return raise_invalid_interface(PyExc_TypeError, "version", "an int");
     long version = PyLong_AsLongAndOverflow(obj, &overflow);
     if (overflow || version < 0 || version > 3)
-        return wrong(PyExc_ValueError, "version", "one of 0, 1, 2 and 3");
+        return raise_invalid_interface(PyExc_ValueError, "version", "one of 0, 1, 2 and 3");
     return 0;
 }
 
@@ -192,10 +196,12 @@ static int read_strides(PyObject *obj, nl_py_foreign *f) {
     if (obj == NULL || obj == Py_None)
         return nl_py_geometry_strides(&f->layout, 'C') == 0
                    ? 0
-                   : wrong(PyExc_ValueError, "shape", possible);
+                   : raise_invalid_interface(PyExc_ValueError, "shape", possible);
     if (read_ints(obj, f->layout.strides, &count, "strides") < 0)
         return -1;
-    return count == ndim ? 0 : wrong(PyExc_ValueError, "strides", "as long as 'shape'");
+    return count == ndim
+               ? 0
+               : raise_invalid_interface(PyExc_ValueError, "strides", "as long as 'shape'");
 }
 
 static int read_stream(PyObject *obj, nl_py_foreign *f) {
@@ -204,16 +210,17 @@ static int read_stream(PyObject *obj, nl_py_foreign *f) {
     if (obj == NULL || obj == Py_None)
         return 0;
     if (!PyLong_Check(obj))
-        return wrong(PyExc_TypeError, "stream", "an int or None");
+        return raise_invalid_interface(PyExc_TypeError, "stream", "an int or None");
     unsigned long long handle = PyLong_AsUnsignedLongLong(obj);
     if (PyErr_Occurred()) {
         if (!PyErr_ExceptionMatches(PyExc_OverflowError))
             return -1;
-        return wrong(PyExc_ValueError, "stream", "a stream handle, 1, 2 or None");
+        return raise_invalid_interface(PyExc_ValueError, "stream", "a stream handle, 1, 2 or None");
     }
     if (handle == 0)
-        return wrong(PyExc_ValueError, "stream",
-                     "a stream handle, 1, 2 or None: 0 could mean two default streams");
+        return raise_invalid_interface(
+            PyExc_ValueError, "stream",
+            "a stream handle, 1, 2 or None: 0 could mean two default streams");
     f->has_stream = 1;
     f->stream = (CUstream)(uintptr_t)handle;
     return 0;
@@ -223,11 +230,13 @@ static int read_stream(PyObject *obj, nl_py_foreign *f) {
 static int check_address_range(const nl_py_foreign *f) {
     int64_t low, high;
     if (nl_py_geometry_extent(&f->layout, &low, &high) < 0)
-        return wrong(PyExc_ValueError, "shape", possible);
+        return raise_invalid_interface(PyExc_ValueError, "shape", possible);
     if (high > low && f->address == 0)
-        return wrong(PyExc_ValueError, "data", "an address other than 0 where there are elements");
+        return raise_invalid_interface(PyExc_ValueError, "data",
+                                       "an address other than 0 where there are elements");
     if (high > low && f->address + (CUdeviceptr)low > f->address + (CUdeviceptr)high)
-        return wrong(PyExc_ValueError, "data", "an address from which all elements can be reached");
+        return raise_invalid_interface(PyExc_ValueError, "data",
+                                       "an address from which all elements can be reached");
     return 0;
 }
 
@@ -235,7 +244,7 @@ static int read_fields(const nl_py_state *state, PyObject *dict, nl_py_foreign *
     PyObject *values[KEY_COUNT] = {NULL};
     int result = -1;
     for (int i = KEY_SHAPE; i < KEY_DESCR; i++)
-        if (PyDict_GetItemRef(dict, key(state, i), &values[i]) < 0)
+        if (PyDict_GetItemRef(dict, interface_key(state, i), &values[i]) < 0)
             goto done;
     if (!values[KEY_SHAPE] || !values[KEY_TYPESTR] || !values[KEY_DATA]) {
         int missing = !values[KEY_SHAPE]     ? KEY_SHAPE
@@ -267,7 +276,7 @@ done:
  * with an exception. */
 static int read_dictionary(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     PyObject *dict;
-    int found = nl_py_lookup_attribute(obj, key(state, KEY_ATTRIBUTE), &dict);
+    int found = nl_py_lookup_attribute(obj, interface_key(state, KEY_ATTRIBUTE), &dict);
     if (found <= 0)
         return found;
     if (PyDict_Check(dict))
@@ -480,18 +489,19 @@ PyObject *nl_py_arrayinterface_get(PyObject *self, void *Py_UNUSED(closure)) {
     PyObject *dict = PyDict_New(), *typestr = PyObject_GetAttrString(a->descr, "str");
     nl_buffer_expose(a->buffer);
     if (!dict || !typestr ||
-        set_item(dict, key(state, KEY_SHAPE), nl_py_geometry_tuple(a->shape, a->ndim)) < 0 ||
-        set_item(dict, key(state, KEY_STRIDES),
+        set_item(dict, interface_key(state, KEY_SHAPE), nl_py_geometry_tuple(a->shape, a->ndim)) <
+            0 ||
+        set_item(dict, interface_key(state, KEY_STRIDES),
                  a->flags & NL_PY_ARRAY_C
                      ? Py_NewRef(Py_None)
                      : nl_py_geometry_tuple(nl_py_devarray_strides(a), a->ndim)) < 0 ||
-        set_item(dict, key(state, KEY_TYPESTR), Py_NewRef(typestr)) < 0 ||
-        set_item(dict, key(state, KEY_DESCR), field_list(a, typestr)) < 0 ||
-        set_item(dict, key(state, KEY_DATA),
+        set_item(dict, interface_key(state, KEY_TYPESTR), Py_NewRef(typestr)) < 0 ||
+        set_item(dict, interface_key(state, KEY_DESCR), field_list(a, typestr)) < 0 ||
+        set_item(dict, interface_key(state, KEY_DATA),
                  Py_BuildValue("(KO)", (unsigned long long)address,
                                a->flags & NL_PY_ARRAY_READONLY ? Py_True : Py_False)) < 0 ||
-        set_item(dict, key(state, KEY_STREAM), stream_entry(a)) < 0 ||
-        set_item(dict, key(state, KEY_VERSION), PyLong_FromLong(3)) < 0)
+        set_item(dict, interface_key(state, KEY_STREAM), stream_entry(a)) < 0 ||
+        set_item(dict, interface_key(state, KEY_VERSION), PyLong_FromLong(3)) < 0)
         Py_CLEAR(dict);
     Py_XDECREF(typestr);
     return dict;

@@ -120,7 +120,7 @@ static nl_dtype word_type(int64_t size) {
     }
 }
 
-static PyObject *planned(const nl_py_array *target, const part *parts, int count) {
+static PyObject *planned_copy(const nl_py_array *target, const part *parts, int count) {
     int64_t size = MAX_WORD, total = 0;
     int ndim = 1;
     for (int i = 0; i < count; i++) {
@@ -168,7 +168,7 @@ static PyObject *batch_copy_plan(PyObject *module, PyObject *const *args, Py_ssi
         if (read_part(state, target, PyTuple_GET_ITEM(items, i), &parts[i]) < 0)
             goto done;
     if (parts)
-        result = planned(target, parts, count);
+        result = planned_copy(target, parts, count);
 done:
     PyMem_Free(parts);
     Py_XDECREF(items);

@@ -61,7 +61,7 @@ static void free_callback(callback *c) {
 }
 
 /* Frees a callback; the calling thread must hold the interpreter's lock. */
-static void drop(callback *c) {
+static void drop_callback(callback *c) {
     Py_DECREF(c->stream);
     Py_DECREF(c->function);
     free_callback(c);
@@ -168,7 +168,7 @@ static int enqueue(callback *c, nl_device *dev, CUstream handle, nl_error *err) 
 
 /* Adds a callback to the list and starts the caller thread if necessary. Fails if the interpreter
  * is ending. */
-static int enter(callback *c, nl_error *err) {
+static int add_to_callback_list(callback *c, nl_error *err) {
     nl_mutex_lock(&lock);
     int status = closed ? nl_error_set(err, NL_ERR_RUNTIME,
                                        "the interpreter is ending: no more stream callbacks")
@@ -194,8 +194,8 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
     c->generation = nl_atomic_load(&dev->generation);
     uint64_t number = c->number = nl_atomic_add(&last_number, 1) + 1;
     nl_atomic_add(&pending, 1);
-    if (enter(c, &err) < 0) {
-        drop(c);
+    if (add_to_callback_list(c, &err) < 0) {
+        drop_callback(c);
         nl_py_raise(&err);
         return -1;
     }
@@ -209,7 +209,7 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
         unlink_lock_held(c);
     nl_mutex_unlock(&lock);
     if (ours)
-        drop(c);
+        drop_callback(c);
     nl_py_raise(&err);
     return -1;
 }
@@ -233,15 +233,15 @@ static callback *remove_outdated(const nl_device *dev) {
     return dead;
 }
 
-static void purge(const nl_device *dev) {
+static void purge_callbacks(const nl_device *dev) {
     for (callback *c = remove_outdated(dev), *next; c != NULL; c = next) {
         next = c->next;
-        drop(c);
+        drop_callback(c);
     }
 }
 
 void nl_py_callbacks_purge(const nl_device *dev) {
-    purge(dev);
+    purge_callbacks(dev);
 }
 
 /* Returns the device with the lowest ordinal above `after` that has a waiting callback, or NULL. */
@@ -279,7 +279,7 @@ static void wait_for_all(void) {
 
 static PyObject *drain_callbacks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     NL_UNLOCKED(wait_for_all());
-    purge(NULL);
+    purge_callbacks(NULL);
     Py_RETURN_NONE;
 }
 

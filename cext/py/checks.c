@@ -14,7 +14,7 @@
 
 /* Parses (mask, seed or None, limit in milliseconds[, record, profile, budget in milliseconds,
  * schedule]). */
-static int parse(PyObject *args, nl_checks *checks) {
+static int parse_checks(PyObject *args, nl_checks *checks) {
     unsigned mask;
     PyObject *seed;
     unsigned long long limit, record = 0, profile = 0, budget = 0;
@@ -126,7 +126,7 @@ static PyObject *set_checks(PyObject *Py_UNUSED(module), PyObject *args) {
             nl_cu.SetChecks(NULL);
         Py_RETURN_NONE;
     }
-    if (parse(args, &checks) < 0)
+    if (parse_checks(args, &checks) < 0)
         return NULL;
     nl_py_checks_note_callers |= (checks.mask & NL_CHECK_STREAM) != 0;
     nl_py_checks_profiling |= (checks.mask & NL_CHECK_PROFILE) != 0;
@@ -164,7 +164,7 @@ static int compile(const void *image, size_t size, uint32_t mask, void **twin, c
 
 static PyObject *set_process_checks(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_checks checks;
-    if (parse(args, &checks) < 0)
+    if (parse_checks(args, &checks) < 0)
         return NULL;
     nl_py_checks_note_callers |= (checks.mask & NL_CHECK_STREAM) != 0;
     if (nl_cu.SetProcessChecks != NULL)

@@ -109,8 +109,9 @@ static int read_codes(nl_py_dispatcher *d, nl_py_values *read, PyObject *const *
     return 0;
 }
 
-static nl_py_overload *resolve(nl_py_dispatcher *d, nl_py_values *read, const uint32_t *codes,
-                               Py_ssize_t count, PyObject *const *args, Py_ssize_t nargs) {
+static nl_py_overload *resolve_kernel(nl_py_dispatcher *d, nl_py_values *read,
+                                      const uint32_t *codes, Py_ssize_t count,
+                                      PyObject *const *args, Py_ssize_t nargs) {
     nl_py_overload *overload = NULL;
     nl_device *dev = read->device;
     nl_error err;
@@ -138,7 +139,7 @@ static nl_py_overload *find_or_resolve(nl_py_dispatcher *d, nl_py_values *read,
                                        PyObject *const *args, Py_ssize_t nargs) {
     nl_py_overload *overload =
         nl_py_overloads_find(&d->overloads, read->device, codes, (size_t)count * sizeof *codes);
-    return overload ? overload : resolve(d, read, codes, count, args, nargs);
+    return overload ? overload : resolve_kernel(d, read, codes, count, args, nargs);
 }
 
 static nl_py_overload *find_unchecked(nl_py_dispatcher *d, const nl_launch *shape,

@@ -527,8 +527,8 @@ static int read_stream(const nl_dl_exchange *api, PyObject *obj, const nl_dl_ten
 
 /* Fills *t, from the views of the call if they have the tensor. Returns 1, or 0 for a tensor that
  * requires a gradient, or that cannot be viewed. */
-static int view(nl_py_state *state, const nl_dl_exchange *api, PyObject *obj,
-                const nl_dl_current *current, nl_dl_tensor *t) {
+static int fill_view(nl_py_state *state, const nl_dl_exchange *api, PyObject *obj,
+                     const nl_dl_current *current, nl_dl_tensor *t) {
     const nl_dl_view *found = nl_dl_current_view(current, obj);
     if (!found)
         return !requires_grad(state, obj) && api->view_tensor(obj, t) == 0;
@@ -541,7 +541,7 @@ int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
     nl_dl_tensor t = {.data = NULL};
     int64_t low, high;
     const nl_dl_exchange *api = exchange_in_call(state, obj, current);
-    if (!api || !view(state, api, obj, current, &t) ||
+    if (!api || !fill_view(state, api, obj, current, &t) ||
         (t.device_type != NL_DL_CUDA && t.device_type != NL_DL_CUDA_MANAGED) ||
         read_layout(&t, &out->layout, &out->element) < 0 ||
         nl_py_geometry_extent(&out->layout, &low, &high) < 0 ||

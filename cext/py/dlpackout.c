@@ -25,7 +25,7 @@ typedef struct exported {
     int64_t dims[];      /* shape, then strides in elements */
 } exported;
 
-static void drop(exported *e) {
+static void release_exported(exported *e) {
     if (!nl_py_state_is_alive())
         return; /* while the interpreter ends, nothing is released; the process frees the memory */
     PyGILState_STATE gil = PyGILState_Ensure();
@@ -40,11 +40,11 @@ static void drop(exported *e) {
 }
 
 static void plain_deleter(nl_dl_managed *m) {
-    drop(m->context);
+    release_exported(m->context);
 }
 
 static void versioned_deleter(nl_dl_versioned *v) {
-    drop(v->context);
+    release_exported(v->context);
 }
 
 /* The destructor of a capsule: releases the tensor if no consumer has renamed the capsule. */
@@ -162,7 +162,7 @@ static int read_stream(PyObject *obj, CUstream *stream, int *unordered) {
 }
 
 /* Makes the consumer's stream wait for the earlier work of the array's own stream. */
-static int order(nl_device *dev, CUstream own, CUstream consumer, nl_error *err) {
+static int order_consumer_stream(nl_device *dev, CUstream own, CUstream consumer, nl_error *err) {
     nl_event *event = NULL;
     if (nl_device_bind(dev, err) < 0 || nl_event_create(dev, 0, &event, err) < 0)
         return -1;
@@ -203,7 +203,7 @@ static int hand_over(nl_py_array *a, PyObject *stream_argument, int on_host) {
         if (result == 0)
             result = nl_py_devarray_use(a, consumer, blocking, &err);
         if (result == 0 && own != consumer && (own || !blocking))
-            result = order(dev, own, consumer, &err);
+            result = order_consumer_stream(dev, own, consumer, &err);
         if (result < 0)
             nl_py_raise(&err);
     }

@@ -46,16 +46,16 @@ static const struct {
     {"complex64", NL_COMPLEX64}, {"complex128", NL_COMPLEX128},
 };
 
-static PyObject *get(const nl_py_state *state, PyObject *obj, int which) {
+static PyObject *get_attribute(const nl_py_state *state, PyObject *obj, int which) {
     return PyObject_GetAttr(obj, PyTuple_GET_ITEM(state->known_names, which));
 }
 
-static PyObject *call(const nl_py_state *state, PyObject *obj, int which) {
+static PyObject *call_method(const nl_py_state *state, PyObject *obj, int which) {
     return PyObject_CallMethodNoArgs(obj, PyTuple_GET_ITEM(state->known_names, which));
 }
 
 /* Steals the reference. Returns 1 for True, 0 for False, -1 for anything else, also NULL. */
-static int truth(PyObject *value) {
+static int bool_of(PyObject *value) {
     int result = value == Py_True ? 1 : value == Py_False ? 0 : -1;
     Py_XDECREF(value);
     return result;
@@ -108,7 +108,7 @@ static int cupy_stream(const nl_py_state *state, CUstream *handle, PyObject **ke
     *keeper = PyObject_CallNoArgs(state->cupy_stream);
     if (*keeper == NULL)
         return -1;
-    if (read_stolen_address(get(state, *keeper, NAME_PTR), &value) < 0) {
+    if (read_stolen_address(get_attribute(state, *keeper, NAME_PTR), &value) < 0) {
         Py_CLEAR(*keeper);
         return -1;
     }
@@ -127,17 +127,18 @@ static int read_cupy_stream(const nl_py_state *state, nl_py_foreign *f) {
 static int read_cupy(const nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
     PyObject *descr = NULL, *data = NULL;
     int result = -1;
-    if (truth(get(state, obj, NAME_CONTIGUOUS)) != 1 ||
-        (descr = get(state, obj, NAME_DTYPE)) == NULL || !nl_py_hostarray_is_descr(descr))
+    if (bool_of(get_attribute(state, obj, NAME_CONTIGUOUS)) != 1 ||
+        (descr = get_attribute(state, obj, NAME_DTYPE)) == NULL || !nl_py_hostarray_is_descr(descr))
         goto done;
     f->element = nl_py_hostarray_element(descr);
     if (f->element.class != NL_ELEMENT_PLAIN)
         goto done;
     f->layout.itemsize = f->element.itemsize;
-    if (read_stolen_ints(get(state, obj, NAME_SHAPE), f->layout.shape, &f->layout.ndim, 1) < 0 ||
+    if (read_stolen_ints(get_attribute(state, obj, NAME_SHAPE), f->layout.shape, &f->layout.ndim,
+                         1) < 0 ||
         nl_py_geometry_strides(&f->layout, 'C') < 0 ||
-        (data = get(state, obj, NAME_DATA)) == NULL ||
-        read_stolen_address(get(state, data, NAME_PTR), &f->address) < 0)
+        (data = get_attribute(state, obj, NAME_DATA)) == NULL ||
+        read_stolen_address(get_attribute(state, data, NAME_PTR), &f->address) < 0)
         goto done;
     result = read_cupy_stream(state, f);
 done:
@@ -166,11 +167,11 @@ static int torch_stream(const nl_py_state *state, int device, CUstream *handle) 
 }
 
 static int read_torch(const nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
-    if (truth(get(state, obj, NAME_IS_CUDA)) != 1 ||
-        truth(get(state, obj, NAME_REQUIRES_GRAD)) != 0 ||
-        truth(get(state, obj, NAME_IS_SPARSE)) != 0)
+    if (bool_of(get_attribute(state, obj, NAME_IS_CUDA)) != 1 ||
+        bool_of(get_attribute(state, obj, NAME_REQUIRES_GRAD)) != 0 ||
+        bool_of(get_attribute(state, obj, NAME_IS_SPARSE)) != 0)
         return -1;
-    PyObject *dtype = get(state, obj, NAME_DTYPE);
+    PyObject *dtype = get_attribute(state, obj, NAME_DTYPE);
     PyObject *code = dtype != NULL ? PyDict_GetItemWithError(torch_dtypes(state), dtype) : NULL;
     Py_XDECREF(dtype);
     if (code == NULL)
@@ -181,17 +182,18 @@ static int read_torch(const nl_py_state *state, PyObject *obj, nl_py_foreign *f)
     f->has_stream = torch_stream(state, nl_device_selected(), &f->stream);
     if (f->has_stream < 0)
         return -1;
-    if (read_stolen_ints(get(state, obj, NAME_SHAPE), f->layout.shape, &f->layout.ndim, 1) < 0)
+    if (read_stolen_ints(get_attribute(state, obj, NAME_SHAPE), f->layout.shape, &f->layout.ndim,
+                         1) < 0)
         return -1;
-    int count, contiguous = truth(call(state, obj, NAME_IS_CONTIGUOUS));
+    int count, contiguous = bool_of(call_method(state, obj, NAME_IS_CONTIGUOUS));
     if (contiguous < 0)
         return -1;
     if (contiguous ? nl_py_geometry_strides(&f->layout, 'C') < 0
-                   : read_stolen_ints(call(state, obj, NAME_STRIDE), f->layout.strides, &count,
-                                      f->layout.itemsize) < 0 ||
+                   : read_stolen_ints(call_method(state, obj, NAME_STRIDE), f->layout.strides,
+                                      &count, f->layout.itemsize) < 0 ||
                          count != f->layout.ndim)
         return -1;
-    return read_stolen_address(call(state, obj, NAME_DATA_PTR), &f->address);
+    return read_stolen_address(call_method(state, obj, NAME_DATA_PTR), &f->address);
 }
 
 /* ---- registered classes ---- */

@@ -179,7 +179,7 @@ int nl_py_fault_check(const nl_py_kernel *k, CUstream stream, void *const *value
 
 /* ---- graphs ---- */
 
-static int was_before(PyObject *kernels, Py_ssize_t i) {
+static int is_kernel_listed_before(PyObject *kernels, Py_ssize_t i) {
     const nl_py_kernel *k = (nl_py_kernel *)PyList_GET_ITEM(kernels, i);
     for (Py_ssize_t j = 0; j < i; j++)
         if (((nl_py_kernel *)PyList_GET_ITEM(kernels, j))->fault == k->fault)
@@ -188,7 +188,8 @@ static int was_before(PyObject *kernels, Py_ssize_t i) {
 }
 
 /* Collects the names of all launched kernels with this record, and their arrays. */
-static int gather(CUdeviceptr fault, PyObject *launches, PyObject *names, PyObject *arrays) {
+static int collect_kernels_and_arrays(CUdeviceptr fault, PyObject *launches, PyObject *names,
+                                      PyObject *arrays) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(launches); i++) {
         PyObject *pair = PyList_GET_ITEM(launches, i);
         const nl_py_kernel *k = (nl_py_kernel *)PyTuple_GET_ITEM(pair, 0);
@@ -204,7 +205,7 @@ static int gather(CUdeviceptr fault, PyObject *launches, PyObject *names, PyObje
 static int report_graph(const nl_py_kernel *k, PyObject *record, PyObject *launches) {
     PyObject *names = PyList_New(0), *arrays = PyList_New(0), *kernels = NULL;
     int result = -1;
-    if (names && arrays && gather(k->fault, launches, names, arrays) == 0 &&
+    if (names && arrays && collect_kernels_and_arrays(k->fault, launches, names, arrays) == 0 &&
         (PyList_GET_SIZE(names) || /* launches of ufuncs are not in the list of launches */
          append_new(names, PyUnicode_FromString(k->kernel->name)) == 0))
         kernels = PyList_AsTuple(names);
@@ -219,7 +220,7 @@ static int report_graph(const nl_py_kernel *k, PyObject *record, PyObject *launc
 int nl_py_fault_check_graph(PyObject *kernels, PyObject *launches, CUstream stream) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(kernels); i++) {
         const nl_py_kernel *k = (nl_py_kernel *)PyList_GET_ITEM(kernels, i);
-        if (was_before(kernels, i))
+        if (is_kernel_listed_before(kernels, i))
             continue;
         PyObject *record = pop_record(k, stream);
         if (!record && PyErr_Occurred())

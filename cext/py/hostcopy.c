@@ -179,7 +179,7 @@ void nl_py_hostcopy_defer(nl_py_hostcopies *c, nl_py_state *state) {
 }
 
 /* With access checks, the simulator must see each array as a separate allocation. */
-static int is_checked(void) {
+static int is_copy_checked(void) {
     return nl_cu.Checks && (nl_cu.Checks() & NL_CHECK_ACCESSES) != 0;
 }
 
@@ -187,7 +187,7 @@ static int is_checked(void) {
  * copies; 0: use no block. */
 static int64_t block_capacity(const nl_py_hostcopies *c, nl_py_reads reads) {
     int64_t shared = nl_bounce_shared();
-    if (!is_copied_back(c) || c->is_deferred || is_checked())
+    if (!is_copied_back(c) || c->is_deferred || is_copy_checked())
         return 0;
     if (reads == NL_PY_READS_ANY)
         return nl_bounce_can_lock(MAX_PACKED) ? MAX_PACKED : 0;
@@ -357,7 +357,7 @@ static int send_separately(const nl_py_hostcopies *c, nl_error *err) {
     return status;
 }
 
-static int enter(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
+static int prepare_copies(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
     if (nl_device_bind(c->device, err) < 0 || open_block(c, reads, err) < 0 ||
         get_memory(c, err) < 0 || send_block(c, err) < 0 || send_locked(c, err) < 0)
         return -1;
@@ -373,7 +373,7 @@ int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, i
     c->device = dev;
     c->stream = stream;
     c->blocking = blocking;
-    NL_UNLOCKED(result = enter(c, reads, &err));
+    NL_UNLOCKED(result = prepare_copies(c, reads, &err));
     if (result < 0) {
         c->was_ended = nl_driver_is_ended_wait((CUresult)err.code);
         nl_py_raise(&err);
@@ -409,7 +409,7 @@ static void forget_buffer_users(nl_py_hostcopies *c) {
         nl_buffer_forget_users(c->packed);
 }
 
-static int fetch(nl_py_hostcopies *c, nl_error *err) {
+static int fetch_results(nl_py_hostcopies *c, nl_error *err) {
     int waited = c->block != NULL;
     if (nl_device_bind(c->device, err) < 0 || fetch_block(c, err) < 0)
         return -1;
@@ -449,7 +449,7 @@ int nl_py_hostcopy_leave(nl_py_hostcopies *c) {
         return 0;
     if (is_copied_back(c)) {
         c->is_pending |= c->is_deferred;
-        NL_UNLOCKED(result = fetch(c, &err));
+        NL_UNLOCKED(result = fetch_results(c, &err));
     }
     if (result == 0 && c->is_deferred)
         result = keep_arrays(c, &err);

@@ -23,7 +23,7 @@ static nl_ipc_memory *replace_memory(py_ipc *self) {
     return memory;
 }
 
-static PyObject *wrap(PyTypeObject *type, nl_ipc_memory *memory) {
+static PyObject *wrap_memory(PyTypeObject *type, nl_ipc_memory *memory) {
     py_ipc *self = (py_ipc *)type->tp_alloc(type, 0);
     if (self == NULL) {
         NL_UNLOCKED(nl_ipc_release(memory));
@@ -46,7 +46,7 @@ static PyObject *ipc_alloc(PyObject *type, PyObject *number) {
     nl_device *dev = nl_device_current(&err);
     status = dev != NULL ? nl_ipc_alloc(dev, size, &memory, &err) : -1;
     Py_END_ALLOW_THREADS;
-    return status < 0 ? nl_py_raise(&err) : wrap((PyTypeObject *)type, memory);
+    return status < 0 ? nl_py_raise(&err) : wrap_memory((PyTypeObject *)type, memory);
 }
 
 static PyObject *ipc_open(PyObject *type, PyObject *bytes) {
@@ -61,7 +61,7 @@ static PyObject *ipc_open(PyObject *type, PyObject *bytes) {
     nl_device *dev = nl_device_current(&err);
     status = dev != NULL ? nl_ipc_open(dev, &handle, &memory, &err) : -1;
     Py_END_ALLOW_THREADS;
-    return status < 0 ? nl_py_raise(&err) : wrap((PyTypeObject *)type, memory);
+    return status < 0 ? nl_py_raise(&err) : wrap_memory((PyTypeObject *)type, memory);
 }
 
 static PyObject *ipc_close(PyObject *self, PyObject *Py_UNUSED(unused)) {
@@ -154,7 +154,7 @@ static int refuse_move(nl_error *err) {
 }
 
 /* Returns whether only this array has the address of its memory, so that it can be moved. */
-static int is_alone(const nl_py_array *a) {
+static int is_only_reference(const nl_py_array *a) {
     return nl_atomic_load(&a->buffer->references) == 1 &&
            !(nl_atomic_load(&a->buffer->users) & (NL_BUFFER_FOREIGN | NL_BUFFER_NOTED));
 }
@@ -183,10 +183,10 @@ static int copy_to_unshared(nl_buffer *old, nl_buffer **out, nl_error *err) {
  * During the move, the program must not use the array in other threads; a view that another thread
  * creates is detected. In a free-threaded interpreter, another thread may still be about to use the
  * old buffer, so the old buffer is released together with the new one. */
-static int move(nl_py_array *a, nl_error *err) {
+static int move_to_shared_memory(nl_py_array *a, nl_error *err) {
     nl_buffer *old = a->buffer, *plain = NULL;
     int status;
-    if (!is_alone(a))
+    if (!is_only_reference(a))
         return refuse_move(err);
     Py_BEGIN_ALLOW_THREADS;
     status = nl_device_synchronize(old->device, err);
@@ -195,7 +195,7 @@ static int move(nl_py_array *a, nl_error *err) {
     Py_END_ALLOW_THREADS;
     if (status < 0)
         return -1;
-    if (!is_alone(a)) {
+    if (!is_only_reference(a)) {
         nl_py_devarray_buffer_release(plain);
         return refuse_move(err);
     }
@@ -232,7 +232,7 @@ static PyObject *ipc_export(PyObject *module, PyObject *argument) {
         status = nl_device_bind(a->buffer->device, &err);
     Py_END_ALLOW_THREADS;
     if (status == 0 && a->buffer->pooled)
-        status = move(a, &err);
+        status = move_to_shared_memory(a, &err);
     if (status < 0)
         return nl_py_raise(&err);
     nl_device *dev = a->buffer->device;

@@ -24,7 +24,7 @@ typedef struct join {
 /* Returns whether the kernel can read the array through the table: the array must be contiguous and
  * match the first array. Other libraries' arrays and arrays that are bound to streams are excluded,
  * because only arrays that are arguments of a launch are ordered with their streams. */
-static int is_like(const nl_py_array *a, const nl_py_array *first, const join *j) {
+static int has_like_layout(const nl_py_array *a, const nl_py_array *first, const join *j) {
     if (!(a->flags & NL_PY_ARRAY_C) || a->owner || a->stream || a->descr != first->descr ||
         a->buffer->device != first->buffer->device || a->ndim != first->ndim)
         return 0;
@@ -44,7 +44,7 @@ static int64_t row_bytes(const nl_py_array *a, const join *j) {
 
 /* Writes the table in bytes. Returns 1; Returns 0 if another code path must join the arrays; -1
  * with an exception. */
-static int fill(const nl_py_state *state, PyObject *parts, join *j, entry *table) {
+static int fill_rows(const nl_py_state *state, PyObject *parts, join *j, entry *table) {
     Py_ssize_t count = PyList_GET_SIZE(parts);
     const nl_py_array *first = (const nl_py_array *)PyList_GET_ITEM(parts, 0);
     uint64_t bits = MAX_WORD;
@@ -52,7 +52,7 @@ static int fill(const nl_py_state *state, PyObject *parts, join *j, entry *table
     for (Py_ssize_t k = 0; k < count; k++) {
         PyObject *item = PyList_GET_ITEM(parts, k);
         const nl_py_array *a = (const nl_py_array *)item;
-        if (!nl_py_devarray_check(state, item) || !is_like(a, first, j))
+        if (!nl_py_devarray_check(state, item) || !has_like_layout(a, first, j))
             return 0;
         if (nl_py_devarray_use(a, NULL, 1, &err) < 0) {
             nl_py_raise(&err);
@@ -113,7 +113,7 @@ static PyObject *join_table(PyObject *module, PyObject *args) {
     if (!bytes)
         return NULL;
     entry *table = (entry *)PyBytes_AS_STRING(bytes);
-    int filled = fill(state, parts, &j, table);
+    int filled = fill_rows(state, parts, &j, table);
     if (filled == 1) {
         nl_py_trace_invalidate(); /* no trace: a replay would use the addresses in this table */
         divide(&j, table, count);

@@ -291,8 +291,8 @@ static __attribute__((noinline)) int call_back(nl_py_launcher *l, PyObject *cons
     return result;
 }
 
-static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
-                            const nl_dl_views *views) {
+static PyObject *launch_general(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
+                                const nl_dl_views *views) {
     if (__builtin_expect(l->callbacks != NULL, 0)) {
         if (call_back(l, args, nargs) < 0)
             return NULL;
@@ -307,7 +307,7 @@ int nl_py_launcher_launch(nl_py_dispatcher *d, const nl_launch *shape, int block
                           PyObject *stream, PyObject *const *args, Py_ssize_t nargs) {
     nl_py_launcher l = {.dispatcher = d, .stream = stream, .blocking = blocking};
     memcpy(&l.shape, shape, sizeof *shape); /* with padding: compared as bytes */
-    PyObject *done = launch_any(&l, args, nargs, NULL);
+    PyObject *done = launch_general(&l, args, nargs, NULL);
     Py_XDECREF(done);
     return done ? 0 : -1;
 }
@@ -377,7 +377,7 @@ static PyObject *launch_with_keywords(nl_py_launcher *l, PyObject *const *args, 
     for (Py_ssize_t i = 0; i < wanted; i++)
         ordered[i] = i < nargs ? args[i] : NULL;
     if (order_keywords(d, args, nargs, keywords, ordered) == 0)
-        result = launch_any(l, ordered, wanted, NULL);
+        result = launch_general(l, ordered, wanted, NULL);
     if (ordered != inline_ordered)
         nl_mem_free(ordered);
     return result;
@@ -430,7 +430,7 @@ static PyObject *launcher_vectorcall(PyObject *self, PyObject *const *args, size
         return nl_py_trace_call(self, args, nargsf, keywords);
     if ((keywords && PyTuple_GET_SIZE(keywords)) || has_missing(l, nargs))
         return launch_with_keywords(l, args, nargs, keywords);
-    return launch_any(l, args, nargs, NULL);
+    return launch_general(l, args, nargs, NULL);
 }
 
 PyObject *nl_py_launcher_call(const nl_py_state *state, PyObject *callable, PyObject *const *args,
@@ -438,7 +438,7 @@ PyObject *nl_py_launcher_call(const nl_py_state *state, PyObject *callable, PyOb
     nl_py_launcher *l = (nl_py_launcher *)callable;
     if (!Py_IS_TYPE(callable, state->launcher_type) || nl_py_is_tracing() || has_missing(l, nargs))
         return PyObject_Vectorcall(callable, args, (size_t)nargs, NULL);
-    return launch_any(l, args, nargs, views);
+    return launch_general(l, args, nargs, views);
 }
 
 /* ---- type ---- */

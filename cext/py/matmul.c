@@ -91,7 +91,7 @@ static int type_of(const product *p, const nl_py_array *x) {
 }
 
 /* Fills *g and returns 1, or returns 0 if Python must compute the product. */
-static int plan(const product *p, nl_gemm *g) {
+static int plan_product(const product *p, nl_gemm *g) {
     const nl_py_array *arrays[3] = {p->a, p->b, p->out};
     matrices sets[3];
     for (int i = 0; i < 3; i++)
@@ -128,7 +128,7 @@ static int is_plain(const product *p, const nl_py_array *x) {
 }
 
 /* Returns whether cuBLAS can write the product to `out`. */
-static int fits(const product *p) {
+static int can_write_product(const product *p) {
     const nl_py_array *out = p->out;
     if (!is_plain(p, out) || !nl_gemm_has(type_of(p, p->a), type_of(p, out)) ||
         out->flags & NL_PY_ARRAY_NO_TARGET)
@@ -171,7 +171,7 @@ static int keep_all(const product *p) {
     return 0;
 }
 
-static int run(const product *p, const nl_gemm *g) {
+static int run_product(const product *p, const nl_gemm *g) {
     nl_device *dev = p->a->buffer->device;
     nl_error err;
     nl_workspace workspace = {0};
@@ -214,7 +214,7 @@ static PyObject *multiply(product *p) {
     nl_device *current = nl_device_current(&err);
     if (!current)
         return nl_py_raise(&err);
-    if (current != a->buffer->device || (p->out && !fits(p)))
+    if (current != a->buffer->device || (p->out && !can_write_product(p)))
         return NULL;
     if (!p->out) {
         if (a->shape[a->ndim - 1] != b->shape[b->ndim - 2])
@@ -223,8 +223,8 @@ static PyObject *multiply(product *p) {
         if (!made)
             return NULL;
     }
-    int plain = plan(p, &g);
-    if (!plain || run(p, &g) < 0) {
+    int plain = plan_product(p, &g);
+    if (!plain || run_product(p, &g) < 0) {
         Py_XDECREF(made);
         return NULL;
     }

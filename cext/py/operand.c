@@ -211,7 +211,7 @@ static int read_number(nl_py_operand *op, PyObject *obj) {
     return nl_py_value_read_number(obj, &op->value);
 }
 
-static void init(nl_py_operand *op, PyObject *obj) {
+static void init_operand(nl_py_operand *op, PyObject *obj) {
     nl_py_operand_none(op);
     op->given = obj;
     op->readonly = 0;
@@ -243,7 +243,7 @@ static int read_other(nl_py_operation *call, int index, nl_py_operand *op, PyObj
 }
 
 int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
-    init(op, obj);
+    init_operand(op, obj);
     if (nl_py_devarray_check_exact(call->state, obj))
         return set_device(call, index, op, obj);
     int found = read_exact(op, obj);
@@ -281,7 +281,7 @@ static int read_out(nl_py_operation *call, int index, nl_py_operand *op, PyObjec
 
 static int read_writable(nl_py_operation *call, PyObject *obj, int index, int is_input,
                          nl_py_operand *op) {
-    init(op, obj);
+    init_operand(op, obj);
     int found = read_out(call, index, op, obj);
     if (found < 0)
         return -1;
@@ -343,7 +343,7 @@ PyObject *nl_py_operand_type(const nl_py_operand *op) {
 }
 
 /* Returns whether the integer type cannot represent the value. */
-static int loses(double value, nl_dtype dtype) {
+static int loses_values(double value, nl_dtype dtype) {
     unsigned char bytes[8];
     if (!(value >= -0x1p63 && value < 0x1p64) || value != trunc(value))
         return 1;
@@ -354,7 +354,8 @@ static int loses(double value, nl_dtype dtype) {
 
 int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, int may_lose, void *bytes) {
     int is_integer = dtype >= NL_INT8 && dtype <= NL_UINT64;
-    if (op->weak == NL_PY_WEAK_FLOAT && is_integer && !may_lose && loses(op->value.real, dtype)) {
+    if (op->weak == NL_PY_WEAK_FLOAT && is_integer && !may_lose &&
+        loses_values(op->value.real, dtype)) {
         PyErr_Format(PyExc_TypeError, "Python float %R is no %s: write np.%s(%R) to convert it",
                      op->given, nl_dtype_name(dtype), nl_dtype_name(dtype), op->given);
         return -1;
@@ -423,7 +424,7 @@ int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, 
     memcpy(layout.strides, strides, (size_t)ndim * sizeof(int64_t));
     if (nl_py_geometry_extent(&layout, &low, &high) < 0)
         return -1;
-    init(op, NULL);
+    init_operand(op, NULL);
     if (on_device) {
         PyObject *array = make_device(call, dtype, &layout, high - low);
         if (!array)
@@ -463,7 +464,7 @@ static void distinct_layout(const nl_py_operand *op, nl_layout *layout) {
     }
 }
 
-static int note(nl_py_operation *call, const nl_py_operand *op, int index) {
+static int note_host_copy(nl_py_operation *call, const nl_py_operand *op, int index) {
     nl_py_hostcopy *copy = nl_py_hostcopy_next(&call->hosts);
     if (!copy)
         return -1;
@@ -479,7 +480,7 @@ static int note(nl_py_operation *call, const nl_py_operand *op, int index) {
 int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, nl_py_reads reads) {
     nl_py_hostcopies *hosts = &call->hosts;
     for (int i = 0; i < count; i++)
-        if (ops[i].copied && note(call, &ops[i], i) < 0)
+        if (ops[i].copied && note_host_copy(call, &ops[i], i) < 0)
             return -1;
     if (hosts->count == 0)
         return 0;

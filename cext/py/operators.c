@@ -66,7 +66,7 @@ static int is_array(PyObject *object) {
 }
 
 /* Returns the operand that is a device array; at least one operand is a device array. */
-static PyObject *ours(PyObject *left, PyObject *right) {
+static PyObject *device_array_operand(PyObject *left, PyObject *right) {
     if (Py_TYPE(left) == Py_TYPE(right) || nl_py_arrayufunc_is_number(right))
         return left;
     return !nl_py_arrayufunc_is_number(left) && is_array(left) ? left : right;
@@ -74,7 +74,7 @@ static PyObject *ours(PyObject *left, PyObject *right) {
 
 /* Returns whether the object refuses ufuncs (__array_ufunc__ = None), so that its own operators
  * must be tried; -1 with an exception. */
-static int refuses(const nl_py_state *state, PyObject *object) {
+static int has_refused_ufuncs(const nl_py_state *state, PyObject *object) {
     PyObject *handler = NULL;
     int found =
         nl_py_lookup_attribute(object, PyTuple_GET_ITEM(state->override_names, 0), &handler);
@@ -83,7 +83,8 @@ static int refuses(const nl_py_state *state, PyObject *object) {
 }
 
 /* Calls the ufunc with index `place` with one to three arguments; the third one is the output. */
-static PyObject *operate(PyObject *self, int place, PyObject *const *args, Py_ssize_t count) {
+static PyObject *apply_operator(PyObject *self, int place, PyObject *const *args,
+                                Py_ssize_t count) {
     const nl_py_state *state = ((nl_py_array *)self)->state;
     PyObject *ufunc = PyTuple_GET_ITEM(state->operators, place);
     PyObject *given[5] = {ufunc, PyTuple_GET_ITEM(state->override_names, 2)};
@@ -115,20 +116,20 @@ static PyObject *call_reflected(int place, PyObject *self, PyObject *other) {
 }
 
 static PyObject *binary(int place, PyObject *left, PyObject *right) {
-    PyObject *self = ours(left, right), *other = self == left ? right : left;
+    PyObject *self = device_array_operand(left, right), *other = self == left ? right : left;
     PyObject *args[] = {left, right};
     const nl_py_state *state = ((nl_py_array *)self)->state;
     int is_ours = nl_py_arrayufunc_is_array_or_number(state, other),
-        refused = is_ours ? 0 : refuses(state, other);
+        refused = is_ours ? 0 : has_refused_ufuncs(state, other);
     if (refused)
         return refused < 0 ? NULL : Py_NewRef(Py_NotImplemented);
-    PyObject *result = operate(self, place, args, 2);
+    PyObject *result = apply_operator(self, place, args, 2);
     return result || is_ours || self != left ? result : call_reflected(place, self, other);
 }
 
 static PyObject *in_place(int place, PyObject *self, PyObject *other) {
     PyObject *args[] = {self, other, self};
-    return operate(self, place, args, 3);
+    return apply_operator(self, place, args, 3);
 }
 
 #define BINARY(slot, ufunc) \
@@ -140,7 +141,7 @@ static PyObject *in_place(int place, PyObject *self, PyObject *other) {
     }
 #define UNARY(slot, ufunc) \
     PyObject *nl_py_operators_##slot(PyObject *self) { \
-        return operate(self, AT_##slot, &self, 1); \
+        return apply_operator(self, AT_##slot, &self, 1); \
     }
 NL_IN_PLACE_OPERATORS(BINARY)
 NL_UNARY_OPERATORS(UNARY)
@@ -169,7 +170,8 @@ PyObject *nl_py_operators_power(PyObject *base, PyObject *exponent, PyObject *mo
     if (modulus != Py_None)
         return Py_NewRef(Py_NotImplemented);
     int place = ufunc_of_power(base, exponent);
-    return place == AT_power ? binary(place, base, exponent) : operate(base, place, &base, 1);
+    return place == AT_power ? binary(place, base, exponent)
+                             : apply_operator(base, place, &base, 1);
 }
 
 PyObject *nl_py_operators_inplace_power(PyObject *self, PyObject *exponent, PyObject *modulus) {
@@ -177,7 +179,8 @@ PyObject *nl_py_operators_inplace_power(PyObject *self, PyObject *exponent, PyOb
         return Py_NewRef(Py_NotImplemented);
     int place = ufunc_of_power(self, exponent);
     PyObject *args[] = {self, self};
-    return place == AT_power ? in_place(place, self, exponent) : operate(self, place, args, 2);
+    return place == AT_power ? in_place(place, self, exponent)
+                             : apply_operator(self, place, args, 2);
 }
 
 PyObject *nl_py_operators_inplace_matmul(PyObject *self, PyObject *other) {

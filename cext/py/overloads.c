@@ -79,7 +79,7 @@ static void **slot_of(slots *s, const nl_py_overload *e) {
     return &s->items[i];
 }
 
-static void put(slots *s, nl_py_overload *e) {
+static void put_entry(slots *s, nl_py_overload *e) {
     void **slot = slot_of(s, e);
     s->used += *slot == NULL;
     nl_atomic_store_pointer(slot, e);
@@ -87,7 +87,7 @@ static void put(slots *s, nl_py_overload *e) {
 
 /* Returns an array of slots with space for one more entry; a table is at most half full. Dead
  * entries are not copied to larger slots. */
-static slots *grown(nl_py_overloads *t, nl_error *err) {
+static slots *grown_table(nl_py_overloads *t, nl_error *err) {
     slots *old = t->slots;
     size_t count = FEWEST, live = 1;
     if (old && 2 * (old->used + 1) <= old->mask + 1)
@@ -103,7 +103,7 @@ static slots *grown(nl_py_overloads *t, nl_error *err) {
     s->mask = count - 1;
     for (size_t i = 0; old && i <= old->mask; i++)
         if (old->items[i] && !is_stale(old->items[i]))
-            put(s, old->items[i]);
+            put_entry(s, old->items[i]);
     return s;
 }
 
@@ -127,11 +127,11 @@ int nl_py_overloads_add(nl_py_overloads *t, PyObject *owner, nl_py_overload *e) 
     e->hash = hash_of(e->device, e->key, e->size);
     (void)owner;
     Py_BEGIN_CRITICAL_SECTION(owner);
-    s = grown(t, &err);
+    s = grown_table(t, &err);
     if (s) {
         e->next = t->all;
         nl_atomic_store_entry(&t->all, e);
-        put(s, e);
+        put_entry(s, e);
         nl_atomic_store_pointer(&t->slots, s);
     }
     Py_END_CRITICAL_SECTION();

@@ -77,7 +77,8 @@ static int is_out(PyObject *name) {
 }
 
 /* Returns the keywords in the form that a handler expects: all outputs in a tuple named out. */
-static PyObject *normalised(int nin, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
+static PyObject *keywords_with_out_tuple(int nin, PyObject *const *args, Py_ssize_t nargs,
+                                         PyObject *keywords) {
     PyObject *dict = PyDict_New();
     if (dict && nargs > nin) {
         PyObject *outs = PyTuple_New(nargs - nin);
@@ -114,7 +115,7 @@ static PyObject *positional(const nl_py_state *state, PyObject *ufunc, PyObject 
     return tuple;
 }
 
-static PyObject *refuse(PyObject *ufunc, const asked *a) {
+static PyObject *refuse_operands(PyObject *ufunc, const asked *a) {
     PyObject *names = PyUnicode_FromString("");
     for (int i = 0; names && i < a->count; i++)
         Py_SETREF(names, PyUnicode_FromFormat("%U%s'%.100s'", names, i ? ", " : "",
@@ -132,7 +133,7 @@ static PyObject *call_override(const nl_py_state *state, PyObject *ufunc, int ni
                                PyObject *const *args, Py_ssize_t nargs, PyObject *keywords,
                                const asked *a) {
     PyObject *result = Py_NewRef(Py_NotImplemented);
-    PyObject *kwargs = normalised(nin, args, nargs, keywords);
+    PyObject *kwargs = keywords_with_out_tuple(nin, args, nargs, keywords);
     for (int i = 0; kwargs && result == Py_NotImplemented && i < a->count; i++) {
         Py_CLEAR(result);
         if (a->handlers[i] == Py_None) {
@@ -156,11 +157,11 @@ static PyObject *call_override(const nl_py_state *state, PyObject *ufunc, int ni
     if (result != Py_NotImplemented)
         return result;
     Py_DECREF(result);
-    return refuse(ufunc, a);
+    return refuse_operands(ufunc, a);
 }
 
-static int find(const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
-                PyObject *keywords, asked *a) {
+static int find_override(const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
+                         PyObject *keywords, asked *a) {
     for (Py_ssize_t i = 0; i < nargs; i++)
         if (ask_also(state, args[i], a) < 0)
             return -1;
@@ -181,7 +182,7 @@ int nl_py_override_slow(const nl_py_state *state, PyObject *ufunc, int nin, PyOb
                         Py_ssize_t nargs, PyObject *keywords, PyObject **result) {
     asked a;
     a.count = 0;
-    int status = find(state, args, nargs, keywords, &a) < 0 ? -1 : a.count > 0;
+    int status = find_override(state, args, nargs, keywords, &a) < 0 ? -1 : a.count > 0;
     *result = status > 0 ? call_override(state, ufunc, nin, args, nargs, keywords, &a) : NULL;
     while (a.count > 0)
         Py_DECREF(a.handlers[--a.count]);

@@ -8,7 +8,7 @@
 
 /* ---- the owners of a call ---- */
 
-static int add(nl_py_owners *owners, CUstream handle, PyObject *stream) {
+static int add_owner(nl_py_owners *owners, CUstream handle, PyObject *stream) {
     int i = 0;
     if (nl_py_lender_is_default(handle)) {
         owners->has_default = 1;
@@ -35,7 +35,7 @@ static int add_library(nl_py_owners *owners, PyObject *obj) {
     PyObject *keeper;
     int found =
         nl_py_lender_stream(owners->state, obj, owners->device, owners->current, &handle, &keeper);
-    int result = found > 0 ? add(owners, handle, keeper) : found;
+    int result = found > 0 ? add_owner(owners, handle, keeper) : found;
     Py_XDECREF(keeper);
     return result;
 }
@@ -50,7 +50,7 @@ static int add_array(nl_py_owners *owners, nl_py_array *a) {
     Py_END_CRITICAL_SECTION();
     if (stream && Py_IS_TYPE(stream, owners->state->stream_class) &&
         !nl_py_stream_is_ordered(stream))
-        result = add(owners, ((nl_py_stream *)stream)->stream->handle, stream);
+        result = add_owner(owners, ((nl_py_stream *)stream)->stream->handle, stream);
     else if (!stream && a->flags & NL_PY_ARRAY_LENT)
         result = add_library(owners, a->owner);
     else
@@ -78,7 +78,7 @@ static int add_object(nl_py_owners *owners, nl_py_values *values, PyObject *obj)
     if (v->array)
         return add_array(owners, (nl_py_array *)v->array);
     const nl_py_foreign *foreign = &v->memory.foreign;
-    return add(owners, foreign->has_stream ? foreign->stream : NULL, NULL);
+    return add_owner(owners, foreign->has_stream ? foreign->stream : NULL, NULL);
 }
 
 enum { MAX_DEPTH = 3 }; /* lists may contain themselves */
@@ -123,7 +123,7 @@ void nl_py_owners_clear(nl_py_owners *owners) {
 
 /* With `leave`, the other streams wait for the first stream; otherwise the first stream waits for
  * the others. */
-static int order(const nl_py_owners *owners, int leave, nl_error *err) {
+static int order_streams(const nl_py_owners *owners, int leave, nl_error *err) {
     CUstream first = owners->streams[0].handle;
     int result = 0;
     for (int i = owners->has_default ? 0 : 1; result == 0 && i < owners->count; i++) {
@@ -138,7 +138,8 @@ int nl_py_owners_enter(nl_py_owners *owners) {
     int result =
         nl_stream_is_captured(owners->device, owners->streams[0].handle, &owners->captured, &err);
     if (result == 0)
-        result = owners->captured ? nl_capture_relax(&owners->mode, &err) : order(owners, 0, &err);
+        result = owners->captured ? nl_capture_relax(&owners->mode, &err)
+                                  : order_streams(owners, 0, &err);
     if (result < 0)
         nl_py_raise(&err);
     else
@@ -151,7 +152,7 @@ int nl_py_owners_leave(const nl_py_owners *owners, int result) {
     nl_capture_is_foreign = 0;
     if (owners->captured) {
         nl_capture_restore(owners->mode);
-    } else if (result == 0 && order(owners, 1, &err) < 0) {
+    } else if (result == 0 && order_streams(owners, 1, &err) < 0) {
         nl_py_raise(&err);
         result = -1;
     }

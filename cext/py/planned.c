@@ -324,7 +324,7 @@ static PyObject *function_of(const planned *self, PyObject *name) {
 
 /* Keeps an object alive as long as the thread: another library captures the call, and its graph
  * does not own the objects that the call uses. */
-static int retain(plans *p, PyObject *object) {
+static int retain_object(plans *p, PyObject *object) {
     if (!p->retained)
         p->retained = PyDict_New();
     PyObject *key = p->retained ? PyLong_FromVoidPtr(object) : NULL;
@@ -334,7 +334,7 @@ static int retain(plans *p, PyObject *object) {
 }
 
 /* Returns None if the call's status is 0, else calls `fail`. Steals the reference to `status`. */
-static PyObject *checked(const planned *self, PyObject *name, PyObject *status) {
+static PyObject *check_call_status(const planned *self, PyObject *name, PyObject *status) {
     long code = status ? PyLong_AsLong(status) : -1;
     PyObject *result = NULL;
     if (code == 0)
@@ -350,8 +350,8 @@ static int set_area(const planned *self, entry *e, PyObject *stream, PyObject *a
     if (!function)
         return -1;
     e->area_set = 0;
-    done = checked(self, self->set_area,
-                   PyObject_CallFunctionObjArgs(function, stream, e->plan, area, NULL));
+    done = check_call_status(self, self->set_area,
+                             PyObject_CallFunctionObjArgs(function, stream, e->plan, area, NULL));
     Py_DECREF(function);
     if (!done)
         return -1;
@@ -393,10 +393,10 @@ static PyObject *call_plan(const planned *self, plans *p, entry *e, PyObject *co
         given[1 + i] = args[i];
     int status = function ? enter_area(self, p, e, args[0], &area) : -1;
     if (status == 0 && nl_capture_is_foreign)
-        status = retain(p, e->plan) < 0 || (area && retain(p, area) < 0) ? -1 : 0;
+        status = retain_object(p, e->plan) < 0 || (area && retain_object(p, area) < 0) ? -1 : 0;
     if (status == 0)
-        result = checked(self, self->name,
-                         PyObject_Vectorcall(function, given, (size_t)count + 1, NULL));
+        result = check_call_status(self, self->name,
+                                   PyObject_Vectorcall(function, given, (size_t)count + 1, NULL));
     Py_XDECREF(function);
     Py_XDECREF(area);
     return result;

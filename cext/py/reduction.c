@@ -83,8 +83,8 @@ static PyObject *find_class(PyObject *classes, const nl_py_state *state, const r
 
 /* _note(..., array's dtype, dtype= or None, dtype of out= or None, Reducer, initial, dtype of
  * initial=) */
-static PyObject *note(PyObject *classes, const nl_py_state *state, char method,
-                      PyObject *const *args) {
+static PyObject *note_reducer(PyObject *classes, const nl_py_state *state, char method,
+                              PyObject *const *args) {
     int array = number_of(args[0]), dtype = number_of(args[1]), out = number_of(args[2]);
     if (array < 0 || array == NO_DTYPE || dtype < 0 || out < 0) /* calls for Python */
         return Py_NewRef(Py_None);
@@ -433,7 +433,7 @@ PyObject *nl_py_reduction_note(PyObject *self, PyObject *const *args, Py_ssize_t
         return PyErr_Format(PyExc_TypeError, "_note() accepts a method's name, the dtypes of the "
                                              "call, a Reducer, bytes and a dtype");
     int is_reduce = PyUnicode_CompareWithASCIIString(args[0], "reduce") == 0;
-    return note(u->reductions, u->state, is_reduce ? 'r' : 'a', args + 1);
+    return note_reducer(u->reductions, u->state, is_reduce ? 'r' : 'a', args + 1);
 }
 
 /* ---- cuda.reduce ---- */
@@ -460,7 +460,7 @@ static request request_of_reduction(PyObject *const *values) {
 
 /* Converts the result of cuda.reduce: returns None if the result was written to res=, an array if
  * axis= is given, else a number. */
-static PyObject *returned(nl_py_state *state, const request *r, PyObject *made) {
+static PyObject *returned_result(nl_py_state *state, const request *r, PyObject *made) {
     CUstream handle = NULL;
     PyObject *result = NULL;
     if (is_given(r->out))
@@ -495,7 +495,7 @@ static PyObject *reduction_vectorcall(PyObject *self, PyObject *const *args, siz
     if (!is_given(values[SIZE]) && !is_given(values[INIT]))
         made = call_planned(f->classes, f->state, &r);
     if (made)
-        result = returned(f->state, &r, made);
+        result = returned_result(f->state, &r, made);
     else
         result = PyErr_Occurred() ? NULL : call_python(self, "_work_out", changed, nargs, keywords);
     Py_DECREF(array);
@@ -523,7 +523,7 @@ static PyObject *reduction_note(PyObject *self, PyObject *const *args, Py_ssize_
         return PyErr_Format(PyExc_TypeError,
                             "_note() accepts the dtypes of arr and res, and a Reducer");
     PyObject *all[] = {args[0], Py_None, args[1], args[2], Py_None, args[0]};
-    return note(f->classes, f->state, 'c', all);
+    return note_reducer(f->classes, f->state, 'c', all);
 }
 
 static int reduction_traverse(PyObject *self, visitproc visit, void *arg) {

@@ -86,7 +86,7 @@ static int broadcast(call *c, const nl_dl_tensor *t) {
     return 1;
 }
 
-static int add(call *c, uint64_t word) {
+static int add_key_word(call *c, uint64_t word) {
     if (c->key_size == MAX_KEY)
         return 0;
     c->key[c->key_size++] = word;
@@ -123,9 +123,9 @@ static int read_tensor(call *c, Py_ssize_t i) {
         found = nl_py_dlpack_view(k->state, c->arguments[i], &t);
     }
     if (!found ||
-        !add(c, 1 | (uint64_t)t.code << 8 | (uint64_t)t.bits << 16 | (uint64_t)t.lanes << 24 |
-                    (uint64_t)t.ndim << 40) ||
-        !add(c, (uint64_t)(uint32_t)t.device_type << 32 | (uint32_t)t.device_id))
+        !add_key_word(c, 1 | (uint64_t)t.code << 8 | (uint64_t)t.bits << 16 |
+                             (uint64_t)t.lanes << 24 | (uint64_t)t.ndim << 40) ||
+        !add_key_word(c, (uint64_t)(uint32_t)t.device_type << 32 | (uint32_t)t.device_id))
         return 0;
     if (k->elementwise) {
         c->key[c->key_size - 2] &= ((uint64_t)1 << 40) - 1; /* plans do not depend on ndim */
@@ -133,7 +133,7 @@ static int read_tensor(call *c, Py_ssize_t i) {
     }
     nl_py_dlpack_add_view(&c->views, c->arguments[i], &t);
     for (int d = 0; d < t.ndim; d++)
-        if (!add(c, (uint64_t)t.shape[d]))
+        if (!add_key_word(c, (uint64_t)t.shape[d]))
             return 0;
     return 1;
 }
@@ -141,24 +141,24 @@ static int read_tensor(call *c, Py_ssize_t i) {
 static int read_float(call *c, double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    return add(c, bits);
+    return add_key_word(c, bits);
 }
 
 /* Like read_tensor. */
 static int read_argument(call *c, Py_ssize_t i) {
     PyObject *value = c->arguments[i];
     if (PyFloat_CheckExact(value))
-        return add(c, 2) && read_float(c, PyFloat_AS_DOUBLE(value));
+        return add_key_word(c, 2) && read_float(c, PyFloat_AS_DOUBLE(value));
     if (PyBool_Check(value))
-        return add(c, 3) && add(c, value == Py_True);
+        return add_key_word(c, 3) && add_key_word(c, value == Py_True);
     if (PyComplex_CheckExact(value)) {
         Py_complex z = PyComplex_AsCComplex(value);
-        return add(c, 4) && read_float(c, z.real) && read_float(c, z.imag);
+        return add_key_word(c, 4) && read_float(c, z.real) && read_float(c, z.imag);
     }
     if (PyLong_CheckExact(value)) {
         int overflow;
         long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-        return !overflow && add(c, 5) && add(c, (uint64_t)number);
+        return !overflow && add_key_word(c, 5) && add_key_word(c, (uint64_t)number);
     }
     return read_tensor(c, i);
 }
@@ -247,7 +247,7 @@ done:
 /* ---- results ---- */
 
 /* Returns the broadcast shape as a tuple, or the strides of a contiguous tensor of this shape. */
-static PyObject *sizes(const call *c, int strides) {
+static PyObject *result_sizes(const call *c, int strides) {
     PyObject *tuple = PyTuple_New(c->ndim);
     int64_t stride = 1;
     for (int d = c->ndim - 1; tuple && d >= 0; d--) {
@@ -273,8 +273,8 @@ static PyObject *allocate(const call *c, PyObject *plan, PyObject *result) {
     size_t count =
         PyTuple_GET_SIZE(names) ? RESULT_PARTS - (size_t)PyTuple_GET_SIZE(names) : RESULT_DEVICE;
     if (values[RESULT_SIZE] == Py_None) {
-        Py_SETREF(values[RESULT_SIZE], sizes(c, 0));
-        Py_SETREF(values[RESULT_STRIDE], sizes(c, 1));
+        Py_SETREF(values[RESULT_SIZE], result_sizes(c, 0));
+        Py_SETREF(values[RESULT_STRIDE], result_sizes(c, 1));
     }
     if (values[RESULT_SIZE] && values[RESULT_STRIDE])
         made = PyObject_Vectorcall(PyTuple_GET_ITEM(plan, PLAN_ALLOCATE), values, count,
@@ -315,7 +315,7 @@ static PyObject *returned(const call *c) {
 
 /* ---- the call ---- */
 
-static PyObject *compute(call *c) {
+static PyObject *compute_results(call *c) {
     PyObject *plan = find_plan(c), *result = NULL;
     if (plan && allocate_results(c, plan) == 0) {
         PyObject *done =
@@ -354,7 +354,7 @@ static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargsf
     for (Py_ssize_t i = 0; fast > 0 && i < c.nin; i++)
         fast = read_argument(&c, i);
     if (fast > 0)
-        result = compute(&c);
+        result = compute_results(&c);
     if (fast >= 0 && !fast)
         result = PyObject_Vectorcall(k->general, args, nargsf, keywords);
     clear(&c);

@@ -390,14 +390,14 @@ static void compute_last_uses(trace *made) {
     }
 }
 
-static void *shrunk(void *memory, size_t size) {
+static void *shrunk_array(void *memory, size_t size) {
     nl_error ignored;
     void *smaller = nl_mem_resize(memory, size ? size : 1, &ignored);
     return smaller ? smaller : memory;
 }
 
 /* Returns the trace, or NULL without an exception if the call cannot be replayed. */
-static PyObject *finished(nl_py_tracer *r, PyObject *result) {
+static PyObject *finished_trace(nl_py_tracer *r, PyObject *result) {
     trace *made = r->made;
     if (!made || was_used(r))
         return NULL;
@@ -406,10 +406,10 @@ static PyObject *finished(nl_py_tracer *r, PyObject *result) {
         (made->values[made->result].kind == CONSTANT && result != Py_None))
         return NULL;
     compute_last_uses(made);
-    made->values = shrunk(made->values, (size_t)made->value_count * sizeof *made->values);
-    made->calls = shrunk(made->calls, (size_t)made->call_count * sizeof *made->calls);
+    made->values = shrunk_array(made->values, (size_t)made->value_count * sizeof *made->values);
+    made->calls = shrunk_array(made->calls, (size_t)made->call_count * sizeof *made->calls);
     made->arguments =
-        shrunk(made->arguments, (size_t)made->argument_count * sizeof *made->arguments);
+        shrunk_array(made->arguments, (size_t)made->argument_count * sizeof *made->arguments);
     made->size = sizeof *made + (size_t)made->value_count * sizeof *made->values +
                  (size_t)made->call_count * (sizeof *made->calls + CALLABLE_SIZE) +
                  (size_t)made->argument_count * sizeof *made->arguments;
@@ -453,7 +453,7 @@ PyObject *nl_py_trace_record(nl_py_state *state, PyObject *function, PyObject *c
     PyObject *result = PyObject_Vectorcall(function, args, nargsf, keywords);
     record_with(NULL);
     if (result)
-        *out = finished(&r, result);
+        *out = finished_trace(&r, result);
     invalidate(&r);
     return result;
 }
@@ -468,12 +468,12 @@ typedef struct replay {
     PyObject *live[MAX_VALUES];
 } replay;
 
-static PyObject *make(replay *r, int number);
+static PyObject *make_value(replay *r, int number);
 
 static PyObject *make_tuple(replay *r, const value *v) {
     PyObject *tuple = PyTuple_New(v->count);
     for (int i = 0; tuple && i < v->count; i++) {
-        PyObject *item = make(r, r->of->arguments[v->source + i]);
+        PyObject *item = make_value(r, r->of->arguments[v->source + i]);
         if (item)
             PyTuple_SET_ITEM(tuple, i, Py_NewRef(item));
         else
@@ -501,7 +501,7 @@ static PyObject *make_array(replay *r, const value *v) {
     read_geometry(v, &layout);
     if (v->kind == NEW)
         return new_array(r, v, &layout);
-    const nl_py_array *source = (nl_py_array *)make(r, v->source);
+    const nl_py_array *source = (nl_py_array *)make_value(r, v->source);
     if (!source)
         return NULL;
     nl_py_array_parts parts = {.buffer = source->buffer,
@@ -518,7 +518,7 @@ static PyObject *make_array(replay *r, const value *v) {
 }
 
 /* Returns a borrowed reference to the object of a value, which is created if necessary. */
-static PyObject *make(replay *r, int number) {
+static PyObject *make_value(replay *r, int number) {
     const value *v = &r->of->values[number];
     if (v->kind == INPUT)
         return r->inputs[number];
@@ -534,7 +534,7 @@ static PyObject *make(replay *r, int number) {
 static int replay_call(replay *r, const traced_call *call) {
     PyObject *args[MAX_ARGUMENTS];
     for (int i = 0; i < call->count; i++) {
-        args[i] = make(r, r->of->arguments[call->first + i]);
+        args[i] = make_value(r, r->of->arguments[call->first + i]);
         if (!args[i])
             return -1;
     }
@@ -581,7 +581,7 @@ PyObject *nl_py_trace_replay(PyObject *object, PyObject *const *inputs, PyObject
         done++;
     }
     if (done == of->call_count)
-        result = Py_XNewRef(make(&r, of->result));
+        result = Py_XNewRef(make_value(&r, of->result));
     for (int i = 0; i < of->value_count; i++)
         Py_XDECREF(r.live[i]);
     return result;

@@ -55,7 +55,7 @@ typedef struct key {
     unsigned char bytes[KEY_SIZE];
 } key;
 
-static int append(key *k, const void *bytes, size_t size) {
+static int append_bytes(key *k, const void *bytes, size_t size) {
     if (size > KEY_SIZE - k->size)
         return 0;
     memcpy(k->bytes + k->size, bytes, size);
@@ -64,7 +64,7 @@ static int append(key *k, const void *bytes, size_t size) {
 }
 
 static int append_tag(key *k, char tag, int64_t value) {
-    return append(k, &tag, 1) && append(k, &value, sizeof value);
+    return append_bytes(k, &tag, 1) && append_bytes(k, &value, sizeof value);
 }
 
 /* Appends the position of the array relative to the arrays before it: the number of arrays that it
@@ -78,9 +78,9 @@ static int append_distances(key *k, const nl_py_array *a) {
     for (int i = 0; i < k->count; i++)
         if (k->inputs[i] == (PyObject *)a) {
             const uint8_t same[] = {SAME, (uint8_t)i};
-            return append(k, same, sizeof same);
+            return append_bytes(k, same, sizeof same);
         }
-    if (!append(k, &count, 1))
+    if (!append_bytes(k, &count, 1))
         return 0;
     for (int i = 0; i < k->count; i++) {
         const nl_py_array *other = (nl_py_array *)k->inputs[i];
@@ -116,8 +116,9 @@ static int append_array(key *k, PyObject *object) {
                             (uint8_t)a->ndim,
                             (uint8_t)device};
     if (k->count == MAX_INPUTS || a->class != NL_ELEMENT_PLAIN || device != nl_device_selected() ||
-        !check_same_stream(k, a->stream) || !append(k, head, sizeof head) ||
-        !append(k, a->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) || !append_distances(k, a))
+        !check_same_stream(k, a->stream) || !append_bytes(k, head, sizeof head) ||
+        !append_bytes(k, a->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) ||
+        !append_distances(k, a))
         return 0;
     k->inputs[k->count++] = object;
     return 1;
@@ -126,7 +127,7 @@ static int append_array(key *k, PyObject *object) {
 static int append_text(key *k, char tag, PyObject *text) {
     Py_ssize_t size;
     const char *bytes = PyUnicode_AsUTF8AndSize(text, &size);
-    return bytes && append_tag(k, tag, size) && append(k, bytes, (size_t)size);
+    return bytes && append_tag(k, tag, size) && append_bytes(k, bytes, (size_t)size);
 }
 
 static int append_int(key *k, PyObject *object) {
@@ -145,7 +146,7 @@ static int append_float(key *k, PyObject *object) {
 static int append_scalar(key *k, PyObject *scalar) {
     unsigned char bytes[16] = {0};
     nl_dtype dtype = nl_py_hostarray_scalar_read(scalar, bytes);
-    return dtype != NL_OPAQUE && append_tag(k, 'n', dtype) && append(k, bytes, sizeof bytes);
+    return dtype != NL_OPAQUE && append_tag(k, 'n', dtype) && append_bytes(k, bytes, sizeof bytes);
 }
 
 static int append_any(key *k, PyObject *object, int depth);
@@ -162,7 +163,7 @@ static int append_sequence(key *k, char tag, PyObject *object, int depth) {
 
 static int append_slice(key *k, PyObject *object, int depth) {
     const PySliceObject *slice = (PySliceObject *)object;
-    return append(k, ":", 1) && append_any(k, slice->start, depth) &&
+    return append_bytes(k, ":", 1) && append_any(k, slice->start, depth) &&
            append_any(k, slice->stop, depth) && append_any(k, slice->step, depth);
 }
 

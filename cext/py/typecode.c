@@ -255,14 +255,14 @@ static int is_type_object(PyObject *value) {
     return PyErr_Occurred() ? -1 : found;
 }
 
-static int remember(nl_py_value *v, int found, uint32_t *code, const char **reason) {
+static int remember_code(nl_py_value *v, int found, uint32_t *code, const char **reason) {
     v->found = found;
     v->code = *code;
     v->reason = *reason;
     return found;
 }
 
-static int recall(const nl_py_value *v, uint32_t *code, const char **reason) {
+static int recall_code(const nl_py_value *v, uint32_t *code, const char **reason) {
     *code = v->code;
     *reason = v->reason;
     return v->found;
@@ -314,14 +314,15 @@ int nl_py_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, const c
     if (!v)
         return -1;
     if (v->found != -2)
-        return recall(v, code, reason);
+        return recall_code(v, code, reason);
     if (v->kind == NL_PY_VALUE_HOST)
-        return remember(v, array_code(state, v, code, reason), code, reason);
+        return remember_code(v, array_code(state, v, code, reason), code, reason);
     if (v->kind == NL_PY_VALUE_DEVICE)
-        return remember(v,
-                        v->array ? device_array_code(state, (nl_py_array *)v->array, code, reason)
+        return remember_code(v,
+                             v->array
+                                 ? device_array_code(state, (nl_py_array *)v->array, code, reason)
                                  : array_code(state, v, code, reason),
-                        code, reason);
+                             code, reason);
     if (v->object != obj)
         return nl_py_type_code(values, v->object, code, reason);
     int found = number_code(values, obj, code, reason);
@@ -362,12 +363,12 @@ int nl_py_typecode_of_host(nl_py_values *values, PyObject *obj, uint32_t *code,
     if (!v)
         return -1;
     if (v->found != -2)
-        return recall(v, code, reason);
+        return recall_code(v, code, reason);
     *reason = no_device;
     if (v->kind == NL_PY_VALUE_DEVICE)
         return 0;
     if (v->kind == NL_PY_VALUE_HOST && !v->is_record)
-        return remember(v, host_array_code(state, v, code, reason), code, reason);
+        return remember_code(v, host_array_code(state, v, code, reason), code, reason);
     if (v->object != obj)
         return nl_py_typecode_of_host(values, v->object, code, reason);
     int found = number_code(values, obj, code, reason);

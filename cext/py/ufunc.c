@@ -478,8 +478,8 @@ static PyObject *run_and_clear(call *c, PyObject *const *args) {
     return result;
 }
 
-static int begin(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t nargs,
-                 PyObject *keywords) {
+static int begin_call(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t nargs,
+                      PyObject *keywords) {
     nl_error err;
     c->ufunc = u;
     nl_py_operation_init(&c->op, u->state, u->name);
@@ -536,7 +536,7 @@ static PyObject *call_with_retry(nl_py_ufunc *u, PyObject *const *args, Py_ssize
     PyObject *result;
     call c; /* not initialized as a whole, because the struct is large */
     do {
-        if (begin(&c, u, args, nargs, keywords) < 0)
+        if (begin_call(&c, u, args, nargs, keywords) < 0)
             return NULL;
         c.operands = operands;
         result = run_and_clear(&c, args);

@@ -203,7 +203,7 @@ static int read_int(PyObject *value, nl_scalar *s) {
     return 1;
 }
 
-static int load(nl_dtype dtype, const void *bytes, nl_scalar *s) {
+static int load_element(nl_dtype dtype, const void *bytes, nl_scalar *s) {
     if (dtype == NL_OPAQUE)
         return 0;
     nl_scalar_load(s, dtype, bytes);
@@ -234,7 +234,7 @@ int nl_py_value_read_number(PyObject *obj, nl_scalar *s) {
     }
     if (!nl_py_hostarray_is_scalar(obj))
         return 0;
-    return load(nl_py_hostarray_scalar_read(obj, bytes), bytes, s)
+    return load_element(nl_py_hostarray_scalar_read(obj, bytes), bytes, s)
                ? 1
                : nl_py_hostarray_long_double_read(obj, s);
 }
@@ -292,7 +292,7 @@ int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *s) {
     case NL_PY_VALUE_DEVICE:
         return read_element(values, v, s);
     case NL_PY_VALUE_HOST:
-        return v->ndim || v->is_masked ? 0 : load(v->element.dtype, v->memory.host.data, s);
+        return v->ndim || v->is_masked ? 0 : load_element(v->element.dtype, v->memory.host.data, s);
     case NL_PY_VALUE_NUMBER:
     case NL_PY_VALUE_OTHER:
         break;

@@ -13,7 +13,7 @@ static const char key_name[] = "key";
 /* strong reference to the dictionary of handlers of the process */
 static PyObject *functions_by_key;
 
-static nl_xla_error *failure(const nl_xla_call *call, const char *message) {
+static nl_xla_error *make_failure(const nl_xla_call *call, const char *message) {
     nl_xla_error_args args = {sizeof args, NULL, message, NL_XLA_INTERNAL};
     return call->api->error_create(&args);
 }
@@ -25,7 +25,7 @@ static nl_xla_error *failure_of_exception(const nl_xla_call *call) {
     PyErr_NormalizeException(&type, &value, &traceback);
     PyObject *text = value ? PyUnicode_FromFormat("%s: %S", Py_TYPE(value)->tp_name, value) : NULL;
     const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
-    nl_xla_error *error = failure(call, message ? message : "numbalite: an operation failed");
+    nl_xla_error *error = make_failure(call, message ? message : "numbalite: an operation failed");
     PyErr_Clear();
     Py_XDECREF(text);
     Py_XDECREF(type);
@@ -119,7 +119,7 @@ static nl_xla_error *run(nl_xla_call *call, int is_device) {
     if (!NL_XLA_HAS(call, nl_xla_call, attributes) ||
         !NL_XLA_HAS(call->api, nl_xla_api, stream_get) ||
         call->api->version.major != NL_XLA_MAJOR || call->stage != NL_XLA_EXECUTE)
-        return failure(call, "numbalite: this version of XLA has another interface than 0.x");
+        return make_failure(call, "numbalite: this version of XLA has another interface than 0.x");
     nl_xla_stream_args stream = {sizeof stream, NULL, call->context, NULL};
     if (is_device) {
         nl_xla_error *error = call->api->stream_get(&stream);

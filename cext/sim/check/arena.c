@@ -20,7 +20,7 @@ struct nl_sim_arena {
     unsigned count;
 };
 
-static struct nl_sim_arena *make(void) {
+static struct nl_sim_arena *make_arena(void) {
     struct nl_sim_arena *a = nl_mem_keep(sizeof *a);
     if (a && (nl_mem_refuses() ||
               nl_sim_memory_alloc(NL_SIM_MEMORY_SHARED, -1, SIZE, &a->low) != CUDA_SUCCESS)) {
@@ -45,7 +45,7 @@ static int alloc_after_gap(struct nl_sim_arena *a, size_t size, nl_sim_arena_ent
 }
 
 int nl_sim_arena_open(nl_sim_worker *w) {
-    if (!w->arena && !(w->arena = make()))
+    if (!w->arena && !(w->arena = make_arena()))
         return -1;
     struct nl_sim_arena *a = w->arena;
     nl_sim_shadow_set(a->low, a->at ? a->at - a->low : 0, 0);
@@ -121,7 +121,7 @@ void nl_sim_arena_range(const nl_sim_worker *w, uintptr_t *low, uintptr_t *high)
     *high = w->arena ? w->arena->low + SIZE : 0;
 }
 
-static uintptr_t distance(uintptr_t address, const nl_sim_arena_entry *e) {
+static uintptr_t distance_to_end(uintptr_t address, const nl_sim_arena_entry *e) {
     if (address < e->base)
         return e->base - address;
     return address - e->base < e->size ? 0 : address - e->base - e->size + 1;
@@ -133,7 +133,7 @@ int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_en
         return 0;
     *entry = a->dynamic.size || a->dynamic.variable ? a->dynamic : a->all[0];
     for (unsigned i = 0; i < a->count; i++) {
-        if (distance(address, &a->all[i]) < distance(address, entry))
+        if (distance_to_end(address, &a->all[i]) < distance_to_end(address, entry))
             *entry = a->all[i];
     }
     return 1;

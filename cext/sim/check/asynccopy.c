@@ -103,7 +103,7 @@ static block *find_block(nl_sim_worker *w, int make) {
 
 /* Marks */
 
-static void mark(const copy *c, unsigned bits, int on) {
+static void mark_bytes(const copy *c, unsigned bits, int on) {
     if (c->to && bits & NL_SIM_COMING)
         nl_sim_shadow_mark(c->to, c->size, NL_SIM_COMING, on);
     if (c->from && bits & NL_SIM_LEAVING)
@@ -135,7 +135,7 @@ static void push(copy **list, copy *c) {
 
 /* Two threads may copy the same bytes from the same source: where two such copies overlap, the
  * destination of the second copy is not marked as pending. */
-static void forgive(const copy *list, uintptr_t to, uintptr_t from, size_t size) {
+static void forgive_copy(const copy *list, uintptr_t to, uintptr_t from, size_t size) {
     for (const copy *c = list; c; c = c->next) {
         if (c->to && c->to < to + size && to < c->to + c->size && c->to - c->from == to - from) {
             uintptr_t low = c->to > to ? c->to : to;
@@ -150,10 +150,10 @@ static void begin(nl_sim_worker *w, const nl_sim_copying *what) {
     nl_sim_asynccopies *all = w->job->check->copies;
     if (!all || !nl_sim_shadow_any(to, what->size, NL_SIM_COMING))
         return;
-    forgive(all->counted, to, from, what->size);
+    forgive_copy(all->counted, to, from, what->size);
     for (const block *b = all->blocks; b; b = b->next) {
         for (unsigned i = 0; i < ALL; i++)
-            forgive(b->first[i], to, from, what->size);
+            forgive_copy(b->first[i], to, from, what->size);
     }
 }
 
@@ -175,7 +175,7 @@ static void add_copy(nl_sim_worker *w, const nl_sim_copying *what, const void *p
                 .group = b->committed[w->current][what->bulk],
                 .bulk = what->bulk};
     push(c->barrier ? &all->counted : &b->first[w->current], c);
-    mark(c, MARKS, 1);
+    mark_bytes(c, MARKS, 1);
 }
 
 static void wait_for(nl_sim_worker *w, block *b, const nl_sim_copying *what) {
@@ -188,19 +188,19 @@ static void wait_for(nl_sim_worker *w, block *b, const nl_sim_copying *what) {
             (!open_too && (uint64_t)c->group + what->groups >= committed)) {
             at = &c->next;
         } else if (what->step == NL_SIM_COPY_WAIT_READ) {
-            mark(c, NL_SIM_LEAVING, 0);
+            mark_bytes(c, NL_SIM_LEAVING, 0);
             c->from = 0;
             at = &c->next;
         } else {
             unlink_at(at);
-            mark(c, MARKS, 0);
+            mark_bytes(c, MARKS, 0);
             record_accesses(w, c);
             push(&all->spare, c);
         }
     }
 }
 
-static void bind(nl_sim_worker *w, block *b, const void *barrier) {
+static void bind_to_barrier(nl_sim_worker *w, block *b, const void *barrier) {
     for (copy **at = &b->first[w->current]; *at;) {
         copy *c = *at;
         if (c->bulk) {
@@ -238,7 +238,7 @@ void nl_sim_asynccopy_complete(nl_sim_worker *w, const void *barrier) {
 
 /* Removes copies from the list of copies that barriers count: the completed copies of `barrier`, or
  * all copies of a block. */
-static void drop(nl_sim_asynccopies *all, const void *barrier, uint64_t of_block) {
+static void drop_completed_copies(nl_sim_asynccopies *all, const void *barrier, uint64_t of_block) {
     for (copy **at = &all->counted; *at;) {
         copy *c = *at;
         if (barrier ? c->barrier != barrier || !c->landed : c->block != of_block) {
@@ -246,7 +246,7 @@ static void drop(nl_sim_asynccopies *all, const void *barrier, uint64_t of_block
             continue;
         }
         unlink_at(at);
-        mark(c, MARKS, 0);
+        mark_bytes(c, MARKS, 0);
         push(&all->spare, c);
     }
 }
@@ -276,18 +276,18 @@ void nl_sim_asynccopy_step(const nl_sim_copying *what, const void *pc) {
         break;
     case NL_SIM_COPY_BIND:
         if (b)
-            bind(w, b, what->barrier);
+            bind_to_barrier(w, b, what->barrier);
         break;
     default:
         if (all)
-            drop(all, what->barrier, 0);
+            drop_completed_copies(all, what->barrier, 0);
     }
 }
 
 void nl_sim_asynccopy_end_block(nl_sim_worker *w) {
     nl_sim_asynccopies *all = w->job->check->copies;
     uint64_t index = block_number(w);
-    drop(all, NULL, index);
+    drop_completed_copies(all, NULL, index);
     for (block **at = &all->blocks; *at; at = &(*at)->next) {
         block *b = *at;
         if (b->index != index)
@@ -295,7 +295,7 @@ void nl_sim_asynccopy_end_block(nl_sim_worker *w) {
         for (unsigned i = 0; i < w->threads; i++) {
             while (b->first[i]) {
                 copy *c = unlink_at(&b->first[i]);
-                mark(c, MARKS, 0);
+                mark_bytes(c, MARKS, 0);
                 push(&all->spare, c);
             }
         }

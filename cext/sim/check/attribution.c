@@ -77,8 +77,8 @@ static int read_parameter(const nl_sim_worker *w, const nl_sim_parameters *all, 
 }
 
 /* Computes the address range of an array, [low, high). */
-static void extent(const parameter *p, const nl_sim_memory_info *m, uintptr_t *low,
-                   uintptr_t *high) {
+static void extent_of_array(const parameter *p, const nl_sim_memory_info *m, uintptr_t *low,
+                            uintptr_t *high) {
     *low = p->base;
     *high = p->ndim ? p->base + p->item : m->address + m->size;
     for (int k = 0; k < p->ndim; k++) {
@@ -102,7 +102,7 @@ static void find_parameter(const nl_sim_worker *w, uintptr_t address, place *fou
         uintptr_t low, high;
         if (!read_parameter(w, all, i, &p) || p.base - found->memory.address > found->memory.size)
             continue;
-        extent(&p, &found->memory, &low, &high);
+        extent_of_array(&p, &found->memory, &low, &high);
         uintptr_t far = distance(address, low, high);
         if (far < best) {
             best = far;
@@ -123,7 +123,7 @@ static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found
         uintptr_t low, high;
         if (!read_parameter(w, all, i, &p) || nl_sim_memory_find_nearest(p.base, &memory) != 1)
             continue;
-        extent(&p, &memory, &low, &high);
+        extent_of_array(&p, &memory, &low, &high);
         uintptr_t far = distance(address - ((uintptr_t)p.item << 32), low, high);
         if (far < best) {
             best = far;

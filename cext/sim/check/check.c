@@ -78,7 +78,7 @@ CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, nl_fault *fault) 
 
 /* Accesses */
 
-static const char *verb(unsigned kind) {
+static const char *verb_of_access(unsigned kind) {
     if (kind & NL_SIM_ACCESS_ATOMIC)
         return "updates";
     return kind & NL_SIM_ACCESS_WRITE ? "writes" : "reads";
@@ -87,7 +87,7 @@ static const char *verb(unsigned kind) {
 static nl_sim_finding access_finding(unsigned check, const void *pc, uintptr_t address, size_t size,
                                      unsigned kind) {
     return (nl_sim_finding){
-        .kind = check, .pc = pc, .access = verb(kind), .address = address, .size = size};
+        .kind = check, .pc = pc, .access = verb_of_access(kind), .address = address, .size = size};
 }
 
 static int is_reported(nl_sim_worker *w, unsigned bit, const void *pc, uint64_t variable) {
@@ -105,8 +105,8 @@ _Noreturn static void forbid(nl_sim_worker *w, uintptr_t address, size_t size, u
     nl_sim_thread_exit(w->current);
 }
 
-static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                       const void *pc) {
+static void report_misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                              const void *pc) {
     if (!nl_sim_launch_check_is_on(w, NL_CHECK_MEMORY))
         return;
     if (!is_reported(w, NL_CHECK_MEMORY, pc, 0)) {
@@ -122,7 +122,8 @@ static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigne
     nl_sim_thread_exit(w->current);
 }
 
-static void assumed(nl_sim_worker *w, uintptr_t address, unsigned align, const void *pc) {
+static void report_assumed_alignment(nl_sim_worker *w, uintptr_t address, unsigned align,
+                                     const void *pc) {
     if (!nl_sim_launch_check_is_on(w, NL_CHECK_MEMORY))
         return;
     if (!is_reported(w, NL_CHECK_MEMORY, pc, 0)) {
@@ -137,8 +138,8 @@ static void assumed(nl_sim_worker *w, uintptr_t address, unsigned align, const v
     nl_sim_thread_exit(w->current);
 }
 
-static void unwritten(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                      const void *pc) {
+static void report_unwritten(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                             const void *pc) {
     uint64_t variable = nl_sim_attribution_identity(w, address);
     if (!nl_sim_launch_check_is_on(w, NL_CHECK_UNWRITTEN) ||
         is_reported(w, NL_CHECK_UNWRITTEN, pc, variable))
@@ -176,14 +177,14 @@ static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsign
     if (nl_sim_shadow_valid_length(address, size) < size)
         forbid(w, address, size, kind, pc);
     if (!(kind & NL_SIM_ACCESS_RANGE) && address % size)
-        misaligned(w, address, size, kind, pc);
+        report_misaligned(w, address, size, kind, pc);
     int writes = NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_BLIND;
     int reads = !(kind & NL_SIM_ACCESS_WRITE) ||
                 (kind & writes) == (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC);
     if (nl_sim_asynccopy_forbids(w, address, size, kind, pc))
         return 0;
     if (reads && !nl_sim_shadow_any_written(address, size))
-        unwritten(w, address, size, kind, pc);
+        report_unwritten(w, address, size, kind, pc);
     if (kind & NL_SIM_ACCESS_WRITE)
         nl_sim_shadow_set(address, size, NL_SIM_THERE | NL_SIM_WRITTEN);
     return 1;
@@ -244,7 +245,7 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
     if (to_ours)
         nl_sim_shadow_copy(target, source, size);
     else if (from_ours && !nl_sim_shadow_any_written(source, size))
-        unwritten(w, source, size, NL_SIM_ACCESS_RANGE, pc);
+        report_unwritten(w, source, size, NL_SIM_ACCESS_RANGE, pc);
     memmove(to, from, size);
 }
 
@@ -314,7 +315,7 @@ void nl_sim_check_unset(const struct nl_sim_local *what, const void *pc) {
     if (!nl_sim_launch_check_is_on(w, NL_CHECK_UNWRITTEN) ||
         is_reported(w, NL_CHECK_UNWRITTEN, pc, 0))
         return;
-    nl_sim_finding f = {.kind = NL_CHECK_UNWRITTEN, .pc = pc, .access = verb(0)};
+    nl_sim_finding f = {.kind = NL_CHECK_UNWRITTEN, .pc = pc, .access = verb_of_access(0)};
     char element[80] = "";
     nl_fault_name(&f.element, what->name);
     for (int i = 0, at = 0; i < what->count; i++) {
@@ -334,7 +335,7 @@ void nl_sim_check_misaligned(void *at, unsigned align, int kind, const void *pc)
         !nl_sim_shadow_valid_length(address, 1))
         return;
     if (kind == NL_SIM_ASSUMED_ALIGNMENT)
-        assumed(w, address, align, pc);
+        report_assumed_alignment(w, address, align, pc);
     else
-        misaligned(w, address, align, kind == 1 ? NL_SIM_ACCESS_WRITE : 0, pc);
+        report_misaligned(w, address, align, kind == 1 ? NL_SIM_ACCESS_WRITE : 0, pc);
 }

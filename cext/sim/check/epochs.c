@@ -144,7 +144,7 @@ static segment *copy_segments(const segment *first, int *failed) {
 }
 
 /* Creates a cell for each byte of a cell; NULL without memory. */
-static cell *split(nl_sim_epochs *e, cell *c) {
+static cell *split_cell(nl_sim_epochs *e, cell *c) {
     int failed = 0;
     if (is_split(c))
         return e->bytes[c->write.block];
@@ -168,7 +168,7 @@ static cell *split(nl_sim_epochs *e, cell *c) {
 
 /* Segments */
 
-static void drop(nl_sim_epochs *e, segment **at) {
+static void drop_segment(nl_sim_epochs *e, segment **at) {
     segment *s = *at;
     *at = s->next;
     if (s->capacity > FEW) {
@@ -200,7 +200,7 @@ static int is_fixed(const nl_sim_epochs *e, uint32_t block) {
 
 /* Returns whether an access of the segment can conflict with this access if the two are
  * unordered. */
-static int concerns(const nl_sim_visit *v, const segment *s) {
+static int is_range_concerned(const nl_sim_visit *v, const segment *s) {
     uint16_t both = s->kind & v->mark.who, any = s->kind | v->mark.who;
     if (!(any & NL_SIM_MARK_WRITE))
         return 0;
@@ -238,7 +238,7 @@ static segment *make(nl_sim_epochs *e, unsigned capacity) {
 }
 
 /* Enlarges the segment at *at; returns -1 if memory runs out. */
-static int enlarge(nl_sim_epochs *e, segment **at, unsigned threads) {
+static int enlarge_segment(nl_sim_epochs *e, segment **at, unsigned threads) {
     segment *old = *at;
     unsigned capacity = old->capacity < MANY ? MANY : threads;
     segment *s = make(e, capacity);
@@ -254,7 +254,7 @@ static int enlarge(nl_sim_epochs *e, segment **at, unsigned threads) {
             s->items[old->items[n].thread] = old->items[n];
         s->count = (uint16_t)capacity;
     }
-    drop(e, at);
+    drop_segment(e, at);
     s->next = *at;
     *at = s;
     return 0;
@@ -282,7 +282,7 @@ static int store_access(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
         }
     }
     if (s->count == s->capacity) {
-        if (enlarge(e, at, v->order->threads) < 0)
+        if (enlarge_segment(e, at, v->order->threads) < 0)
             return -1;
         return store_access(e, v, at);
     }
@@ -292,7 +292,7 @@ static int store_access(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
 
 /* Deletes segments of this kind that are no longer needed: segments whose accesses all happen
  * before this access, and all but one of the segments of blocks that ended without a fence. */
-static void prune(nl_sim_epochs *e, const nl_sim_visit *v, cell *c, uint16_t kind) {
+static void prune_segments(nl_sim_epochs *e, const nl_sim_visit *v, cell *c, uint16_t kind) {
     int has_fixed = kind == 0 && c->read.era == v->mark.era && is_fixed(e, c->read.block);
     for (segment **at = &c->more; *at;) {
         segment *s = *at;
@@ -302,7 +302,7 @@ static void prune(nl_sim_epochs *e, const nl_sim_visit *v, cell *c, uint16_t kin
         if (same && is_fixed(e, s->block))
             has_fixed = 1;
         if (drops)
-            drop(e, at);
+            drop_segment(e, at);
         else
             at = &s->next;
     }
@@ -322,7 +322,7 @@ static int record(nl_sim_epochs *e, const nl_sim_visit *v, cell *c) {
         return store_access(e, v, &c->more);
     }
     if (c->more)
-        prune(e, v, c, kind);
+        prune_segments(e, v, c, kind);
     segment *s = make(e, FEW);
     if (!s)
         return -1;
@@ -349,10 +349,10 @@ static void compare_segments(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr
     for (segment **at = &c->more; *at;) {
         segment *s = *at;
         if (s->era != v->mark.era || nl_sim_visit_is_foreign(v, s->block)) {
-            drop(e, at);
+            drop_segment(e, at);
             continue;
         }
-        const item *i = concerns(v, s) ? find_first_unordered(v, s, 0) : NULL;
+        const item *i = is_range_concerned(v, s) ? find_first_unordered(v, s, 0) : NULL;
         if (i)
             conflict(v, mark_of(s, i), address);
         at = &s->next;
@@ -385,7 +385,7 @@ static int visit_cell(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr_t addr
             c->write = v->mark;
         c->read.era = 0;
         while (c->more)
-            drop(e, &c->more);
+            drop_segment(e, &c->more);
         return 0;
     }
     if (c->read.era && !nl_sim_visit_follows(v, c->read))
@@ -408,7 +408,7 @@ int nl_sim_epochs_access(nl_sim_epochs *e, nl_sim_visit *v, nl_sim_epochs_confli
             at = next;
             continue;
         }
-        cell *bytes = split(e, c);
+        cell *bytes = split_cell(e, c);
         if (!bytes)
             return -1;
         for (; at < next; at++) {

@@ -50,7 +50,7 @@ static int is_same(const choice *a, const choice *b) {
 }
 
 /* Adds a schedule, unless it was added before or the queue is full. */
-static void add(nl_sim_explorer *e, const choice *c) {
+static void add_schedule(nl_sim_explorer *e, const choice *c) {
     uint64_t hash = c->count;
     for (unsigned i = 0; i < c->count; i++) {
         const nl_sim_switch *s = &c->switches[i];
@@ -72,7 +72,7 @@ static void add(nl_sim_explorer *e, const choice *c) {
     }
 }
 
-static int conflict(const nl_sim_event *a, const nl_sim_event *b) {
+static int is_conflict(const nl_sim_event *a, const nl_sim_event *b) {
     return a->address == b->address && (a->writes || b->writes) &&
            (a->block != b->block || a->thread != b->thread);
 }
@@ -83,7 +83,7 @@ void nl_sim_explorer_ran(nl_sim_explorer *e, const nl_sim_schedule *s) {
         unsigned i = later;
         if (!nl_sim_schedule_competes(s, b))
             continue;
-        while (i > 0 && !conflict(&s->events[i - 1], b))
+        while (i > 0 && !is_conflict(&s->events[i - 1], b))
             i--;
         if (i-- == 0)
             continue;
@@ -95,7 +95,7 @@ void nl_sim_explorer_ran(nl_sim_explorer *e, const nl_sim_schedule *s) {
         if (c.count == NL_SIM_SWITCHES)
             continue;
         c.switches[c.count++] = (nl_sim_switch){.event = i, .block = b->block, .thread = b->thread};
-        add(e, &c);
+        add_schedule(e, &c);
     }
 }
 

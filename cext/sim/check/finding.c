@@ -87,7 +87,7 @@ static place resolve(const nl_sim_object *image, const void *pc, nl_sim_site sit
 
 /* Should the report show a, not b? The finding of the earliest block is shown. However, a race is
  * shown before a read of unwritten memory, because the read may be a consequence of the race. */
-static int precedes(const nl_sim_finding *a, const nl_sim_finding *b) {
+static int is_shown_before(const nl_sim_finding *a, const nl_sim_finding *b) {
     unsigned kinds = a->kind | b->kind;
     if (kinds == (NL_CHECK_RACE | NL_CHECK_UNWRITTEN))
         return a->kind == NL_CHECK_RACE;
@@ -138,7 +138,7 @@ void nl_sim_findings_report(nl_sim_findings *f, const char *kernel, const nl_sim
                             nl_fault *fault) {
     const nl_sim_finding *first = &f->all[0];
     for (unsigned i = 1; i < f->count; i++) {
-        if (precedes(&f->all[i], first))
+        if (is_shown_before(&f->all[i], first))
             first = &f->all[i];
     }
     place at = resolve(image, first->pc, first->site, first->call);

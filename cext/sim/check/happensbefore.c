@@ -326,8 +326,8 @@ static int grow(nl_sim_happensbefore_handover *h) {
 }
 
 /* The entry of the address; NULL without memory. */
-static nl_sim_handed *hand(nl_sim_happensbefore *o, nl_sim_happensbefore_handover *h,
-                           uintptr_t address) {
+static nl_sim_handed *find_or_add_handed(nl_sim_happensbefore *o, nl_sim_happensbefore_handover *h,
+                                         uintptr_t address) {
     if (h->count * 4 >= h->capacity * 3 && grow(h) < 0) {
         *o->starved = 1;
         return NULL;
@@ -402,7 +402,7 @@ void nl_sim_happensbefore_release_to(nl_sim_happensbefore *o, unsigned thread,
 
 void nl_sim_happensbefore_release_all(nl_sim_happensbefore *o, unsigned thread,
                                       nl_sim_happensbefore_handover *h, uintptr_t address) {
-    nl_sim_handed *p = hand(o, h, address);
+    nl_sim_handed *p = find_or_add_handed(o, h, address);
     if (p)
         nl_sim_happensbefore_release_to(o, thread, &p->clock);
 }
@@ -434,7 +434,7 @@ void nl_sim_happensbefore_release(nl_sim_happensbefore *o, unsigned thread,
     int is_wide = o->fenced[NL_SIM_ORDER_WIDE][thread].barrier || o->released || o->released_clock;
     if (!is_wide && !is_narrow)
         return;
-    nl_sim_handed *p = hand(o, h, address);
+    nl_sim_handed *p = find_or_add_handed(o, h, address);
     if (!p)
         return;
     if (is_narrow)

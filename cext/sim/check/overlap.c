@@ -133,7 +133,7 @@ static int is_before(const nl_sim_overlap *o, uint32_t touched) {
     return !id || id == o->id || n->id != id || n->ticket <= o->clock.ticket[n->place];
 }
 
-static int clashes(const nl_sim_overlap *o, uint32_t touched, uint32_t bytes) {
+static int is_overlapping(const nl_sim_overlap *o, uint32_t touched, uint32_t bytes) {
     if ((bytes & touched & ATOMIC) || !(bytes & touched))
         return 0;
     return !is_before(o, touched);
@@ -147,11 +147,11 @@ static uint32_t replace(const nl_sim_overlap *o, uint32_t before, uint32_t bytes
 }
 
 /* Records an access to some of four bytes. Returns the conflicting access, or 0. */
-static uint32_t touch(const nl_sim_overlap *o, granule *g, uint32_t bytes, int writes) {
+static uint32_t record_access(const nl_sim_overlap *o, granule *g, uint32_t bytes, int writes) {
     uint32_t other = 0;
-    if (clashes(o, g->writer, bytes))
+    if (is_overlapping(o, g->writer, bytes))
         other = g->writer;
-    else if (writes && clashes(o, g->reader, bytes))
+    else if (writes && is_overlapping(o, g->reader, bytes))
         other = g->reader;
     if (writes)
         g->writer = replace(o, g->writer, bytes);
@@ -160,8 +160,8 @@ static uint32_t touch(const nl_sim_overlap *o, granule *g, uint32_t bytes, int w
     return other;
 }
 
-static void describe(uint32_t other, int is_writer, uintptr_t address,
-                     nl_sim_overlap_clash *clash) {
+static void describe_clash(uint32_t other, int is_writer, uintptr_t address,
+                           nl_sim_overlap_clash *clash) {
     const note *n = &notes[(other >> ID_SHIFT) % NOTES];
     snprintf(clash->who, sizeof clash->who, "%s", n->who);
     clash->verb = is_writer ? "writes" : "reads";
@@ -184,9 +184,9 @@ int nl_sim_overlap_touch(const nl_sim_overlap *o, uintptr_t address, size_t size
         }
         granule *g = &chunk[(at - low) % CHUNK / 4];
         uint32_t bytes = ((1u << (next - at)) - 1) << at % 4 | (atomic ? ATOMIC : 0);
-        uint32_t writer = g->writer, other = touch(o, g, bytes, writes);
+        uint32_t writer = g->writer, other = record_access(o, g, bytes, writes);
         if (other && !found)
-            describe(other, other == writer, at, clash);
+            describe_clash(other, other == writer, at, clash);
         found |= other != 0;
     }
     nl_mutex_unlock(&lock);

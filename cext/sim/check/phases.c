@@ -60,7 +60,7 @@ static void add_moment(nl_sim_phases *p, moments *m, moment one) {
     m->all[m->count++] = one;
 }
 
-static moment now(const nl_sim_phase_use *u) {
+static moment current_moment(const nl_sim_phase_use *u) {
     return (moment){u->order->block, u->thread, nl_sim_happensbefore_now(u->order, u->thread)};
 }
 
@@ -222,7 +222,7 @@ static barrier *find(nl_sim_phases *p, const nl_sim_phase_use *u) {
 }
 
 /* Returns whether the end of the phase happens before the thread's next access. */
-static int knows(const barrier *b, const nl_sim_phase_use *u, int64_t phase) {
+static int is_phase_end_ordered(const barrier *b, const nl_sim_phase_use *u, int64_t phase) {
     if (phase < b->first || (b->block == u->order->block && b->seen[u->thread] > phase))
         return 1;
     return phase < b->phase && all_before(u, &b->arrivals[(b->phase - 1) % 2]);
@@ -232,8 +232,8 @@ void nl_sim_phases_arrive(nl_sim_phases *p, const nl_sim_phase_use *u) {
     barrier *b = find(p, u);
     if (!b)
         return;
-    p->depend |= !knows(b, u, b->phase - 1);
-    add_moment(p, &b->arrivals[b->phase % 2], now(u));
+    p->depend |= !is_phase_end_ordered(b, u, b->phase - 1);
+    add_moment(p, &b->arrivals[b->phase % 2], current_moment(u));
     nl_sim_happensbefore_release_to(u->order, u->thread, &b->clock[b->phase % CLOCKS]);
 }
 
@@ -272,7 +272,7 @@ typedef enum answer {
 static answer test_phase(const barrier *b, const nl_sim_phase_use *u, int64_t phase) {
     if (phase >= b->phase)
         return GOES_ON;
-    return knows(b, u, phase) ? IS_OVER : MAY_BE_OVER;
+    return is_phase_end_ordered(b, u, phase) ? IS_OVER : MAY_BE_OVER;
 }
 
 static int64_t phase_of_token(const barrier *b, unsigned token) {
@@ -284,8 +284,8 @@ static int64_t phase_of_token(const barrier *b, unsigned token) {
 static int64_t phase_of_parity(nl_sim_phases *p, const barrier *b, const nl_sim_phase_use *u,
                                unsigned parity) {
     int64_t latest = b->phase - ((b->phase ^ parity) & 1);
-    if (!knows(b, u, b->phase - 1))
-        p->depend |= !knows(b, u, b->phase - 2) || latest == b->phase;
+    if (!is_phase_end_ordered(b, u, b->phase - 1))
+        p->depend |= !is_phase_end_ordered(b, u, b->phase - 2) || latest == b->phase;
     return latest;
 }
 
@@ -339,7 +339,7 @@ int nl_sim_phases_test(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_phase
     if (b->block == u->order->block && b->seen[u->thread] <= phase)
         b->seen[u->thread] = phase + 1;
     if (by_parity)
-        replace_moment(p, &b->waits, now(u));
+        replace_moment(p, &b->waits, current_moment(u));
     return 1;
 }
 

@@ -244,7 +244,7 @@ int nl_sim_racereport_is_shared(const nl_sim_worker *w, uintptr_t address) {
 }
 
 /* Returns the memory space of an address. */
-static space find_space(const nl_sim_worker *w, uintptr_t address) {
+static space address_space_of(const nl_sim_worker *w, uintptr_t address) {
     if (nl_sim_racereport_is_shared(w, address))
         return SHARED;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
@@ -263,7 +263,7 @@ static space find_space(const nl_sim_worker *w, uintptr_t address) {
 int nl_sim_racereport_is_due(nl_sim_worker *w, uintptr_t address, unsigned kind) {
     unsigned strong = kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE);
     if (w->job->schedule)
-        return find_space(w, address) != PRIVATE &&
+        return address_space_of(w, address) != PRIVATE &&
                nl_sim_schedule_is_due(w, strong, kind & NL_SIM_ACCESS_WRITE, address);
     if (strong && nl_sim_interleave_is_due_at_atomic(w->job)) {
         w->at_atomic = 1;
@@ -273,7 +273,7 @@ int nl_sim_racereport_is_due(nl_sim_worker *w, uintptr_t address, unsigned kind)
         w->slice--;
         return 0;
     }
-    if (find_space(w, address) == PRIVATE)
+    if (address_space_of(w, address) == PRIVATE)
         return 0;
     w->slice = nl_sim_interleave_slice(w->job);
     return 1;
@@ -313,7 +313,7 @@ void nl_sim_racereport_access(nl_sim_worker *w, uintptr_t address, size_t size, 
     t->worked |= kind & NL_SIM_ACCESS_WRITE;
     if (w->job->overlap && !nl_sim_racereport_is_shared(w, address))
         compare_streams(w, address, size, kind, pc);
-    space where = w->race ? find_space(w, address) : PRIVATE;
+    space where = w->race ? address_space_of(w, address) : PRIVATE;
     if (where != PRIVATE && w->job->schedule)
         nl_sim_deadlock_record_access(w, address, size, kind & NL_SIM_ACCESS_WRITE);
     if (where == GLOBAL && w->job->check->undo && (kind & NL_SIM_ACCESS_WRITE))

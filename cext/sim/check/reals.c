@@ -47,7 +47,7 @@ static void stepped(int number, siginfo_t *info, void *context) {
     }
 }
 
-static void install(void) {
+static void install_handler(void) {
     struct sigaction now, ours = {.sa_sigaction = stepped, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&ours.sa_mask);
     nl_mutex_lock(&lock);
@@ -61,7 +61,7 @@ static void install(void) {
 
 unsigned nl_sim_reals_enter(void) {
     unsigned saved = __builtin_ia32_stmxcsr();
-    install();
+    install_handler();
     __builtin_ia32_ldmxcsr(ARMED);
     return saved;
 }

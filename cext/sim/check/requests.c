@@ -125,7 +125,7 @@ int nl_sim_requests_are_starved(const nl_sim_requests *r) {
     return r->starved;
 }
 
-static uint64_t mix(uint64_t a, uint64_t b) {
+static uint64_t mix_hash(uint64_t a, uint64_t b) {
     uint64_t x = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
     return (x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
 }
@@ -232,7 +232,7 @@ static void keep_sample(nl_sim_request_site *s, const request *q) {
 }
 
 static uint64_t hash_request(uint64_t iteration, uint32_t site, uint32_t number) {
-    return mix(mix(iteration, site), number) >> 20;
+    return mix_hash(mix_hash(iteration, site), number) >> 20;
 }
 
 /* Frees the slots of the open requests. Most warps have few open requests; then not all slots are
@@ -305,7 +305,7 @@ void nl_sim_requests_begin(nl_sim_requests *r, unsigned warps) {
 /* Sites and requests */
 
 static uint64_t hash_site(const void *pc, uint32_t traits) {
-    return mix((uintptr_t)pc, traits) >> 20;
+    return mix_hash((uintptr_t)pc, traits) >> 20;
 }
 
 static void insert_site(nl_sim_requests *r, uint32_t index) {
@@ -476,7 +476,7 @@ int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uin
 static void hash_loops(lane *l, const loop *loops) {
     uint64_t hash = 0;
     for (unsigned i = 0; i < l->depth; i++)
-        hash = mix(mix(hash, loops[i].id + 1), loops[i].count);
+        hash = mix_hash(mix_hash(hash, loops[i].id + 1), loops[i].count);
     l->iteration = hash;
 }
 

@@ -80,7 +80,7 @@ static void report_sum(nl_sim_worker *w, unsigned thread) {
     report(w, thread, text);
 }
 
-static void follow(nl_sim_worker *w, unsigned first, const nl_sim_group *group) {
+static void follow_shuffled_values(nl_sim_worker *w, unsigned first, const nl_sim_group *group) {
     nl_sim_thread *lanes = &w->thread[first];
     doubt *doubts = &w->doubts->of[first];
     unsigned distance = 0, lowest = (unsigned)__builtin_ctz(group->mask);
@@ -178,7 +178,7 @@ void nl_sim_shuffle_check_sources(nl_sim_worker *w, unsigned warp, const nl_sim_
         return;
     if (how == NL_SIM_SHUFFLE_DOWN) {
         if (w->doubts || (w->doubts = nl_mem_keep(sizeof *w->doubts)))
-            follow(w, first, group);
+            follow_shuffled_values(w, first, group);
         return;
     }
     FOR_LANES(lane, group->arrived) {

@@ -36,8 +36,8 @@ static size_t hash(uintptr_t address, uint32_t line) {
     return (size_t)(x >> 40);
 }
 
-static void insert(nl_sim_widen *w, const nl_sim_request *requests, unsigned index,
-                   const nl_sim_request_site *sites) {
+static void insert_request(nl_sim_widen *w, const nl_sim_request *requests, unsigned index,
+                           const nl_sim_request_site *sites) {
     const nl_sim_request *q = &requests[index];
     size_t at = hash(first_address(q), sites[q->site].line);
     while (w->slots[at & w->last])
@@ -134,7 +134,7 @@ void nl_sim_widen_count(nl_sim_widen *w, const nl_sim_request *requests, unsigne
     w->last = slots - 1;
     for (unsigned i = 0; i < count; i++) {
         if (can_widen(&sites[requests[i].site], MAX_BYTES))
-            insert(w, requests, i, sites);
+            insert_request(w, requests, i, sites);
     }
     for (unsigned level = 0; level < NL_PROFILE_WIDTHS; level++)
         count_at(w, requests, count, sites, level);

@@ -193,15 +193,15 @@ static void read_attributes(nl_sim_reader *r, const unit *u, nl_sim_reader *abbr
     }
 }
 
-static int holds(const unit *u, const entry *e, uint64_t address) {
+static int has_address(const unit *u, const entry *e, uint64_t address) {
     if (e->has_ranges)
         return in_ranges(u, e->ranges, address);
     uint64_t size = e->high_is_size ? e->high : e->high - e->low;
     return e->high && address - e->low < size;
 }
 
-static unsigned walk(nl_sim_reader *r, unit *u, uint64_t address, nl_sim_call *calls,
-                     unsigned most) {
+static unsigned walk_entries(nl_sim_reader *r, unit *u, uint64_t address, nl_sim_call *calls,
+                             unsigned most) {
     unsigned count = 0;
     int first = 1;
     while (r->at < r->end) {
@@ -217,7 +217,7 @@ static unsigned walk(nl_sim_reader *r, unit *u, uint64_t address, nl_sim_call *c
         if (first) /* the unit itself */
             u->base = e.low;
         first = 0;
-        if (e.tag == INLINED && count < most && holds(u, &e, address))
+        if (e.tag == INLINED && count < most && has_address(u, &e, address))
             calls[count++] = e.call;
     }
     return count;
@@ -250,7 +250,7 @@ unsigned nl_sim_dwarf_calls(const void *image, size_t size, uint64_t address, nl
         if (u.version < 2 || u.version > 4 || u.address_size > 8)
             continue;
         learn_abbreviations(&u);
-        unsigned count = walk(&r, &u, address, calls, most);
+        unsigned count = walk_entries(&r, &u, address, calls, most);
         if (count)
             return count;
     }

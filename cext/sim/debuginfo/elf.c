@@ -21,7 +21,7 @@ typedef struct object {
     size_t section_count;
 } object;
 
-static int within(const object *o, uint64_t offset, uint64_t size) {
+static int is_range_inside(const object *o, uint64_t offset, uint64_t size) {
     return offset <= o->size && size <= o->size - offset;
 }
 
@@ -34,7 +34,7 @@ static int open_object(object *o, const void *bytes, size_t size) {
     if (header->e_shoff == 0 || header->e_shentsize != sizeof(Elf64_Shdr))
         return 1; /* no sections: still loadable */
     if (header->e_shoff % _Alignof(Elf64_Shdr) || (uintptr_t)bytes % _Alignof(Elf64_Shdr) ||
-        !within(o, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
+        !is_range_inside(o, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
         return 0;
     o->sections = (const Elf64_Shdr *)(o->bytes + header->e_shoff);
     o->section_count = header->e_shnum;
@@ -51,7 +51,7 @@ static const Elf64_Shdr *find_symbols(const object *o) {
     const Elf64_Shdr *found = NULL;
     for (size_t i = 0; i < o->section_count; i++) {
         const Elf64_Shdr *s = &o->sections[i];
-        if (!within(o, s->sh_offset, s->sh_size) || s->sh_link >= o->section_count)
+        if (!is_range_inside(o, s->sh_offset, s->sh_size) || s->sh_link >= o->section_count)
             continue;
         if (s->sh_type == SHT_SYMTAB || (s->sh_type == SHT_DYNSYM && !found))
             found = s;
@@ -91,7 +91,7 @@ size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel
     if (!symbols)
         return 0;
     const Elf64_Shdr *strings = &o.sections[symbols->sh_link];
-    if (!within(&o, strings->sh_offset, strings->sh_size) || strings->sh_size == 0 ||
+    if (!is_range_inside(&o, strings->sh_offset, strings->sh_size) || strings->sh_size == 0 ||
         o.bytes[strings->sh_offset + strings->sh_size - 1] != '\0')
         return 0;
     size_t total = 0;
@@ -118,7 +118,7 @@ void nl_sim_elf_extent(const void *bytes, size_t size, uintptr_t *low, uintptr_t
         return;
     const Elf64_Ehdr *header = bytes;
     if (header->e_phentsize != sizeof(Elf64_Phdr) ||
-        !within(&o, header->e_phoff, (uint64_t)header->e_phnum * sizeof(Elf64_Phdr)))
+        !is_range_inside(&o, header->e_phoff, (uint64_t)header->e_phnum * sizeof(Elf64_Phdr)))
         return;
     for (unsigned i = 0; i < header->e_phnum; i++) {
         Elf64_Phdr part;
@@ -139,7 +139,7 @@ const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const ch
     if (header->e_shstrndx >= o.section_count)
         return NULL;
     const Elf64_Shdr *names = &o.sections[header->e_shstrndx];
-    if (!within(&o, names->sh_offset, names->sh_size))
+    if (!is_range_inside(&o, names->sh_offset, names->sh_size))
         return NULL;
     for (size_t i = 0; i < o.section_count; i++) {
         const Elf64_Shdr *s = &o.sections[i];
@@ -148,7 +148,7 @@ const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const ch
         if (strlen(name) >= left || memcmp(text, name, strlen(name) + 1) != 0)
             continue;
         if (s->sh_type == SHT_NOBITS || (s->sh_flags & SHF_COMPRESSED) ||
-            !within(&o, s->sh_offset, s->sh_size))
+            !is_range_inside(&o, s->sh_offset, s->sh_size))
             return NULL;
         *length = s->sh_size;
         return (const unsigned char *)o.bytes + s->sh_offset;
@@ -173,7 +173,7 @@ static int is_variable(const object *o, const Elf64_Sym *symbol, const Elf64_Shd
                                .size = symbol->st_size};
     if (is_ours(v->name) || v->name[0] == '\0' || v->name[0] == '.')
         return 0;
-    if (home->sh_type != SHT_NOBITS && within(o, home->sh_offset, home->sh_size))
+    if (home->sh_type != SHT_NOBITS && is_range_inside(o, home->sh_offset, home->sh_size))
         v->initial = (const unsigned char *)o->bytes + home->sh_offset + inside;
     return 1;
 }
@@ -186,7 +186,7 @@ static void each_variable(const void *bytes, size_t size, int constants,
     if (!symbols)
         return;
     const Elf64_Shdr *strings = &o.sections[symbols->sh_link];
-    if (!within(&o, strings->sh_offset, strings->sh_size) || strings->sh_size == 0 ||
+    if (!is_range_inside(&o, strings->sh_offset, strings->sh_size) || strings->sh_size == 0 ||
         o.bytes[strings->sh_offset + strings->sh_size - 1] != '\0')
         return;
     for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols->sh_size; at += sizeof(Elf64_Sym)) {

@@ -91,7 +91,7 @@ int nl_sim_lines_are_ours(const char *path) {
 }
 
 /* Returns whether the file is neither a header of numbalite nor generated text. */
-static int is_users(const unit *u, uint64_t file, uint64_t line) {
+static int is_user_file(const unit *u, uint64_t file, uint64_t line) {
     if (!line || !file || file > u->file_count)
         return 0;
     const char *folder = u->files[file].folder, *name = u->files[file].name;
@@ -119,7 +119,7 @@ static int next_row(search *s, const unit *u, const row *r) {
         return 1;
     s->any = 1;
     s->last = *r;
-    if (is_users(u, r->file, r->line))
+    if (is_user_file(u, r->file, r->line))
         s->users = *r;
     return 0;
 }
@@ -242,7 +242,7 @@ static int search_unit(nl_sim_reader *r, uint64_t wanted, unit *u, row *found, r
 }
 
 /* Copies a file name to static memory: reports may keep it longer than the module exists. */
-static const char *keep(const char *folder, const char *name) {
+static const char *keep_file_name(const char *folder, const char *name) {
     static nl_mutex lock = NL_MUTEX_INIT;
     static char kept[KEPT][TEXT];
     static unsigned count;
@@ -262,7 +262,7 @@ static const char *keep(const char *folder, const char *name) {
 }
 
 const char *nl_sim_lines_keep(const char *file) {
-    return keep("", file);
+    return keep_file_name("", file);
 }
 
 /* Chooses the innermost position (of the row, or of a call) that is not in a header of numbalite.
@@ -273,11 +273,11 @@ static int choose(const unit *u, const row *found, const row *before, const nl_s
     *exact = 1;
     *call = (nl_sim_call){0, 0, 0};
     *place = (nl_sim_call){found->file, found->line, found->column};
-    while (count && !is_users(u, place->file, place->line))
+    while (count && !is_user_file(u, place->file, place->line))
         *place = calls[--count];
-    if (is_users(u, place->file, place->line)) {
+    if (is_user_file(u, place->file, place->line)) {
         if (is_header(u, place->file)) {
-            while (count && (!is_users(u, calls[count - 1].file, calls[count - 1].line) ||
+            while (count && (!is_user_file(u, calls[count - 1].file, calls[count - 1].line) ||
                              is_header(u, calls[count - 1].file)))
                 count--;
             if (count)
@@ -293,8 +293,9 @@ static int choose(const unit *u, const row *found, const row *before, const nl_s
 }
 
 static nl_sim_site site_of(const unit *u, const nl_sim_call *place) {
-    return (nl_sim_site){.file = keep(u->files[place->file].folder, u->files[place->file].name),
-                         .line = (int)place->line};
+    return (nl_sim_site){
+        .file = keep_file_name(u->files[place->file].folder, u->files[place->file].name),
+        .line = (int)place->line};
 }
 
 /* `site` is the innermost position; `call` is the user's call of it, with file NULL if `site` is in

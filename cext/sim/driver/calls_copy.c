@@ -50,7 +50,7 @@ static void check_row(nl_sim_stream *stream, const void *from, size_t size, size
 }
 
 /* Marks the operation as watched if the stream check is enabled. */
-static void watch(nl_sim_op *op) {
+static void watch_copy(nl_sim_op *op) {
     if ((nl_sim_check_mask() & NL_CHECK_STREAM) && nl_sim_streamclock_open() == 0)
         op->flags |= NL_SIM_OP_WATCHED;
 }
@@ -113,7 +113,7 @@ static copy_op *make_copy(void *to, const void *from, size_t size, size_t staged
         return NULL;
     c->op.run = run_copy;
     c->op.copy = copy_copy;
-    watch(&c->op);
+    watch_copy(&c->op);
     c->box.dstHost = to;
     c->box.srcHost = from;
     c->box.WidthInBytes = size;
@@ -134,7 +134,7 @@ static int is_target(CUdeviceptr address, size_t size) {
 }
 
 /* Runs a synchronous copy; reports the faults of the operations that it waited for. */
-static CUresult run_now(nl_sim_stream *stream, copy_op *copy) {
+static CUresult run_copy_now(nl_sim_stream *stream, copy_op *copy) {
     if (!copy)
         return CUDA_ERROR_OUT_OF_MEMORY;
     nl_sim_stream_issue_and_wait(stream, &copy->op);
@@ -142,7 +142,7 @@ static CUresult run_now(nl_sim_stream *stream, copy_op *copy) {
     return nl_sim_stream_report_fault(stream->context, stream);
 }
 
-static CUresult run_later(nl_sim_stream *stream, copy_op *copy) {
+static CUresult queue_copy(nl_sim_stream *stream, copy_op *copy) {
     if (!copy)
         return CUDA_ERROR_OUT_OF_MEMORY;
     nl_sim_stream_issue(stream, &copy->op);
@@ -159,7 +159,7 @@ static CUresult sim_MemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(from && is_target(to, size));
-    return run_now(context->legacy, make_copy(pointer_to(to), from, size, 0));
+    return run_copy_now(context->legacy, make_copy(pointer_to(to), from, size, 0));
 }
 
 static CUresult sim_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
@@ -168,7 +168,7 @@ static CUresult sim_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(to && is_device(from, size));
-    return run_now(context->legacy, to_host(make_copy(to, pointer_to(from), size, 0)));
+    return run_copy_now(context->legacy, to_host(make_copy(to, pointer_to(from), size, 0)));
 }
 
 static CUresult sim_MemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t size) {
@@ -177,7 +177,7 @@ static CUresult sim_MemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t size) {
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
-    return run_later(context->legacy, make_copy(pointer_to(to), pointer_to(from), size, 0));
+    return queue_copy(context->legacy, make_copy(pointer_to(to), pointer_to(from), size, 0));
 }
 
 static CUresult sim_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
@@ -190,7 +190,7 @@ static CUresult sim_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t siz
     int pinned = nl_sim_memory_is_pinned(from) || nl_sim_capture_has(stream);
     copy_op *copy = make_copy(pointer_to(to), from, size, !pinned && size <= STAGED ? size : 0);
     if (pinned || size <= STAGED)
-        return run_later(stream, copy);
+        return queue_copy(stream, copy);
     if (!copy)
         return CUDA_ERROR_OUT_OF_MEMORY;
     nl_sim_stream_issue_and_wait(stream, &copy->op);
@@ -205,7 +205,7 @@ static CUresult sim_MemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUs
     NL_SIM_REQUIRE(to && is_device(from, size));
     copy_op *copy = to_host(make_copy(to, pointer_to(from), size, 0));
     int later = nl_sim_memory_is_pinned(to) || nl_sim_capture_has(stream);
-    return later ? run_later(stream, copy) : run_now(stream, copy);
+    return later ? queue_copy(stream, copy) : run_copy_now(stream, copy);
 }
 
 static CUresult sim_MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
@@ -215,7 +215,7 @@ static CUresult sim_MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t siz
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
-    return run_later(stream, make_copy(pointer_to(to), pointer_to(from), size, 0));
+    return queue_copy(stream, make_copy(pointer_to(to), pointer_to(from), size, 0));
 }
 
 static CUresult sim_MemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
@@ -227,7 +227,7 @@ static CUresult sim_MemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdevi
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
-    return run_later(stream, make_copy(pointer_to(to), pointer_to(from), size, 0));
+    return queue_copy(stream, make_copy(pointer_to(to), pointer_to(from), size, 0));
 }
 
 /* One side of a 3-D copy. */
@@ -303,11 +303,11 @@ static CUresult sim_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
     copy->box.dstPitch = target.pitch;
     copy->box.dstHeight = target.height;
     if (nl_sim_capture_has(stream))
-        return run_later(stream, copy);
+        return queue_copy(stream, copy);
     if (to_pageable)
-        return run_now(stream, copy);
+        return run_copy_now(stream, copy);
     if (!from_pageable)
-        return run_later(stream, copy);
+        return queue_copy(stream, copy);
     nl_sim_stream_issue_and_wait(stream, &copy->op);
     return CUDA_SUCCESS;
 }
@@ -353,7 +353,7 @@ static CUresult set_memory(CUdeviceptr to, unsigned value, unsigned width, size_
         return CUDA_ERROR_OUT_OF_MEMORY;
     s->op.run = run_set;
     s->op.copy = copy_set;
-    watch(&s->op);
+    watch_copy(&s->op);
     s->to = pointer_to(to);
     s->count = count;
     s->value = value;

@@ -68,7 +68,7 @@ static CUresult sim_ArrayDestroy(CUarray handle) {
 }
 
 /* Finds the memory of a texture or surface. */
-static CUresult resource(const CUDA_RESOURCE_DESC *r, nl_sim_texture *t) {
+static CUresult find_resource_memory(const CUDA_RESOURCE_DESC *r, nl_sim_texture *t) {
     nl_sim_array *a = &t->array;
     size_t bytes;
     switch (r->resType) {
@@ -128,7 +128,7 @@ static CUresult sim_TexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(out && r && how && !view);
     nl_sim_texture texture = {.how = *how, .device = context->device};
-    CUresult status = resource(r, &texture);
+    CUresult status = find_resource_memory(r, &texture);
     if (status != CUDA_SUCCESS)
         return status;
     NL_SIM_REQUIRE(how->filterMode == CU_TR_FILTER_MODE_POINT || !is_integer(&texture));
@@ -145,7 +145,7 @@ static CUresult sim_SurfObjectCreate(CUsurfObject *out, const CUDA_RESOURCE_DESC
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(out && r && r->resType == CU_RESOURCE_TYPE_ARRAY);
     nl_sim_texture surface = {.is_surface = 1, .device = context->device};
-    CUresult status = resource(r, &surface);
+    CUresult status = find_resource_memory(r, &surface);
     if (status != CUDA_SUCCESS)
         return status;
     NL_SIM_REQUIRE(surface.array.flags & CUDA_ARRAY3D_SURFACE_LDST);

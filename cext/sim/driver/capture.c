@@ -138,12 +138,12 @@ void nl_sim_capture_add_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
 
 /* Queries */
 
-static int none(void) {
+static int has_no_capture(void) {
     return !nl_atomic_load32(&captures);
 }
 
 int nl_sim_capture_has(nl_sim_stream *stream) {
-    if (none())
+    if (has_no_capture())
         return 0;
     nl_sim_streams_lock();
     int has = stream->capture != NULL;
@@ -174,7 +174,7 @@ static CUresult admit_lock_held(nl_sim_stream *stream) {
 }
 
 CUresult nl_sim_capture_admit(nl_sim_stream *stream) {
-    if (none())
+    if (has_no_capture())
         return CUDA_SUCCESS;
     nl_sim_streams_lock();
     CUresult status = admit_lock_held(stream);
@@ -183,7 +183,7 @@ CUresult nl_sim_capture_admit(nl_sim_stream *stream) {
 }
 
 CUresult nl_sim_capture_refuse(nl_sim_stream *stream) {
-    if (none())
+    if (has_no_capture())
         return CUDA_SUCCESS;
     nl_sim_streams_lock();
     CUresult status = admit_lock_held(stream);
@@ -195,7 +195,7 @@ CUresult nl_sim_capture_refuse(nl_sim_stream *stream) {
 
 CUresult nl_sim_capture_refuse_context(nl_sim_context *context) {
     CUresult status = CUDA_SUCCESS;
-    if (none())
+    if (has_no_capture())
         return status;
     nl_sim_streams_lock();
     for (nl_sim_stream *s = context->streams; s; s = s->next) {
@@ -248,7 +248,7 @@ int nl_sim_capture_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark) {
 /* If the mark is after the last captured operation of its stream, the work of this stream is now
  * ordered before the work of the waiting stream. Then `unjoined` moves from the mark's stream to
  * the waiting stream, unless that is the first stream of the capture. */
-static void join(nl_sim_stream *stream, const nl_sim_mark *mark) {
+static void join_capture(nl_sim_stream *stream, const nl_sim_mark *mark) {
     nl_sim_stream *from = mark->stream;
     if (from->capture == mark->capture && from->captured_count == mark->count && from != stream) {
         stream->unjoined |= from->unjoined && stream != mark->capture->origin;
@@ -276,7 +276,7 @@ int nl_sim_capture_wait_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark
     } else {
         if (!stream->capture)
             attach(stream, capture);
-        join(stream, mark);
+        join_capture(stream, mark);
     }
     return 1;
 }

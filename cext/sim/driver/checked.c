@@ -31,7 +31,7 @@ typedef struct run {
     unsigned kinds; /* of its findings, as bits */
 } run;
 
-static CUresult lack_memory(nl_sim_job *job) {
+static CUresult set_memory_fault(nl_sim_job *job) {
     nl_fault_init(&job->fault, 0, NL_FAULT_HEAD_KERNEL, nl_sim_fault_kernel_name(job->kernel));
     nl_fault_format(&job->fault, "there is no memory to check it");
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -50,7 +50,7 @@ static CUresult run_once(const nl_sim_checked *what, nl_sim_job *job, run *r) {
     nl_fault fault;
     job->check = nl_sim_check_begin(what->checks, what->image);
     if (!job->check)
-        return lack_memory(job);
+        return set_memory_fault(job);
     job->observer = &nl_sim_observer_of_checks;
     job->schedule = r->schedule;
     job->check->parameters = what->parameters;
@@ -74,7 +74,7 @@ static CUresult run_once(const nl_sim_checked *what, nl_sim_job *job, run *r) {
 }
 
 /* Runs the launch of `first` once more. On failure, first->fault is set. */
-static CUresult repeat(const nl_sim_checked *what, nl_sim_job *first, run *r) {
+static CUresult repeat_launch(const nl_sim_checked *what, nl_sim_job *first, run *r) {
     nl_sim_job *job = calloc(1, sizeof *job);
     if (!job)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -112,7 +112,7 @@ static CUresult explore(const nl_sim_checked *what, nl_sim_job *job, run *r, uin
             break;
         r->limit_ms = budget - elapsed + GRACE_MS;
         nl_sim_undo_restore(r->undo);
-        status = repeat(what, job, r);
+        status = repeat_launch(what, job, r);
         *schedules += r->schedule->made == r->schedule->count;
         if (status == CUDA_SUCCESS)
             nl_sim_explorer_ran(explorer, r->schedule);
@@ -152,7 +152,7 @@ static CUresult run_exactly(const nl_sim_checked *what, nl_sim_job *job) {
         r.undo = what->checks->budget_ms && !job->depth ? nl_sim_undo_open() : NULL;
         if (!r.schedule) {
             nl_sim_undo_close(r.undo);
-            return lack_memory(job);
+            return set_memory_fault(job);
         }
         (void)nl_sim_schedule_parse(r.schedule, what->checks->schedule, kernel);
     }

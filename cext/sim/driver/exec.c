@@ -98,7 +98,7 @@ CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
     return CUDA_SUCCESS;
 }
 
-static exec_node *find(const nl_sim_exec *exec, const void *node) {
+static exec_node *find_node(const nl_sim_exec *exec, const void *node) {
     for (size_t i = 0; i < exec->count; i++) {
         if (exec->nodes[i].node == node)
             return (exec_node *)(uintptr_t)&exec->nodes[i];
@@ -107,12 +107,12 @@ static exec_node *find(const nl_sim_exec *exec, const void *node) {
 }
 
 const nl_sim_op *nl_sim_exec_find(const nl_sim_exec *exec, const void *node) {
-    const exec_node *found = find(exec, node);
+    const exec_node *found = find_node(exec, node);
     return found ? found->op : NULL;
 }
 
 void nl_sim_exec_replace(nl_sim_exec *exec, const void *node, nl_sim_op *op) {
-    exec_node *found = find(exec, node);
+    exec_node *found = find_node(exec, node);
     nl_sim_op *old = found->op;
     found->op = op;
     nl_sim_op_destroy(old);

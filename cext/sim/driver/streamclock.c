@@ -90,7 +90,7 @@ static void name_stream(const nl_sim_stream *stream, char *text, size_t size) {
         snprintf(text, size, "on stream %u%s", stream->number, where);
 }
 
-static void watch(const nl_sim_stream *stream, nl_sim_op *op) {
+static void watch_operation(const nl_sim_stream *stream, nl_sim_op *op) {
     char what[80], where[NL_SIM_OVERLAP_WHERE];
     name_stream(stream, where, sizeof where);
     snprintf(what, sizeof what, "%s%.64s", op->name ? "kernel " : "",
@@ -106,7 +106,7 @@ void nl_sim_streamclock_issue(nl_sim_stream *stream, nl_sim_op *op) {
     join_legacy(stream);
     stream->clock.ticket[stream->place] = ++issued[stream->place];
     if (op->flags & NL_SIM_OP_WATCHED)
-        watch(stream, op);
+        watch_operation(stream, op);
 }
 
 static _Thread_local const nl_sim_overlap *host_function;

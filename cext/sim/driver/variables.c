@@ -89,8 +89,8 @@ void nl_sim_variables_destroy(nl_sim_variables *v) {
     nl_mem_free(v);
 }
 
-static void carry(const pair *p, const unsigned char *from, unsigned char *last, unsigned char *to,
-                  unsigned char *others_last) {
+static void carry_values(const pair *p, const unsigned char *from, unsigned char *last,
+                         unsigned char *to, unsigned char *others_last) {
     if (memcmp(from, last, p->size) == 0)
         return;
     for (size_t i = 0; i < p->size; i++) {
@@ -102,13 +102,13 @@ static void carry(const pair *p, const unsigned char *from, unsigned char *last,
 void nl_sim_variables_bring(nl_sim_variables *v) {
     nl_mutex_lock(&v->lock);
     for (pair *p = v->pairs; p; p = p->next)
-        carry(p, p->module, p->last, p->twin, p->last + p->size);
+        carry_values(p, p->module, p->last, p->twin, p->last + p->size);
     nl_mutex_unlock(&v->lock);
 }
 
 void nl_sim_variables_return(nl_sim_variables *v) {
     nl_mutex_lock(&v->lock);
     for (pair *p = v->pairs; p; p = p->next)
-        carry(p, p->twin, p->last + p->size, p->module, p->last);
+        carry_values(p, p->twin, p->last + p->size, p->module, p->last);
     nl_mutex_unlock(&v->lock);
 }

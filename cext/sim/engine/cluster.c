@@ -19,22 +19,22 @@ static const uint64_t NOBODY = UINT64_MAX;
 
 /* Block indices */
 
-static nl_sim_dim split(uint64_t n, unsigned x, unsigned y) {
+static nl_sim_dim dim_of_index(uint64_t n, unsigned x, unsigned y) {
     return (nl_sim_dim){(unsigned)(n % x), (unsigned)(n / x % y), (unsigned)(n / x / y)};
 }
 
 nl_sim_dim nl_sim_cluster_block(const nl_sim_launch *launch, uint64_t n) {
     const nl_sim_dim *size = &launch->cluster;
     unsigned blocks = size->x * size->y * size->z;
-    nl_sim_dim at = split(n / blocks, launch->grid.x / size->x, launch->grid.y / size->y);
-    nl_sim_dim in = split(n % blocks, size->x, size->y);
+    nl_sim_dim at = dim_of_index(n / blocks, launch->grid.x / size->x, launch->grid.y / size->y);
+    nl_sim_dim in = dim_of_index(n % blocks, size->x, size->y);
     return (nl_sim_dim){at.x * size->x + in.x, at.y * size->y + in.y, at.z * size->z + in.z};
 }
 
 int nl_sim_cluster_is_shared(const nl_sim_launch *launch, uint64_t a, uint64_t b) {
     const nl_sim_dim *size = &launch->cluster;
-    nl_sim_dim p = split(a, launch->grid.x, launch->grid.y);
-    nl_sim_dim q = split(b, launch->grid.x, launch->grid.y);
+    nl_sim_dim p = dim_of_index(a, launch->grid.x, launch->grid.y);
+    nl_sim_dim q = dim_of_index(b, launch->grid.x, launch->grid.y);
     return p.x / size->x == q.x / size->x && p.y / size->y == q.y / size->y &&
            p.z / size->z == q.z / size->z;
 }
@@ -291,7 +291,8 @@ nl_sim_dim nl_sim_cluster_dim(void) {
 
 /* Returns whether the address is in shared memory of `w`, a block of `asking`'s cluster. After the
  * end of w's block, w->job is NULL, so asking->job is used. */
-static int owns(const nl_sim_worker *w, uintptr_t address, const nl_sim_worker *asking) {
+static int has_shared_address(const nl_sim_worker *w, uintptr_t address,
+                              const nl_sim_worker *asking) {
     return address - w->locals < w->locals_end - w->locals ||
            address - (uintptr_t)w->shared <= asking->job->launch.shared_bytes ||
            (w->observer && w->observer->is_shared(w, address));
@@ -300,7 +301,7 @@ static int owns(const nl_sim_worker *w, uintptr_t address, const nl_sim_worker *
 nl_sim_worker *nl_sim_cluster_owner(const nl_sim_worker *w, uintptr_t address) {
     const nl_sim_cluster *c = w->cluster;
     for (unsigned i = 0; c && i < nl_sim_job_cluster_size(w->job); i++) {
-        if (owns(c->member[i], address, w))
+        if (has_shared_address(c->member[i], address, w))
             return c->member[i];
     }
     return NULL;
@@ -313,7 +314,7 @@ int nl_sim_cluster_rank_of(const void *address) {
         w->locals = w->locals_end = 0;
         if (w->job->image)
             nl_sim_object_locals(w->job->image, &w->locals, &w->locals_end);
-        return owns(w, (uintptr_t)address, w) ? 0 : -1;
+        return has_shared_address(w, (uintptr_t)address, w) ? 0 : -1;
     }
     const nl_sim_worker *owner = nl_sim_cluster_owner(w, (uintptr_t)address);
     return owner ? (int)owner->cluster_rank : -1;
@@ -349,7 +350,7 @@ void *nl_sim_cluster_map(const void *pointer, unsigned rank, unsigned thread, nl
 }
 
 /* Returns the address with these lower 32 bits that is nearest to `address`. */
-static uintptr_t nearest(unsigned low, uintptr_t address) {
+static uintptr_t nearest_address(unsigned low, uintptr_t address) {
     return address + (uintptr_t)(intptr_t)(int)(low - (unsigned)address);
 }
 
@@ -358,11 +359,11 @@ unsigned long long nl_sim_cluster_complete(unsigned low) {
     const nl_sim_cluster *c = w->cluster;
     for (unsigned n = 0; c && n < nl_sim_job_cluster_size(w->job); n++) {
         const nl_sim_worker *m = c->member[n];
-        uintptr_t of_locals = nearest(low, m->locals),
-                  of_shared = nearest(low, (uintptr_t)m->shared);
-        if (owns(m, of_shared, w))
+        uintptr_t of_locals = nearest_address(low, m->locals),
+                  of_shared = nearest_address(low, (uintptr_t)m->shared);
+        if (has_shared_address(m, of_shared, w))
             return of_shared;
-        if (owns(m, of_locals, w))
+        if (has_shared_address(m, of_locals, w))
             return of_locals;
     }
     return 0;

@@ -98,7 +98,7 @@ size_t nl_sim_memory_used(int device) {
 /* The table */
 
 /* Returns the index of the first entry whose address is above `address`. */
-static size_t upper(uintptr_t address) {
+static size_t index_of_first_above(uintptr_t address) {
     size_t low = 0, high = memory.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -110,8 +110,8 @@ static size_t upper(uintptr_t address) {
     return low;
 }
 
-static allocation *containing(uintptr_t address) {
-    size_t i = upper(address);
+static allocation *allocation_containing(uintptr_t address) {
+    size_t i = index_of_first_above(address);
     if (i == 0)
         return NULL;
     allocation *a = &memory.table[i - 1];
@@ -138,7 +138,7 @@ static int is_unwritten(const allocation *a) {
            !a->file && a->generation == memory.generation;
 }
 
-static void cast_shadow(const allocation *a) {
+static void set_shadow(const allocation *a) {
     nl_sim_shadow_set(a->info.address, a->info.size,
                       is_unwritten(a) ? NL_SIM_THERE : NL_SIM_THERE | NL_SIM_WRITTEN);
 }
@@ -152,7 +152,7 @@ void nl_sim_memory_hear(nl_sim_memory_heard_fn hear) {
 }
 
 static void insert(allocation entry) {
-    size_t i = upper(entry.info.address);
+    size_t i = index_of_first_above(entry.info.address);
     memmove(&memory.table[i + 1], &memory.table[i], (memory.count - i) * sizeof entry);
     entry.info.id = ++memory.last_id;
     entry.generation = memory.generation;
@@ -161,7 +161,7 @@ static void insert(allocation entry) {
     if (heard)
         heard(entry.info.address, entry.info.size);
     if (nl_sim_shadow_is_recorded())
-        cast_shadow(&entry);
+        set_shadow(&entry);
 }
 
 static void erase(allocation *entry) {
@@ -189,13 +189,13 @@ static uintptr_t first_damage(uintptr_t low, uintptr_t high) {
     return low;
 }
 
-static void paint(const allocation *a) {
+static void fill_guard_bytes(const allocation *a) {
     uintptr_t end = a->info.address + a->info.size;
     memset((void *)a->low, RED, a->info.address - a->low);
     memset((void *)end, RED, a->low + a->span - end);
 }
 
-static const char *noun(nl_sim_memory_kind kind) {
+static const char *noun_of_kind(nl_sim_memory_kind kind) {
     static const char *const nouns[] = {
         "device memory",       "managed memory", "page-locked memory",        "registered memory",
         "a module's variable", "device memory",  "memory of another process", "shared memory"};
@@ -214,17 +214,17 @@ static int check(const allocation *a, char damage[NL_SIM_MEMORY_TEXT]) {
                  "a write outside of an array: the first byte that changed is %zu bytes after the "
                  "end of "
                  "%s of %zu bytes at 0x%llx",
-                 (size_t)(behind - end), noun(a->info.kind), a->info.size,
+                 (size_t)(behind - end), noun_of_kind(a->info.kind), a->info.size,
                  (unsigned long long)a->info.address);
     else if (before < a->info.address)
         snprintf(
             damage, NL_SIM_MEMORY_TEXT,
             "a write outside of an array: bytes changed before the beginning of %s of %zu bytes "
             "at 0x%llx",
-            noun(a->info.kind), a->info.size, (unsigned long long)a->info.address);
+            noun_of_kind(a->info.kind), a->info.size, (unsigned long long)a->info.address);
     else
         return 0;
-    paint(a);
+    fill_guard_bytes(a);
     return 1;
 }
 
@@ -233,7 +233,7 @@ int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM
     int found = 0;
     nl_mutex_lock(&lock);
     for (size_t i = 0; i < count && !found; i++) {
-        const allocation *a = containing(words[i]);
+        const allocation *a = allocation_containing(words[i]);
         found = a && check(a, damage);
         *word = i;
     }
@@ -257,7 +257,7 @@ static uintptr_t find_addresses(size_t span, size_t alignment) {
         }
         /* the last allocation that begins below the end of the new allocation may overlap with
          * it */
-        size_t i = upper(low + span + GUARD - 1);
+        size_t i = index_of_first_above(low + span + GUARD - 1);
         const allocation *a = i ? &memory.table[i - 1] : NULL;
         if (a && !a->low) { /* skips memory of other owners, which is never in this range */
             while (i && !memory.table[i - 1].low)
@@ -301,7 +301,7 @@ static CUresult alloc_lock_held(nl_sim_memory_kind kind, int device, size_t size
         .info = {.address = low + span - padded, .size = size, .kind = kind, .device = device},
         .low = low,
         .span = span};
-    paint(&a);
+    fill_guard_bytes(&a);
     insert(a);
     if (counted)
         memory.used[device] += padded;
@@ -338,7 +338,7 @@ CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
     CUresult status = CUDA_ERROR_INVALID_VALUE;
     damage[0] = '\0';
     nl_mutex_lock(&lock);
-    allocation *a = containing(address);
+    allocation *a = allocation_containing(address);
     if (a && a->info.address == address && is_kind(a, kind)) {
         (void)check(a, damage);
         free_lock_held(a);
@@ -391,7 +391,7 @@ static CUresult share_lock_held(allocation *a, nl_sim_memory_file *file) {
 CUresult nl_sim_memory_share(uintptr_t address, nl_sim_memory_file *file) {
     CUresult status = CUDA_ERROR_INVALID_VALUE;
     nl_mutex_lock(&lock);
-    allocation *a = containing(address);
+    allocation *a = allocation_containing(address);
     if (a && a->info.address == address && a->info.kind == NL_SIM_MEMORY_DEVICE)
         status = share_lock_held(a, file);
     nl_mutex_unlock(&lock);
@@ -429,7 +429,7 @@ CUresult nl_sim_memory_open_file(int device, const nl_sim_memory_file *file, uin
 CUresult nl_sim_memory_register(nl_sim_memory_kind kind, int device, void *address, size_t size) {
     CUresult status = CUDA_SUCCESS;
     nl_mutex_lock(&lock);
-    size_t i = upper((uintptr_t)address + size - 1);
+    size_t i = index_of_first_above((uintptr_t)address + size - 1);
     const allocation *a = i ? &memory.table[i - 1] : NULL;
     /* fails if the new range overlaps an existing entry */
     if (a && a->info.address + a->info.size > (uintptr_t)address)
@@ -446,7 +446,7 @@ CUresult nl_sim_memory_register(nl_sim_memory_kind kind, int device, void *addre
 CUresult nl_sim_memory_unregister(nl_sim_memory_kind kind, void *address) {
     CUresult status = 713;
     nl_mutex_lock(&lock);
-    allocation *a = containing((uintptr_t)address);
+    allocation *a = allocation_containing((uintptr_t)address);
     if (a && a->info.address == (uintptr_t)address && a->info.kind == kind) {
         erase(a);
         status = CUDA_SUCCESS;
@@ -468,7 +468,7 @@ void nl_sim_memory_clear(int device) {
 
 int nl_sim_memory_find(uintptr_t address, nl_sim_memory_info *info) {
     nl_mutex_lock(&lock);
-    const allocation *a = containing(address);
+    const allocation *a = allocation_containing(address);
     if (a)
         *info = a->info;
     nl_mutex_unlock(&lock);
@@ -477,7 +477,7 @@ int nl_sim_memory_find(uintptr_t address, nl_sim_memory_info *info) {
 
 int nl_sim_memory_covers(uintptr_t address, size_t size) {
     nl_mutex_lock(&lock);
-    const allocation *a = containing(address);
+    const allocation *a = allocation_containing(address);
     int covers = a && size <= a->info.size - (address - a->info.address);
     nl_mutex_unlock(&lock);
     return covers;
@@ -485,7 +485,7 @@ int nl_sim_memory_covers(uintptr_t address, size_t size) {
 
 int nl_sim_memory_covers_target(uintptr_t address, size_t size) {
     nl_mutex_lock(&lock);
-    allocation *a = containing(address);
+    allocation *a = allocation_containing(address);
     int covers = a && size <= a->info.size - (address - a->info.address);
     if (covers && !nl_sim_shadow_is_recorded())
         a->written = 1;
@@ -512,7 +512,7 @@ static const nl_sim_memory_info *find_freed(uintptr_t address) {
 int nl_sim_memory_find_nearest(uintptr_t address, nl_sim_memory_info *info) {
     int found = 0;
     nl_mutex_lock(&lock);
-    size_t i = upper(address);
+    size_t i = index_of_first_above(address);
     const allocation *below = i ? &memory.table[i - 1] : NULL;
     const allocation *next = i < memory.count ? &memory.table[i] : NULL;
     const nl_sim_memory_info *freed = find_freed(address);
@@ -556,8 +556,9 @@ void nl_sim_memory_describe(uintptr_t address, char *text, size_t size) {
     else if (address - found.address >= found.size)
         snprintf(where, sizeof where, "%zu bytes after the end of",
                  (size_t)(address - found.address - found.size));
-    snprintf(text, size, ", %s %s of %zu bytes at 0x%llx%s", where, noun(found.kind), found.size,
-             (unsigned long long)found.address, near == 2 ? " that has been freed" : "");
+    snprintf(text, size, ", %s %s of %zu bytes at 0x%llx%s", where, noun_of_kind(found.kind),
+             found.size, (unsigned long long)found.address,
+             near == 2 ? " that has been freed" : "");
 }
 
 /* For the shadow */
@@ -575,7 +576,7 @@ int nl_sim_memory_watch(void (*also)(void)) {
     if (!nl_sim_shadow_is_recorded()) {
         status = nl_sim_shadow_map(memory.low, memory.high - memory.low);
         for (size_t i = 0; status == 0 && i < memory.count; i++)
-            cast_shadow(&memory.table[i]);
+            set_shadow(&memory.table[i]);
         if (status == 0) {
             also();
             nl_sim_shadow_keep();

@@ -13,7 +13,7 @@
 
 enum { MAX_LEVELS = 24, MAX_ALIGN = 64 };
 
-static int fits(nl_sim_dim size, unsigned x, unsigned y, unsigned z) {
+static int is_size_within(nl_sim_dim size, unsigned x, unsigned y, unsigned z) {
     return size.x && size.y && size.z && size.x <= x && size.y <= y && size.z <= z;
 }
 
@@ -21,11 +21,12 @@ static int fits(nl_sim_dim size, unsigned x, unsigned y, unsigned z) {
 static int find_fault(const nl_sim_nested *n, unsigned depth, char *text, size_t size) {
     const nl_sim_dim *g = &n->grid, *b = &n->block;
     uint64_t threads = (uint64_t)b->x * b->y * b->z;
-    if (!fits(*g, NL_SIM_GRID_X, NL_SIM_GRID_Y, NL_SIM_GRID_Z))
+    if (!is_size_within(*g, NL_SIM_GRID_X, NL_SIM_GRID_Y, NL_SIM_GRID_Z))
         return snprintf(text, size,
                         "launches %s with a grid of (%u,%u,%u) blocks, which no GPU has", n->name,
                         g->x, g->y, g->z);
-    if (!fits(*b, NL_SIM_BLOCK_X, NL_SIM_BLOCK_Y, NL_SIM_BLOCK_Z) || threads > NL_SIM_MAX_THREADS)
+    if (!is_size_within(*b, NL_SIM_BLOCK_X, NL_SIM_BLOCK_Y, NL_SIM_BLOCK_Z) ||
+        threads > NL_SIM_MAX_THREADS)
         return snprintf(text, size,
                         "launches %s with blocks of (%u,%u,%u) threads: a block has 1 to %d",
                         n->name, b->x, b->y, b->z, NL_SIM_MAX_THREADS);

@@ -61,7 +61,7 @@ static const char *const in_tile[] = {
     [5] = "the barrier of a tile of 1024 threads",
 };
 
-static const char *word(const nl_sim_worker *w, const char *const names[2]) {
+static const char *word_of_language(const nl_sim_worker *w, const char *const names[2]) {
     return w->job->is_python && names[IN_PYTHON] ? names[IN_PYTHON] : names[IN_CXX];
 }
 
@@ -73,14 +73,14 @@ const char *nl_sim_report_operation(const nl_sim_worker *w, unsigned wait, unsig
     if (wait > NL_SIM_WAIT_TILE)
         return in_tile[wait - NL_SIM_WAIT_TILE];
     if (wait == NL_SIM_WAIT_WARP + NL_SIM_WARP_SHFL)
-        return word(w, in_shuffle[argument / 32 % 4]);
+        return word_of_language(w, in_shuffle[argument / 32 % 4]);
     if (wait == NL_SIM_WAIT_WARP + NL_SIM_WARP_BALLOT)
-        return word(w, in_vote[argument % 3]);
+        return word_of_language(w, in_vote[argument % 3]);
     if (wait >= NL_SIM_WAIT_WARP && wait - NL_SIM_WAIT_WARP < sizeof in_warp / sizeof in_warp[0])
-        return word(w, in_warp[wait - NL_SIM_WAIT_WARP]);
+        return word_of_language(w, in_warp[wait - NL_SIM_WAIT_WARP]);
     if (wait >= NL_SIM_WAIT_BLOCK &&
         wait - NL_SIM_WAIT_BLOCK < sizeof in_block / sizeof in_block[0])
-        return word(w, in_block[wait - NL_SIM_WAIT_BLOCK]);
+        return word_of_language(w, in_block[wait - NL_SIM_WAIT_BLOCK]);
     return "nothing";
 }
 
@@ -89,7 +89,7 @@ static int is_live(const nl_sim_worker *w, unsigned thread) {
 }
 
 /* Is the thread waiting? Threads that arrived at different barriers count as waiting. */
-static int waits(const nl_sim_worker *w, unsigned thread) {
+static int is_waiting(const nl_sim_worker *w, unsigned thread) {
     return is_live(w, thread) && w->thread[thread].wait != NL_SIM_WAIT_NONE;
 }
 
@@ -137,7 +137,7 @@ static void add_ranges(nl_text *t, const nl_sim_worker *w, member_fn *member, co
 }
 
 static int waits_like(const nl_sim_worker *w, unsigned thread, const void *data) {
-    return waits(w, thread) && wait_in_same_operation(&w->thread[thread], data);
+    return is_waiting(w, thread) && wait_in_same_operation(&w->thread[thread], data);
 }
 
 /* Returns whether this is a live thread that the mask of the thread `data` includes, but that does
@@ -163,7 +163,7 @@ static int has_not_begun(const nl_sim_worker *w, unsigned thread, const void *da
  * message describes all threads that wait in the same operation in one entry, at the position of
  * the first thread. */
 static int is_first_waiting(const nl_sim_worker *w, unsigned thread) {
-    if (!waits(w, thread))
+    if (!is_waiting(w, thread))
         return 0;
     for (unsigned i = 0; i < thread; i++) {
         if (waits_like(w, i, &w->thread[thread]))
@@ -194,10 +194,10 @@ static void add_unstarted(nl_text *t, const nl_sim_worker *w) {
 }
 
 /* Returns whether another thread waits in the same line at a different column. */
-static int shares_line(const nl_sim_worker *w, nl_sim_site site) {
+static int has_equal_line(const nl_sim_worker *w, nl_sim_site site) {
     for (unsigned i = 0; i < w->threads; i++) {
         nl_sim_site other = w->thread[i].site;
-        if (waits(w, i) && other.column != site.column) {
+        if (is_waiting(w, i) && other.column != site.column) {
             other.column = site.column;
             if (nl_sim_same_site(other, site))
                 return 1;
@@ -220,7 +220,7 @@ static void add_location(nl_fault *f, nl_text *t, const nl_sim_worker *w,
     nl_text_add(t, " at %s:%d", call.file ? call.file : "?", call.line);
     if (header)
         nl_text_add(t, " (%s:%d)", header, site.line);
-    else if (site.line && site.column && shares_line(w, site))
+    else if (site.line && site.column && has_equal_line(w, site))
         nl_text_add(t, ":%d", site.column);
 }
 

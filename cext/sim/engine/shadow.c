@@ -45,7 +45,7 @@ void nl_sim_shadow_hear_all(int change) {
 
 /* Returns the part of [address, address + size) that is simulated memory, as an offset into the
  * shadow. */
-static size_t clip(uintptr_t address, size_t *size) {
+static size_t clip_range(uintptr_t address, size_t *size) {
     uintptr_t low = nl_sim_shadow.low, end = address + *size;
     uintptr_t high = low + nl_sim_shadow.span;
     if (address < low)
@@ -57,7 +57,7 @@ static size_t clip(uintptr_t address, size_t *size) {
 }
 
 void nl_sim_shadow_set(uintptr_t address, size_t size, int state) {
-    size_t at = clip(address, &size);
+    size_t at = clip_range(address, &size);
     char *from = (char *)nl_sim_shadow.shadow + at;
     if (!size)
         return;
@@ -74,7 +74,7 @@ void nl_sim_shadow_set(uintptr_t address, size_t size, int state) {
 }
 
 void nl_sim_shadow_mark(uintptr_t address, size_t size, unsigned bits, int on) {
-    size_t at = clip(address, &size);
+    size_t at = clip_range(address, &size);
     for (size_t i = 0; i < size; i++) {
         unsigned char *state = &nl_sim_shadow.shadow[at + i];
         *state = (unsigned char)(on ? *state | bits : *state & ~bits);
@@ -88,7 +88,7 @@ void nl_sim_shadow_drop(uintptr_t low, size_t span) {
 
 void nl_sim_shadow_copy(uintptr_t to, uintptr_t from, size_t size) {
     size_t to_size = size, from_size = size;
-    size_t to_at = clip(to, &to_size), from_at = clip(from, &from_size);
+    size_t to_at = clip_range(to, &to_size), from_at = clip_range(from, &from_size);
     if (to_size != size)
         return;
     if (from_size == size)
@@ -98,14 +98,14 @@ void nl_sim_shadow_copy(uintptr_t to, uintptr_t from, size_t size) {
 }
 
 size_t nl_sim_shadow_valid_length(uintptr_t address, size_t size) {
-    size_t at = clip(address, &size), count = 0;
+    size_t at = clip_range(address, &size), count = 0;
     while (count < size && nl_sim_shadow.shadow[at + count])
         count++;
     return count;
 }
 
 size_t nl_sim_shadow_find_unwritten(uintptr_t address, size_t size, size_t least, size_t *count) {
-    size_t whole = size, at = clip(address, &size);
+    size_t whole = size, at = clip_range(address, &size);
     const unsigned char *state = nl_sim_shadow.shadow + at;
     for (size_t first = 0, end; size == whole && first < size; first = end + 1) {
         for (end = first; end < size && state[end] == NL_SIM_THERE; end++)
@@ -118,7 +118,7 @@ size_t nl_sim_shadow_find_unwritten(uintptr_t address, size_t size, size_t least
 }
 
 int nl_sim_shadow_any(uintptr_t address, size_t size, unsigned bits) {
-    size_t at = clip(address, &size);
+    size_t at = clip_range(address, &size);
     for (size_t i = 0; i < size; i++) {
         if (nl_sim_shadow.shadow[at + i] & bits)
             return 1;

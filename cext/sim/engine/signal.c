@@ -49,13 +49,13 @@ uintptr_t nl_sim_signal_stack(const void *context) {
 #endif
 }
 
-static void give_up(int number) {
+static void raise_default_signal(int number) {
     struct sigaction action = {.sa_handler = SIG_DFL};
     sigaction(number, &action, NULL);
     raise(number);
 }
 
-static void chain(int number, siginfo_t *info, void *context) {
+static void chain_to_previous_handler(int number, siginfo_t *info, void *context) {
     const struct sigaction *old = NULL;
     for (int i = 0; i < SIGNALS; i++) {
         if (signals[i] == number)
@@ -63,14 +63,14 @@ static void chain(int number, siginfo_t *info, void *context) {
     }
     int raised = info->si_code <= 0 && info->si_pid == getpid();
     if (chaining || !old || (raised && chained)) {
-        give_up(number);
+        raise_default_signal(number);
         return;
     }
     chaining = chained = 1;
     if (old->sa_flags & SA_SIGINFO)
         old->sa_sigaction(number, info, context);
     else if (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN)
-        give_up(number);
+        raise_default_signal(number);
     else
         old->sa_handler(number);
     chaining = 0;
@@ -88,7 +88,7 @@ static void handle(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_worker_current;
     int sent = info->si_code <= 0; /* the signal was sent by kill(), not by the processor */
     if (!w || !w->inside || sent) {
-        chain(number, info, context);
+        chain_to_previous_handler(number, info, context);
         return;
     }
     if (number == SIGFPE && info->si_code == FPE_INTDIV && resume_division(w, context))

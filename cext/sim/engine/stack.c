@@ -44,7 +44,7 @@ void nl_sim_stacks_resize(nl_sim_stacks *stacks, size_t size) {
 }
 
 /* Errors are ignored: if there are too many mappings, the stack has no guard. */
-static void guard(char *low, size_t size) {
+static void protect_guard_page(char *low, size_t size) {
     if (madvise(low, size, MADV_GUARD_INSTALL) != 0)
         (void)mprotect(low, size, PROT_NONE);
 }
@@ -66,7 +66,7 @@ int nl_sim_stacks_grow(nl_sim_stacks *stacks) {
     for (unsigned i = 0; i < wanted && stacks->count < NL_SIM_STACKS; i++, stacks->count++) {
         nl_sim_fiber_stack *stack = &stacks->all[stacks->count];
         char *low = slab + i * stride;
-        guard(low, stride - stacks->size);
+        protect_guard_page(low, stride - stacks->size);
         *stack = (nl_sim_fiber_stack){
             .low = low + stride - stacks->size,
             .size = stacks->size,
@@ -85,7 +85,7 @@ void nl_sim_stacks_reset(nl_sim_stacks *stacks) {
 }
 
 /* Returns whether pages are allocated below the part of the stack that most kernels use. */
-static int is_deep(const nl_sim_fiber_stack *stack, size_t deep) {
+static int is_stack_deep(const nl_sim_fiber_stack *stack, size_t deep) {
     unsigned char resident = 0;
     return mincore(stack->low + deep - page_size(), page_size(), &resident) == 0 && resident & 1;
 }
@@ -95,7 +95,8 @@ void nl_sim_stacks_trim(nl_sim_stacks *stacks) {
     if (stacks->count <= MAX_DEEP_STACKS || stacks->size <= NL_SIM_STACK_OWN)
         return;
     size_t deep = stacks->size - NL_SIM_STACK_OWN;
-    if (!is_deep(&stacks->all[0], deep) && !is_deep(&stacks->all[stacks->count - 1], deep))
+    if (!is_stack_deep(&stacks->all[0], deep) &&
+        !is_stack_deep(&stacks->all[stacks->count - 1], deep))
         return;
     for (unsigned i = 0; i < stacks->count; i++)
         (void)madvise(stacks->all[i].low, deep, MADV_DONTNEED);

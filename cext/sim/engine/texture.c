@@ -106,7 +106,7 @@ typedef struct texel {
     int32_t whole[4];
 } texel;
 
-static float positive(float value) {
+static float clamp_to_minus_one(float value) {
     return value < -1 ? -1 : value;
 }
 
@@ -120,7 +120,7 @@ static void read_channel(const nl_sim_array *a, const unsigned char *at, unsigne
         break;
     case CU_AD_FORMAT_SIGNED_INT8:
         out->whole[c] = (int8_t)at[c];
-        out->real[c] = positive((float)(int8_t)at[c] / 127);
+        out->real[c] = clamp_to_minus_one((float)(int8_t)at[c] / 127);
         break;
     case CU_AD_FORMAT_UNSIGNED_INT16:
         memcpy(&u16, at + 2 * c, 2);
@@ -130,7 +130,7 @@ static void read_channel(const nl_sim_array *a, const unsigned char *at, unsigne
     case CU_AD_FORMAT_SIGNED_INT16:
         memcpy(&i16, at + 2 * c, 2);
         out->whole[c] = i16;
-        out->real[c] = positive((float)i16 / 32767);
+        out->real[c] = clamp_to_minus_one((float)i16 / 32767);
         break;
     case CU_AD_FORMAT_HALF:
         memcpy(&u16, at + 2 * c, 2);
@@ -164,7 +164,7 @@ static texel read_texel(const nl_sim_texture *t, int x, int y, int z) {
 /* ---- coordinates ---- */
 
 /* Applies the addressing mode to an index along an axis of n texels; returns -1 for the border. */
-static int inside(int mode, int64_t i, int n) {
+static int index_inside(int mode, int64_t i, int n) {
     int64_t period = 2 * (int64_t)n;
     switch (mode) {
     case CU_TR_ADDRESS_MODE_WRAP:
@@ -199,12 +199,13 @@ static spot locate(const nl_sim_texture *t, int axis, float at, unsigned size) {
     if (x > 1e15)
         x = 1e15;
     if (t->how.filterMode == CU_TR_FILTER_MODE_POINT) {
-        int only = inside(mode, (int64_t)floor(x), n);
+        int only = index_inside(mode, (int64_t)floor(x), n);
         return (spot){only, only, 0};
     }
     int64_t fixed = (int64_t)floor((x - 0.5) * FRACTION + 0.5);
     int64_t whole = fixed >> 8;
-    return (spot){inside(mode, whole, n), inside(mode, whole + 1, n), (unsigned)(fixed & 255)};
+    return (spot){index_inside(mode, whole, n), index_inside(mode, whole + 1, n),
+                  (unsigned)(fixed & 255)};
 }
 
 static spot only(int index) {
@@ -214,7 +215,7 @@ static spot only(int index) {
 /* Computes the weights of the eight surrounding texels; the sum of the weights is FRACTION. Weights
  * are computed along z, x and y, each rounded to 8 bits, as on an H100; ties round up for the
  * second texel in x, and down for the first. */
-static void weigh(const spot *x, const spot *y, const spot *z, unsigned weights[8]) {
+static void compute_weights(const spot *x, const spot *y, const spot *z, unsigned weights[8]) {
     for (int k = 0; k < 2; k++) {
         unsigned slice = k ? z->weight : FRACTION - z->weight;
         unsigned column[2];
@@ -269,7 +270,7 @@ static float sum_integers(const nl_sim_texture *t, const texel *texels, int c,
         sum += weights[i] ? texels[i].whole[c] * (int64_t)weights[i] : 0;
     int64_t parts = 2 * FRACTION * own, wanted = 2 * sum * full + FRACTION * own;
     int64_t result = wanted / parts - (wanted % parts < 0);
-    return positive((float)result / (float)full);
+    return clamp_to_minus_one((float)result / (float)full);
 }
 
 static texel filter(const nl_sim_texture *t, const spot *x, const spot *y, const spot *z) {
@@ -279,7 +280,7 @@ static texel filter(const nl_sim_texture *t, const spot *x, const spot *y, const
     unsigned weights[8];
     int format = t->array.format, has_border = 0;
     memset(&out, 0, sizeof out);
-    weigh(x, y, z, weights);
+    compute_weights(x, y, z, weights);
     for (int i = 0; i < 8; i++) {
         int at[3] = {i & 1 ? x->second : x->first, i & 2 ? y->second : y->first,
                      i & 4 ? z->second : z->first};
@@ -321,7 +322,7 @@ static int face_of(const nl_sim_fetch *f, float *s, float *t) {
     return face;
 }
 
-static const char *mismatch(const nl_sim_texture *t, const nl_sim_fetch *f) {
+static const char *mismatch_text(const nl_sim_texture *t, const nl_sim_fetch *f) {
     int kind = f->shape & 7, layered = (f->shape & NL_SIM_TEXTURE_LAYERED) != 0;
     int cube = kind == NL_SIM_TEXTURE_CUBE;
     unsigned flags = t->array.flags;
@@ -374,7 +375,7 @@ const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch 
     const nl_sim_texture *t = find(texture);
     if (!t || t->is_surface)
         return "there is no such texture object: it was destroyed, or the number is none";
-    const char *wrong = mismatch(t, f);
+    const char *wrong = mismatch_text(t, f);
     if (wrong)
         return wrong;
     texel value;

@@ -45,7 +45,7 @@ static void distribute_values(nl_sim_thread *tile, unsigned threads) {
         tile[i].value = brought[tile[i].argument & ~NL_SIM_TILE_ONE_SOURCE];
 }
 
-static void wake(nl_sim_worker *w, unsigned threads, unsigned first) {
+static void wake_lanes(nl_sim_worker *w, unsigned threads, unsigned first) {
     for (unsigned i = first; i < first + threads; i += NL_SIM_LANES)
         nl_sim_wake(w, i / NL_SIM_LANES, UINT32_MAX);
 }
@@ -82,7 +82,7 @@ unsigned long long nl_sim_tile_exchange(unsigned threads, unsigned long long val
         if (w->observer)
             w->observer->tile(w, first, threads);
         distribute_values(&w->thread[first], threads);
-        wake(w, threads, first);
+        wake_lanes(w, threads, first);
         (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     }
     t->wait = NL_SIM_WAIT_NONE;

@@ -95,7 +95,7 @@ static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
 }
 
 /* Appends a hint to use checks, if checks would report more than this fault. */
-static void advise(int has_line, CUresult status, nl_text *text) {
+static void append_advice(int has_line, CUresult status, nl_text *text) {
     int has_address =
         status == CUDA_ERROR_ILLEGAL_ADDRESS || status == CUDA_ERROR_MISALIGNED_ADDRESS;
     if (has_line && !has_address)
@@ -118,6 +118,6 @@ void nl_sim_trap_record(nl_sim_worker *w, int thread) {
     nl_text text = nl_sim_fault_text(&fault);
     CUresult status = describe_trap(w, &fault, &text);
     if (!w->observer || !w->observer->sees_accesses(w))
-        advise(site.file != NULL, status, &text);
+        append_advice(site.file != NULL, status, &text);
     nl_sim_job_fault(w->job, status, &fault);
 }

@@ -50,7 +50,7 @@ static uint64_t reduce(nl_sim_warp_op op, const nl_sim_thread *lanes, uint32_t s
 }
 
 /* Returns the mask of the lanes in `set` whose value equals `value`. */
-static uint32_t equal(const nl_sim_thread *lanes, uint32_t set, uint64_t value) {
+static uint32_t lanes_with_equal_value(const nl_sim_thread *lanes, uint32_t set, uint64_t value) {
     uint32_t result = 0;
     NL_SIM_FOR_LANES(lane, set) {
         if (lanes[lane].value == value)
@@ -82,17 +82,17 @@ static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
         break;
     case NL_SIM_WARP_MATCH_ANY:
         NL_SIM_FOR_LANES(lane, set) {
-            brought[lane] = equal(lanes, set, lanes[lane].value);
+            brought[lane] = lanes_with_equal_value(lanes, set, lanes[lane].value);
         }
         NL_SIM_FOR_LANES(lane, set) {
             lanes[lane].value = brought[lane];
         }
         return;
     case NL_SIM_WARP_BALLOT:
-        result = set & ~equal(lanes, set, 0);
+        result = set & ~lanes_with_equal_value(lanes, set, 0);
         break;
     case NL_SIM_WARP_MATCH_ALL:
-        result = equal(lanes, set, lanes[__builtin_ctz(set)].value);
+        result = lanes_with_equal_value(lanes, set, lanes[__builtin_ctz(set)].value);
         result = result == set ? set : 0;
         break;
     default:
@@ -105,7 +105,7 @@ static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
 }
 
 /* Computes the results of a complete group, removes it, and makes its lanes ready. */
-static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
+static void finish_group(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     nl_sim_warp *warp = &w->warp[index];
     uint32_t set = group->arrived;
     if (__builtin_expect(group->mixed, 0))
@@ -170,7 +170,7 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
     nl_sim_group *group = find_group(w, index, op, mask, site.line);
     group->arrived |= self;
     if (group->arrived == (mask & warp->live)) {
-        finish(w, index, group);
+        finish_group(w, index, group);
         warp->ready &= ~self; /* the last lane to arrive continues without a switch */
         if (!warp->ready)
             w->ready_warps &= ~(1u << index);
@@ -187,7 +187,7 @@ void nl_sim_warp_complete(nl_sim_worker *w, unsigned index) {
         nl_sim_group *group = &w->groups[index][i];
         if (group->arrived == (group->mask & warp->live))
             /* does not advance i, because the last group has moved to index i */
-            finish(w, index, group);
+            finish_group(w, index, group);
         else
             i++;
     }

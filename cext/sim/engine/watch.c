@@ -43,7 +43,7 @@ static void interrupt(int number, siginfo_t *info, void *context) {
         watch.previous.sa_handler(number);
 }
 
-static void install(void) {
+static void install_handler(void) {
     struct sigaction old,
         ours = {.sa_sigaction = interrupt, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     sigemptyset(&ours.sa_mask);
@@ -85,7 +85,7 @@ void nl_sim_watch_stop(nl_sim_job *job, nl_sim_stop why) {
         job->watch.code_end = code.high;
         nl_atomic_store32(&job->watch.stopped, why);
     }
-    install();
+    install_handler();
     nl_sim_job_stop(job);
     nl_sim_worker_signal(job, NL_SIM_WATCH_SIGNAL);
 }

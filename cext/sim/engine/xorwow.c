@@ -25,7 +25,7 @@ static matrix powers[POWERS];
 static uint32_t computed; /* number of computed powers */
 static nl_mutex lock = NL_MUTEX_INIT;
 
-static void apply(const matrix *m, unsigned *v) {
+static void apply_matrix(const matrix *m, unsigned *v) {
     unsigned result[WORDS] = {0};
     for (int i = 0; i < BITS; i++) {
         unsigned all = 0u - (v[i / 32] >> (i % 32) & 1);
@@ -35,7 +35,7 @@ static void apply(const matrix *m, unsigned *v) {
     memcpy(v, result, sizeof result);
 }
 
-static void step(unsigned *v) {
+static void advance_state(unsigned *v) {
     unsigned t = v[0] ^ (v[0] >> 2);
     memmove(v, v + 1, (WORDS - 1) * sizeof *v);
     v[4] = (v[4] ^ (v[4] << 4)) ^ (t ^ (t << 1));
@@ -47,10 +47,10 @@ static void make_lock_held(uint32_t power) {
         *m = powers[power - 1];
     for (int i = 0; i < BITS; i++) {
         if (power) {
-            apply(&powers[power - 1], m->row[i]);
+            apply_matrix(&powers[power - 1], m->row[i]);
         } else {
             m->row[i][i / 32] = 1u << (i % 32);
-            step(m->row[i]);
+            advance_state(m->row[i]);
         }
     }
 }
@@ -70,7 +70,7 @@ static const matrix *find(uint32_t power) {
 void nl_sim_xorwow_jump(unsigned *state, unsigned long long steps, int scale) {
     for (uint32_t power = (uint32_t)scale; steps && power < POWERS; power++, steps >>= 1) {
         if (steps & 1)
-            apply(find(power), state);
+            apply_matrix(find(power), state);
     }
 }
 
