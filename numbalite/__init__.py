@@ -144,14 +144,14 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'numbalite' has no attribute {name!r}")
 
 
-def _jupyter():
+def _jupyter_package():
     """Returns the top package, for lower packages, which must not import it."""
     from numbalite import jupyter
 
     return jupyter
 
 
-frontend.load = _jupyter
+frontend.load = _jupyter_package
 
 
 def _check_shell(shell):
@@ -162,13 +162,13 @@ def _check_shell(shell):
 def load_ipython_extension(shell: Any) -> None:
     """``%load_ext numbalite``: the magics %%cuda and %gpu_timeit."""
     _check_shell(shell)
-    _jupyter().load(shell)
+    _jupyter_package().load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """``%unload_ext numbalite``"""
     _check_shell(shell)
-    _jupyter().unload(shell)
+    _jupyter_package().unload(shell)
 
 
 def __dir__() -> list[str]:

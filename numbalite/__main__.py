@@ -120,13 +120,13 @@ def _result_or_reason(function, *arguments):
 def info() -> int:
     """Prints what was found."""
     for label, question in (
-        ("numbalite", _version),
+        ("numbalite", _version_text),
         ("Python", lambda: sys.version.replace("\n", " ")),
         ("NumPy", _numpy),
         ("environment", _environment),
-        ("driver", _driver),
+        ("driver", _driver_text),
         ("devices", _devices),
-        ("NVRTC", _nvrtc),
+        ("NVRTC", _nvrtc_text),
         ("libraries", _libraries),
         ("headers", _headers),
         ("host compiler", _host),
@@ -136,7 +136,7 @@ def info() -> int:
     return 0
 
 
-def _version():
+def _version_text():
     import numbalite
     from numbalite import _core
 
@@ -155,7 +155,7 @@ def _environment():
     return "\n".join(f"{name}={value}" for name, value in config.describe()) or "nothing set"
 
 
-def _driver():
+def _driver_text():
     import warnings
 
     from numbalite import _core, cuda
@@ -210,7 +210,7 @@ def _libraries():
     return "\n".join(lines)
 
 
-def _nvrtc():
+def _nvrtc_text():
     from numbalite.compilers import nvrtc
 
     library, version, archs = nvrtc.open_library()

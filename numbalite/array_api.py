@@ -127,16 +127,16 @@ class _Fft:
         self, n: int, /, *, d: float = 1.0, dtype: Any = None, device: DeviceLike | None = None
     ) -> DeviceNDArray:
         """Returns the frequencies of `fft`; float64 without a dtype."""
-        return _frequencies(cuda.fft.fftfreq, n, d, dtype, device)
+        return _fft_frequencies(cuda.fft.fftfreq, n, d, dtype, device)
 
     def rfftfreq(
         self, n: int, /, *, d: float = 1.0, dtype: Any = None, device: DeviceLike | None = None
     ) -> DeviceNDArray:
         """Returns the frequencies of `rfft`; float64 without a dtype."""
-        return _frequencies(cuda.fft.rfftfreq, n, d, dtype, device)
+        return _fft_frequencies(cuda.fft.rfftfreq, n, d, dtype, device)
 
 
-def _frequencies(function, n, d, dtype, device):
+def _fft_frequencies(function, n, d, dtype, device):
     number = cuda.get_current_device().id if device is None else number_of(device)
     with cuda.gpus[number]:
         found = function(n, d)

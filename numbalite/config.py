@@ -31,7 +31,7 @@ def _flag(text):
     raise ValueError("1 or 0")
 
 
-def _integer_between(low, high=None):
+def _integer_parser(low, high=None):
     def parse(text):
         try:
             value = int(text)
@@ -69,14 +69,14 @@ def _size(text):
     return value
 
 
-def _schedule(text):
+def _parse_schedule(text):
     text = text.strip()
     if not re.fullmatch(r"(.+@(\d+:\d+\.\d+)(,\d+:\d+\.\d+){0,3})?", text):
         raise ValueError("a schedule as a KernelError names it, such as kernel@5:0.3")
     return text
 
 
-def _capability(text):
+def _parse_capability(text):
     major, _, minor = text.strip().replace(",", ".").partition(".")
     if not (major.isdecimal() and minor.isdecimal() and len(minor) == 1):
         raise ValueError("a compute capability, such as 9.0")
@@ -90,7 +90,7 @@ def _paths(text):
 def _opt(text):
     if text.strip().lower() == "max":
         return 3
-    return _integer_between(0, 3)(text)
+    return _integer_parser(0, 3)(text)
 
 
 # Bits of the checks, as in cext/driver/checks.h.
@@ -177,16 +177,16 @@ _TABLE = (
              "cuda: the GPU; sim: the CPU simulator; auto: the GPU where there is one",
              (("NUMBA_ENABLE_CUDASIM", _is_sim),)),
     Variable("DISABLE_CUDA", False, _flag, "behave as if there were no GPU", ("NUMBA_DISABLE_CUDA",)),
-    Variable("SIM_DEVICES", 1, _integer_between(1, 64), "how many devices the simulator has"),
-    Variable("DEVICE", 0, _integer_between(0, 63), "the device that threads begin with, of those that are seen"),
-    Variable("NUM_THREADS", None, _integer_between(1, 4096), "threads for the simulator and the CPU targets",
+    Variable("SIM_DEVICES", 1, _integer_parser(1, 64), "how many devices the simulator has"),
+    Variable("DEVICE", 0, _integer_parser(0, 63), "the device that threads begin with, of those that are seen"),
+    Variable("NUM_THREADS", None, _integer_parser(1, 4096), "threads for the simulator and the CPU targets",
              ("NUMBA_NUM_THREADS",)),
     Variable("SIM_CHECKS", 0, parse_checks,
              "mistakes that the simulator looks for in all kernels: all, none, or a list of memory, "
              "unwritten, race, sync, hang, divide, nan, stack, stream, overflow"),
-    Variable("SIM_SEED", None, _integer_between(0),
+    Variable("SIM_SEED", None, _integer_parser(0),
              "run the blocks and threads of kernels in the order that this number gives"),
-    Variable("SIM_SCHEDULE", None, _schedule,
+    Variable("SIM_SCHEDULE", None, _parse_schedule,
              "run this schedule of a kernel under cuda.checks(\"race\", exact=True), as a KernelError "
              "names it"),
     Variable("SIM_LIMIT", None, _seconds,
@@ -200,7 +200,7 @@ _TABLE = (
              (("NUMBA_CACHE_DIR", _in_numbalite_folder),)),
     Variable("CACHE_SIZE", 1 << 30, _size, "how much the cache may hold; what was used least goes"),
     Variable("DISABLE_CACHE", False, _flag, "keep nothing, compile in each process"),
-    Variable("FORCE_CUDA_CC", None, _capability, "compile for this compute capability",
+    Variable("FORCE_CUDA_CC", None, _parse_capability, "compile for this compute capability",
              ("NUMBA_FORCE_CUDA_CC",)),
     Variable("CUDA_WARN_ON_IMPLICIT_COPY", True, _flag, "warn when a kernel copies a host array, or a library a device array",
              ("NUMBA_CUDA_WARN_ON_IMPLICIT_COPY",)),
@@ -309,15 +309,15 @@ _NUMBAS = {
 
 def __getattr__(name: str) -> Any:
     if name == "ENABLE_CUDASIM":  # numba's word for it
-        return _current("DRIVER") == "sim"
+        return _current_value("DRIVER") == "sim"
     if name == "NUMBA_DEFAULT_NUM_THREADS":
         return processors()
     if (
         name == "NUMBA_NUM_THREADS"
     ):  # in numba, this attribute is a number even if the variable is not set
-        return _current("NUM_THREADS") or processors()
+        return _current_value("NUM_THREADS") or processors()
     if _NUMBAS.get(name, name) != name:
-        return _current(_NUMBAS[name])
+        return _current_value(_NUMBAS[name])
     if name in OF_NUMBA:
         return 0
     row = VARIABLES.get(name)
@@ -328,7 +328,7 @@ def __getattr__(name: str) -> Any:
 
 # --- assignments
 
-_SEPARATORS = {_paths: os.pathsep, _capability: ".", parse_checks: ","}
+_SEPARATORS = {_paths: os.pathsep, _parse_capability: ".", parse_checks: ","}
 
 
 def _text_of_value(row, value):
@@ -382,7 +382,7 @@ class _Config(ModuleType):
 sys.modules[__name__].__class__ = _Config
 
 
-def _current(name):
+def _current_value(name):
     """Returns the value for users of the module, including assignments."""
     return globals()[name] if name in globals() else _read_variable(VARIABLES[name])
 
@@ -390,8 +390,8 @@ def _current(name):
 def kernel_limit(is_simulated: bool) -> float | None:
     """Returns the maximum run time in seconds of kernels of this process: 0 for no limit, None if no variable
     is set."""
-    limit: float | None = _current("SIM_LIMIT") if is_simulated else None
-    return _current("LIMIT") if limit is None else limit
+    limit: float | None = _current_value("SIM_LIMIT") if is_simulated else None
+    return _current_value("LIMIT") if limit is None else limit
 
 
 def is_default(name: str) -> bool:
@@ -423,8 +423,8 @@ def hand_down(name: str, value: str) -> None:
 
 def driver() -> Literal["auto", "cuda", "sim"]:
     """Returns the type of driver to open: "auto", "cuda" or "sim"."""
-    kind = _current("DRIVER")
-    if _current("DISABLE_CUDA"):
+    kind = _current_value("DRIVER")
+    if _current_value("DISABLE_CUDA"):
         if kind == "cuda":
             raise CudaSupportError("CUDA is both requested (NUMBALITE_DRIVER=cuda) and disabled")
         return "sim"

@@ -61,7 +61,7 @@ def sort_rows(
     elif n <= order.most:
         _sort_short_rows(order, source, target, indices, rows, n, stream)
     else:
-        _radix(order, source, target, indices, rows, n, stream)
+        _radix_sort(order, source, target, indices, rows, n, stream)
 
 
 def _sort_short_rows(order, source, target, indices, rows, n, stream):
@@ -108,7 +108,7 @@ def _log_each(order, rows, width):
     return most - (rows * width < _FEW_PLACES and width <= _TOGETHER)
 
 
-def _radix(order, source, target, indices, rows, n, stream):
+def _radix_sort(order, source, target, indices, rows, n, stream):
     passes = order.digits
     count = _COUNTS[n >= _WIDE_COUNTS]
     if order.itemsize == 1 and indices is None:

@@ -103,7 +103,7 @@ def run(
         kernel[grid, plans.THREADS, stream](plan, target, target, target, target, count)
 
 
-def _is_packed(what, array, mask):
+def _is_packed_input(what, array, mask):
     """Returns whether `select_packed` can run: the mask must be contiguous and aligned, and the array
     regular."""
     regular = what == "indices" or array.ndim == 1 or array.is_c_contiguous()
@@ -126,7 +126,7 @@ def _plan(what, array, mask, out, steps):
     kept = (out.size if what in ("spread", "cover") else 1, 0, 0, step)
     size, itemsize = array.size, array.itemsize
     kind, items = f"select_{what}", max(1, min(_MAX_ITEMS, _BYTES // max(1, itemsize)))
-    if mask is not None and _is_packed(what, array, mask):
+    if mask is not None and _is_packed_input(what, array, mask):
         kind, items = f"select_packed_{what}", _PACKED_ITEMS[size >= _MANY]
     threads = min(_THREADS, -(-size // (32 * items)) * 32)
     chunk = threads * items

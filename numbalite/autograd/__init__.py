@@ -112,11 +112,11 @@ class ComplexDeviceVSpace(DeviceVSpace, ComplexArrayVSpace):
         return cuda.full(self.shape, 1 + 1j, self.dtype)
 
 
-def _space_of(array):
+def _vector_space_of(array):
     return ComplexDeviceVSpace(array) if array.dtype.kind == "c" else DeviceVSpace(array)
 
 
-VSpace.register(cuda.DeviceNDArray, _space_of)
+VSpace.register(cuda.DeviceNDArray, _vector_space_of)
 ArrayBox.register(cuda.DeviceNDArray)
 
 

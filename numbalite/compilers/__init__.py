@@ -221,7 +221,7 @@ def own_code() -> bytes:
     if _own is None:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         files = ("__init__", "types/describe", *(f"cxx/{name}" for name in _SEARCHES))
-        found = [_stamp(f"{package}/{file}.py") for file in files]
+        found = [_file_stamp(f"{package}/{file}.py") for file in files]
         found += stamps(headers.cuda_src(), f"{package}/compilers")
         _own = cache.digest(*sorted(found))
     return _own
@@ -247,7 +247,7 @@ def stamps(*folders: str) -> list[tuple]:
     return found
 
 
-def _stamp(path):
+def _file_stamp(path):
     try:
         status = os.stat(path)
     except FileNotFoundError:

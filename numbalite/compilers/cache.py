@@ -78,7 +78,7 @@ def directory() -> str | None:
     path = wanted_directory()
     usable = _checked.get(path)
     if usable is None:
-        problem = _prepare(path)
+        problem = _prepare_directory(path)
         usable = _checked[path] = problem is None
         if problem:
             warn(
@@ -87,7 +87,7 @@ def directory() -> str | None:
     return path if usable else None
 
 
-def _prepare(path):
+def _prepare_directory(path):
     """Creates the directory and checks its owner and permissions. Returns the problem, or None."""
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
@@ -208,13 +208,13 @@ def _remove(path):
     return True
 
 
-def _entries(folder):
+def _cache_entries(folder):
     """Returns (date of last use, size, path) of each file whose name has the form of a cache file."""
     return [(status.st_mtime, status.st_size, entry.path) for entry, status in _scan(folder)
             if _NAME.fullmatch(entry.name) and stat.S_ISREG(status.st_mode)]  # fmt: skip
 
 
-def _preludes(folder):
+def _prelude_folders(folder):
     """Returns (date, path) of the cached folders with precompiled headers and with source texts."""
     return [(status.st_mtime, entry.path) for entry, status in _scan(folder)
             if entry.name.startswith((PRELUDE, TEXTS)) and folders.is_marked(entry.path)]  # fmt: skip
@@ -256,11 +256,11 @@ def trim(limit: int) -> int:
     if not folder:
         return 0
     removed = 0
-    for made, path in _preludes(folder):
+    for made, path in _prelude_folders(folder):
         if time.time() - made > _PRELUDE_AGE:
             folders.remove(path)
     entries = []
-    for entry in _entries(folder):
+    for entry in _cache_entries(folder):
         if entry[2].endswith(".tmp") and time.time() - entry[0] > _ABANDONED:
             removed += _remove_ours(entry[2])
         else:
@@ -282,9 +282,9 @@ def usage() -> tuple:
     folder = directory()
     if not folder:
         return 0, 0
-    entries = _entries(folder)
+    entries = _cache_entries(folder)
     images = sum(path.endswith(IMAGE) for _, _, path in entries)
-    others = (status.st_size for _, path in _preludes(folder) for _, status in _scan(path))
+    others = (status.st_size for _, path in _prelude_folders(folder) for _, status in _scan(path))
     return images, sum(size for _, size, _ in entries) + sum(others)
 
 
@@ -293,8 +293,8 @@ def clear() -> int:
     folder = directory()
     if not folder:
         return 0
-    for _, path in _preludes(folder):
+    for _, path in _prelude_folders(folder):
         folders.remove(path)
     folders.sweep(folder)
-    removed = [path for _, _, path in _entries(folder) if _remove_ours(path)]
+    removed = [path for _, _, path in _cache_entries(folder) if _remove_ours(path)]
     return sum(path.endswith(IMAGE) for path in removed)

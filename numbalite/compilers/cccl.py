@@ -51,13 +51,13 @@ def search(texts, all_of_it: bool = False) -> list:
 
     all_of_it: use the toolkit's headers also in place of numbalite's part of libcu++.
     """
-    if not any(_needs(text, all_of_it) for text in texts):
+    if not any(_needs_translation(text, all_of_it) for text in texts):
         return []
     root = root_of_toolkit()
     if root is None:
         return []
     if root not in _kept:
-        _kept[root] = _translated_folder(root, _with_changes(root))
+        _kept[root] = _translated_folder(root, _headers_with_changes(root))
     own = os.path.join(headers.cuda_src(), "sim", "cccl")
     return [own, _kept[root], root] if _kept[root] else []
 
@@ -71,11 +71,11 @@ def search_curand() -> tuple:
     place = os.path.join(root, _PROBE_OF_CURAND)
     if place not in _kept:
         paths = [os.path.join(root, name) for name in os.listdir(root) if name.startswith("curand")]
-        _kept[place] = _translated_folder(root, filter(_changes, paths))
+        _kept[place] = _translated_folder(root, filter(_changed_text, paths))
     return ([_kept[place]], [root, libcuxx]) if _kept[place] else ()
 
 
-def _needs(text, all_of_it):
+def _needs_translation(text, all_of_it):
     ours = os.path.join(headers.cuda_src(), "sim", "include")
     return any(
         all_of_it or folder != "cuda" or not os.path.isfile(os.path.join(ours, name))
@@ -138,7 +138,7 @@ def _translate_text(text):
     return text.replace(_OFFSET, "!__builtin_offsetof(type, member)")
 
 
-def _with_changes(root):
+def _headers_with_changes(root):
     places = [(os.path.join(root, "cub"), False)]
     places += [(os.path.join(root, part), True) for part in _PARTS]
     for place, is_deep in places:
@@ -147,10 +147,10 @@ def _with_changes(root):
                 below.clear()
             for name in names:
                 path = os.path.join(where, name)
-                if _changes(path):
+                if _changed_text(path):
                     yield path
 
 
-def _changes(path):
+def _changed_text(path):
     text = files.read_text(path, "replace")
     return _ASM.search(text) or _SAME_NAME.search(text)

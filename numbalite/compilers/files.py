@@ -28,7 +28,7 @@ def read_bytes(path) -> bytes:
     if not stat.S_ISREG(mode):
         raise ValueError(f"{os.fspath(path)} is {kind_of_file(mode)}, not a file")
     # O_NONBLOCK, because the file may have been replaced by a pipe in the meantime.
-    with open(path, "rb", opener=_not_blocking) as file:
+    with open(path, "rb", opener=_open_without_blocking) as file:
         try:
             return file.read()
         except OSError as problem:
@@ -47,5 +47,5 @@ def encode_text(text: str) -> str | bytes:
     return text if text.isascii() else text.encode("utf-8", "surrogateescape")
 
 
-def _not_blocking(path, flags):
+def _open_without_blocking(path, flags):
     return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK)

@@ -119,7 +119,7 @@ def is_whole(folder: str, *names: str) -> bool:
         return False
     try:
         with open(os.path.join(folder, _LIST), "rb") as file:
-            return file.read() == _list_of_digests(_digests(folder))
+            return file.read() == _list_of_digests(_file_hashes(folder))
     except OSError:
         return False
 
@@ -137,7 +137,7 @@ def make(folder: str, fill: Callable) -> None:
         with Working(os.path.dirname(path)) as working:
             if fill(working):
                 with open(os.path.join(working, _LIST), "wb") as file:
-                    file.write(_list_of_digests(_digests(working)))
+                    file.write(_list_of_digests(_file_hashes(working)))
                 for name in os.listdir(working):
                     inside = os.path.join(working, name)
                     os.chmod(inside, 0o700 if os.path.isdir(inside) else 0o600)
@@ -155,7 +155,7 @@ def _digest(data):
     return blake2b(data, digest_size=_DIGEST).hexdigest().encode()
 
 
-def _digests(folder):
+def _file_hashes(folder):
     """Returns {path in the folder: hash} of all files except the list of files itself."""
     found = {}
     for where, _, names in os.walk(folder):

@@ -53,7 +53,7 @@ def run(command, stdin, folder, environment, plainly):
     environment: the compiler's environment variables. plainly(command): runs a program without the server.
     """
     try:
-        server = _server(command[0], environment, plainly)
+        server = _server_of(command[0], environment, plainly)
     except OSError:
         return None
     result = server and server.run(command, stdin, folder, environment)
@@ -61,7 +61,7 @@ def run(command, stdin, folder, environment, plainly):
     return None if result and result.returncode < 0 else result
 
 
-def _server(program, environment, plainly):
+def _server_of(program, environment, plainly):
     status = os.stat(program)
     # A new version of the compiler may be installed while the server runs
     key = program, status.st_size, status.st_mtime_ns

@@ -252,11 +252,11 @@ def explain(
     hints += [hint for words, hint in _HINTS if re.search(words, log)]
     if text is not None:
         if _WRITES_CONST.search(log):
-            hints += _about_const(parameters, wrong)
+            hints += _hint_about_const(parameters, wrong)
         for piece in (text, *others):
             wrong = _reported_lines(message, piece)
             if piece is text or wrong:
-                hints += _at_lines(log, wrong)
+                hints += _hint_at_lines(log, wrong)
                 hints += pythonisms(piece, message)
         if _INDICES_ARE_SHOWN in message:
             hints = [hint for hint in hints if "] does not exist in C++" not in hint]
@@ -338,7 +338,7 @@ def _reported_lines(message, text, with_texts=False):
     return "\n".join(line for line, number in lines if str(number) in numbers)
 
 
-def _at_lines(log, wrong):
+def _hint_at_lines(log, wrong):
     return [h for words, sign, h in _AT_LINES if re.search(words, log) and re.search(sign, wrong)]
 
 
@@ -367,7 +367,7 @@ def _about_the_host(log, text, wrong):
             yield f"<{name}> is of the host's library; kernels have <cuda/std/...>, <cmath>, <cstdint> and their like"
 
 
-def _about_const(parameters, wrong):
+def _hint_about_const(parameters, wrong):
     for name, t in dict.fromkeys(parameters):
         if t.readonly and re.search(_WRITTEN.replace("{}", name), wrong):
             yield (

@@ -104,7 +104,7 @@ def fingerprint(source, kind="sim", *checks) -> bytes:
     compiler = find()
     path = os.path.realpath(compiler.path)
     status = os.stat(path)
-    parts = (compiler.command, path, status.st_size, status.st_mtime_ns, _cpu())
+    parts = (compiler.command, path, status.st_size, status.st_mtime_ns, _cpu_description())
     covers, checks = "coverage" in checks, tuple(name for name in checks if name != "coverage")
     chosen = flags("", hostoptions.read_options(source), source.opt, kind, checks, covers)
     # Coverage contains absolute paths.
@@ -114,7 +114,7 @@ def fingerprint(source, kind="sim", *checks) -> bytes:
 _cpu_text = None
 
 
-def _cpu():
+def _cpu_description():
     """Returns the text of the CPU's model and features, which determine the code of -march=native."""
     global _cpu_text
     if _cpu_text is None:
@@ -171,7 +171,7 @@ def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
         *_REPORTED.get(family, ()),
         "-UNDEBUG",
         "-U_FORTIFY_SOURCE",
-        _cpu_flag(),
+        _cpu_compiler_flag(),
     ]
     if family == "clang":
         # NVRTC accepts a non-void function that ends without a return statement
@@ -179,21 +179,21 @@ def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
     if kind == "sim":
         # A stack frame larger than the guard page below the stack would skip the guard page.
         result.append("-fstack-clash-protection")
-    result += _thread_locals(family)
+    result += _thread_local_flags(family)
     has_lines = options.lineinfo or checks or covers
     result.append("-g" if options.debug else "-g1" if has_lines else "-g0")
     if has_lines:
         result.append("-gdwarf-4")  # the simulator's engine reads DWARF line tables of this version
     if checks:
         result += [f"-DNUMBALITE_SIM_CHECKED={checks_mask(checks)}"]
-        result += _instrumentation(family, checks)
+        result += _instrumentation_flags(family, checks)
     if covers:
         result.append("-fno-discard-value-names")  # coverage.py needs the names of all blocks
     if checks or (kind == "sim" and family == "clang"):
         # Keep accesses of NULL, so that the memory check reports them
         result += ["-fno-delete-null-pointer-checks"]
     if family == "gcc":
-        traps = "nan" in checks and _traps_reals()
+        traps = "nan" in checks and _can_trap_reals()
         result += ["-ftrapping-math" if traps else "-fno-trapping-math"]
         result += [
             "-fno-semantic-interposition",
@@ -220,7 +220,7 @@ def _default_level(kind):
     return level if level is not None else 3 if kind == "host" else 2
 
 
-def _thread_locals(family):
+def _thread_local_flags(family):
     """Returns flags that keep accesses of thread-local variables from losing AVX-512 registers: see
     cuda_src/sim/threadlocal.h."""
     if family != "clang" or os.uname().machine != "x86_64":
@@ -236,12 +236,12 @@ def checks_mask(checks) -> int:
     return sum({**config.CHECKS, "profile": config.PROFILE}[name] for name in checks)
 
 
-def _instrumentation(family, checks):
+def _instrumentation_flags(family, checks):
     """Returns the list of compiler flags that insert calls of cuda_src/sim/check.h at memory accesses."""
     flags = []
     if "divide" in checks:
         flags.append("-fsanitize=integer-divide-by-zero")
-    if "nan" in checks and family == "gcc" and not _traps_reals():  # clang++: irpatch.py
+    if "nan" in checks and family == "gcc" and not _can_trap_reals():  # clang++: irpatch.py
         flags.append("-fsanitize=float-divide-by-zero")
     if not {"memory", "unwritten", "race", "profile"} & set(checks):
         return flags
@@ -272,7 +272,7 @@ def _instrumentation(family, checks):
     return [*flags, *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
 
 
-def _traps_reals():
+def _can_trap_reals():
     """Returns whether the processor can trap on NaN and infinity (cext/sim/check/reals.c)."""
     return os.uname().machine == "x86_64"
 
@@ -299,5 +299,5 @@ def _std(text):
     return text.replace("c++03", "c++11") if text.startswith("c++") else f"c++{text}"
 
 
-def _cpu_flag():
+def _cpu_compiler_flag():
     return "-mcpu=native" if os.uname().machine in ("aarch64", "arm64") else "-march=native"

@@ -166,7 +166,7 @@ def _run_program(command, stdin=b"", folder=os.sep):
         raise CudaSupportError(f"{command[0]} cannot be run: {problem}") from problem
 
 
-def _absolute(path):
+def _absolute_path(path):
     """Returns the absolute path, because compilers run in other working directories.
 
     If the current directory was deleted, the returned path is in a nonexistent folder.
@@ -177,7 +177,7 @@ def _absolute(path):
         return os.path.join("/deleted", path)
 
 
-def _says_fmad(source):
+def _has_fmad_option(source):
     return any(option.lstrip("-").startswith("fmad") for option in source.options)
 
 
@@ -194,7 +194,7 @@ def compile(source, kind="sim", *checks) -> Image:
             "coverage of kernels needs clang++ or zig: set NUMBALITE_CXX=clang++"
         )
     options = hostoptions.read_options(source)
-    if kind == "host" and source.is_python and not (source.fastmath or _says_fmad(source)):
+    if kind == "host" and source.is_python and not (source.fastmath or _has_fmad_option(source)):
         # No contraction, as in Python, and as numba on the CPU
         options = options._replace(fmad=False)
     flags = host.flags(family, options, source.opt, kind, checks, covers)
@@ -203,12 +203,12 @@ def compile(source, kind="sim", *checks) -> Image:
         flags.append("-fstrict-flex-arrays=1")
     flags += _without_outlined_atomics(compiler, family)
     text = source.text
-    users = [_absolute(path) for path in (*options.includes, *config.INCLUDE_PATH)]
+    users = [_absolute_path(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     if kind == "sim":
         text = translation.without_host_headers(text, dict(source.headers), users)
         if family == "gcc" and _IN_STEP.search(text):
             warn(_NOT_IN_STEP, SimulatorWarning)
-    near = _absolute(os.path.dirname(source.name))
+    near = _absolute_path(os.path.dirname(source.name))
     with folders.Working() as folder:
         own = os.path.join(folder, "include")
         marks = family == "gcc" and "divide" not in checks
@@ -239,7 +239,7 @@ def compile(source, kind="sim", *checks) -> Image:
         except CompileError as problem:
             if kind != "sim":
                 raise
-            front, behind = _more_folders(problem.log, included.texts, real)
+            front, behind = _additional_include_folders(problem.log, included.texts, real)
             if cccl.forget_damaged():
                 front = cccl.search(included.texts)
             elif len(front) == len(real):
@@ -265,7 +265,7 @@ def _without_outlined_atomics(compiler, family):
     return ["-mno-outline-atomics"] if identify(compiler).version >= since else []
 
 
-def _more_folders(log, texts, real):
+def _additional_include_folders(log, texts, real):
     """Returns two lists of the toolkit's include folders that declare the names missing in the log: those to search
     before numbalite's folders, and after them."""
     behind = []

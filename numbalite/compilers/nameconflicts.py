@@ -47,7 +47,7 @@ def compile(source, run, texts):
             return run(_replace_directive(source, hidden, texts) if hidden else source)
         except CompileError as problem:
             first, last = first or problem, problem
-        found = _namesakes(last.log, hidden) - hidden
+        found = _ambiguous_names(last.log, hidden) - hidden
         if not found or _DIRECTIVE not in source.text:
             break
         hidden |= found
@@ -55,7 +55,7 @@ def compile(source, run, texts):
     raise first if any(re.search(rf"\b{name}\b", told) for name in hidden) else last
 
 
-def _namesakes(log, hidden):
+def _ambiguous_names(log, hidden):
     """Returns names of numbalite that a compiler reports as ambiguous; in later rounds also names reported as
     redeclared."""
     found = {name for match in _AMBIGUOUS.finditer(log) for name in match.groups() if name}

@@ -129,7 +129,7 @@ def expressions(source) -> tuple:
 _MARKED_LAMBDA = re.compile(r"(?<=[^\]]\] )(?:__device__|__host__ __device__)(?= ?[({])")
 
 
-def _unit(source, describes):
+def _unit_text(source, describes):
     """Returns the text that NVRTC compiles."""
     text = _MARKED_LAMBDA.sub(lambda m: " " * len(m[0]), source.text)
     first = '#include "numbalite/describe.cuh"\n' if describes else ""
@@ -163,7 +163,7 @@ def _assemble(source, ptx, architecture):
         return "ptx", data
 
 
-def _catching(source, ptx, kind, data, architecture):
+def _code_with_catching_asserts(source, ptx, kind, data, architecture):
     """Returns (PTX and code of a source whose asserts write a record, True); (the compiler's result, False)
     if no assembler for PTX is available."""
     changed = asserts.catch(ptx)
@@ -184,7 +184,7 @@ def compile(source, capability) -> Image:
     if is_stoppable:
         kind, architecture = "ptx", f"compute_{architecture.partition('_')[2]}"
     symbols, texts = expressions(source)
-    text = _unit(source, bool(texts))
+    text = _unit_text(source, bool(texts))
     directories = toolkit.include_directories(chosen.path)
     memory = {name: files.encode_text(inside) for name, inside in source.headers}
     memory = {**headers.headers_for_version(version), **memory}
@@ -223,7 +223,9 @@ def compile(source, capability) -> Image:
         ptx = asserts.catch(ptx) if catches else ptx
         kind, data = _assemble(source, ptx, architecture)
     elif catches:
-        ptx, kind, data, catches = _catching(source, ptx, kind, data, architecture)
+        ptx, kind, data, catches = _code_with_catching_asserts(
+            source, ptx, kind, data, architecture
+        )
     if source.launches:
         source = source._replace(linked=(*source.linked, linking.device_runtime()))
     if source.linked:
@@ -249,7 +251,7 @@ def compile(source, capability) -> Image:
     )
 
 
-def _what_has(packages):
+def _packages_text(packages):
     return "MathDx" if packages == "nvidia-mathdx" else "the CUDA toolkit"
 
 
@@ -261,7 +263,7 @@ def _failure(source, result, text, directories, version):
         packages = toolkit.packages_for(name, version[0])
         if packages:
             readable.append(
-                f'"{name}" is a header of {_what_has(packages)}, which was not found in '
+                f'"{name}" is a header of {_packages_text(packages)}, which was not found in '
                 f"{', '.join(directories) or 'any of the usual places'}: {toolkit.pip_install(packages)}"
             )
     of_headers = (

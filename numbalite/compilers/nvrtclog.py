@@ -74,12 +74,12 @@ def readable(found, source, text: str, directories=()) -> list[str]:
     named = [source.name, *(re.sub(r"\\(.)", r"\1", one) for one in _DIRECTIVE.findall(text))]
     files = [one for one in dict.fromkeys(named) if one not in headers.in_memory()]
     lines = [
-        at_the_users_line(m, files, directories) for m in _about_expressions(found, source) or found
+        at_the_users_line(m, files, directories) for m in _expression_errors(found, source) or found
     ]
     return [m for m in lines if "): warning" not in m] or lines
 
 
-def _about_expressions(found, source):
+def _expression_errors(found, source):
     """Reports each name expression that failed once, by its kernel or variable."""
     kept = []
     meant = {scanner.address(name): name for name in source.kernels if name.endswith(")")}

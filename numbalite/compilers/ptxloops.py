@@ -325,7 +325,7 @@ class _Counting:
         ):
             stepped = self._stepped(compare, tested, width) if self._is_constant(bound) else None
             goes_on = _INVERSE[there] if is_negated else there
-            if stepped is None or not _ends(goes_on, kind, int(width), stepped[1]):
+            if stepped is None or not _is_terminating(goes_on, kind, int(width), stepped[1]):
                 continue
             counted = CountedLoop(
                 compare=self.statements[compare],
@@ -409,7 +409,7 @@ def limits(counted: CountedLoop) -> tuple[int, int]:
     return 0, (1 << counted.width) - 1
 
 
-def _ends(goes_on, kind, width, step):
+def _is_terminating(goes_on, kind, width, step):
     """Returns whether a loop with this condition and this step ends without an overflow of the counter."""
     if isinstance(step, str):
         return goes_on in ("lt", "le") and kind != "b"

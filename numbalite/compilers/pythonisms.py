@@ -105,7 +105,7 @@ def explain_missing_name(name: str, in_program: bool) -> str:
     return ""
 
 
-def _as_loop(written):
+def _hint_for_loop(written):
     """Matches `for i in range(n)` and `for v in a` in C++."""
     counted = re.match(r"for\s*\(?\s*(\w+)\s+in\s+range\s*\(([^(),]*(?:\([^()]*\))?)\)", written)
     if counted:
@@ -117,7 +117,7 @@ def _as_loop(written):
     return "write for (int i = 0; i < n; ++i), or for the elements of an array for (float v : a)"
 
 
-def _as_condition(written):
+def _hint_for_condition(written):
     found = re.match(r"(if|while|elif)\s+(.+?)\s*:", written)
     if not found:
         return "write if (x > 1) { ... }, while (x > 1) { ... }"
@@ -126,18 +126,18 @@ def _as_condition(written):
     return f"write {keyword} {condition} {{ ... }}"
 
 
-def _as_comparison(written):
+def _hint_for_comparison(written):
     text = re.sub(r"\s+is\s+not\s+", " != ", written.strip())
     text = re.sub(r"\s+is\s+", " == ", text)
     return "write " + re.sub(r"\bNone\b", "nullptr", text)
 
 
-def _as_choice(written):
+def _hint_for_choice(written):
     found = re.fullmatch(r"\s*(?:return\s+)?(.+?)\s+if\s+(.+?)\s+else\s+(.+?)\s*", written)
     return f"write {found[2]} ? {found[1]} : {found[3]}" if found else "write x > 0 ? x : 0"
 
 
-def _as_index(written):
+def _hint_for_index(written):
     name, _, rest = written.strip().partition("[")
     return f"write {name}({rest[:-1]})" if rest.endswith("]") else "write a(i, j)"
 
@@ -151,32 +151,32 @@ def _as_list(written):
     return f"write {written.strip().strip('=;').strip().replace('[', '{').replace(']', '}')}"
 
 
-def _as_power(written):
+def _hint_for_power(written):
     base, _, power = written.partition("**")
     return f"write pow({base.strip()}, {power.strip()})"
 
 
-def _as_imaginary(written):
+def _hint_for_imaginary(written):
     return f"write complex64(0, {written.strip()[:-1]})"
 
 
-def _as_number(written):
+def _hint_for_number(written):
     return "write " + written.strip().replace("_", "'")
 
 
 _SLIPS: list[tuple[str, str | Callable[[str], str]]] = [
     (
         r"\bfor\s*\(?\s*(?:\w+\s+)?\w+(?:\s*,\s*\w+)*\s+in\b[^;\n{]*",
-        _as_loop,
+        _hint_for_loop,
     ),
     (
         r"\b(?:if|while|elif)\b(?:[^({;?\n]*:(?!:)|[^{;?\n]*:\s*$)",
-        _as_condition,
+        _hint_for_condition,
     ),
     (r"\belse\s*:", "write else { ... }"),
     (r"[\w)\]]\s+not\s+in\s+\w+|[\w)\]]\s+in\s+\w+", "search the value in a loop"),
-    (r"[\w)\]]\s+is\s+(?:not\s+)?\w+(?:\[[^\[\]]*\])?", _as_comparison),
-    (r"[^=;{}\n]*[\w)\]]\s+if\b[^;{}\n]*\belse\b[^;{}\n]*", _as_choice),
+    (r"[\w)\]]\s+is\s+(?:not\s+)?\w+(?:\[[^\[\]]*\])?", _hint_for_comparison),
+    (r"[^=;{}\n]*[\w)\]]\s+if\b[^;{}\n]*\belse\b[^;{}\n]*", _hint_for_choice),
     (r"\bassert\s+[^\s(][^;\n]*", "write assert(x > 0)"),
     (
         r"\b(?:float|int|uint|complex|bool)\w*\s*\[[:,\s]*\]\s*\w+",
@@ -186,11 +186,11 @@ _SLIPS: list[tuple[str, str | Callable[[str], str]]] = [
         r"\b(?!(?:float|int|uint|complex|bool)\d*\b)\w+\[[^\[\]();?:]*:(?!:)[^\[\]();?]*\]",
         _as_element,
     ),
-    (r"\w\[[^\[\]();]*,[^\[\]();]*\]\s*(?!=?\s*(?:grid|make_))", _as_index),
+    (r"\w\[[^\[\]();]*,[^\[\]();]*\]\s*(?!=?\s*(?:grid|make_))", _hint_for_index),
     (r"=\s*\[\s*[-\w.+]+(?:\s*,\s*[-\w.+]+)*\s*\]\s*;", _as_list),
-    (r"[\w)\]]\s*\*\*\s*[\d(]|[\w)\]]\s*\*\*\s*\w+\s*(?=[-+*/%<>;])", _as_power),
-    (r"\b\d+j\b|\b\d+\.\d*j\b", _as_imaginary),
-    (r"\b\d+_\d[\d_]*\b", _as_number),
+    (r"[\w)\]]\s*\*\*\s*[\d(]|[\w)\]]\s*\*\*\s*\w+\s*(?=[-+*/%<>;])", _hint_for_power),
+    (r"\b\d+j\b|\b\d+\.\d*j\b", _hint_for_imaginary),
+    (r"\b\d+_\d[\d_]*\b", _hint_for_number),
 ]
 # Patterns of text that is valid in other contexts: (pattern, the compiler's message, the hint).
 _OTHERS = [
@@ -198,7 +198,7 @@ _OTHERS = [
         r"\b(?:if|while)[ \t]+(?!constexpr\b)[^(\s{;][^{;:\n]*\{",
         "error",
         lambda found: (
-            f"{found} lacks the parentheses: {_as_condition(found.rstrip('{').rstrip() + ':')[6:]}"
+            f"{found} lacks the parentheses: {_hint_for_condition(found.rstrip('{').rstrip() + ':')[6:]}"
         ),
     ),
     (
@@ -300,7 +300,7 @@ def _whole_terms(plain, start, end):
     """Extends a span to complete names and brackets: counts[i] ** 2, not ] ** 2."""
     while plain[start] in ")]" or (start and _IN_A_TERM.match(plain[start - 1])):
         if plain[start] in ")]":
-            start = _opening(plain, start)
+            start = _opening_bracket_of(plain, start)
             if not start or not _IN_A_TERM.match(plain[start - 1]):
                 break
         start -= 1
@@ -312,7 +312,7 @@ def _whole_terms(plain, start, end):
 _IN_A_TERM = re.compile(r"[\w.)\]]")
 
 
-def _opening(plain, at):
+def _opening_bracket_of(plain, at):
     """Returns the position of the bracket that closes the bracket at ``at``. 0 if there is none."""
     depth = 0
     for i in range(at, -1, -1):

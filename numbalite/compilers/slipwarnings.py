@@ -62,7 +62,7 @@ def _explain_unsigned_comparison(text):
     )  # fmt: skip
 
 
-def _unset(text):
+def _uninitialized_warning(text):
     name = _QUOTED.search(text)
     if name is None or "whenever" in text:
         return None
@@ -128,8 +128,8 @@ _MEANT = {
     "div-by-zero": ("division", _DIVISION),
     "division-by-zero": ("division", _DIVISION),
     "39": ("division", _DIVISION),
-    "uninitialized": ("unset", _unset),
-    "549": ("unset", _unset),
+    "uninitialized": ("unset", _uninitialized_warning),
+    "549": ("unset", _uninitialized_warning),
     "parentheses": ("assigned", _explain_assignment),
     "187": ("assigned", _explain_assignment),
     "unused-value": ("unused", _explain_unused_result),

@@ -50,7 +50,7 @@ def instrument(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
     the user's call into that file.
     """
     module = ptxreader.read_ptx(ptx)
-    recursive = _recursive(module.functions, ptx)
+    recursive = _recursive_functions(module.functions, ptx)
     sites, edits = [], []
 
     def site(function, location):
@@ -83,7 +83,7 @@ def of_source(ptx: bytes, source, symbols: dict, lowered: dict) -> tuple[bytes, 
         return bool(file) and not is_own and "/include/" not in file
 
     text, sites = instrument(ptx.rstrip(b"\0").decode(), is_users)
-    rows = (f"{names.get(site.function, '')}\t{_position(site)}\0" for site in sites)
+    rows = (f"{names.get(site.function, '')}\t{_position_text(site)}\0" for site in sites)
     return text.encode(), "".join(rows).encode("utf-8", "replace") or None
 
 
@@ -92,11 +92,11 @@ def _user_name(expression):
     return expression.rpartition("::")[2].removeprefix("nl_")
 
 
-def _position(site):
+def _position_text(site):
     return f"{os.path.basename(site.file)}:{site.line}" if site.line else ""
 
 
-def _recursive(functions, ptx):
+def _recursive_functions(functions, ptx):
     """Returns the set of names of functions that may be called recursively."""
     bodies = {function.name for function in functions}
     kernels = {function.name for function in functions if function.is_kernel}
@@ -285,7 +285,7 @@ class _Writer:
             condition = "lt" if counted.goes_on == counted.condition else "ge"
             nearer = f"setp.{condition}.{operands}, {near};"
         else:
-            head = _iterations(counted, left, most)
+            head = _iteration_count_ptx(counted, left, most)
             goes_on = "ne" if counted.goes_on == counted.condition else "eq"
             nearer = f"sub.s{width} {left}, {left}, 1;\nsetp.{goes_on}.u{width} {counted.result}, {left}, 0;"
         if loop.is_nested:
@@ -311,7 +311,7 @@ def _test_flag(number):
     return f"{_LOAD}mov.u32 %nl_site, {number};\n@%nl_hit bra $nl_exit;\n"
 
 
-def _iterations(counted, left, most):
+def _iteration_count_ptx(counted, left, most):
     """Returns PTX that sets `left` to the number of iterations of a strip, for a loop with a constant
     step."""
     width, register, step, bound = counted.width, counted.register, counted.step, counted.bound

@@ -252,7 +252,7 @@ def _choose(driver):
     )
 
 
-def _folders_near(path):
+def _include_folders_near(path):
     """Yields candidates for the include folders that belong to the NVRTC library at `path`."""
     if path:
         for real in dict.fromkeys((path, os.path.realpath(path))):
@@ -346,7 +346,7 @@ def include_directories(path: str | None = None) -> tuple:
     if known is None or not all(map(os.path.isdir, known)):
         missing = dict(_PARTS)
         result: list[str] = []
-        for folder in _folders_near(path):
+        for folder in _include_folders_near(path):
             _take(folder, missing, result)
         if any(part in missing for part in _BUNDLED) and (folder := _bundled_folder(path)):
             _take(folder, missing, result)

@@ -197,7 +197,7 @@ def _result(learner, name, speed, referee):
         "passed": verdict.passed, "text": str(verdict)[:TEXT_LIMIT],
         "seconds": verdict.seconds, "reference_seconds": verdict.reference_seconds,
     }  # fmt: skip
-    return said, verdict.passed or verdict.simulated or _is_whole(verdict)
+    return said, verdict.passed or verdict.simulated or _is_gpu_usable(verdict)
 
 
 class _References:
@@ -207,7 +207,7 @@ class _References:
         return find(name).reference()
 
 
-def _is_whole(verdict):
+def _is_gpu_usable(verdict):
     """Returns whether the GPU still works for this process."""
     from numbalite import cuda, errors
 

@@ -85,7 +85,11 @@ class Learner:
 
         os.environ.setdefault("MPLBACKEND", "Agg")  # plots are not displayed
         answers, names = {}, {"__name__": "__main__", "__file__": str(self.path)}
-        run = _shell(names) if any(map(_needs_ipython, self.pieces)) else _python(names)
+        run = (
+            _ipython_runner(names)
+            if any(map(_needs_ipython, self.pieces))
+            else _python_runner(names)
+        )
         judging.collector = answers.__setitem__
         timeouts.unattended = True
         sys.path.insert(0, str(self.path.parent.resolve()))
@@ -188,7 +192,7 @@ def _title(piece):
     return f"{os.path.basename(piece.place)}, from line {len(piece.text) - len(piece.text.lstrip()) + 1}"
 
 
-def _python(names):
+def _python_runner(names):
     def run(piece):
         text = _without_magic(piece.text)
         if piece.place.startswith("<"):
@@ -203,12 +207,12 @@ def _python(names):
     return run
 
 
-def _shell(names):
+def _ipython_runner(names):
     """IPython runs cells with magic commands, if it is installed."""
     try:
         from IPython.core.interactiveshell import InteractiveShell
     except ImportError:
-        return _python(names)
+        return _python_runner(names)
     shell = InteractiveShell.instance()
     shell.user_ns.update(names)
 

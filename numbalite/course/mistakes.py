@@ -57,9 +57,9 @@ def explain(error) -> Failed:
     if isinstance(error, OnTheHost):
         return Failed(f"This line computes on the CPU (NumPy's {error}). Use the GPU.", place)
     if isinstance(error, (CompileError, TranslationError)):
-        return Failed("It does not compile:", _short(str(error)))
+        return Failed("It does not compile:", _first_lines_of(str(error)))
     if isinstance(error, KernelTimeout):
-        return Failed(ENDLESS, _short(str(error)))
+        return Failed(ENDLESS, _first_lines_of(str(error)))
     if isinstance(error, KernelError):
         mistake = Failed(*_describe_error(error))
         mistake.found = True
@@ -68,13 +68,13 @@ def explain(error) -> Failed:
     reason = f"It raises {type(error).__name__}{':' if said or place else '.'}"
     if isinstance(error, CudaAPIError) and error.code in (700, 709, 710, 715, 716, 717, 718, 719):
         said += "\nThe GPU can do no more in this process: restart the notebook's kernel."
-    return Failed(reason, "\n".join(part for part in (_short(said), place) if part))
+    return Failed(reason, "\n".join(part for part in (_first_lines_of(said), place) if part))
 
 
 def _describe_error(error):
     """Returns (reason, case) of a KernelError."""
     if error.kind != "race" or error.other_thread is None:
-        return "The kernel makes a mistake:", _short(str(error))
+        return "The kernel makes a mistake:", _first_lines_of(str(error))
     what = error.array or "a variable"
     if error.index is not None:
         index = error.index if isinstance(error.index, tuple) else (error.index,)
@@ -107,7 +107,7 @@ def _describe_error(error):
             "where all threads of the block reach it."
         )
     reason = f"The kernel has a race: two threads access {what}, and nothing orders them:"
-    return reason, "\n".join([*rows, order, "", _short(str(error))])
+    return reason, "\n".join([*rows, order, "", _first_lines_of(str(error))])
 
 
 def is_ours(file) -> bool:
@@ -139,7 +139,7 @@ def line_of(error) -> str:
     return f"{label_of(file)}, line {number}{': ' if text else ''}{text}"
 
 
-def _short(text, lines=14):
+def _first_lines_of(text, lines=14):
     """Returns the first lines of a message."""
     kept = [line if len(line) <= 1000 else line[:1000] + "..." for line in text.split("\n")]
     return "\n".join(kept if len(kept) <= lines else [*kept[:lines], "..."])

@@ -65,7 +65,7 @@ def time_limit(seconds, what):
     def ring(number, frame):
         raise Endless(f"{what} was not done after {seconds:g} seconds. {ENDLESS}")
 
-    last = threading.Timer(seconds + GRACE, _cannot_stop, (what, seconds))
+    last = threading.Timer(seconds + GRACE, _error_if_unstoppable, (what, seconds))
     last.daemon = True
     before = signal.signal(signal.SIGALRM, ring)
     began, (others, again) = time.monotonic(), signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -86,7 +86,7 @@ def write_to_terminal(message):
     print(message, file=sys.__stderr__, flush=True)
 
 
-def _cannot_stop(what, seconds):
+def _error_if_unstoppable(what, seconds):
     then = "The process ends." if unattended else "Restart the notebook's kernel."
     write_to_terminal(
         "\n" + _UNSTOPPABLE.format(what=what, seconds=seconds, endless=ENDLESS, then=then)

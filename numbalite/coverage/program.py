@@ -100,14 +100,14 @@ def _report(chosen):
     return 2 if chosen.fail_under is not None and report.percent(files) < chosen.fail_under else 0
 
 
-def _html(chosen):
+def _write_html(chosen):
     files = _files(chosen)
     if files:
         print(report.write_html(files, chosen.directory))
     return 0 if files else 1
 
 
-def _lcov(chosen):
+def _write_lcov(chosen):
     files = _files(chosen)
     if files:
         with open(chosen.output, "w", encoding="utf-8") as out:
@@ -116,6 +116,6 @@ def _lcov(chosen):
     return 0 if files else 1
 
 
-def _erase(chosen):
+def _erase_data(chosen):
     data.clear(chosen.data)
     return 0

@@ -406,7 +406,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})
 
 
-def _tell_dask():
+def _register_dask_serializer():
     """Registers the serialization of device arrays with dask, once it has been imported."""
     if "dask" in sys.modules or "distributed" in sys.modules:
         from numbalite.ndarray import serialize
@@ -441,10 +441,10 @@ def _on_open(kind):
 
 _above.cast_ufunc = _cast_ufunc
 _above.masks = _masks
-_above.before_pickling = _tell_dask
+_above.before_pickling = _register_dask_serializer
 if "numbalite.runtime.devices" not in sys.modules:
     _core.set_open_hook(_on_open)
-_tell_dask()
+_register_dask_serializer()
 if "ipykernel" in sys.modules:
     from numbalite import config as _config
 

@@ -92,7 +92,7 @@ def scope_of(function, names) -> Scope:
         code = function.__code__
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
-            if code in frame.f_code.co_consts or _contains(frame.f_code, code):
+            if code in frame.f_code.co_consts or _is_nested_code(frame.f_code, code):
                 values = frame.f_locals
                 is_class_body = "__qualname__" in values and "__module__" in values
                 if values is not frame.f_globals and not is_class_body:
@@ -116,7 +116,7 @@ def _has_members(value):
     return isinstance(value, (ModuleType, EnumMeta))
 
 
-def _contains(outer, code):
+def _is_nested_code(outer, code):
     """Returns whether `code` is nested in `outer` via the separate code object of a function with type
     parameters (``def f[T]``)."""
     return any(
@@ -200,7 +200,7 @@ def _sort(found, name, value, uses):
     value = device_function(value)
     if isinstance(value, Enum):
         value = value.value
-    if _role(value) == "device function":
+    if _role_of_function(value) == "device function":
         found.functions[name] = value
     elif uses == {"template"} and not _is_typelike(value):
         # grid<1>(): a name in a template call is not a number or an array of the scope
@@ -289,7 +289,7 @@ def why_not(name, value) -> str:
     kind = type(value).__name__
     article = "an" if kind[0].lower() in "aeiou" else "a"
     if isinstance(value, ModuleType):
-        return _about_module(name, value)
+        return _module_member_error(name, value)
     if isinstance(value, list) and value and all(_is_number(v) for v in value):
         remedy = f"make it a tuple, or a NumPy array: {name} = np.array(...)"
     elif isinstance(value, tuple):
@@ -318,26 +318,26 @@ def no_pointer(name) -> str:
 def device_function(value):
     """Returns the DeviceFunction for a CPU function that ``jit`` compiled; returns any other value
     unchanged."""
-    return value.device_function if _role(value) == "host function" else value
+    return value.device_function if _role_of_function(value) == "host function" else value
 
 
 def device_function_of(value):
     """Returns the device function for a value of the Python scope, or None."""
     value = device_function(value)
-    return value if _role(value) == "device function" else None
+    return value if _role_of_function(value) == "device function" else None
 
 
 def _is_kernel(value):
-    return _role(value) == "kernel"
+    return _role_of_function(value) == "kernel"
 
 
-def _role(value):
+def _role_of_function(value):
     """Returns the role of a compiled function in a source that uses its name, such as "device function"; None
     for other values."""
     return getattr(type(value), "source_role", None)
 
 
-def _about_module(name, module):
+def _module_member_error(name, module):
     text = f"{name} is a Python module"
     if module.__name__ in ("numbalite.cuda", "numba.cuda"):
         return (

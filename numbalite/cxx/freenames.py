@@ -180,7 +180,7 @@ def _hidden_ranges(tokens):
             continue
         more = (
             declaring == len(opened)
-            and _follows_comma(tokens, i)
+            and _is_after_comma(tokens, i)
             and _token_text(tokens, i + 1) in _ENDS
         )
         if more or _declares(tokens, i, partner):
@@ -254,7 +254,7 @@ def _is_binding(tokens, i):
     return _token_text(tokens, i - 1) == "auto"
 
 
-def _follows_comma(tokens, i):
+def _is_after_comma(tokens, i):
     i -= 1
     while _token_text(tokens, i) in ("*", "&", "const", "__restrict__"):
         i -= 1
@@ -286,7 +286,7 @@ def _declares(tokens, i, partner):
     if behind in (">", "..."):
         return False
     if before.text == ">":
-        return _closes_type(tokens, i - 1)
+        return _is_type_end(tokens, i - 1)
     if before.text in ("*", "&"):
         return _points(tokens, i, behind)
     if before.text == ")":
@@ -295,7 +295,7 @@ def _declares(tokens, i, partner):
     return before.text == "..."
 
 
-def _closes_type(tokens, i):
+def _is_type_end(tokens, i):
     """Returns whether the ``>`` at ``i`` ends a type, as in ``array<float, 2> x``."""
     depth = 0
     while i >= 0:
@@ -309,10 +309,10 @@ def _closes_type(tokens, i):
         ):
             return False
         i -= 1
-    return i > 0 and tokens[i - 1].kind == "name" and _starts_here(tokens, i - 1)
+    return i > 0 and tokens[i - 1].kind == "name" and _is_name_start(tokens, i - 1)
 
 
-def _starts_here(tokens, i):
+def _is_name_start(tokens, i):
     """Returns whether the (qualified) name that ends at ``i`` is the beginning of a statement or
     parameter."""
     while _token_text(tokens, i - 1) == "::":
@@ -331,7 +331,7 @@ def _points(tokens, i, behind):
     if _token_text(tokens, i) in TYPE_WORDS:
         return True
     if _token_text(tokens, i) == ">":
-        return _closes_type(tokens, i)
+        return _is_type_end(tokens, i)
     if i < 0 or tokens[i].kind != "name" or tokens[i].text in KEYWORDS:
         return False
     before = i

@@ -106,10 +106,10 @@ def read_declarations(text: str) -> File:
     macros: dict[str, frozenset] = {}
     for name, used in _macros(tokens):  # a macro may be defined in both branches of an #if
         macros[name] = macros.get(name, frozenset()) | used
-    return File(text, tuple(found), macros, frozenset(_launching(tokens)))
+    return File(text, tuple(found), macros, frozenset(_functions_with_launches(tokens)))
 
 
-def _launching(tokens):
+def _functions_with_launches(tokens):
     for token in tokens:
         if token.kind == "directive" and "<<<" in token.text:
             if scanner.directive_word(token.text) == "define":
@@ -164,7 +164,7 @@ def _declaration(tokens, start, end):
     return Declaration(
         start, end, tokens[0].line, names, frozenset(declares), frozenset(head), title,
         is_prototype or (has_parameters and body), is_prototype, is_member,
-        _has_launch(tokens) or _is_host(tokens),
+        _has_launch(tokens) or _is_host_function(tokens),
     )  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def _has_launch(tokens):
     return False
 
 
-def _is_host(tokens):
+def _is_host_function(tokens):
     for at, token in enumerate(tokens):
         if token.kind != "name":
             continue
@@ -295,7 +295,7 @@ def _host_members(tokens, pairs, keyword, opening, marks):
         only -= {name for name, member in members if (name, member) not in gone}
         found = [
             (name, member) for name, member in members
-            if _is_host(member) or _has_launch(member) or only & {t.text for t in member[1:]}
+            if _is_host_function(member) or _has_launch(member) or only & {t.text for t in member[1:]}
         ]  # fmt: skip
         if found == gone:
             return gone
@@ -352,7 +352,7 @@ def declarations_to_compile(
     chosen, todo = set(), [*names]
     for number, file in enumerate(files):
         for declaration in file.declarations:
-            if _is_root(declaration, marks) and declaration not in host:
+            if _is_root_declaration(declaration, marks) and declaration not in host:
                 chosen.add((number, declaration.start))
                 todo += declaration.names
     seen: set[str] = set()
@@ -366,11 +366,11 @@ def declarations_to_compile(
             if (number, declaration.start) not in chosen and declaration not in host:
                 chosen.add((number, declaration.start))
                 todo += declaration.names
-    known = _NAMESPACES | {name for f in files for name in _namespaces(f.text)}
+    known = _NAMESPACES | {name for f in files for name in _namespace_names(f.text)}
     return {
         number: [
             d for d in file.declarations
-            if (number, d.start) in chosen or _is_using(d, known)
+            if (number, d.start) in chosen or _is_using_host_code(d, known)
         ]
         for number, file in enumerate(files)
     }  # fmt: skip
@@ -412,15 +412,15 @@ def _device_keywords(macros):
     return marks
 
 
-def _is_root(declaration, marks):
+def _is_root_declaration(declaration, marks):
     return bool(declaration.head & _KEPT_ALWAYS) or declaration.has(marks)
 
 
-def _is_using(declaration, known):
+def _is_using_host_code(declaration, known):
     return {"using", "namespace"} <= declaration.names and bool(declaration.names & known)
 
 
-def _namespaces(text):
+def _namespace_names(text):
     return re.findall(r"\bnamespace\s+(\w+)\s*\{", text)
 
 
@@ -481,7 +481,7 @@ def replace_host_functions(text: str) -> str:
         after = pairs.get(parameters, parameters) + 1
         first, last = _body_range(plain, pairs, after)
         end = plain[last].start + 1 if last < len(plain) else len(text)
-        if _is_host(plain[begin:after]):
+        if _is_host_function(plain[begin:after]):
             replace(max(done, plain[begin].start), end)
             continue
         replace(token.start, token.start + len(token.text))

@@ -94,7 +94,7 @@ def of_function(function, what="kernel") -> Text:
         if len(node.body) == 1 and isinstance(node.body[0], ast.Expr):
             literal = node.body[0].value
             if isinstance(literal, ast.Constant) and isinstance(literal.value, str):
-                if _same_text(literal.value, function.__doc__):
+                if _is_same_text(literal.value, function.__doc__):
                     return _literal_text(literal, file_of(code), function.__globals__)
                 node = None  # the file has changed since the import
     if node is not None:
@@ -131,7 +131,7 @@ def _empty():
     """Has a body without effect; its bytecode is compared with that of other functions."""
 
 
-def _same_text(literal, doc):
+def _is_same_text(literal, doc):
     # Since Python 3.13 a docstring loses its indentation; python -OO drops it.
     return doc is None or [s.strip() for s in literal.split("\n")] == [
         s.strip() for s in doc.split("\n")
@@ -198,7 +198,7 @@ def function_node(function):
         ):
             found.append(node)
     if len(found) > 1:  # lambdas in one line
-        found = _innermost_lambda(found, code) or [node for node in found if _same_code(node, code)]
+        found = _innermost_lambda(found, code) or [node for node in found if _has_same_code(node, code)]
     # If several functions have the same code, any of them is correct
     return found[0] if found else None
 
@@ -224,7 +224,7 @@ def _innermost_lambda(nodes, code):
     return [max(around, key=start)] if around else []
 
 
-def _same_code(node, code):
+def _has_same_code(node, code):
     """Returns whether a lambda may be the lambda of this code."""
     made = compile(ast.fix_missing_locations(ast.Expression(node)), "", "eval")
     inner = next(c for c in made.co_consts if isinstance(c, types.CodeType))
@@ -384,7 +384,7 @@ def _literal_lines(literal, source):
             if token.type != tokenize.STRING:
                 continue
             first = literal.lineno + token.start[0] - 1
-            for is_newline, row in _characters(token.string, first):
+            for is_newline, row in _characters_with_lines(token.string, first):
                 current = current or row
                 if is_newline:
                     lines.append(current)
@@ -394,7 +394,7 @@ def _literal_lines(literal, source):
     return (*lines, current or row)
 
 
-def _characters(text, row):
+def _characters_with_lines(text, row):
     """Yields (whether the character is a newline, its line in the file) for the characters of one string
     token."""
     quote_at = min(at for at in (text.find("'"), text.find('"')) if at >= 0)

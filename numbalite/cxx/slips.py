@@ -35,7 +35,7 @@ def find(
     if not users or len(text) > LONGEST:
         return [], []
     try:
-        found = _Finder(text, users, std)
+        found = _MistakeFinder(text, users, std)
         found.search()
     except RecursionError:  # deeply nested statements: generated code
         return [], []
@@ -46,7 +46,7 @@ _OPERATORS = (slip_values.RULES, slip_operands.RULES)
 _ONE_STATEMENT = (slip_statements.RULES, slip_loops.RULES, slip_operands.STATEMENTS)
 
 
-class _Finder(
+class _MistakeFinder(
     slip_operators.Operators,
     slip_statements.Statements,
     slip_values.Values,

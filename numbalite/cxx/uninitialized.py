@@ -60,7 +60,7 @@ def reads(code: Code, body: Body) -> Iterator[UninitializedRead]:
                 count += 1
                 if name in code.in_macros or count > _MAX_VARIABLES:
                     continue
-                found = _Variable(code, name).read(block.parts[position + 1 :])
+                found = _VariableState(code, name).read(block.parts[position + 1 :])
                 if found is not None:
                     yield found
 
@@ -95,11 +95,11 @@ def _declared_without_value(code, statement):
         at += 1
 
 
-class _Stop(Exception):
+class _StopFollowing(Exception):
     """Raised if the variable may have a value from this point on, so that the analysis ends."""
 
 
-class _Variable:
+class _VariableState:
     """Follows one variable through the statements: unset, set, or set in one branch (of the stored `if`)."""
 
     def __init__(self, code, name):
@@ -112,7 +112,7 @@ class _Variable:
         """Returns the first UninitializedRead, or None."""
         try:
             self._all(statements)
-        except _Stop:
+        except _StopFollowing:
             pass
         return self.found
 
@@ -131,11 +131,11 @@ class _Variable:
         code, kind = self.code, statement.kind
         if not self._mentions(statement.first, statement.last):
             if self.branch is not None and any(map(_is_leaving(code), statement.walk())):
-                raise _Stop  # the variable may be unset, if the branch was not executed
+                raise _StopFollowing  # the variable may be unset, if the branch was not executed
             return _is_leaving_always(code, statement)
         if kind == "block":
             if any(self.name in _names_of(code, part) for part in statement.parts):
-                raise _Stop  # another variable of this name
+                raise _StopFollowing  # another variable of this name
             return self._all(statement.parts)
         if kind == "if":
             return self._if(statement)
@@ -144,7 +144,7 @@ class _Variable:
         if kind == "do":
             return self._all(statement.parts) or self._expression(*(statement.head or (0, 0)))
         if kind in ("switch", "label"):
-            raise _Stop
+            raise _StopFollowing
         return self._expression(statement.first, statement.last) or _is_leaving_always(
             code, statement
         )
@@ -163,7 +163,7 @@ class _Variable:
         self.branch = before
         if any(sides) or is_partly:
             if self._may_be_always(statement):
-                raise _Stop
+                raise _StopFollowing
             self.branch = statement
         return False
 
@@ -171,7 +171,7 @@ class _Variable:
         """Follows a branch that may not be executed. Stops without a report if an earlier branch sets the
         variable and this branch uses it, because both may have the same condition."""
         if self.branch is not None and self._mentions(part.first, part.last):
-            raise _Stop
+            raise _StopFollowing
         self.conditions += 1
         is_set = self._one(part)
         self.conditions -= 1
@@ -194,18 +194,18 @@ class _Variable:
         else:
             stops = [at for at in self.code.top(first, last) if self.code.text(at) == ";"]
             if len(stops) != 2:
-                raise _Stop  # over the elements of something
+                raise _StopFollowing  # over the elements of something
             if any(self._expression(a, b) for a, b in ((first, stops[0]), (stops[0], stops[1]))):
                 return True
         if self.branch is not None:
-            raise _Stop
+            raise _StopFollowing
         self.loops += 1
         is_set = self._all(statement.parts)
         self.loops -= 1
         if is_set:
             return True
         if self.branch is not None:
-            raise _Stop  # another iteration may set it
+            raise _StopFollowing  # another iteration may set it
         return False
 
     def _expression(self, first, last) -> bool:
@@ -224,15 +224,15 @@ class _Variable:
                     self._report(right[0])
                 return True
             if after == "=":
-                raise _Stop
+                raise _StopFollowing
             if (
                 after in ("<<", "(", ".", "->")
                 or (code.text(at - 2) == before == ">")
                 or (before in ("&", "&&") and not self._is_operand(at - 2))
             ):
-                raise _Stop
+                raise _StopFollowing
             if self._is_handed_on(first, at) or self._is_under_condition(first, at):
-                raise _Stop
+                raise _StopFollowing
             self._report(at)
         return False
 
@@ -285,9 +285,9 @@ class _Variable:
         condition, or in an inner loop, may belong to a later iteration."""
         adds = self.code.text(at + 1) in _ADDS or self.code.text(at - 1) in ("++", "--")
         if self.loops and (self.conditions or self.branch or (self.loops > 1 and not adds)):
-            raise _Stop
+            raise _StopFollowing
         self.found = UninitializedRead(at, self.name, self.branch)
-        raise _Stop
+        raise _StopFollowing
 
 
 def _is_leaving(code):

@@ -147,7 +147,7 @@ def _forward(name, a, s, axes, norm, out, direction):
             operand = _transform(operand.fitted({x: n}), [x], direction)
         return _scale_result(name, operand.array, factor, out)
     operand = operand.fitted(dict(zip(axes, sizes, strict=True)))
-    operand = _transform(operand, axes, direction, _usable_out(out))
+    operand = _transform(operand, axes, direction, _writable_out(out))
     return _scale_result(
         name, operand.array if operand.owned else operand.array.copy(), factor, out
     )
@@ -157,7 +157,7 @@ def _transform(operand, axes, direction, out=None):
     return complex_to_complex(operand, axes, direction, out) if operand.array.size else operand
 
 
-def _usable_out(out):
+def _writable_out(out):
     """Returns the array to which a transform may write, if its dtype is suitable."""
     return out if isinstance(out, _core.DeviceArray) else None
 
@@ -182,7 +182,7 @@ def _rfft(name, a, s, axes, norm, out):
         for n, x in [] if distinct else zip(sizes, others, strict=False):
             shape[x] = n
         return _scale_result(name, empty_like(a, shape, complex_dtype), 1, out)
-    operand = real_to_complex(operand, together, _usable_out(out) if distinct else None)
+    operand = real_to_complex(operand, together, _writable_out(out) if distinct else None)
     for n, x in [] if distinct else reversed(list(zip(sizes, others, strict=False))):
         operand = _transform(operand.fitted({x: n}), [x], FORWARD)
     return _scale_result(name, operand.array, factor, out)
@@ -211,7 +211,7 @@ def _irfft(name, a, s, axes, norm, out):
         made = _scale_result(name, empty_like(a, shape, real), 1, out)
     else:
         operand = complex_to_real(
-            operand, axes if distinct else [last], sizes[-1], _usable_out(out)
+            operand, axes if distinct else [last], sizes[-1], _writable_out(out)
         )
         made = _scale_result(name, operand.array, factor, out)
     return made if others or out is not None else made.astype(_real_of(a.dtype), copy=False)

@@ -56,7 +56,7 @@ def _three_axes(a, axis):
     return arguments.reshape(a, three), before, behind
 
 
-def _is_big(bitorder):
+def _is_big_endian(bitorder):
     if not isinstance(bitorder, str):
         raise TypeError(f"bitorder must be a str, not {type(bitorder).__name__}")
     if bitorder not in ("big", "little"):
@@ -64,7 +64,7 @@ def _is_big(bitorder):
     return int(bitorder == "big")
 
 
-def _filled_by(kernel, source, before, length, behind, big):
+def _run_bit_kernel(kernel, source, before, length, behind, big):
     made = arguments.empty((source.shape[0], length, source.shape[2]), np.uint8, source)
     if made.size:
         with arguments.on_device_of(source):
@@ -74,16 +74,16 @@ def _filled_by(kernel, source, before, length, behind, big):
 
 @implements("packbits")
 def packbits(a, /, axis=None, bitorder: str = "big") -> DeviceNDArray:
-    a, big = arguments.array(a), _is_big(bitorder)
+    a, big = arguments.array(a), _is_big_endian(bitorder)
     if a.dtype.kind not in "biu":
         raise TypeError("Expected an input array of integer or boolean data type")
     source, before, behind = _three_axes(a, axis)
-    return _filled_by(_pack, source, before, -(-source.shape[1] // 8), behind, big)
+    return _run_bit_kernel(_pack, source, before, -(-source.shape[1] // 8), behind, big)
 
 
 @implements("unpackbits")
 def unpackbits(a, /, axis=None, count=None, bitorder: str = "big") -> DeviceNDArray:
-    a, big = arguments.array(a), _is_big(bitorder)
+    a, big = arguments.array(a), _is_big_endian(bitorder)
     if a.dtype != np.uint8:
         raise TypeError("Expected an input array of unsigned byte data type")
     source, before, behind = _three_axes(a, axis)
@@ -93,4 +93,4 @@ def unpackbits(a, /, axis=None, count=None, bitorder: str = "big") -> DeviceNDAr
         length += there
         if length < 0:
             raise ValueError(f"-count {-count} larger than number of elements {there}")
-    return _filled_by(_unpack, source, before, length, behind, big)
+    return _run_bit_kernel(_unpack, source, before, length, behind, big)

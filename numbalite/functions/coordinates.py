@@ -117,7 +117,7 @@ def _lower(rows, columns, k):
     return is_below(rows, rows if columns is None else operator.index(columns), k, None)
 
 
-def _of_matrix(arr):
+def _shape_of_matrix(arr):
     if arr.ndim != 2:
         raise ValueError("input array must be 2-d")
     return arr.shape
@@ -125,14 +125,14 @@ def _of_matrix(arr):
 
 @implements("tril_indices_from")
 def tril_indices_from(arr, k: int = 0) -> tuple[DeviceNDArray, ...]:
-    rows, columns = _of_matrix(arr)
+    rows, columns = _shape_of_matrix(arr)
     with arguments.on_device_of(arr):
         return tril_indices(rows, k, columns)
 
 
 @implements("triu_indices_from")
 def triu_indices_from(arr, k: int = 0) -> tuple[DeviceNDArray, ...]:
-    rows, columns = _of_matrix(arr)
+    rows, columns = _shape_of_matrix(arr)
     with arguments.on_device_of(arr):
         return triu_indices(rows, k, columns)
 

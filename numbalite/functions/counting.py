@@ -97,7 +97,7 @@ def bincount(x, /, weights=None, minlength=0) -> DeviceNDArray:
 # ----------------------------------------------------------------------------------------- edges
 
 
-def _edges(a, bins, limits):
+def _bin_edges(a, bins, limits):
     """Returns (edges on the host, (first edge, 1 / width of a bin) for bins of equal width)"""
     if np.ndim(bins) == 0:
         bins = operator.index(bins)
@@ -109,7 +109,7 @@ def _edges(a, bins, limits):
             return _equal_bins(bins, None, limits_of(a).astype(_counting_dtype(a.dtype)))
         empty = np.zeros(0, _counting_dtype(a.dtype))
         if limits is not None and all(type(one) in (int, float) for one in limits):
-            return _known_bins(bins, *limits, a.dtype)
+            return _cached_equal_bins(bins, *limits, a.dtype)
         return _equal_bins(bins, limits, empty)
     edges = arguments.array(bins).copy_to_host() if hasattr(bins, "copy_to_host") else bins
     return np.histogram_bin_edges(np.zeros(0), edges, limits), 0.0, 0.0
@@ -138,7 +138,7 @@ def _equal_bins(bins, limits, ends):
 
 
 @functools.lru_cache(_KEPT_BINS, typed=True)
-def _known_bins(bins, low, high, dtype):
+def _cached_equal_bins(bins, low, high, dtype):
     """Returns equal bins, from a cache for the same limits. The cache contains no device arrays: the caller
     owns the edges, so each call copies the edges to the device."""
     return _equal_bins(bins, (low, high), np.zeros(0, _counting_dtype(dtype)))
@@ -180,7 +180,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None) -> DeviceNDArray:
     _weights(weights, a)
     if isinstance(bins, str):
         bins = _bins_by_rule(a, bins, range, weights)
-    return arguments.array(_edges(a, bins, range)[0])
+    return arguments.array(_bin_edges(a, bins, range)[0])
 
 
 @implements("histogram")
@@ -193,7 +193,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None) -> tuple:
         raise TypeError(
             "histogram: sums of boolean weights are not booleans: use weights.astype(int)"
         )
-    edges, first, scale = _edges(a, bins, range)
+    edges, first, scale = _bin_edges(a, bins, range)
     common = np.promote_types(edges.dtype, _counting_dtype(a.dtype))
     x = _as_1d(a)
     with arguments.on_device_of(a):
@@ -251,9 +251,9 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tupl
                 ends = np.zeros(0, np.linspace(low, high, 0).dtype)
                 of_column = np.histogram_bin_edges(ends, operator.index(of_bins), limits)
             else:
-                of_column, _, _ = _edges(column, of_bins, limits)
+                of_column, _, _ = _bin_edges(column, of_bins, limits)
             edges.append(arguments.array(of_column))
-            number = _bin_of(column, edges[-1])
+            number = _bin_numbers(column, edges[-1])
             length = len(of_column) + 1
             place = number if place is None else place * length + number
         shape = tuple(one.size + 1 for one in edges)
@@ -271,7 +271,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tupl
         return inner, edges
 
 
-def _bin_of(column, edges):
+def _bin_numbers(column, edges):
     """Returns an array with the bin number of each element: 0 before the first edge, len(edges) after the
     last edge, which belongs to the last bin."""
     number = digits(edges, column, "right")

@@ -214,7 +214,7 @@ def _true_of_all(loop, name, **words):
     return MapReduce(function, signature, counterpart(np.logical_and), np.dtype(bool))
 
 
-def _have_numbers(values):
+def _have_numeric_elements(values):
     """Returns whether kernels can read the elements of all device arrays. If kernels cannot read them, a
     ufunc raises the error."""
     return all(assign.is_number(one.dtype) for one in values if isinstance(one, _core.DeviceArray))
@@ -230,7 +230,7 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> bool:
 def _all_close(a, b, rtol, atol, equal_nan):
     with arguments.on_device_of(a, b, rtol, atol):
         given = *map(_operand, (a, b, rtol, atol)), bool(equal_nan)
-        if not _have_numbers(given):
+        if not _have_numeric_elements(given):
             return reductions.all(_close()(a, b, rtol, atol, bool(equal_nan)))
         kinds = [getattr(one, "dtype", type(one)) for one in given[:4]]
         kinds = [np.dtype(bool) if one is bool else one for one in [*kinds, bool]]
@@ -277,7 +277,7 @@ def _all_equal(a, b, equal_nan):
 
 @traced
 def _equality(a, b, equal_nan):
-    if not _have_numbers((a, b)):
+    if not _have_numeric_elements((a, b)):
         return reductions.all(a == b)
     loop = counterpart(np.equal)._loop_for((a.dtype, b.dtype))[:2]
     reduction = _true_of_all(loop, "same", equal_nan=str(equal_nan).lower())
@@ -289,12 +289,12 @@ def _equality(a, b, equal_nan):
 
 @implements("iscomplexobj")
 def iscomplexobj(x) -> bool:
-    return np.iscomplexobj(_stand_in(x))
+    return np.iscomplexobj(_empty_host_array(x))
 
 
 @implements("isrealobj")
 def isrealobj(x) -> bool:
-    return np.isrealobj(_stand_in(x))
+    return np.isrealobj(_empty_host_array(x))
 
 
 @implements("result_type")
@@ -317,7 +317,7 @@ def common_type(*arrays) -> Any:
     return np.common_type(*(np.empty(0, _dtype_of(one)) for one in arrays))
 
 
-def _stand_in(value):
+def _empty_host_array(value):
     """Returns an empty host array with a device array's dtype, for NumPy's dtype rules."""
     return np.empty(0, value.dtype) if isinstance(value, _core.DeviceArray) else value
 

@@ -73,7 +73,7 @@ def delete(arr, obj, axis=None) -> DeviceNDArray:
             )
         kept = np.logical_not(arguments.array(indices))
     else:
-        kept = _all_but(n, indices, a)
+        kept = _indices_without(n, indices, a)
     return a[_key_at_axis(axis, kept)]
 
 
@@ -87,12 +87,12 @@ def _copy_without(a, axis, left_out):
     begin, end = left_out[0], left_out[-1] + 1
     parts = [a[_key_at_axis(axis, slice(0, begin))], a[_key_at_axis(axis, slice(end, None))]]
     if left_out.step > 1:
-        within = _all_but(end - begin, slice(None, None, left_out.step), a)
+        within = _indices_without(end - begin, slice(None, None, left_out.step), a)
         parts.insert(1, a[_key_at_axis(axis, slice(begin, end))][_key_at_axis(axis, within)])
     return concatenate(parts, axis, _room(a, axis, -len(left_out)))
 
 
-def _all_but(n, indices, like):
+def _indices_without(n, indices, like):
     kept = arguments.empty((n,), bool, like)
     kept.fill(True)
     kept[indices] = False
@@ -121,11 +121,11 @@ def insert(arr, obj, values, axis=None) -> DeviceNDArray:
         raise ValueError("index array argument obj to insert must be one dimensional or scalar")
     number = _whole_number(indices)
     if number is not None:
-        return _with_block(a, axis, number, values, indices.ndim == 0)
-    return _with_each(a, axis, indices, values)
+        return _insert_block(a, axis, number, values, indices.ndim == 0)
+    return _insert_each(a, axis, indices, values)
 
 
-def _with_block(a, axis, number, values, is_scalar):
+def _insert_block(a, axis, number, values, is_scalar):
     """Inserts all values at one index."""
     n = a.shape[axis]
     if not -n <= number <= n:
@@ -145,7 +145,7 @@ def _with_block(a, axis, number, values, is_scalar):
     return made
 
 
-def _with_each(a, axis, indices, values):
+def _insert_each(a, axis, indices, values):
     """Inserts one value before each index; values for equal indices keep their order."""
     if indices.dtype.kind not in "iu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
@@ -162,7 +162,7 @@ def _with_each(a, axis, indices, values):
     moved[order] = indices[order] + numbers(0, 1, count, np.int64, a)
     made = _room(a, axis, count)
     made[_key_at_axis(axis, moved)] = values
-    made[_key_at_axis(axis, _all_but(n + count, moved, a))] = a
+    made[_key_at_axis(axis, _indices_without(n + count, moved, a))] = a
     return made
 
 

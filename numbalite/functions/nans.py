@@ -202,7 +202,7 @@ def _mean(a, axis, dtype, where, out=None):
 
 
 @functools.cache
-def _squares(number, real):
+def _squares_reduction(number, real):
     """Returns the reduction (MapReduce) that computes the sum of |x - mean|^2."""
     function = elementwise.function("kept_square", squares=elementwise.text("squares"))
     scalar = types.scalar(number)
@@ -220,7 +220,7 @@ def _variance(a, axis, dtype, ddof, where, mean, correction, out):
     if a.dtype.kind == "c" and dtype is None:
         result = np.dtype(result.char.lower())
     mean = arguments.array(mean)
-    squares = _squares(*reductions.square_dtypes(a, mean, wide))
+    squares = _squares_reduction(*reductions.square_dtypes(a, mean, wide))
     total = squares((a, mean, _mask_of(where)), axis, True, None, 0)
     degrees = np.subtract(_count_not_nan(a, axis, where), ddof)
     made = reductions.divide_by_count(total, np.maximum(degrees, 0), out)

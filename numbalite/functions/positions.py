@@ -107,7 +107,7 @@ def _arguments_along_axis(a, indices, axis):
     return a, axis
 
 
-def _selection(a, indices, axis):
+def _selection_geometry(a, indices, axis):
     """Returns (the shape of the result, the array's strides in that shape, the index)"""
     others = [n for i, n in enumerate(a.shape) if i != axis]
     theirs = [n for i, n in enumerate(indices.shape) if i != axis]
@@ -135,7 +135,7 @@ def _as_index_array(indices):
 def take_along_axis(arr, indices, axis=-1) -> DeviceNDArray:
     indices = _as_index_array(indices)
     a, axis = _arguments_along_axis(arguments.array(arr), indices, axis)
-    shape, strides, index = _selection(a, indices, axis)
+    shape, strides, index = _selection_geometry(a, indices, axis)
     made = arguments.empty(shape, a.dtype, a)
     if made.size:
         gather.gather(a, strides, made, made.strides, shape, [index], 0, a.stream)
@@ -147,7 +147,7 @@ def put_along_axis(arr, indices, values, axis) -> None:
     arr = arguments.array_to_modify("put_along_axis", arr)
     indices = _as_index_array(indices)
     a, axis = _arguments_along_axis(arr, indices, axis)
-    shape, strides, index = _selection(a, indices, axis)
+    shape, strides, index = _selection_geometry(a, indices, axis)
     values = indexing.convert_like(values, a)
     of = indexing._broadcast_strides(values, shape)
     if 0 not in shape:
@@ -283,7 +283,7 @@ def pad(array, pad_width, mode="constant", **keywords) -> DeviceNDArray:
     if mode in _BY_PLACES:
         if keywords.get("reflect_type", "even") == "odd":
             return _reflected_at_points(a, pairs, mode)
-        by_slabs = a.nbytes >= _LARGE and _is_near(a, pairs, mode)
+        by_slabs = a.nbytes >= _LARGE and _is_padding_within_array(a, pairs, mode)
         return (_padded_by_slabs if by_slabs else _padded_by_places)(a, pairs, mode)
     made = _room(a, pairs)
     if mode == "constant":
@@ -440,7 +440,7 @@ def _fill_border(made, pairs, middle, mode, lengths):
         _put_outside(region, axis, inside, *sides)
 
 
-def _is_near(a, pairs, mode):
+def _is_padding_within_array(a, pairs, mode):
     """Returns whether the padding of each side is at most as long as the array, so that one slab of the array
     fills the padding."""
     least = mode == "reflect"

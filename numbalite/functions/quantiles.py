@@ -78,7 +78,7 @@ def _may_be_nan(a):
     return a.dtype.kind in "fc"
 
 
-def _or_nan(made, rows):
+def _replace_by_nan(made, rows):
     """Returns the results, with NaN for rows that contain NaN. NaN is the last element of a sorted row."""
     if not _may_be_nan(rows):
         return made
@@ -125,9 +125,9 @@ def _middle(rows):
     n = rows.shape[-1]
     if not n or rows.dtype.kind != "f":
         made = np.mean(rows[..., (n - 1) // 2 : n // 2 + 1] if n else rows, axis=-1)
-        return _or_nan(made, rows) if n else made
+        return _replace_by_nan(made, rows) if n else made
     if n % 2 == 1:
-        return _or_nan(rows[..., n // 2], rows)
+        return _replace_by_nan(rows[..., n // 2], rows)
     return _mean_of_two(rows[..., n // 2 - 1], rows[..., n // 2], rows[..., -1])
 
 
@@ -162,7 +162,7 @@ def _counts(rows):
     return np.count_nonzero(np.equal(rows, rows), axis=-1)
 
 
-def _between_two(rows, n, q, method, is_weak):
+def _interpolate_two(rows, n, q, method, is_weak):
     """Interpolates between two neighbouring elements of each row of n elements, for one number q."""
     place = _BETWEEN[method](n, q)
     before = min(max(math.floor(place), 0), n - 1)
@@ -239,7 +239,7 @@ def _take_from_rows(rows, indices):
     return np.moveaxis(made, -1, 0).reshape((*front, *rest), copy=None)
 
 
-def _at_places(rows, n, q, method, is_weak):
+def _quantiles_of_sorted_rows(rows, n, q, method, is_weak):
     """Returns the quantiles q of sorted rows. n: the number of valid elements, one number for all rows, or an
     array on the device with one number per row."""
     if method not in _WHOLE and (method != "linear" or q.dtype.kind not in "iu"):
@@ -254,7 +254,7 @@ def _nan_at_places(rows, q, method, is_weak):
     n = np.maximum(_counts(rows), 1)
     q = q.reshape(q.shape + (1,) * n.ndim)
     n = n.astype(np.result_type(q, 0.0 if is_weak else q))
-    made = _at_places(rows, n, q, method, is_weak)
+    made = _quantiles_of_sorted_rows(rows, n, q, method, is_weak)
     front = q.ndim - n.ndim
     if q.size == 1 or not n.ndim:
         return made
@@ -328,7 +328,7 @@ def _quantile(a, q, axis, out, method, keepdims, weights, is_weak, passes_nan):
             rows, _ = _sort_rows(a, axis)
             is_number = q.ndim == 0 and q.dtype.kind == "f" and method in _BETWEEN
             if is_number and not passes_nan and a.size and rows.is_c_contiguous():
-                made = _between_two(
+                made = _interpolate_two(
                     rows, rows.shape[-1], q.item() if is_weak else q[()], method, is_weak
                 )
                 return _result("quantile", made, a, axes, keepdims, out, "same_kind")
@@ -339,10 +339,10 @@ def _quantile(a, q, axis, out, method, keepdims, weights, is_weak, passes_nan):
         elif passes_nan and _may_be_nan(a):
             made = _nan_at_places(rows, q, method, is_weak)
         else:
-            made = _at_places(rows, rows.shape[-1], q, method, is_weak)
+            made = _quantiles_of_sorted_rows(rows, rows.shape[-1], q, method, is_weak)
         if passes_nan:
             return _result("nanquantile", made, a, axes, keepdims, out)
-        return _result("quantile", _or_nan(made, rows), a, axes, keepdims, out, "same_kind")
+        return _result("quantile", _replace_by_nan(made, rows), a, axes, keepdims, out, "same_kind")
 
 
 def _read_arguments(a, q):

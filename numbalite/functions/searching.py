@@ -89,7 +89,7 @@ def searchsorted(a, v, side="left", sorter=None) -> DeviceNDArray:
         return digits(a, v, side, sorter)
 
 
-def _rises(bins):
+def _is_increasing(bins):
     """Returns whether the bins increase; raises ValueError if they are not monotonic.
 
     As in NumPy, comparisons with NaN are neither an increase nor a decrease. If NaN is the second bin, the
@@ -116,12 +116,14 @@ def _direction(bins, given):
     """Returns whether the bins increase. ``given`` is the caller's argument. Waits at most once, and not for
     bins in host memory."""
     if isinstance(given, np.ndarray | list | tuple):
-        return _rises(np.asarray(given))
+        return _is_increasing(np.asarray(given))
     if bins.size > _MAX_COPIED and bool(_rise(bins)):
         return True
     if bins.size > _MAX_COPIED and bool(_rise(bins[::-1])):
         return False
-    return _rises(bins.copy_to_host())  # few bins, or not monotonic, or the bins contain NaN
+    return _is_increasing(
+        bins.copy_to_host()
+    )  # few bins, or not monotonic, or the bins contain NaN
 
 
 @implements("digitize")

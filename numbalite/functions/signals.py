@@ -130,7 +130,7 @@ def gradient(f, *varargs, axis=None, edge_order: int = 1) -> Any:
                 "Shape of array too small to calculate a numerical gradient, at least "
                 "(edge_order + 1) elements are required."
             )
-        made.append(_slope(np.moveaxis(f, one, -1), step, edge_order, one))
+        made.append(_gradient_along_last_axis(np.moveaxis(f, one, -1), step, edge_order, one))
     return made[0] if len(made) == 1 else tuple(made)
 
 
@@ -160,7 +160,7 @@ def _distances(places, length):
     return np.diff(places)
 
 
-def _slope(f, step, edge_order, axis):
+def _gradient_along_last_axis(f, step, edge_order, axis):
     """Returns the gradient along the last axis of ``f``, as a new array in C order in which this axis has
     index ``axis``."""
     whole = np.moveaxis(f, -1, axis)
@@ -184,12 +184,12 @@ def _slope(f, step, edge_order, axis):
         made[..., -1:] = (f[..., -1:] - f[..., -2:-1]) / after
     else:
         back = front if np.ndim(step) == 0 else (step[-1:], step[-2:-1])
-        made[..., :1] = _edge(f[..., :1], f[..., 1:2], f[..., 2:3], *front)
-        made[..., -1:] = -_edge(f[..., -1:], f[..., -2:-1], f[..., -3:-2], *back)
+        made[..., :1] = _edge_slope(f[..., :1], f[..., 1:2], f[..., 2:3], *front)
+        made[..., -1:] = -_edge_slope(f[..., -1:], f[..., -2:-1], f[..., -3:-2], *back)
     return whole
 
 
-def _edge(f0, f1, f2, h0, h1):
+def _edge_slope(f0, f1, f2, h0, h1):
     """Returns the slope, at the first of three points, of the parabola through them."""
     whole = h0 + h1
     return -(h0 + whole) / (h0 * whole) * f0 + whole / (h0 * h1) * f1 - h0 / (h1 * whole) * f2

@@ -77,7 +77,9 @@ def draw(task: Task, size: tuple, kind: str, rng: Any) -> Case | None:
     try:
         expected = _computed(task, given, np.float64)
         native = _computed(task, given, None)
-        changed = [_computed(task, _perturbed(task, given, rng), np.float64) for _ in range(2)]
+        changed = [
+            _computed(task, _perturbed_inputs(task, given, rng), np.float64) for _ in range(2)
+        ]
     except (ValueError, ZeroDivisionError, IndexError):
         if prod(size) == 0:
             return None
@@ -159,7 +161,7 @@ def _real(dtype, shape, kind, rng):
     return values
 
 
-def _perturbed(task, given, rng):
+def _perturbed_inputs(task, given, rng):
     out = []
     for p, value in zip(task.parameters, given, strict=True):
         if _is_real(p) and (not p.is_output or p.name in task.inout):

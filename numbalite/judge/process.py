@@ -96,7 +96,7 @@ class Process:
         while not self.pipe.poll(min(0.3, seconds)):
             if time.monotonic() > until:
                 raise Ended(too_late)
-            if _resident(self.process.pid) > MEMORY_LIMIT:
+            if _resident_bytes(self.process.pid) > MEMORY_LIMIT:
                 raise Ended(f"It uses more than {MEMORY_LIMIT >> 30} GiB of memory, and was ended.")
         # The process may have sent only a part of a message.
         late = threading.Timer(max(until - time.monotonic(), 0.0), self._end)
@@ -144,7 +144,7 @@ def paths() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
 
 
-def _resident(root):
+def _resident_bytes(root):
     """Returns the total resident memory in bytes of the processes that a process has started."""
     total = 0
     for process in supervisor.descendants(root):

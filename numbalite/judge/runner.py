@@ -44,11 +44,11 @@ def serve() -> None:
         config.STOPPABLE = asked in ("open", "call")
         if asked == "open":
             submission = Submission(given)
-        function = {"open": _opened, "call": _called, "time": _timed}[asked]
-        send(pipe, *_caught(function, submission, given))
+        function = {"open": _opened, "call": _called, "time": _gpu_times}[asked]
+        send(pipe, *_result_or_error(function, submission, given))
 
 
-def _caught(function, *arguments):
+def _result_or_error(function, *arguments):
     """Returns (header, arrays) for a request; the header contains the error if the request fails."""
     from numbalite import errors
     from numbalite.judge import refusal
@@ -165,7 +165,7 @@ def _called(submission, given):
     return {}, [whole.copy_to_host() for whole in wholes[1:]]
 
 
-def _timed(submission, given):
+def _gpu_times(submission, given):
     """Returns the times of a GPU in milliseconds, with a flushed cache and with a warm cache; or the
     profiler's prediction."""
     from numbalite import _core, cuda

@@ -79,7 +79,7 @@ def end(find, seconds=5.0):
             stopped |= found
             found = find()
         _signal(stopped, signal.SIGKILL)
-        _reap()
+        _reap_children()
 
 
 def _signal(found, number):
@@ -88,7 +88,7 @@ def _signal(found, number):
             os.kill(process, number)
 
 
-def _reap():
+def _reap_children():
     """Returns {process: status} of the children that have ended."""
     ended = {}
     with contextlib.suppress(ChildProcessError):
@@ -184,7 +184,7 @@ def main():
     status, is_full = None, False
     while status is None and not asked and not is_full:
         output.read()
-        status = _reap().get(child)
+        status = _reap_children().get(child)
         if status is None:
             time.sleep(0.002)
             is_full = disk.is_full()

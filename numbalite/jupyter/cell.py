@@ -90,7 +90,7 @@ class CudaCell(Magics):
             raise UsageError(
                 f"--module {given.module}: that is not a valid name of a Python variable"
             )
-        text = linemap.consecutive_text(cell, *_origin(self.shell, cell))
+        text = linemap.consecutive_text(cell, *_origin_of_cell(self.shell, cell))
         made = self._make_objects(text, wanted, given)
         for name in made:
             if not name.isidentifier():
@@ -98,8 +98,11 @@ class CudaCell(Magics):
         self.shell.push(made)
         if given.profile is None:
             return None
-        with profile(_unquoted(given.gpu)) as profiled:
-            exec(compile(_unquoted(given.profile), "<--profile>", "exec"), self.shell.user_ns)
+        with profile(_unquoted_argument(given.gpu)) as profiled:
+            exec(
+                compile(_unquoted_argument(given.profile), "<--profile>", "exec"),
+                self.shell.user_ns,
+            )
         return profiled
 
     def _make_objects(self, text, wanted, given):
@@ -147,7 +150,7 @@ class CudaCell(Magics):
         }
 
 
-def _unquoted(text):
+def _unquoted_argument(text):
     """Returns an argument without the quotes that IPython leaves around it."""
     if text and len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
@@ -158,7 +161,7 @@ def _definition(name, text, scope):
     return Definition(name, (), text, scope, is_unit=True)
 
 
-def _origin(shell, cell):
+def _origin_of_cell(shell, cell):
     """Returns (the name of the running cell in messages, as in IPython; the line number at which the source begins)."""
     frame, label = sys._getframe(1), "<cell>"
     while frame is not None:

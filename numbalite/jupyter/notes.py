@@ -19,10 +19,10 @@ from numbalite.jupyter import session
 def take_over() -> None:
     """From now on; once."""
     if not hasattr(warnings.showwarning, "numbalite_before"):
-        warnings.showwarning = _in_grey(warnings.showwarning)
+        warnings.showwarning = _grey_text(warnings.showwarning)
 
 
-def _in_grey(before):
+def _grey_text(before):
     @functools.wraps(before)
     def showwarning(message, category, filename, lineno, file=None, line=None):
         if file is None and issubclass(category, NumbaliteWarning) and session.in_notebook():

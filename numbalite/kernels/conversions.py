@@ -48,14 +48,14 @@ def _forced(wanted, declared):
     if len(wanted) != len(declared):
         return None
     steps = [
-        3 if step is None and _may_lose(have, want) else step
+        3 if step is None and _may_lose_values(have, want) else step
         for have, want in zip(wanted, declared, strict=True)
         for step in [_conversion(have, want, None)]
     ]
     return None if None in steps else tuple(steps.count(n) for n in (3, 2, 1))
 
 
-def _may_lose(have, want):
+def _may_lose_values(have, want):
     if isinstance(have, Tuple) and isinstance(want, Tuple):
         return len(have) == len(want)
     if not isinstance(have, Scalar) or not isinstance(want, Scalar):

@@ -97,7 +97,7 @@ class Images:
                 module = self._load(target_of(device))
                 self._fill(module, device)
                 self.loaded[device] = module
-                _tell_workers(device)
+                _warn_workers(device)
                 if "printf" in self.source.text:
                     printing.add(device)
             return module
@@ -156,7 +156,7 @@ def _module(image):
     return _core.Module(image.data, (*records, image.stop or b""))
 
 
-def _tell_workers(device):
+def _warn_workers(device):
     """Warns if workers of dask.distributed share a device by default."""
     if "distributed" in sys.modules:
         from numbalite.runtime import workers

@@ -339,10 +339,10 @@ def _link(name, value):
         value = sorted(value, key=lambda item: str(getattr(item, "name", item)))
     elif isinstance(value, (Text, Binary)) or not isinstance(value, (list, tuple)):
         value = (value,) if value else ()
-    return tuple(map(_linked, value))
+    return tuple(map(_linked_code, value))
 
 
-def _linked(item):
+def _linked_code(item):
     if isinstance(item, (Text, Binary)):
         return item
     data, kind = getattr(item, "data", None), type(item).__name__

@@ -83,7 +83,7 @@ def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Proj
     whole = "\n".join(made)
     before = [
         *_implicit_declarations(whole),
-        *(_implicit_includes(whole) if reader.has_missing else ()),
+        *(_implicit_include_lines(whole) if reader.has_missing else ()),
     ]
     main = _prepend_lines(before, text.replace(made[0]))
     inner = [
@@ -106,7 +106,7 @@ def _implicit_declarations(text):
     return [*lines, *(_NAMES_OF_NVCC[name] for name in sorted(used))]
 
 
-def _implicit_includes(text):
+def _implicit_include_lines(text):
     named = [name for name, mentioned in _BROUGHT if mentioned.search(text) and name not in text]
     return [f"#include <{name}>" for name in named if not _OWN_HALF.search(text)]
 

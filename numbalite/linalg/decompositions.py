@@ -232,7 +232,7 @@ def _least_squares(a, b, dtype, rcond):
 # ------------------------------------------------------------------------------------ eigenvalues
 
 
-def _hermitian(name, a, UPLO, vectors):
+def _hermitian_eigenvalues(name, a, UPLO, vectors):
     side = str(UPLO).upper()
     if side not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
@@ -262,13 +262,13 @@ def eigh(a, UPLO: str = "L") -> Any:
     Reads only one triangle. Waits for convergence: LinAlgError if there is none.
     """
     with on_device_of(a):
-        return _hermitian("eigh", a, UPLO, True)
+        return _hermitian_eigenvalues("eigh", a, UPLO, True)
 
 
 @implements("linalg.eigvalsh")
 def eigvalsh(a, UPLO: str = "L") -> Any:
     with on_device_of(a):
-        return _hermitian("eigvalsh", a, UPLO, False)
+        return _hermitian_eigenvalues("eigvalsh", a, UPLO, False)
 
 
 @functools.cache
@@ -277,7 +277,7 @@ def _may_be_real():
     return np.linalg.eigvals(np.eye(1)).dtype.kind == "f"
 
 
-def _general(name, a, vectors):
+def _general_eigenvalues(name, a, vectors):
     a = square(name, a)
     dtype = computed_in(name, a)
     if not lapack.has_eig():
@@ -311,10 +311,10 @@ def eig(a) -> Any:
     Waits to check for non-finite elements, for convergence, and for real eigenvalues of a real matrix.
     """
     with on_device_of(a):
-        return as_named_tuple("eig", *_general("eig", a, True))
+        return as_named_tuple("eig", *_general_eigenvalues("eig", a, True))
 
 
 @implements("linalg.eigvals")
 def eigvals(a) -> Any:
     with on_device_of(a):
-        return _general("eigvals", a, False)[0]
+        return _general_eigenvalues("eigvals", a, False)[0]

@@ -232,7 +232,7 @@ def _contracted(terms, result, lengths, optimize):
             chosen.insert(0, _product(a, b, kept))
         terms += chosen
     (last,) = terms
-    array, labels = _summed(last, set(result))
+    array, labels = _sum_over_labels(last, set(result))
     order = [labels.index(one) for one in result if one in labels]
     made = array.transpose(order) if order else array
     shape = tuple(lengths[one] for one in result)
@@ -269,7 +269,7 @@ def _path(terms, result, optimize):
     return [tuple(step) for step in path[1:]]
 
 
-def _summed(term, kept):
+def _sum_over_labels(term, kept):
     """Sums a term over the labels that occur in neither another term nor the result."""
     gone = tuple(i for i, label in enumerate(term.labels) if label not in kept)
     if not gone:
@@ -282,11 +282,11 @@ def _summed(term, kept):
 
 def _product(a, b, kept):
     """Returns the product of two terms, summed over the labels that are not in ``kept``."""
-    a, b = _without_ones(a, b), _without_ones(b, a)
+    a, b = _drop_broadcast_axes(a, b), _drop_broadcast_axes(b, a)
     alone = {one for one in set(a.labels) ^ set(b.labels) if one not in kept}
     if alone and a.array.dtype.kind in "fc":
         return _sum_of_products(a, b, kept)
-    a, b = _summed(a, kept.union(b.labels)), _summed(b, kept.union(a.labels))
+    a, b = _sum_over_labels(a, kept.union(b.labels)), _sum_over_labels(b, kept.union(a.labels))
     stacked = [one for one in a.labels if one in b.labels and one in kept]
     contracted = [one for one in a.labels if one in b.labels and one not in kept]
     rows = [one for one in a.labels if one not in b.labels]
@@ -329,7 +329,7 @@ def _sum_of_products(a, b, kept):
     return _Term(made.astype(dtype, copy=False), left)
 
 
-def _without_ones(a, b):
+def _drop_broadcast_axes(a, b):
     """Drops axes of length 1 that are broadcast to a longer axis of the other term."""
     other = dict(zip(b.labels, b.array.shape, strict=True))
     gone = [

@@ -67,7 +67,7 @@ def matmul(
         and order == "K"
         and not stream
     ):
-        made = _of_vectors(*inputs)
+        made = _product_of_vectors(*inputs)
         if made is not None:
             return made
     if isinstance(out, tuple):
@@ -101,7 +101,7 @@ def matmul(
         return out
 
 
-def _of_vectors(a, b):
+def _product_of_vectors(a, b):
     """Returns the product of a vector and a matrix, computed as a matrix product by the C fast path; None if
     the fast path does not apply."""
     if not (isinstance(a, _core.DeviceArray) and isinstance(b, _core.DeviceArray)):
@@ -230,7 +230,7 @@ def _multiply(a, b, out, stream):
     if a.shape[-1] == 0:
         out._fill(np.zeros((), out.dtype), stream)
         return
-    if not _is_narrow(a, b, out):
+    if not _has_16_bit_elements(a, b, out):
         a, b = (one.astype(out.dtype, copy=False, stream=stream) for one in (a, b))
     a, b = (one if operands.is_aligned(one) else one.copy(stream=stream) for one in (a, b))
     # A single result is a reduction over the whole device, because cuBLAS sums serially beyond 2**31 elements.
@@ -241,12 +241,12 @@ def _multiply(a, b, out, stream):
     elif out.dtype.kind in "fc" or _is_bfloat16(out.dtype):
         if out.dtype.kind != "V":
             operands.check_dtype(out.dtype, "matmul")
-        _by_cublas(a, b, out, stacked, stream)
+        _multiply_by_cublas(a, b, out, stacked, stream)
     else:
-        _by_tiles(a, b, out, stacked, stream)
+        _multiply_by_tiles(a, b, out, stacked, stream)
 
 
-def _by_tiles(a, b, out, stacked, stream):
+def _multiply_by_tiles(a, b, out, stacked, stream):
     """Computes products of integers and booleans. A few products with a long summed dimension are split along
     this dimension."""
     rows, columns, depth = out.shape[-2], out.shape[-1], a.shape[-1]
@@ -276,7 +276,7 @@ def _is_bfloat16(*dtypes):
     return all(one is not None and one.kind == "V" and one.name == "bfloat16" for one in dtypes)
 
 
-def _is_narrow(a, b, out):
+def _has_16_bit_elements(a, b, out):
     """Returns whether all elements have a 16-bit type that cuBLAS reads directly and accumulates in
     float32."""
     narrow = a.dtype == b.dtype and (a.dtype.char == "e" or _is_bfloat16(a.dtype))
@@ -302,7 +302,7 @@ def _kernel(dtype):
     return builtin(source, f"matmul<{dtype.name}>")
 
 
-def _by_cublas(a, b, out, stacked, stream):
+def _multiply_by_cublas(a, b, out, stacked, stream):
     """Computes the product by cuBLAS, with a single call if the stack axes can be merged into one axis."""
     if not _core.cudalib_is_open("cublas"):
         CUBLAS.open()

@@ -53,26 +53,26 @@ def _norms(dtype):
     return OwnLoops(f"norm_of<{cxx(wide)}, {text}>", "norm", size)
 
 
-def _inexact(x):
+def _as_inexact(x):
     return x if x.dtype.kind in "fc" else x.astype(float)
 
 
-def _euclidean(x, axis, keepdims):
+def _euclidean_norm(x, axis, keepdims):
     is_integer = x.dtype.kind in "biu"
     if (is_integer or x.dtype.char in ("e", *IN_OWN_PRECISION)) and x.size:
         result = np.dtype(float) if is_integer else real_of(x.dtype)
         return run(_norms(x.dtype), x, axis, keepdims, result, 1.0, True)
-    x = _inexact(x)
+    x = _as_inexact(x)
     squares = elementwise.ufunc("squared", "squares")(x)
     return np.sqrt(reductions.sum(squares, axis, keepdims=keepdims))
 
 
 def _vector(x, order, axis, keepdims):
     if order is None or order == 2:
-        return _euclidean(x, axis, keepdims)
+        return _euclidean_norm(x, axis, keepdims)
     if isinstance(order, str):
         raise ValueError(f"Invalid norm order '{order}' for vectors")
-    x = _inexact(x)
+    x = _as_inexact(x)
     if order == 0:
         return reductions.sum(np.not_equal(x, 0), axis, real_of(x.dtype), keepdims=keepdims)
     if order in _REDUCED_MAGNITUDES:
@@ -99,8 +99,8 @@ _BY_SUMS = {
 
 def _matrix(x, order, axes, keepdims):
     if order in (None, "fro", "f"):
-        return _euclidean(x, tuple(axes), keepdims)
-    x = _inexact(x)
+        return _euclidean_norm(x, tuple(axes), keepdims)
+    x = _as_inexact(x)
     if order in _BY_VALUES:
         last = x.transpose([i for i in range(x.ndim) if i not in axes] + list(axes))
         made = _BY_VALUES[order](svd(last, compute_uv=False))
@@ -127,7 +127,7 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> Any:
                 ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)
             )
             if flat:
-                return _euclidean(x, None, keepdims)
+                return _euclidean_norm(x, None, keepdims)
             axes: tuple = tuple(range(x.ndim))
         elif isinstance(axis, tuple):
             axes = axis

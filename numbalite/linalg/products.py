@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-def _accept(name, out, shape, dtype):
+def _check_out(name, out, shape, dtype):
     """Raises ValueError if `out` differs from the result in shape, dtype or layout."""
     outputs.check(name, out)
     if (
@@ -44,13 +44,13 @@ def dot(a, b, out=None) -> DeviceNDArray:
     a, b = arguments.arrays_of((a, b), "an operand of dot")
     if a.ndim == 0 or b.ndim == 0:
         if out is not None:
-            _accept("dot", out, a.shape or b.shape, np.result_type(a.dtype, b.dtype))
+            _check_out("dot", out, a.shape or b.shape, np.result_type(a.dtype, b.dtype))
         return np.multiply(a, b, out=out)
     i, j = a.ndim - 1, max(b.ndim - 2, 0)
     _check_depth(a, b, i, j)
     if out is not None:
         shape = a.shape[:i] + b.shape[:j] + b.shape[j + 1 :]
-        _accept("dot", out, shape, np.result_type(a.dtype, b.dtype))
+        _check_out("dot", out, shape, np.result_type(a.dtype, b.dtype))
     if a.ndim <= 2 and b.ndim <= 2:
         return _matmul.dot(a, b, out)
     return _contracted(a, b, [i], [j], out)
@@ -215,7 +215,7 @@ def multi_dot(arrays, *, out=None) -> DeviceNDArray:
     made = np.einsum(",".join(map("".join, words)) + "->" + result, *parts, optimize=True)
     if out is None:
         return made
-    _accept("linalg.multi_dot", out, made.shape, made.dtype)
+    _check_out("linalg.multi_dot", out, made.shape, made.dtype)
     arguments.array(out)[...] = made
     return out
 

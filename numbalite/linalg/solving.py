@@ -140,7 +140,7 @@ def _diagonals(a, dtype):
     return lus.diagonal(0, 1, 2), pivots, indices, infos
 
 
-def _ones(a, dtype):
+def _identity_matrix(a, dtype):
     with on_device_of(a):
         made = empty_like(a, a.shape[:-2], dtype)
         made.fill(1)
@@ -154,7 +154,7 @@ def det(a) -> Any:
         a = square("det", a)
         dtype = computed_in("det", a)
         if not a.size:
-            return _ones(a, dtype)
+            return _identity_matrix(a, dtype)
         diagonals, pivots, indices, infos = _diagonals(a, dtype)
         made = reductions.prod(elementwise.ufunc("factor")(diagonals, pivots, indices), 1)
         return elementwise.ufunc("otherwise")(made, infos, dtype.type(0)).reshape(a.shape[:-2])
@@ -169,7 +169,9 @@ def slogdet(a) -> Any:
         dtype = computed_in("slogdet", a)
         real = real_of(dtype)
         if not a.size:
-            return as_named_tuple("slogdet", _ones(a, dtype), np.log(_ones(a, real)))
+            return as_named_tuple(
+                "slogdet", _identity_matrix(a, dtype), np.log(_identity_matrix(a, real))
+            )
         diagonals, pivots, indices, infos = _diagonals(a, dtype)
         phases = elementwise.ufunc("phase")(elementwise.ufunc("factor")(diagonals, pivots, indices))
         sign = elementwise.ufunc("otherwise")(reductions.prod(phases, 1), infos, dtype.type(0))

@@ -74,20 +74,20 @@ def assign(target: Any, value: Any, stream: StreamLike = 0) -> None:
     if type(value) in _NUMBERS and target.dtype.names is None:
         fill(target, scalar(value, target.dtype), stream)
     elif target.dtype.names is not None and has_gaps(target.dtype):
-        _between_gaps(target, value, stream)
+        _assign_by_field(target, value, stream)
     elif isinstance(value, _core.DeviceArray):
-        _from_device(target, value, stream)
+        _assign_device_array(target, value, stream)
     elif type(value) is np.ndarray:
         _from_host(target, value, stream)
     else:
-        _from_anything(target, value, stream)
+        _assign_anything(target, value, stream)
 
 
-def _from_anything(target, value, stream):
+def _assign_anything(target, value, stream):
     is_plain = type(value) in _PLAIN or isinstance(value, np.generic)
     found = None if is_plain else foreign.if_cuda_array(value)  # mapped NumPy arrays too
     if found is not None:
-        _from_device(target, found, stream)
+        _assign_device_array(target, found, stream)
     elif isinstance(value, np.ndarray):
         _from_host(target, np.asarray(value), stream)
     else:
@@ -138,7 +138,7 @@ def stacked(value: Any, depth: int = 0) -> Any:
 def _from_object(target, value, stream):
     """Assigns a number, a tuple for a record, a nested list, or any object that NumPy converts to an array."""
     if target.dtype.names is None and holds_device_arrays(value):
-        _from_device(target, stacked(value), stream)
+        _assign_device_array(target, stacked(value), stream)
         return
     if target.dtype.names is not None or np.ndim(value) == 0:
         try:
@@ -196,7 +196,7 @@ def _from_host(target, host, stream):
     convert(host, target, stream)
 
 
-def _from_device(target, source, stream):
+def _assign_device_array(target, source, stream):
     if source.shape == target.shape and source.dtype == target.dtype:
         if target.size:
             copy(source, target, stream)
@@ -247,7 +247,7 @@ def has_gaps(dtype: DTypeLike) -> bool:
     )
 
 
-def _between_gaps(target, value, stream):
+def _assign_by_field(target, value, stream):
     """Assigns field by field, which keeps the bytes between the fields."""
     if not hasattr(value, "__cuda_array_interface__"):
         if not (isinstance(value, (np.ndarray, np.void)) and value.dtype.names):

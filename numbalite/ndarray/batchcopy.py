@@ -42,14 +42,14 @@ def copy(target: DeviceNDArray, parts: Sequence[Part]) -> None:
     target."""
     parts = [part for part in parts if 0 not in part.shape]
     is_one_launch = target.nbytes <= _MAX_BYTES and len(parts) <= _COUNTS[-1]
-    for some in [parts] if is_one_launch else _for_launches(parts, target.itemsize):
+    for some in [parts] if is_one_launch else _parts_of_launches(parts, target.itemsize):
         if not _copy_by_one_launch(target, some):
             for source, shape, of, to, begin, at in some:
                 into = target._view(shape, to, target.dtype, at)
                 assign.copy(source._view(shape, of, source.dtype, begin), into, apart=True)
 
 
-def _for_launches(parts, itemsize):
+def _parts_of_launches(parts, itemsize):
     """Splits the copies into groups that one launch can execute."""
     group, size = [], 0
     for part in parts:

@@ -29,10 +29,10 @@ _INDEX_DTYPES = np.dtype(np.int32), np.dtype(np.int64)
 def has_arrays(key: Any) -> bool:
     """Returns whether a key contains index arrays or masks, so that its result is not a view."""
     items = key if isinstance(key, tuple) else (key,)
-    return any(type(item) not in _PLAIN and _is_many(item) for item in items)
+    return any(type(item) not in _PLAIN and _is_index_array(item) for item in items)
 
 
-def _is_many(item):
+def _is_index_array(item):
     """Returns whether the item is a mask or an index array. The result must be true if is_many() in
     cext/py/devindex.c is true."""
     if isinstance(item, list):
@@ -245,7 +245,7 @@ def _select(array, key, mode):
     view = array._part(tuple(basic))
     shape = _broadcast([item.shape for item, _, _ in indices] + flags)
     lone = {dim for _, dim, _ in indices}
-    before = _front(items)
+    before = _axis_of_index_arrays(items)
     kept = [i for i in range(view.ndim) if i not in lone]
     head, tail = [i for i in kept if i < before], [i for i in kept if i >= before]
     result = (*(view.shape[i] for i in head), *shape, *(view.shape[i] for i in tail))
@@ -271,7 +271,7 @@ def _select(array, key, mode):
     return _Selection(view, result, strides, made)
 
 
-def _front(items):
+def _axis_of_index_arrays(items):
     """Returns the axis of the view before which the axes of the index arrays are inserted."""
     dim, first, ended = 0, None, False
     for item in items:
@@ -293,7 +293,7 @@ def _expand_key(array, key):
     Masks are replaced by index arrays, and an ellipsis by slices if it represents any axis."""
     items = []
     for item in key if isinstance(key, tuple) else (key,):
-        items += [item] if _is_basic(item) else _index_arrays(item)
+        items += [item] if _is_basic_item(item) else _index_arrays(item)
     taken = sum(_axes_of(item) for item in items)
     if taken > array.ndim:
         raise IndexError(
@@ -315,8 +315,8 @@ def _expand_key(array, key):
     return made
 
 
-def _is_basic(item):
-    return type(item) in _PLAIN or not (isinstance(item, list) or _is_many(item))
+def _is_basic_item(item):
+    return type(item) in _PLAIN or not (isinstance(item, list) or _is_index_array(item))
 
 
 def _axes_of(item):

@@ -20,16 +20,16 @@ def of_launch(launch: Launch) -> tuple:
     """Returns a tuple of sentences with advice for a launch, the most expensive problem first."""
     found = []
     for line in launch.lines:
-        found += _global(line, "load", "read")
-        found += _global(line, "store", "write")
+        found += _global_access_advice(line, "load", "read")
+        found += _global_access_advice(line, "store", "write")
         found += _shared(line)
         found += _atomics(line)
         found += _lanes(line)
     found.sort(key=lambda row: -row[0])
-    return (*(text for _, text in found[:MAX_SENTENCES]), *_of_shape(launch))
+    return (*(text for _, text in found[:MAX_SENTENCES]), *_launch_shape_advice(launch))
 
 
-def _global(line: Line, kind, verb):
+def _global_access_advice(line: Line, kind, verb):
     requests = getattr(line, f"global_{kind}_requests")
     sectors = getattr(line, f"global_{kind}_sectors")
     needed = getattr(line, f"global_{kind}_bytes") / SECTOR
@@ -78,7 +78,7 @@ def _lanes(line: Line):
     )
 
 
-def _of_shape(launch: Launch):
+def _launch_shape_advice(launch: Launch):
     if launch.threads % 32:
         yield f"blocks of {launch.threads} threads: the last warp of each has only {launch.threads % 32} of 32 threads"
     if launch.blocks < launch.gpu.multiprocessors:

@@ -26,7 +26,7 @@ def of_launch(launch: Launch, lines: list) -> tuple:
     """Returns the Causes of a launch's time: lines with their shares, the largest first. Shares of latency are those of
     the loads from global memory."""
     bound = max(launch.units, key=lambda name: launch.units[name])
-    weigh = _of_accesses(bound, launch)
+    weigh = _work_by_accesses(bound, launch)
     if weigh is None:
         weights = launch.instructions_by_line(bound)
     else:
@@ -36,7 +36,7 @@ def of_launch(launch: Launch, lines: list) -> tuple:
     return tuple(sorted(found, key=lambda cause: -cause.share))
 
 
-def _of_accesses(bound, launch):
+def _work_by_accesses(bound, launch):
     """Returns a function from a line to its work, for hardware units whose work is memory accesses; None for
     other units."""
     if bound == "shared memory":

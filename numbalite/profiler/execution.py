@@ -25,7 +25,7 @@ def counts(code: MachineCode, lines, warps: int) -> tuple:
     warps; and the mean number of active lanes, None if unknown."""
     evidence: list = [[] for _ in code.blocks]
     places = Places(lines)
-    for requests, lanes, blocks in _evidence(code, lines, places):
+    for requests, lanes, blocks in _execution_evidence(code, lines, places):
         for block, count in _distribute(requests, blocks, code, warps):
             evidence[block].append((count, lanes))
     counted = {block: max(values)[0] for block, values in enumerate(evidence) if values}
@@ -66,7 +66,7 @@ def _count_calls(code, found):
 _EVIDENCE = (*KINDS, "global_atomic", "shared_atomic")
 
 
-def _evidence(code, lines, places):
+def _execution_evidence(code, lines, places):
     """Yields (requests of a line, active lanes, {block: number of the line's accesses in it}) for each line and kind of
     access, and for barriers. The active lanes of accesses with a predicate are unknown: -1. An atomic operation that
     the compiler lets one thread of the active ones execute has the lanes that reach it in the source."""

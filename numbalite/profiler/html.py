@@ -100,7 +100,7 @@ def _table(kernel, most):
         for name, meaning in heads
     )
     rows = [f"<tr><th style='{_CELL}'>line</th><th style='text-align: left'>source</th>{head}</tr>"]
-    for file, lines in _by_file(kernel.lines).items():
+    for file, lines in _lines_by_file(kernel.lines).items():
         last = 0
         for number in _shown_lines(lines):
             if last and number > last + 1:
@@ -119,7 +119,7 @@ def _table(kernel, most):
     return f"<table>{''.join(rows)}</table>"
 
 
-def _by_file(lines):
+def _lines_by_file(lines):
     found: dict = {}
     for line in lines:
         found.setdefault(line.file, {})[line.number] = line

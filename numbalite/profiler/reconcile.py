@@ -142,7 +142,7 @@ def _remove_repeated(line, kind, own, warps, elsewhere):
     requests = getattr(line, f"{kind}_requests")
     most = len(own.depths) * warps
     if own.are_outside_loops and requests > most:
-        _scale(line, kind, most / requests)
+        _scale_counters(line, kind, most / requests)
     elif own.are_hoisted(elsewhere) and kind.endswith("load"):
         repeated = kind.replace("load", "repeated")
         for part in _PARTS:
@@ -151,7 +151,7 @@ def _remove_repeated(line, kind, own, warps, elsewhere):
                 setattr(line, name, getattr(line, name) - getattr(line, f"{repeated}_{part}"))
 
 
-def _scale(line, kind, factor):
+def _scale_counters(line, kind, factor):
     names = (f"{kind}_{part}" for part in _PARTS)
     _set(line, kind, {n: round(getattr(line, n) * factor) for n in names if hasattr(line, n)})
 

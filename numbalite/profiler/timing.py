@@ -167,7 +167,7 @@ def predict(launch) -> Prediction:
         units["integers"] = done.integer * share * 32 / _INTEGER_PER_CLOCK / clock
         units["special functions"] = done.special * share * 32 / _SPECIAL_PER_CLOCK / clock
         units["latency"] = _latency(launch, done, max(units.values()))
-    return _decide(launch, units)
+    return _limiting_unit(launch, units)
 
 
 def _dram_bytes(launch):
@@ -245,7 +245,7 @@ def _global_latency(launch, busy):
     return l1 * gpu.l1_latency + (1 - l1) * (l2 * gpu.l2_latency + (1 - l2) * dram)
 
 
-def _decide(launch, units):
+def _limiting_unit(launch, units):
     longest = max(units, key=lambda name: units[name])
     bound = longest
     if units[longest] < EMPTY:

@@ -105,12 +105,12 @@ def convert_branches(a: Value, b: Value, t: Any) -> Any:
             c = a.cxx
         if fits_range(a.range, c) and fits_range(b.range, c):
             return a, b, c
-    if is_real(t) and t in (a.cxx, b.cxx) and all(_widens(x.cxx, t) for x in (a, b)):
+    if is_real(t) and t in (a.cxx, b.cxx) and all(_is_widened(x.cxx, t) for x in (a, b)):
         return a, b, t
     return converted(a, t), converted(b, t), t
 
 
-def _widens(cxx, t):
+def _is_widened(cxx, t):
     """Returns whether C++ converts the operand to t if the other operand is a t."""
     return is_whole(cxx) or (is_real(cxx) and cxx.size <= t.size and cxx is not types.float16)
 
@@ -167,7 +167,7 @@ def _computed(a: Value, b: Value, t, exact):
             return converted(a, t), b, t
         return converted(a, t), converted(b, t), t
     for x, y, swap in ((a, b, False), (b, a, True)):
-        if x.cxx != t and rules.promoted(t, y.cxx) == t and _keeps(y, t):
+        if x.cxx != t and rules.promoted(t, y.cxx) == t and _is_converted_by_cpp(y, t):
             x = converted(x, t)
             return (y, x, t) if swap else (x, y, t)
     return converted(a, t), converted(b, t), t
@@ -178,7 +178,7 @@ def _same_sign(a, b, t):
     return all(fits_range(x.range, t) or x.cxx == t for x in (a, b))
 
 
-def _keeps(value, t):
+def _is_converted_by_cpp(value, t):
     """Returns whether C++ converts this operand to t, instead of converting the other operand to this
     operand's type."""
     return value.cxx == t or is_whole(value.cxx) or value.cxx.size <= t.size

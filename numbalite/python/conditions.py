@@ -31,7 +31,7 @@ class Told:
 
     def add(self, of: Any, test: ast.expr, holds: bool) -> None:
         """Adds the ranges that follow if the test is true, or if it is false."""
-        self._known += _ranges(of, test, holds)
+        self._known += _ranges_if(of, test, holds)
 
     def mark(self) -> int:
         return len(self._known)
@@ -64,23 +64,23 @@ def is_leaving(statement: ast.stmt) -> bool:
     )
 
 
-def _ranges(of, test, holds) -> Iterator[tuple[str, Range]]:
+def _ranges_if(of, test, holds) -> Iterator[tuple[str, Range]]:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _ranges(of, test.operand, not holds)
+        yield from _ranges_if(of, test.operand, not holds)
     elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
         for part in test.values:
-            yield from _ranges(of, part, holds)
+            yield from _ranges_if(of, part, holds)
     elif isinstance(test, ast.Compare) and (holds or len(test.ops) == 1):
         left = test.left
         for op, right in zip(map(type, test.ops), test.comparators, strict=True):
             if op in _NOT:
                 op = op if holds else _NOT[op]
-                yield from _of_one(of, left, op, right)
-                yield from _of_one(of, right, _MIRRORED[op], left)
+                yield from _range_by_comparison(of, left, op, right)
+                yield from _range_by_comparison(of, right, _MIRRORED[op], left)
             left = right
 
 
-def _of_one(of, name, op, other):
+def _range_by_comparison(of, name, op, other):
     if not isinstance(name, ast.Name) or not of.is_local(name.id):
         return
     limits, own = _range_of(of, other), _range_of(of, name)

@@ -55,23 +55,23 @@ def translate_for(of: Any, node: Any) -> None:
 
 
 def _flag(of, node):
-    if not node.orelse or not _breaks(node.body):
+    if not node.orelse or not _has_break(node.body):
         return ""
     flag = of.fresh("broken")
     of.emit(f"bool {flag} = false;")
     return flag
 
 
-def _breaks(body):
+def _has_break(body):
     for statement in body:
         if isinstance(statement, ast.Break):
             return True
         if isinstance(statement, (ast.For, ast.While)):
-            if _breaks(statement.orelse):
+            if _has_break(statement.orelse):
                 return True
             continue
         for field in ("body", "orelse"):
-            if _breaks(getattr(statement, field, [])):
+            if _has_break(getattr(statement, field, [])):
                 return True
     return False
 
@@ -121,8 +121,8 @@ def _over_range(of, node, over):
         variable.is_declared = True
     else:
         name, cxx = of.fresh(variable.name), t
-    stop = _steady(of, node, stop, "stop", bound)
-    step = _steady(of, node, step, "step", bound)
+    stop = _unchanging_value(of, node, stop, "stop", bound)
+    step = _unchanging_value(of, node, step, "step", bound)
     counter = Value(t, name, cxx=cxx, range=item.range)
     if up or down:
         test = arithmetic.compare(ast.Lt if up else ast.Gt, counter, stop).text
@@ -156,7 +156,7 @@ def _counter_range(start, stop, t, up, down):
     return found if fits_range(found, t) else None
 
 
-def _steady(of, node, value, name, bound):
+def _unchanging_value(of, node, value, name, bound):
     """Returns a Value that does not change while the loop runs: the given Value, or a copy in a variable."""
     used = {n.id for n in tree.walk(node.iter) if isinstance(n, ast.Name)}
     if not value.calls and not value.loads and not used & bound:
@@ -190,8 +190,8 @@ def _over_items(of, node, over):
     counter = Value(types.int64, index, range=(0, 2**62))
     bound = of.flow.bound(node)
     over = _evaluate_iterable(of, node, over, bound)
-    count, item = _nth(of, node.iter, over, counter)
-    limit = _steady(of, node, count, "count", bound)
+    count, item = _items_of(of, node.iter, over, counter)
+    limit = _unchanging_value(of, node, count, "count", bound)
     of.emit(f"for (int64 {index} = 0; {index} < {limit.text}; ++{index}) {{")
     _emit_body(of, node, flag, [lambda: of.bind(node.target, item)])
 
@@ -246,14 +246,14 @@ def _evaluate_iterable(of, node, over, bound):
             items=tuple(_evaluate_iterable(of, node, part, bound) for part in over.items)
         )
     if is_number(over.type):
-        return _steady(of, node, over, "bound", bound)
+        return _unchanging_value(of, node, over, "bound", bound)
     if isinstance(over.type, types.Array) and not isinstance(over.type, Fixed):
         is_made = not over.text.isidentifier()  # a view
-        return _steady(of, node, over.replace(loads=is_made), "items", bound)
+        return _unchanging_value(of, node, over.replace(loads=is_made), "items", bound)
     return over
 
 
-def _nth(of, node, over, k):
+def _items_of(of, node, over, k):
     """Returns (number of items, function that returns item k)"""
     t = over.type
     if isinstance(t, Sequence) and t.kind == "range":
@@ -264,11 +264,11 @@ def _nth(of, node, over, k):
         return count, arithmetic.binary(ast.Add, start, k) if start.constant != 0 else k
     if isinstance(t, Sequence) and t.kind == "enumerate":
         inner, start = over.items
-        count, item = _nth(of, node, inner, k)
+        count, item = _items_of(of, node, inner, k)
         at = k if start.constant == 0 else arithmetic.binary(ast.Add, k, start)
         return count, tuple_of((at, item))
     if isinstance(t, Sequence):
-        pairs = [_nth(of, node, part, k) for part in over.items]
+        pairs = [_items_of(of, node, part, k) for part in over.items]
         count = pairs[0][0]
         for other, _ in pairs[1:]:
             count = _minimum(count, other)

@@ -169,7 +169,7 @@ def load(of: Any, node: ast.AST, base: Value, items: list) -> Value:
             if has_fields(t, named.value):
                 return fields(base, named.value)
             of.fail(node, f"{describe_type(t)} has no field {named.value!r}")
-    if isinstance(t, types.Record) and len(items) == 1 and _is_place(t, items[0]):
+    if isinstance(t, types.Record) and len(items) == 1 and _is_field_number(t, items[0]):
         names: Any = t.dtype.names
         return field(of, node, base, names[items[0].constant])
     if isinstance(t, types.Array) and t.ndim == 0 and items in ([], [Ellipsis]):
@@ -312,7 +312,7 @@ def _item(of, node, base, items):
 __all__ = ["UNARY", "Slice", "as_view", "extent", "indices", "load", "size", "stride"]
 
 
-def _is_place(record, item):
+def _is_field_number(record, item):
     """Returns whether the value is the number of a field."""
     names = record.dtype.names or ()
     return (

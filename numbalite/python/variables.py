@@ -208,7 +208,7 @@ class Variables:
         for web in webs:
             place = self._select_position([web])
             for other in made:
-                if not _overlap(other.place.block, place.block):
+                if not _do_blocks_overlap(other.place.block, place.block):
                     continue
                 if self._can_share(other, web):
                     other.webs.append(web)
@@ -216,7 +216,7 @@ class Variables:
                     self._of[web] = other
                     break
             else:
-                taken = {v.name for v in made if _overlap(v.place.block, place.block)}
+                taken = {v.name for v in made if _do_blocks_overlap(v.place.block, place.block)}
                 variable = Variable(self._unused_name(name, taken), web, place)
                 made.append(variable)
                 self._of[web] = variable
@@ -290,6 +290,6 @@ def _order(definition):
     return (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
 
 
-def _overlap(a, b):
+def _do_blocks_overlap(a, b):
     """Returns whether one of the blocks contains the other."""
     return a[-1][0] in {part[0] for part in b} or b[-1][0] in {part[0] for part in a}

@@ -571,7 +571,7 @@ def _number_or_array(what, name, value):
     return value if isinstance(value, NUMBERS) else parameters.array(what, name, value)
 
 
-def _holds(condition):
+def _is_true_for_all(condition):
     """Returns whether the condition is true for all elements."""
     if isinstance(condition, (bool, np.bool_)):
         return bool(condition)
@@ -592,9 +592,9 @@ def _check_order(left, mode, right):
         _number_or_array("triangular", name, value)
         for name, value in (("left", left), ("mode", mode), ("right", right))
     )
-    if not (_holds(left <= mode) and _holds(mode <= right)):
+    if not (_is_true_for_all(left <= mode) and _is_true_for_all(mode <= right)):
         raise ValueError("triangular: mode must be from left to right")
-    if not _holds(left < right):
+    if not _is_true_for_all(left < right):
         raise ValueError("triangular: left must be below right")
 
 
@@ -603,7 +603,7 @@ def _check_sample(good, bad, sample):
         _number_or_array("hypergeometric", name, value)
         for name, value in (("ngood", good), ("nbad", bad), ("nsample", sample))
     )
-    if not _holds(sample <= good + bad):
+    if not _is_true_for_all(sample <= good + bad):
         raise ValueError("hypergeometric: nsample must be at most ngood + nbad")
 
 

@@ -116,14 +116,14 @@ def dirichlet(rng: Any, alpha: Any, size: Any, stream: Any) -> Any:
         raise ValueError(f"{what}: alpha must be not negative, not {low}")
     shape = (*_size(what, size), alpha.shape[0])
     if high < _BY_BETA and low > 0:
-        return _by_beta(rng, alpha, shape, stream)
+        return _dirichlet_by_beta(rng, alpha, shape, stream)
     made = rng.standard_gamma(alpha, shape, stream=stream)
     total = made.sum(axis=-1, keepdims=True)
     made /= np.where(total > 0, total, 1)
     return made
 
 
-def _by_beta(rng, alpha, shape, stream):
+def _dirichlet_by_beta(rng, alpha, shape, stream):
     """Each component is a beta-distributed part of the remainder after the previous components."""
     behind = np.cumsum(alpha[::-1])[::-1]
     made = arrays.device_array(shape, np.float64, stream=stream)

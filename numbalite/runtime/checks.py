@@ -195,7 +195,7 @@ class checks:
         pop("cuda.checks")
         try:
             if isinstance(error, Exception):
-                _wait_beside(error)
+                _wait_and_add_note(error)
             elif error is None and not _core.capture_here():
                 _core.synchronize_all()
         finally:
@@ -217,7 +217,7 @@ def push(*state: Any) -> None:
 def push_limit(seconds: float) -> None:
     """Keeps the calling thread's checks, but sets another time limit."""
     stack = getattr(_here, "stack", None)
-    mask, seed, _, *exactly = stack[-1] if stack else _of_process()
+    mask, seed, _, *exactly = stack[-1] if stack else _process_checks()
     if seconds and mask != NO_CHECKS:
         mask |= CHECKS["hang"]
     elif seconds:
@@ -234,7 +234,7 @@ def pop(name: str) -> None:
     _core.set_checks(*(stack[-1] if stack else ()))
 
 
-def _wait_beside(error):
+def _wait_and_add_note(error):
     """Waits for all work. An error of a kernel is added as a note to the exception that left the block, which
     is not replaced."""
     if _core.capture_here():
@@ -261,10 +261,10 @@ def _milliseconds(limit, name="limit"):
 
 def on_open() -> None:
     """Sets the checks that the environment requests; called after the simulator was opened."""
-    _core.set_process_checks(*_of_process())
+    _core.set_process_checks(*_process_checks())
 
 
-def _of_process():
+def _process_checks():
     """Returns the checks that the environment requests, as arguments of _core.set_checks."""
     mask = config.SIM_CHECKS
     if config.kernel_limit(True):
@@ -287,7 +287,7 @@ class display:
             return
         stack = getattr(_here, "stack", None)
         self._earlier = stack[-1] if stack else ()
-        mask, *others = self._earlier or _of_process()
+        mask, *others = self._earlier or _process_checks()
         if mask & CHECKS["unwritten"]:
             self._is_changed = True
             _core.set_checks(mask & ~CHECKS["unwritten"], *others)

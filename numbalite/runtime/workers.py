@@ -71,7 +71,7 @@ def number_of(name: Any) -> int:
 def tell_of_sharing(device: int) -> None:
     """Warns once in a worker that uses device 0 of several by default. Called when a kernel is first loaded
     on a device."""
-    if "warned" in _here or device != 0 or len(devices.gpus) < 2 or _is_chosen():
+    if "warned" in _here or device != 0 or len(devices.gpus) < 2 or _is_device_selected():
         return
     try:
         worker = get_worker()
@@ -85,7 +85,7 @@ def tell_of_sharing(device: int) -> None:
     )
 
 
-def _is_chosen():
+def _is_device_selected():
     """Returns whether a device was selected for the process or the thread. (dask-cuda selects a device by
     moving it to the first position in CUDA_VISIBLE_DEVICES.)"""
     return (

@@ -248,7 +248,7 @@ def _as_dia_array(given, dtype):
     """Returns a dia_array from a sparse array of any format, a dense array or a shape."""
     if construct.is_shape(given):
         shape = construct.shape_of("dia_array", given)
-        return _of_nothing(shape, float if dtype is None else dtype)
+        return _empty_dia_array(shape, float if dtype is None else dtype)
     if construct.is_scipy(given) and not issparse(given) and given.format == "dia":
         made = dia_array._read("dia_array", (given.data, given.offsets), given.shape, None)
     else:
@@ -256,7 +256,7 @@ def _as_dia_array(given, dtype):
     return made if dtype is None else made.astype(dtype, copy=False)
 
 
-def _of_nothing(shape, dtype, like=None):
+def _empty_dia_array(shape, dtype, like=None):
     return dia_array._from_parts(arguments.empty((0, 0), np.dtype(dtype), like), (), shape)
 
 
@@ -271,7 +271,7 @@ def from_sparse(a: Any) -> dia_array:
         a.sum_duplicates()
         coo = a.tocoo()
         if not coo.nnz:
-            return _of_nothing(a.shape, a.dtype, a.data)
+            return _empty_dia_array(a.shape, a.dtype, a.data)
         along = np.subtract(coo.col.astype(np.int64), coo.row)
         found: Any = np.unique(along, return_inverse=True)
         offsets, places = found

@@ -115,7 +115,7 @@ def _sample_dense(a, dense):
     return made
 
 
-def _with_dense(a, b, ufunc):
+def _apply_with_dense(a, b, ufunc):
     """Returns ufunc(a, b) for the stored elements of `a` and a dense `b`, for a ufunc that is linear in
     `a`."""
     with arguments.on_device_of(a.data):
@@ -221,7 +221,7 @@ def multiply(a: Any, b: Any) -> Any:
         return apply_binary(_broadcast(a, shape), _broadcast(b, shape), np.multiply)
     if _is_number(b):
         return a.map(lambda data: np.multiply(data, b))
-    return _with_dense(a, b, np.multiply) if _is_dense(b) else NotImplemented
+    return _apply_with_dense(a, b, np.multiply) if _is_dense(b) else NotImplemented
 
 
 def divide(a: Any, b: Any) -> Any:
@@ -237,7 +237,7 @@ def divide(a: Any, b: Any) -> Any:
         return NotImplemented
     b = arguments.array(b)
     dtype = np.result_type(a.dtype, _reciprocal(b))
-    return _with_dense(a, b, functools.partial(np.true_divide, dtype=dtype))
+    return _apply_with_dense(a, b, functools.partial(np.true_divide, dtype=dtype))
 
 
 def _dividend(a):
@@ -308,7 +308,7 @@ def compare(a: Any, b: Any, ufunc: Any) -> Any:
         return apply_binary(a, b, ufunc) if ufunc in _MERGES else _apply_dense(a, ufunc, a, b)
     if _is_dense(b):
         return ufunc(a.toarray(), arguments.array(b))
-    return _with_number(a, b, ufunc) if _is_number(b) else NotImplemented
+    return _apply_with_number(a, b, ufunc) if _is_number(b) else NotImplemented
 
 
 def extreme(a: Any, b: Any, ufunc: Any) -> Any:
@@ -320,10 +320,10 @@ def extreme(a: Any, b: Any, ufunc: Any) -> Any:
         return ufunc(a.toarray(), arguments.array(b))
     if not _is_number(b):
         raise TypeError(f"{ufunc.__name__}: a {type(b).__name__} is neither a number nor an array")
-    return _with_number(a, b, ufunc)
+    return _apply_with_number(a, b, ufunc)
 
 
-def _with_number(a, number, ufunc):
+def _apply_with_number(a, number, ufunc):
     number = _read(number)
     if not _is_zero(ufunc, a.dtype, number):
         return _apply_dense(a, ufunc, a, number)

@@ -34,7 +34,7 @@ def get(a: Any, key: Any) -> Any:
     with arguments.on_device_of(a.data):
         if _is_mask(a, key):
             return _masked(a, key)
-        keys = _of_axes(a, key)
+        keys = _keys_of_axes(a, key)
         if a.ndim == 1:
             return _of_line(a, keys[0])
         if all(isinstance(one, DeviceNDArray) for one in keys) and not _is_outer(*keys):
@@ -55,7 +55,7 @@ def _transposed(made):
 # ----------------------------------------------------------------------------------------------- keys
 
 
-def _of_axes(a, key):
+def _keys_of_axes(a, key):
     """Returns a list with a key for each axis: an integer, a Span, or a device array of non-negative integers."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(one is None for one in keys):

@@ -69,8 +69,8 @@ def edits(tokens, partner):
         if token.text in _PRINTED and at + 1 in partner:  # it shows its text
             at = partner[at + 1]
         elif token.kind == "sign" and token.text in ("/", "%"):
-            assigns = _touches(tokens, at, "=")
-            if _divides(tokens, at, at + 1 + assigns):
+            assigns = _is_adjacent(tokens, at, "=")
+            if _is_division_unsafe(tokens, at, at + 1 + assigns):
                 yield (
                     token.start + 1 + assigns,
                     f" ::numbalite_sim::by{' =' if assigns else '->*'} ",
@@ -92,18 +92,18 @@ def marker_line_without_marks(line: str, below: str) -> str:
     return below
 
 
-def _touches(tokens, at, *signs):
+def _is_adjacent(tokens, at, *signs):
     """Returns whether one of these punctuators follows immediately."""
     after = tokens[at + 1] if at + 1 < len(tokens) else None
     return after is not None and after.start == tokens[at].start + 1 and after.text in signs
 
 
-def _divides(tokens, at, right):
+def _is_division_unsafe(tokens, at, right):
     """May the divisor be zero? `right`: where it begins."""
     before = tokens[at - 1].text if at else ";"
     if before in _BEFORE or right >= len(tokens):
         return False
-    if tokens[at].text == "%" and _touches(tokens, at, ">", ":"):  # digraphs
+    if tokens[at].text == "%" and _is_adjacent(tokens, at, ">", ":"):  # digraphs
         return False
     divisor = tokens[right]
     if divisor.kind == "number":

@@ -150,25 +150,25 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: b
         return ir
     defined = syntax.defined_symbols(ir) if "nan" in checks else ()
     if spins and "volatile " in ir and _VOLATILE.search(ir):
-        functions = _tell_volatile(functions)
+        functions = _report_volatile_accesses(functions)
     if "unwritten" in checks:
         variables = Locals(ir)
         functions = [variables.watch(f) for f in functions]
         functions[-1] += variables.tail()
     watched = syntax.sanitized_groups(ir)
     if is_python:
-        functions = [_with_wrapping(f) for f in functions]
+        functions = [_remove_nsw(f) for f in functions]
     elif "overflow" in checks:
         only = watched if _ACCESSES.intersection(checks) else None
         functions = indices.watch(functions, lambda text: _is_users(text, only))
         functions[-1] += indices.declarations(functions)
     if "profile" in checks:
-        functions = _with_loops(functions, watched)
+        functions = _add_loop_calls(functions, watched)
     if "race" in checks:
-        functions = [_tell_unused(f) for f in functions]
+        functions = [_report_unused_atomics(f) for f in functions]
     functions = [_function(f, checks, defined, watched) for f in functions]
     functions[-1] += _declared_copies(functions)
-    head, functions = _without_unasked(head, functions)
+    head, functions = _remove_unused_support(head, functions)
     # Kernels are inlined into their callers, and no other module refers to their symbols.
     if not checks:
         functions = [_HIDDEN.sub("define internal ", text) for text in functions]
@@ -182,7 +182,7 @@ _LISTS = re.compile(r"@llvm\.(compiler\.)?used =")
 _ENTRY = re.compile(r"(i8\* bitcast \([^@]*|ptr )@(\w+)( to i8\*\))?(, )?")
 
 
-def _without_unasked(head, functions):
+def _remove_unused_support(head, functions):
     """Removes the support functions of cuda_src/sim/library.h that the module does not call.
 
     The support functions have the attribute `used`, because this module and clang's front end insert calls by
@@ -204,12 +204,15 @@ def _remove_functions(head, functions, idle):
     """Removes functions, and their entries in llvm.used. idle: {symbol: text of the function}."""
     if not idle:
         return head, functions
-    lines = [_unlist(line, idle) if _LISTS.match(line) else line for line in head.split("\n")]
+    lines = [
+        _remove_from_used_list(line, idle) if _LISTS.match(line) else line
+        for line in head.split("\n")
+    ]
     gone = set(idle.values())
     return "\n".join(lines), [_tail(text) if text in gone else text for text in functions]
 
 
-def _unlist(line, names):
+def _remove_from_used_list(line, names):
     """Returns an llvm.used line without these symbols."""
 
     def entry(match):
@@ -308,7 +311,7 @@ _VOLATILE = re.compile(
 _CALLED = re.compile(r'@([\w.$]+|"[^"]+")\(')
 
 
-def _tell_volatile(functions):
+def _report_volatile_accesses(functions):
     """Inserts a call of nl_sim_volatile_access before each volatile access, with its address and position.
 
     Position numbers increase in program order, and callees have smaller numbers than their callers. The
@@ -361,7 +364,7 @@ def _callees_first(functions):
 # --- operations ------------------------------------------------------------------------------------------
 
 
-def _with_loops(functions, watched):
+def _add_loop_calls(functions, watched):
     marked, number = [], 0
     for text in functions:
         if syntax.has_group(text, watched):
@@ -372,7 +375,7 @@ def _with_loops(functions, watched):
     return marked
 
 
-def _tell_unused(text):
+def _report_unused_atomics(text):
     """Inserts nl_sim_drop_value before calls of atomic functions whose results are not used."""
 
     def report_unused(match):
@@ -390,7 +393,7 @@ def _is_users(text, watched):
     return watched is None or syntax.has_group(text, watched)
 
 
-def _with_wrapping(text):
+def _remove_nsw(text):
     """Removes `nsw` from additions, multiplications and shifts, except in functions of the simulator's
     engine."""
     return text if _ENGINES in syntax.first_line(text) else _NO_OVERFLOW.sub(r"\1 ", text)
@@ -407,7 +410,7 @@ def _function(text, checks, defined, watched):
     if _ACCESSES.intersection(checks):
         if "profile" in checks:
             text = _count_copies(text)
-        text = _tell_fields(_tell_odd_copies(text, "unwritten" in checks))
+        text = _report_field_writes(_tell_odd_copies(text, "unwritten" in checks))
     if "memory" in checks:
         text = _keep_loops(_check_copies(text) if "@llvm.memcpy." in text else text)
     state = _State(checks, defined)
@@ -435,7 +438,7 @@ def _tell_odd_copies(text, by_bytes):
     """
     if "@llvm.memcpy." not in text:
         return text
-    own = _own_pointers(text)
+    own = _local_pointer_names(text)
 
     def call(match):
         sides = [_POINTER.fullmatch(match[side]) for side in ("to", "from")]
@@ -462,7 +465,7 @@ def _count_copies(text):
     """
     if "@llvm.memcpy." not in text:
         return text
-    own = _own_pointers(text)
+    own = _local_pointer_names(text)
 
     def calls(match):
         sides = [_ADDRESS.fullmatch(match[side]) for side in ("to", "from")]
@@ -489,7 +492,7 @@ def _count_copies(text):
     return _ODD_COPY.sub(calls, text)
 
 
-def _own_pointers(text):
+def _local_pointer_names(text):
     """Returns the names of the local variables, and of pointers into local variables."""
     own = set(_LOCAL.findall(text))
     for part, whole in _PART.findall(text):
@@ -508,7 +511,7 @@ def _declared_copies(functions):
     return ""
 
 
-def _tell_fields(text):
+def _report_field_writes(text):
     """Inserts nl_sim_write_field before the load that precedes the store of a bit-field."""
 
     def report_field(match):

@@ -184,7 +184,7 @@ def _type_of(what):
     return what
 
 
-def _twin(name):
+def _twin_name(name):
     return f"%nl.second.{name[1:]}" if name[1] != '"' else f'%"nl.second.{name[2:]}'
 
 
@@ -331,12 +331,12 @@ class _Function:
         """Returns the line that computes the address in the shadow variable that corresponds to the address computed in
         this line."""
         found = _PART.match(line)
-        names = {found["name"]: _twin(found["name"]), found["base"]: _twin(found["base"])}
+        names = {found["name"]: _twin_name(found["name"]), found["base"]: _twin_name(found["base"])}
         head, tail = line[: found.end()], line[found.end() :]
         return _TOKEN.sub(lambda match: names.get(match[0], match[0]), head) + tail
 
     def _begin(self, line, found, out):
-        out += line, line.replace(found[1], _twin(found[1]), 1)
+        out += line, line.replace(found[1], _twin_name(found[1]), 1)
         if found[1] not in self.started:
             self._fill(found[1], 0, self._length(found[1]), out)
 
@@ -350,10 +350,10 @@ class _Function:
         """Returns code that sets the bytes of the shadow variable. `name` is the variable or a pointer to its
         bytes."""
         to = self.module.bytes_pointer
-        second = _twin(name)
+        second = _twin_name(name)
         if name in self.roots and self.module.is_typed:
             second = self._new()
-            out.append(f"  {second} = bitcast {self.roots[name]}* {_twin(name)} to i8*")
+            out.append(f"  {second} = bitcast {self.roots[name]}* {_twin_name(name)} to i8*")
         out.append(
             f"  call void @{self.module.memset}({to} {second}, i8 {value}, {size}, i1 false)"
         )
@@ -369,12 +369,12 @@ class _Function:
         if not _bits(type_) or not (is_reported or handed):
             return
         out.append(
-            f"  {_twin(name)} = load {type_}, {found['pointer']} {_twin(found['at'])}, align 1"
+            f"  {_twin_name(name)} = load {type_}, {found['pointer']} {_twin_name(found['at'])}, align 1"
         )
         self.second.add(name)
         if is_reported:
             number, unset, what = (
-                self._integer(_twin(name), type_, out),
+                self._integer(_twin_name(name), type_, out),
                 self._new(),
                 self._describe_read(found["at"], out),
             )
@@ -388,10 +388,10 @@ class _Function:
         name = found[1] if found and debug else None
         if name not in self.roots:
             return
-        pointer, state, unset = _twin(name), self._new(), self._new()
+        pointer, state, unset = _twin_name(name), self._new(), self._new()
         if self.module.is_typed:
             pointer = self._new()
-            out.append(f"  {pointer} = bitcast {self.roots[name]}* {_twin(name)} to i8*")
+            out.append(f"  {pointer} = bitcast {self.roots[name]}* {_twin_name(name)} to i8*")
         out.append(f"  {state} = load i8, {self.module.bytes_pointer} {pointer}, align 1")
         out.append(f"  {unset} = icmp eq i8 {state}, 0")
         out.append(
@@ -405,10 +405,10 @@ class _Function:
         for type_, name in dict.fromkeys(_read_matrices(line)):
             if name not in self.whole or not debug:
                 continue
-            pointer, state, unset = _twin(name), self._new(), self._new()
+            pointer, state, unset = _twin_name(name), self._new(), self._new()
             if self.module.is_typed:
                 pointer = self._new()
-                out.append(f"  {pointer} = bitcast {type_} {_twin(name)} to i8*")
+                out.append(f"  {pointer} = bitcast {type_} {_twin_name(name)} to i8*")
             out.append(f"  {state} = load i8, {kind} {pointer}, align 1")
             out.append(f"  {unset} = icmp eq i8 {state}, 0")
             what = self._describe_read(name, out)
@@ -465,8 +465,10 @@ class _Function:
             self._fill(root, -1, self._length(root), out)
             return
         value = found["what"][len(type_) + 1 :]
-        value = _twin(value) if value in self.second else _nonzero_constant(type_)
-        out.append(f"  store {type_} {value}, {found['pointer']} {_twin(found['at'])}, align 1")
+        value = _twin_name(value) if value in self.second else _nonzero_constant(type_)
+        out.append(
+            f"  store {type_} {value}, {found['pointer']} {_twin_name(found['at'])}, align 1"
+        )
 
     def _move(self, line, found, out):
         to, size, debug = found["to"], found["size"], _debug_of(line)
@@ -476,15 +478,15 @@ class _Function:
         if to not in self.whole:
             out.append(line)
             if to not in self.own and debug:
-                given = f"{kind} {to}, {kind} nocapture {_twin(from_)}, {size}"
+                given = f"{kind} {to}, {kind} nocapture {_twin_name(from_)}, {size}"
                 out.append(f"  call void @{_PUT}({given}){debug}")
             return
         if from_ in self.whole:
-            given = f"{kind} {_twin(to)}, {kind} {_twin(from_)}, {size}, i1 false"
+            given = f"{kind} {_twin_name(to)}, {kind} {_twin_name(from_)}, {size}, i1 false"
             out.append(f"  call void @{self.module.memmove}({given})")
         elif found["kind"] == "set" or not from_ or from_ in self.own or not debug:
             self._fill(to, -1, size, out)
         else:
-            given = f"{kind} nocapture {_twin(to)}, {kind} {from_}, {size}"
+            given = f"{kind} nocapture {_twin_name(to)}, {kind} {from_}, {size}"
             out.append(f"  call void @{_FETCH}({given}){debug}")
         out.append(line)

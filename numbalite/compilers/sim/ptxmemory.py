@@ -61,7 +61,7 @@ class Memory:
     def do_ld(self, modifiers, operands):
         kind = type_of(modifiers)
         to, at = operands[0], self.address(operands[1], modifiers)
-        access = _access(modifiers)
+        access = _access_kind(modifiers)
         parts = registers_of(to)
         out = [f"{_scope(modifiers)}unsigned long long nl_at = {at};"]
         if len(parts) > 1:
@@ -77,7 +77,11 @@ class Memory:
 
     def do_st(self, modifiers, operands):
         kind = type_of(modifiers)
-        at, source, access = self.address(operands[0], modifiers), operands[1], _access(modifiers)
+        at, source, access = (
+            self.address(operands[0], modifiers),
+            operands[1],
+            _access_kind(modifiers),
+        )
         parts = registers_of(source)
         if "async" in modifiers:
             return self.store_async(TYPES[kind], size_of(kind), operands, parts)
@@ -115,11 +119,11 @@ class Memory:
 def _scope(modifiers):
     """Returns the C++ declaration of a variable that limits an atomic access to the scope of the thread block; "" for a
     wider scope."""
-    narrow = "cta" in modifiers and _access(modifiers) == "2"
+    narrow = "cta" in modifiers and _access_kind(modifiers) == "2"
     return "::numbalite_sim::narrow_scope nl_scope(true); " if narrow else ""
 
 
-def _access(modifiers):
+def _access_kind(modifiers):
     """Returns the kind of an access as ptx.h numbers them: "0" plain, "1" volatile, "2" with a memory order."""
     found = set(modifiers)
     if "volatile" in found or "cv" in found or "mmio" in found:

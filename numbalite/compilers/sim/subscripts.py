@@ -38,7 +38,7 @@ def names(source: str) -> str:
             continue
         places, indices = _brackets(tokens, partner, at + 1)
         checks = files.setdefault(file, {})
-        for place in (_beginning(tokens, partner, at), at, *places):
+        for place in (_expression_start(tokens, partner, at), at, *places):
             line, start = tokens[place].line, tokens[place].start
             column = len(source[starts[line] : start].encode("utf-8", "replace")) + 1
             here, named = (line + shift, column), (token.text, indices)
@@ -87,7 +87,7 @@ def _brackets(tokens, partner, at):
     return found, max(count, 1)
 
 
-def _beginning(tokens, partner, at):
+def _expression_start(tokens, partner, at):
     """Returns the index of the first token of an expression such as ``p->rows[i].name``, whose last token is
     at ``at``."""
     while at > 1:
