@@ -100,14 +100,14 @@ def _report(chosen):
     return 2 if chosen.fail_under is not None and report.percent(files) < chosen.fail_under else 0
 
 
-def _write_html(chosen):
+def _html(chosen):
     files = _files(chosen)
     if files:
         print(report.write_html(files, chosen.directory))
     return 0 if files else 1
 
 
-def _write_lcov(chosen):
+def _lcov(chosen):
     files = _files(chosen)
     if files:
         with open(chosen.output, "w", encoding="utf-8") as out:
@@ -116,6 +116,6 @@ def _write_lcov(chosen):
     return 0 if files else 1
 
 
-def _erase_data(chosen):
+def _erase(chosen):
     data.clear(chosen.data)
     return 0
