@@ -72,7 +72,7 @@ static void poll_lock_held(uint64_t polls) {
     nl_mutex_lock(&lock);
 }
 
-static void *work(void *unused) {
+static void *run_worker_thread(void *unused) {
     (void)unused;
     uint64_t polls = 0;
     nl_mutex_lock(&lock);
@@ -106,7 +106,7 @@ static void start_lock_held(unsigned count, unsigned most) {
     nl_thread_swap_signals(&blocked, &before);
     while (threads - busy < count && threads < most && threads < MAX_THREADS) {
         nl_thread thread;
-        if (nl_thread_start(&thread, work, NULL, 0, &ignored) < 0)
+        if (nl_thread_start(&thread, run_worker_thread, NULL, 0, &ignored) < 0)
             break;
         nl_thread_detach(thread);
         threads++;

@@ -279,7 +279,7 @@ typedef struct ring {
     uint64_t next, pages; /* number of huge pages */
 } ring;
 
-static void touch_some(void *job) {
+static void populate_some_pages(void *job) {
     ring *r = job;
     uint64_t k;
     while ((k = nl_atomic_add(&r->next, 1)) < r->pages)
@@ -299,7 +299,7 @@ static nl_host_block *acquire_ring(nl_device *dev, int members) {
     if (nl_hostblock_is_locked(block))
         return block;
     ring r = {block->memory, 0, size / HUGE_PAGE};
-    share(members, touch_some, touch_some, &r);
+    share(members, populate_some_pages, populate_some_pages, &r);
     if (nl_hostblock_lock(block, dev, &ignored) == 0)
         return block;
     nl_hostblock_release(block);
@@ -696,7 +696,7 @@ static void receive_some(void *job) {
 
 /* Returns whether the destination's pages are untouched; checks only the first page, the last page
  * and a middle page. */
-static int is_new(const receiving *r) {
+static int are_pages_untouched(const receiving *r) {
     for (int i = 0; i < 3; i++) {
         unsigned char resident = 1;
         uintptr_t place = (uintptr_t)r->here + (r->size - 1) / 2 * (uintptr_t)i;
@@ -711,7 +711,7 @@ static int is_new(const receiving *r) {
  * page. */
 static int cut_for_host(receiving *r) {
     uint64_t threads = nl_atomic_load(&threads_to_host);
-    r->is_new = r->size >= HUGE_PAGE && is_new(r);
+    r->is_new = r->size >= HUGE_PAGE && are_pages_untouched(r);
     r->chunk = choose_chunk(MIDDLE_CHUNK, r->size / 32, SIZE_MAX);
     if (r->is_new) {
         size_t most = choose_chunk(NEW_CHUNK, NEW_CHUNK, NEW_CHUNK);

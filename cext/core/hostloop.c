@@ -135,7 +135,7 @@ static void end_process(int number, const siginfo_t *info) {
 
 /* Signals from other code are passed to the previous handler. A handler that ends the process may
  * raise the signal again, which then calls this handler again. */
-static void handle(int number, siginfo_t *info, void *context) {
+static void handle_signal(int number, siginfo_t *info, void *context) {
     static NL_THREAD_LOCAL volatile sig_atomic_t chained;
     uint64_t at = (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
     if (info->si_code == FPE_INTDIV && is_host_code(at) && nl_divide_resume(context))
@@ -158,10 +158,10 @@ static void install_handlers(void) {
     /* SA_NODEFER: a signal raised by the previous handler must be delivered while `chained` is
      * set. */
     struct sigaction now,
-        ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+        ours = {.sa_sigaction = handle_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     sigemptyset(&ours.sa_mask);
     if (sigaction(SIGFPE, NULL, &now) != 0 ||
-        ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handle))
+        ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handle_signal))
         return;
     before = now;
     sigaction(SIGFPE, &ours, NULL);
@@ -323,8 +323,8 @@ static int run_alone(const job *j, long long first, long long count, uint32_t *p
     return status;
 }
 
-static int parallel(nl_host_loop loop, int operands, char *const *data, long long count,
-                    const long long *strides, const void *extra, unsigned *place) {
+static int run_parallel_loop(nl_host_loop loop, int operands, char *const *data, long long count,
+                             const long long *strides, const void *extra, unsigned *place) {
     if (count <= 0)
         return 0;
     if (operands > MAX_OPERANDS) { /* more operands than any ufunc of NumPy has */
@@ -371,7 +371,7 @@ void nl_hostloop_threads_set(int count) {
 
 /* ---- the table ---- */
 
-static int print(const char *format, va_list arguments) {
+static int print_output(const char *format, va_list arguments) {
     int length = nl_print(format, arguments);
     if (length > 0)
         fflush(stdout);
@@ -384,8 +384,8 @@ const nl_host_ops nl_hostloop_runtime = {
     .fault = fault,
     .leave = leave,
     .raise = raise_fault,
-    .parallel = parallel,
-    .vprintf = print,
+    .parallel = run_parallel_loop,
+    .vprintf = print_output,
     .clock = nl_clock_cycles,
     .globaltimer = nl_clock_ns,
     .random = nl_hostrandom_state,

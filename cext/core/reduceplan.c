@@ -74,7 +74,7 @@ static const dim *last_dimension_of(const dims *d) {
     return &d->at[d->count - 1];
 }
 
-static int64_t by_length(const dim *d) {
+static int64_t length_of_dim(const dim *d) {
     return d->length;
 }
 
@@ -744,8 +744,8 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
     schedule s = nl_reduceplan_schedule(&kept, &f.reduced, t);
     if (r->reorderable && s.kind == NL_REDUCE_COLUMNS &&
         last_dimension_of(&f.reduced)->length < SHORT_RUN)
-        nl_reducelaunch_sort(&f.reduced,
-                             by_length); /* the longest contiguous row becomes the last dimension */
+        nl_reducelaunch_sort(
+            &f.reduced, length_of_dim); /* the longest contiguous row becomes the last dimension */
     if (s.parts == 1 && !f.later.count)
         plan_one_launch(&f, &s, -1, plan);
     else

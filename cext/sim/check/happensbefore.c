@@ -19,7 +19,7 @@
     for (uint32_t left_ = (set), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
          left_ &= left_ - 1)
 
-static uint32_t larger(uint32_t a, uint32_t b) {
+static uint32_t larger_time(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
@@ -173,9 +173,9 @@ static void share_warp_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scop
         const nl_sim_fenced *f = &fenced[lane];
         if (!f->barrier)
             continue;
-        joined.barrier = larger(joined.barrier, f->barrier);
+        joined.barrier = larger_time(joined.barrier, f->barrier);
         for (unsigned i = 0; i < NL_SIM_ORDER_LANES; i++)
-            joined.row[i] = larger(joined.row[i], f->row[i]);
+            joined.row[i] = larger_time(joined.row[i], f->row[i]);
         join(o, &joined.of_block, f->of_block);
         join(o, &joined.of_thread, f->of_thread);
     }
@@ -216,10 +216,10 @@ void nl_sim_happensbefore_warp(nl_sim_happensbefore *o, unsigned warp, uint32_t 
     FOR_LANES(lane, lanes) {
         const uint32_t *row = o->row[warp][lane];
         for (unsigned i = 0; i < NL_SIM_ORDER_LANES; i++)
-            joined[i] = larger(joined[i], row[i]);
+            joined[i] = larger_time(joined[i], row[i]);
     }
     FOR_LANES(lane, lanes) {
-        joined[lane] = larger(joined[lane], nl_sim_happensbefore_now(o, first + lane));
+        joined[lane] = larger_time(joined[lane], nl_sim_happensbefore_now(o, first + lane));
     }
     o->time++;
     FOR_LANES(lane, lanes) {
@@ -239,7 +239,7 @@ static void share_tile_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scop
     nl_sim_vectorclock *fenced = NULL;
     uint32_t barrier = 0;
     for (unsigned i = first; i < end; i++) {
-        barrier = larger(barrier, all[i].barrier);
+        barrier = larger_time(barrier, all[i].barrier);
         add_fenced(o, scope, i, &fenced);
     }
     for (unsigned i = first; i < end && barrier; i++) {

@@ -30,7 +30,7 @@ static struct sigaction previous;
 static nl_mutex lock = NL_MUTEX_INIT;
 
 /* The handler of SIGTRAP, after the single step. Calls the previous handler for other traps. */
-static void stepped(int number, siginfo_t *info, void *context) {
+static void handle_single_step(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_worker_current;
     mcontext_t *state = &((ucontext_t *)context)->uc_mcontext;
     if (w && w->stepping) {
@@ -48,11 +48,12 @@ static void stepped(int number, siginfo_t *info, void *context) {
 }
 
 static void install_handler(void) {
-    struct sigaction now, ours = {.sa_sigaction = stepped, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction now,
+        ours = {.sa_sigaction = handle_single_step, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&ours.sa_mask);
     nl_mutex_lock(&lock);
     if (sigaction(SIGTRAP, NULL, &now) == 0 &&
-        !((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == stepped)) {
+        !((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handle_single_step)) {
         previous = now;
         sigaction(SIGTRAP, &ours, NULL);
     }

@@ -22,7 +22,7 @@ enum { DEFAULT_STACK = 1024, DEFAULT_PRINTF = 1 << 20 };
 
 static nl_mutex lock = NL_MUTEX_INIT;
 
-static void in_child(void) {
+static void reset_in_child(void) {
     nl_sim_context_forget();
     nl_mutex_init(&lock);
     nl_sim_stream_forget();
@@ -49,7 +49,7 @@ int nl_sim_primary_open(int devices) {
             status = context->legacy ? 0 : -1;
         }
         if (status == 0) {
-            nl_thread_on_fork(in_child);
+            nl_thread_on_fork(reset_in_child);
             nl_sim_stream_open();
             nl_sim_context_set_count(devices);
         }

@@ -244,7 +244,7 @@ void nl_sim_fiber_escape(void *signal_context, nl_sim_fiber *to) {
 
 #else /* ucontext */
 
-static void start(unsigned entry_high, unsigned entry_low, unsigned high, unsigned low) {
+static void start_fiber(unsigned entry_high, unsigned entry_low, unsigned high, unsigned low) {
     uintptr_t entry = (uintptr_t)(((uint64_t)entry_high << 32) | entry_low);
     uintptr_t argument = (uintptr_t)(((uint64_t)high << 32) | low);
     ((void (*)(void *))entry)((void *)argument);
@@ -259,7 +259,7 @@ void nl_sim_fiber_lay_out(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack, void (
     fiber->context.uc_stack.ss_size = (size_t)(stack->top - stack->low);
     fiber->context.uc_link = NULL;
     uint64_t e = (uintptr_t)entry, a = (uintptr_t)argument;
-    makecontext(&fiber->context, (void (*)(void))start, 4, (unsigned)(e >> 32), (unsigned)e,
+    makecontext(&fiber->context, (void (*)(void))start_fiber, 4, (unsigned)(e >> 32), (unsigned)e,
                 (unsigned)(a >> 32), (unsigned)a);
     fiber->sp = stack->low;
 }

@@ -136,7 +136,7 @@ static void add_ranges(nl_text *t, const nl_sim_worker *w, member_fn *member, co
         nl_text_add(t, "no thread");
 }
 
-static int waits_like(const nl_sim_worker *w, unsigned thread, const void *data) {
+static int is_waiting_like(const nl_sim_worker *w, unsigned thread, const void *data) {
     return is_waiting(w, thread) && wait_in_same_operation(&w->thread[thread], data);
 }
 
@@ -146,7 +146,7 @@ static int is_missing(const nl_sim_worker *w, unsigned thread, const void *data)
     const nl_sim_thread *t = data;
     unsigned warp = (unsigned)(t - w->thread) / NL_SIM_LANES;
     return thread / NL_SIM_LANES == warp && (t->mask >> thread % NL_SIM_LANES & 1) &&
-           is_live(w, thread) && !waits_like(w, thread, data);
+           is_live(w, thread) && !is_waiting_like(w, thread, data);
 }
 
 static int has_ended(const nl_sim_worker *w, unsigned thread, const void *data) {
@@ -166,7 +166,7 @@ static int is_first_waiting(const nl_sim_worker *w, unsigned thread) {
     if (!is_waiting(w, thread))
         return 0;
     for (unsigned i = 0; i < thread; i++) {
-        if (waits_like(w, i, &w->thread[thread]))
+        if (is_waiting_like(w, i, &w->thread[thread]))
             return 0;
     }
     return 1;
@@ -246,7 +246,7 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
     const nl_sim_thread *running = &w->thread[w->current];
     unsigned kinds = 0, first = 0;
     if (is_live(w, w->current) && running->wait == NL_SIM_WAIT_TURN) {
-        while (!waits_like(w, first, running))
+        while (!is_waiting_like(w, first, running))
             first++;
     }
     for (unsigned n = 0; n < w->threads; n++) {
@@ -260,7 +260,7 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
             nl_text_add(t, "and others elsewhere");
             break;
         }
-        add_ranges(t, w, waits_like, thread);
+        add_ranges(t, w, is_waiting_like, thread);
         if (thread->wait > NL_SIM_WAIT_GRID) {
             add_spinning(f, t, w, thread);
             continue;

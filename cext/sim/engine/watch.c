@@ -25,7 +25,7 @@ static struct {
 
 /* The signal */
 
-static void interrupt(int number, siginfo_t *info, void *context) {
+static void interrupt_kernel(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (w && w->inside && w->job && nl_atomic_load32(&w->job->watch.stopped)) {
         uintptr_t at = nl_sim_signal_instruction(context);
@@ -45,11 +45,11 @@ static void interrupt(int number, siginfo_t *info, void *context) {
 
 static void install_handler(void) {
     struct sigaction old,
-        ours = {.sa_sigaction = interrupt, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+        ours = {.sa_sigaction = interrupt_kernel, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     sigemptyset(&ours.sa_mask);
     nl_mutex_lock(&watch.install_lock);
     if (sigaction(NL_SIM_WATCH_SIGNAL, NULL, &old) == 0 &&
-        !((old.sa_flags & SA_SIGINFO) && old.sa_sigaction == interrupt)) {
+        !((old.sa_flags & SA_SIGINFO) && old.sa_sigaction == interrupt_kernel)) {
         watch.previous = old;
         sigaction(NL_SIM_WATCH_SIGNAL, &ours, NULL);
     }
