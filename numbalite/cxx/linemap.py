@@ -198,7 +198,9 @@ def function_node(function):
         ):
             found.append(node)
     if len(found) > 1:  # lambdas in one line
-        found = _innermost_lambda(found, code) or [node for node in found if _has_same_code(node, code)]
+        found = _innermost_lambda(found, code) or [
+            node for node in found if _has_same_code(node, code)
+        ]
     # If several functions have the same code, any of them is correct
     return found[0] if found else None
 

@@ -454,6 +454,7 @@ def test_every_source_field_is_in_the_cache_key(tmp_path, monkeypatch):
         "fastmath": True, "debug": True, "lineinfo": True, "opt": 1, "max_registers": 9,
         "boundscheck": True, "linked": (linking.Binary("ptx", "a.ptx", b""),), "is_python": True,
         "users": (Lines("k.py", 1, 2),), "slips": (Slip("k.py", 1, "unused", "", ""),), "stoppable": True,
+        "is_short": True,
     }  # fmt: skip
     assert set(changes) == set(Source._fields)
     keys = {
