@@ -202,10 +202,10 @@ class _Judge:
                 raise Failed('It is compiled for the CPU: add target="cuda" to its decorator.')
             if kind_of(solution) != "ufunc":
                 raise Failed(
-                    f"A ufunc is wanted, a function under @vectorize or @guvectorize; {got}."
+                    f"This exercise requires a ufunc, a function with the decorator @vectorize or @guvectorize; {got}."
                 )
         if wants == "function" and not callable(solution):
-            raise Failed(f"A Python function is wanted; {got}.")
+            raise Failed(f"This exercise requires a Python function; {got}.")
 
     # --- is it right?
 
@@ -598,7 +598,8 @@ def _kind_of_solution(solution):
     from numbalite.judge.fresh import kind_of
 
     kind = kind_of(solution) or ("ufunc" if type(solution) is np.ufunc else "")
-    return f"a {kind or type(solution).__name__}"
+    noun = kind or type(solution).__name__
+    return f"{'an' if noun[0] in 'aeio' else 'a'} {noun}"
 
 
 def _slips_of(solution):
