@@ -38,8 +38,8 @@ static int write_all(int file, const char *bytes, size_t size) {
 }
 
 /* Makes a unique path such as "/proc/123/fd/././/7", in which "./" and ".//" encode the bits of a
- * counter. The counter starts with its own address, because a second copy of this code in the
- * process (as in the tests) has another counter. */
+ * counter. The counter starts with its own address, so that the paths differ from those of a second
+ * copy of this code in the process (as in the tests). */
 static void spell_path(char *path, size_t size, int file) {
     static uint64_t loads;
     size_t length = (size_t)snprintf(path, size, "/proc/%ld/fd/", (long)getpid());

@@ -53,7 +53,8 @@ enum {
     STAGED_ROW = 256, /* maximum bytes of a row for staging, if rows are contiguous */
     /* maximum bytes of a row of 8-byte elements for staging, if rows are contiguous */
     STAGED_WIDE_ROW = 160,
-    /* maximum bytes of a short axis between the results' elements, which a second launch reduces */
+    /* maximum bytes of a reduced axis that lies between kept axes, if a second launch reduces this
+     * axis */
     AMONG_BYTES = 128,
     LATER_SHARE = 8, /* a second launch reads at most 1/8 of the bytes that the first one reads */
     /* maximum bytes per result with which a block has too little work, so that two launches are

@@ -464,7 +464,7 @@ typedef struct replay {
     const trace *of;
     PyObject *const *inputs;
     PyObject *stream;
-    /* the object of each value; objects of the values; NULL if not created yet, or released */
+    /* the Python object of each value of the trace; NULL if not created yet, or released */
     PyObject *live[MAX_VALUES];
 } replay;
 

@@ -20,7 +20,8 @@ template <class P> NUMBALITE_FUNCTION P at(const P *values, uint64 i) {
     return values[i];
 }
 
-/* The words of a block, in the distribution's word type. */
+/* Converts the four 32-bit words of a counter block to words of the type that the distribution
+ * needs. */
 NUMBALITE_FUNCTION void split(const words &w, uint32 *x) {
     x[0] = w.a, x[1] = w.b, x[2] = w.c, x[3] = w.d;
 }

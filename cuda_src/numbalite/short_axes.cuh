@@ -179,8 +179,8 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
 
 /* ------------------------------------------------------------------------------ short axes */
 
-/* Combines two totals without regard to their order; they have equally many elements, unless they
- * are parts of an earlier launch. Op::even may depend on the order, except in operations with
+/* Combines two totals in any order. Both are totals of equally many elements, except for partial
+ * totals of an earlier launch. Op::even may depend on the order, except in operations with
  * in_chunks. */
 template <bool AreParts, class T, class Op>
 NUMBALITE_FUNCTION T merged(const T &a, const T &b, Op op) {

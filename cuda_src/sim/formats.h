@@ -27,7 +27,7 @@ NUMBALITE_SIM_INLINE unsigned short half_from_float(float f) {
 #endif
         return static_cast<unsigned short>(word > 0x7f800000 ? 0x7fff : sign | 0x7c00);
     }
-    if (word < 0x38800000) /* subnormal: the last bit of 0.5 has the required weight */
+    if (word < 0x38800000) /* subnormal: adding 0.5f rounds to the last bit of a half */
         return static_cast<unsigned short>(sign |
                                            (bits<unsigned>(bits<float>(word) + 0.5f) - 0x3f000000));
     word += 0xc8000fff + (word >> 13 & 1);

@@ -2,9 +2,9 @@
 lcov``.
 
 With NUMBALITE_COVERAGE, compilers/sim/coverage.py inserts flags into each image, and cuda_src/sim/coverage.h
-maps the flags to a file in that folder. `data` reads these files, `report` shows them, `program` is the
-command. Uses no other package. Begin with data.py. coverage.py loads the package as a plug-in
-(plugin.py).
+maps the flags into a file in the folder that the variable names. `data` reads these files, `report` shows
+them, `program` is the command. Uses no other package. Begin with data.py. coverage.py loads the package as a
+plug-in (plugin.py).
 """
 
 

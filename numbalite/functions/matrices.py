@@ -158,7 +158,7 @@ def meshgrid(
 def sliding_window_view(
     x, window_shape, axis=None, *, subok: bool = False, writeable: bool = False
 ) -> DeviceNDArray:
-    """Returns a view whose elements share memory with each other."""
+    """Returns a view with all windows of a shape; neighbouring windows share elements of the array."""
     x = arguments.array(x)
     lengths = shapes.numbers_of(window_shape)
     if any(length < 0 for length in lengths):

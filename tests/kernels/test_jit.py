@@ -601,7 +601,7 @@ def test_grid_sync_launches_cooperatively():
 
 @pytest.mark.usefixtures("unchecked")  # compilations are counted
 def test_unpickled_kernel_is_not_compiled_or_loaded(monkeypatch):
-    """The code may be for another process, so it is only returned if code= requests this."""
+    """Unpickling a kernel compiles nothing, because the kernel may never be launched in the new process."""
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
     unit = "__constant__ int c = 1; template <class T> __global__ void k(T* x) { x[0] += c; }"
 

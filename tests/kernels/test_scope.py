@@ -435,7 +435,7 @@ def _plus_one(x):
     "return x + 1;"
 
 
-# --- the same for GPUs, wherever NVRTC is -----------------------------------------------------------------
+# --- compiled for GPUs, if NVRTC is installed ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cc", [(7, 5), (9, 0)])

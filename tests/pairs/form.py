@@ -16,9 +16,9 @@
 
 The marks say what differs: `//-` ends a line that only the wrong kernel has, `//+` one that only the
 right one has, `//!` a line that a report of the mistake may name (`//-!`: both). A line of the other kernel
-becomes an empty line, so that both kernels have the line numbers of this file. An annotation is the argument
-of that parameter. A text that contains a __global__ function is a complete source. Constants of the file are
-in capitals.
+becomes an empty line, so that both kernels have the line numbers of this file. The annotation of a parameter
+is the argument with which the kernel is launched. A text that contains a __global__ function is a complete
+source. Constants of the file are in capitals.
 
 The module can be imported without a device: kernels are compiled when they are requested.
 """

@@ -382,7 +382,8 @@ def test_conditionally_returned_arguments_are_the_same_objects():
 
 
 def test_swapped_arguments_are_returned():
-    """Returns one of two alternating buffers; the number of steps is an argument of the call."""
+    """A function that swaps its two array variables in each iteration returns the array that a variable
+    refers to at the end."""
 
     @njit
     def swap_each_step(now, after, n):

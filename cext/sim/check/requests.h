@@ -35,8 +35,8 @@ void nl_sim_requests_leave(nl_sim_requests *requests, unsigned thread, unsigned 
 /* Call this function when the lanes of a warp have synchronized or ended: counts the warp's
  * requests. */
 void nl_sim_requests_close(nl_sim_requests *requests, unsigned warp);
-/* Does the same for all warps of a block. The requests of the warps are counted alternately,
- * because warps run at about the same speed. */
+/* Does the same for all warps of a block. One request of each warp is counted in turn, as if all
+ * warps ran at the same speed. */
 void nl_sim_requests_close_all(nl_sim_requests *requests, unsigned warps);
 /* Call this function when the threads of a block with this number of warps begin: no lane is in a
  * loop. */

@@ -82,7 +82,7 @@ static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
-/* Runs the grid of this function (NULL for a kernel that only kernels launch). On failure,
+/* Runs the grid of a launch. `function` is NULL for a kernel that only kernels launch. On failure,
  * job->fault is set. */
 static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_function *function,
                          nl_sim_stream *stream) {

@@ -5,9 +5,9 @@ inserted operators bind to the divisor alone. So precedence is unchanged, and th
 operator.
 
 Three groups of divisions are not marked: those by nonzero literals, those in macros that #if uses, and those
-in units where a mark could have another meaning. Such units contain pointers to members; or bit-fields, which
-are promoted by width; or templates of the operators themselves, whose parameters would deduce the divisor's
-type.
+in units where a mark could have another meaning. A mark could have another meaning in units with pointers to
+members, with bit-fields, which are promoted by width, or with templates of the operators `/` and `%`, whose
+parameters would deduce the divisor's type.
 """
 
 from __future__ import annotations
