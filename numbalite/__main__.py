@@ -43,7 +43,7 @@ def main(argv=None) -> int:
         return 128 + signal.SIGPIPE
     except (
         CudaSupportError
-    ) as problem:  # a missing compiler or library; the message says what to install
+    ) as problem:  # a missing compiler or library; the message names the package to install
         sys.stdout.flush()
         print(f"numbalite {arguments[0]}: {problem}", file=sys.stderr)
         return 1

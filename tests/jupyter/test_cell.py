@@ -107,7 +107,7 @@ def test_cell_options_reach_the_kernel(run, shell, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line, says",
+    "line, message",
     [
         ("--nonsense", "unrecognized arguments: --nonsense"),
         ("nothing", "the cell has no nothing; it has scale"),
@@ -117,8 +117,8 @@ def test_cell_options_reach_the_kernel(run, shell, tmp_path):
         ("-D 1=2", "'1' is no name for a macro"),
     ],
 )
-def test_invalid_magic_options_raise(run, shell, line, says):
-    with pytest.raises(UsageError, match=says):
+def test_invalid_magic_options_raise(run, shell, line, message):
+    with pytest.raises(UsageError, match=message):
         run(SCALE.format(f" {line}"))
     assert "scale" not in shell.user_ns
 
