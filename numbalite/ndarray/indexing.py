@@ -83,6 +83,8 @@ def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") 
         _put_mask(array, mask, value, stream)
         return
     chosen = _select(array, key, mode)
+    if not chosen.shape and isinstance(value, (list, tuple)) and not array.dtype.names:
+        raise ValueError("setting an array element with a sequence.")
     value = convert_like(value, array)
     if 0 in chosen.shape:
         _broadcast_strides(value, chosen.shape)

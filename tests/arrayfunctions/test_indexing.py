@@ -78,6 +78,24 @@ def test_random_keys_match_numpy(data):
     assert_same(put, (device, key), (host, host_key))
 
 
+@pytest.mark.parametrize("key", [1, np.array(1), (1, ...), (np.array(1), ...)], ids=str)
+def test_list_cannot_be_assigned_to_one_element(key):
+    host = np.zeros(3)
+    device = cuda.to_device(host)
+    keys = tuple(
+        cuda.to_device(k) if isinstance(k, np.ndarray) else k
+        for k in (key if isinstance(key, tuple) else (key,))
+    )
+    for value in ([5], [[5]], (5,), []):
+        with pytest.raises(ValueError):
+            host[key] = value
+        with pytest.raises(ValueError):
+            device[key] = value
+        with pytest.raises(ValueError):
+            device[keys] = value
+    assert not device.copy_to_host().any()
+
+
 def test_assigned_values_are_broadcast_and_converted():
     """The assigned values are broadcast, converted, or read from the array itself."""
     host = np.arange(24, dtype="f4").reshape(4, 6)
