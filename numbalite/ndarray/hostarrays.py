@@ -537,8 +537,8 @@ def _memory_of(array):
 def pinned(*arrays: Any) -> Iterator[None]:
     """Page-locks arrays for the duration of a `with` block.
 
-    Copies of page-locked arrays are fast and, with a stream, asynchronous. The end of the `with` block waits
-    for the device.
+    Copies of page-locked arrays are fast and, with a stream, asynchronous.
+    The end of the `with` block waits for the device.
 
     Parameters
     ----------

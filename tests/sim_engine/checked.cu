@@ -3,8 +3,7 @@
 
 __device__ int ticket;
 
-/* Each block reduces its elements, and the last block adds the blocks' results: barriers, warps,
- * fences, atomics. */
+/* Each block adds its elements, the last block adds the sums: barriers, warps, fences, atomics. */
 __global__ void right(int *data, long n, long m) {
     __shared__ int s[64];
     __shared__ bool last;
