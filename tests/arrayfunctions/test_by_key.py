@@ -15,10 +15,10 @@ total = cuda.reduce_by_key("a + b")
 first = cuda.reduce_by_key("a")
 
 
-def reduce_runs(keys, values, fold):
+def reduce_runs(keys, values, reduce):
     begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
     parts = np.split(values, begins[1:]) if len(keys) else []
-    return keys[begins], np.array([fold(part) for part in parts], values.dtype)
+    return keys[begins], np.array([reduce(part) for part in parts], values.dtype)
 
 
 def assert_equal_arrays(got, expected):

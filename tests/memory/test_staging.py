@@ -75,9 +75,9 @@ def random_operand(rng, n, dtype="f8"):
     )
     values = np.random.default_rng(rng.randrange(1 << 30)).integers(0, 100, n).astype(dtype)
     if kind == "odd":
-        room = np.zeros(values.nbytes + 8, "u1")
+        buffer = np.zeros(values.nbytes + 8, "u1")
         start = np.dtype(dtype).itemsize
-        array = room[start : start + values.nbytes].view(dtype)
+        array = buffer[start : start + values.nbytes].view(dtype)
     elif kind == "strided":
         array = np.zeros(3 * n, dtype)[1::3]
     elif kind == "reversed":
@@ -354,11 +354,11 @@ def test_copies_into_parts_of_new_pages_keep_neighbours(rings, size):
     data = np.random.default_rng(size).integers(1, 256, size, dtype=np.uint8)
     there = cuda.to_device(data)
     for begin in (0, 1, 16, 256, 5000, MIB // 2 + 16, 2 * MIB - 16):
-        room = array_in_new_pages(size + 4 * MIB)
-        begin += -room.ctypes.data % (2 * MIB)
-        there.copy_to_host(room[begin : begin + size])
-        np.testing.assert_array_equal(room[begin : begin + size], data)
-        assert not room[:begin].any() and not room[begin + size :].any()
+        buffer = array_in_new_pages(size + 4 * MIB)
+        begin += -buffer.ctypes.data % (2 * MIB)
+        there.copy_to_host(buffer[begin : begin + size])
+        np.testing.assert_array_equal(buffer[begin : begin + size], data)
+        assert not buffer[:begin].any() and not buffer[begin + size :].any()
 
 
 @pytest.mark.parametrize("non_blocking", [False, True])

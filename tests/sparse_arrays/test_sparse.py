@@ -90,9 +90,9 @@ def test_elements_in_any_order_become_rows_without_duplicates(seed, shape, dtype
 
 @examples(30)
 @given(draw_arrays(), st.sampled_from(DTYPES), st.sampled_from("CF"), st.booleans())
-def test_products_with_dense_arrays_match_numpy(both, dtype, order, turned):
+def test_products_with_dense_arrays_match_numpy(both, dtype, order, transposed):
     rng, a, s = both
-    if turned:
+    if transposed:
         a, s = a.T, s.T
     right, left = (random_integers(rng, (n, 3), dtype) for n in a.shape[::-1])
     right, left = np.asarray(right, order=order), np.asarray(left.T, order=order)
@@ -223,8 +223,8 @@ def test_conversion_to_scipy_and_back_is_exact(name, dtype):
         assert back.format == name and back.dtype == s.dtype == dtype and back.shape == (6, 7)
         assert (back.toarray() == host).all()
         for other in ("csr", "csc", "coo"):
-            turned = getattr(s, f"to{other}")().get()
-            assert turned.format == other and (turned.toarray() == host).all()
+            converted = getattr(s, f"to{other}")().get()
+            assert converted.format == other and (converted.toarray() == host).all()
 
 
 def test_scipy_arrays_are_converted():
