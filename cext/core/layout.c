@@ -45,6 +45,12 @@ int nl_layout_is_f(const nl_layout *layout) {
     return is_contiguous(layout, 0, 1);
 }
 
+unsigned nl_layout_orders(const nl_layout *layout) {
+    int is_c = nl_layout_is_c(layout);
+    int is_f = layout->ndim < 2 ? is_c : nl_layout_is_f(layout);
+    return (is_c ? NL_LAYOUT_C : 0u) | (is_f ? NL_LAYOUT_F : 0u);
+}
+
 static void set_contiguous(nl_layout *layout, int first, int step) {
     int64_t stride = layout->itemsize;
     for (int n = 0, i = first; n < layout->ndim; ++n, i += step) {

@@ -21,6 +21,9 @@ int64_t nl_layout_count(const nl_layout *layout); /* elements */
 /* as in NumPy, axes of length 1 are ignored and empty arrays are contiguous */
 int nl_layout_is_c(const nl_layout *layout);
 int nl_layout_is_f(const nl_layout *layout);
+/* Returns both properties: the bits NL_LAYOUT_C and NL_LAYOUT_F. */
+enum { NL_LAYOUT_C = 1, NL_LAYOUT_F = 2 };
+unsigned nl_layout_orders(const nl_layout *layout);
 void nl_layout_set_c(nl_layout *layout); /* sets the strides from the shape */
 void nl_layout_set_f(nl_layout *layout);
 /* Sets the strides of a dense block whose axes have the order of the current strides. Axes of

@@ -145,8 +145,6 @@ done:
 }
 
 int nl_peer_copy(const nl_peer *to, const nl_peer *from, const nl_peer *given, nl_error *err) {
-    const nl_layout *a = to->layout, *b = from->layout;
-    int alike =
-        (nl_layout_is_c(a) && nl_layout_is_c(b)) || (nl_layout_is_f(a) && nl_layout_is_f(b));
+    unsigned alike = nl_layout_orders(to->layout) & nl_layout_orders(from->layout);
     return (alike ? copy_block : copy_packed)(to, from, given, err);
 }

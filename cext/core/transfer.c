@@ -331,7 +331,7 @@ static int is_ragged(const nl_plan *p, int host_dense) {
 }
 
 static int is_block(const nl_layout *layout) {
-    return nl_layout_is_c(layout) || nl_layout_is_f(layout);
+    return nl_layout_orders(layout) != 0;
 }
 
 int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl_layout *to_layout,

@@ -230,11 +230,13 @@ static int check_array(nl_py_call *call, int index, const nl_py_value *v, int mo
 static void write_array(const nl_param *p, unsigned char *at, CUdeviceptr address,
                         const int64_t *shape, const int64_t *strides) {
     memcpy(at, &address, sizeof address);
-    if (p->kind == NL_PARAM_ARRAY) {
-        size_t size = (size_t)p->ndim * sizeof(int64_t);
-        memcpy(at + sizeof address, shape, size);
-        memcpy(at + sizeof address + size, strides, size);
-    }
+    at += sizeof address;
+    if (p->kind != NL_PARAM_ARRAY)
+        return;
+    for (int d = 0; d < p->ndim; d++, at += sizeof *shape)
+        memcpy(at, &shape[d], sizeof *shape);
+    for (int d = 0; d < p->ndim; d++, at += sizeof *strides)
+        memcpy(at, &strides[d], sizeof *strides);
 }
 
 /* ---- kinds of arrays ---- */
@@ -427,7 +429,8 @@ static int add_argument_to_error(nl_py_call *call, int index) {
     return -1;
 }
 
-_Static_assert((int)NL_ORDER_C == NL_PY_ARRAY_C && (int)NL_ORDER_F == NL_PY_ARRAY_F,
+_Static_assert((int)NL_ORDER_C == NL_PY_ARRAY_C && (int)NL_ORDER_F == NL_PY_ARRAY_F &&
+                   (int)NL_LAYOUT_C == NL_PY_ARRAY_C && (int)NL_LAYOUT_F == NL_PY_ARRAY_F,
                "orders are flags");
 
 /* Handles the simple case of check_array: elements of exactly the parameter's dtype, and no
@@ -449,9 +452,7 @@ static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned 
     int found = nl_py_dlpack_read(call->state, tensor, &call->values->current, &f);
     if (found <= 0)
         return found < 0 ? add_argument_to_error(call, index) : 0;
-    unsigned orders = (nl_layout_is_c(&f.layout) ? NL_ORDER_C : 0u) |
-                      (nl_layout_is_f(&f.layout) ? NL_ORDER_F : 0u);
-    if (!is_plain_match(p, f.element.dtype, f.layout.ndim, orders,
+    if (!is_plain_match(p, f.element.dtype, f.layout.ndim, f.orders,
                         nl_layout_low_bits(&f.layout, f.address)) ||
         nl_device_of_address(call->device, f.address) != call->device)
         return 0;

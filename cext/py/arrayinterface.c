@@ -301,6 +301,8 @@ int nl_py_arrayinterface_read(nl_py_state *state, PyObject *obj, nl_py_foreign *
         return found;
     if (!nl_py_fastarray_read(state, obj, out) && (found = read_dictionary(state, obj, out)) == 0)
         return 0;
+    if (found >= 0)
+        out->orders = (uint8_t)nl_layout_orders(&out->layout);
     if (found >= 0 && !nl_py_dlpack_is_lazy(state, obj, out))
         return 1;
     nl_py_arrayinterface_clear(out);

@@ -202,7 +202,7 @@ static int is_single_driver_copy(const nl_layout *of, const int64_t *to) {
         count++;
     }
     dense.ndim = count;
-    if (count == 0 || (is_equal && (nl_layout_is_c(&dense) || nl_layout_is_f(&dense))))
+    if (count == 0 || (is_equal && nl_layout_orders(&dense)))
         return 1;
     if (count > 2 || !is_forward)
         return 0;

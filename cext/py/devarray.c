@@ -57,8 +57,7 @@ PyObject *nl_py_devarray_new(nl_py_state *state, const nl_py_array_parts *parts,
     a->descr = Py_NewRef(parts->descr);
     a->owner = Py_XNewRef(parts->owner);
     a->stream = Py_XNewRef(parts->stream);
-    a->flags = (uint8_t)((nl_layout_is_c(layout) ? NL_PY_ARRAY_C : 0) |
-                         (nl_layout_is_f(layout) ? NL_PY_ARRAY_F : 0) |
+    a->flags = (uint8_t)(nl_layout_orders(layout) | /* NL_PY_ARRAY_C, NL_PY_ARRAY_F */
                          (parts->readonly ? NL_PY_ARRAY_READONLY : 0) |
                          (parts->repeated ? NL_PY_ARRAY_REPEATED : 0) |
                          (parts->view ? NL_PY_ARRAY_VIEW : 0) |

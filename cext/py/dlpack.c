@@ -369,10 +369,13 @@ static void register_class(nl_py_state *state, PyTypeObject *type, PyObject *cap
         PyErr_Clear();
     PyObject *parts = PyTuple_Pack(2, capsule, grad ? grad : Py_None);
     Py_XDECREF(grad);
-    if (parts)
-        nl_py_fastarray_publish(&state->exchange_type, type, &state->exchange_parts, parts);
-    else
+    if (!parts) {
         PyErr_Clear();
+        return;
+    }
+    nl_py_fastarray_publish(&state->exchange_type, type, &state->exchange_parts, parts);
+    if (nl_atomic_load_entry(&state->exchange_type) == type)
+        nl_atomic_store_pointer(&state->exchange, (void *)functions_of(capsule));
 }
 
 /* Returns whether the class itself defines the attribute, not a base class (as for
@@ -391,8 +394,11 @@ int nl_py_dlpack_is_registered(nl_py_state *state, PyObject *obj) {
 static const nl_dl_exchange *exchange_of(nl_py_state *state, PyObject *obj) {
     PyTypeObject *type = Py_TYPE(obj);
     PyObject *capsule;
-    if (nl_py_dlpack_is_registered(state, obj))
-        return functions_of(PyTuple_GET_ITEM(state->exchange_parts, 0));
+    if (nl_py_dlpack_is_registered(state, obj)) {
+        const nl_dl_exchange *registered = nl_atomic_load_pointer(&state->exchange);
+        if (registered)
+            return registered;
+    }
     if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_EXCHANGE), &capsule) <= 0)
         return NULL;
     const nl_dl_exchange *api = functions_of(capsule);
@@ -409,9 +415,10 @@ static const nl_dl_exchange *exchange_in_call(nl_py_state *state, PyObject *obj,
 }
 
 int nl_py_dlpack_register(nl_py_state *state, PyObject *obj) {
-    if (!nl_atomic_load_entry(&state->exchange_type) && !exchange_of(state, obj))
+    const PyTypeObject *registered = nl_atomic_load_entry(&state->exchange_type);
+    if (!registered && !exchange_of(state, obj))
         PyErr_Clear();
-    return nl_py_dlpack_is_registered(state, obj);
+    return registered == Py_TYPE(obj) || nl_py_dlpack_is_registered(state, obj);
 }
 
 /* Returns whether an attribute of a PyTorch tensor is True, or whether the method with this name
@@ -456,7 +463,7 @@ int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_fo
         flag = "conj";
     /* a lazy negative is the imaginary part of a lazy conjugate, and is contiguous if it has one
      * element */
-    else if ((!nl_layout_is_c(layout) || nl_layout_count(layout) == 1) &&
+    else if ((!(f->orders & NL_LAYOUT_C) || nl_layout_count(layout) == 1) &&
              is_attribute_true(state, obj, NAME_IS_NEG))
         flag = "neg";
     if (flag)
@@ -549,6 +556,7 @@ int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
         goto other;
     out->descr = NULL;
     out->readonly = 0;
+    out->orders = (uint8_t)nl_layout_orders(&out->layout);
     out->address = low == high ? 0 : (CUdeviceptr)(uintptr_t)t.data + t.byte_offset;
     if (!nl_py_address_fits(out->address, low, high))
         goto other;

@@ -159,7 +159,7 @@ static int is_copied_back(const nl_py_hostcopies *c) {
 }
 
 static int is_contiguous(const nl_layout *layout) {
-    return nl_layout_is_c(layout) || nl_layout_is_f(layout);
+    return nl_layout_orders(layout) != 0;
 }
 
 /* An item that shares the copy of another item uses the same memory, so only the other item is

@@ -36,6 +36,8 @@ static int add_library(nl_py_owners *owners, PyObject *obj) {
     int found =
         nl_py_lender_stream(owners->state, obj, owners->device, owners->current, &handle, &keeper);
     int result = found > 0 ? add_owner(owners, handle, keeper) : found;
+    if (result == 0 && nl_py_dlpack_is_registered(owners->state, obj))
+        owners->lender = Py_TYPE(obj);
     Py_XDECREF(keeper);
     return result;
 }
@@ -88,7 +90,7 @@ static int read_all(nl_py_owners *owners, nl_py_values *values, PyObject *const 
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < count; i++) {
         PyObject *obj = args[i];
-        if (nl_py_owner_is_excluded(owners->state, obj))
+        if (Py_TYPE(obj) == owners->lender || nl_py_owner_is_excluded(owners->state, obj))
             continue;
         if (nl_py_devarray_check(owners->state, obj))
             result = add_array(owners, (nl_py_array *)obj);
@@ -109,6 +111,7 @@ int nl_py_owners_read(nl_py_owners *owners, nl_py_state *state, nl_device *devic
     owners->state = state;
     owners->device = device;
     owners->current = values ? &values->current : &own;
+    owners->lender = NULL;
     owners->has_default = owners->count = 0;
     int result = read_all(owners, values, args, count, 0);
     owners->current = NULL;

@@ -25,8 +25,9 @@ typedef struct nl_py_owners {
     nl_device *device; /* current device; streams of arrays on other devices are ignored */
     /* the current stream that DLPack's exchange API returned, read once per call */
     nl_dl_current *current;
-    int has_default;    /* whether an owner's stream is the default stream, or ordered with it */
-    int captured, mode; /* captured: the owner captures streams[0]; mode: previous capture mode */
+    PyTypeObject *lender; /* the class of tensors whose current stream has been added, or NULL */
+    int has_default;      /* whether an owner's stream is the default stream, or ordered with it */
+    int captured, mode;   /* captured: the owner captures streams[0]; mode: previous capture mode */
     int count;
     struct nl_py_owner {
         CUstream handle;

@@ -75,6 +75,7 @@ typedef struct nl_py_state {
 #define NL_DECLARE(type, name) type *name;
     NL_STATE_OBJECTS(NL_DECLARE)
 #undef NL_DECLARE
+    void *exchange; /* nl_dl_exchange of exchange_type, or NULL until dlpack.c has set it */
 } nl_py_state;
 
 extern PyModuleDef nl_py_state_module_def;

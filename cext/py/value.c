@@ -25,8 +25,7 @@ static void set_layout(nl_py_value *v, CUdeviceptr address, const nl_layout *lay
     v->address = address;
     v->shape = layout->shape;
     v->strides = layout->strides;
-    int is_c = nl_layout_is_c(layout), is_f = v->ndim < 2 ? is_c : nl_layout_is_f(layout);
-    v->order = (uint8_t)((is_c ? NL_PY_ARRAY_C : 0) | (is_f ? NL_PY_ARRAY_F : 0));
+    v->order = (uint8_t)nl_layout_orders(layout);
     v->misaligned = nl_layout_low_bits(layout, address);
 }
 
