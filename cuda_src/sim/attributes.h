@@ -2,7 +2,14 @@
 #ifndef NUMBALITE_SIM_ATTRIBUTES_H
 #define NUMBALITE_SIM_ATTRIBUTES_H
 
-#define NUMBALITE_SIM_INLINE inline __attribute__((always_inline))
+/* Without optimization, inlining takes more than half of the back end's time and makes kernels
+ * little faster, so numbalite/compilers/host.py disables it. */
+#ifdef NUMBALITE_SIM_NOT_INLINED
+#define NUMBALITE_SIM_ALWAYS_INLINE
+#else
+#define NUMBALITE_SIM_ALWAYS_INLINE __attribute__((always_inline))
+#endif
+#define NUMBALITE_SIM_INLINE inline NUMBALITE_SIM_ALWAYS_INLINE
 /* Attributes for functions that checked images do not instrument (hooks.h). */
 #ifdef NUMBALITE_SIM_CHECKED
 /* the first attribute excludes them from instrumentation, the second also applies to atomics */

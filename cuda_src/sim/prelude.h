@@ -65,7 +65,7 @@
 #define __shared__ static thread_local
 #endif
 
-#define __forceinline__ inline __attribute__((always_inline))
+#define __forceinline__ inline NUMBALITE_SIM_ALWAYS_INLINE
 #define __noinline__ __attribute__((noinline))
 #define __inline_hint__
 #define __align__(n) __attribute__((aligned(n)))

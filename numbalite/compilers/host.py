@@ -184,6 +184,9 @@ def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
     result.append("-g" if options.debug else "-g1" if has_lines else "-g0")
     if has_lines:
         result.append("-gdwarf-4")  # the simulator's engine reads DWARF line tables of this version
+    if not (level or options.debug or has_lines):
+        # Debuggers and reports need the user's line of an access in an inlined function.
+        result.append("-DNUMBALITE_SIM_NOT_INLINED")
     if checks:
         result += [f"-DNUMBALITE_SIM_CHECKED={checks_mask(checks)}"]
         result += _instrumentation_flags(family, checks)
