@@ -231,6 +231,12 @@ def compile(source, kind="sim", *checks) -> Image:
             build = _Build(source, compiler, family, flags, search, output, kind, checks)
             build.marked, build.covers = included.marked, covers
             build.header = "prelude.h" if options.before else "head.h"
+            if (
+                kind == "sim"
+                and family == "clang"
+                and not (options.before or real or source.headers)
+            ):
+                build.macros = hostprelude.first_headers(source.text)
             return build.run(f'#include "sim/cccl.h"\n{whole}' if real else whole), build.unit
 
         real = cccl.search(included.texts) if kind == "sim" else []
@@ -405,6 +411,7 @@ class _Build:
         self.marked = False  # whether the source has marks at divisions
         self.covers = False  # whether the image records coverage
         self.header = "prelude.h"  # the precompiled parts
+        self.macros = ()  # the numbalite headers with which the source begins (hostprelude.first_headers)
         # Flags for delayed template parsing: NVRTC parses template bodies only when they are instantiated.
         # clang++ cannot use precompiled headers with these flags, so they are tried second.
         self.delayed = []
@@ -414,6 +421,10 @@ class _Build:
         self.whole = whole
         text = whole.encode("utf-8", "surrogatepass")
         of = (self.kind, self.header)
+        if self.macros and hostprelude.is_common(
+            self.compiler, self.family, self.flags, self.kind, self.macros
+        ):
+            of = (self.kind, hostprelude.LIBRARY_HEAD, *self.macros)
         prelude = hostprelude.arguments(self.compiler, self.family, self.flags, _run, *of)
         try:
             self._compile_objects(text, prelude)

@@ -8,20 +8,31 @@ The cache directory has one folder per compiler, flags and header, named by a ha
 headers' files. The precompiled header is created at the second compilation of a process, so that a program
 with one kernel does not wait for it. If precompiling fails, the compiler reads the prelude as text.
 
+Sources of ufuncs and reductions begin with further headers of numbalite, which take longer to parse than the
+rest of the source. If many sources of a process begin with the same of these headers, they are precompiled,
+too, after the head (sim/library_head.h).
+
 This module also caches the object file of the functions that instrumented sources call.
 """
 
 from __future__ import annotations
 
 import os
+import re
 
 from numbalite.compilers import cache, folders, headers
 
+LIBRARY_HEAD, _MAX_HEADERS = "library_head.h", 4
+_MIN_SOURCES = 10  # sources that begin with the same headers, before these headers are precompiled
+_FIRST_LINE = re.compile(
+    r'(?://[^\n\\]*|#include ("numbalite(?:/\w+)?\.cuh")|#define (NUMBALITE_REDUCE_\w+)(?: (\d+))?)?\n'
+)
 _hooks: dict[tuple, bytes] = {}  # key -> an object file
 _made: dict[
     tuple, list | None
 ] = {}  # key -> arguments of the compiler, or None if precompiling failed
 _asked: set[tuple] = set()  # keys that were requested once
+_sources: dict[tuple, int] = {}  # key -> number of sources that begin with the same headers
 
 
 def text_arguments(kind) -> list:
@@ -34,10 +45,42 @@ def path(kind, name="prelude.h") -> str:
     return os.path.join(headers.cuda_src(), kind, name)
 
 
-def arguments(compiler, family, flags, run, kind, name="prelude.h") -> list:
+def first_headers(text) -> tuple:
+    """Returns macro definitions, as options of a compiler, that select the headers with which a source begins; ()
+    if these are only in the head, or too many."""
+    found, macros, at = [], [], 0
+    while line := _FIRST_LINE.match(text, at):
+        at = line.end()
+        if line[1]:
+            found.append(line[1])
+        elif line[2]:
+            macros.append(f"-D{line[2]}={line[3] or ''}")
+    found = [name for name in found if name != '"numbalite.cuh"']
+    if not 0 < len(found) <= _MAX_HEADERS:
+        return ()
+    return (*macros, *(f"-DNUMBALITE_HEAD_{i}={name}" for i, name in enumerate(found, 1)))
+
+
+def is_common(compiler, family, flags, kind, macros) -> bool:
+    """Returns whether the library head with these macros (first_headers) is precompiled, or so many sources begin
+    with these headers that `arguments` must precompile it."""
+    key = (kind, LIBRARY_HEAD, compiler.command, *flags, *macros)
+    if key in _made:
+        return _made[key] is not None
+    folder = _folder(key, compiler)
+    if folder is None:
+        return False
+    _sources[key] = _sources.get(key, 0) + 1
+    if _sources[key] < _MIN_SOURCES and _ready(family, folder) is None:
+        return False
+    _asked.add(key)
+    return True
+
+
+def arguments(compiler, family, flags, run, kind, name="prelude.h", *macros) -> list:
     """Returns the arguments that include the precompiled prelude or head. `run(command)` runs a
-    compiler."""
-    key = (kind, name, compiler.command, *flags)
+    compiler. macros: the definitions with which the header is precompiled (first_headers)."""
+    key = (kind, name, compiler.command, *flags, *macros)
     if key in _made:
         return _made[key] or text_arguments(kind)
     folder = _folder(key, compiler)
@@ -48,21 +91,21 @@ def arguments(compiler, family, flags, run, kind, name="prelude.h") -> list:
         if key not in _asked:
             _asked.add(key)
             return text_arguments(kind)
-        found = _compile_header(compiler, family, flags, folder, run, path(kind, name))
+        found = _compile_header(compiler, family, [*flags, *macros], folder, run, path(kind, name))
     _made[key] = found
     return found or text_arguments(kind)
 
 
-def forget(compiler, flags, kind, name="prelude.h") -> None:
+def forget(compiler, flags, kind, name="prelude.h", *macros) -> None:
     """Records that the precompiled header did not work."""
-    key = (kind, name, compiler.command, *flags)
+    key = (kind, name, compiler.command, *flags, *macros)
     _made[key] = None
 
 
-def forget_damaged(compiler, family, flags, kind, name="prelude.h") -> bool:
+def forget_damaged(compiler, family, flags, kind, name="prelude.h", *macros) -> bool:
     """Returns whether the folder that `arguments` found is damaged; the next call then creates the folder
     again."""
-    key = (kind, name, compiler.command, *flags)
+    key = (kind, name, compiler.command, *flags, *macros)
     folder = _folder(key, compiler)
     if not _made.get(key) or folder is None or _ready(family, folder) is not None:
         return False

@@ -486,3 +486,45 @@ def test_environment_variable_sets_the_optimization_level(monkeypatch, level, ex
     assert levels(plain, "sim", ("memory",)) == [min(expected[0], "-O1")]
     for kind, fingerprint in before.items():
         assert (host.fingerprint(plain, kind) == fingerprint) == (level is None)
+
+
+def test_headers_with_which_many_sources_begin_are_precompiled(monkeypatch, tmp_path):
+    """Sources that begin with the same headers of numbalite use them precompiled, with equal results."""
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(hostprelude, "_sources", {})
+    first = '// a comment\n#include "numbalite.cuh"\n#include "numbalite/ufunc.cuh"\n'
+    source = f"{first}__global__ void k(numbalite::array<float> x) {{ x[0] = __LINE__; }}"
+    commands = []
+    real = hostbuild._run
+    monkeypatch.setattr(hostbuild, "_run", lambda *given: commands.append(given[0]) or real(*given))
+    images = []
+    for _ in range(hostprelude._MIN_SOURCES + 1):
+        unit = Source(source, "user.cu", ("k",), opt=0)
+        images.append(hostbuild.compile(unit).descriptions)
+    assert all(image == images[0] for image in images)
+    headers = [command for command in commands if "c++-header" in command]
+    macros = '-DNUMBALITE_HEAD_1="numbalite/ufunc.cuh"'
+    assert [macros in command for command in headers] == [False, True]
+    used = [c[c.index("-include-pch") + 1] for c in commands if "-include-pch" in c]
+    assert used[-1] == used[-2] != used[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('#include "numbalite.cuh"\nint x;\n#include "numbalite/ufunc.cuh"\n', ()),
+        ('#include "numbalite/a.cuh"\n', ('-DNUMBALITE_HEAD_1="numbalite/a.cuh"',)),
+        (
+            '#define NUMBALITE_REDUCE_DIMS 6\n#define NUMBALITE_REDUCE_CACHED\n\n'
+            '#include "numbalite/a.cuh"\n#include "numbalite/b.cuh"\nusing namespace numbalite;\n',
+            ("-DNUMBALITE_REDUCE_DIMS=6", "-DNUMBALITE_REDUCE_CACHED=",
+             '-DNUMBALITE_HEAD_1="numbalite/a.cuh"', '-DNUMBALITE_HEAD_2="numbalite/b.cuh"'),
+        ),
+        ("".join(f'#include "numbalite/{name}.cuh"\n' for name in "abcde"), ()),
+        ('#define N 3\n#include "numbalite/a.cuh"\n', ()),
+        ('// continued \\\n#include "numbalite/a.cuh"\n', ()),
+    ],
+)  # fmt: skip
+@pytest.mark.every_case
+def test_first_headers_of_a_source(text, expected):
+    assert hostprelude.first_headers(text) == expected
