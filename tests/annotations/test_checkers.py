@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import pytest
+from kit.together import make_folder_once
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -25,7 +26,12 @@ PAGES = [
     *(ROOT / "docs" / "guide").glob("*.md"),
 ]
 # Programs on pages have no annotations, and assign values of different types to one name.
-OF_PAGES = "--allow-untyped-defs --allow-incomplete-defs --allow-untyped-calls --allow-redefinition".split()
+OF_PAGES = """
+disallow_untyped_defs = False
+disallow_incomplete_defs = False
+disallow_untyped_calls = False
+allow_redefinition = True
+"""
 # Errors that NumPy's annotations cause: its functions return an ndarray, and few accept a device
 # array for out=.
 NUMPYS = re.compile(
@@ -36,55 +42,71 @@ NUMPYS = re.compile(
 
 def errors_of_own_files(errors):
     """Returns the errors that NumPy's annotations do not cause."""
+    errors = list(errors)
     numpys = {error.partition(": ")[0] for error in errors if NUMPYS.search(error)}
     return [error for error in errors if error.partition(": ")[0] not in numpys]
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    """A folder with one Python file for each page: the file contains the page's programs, on the same lines
-    as in the page."""
-    folder = tmp_path_factory.mktemp("pages")
+def write_pages(folder):
+    """Writes one Python file for each page, and returns the files. A file contains the page's programs, on the
+    same lines as in the page."""
+    files = []
     for page in PAGES:
         lines = []
         for block in doc_pages.blocks(page):
             if block.is_program and not block.is_shown_only:
                 lines += [""] * (block.line - 1 - len(lines)) + block.text.splitlines()
         name = "_".join(page.relative_to(ROOT).with_suffix("").parts).replace("-", "_")
-        (folder / f"{name}.py").write_text("\n".join(lines) + "\n")
-    assert len(list(folder.iterdir())) > 15
-    return folder
+        files.append(folder / f"{name}.py")
+        files[-1].write_text("\n".join(lines) + "\n")
+    assert len(files) > 15
+    return files
 
 
 @pytest.fixture(scope="module")
-def mypy(tmp_path_factory):
-    """Returns the errors of mypy --strict for these arguments."""
+def mypy_errors(tmp_path_factory):
+    """Returns the errors of mypy --strict, all files in one run: most of its time, mypy reads NumPy's stubs."""
     pytest.importorskip("mypy")
-    cache = tmp_path_factory.mktemp("mypy")
-    return lambda *arguments: _mypy(f"--cache-dir={cache}", *arguments)
-
-
-def _mypy(*arguments):
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--config-file=",
-        "--strict",
-        "--follow-imports=silent",
-        "--no-pretty",
-    ]
-    command += map(str, arguments)
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True
+    return (
+        (make_folder_once(tmp_path_factory, "mypy", run_mypy) / "errors").read_text().splitlines()
     )
+
+
+def run_mypy(folder):
+    pages = write_pages(folder)
+    settings = folder / "mypy.ini"
+    settings.write_text(f"[mypy]\n[mypy-{','.join(page.stem for page in pages)}]\n{OF_PAGES}")
+    command = [
+        sys.executable, "-m", "mypy", f"--config-file={settings}", "--strict", "--follow-imports=silent",
+        "--no-pretty", f"--cache-dir={folder}", HERE / "program.py", HERE / "mistakes.py", *pages,
+    ]  # fmt: skip
+    done = subprocess.run(
+        list(map(str, command)), cwd=ROOT, env={**os.environ, "MYPYPATH": str(ROOT)},
+        capture_output=True, text=True,
+    )  # fmt: skip
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    return [line for line in done.stdout.splitlines() if ": error: " in line]
+    errors = [line for line in done.stdout.splitlines() if ": error: " in line]
+    (folder / "errors").write_text("\n".join(errors))
 
 
-def pyright(folder, *files):
-    """Returns the errors of pyright."""
+@pytest.fixture(scope="module")
+def pyright_errors(tmp_path_factory):
+    """Returns the errors of pyright, all files in one run."""
     pytest.importorskip("basedpyright")
+    folder = make_folder_once(tmp_path_factory, "pyright", run_pyright)
+    return (folder / "errors").read_text().splitlines()
+
+
+def run_pyright(folder):
+    files = write_pages(folder)
+    ignored = re.compile("no-untyped-def|import-not-found")  # rules of mypy alone
+    for name in ("program", "mistakes"):
+        lines = (HERE / f"{name}.py").read_text().splitlines()
+        text = "\n".join(
+            re.sub(r" # type: ignore\[.*", "", x) if ignored.search(x) else x for x in lines
+        )
+        files.append(folder / f"{name}.py")
+        files[-1].write_text(text)
     settings = {
         "include": [str(file) for file in files],
         "extraPaths": [str(ROOT), str(HERE)],
@@ -100,11 +122,17 @@ def pyright(folder, *files):
     )  # fmt: skip
     found = json.loads(done.stdout)
     assert found["summary"]["filesAnalyzed"] == len(files)
-    return [
-        f"{one['file']}:{one['range']['start']['line'] + 1}: {one['message']}"
+    errors = [
+        f"{one['file']}:{one['range']['start']['line'] + 1}: {' '.join(one['message'].split())}"
         for one in found["generalDiagnostics"]
         if one["severity"] == "error"
     ]
+    (folder / "errors").write_text("\n".join(errors))
+
+
+def is_of_page(error):
+    """Returns whether an error is in a page's programs."""
+    return pathlib.Path(error.partition(":")[0]).stem not in ("program", "mistakes")
 
 
 def test_inferred_types_match_runtime_types(monkeypatch):
@@ -113,31 +141,23 @@ def test_inferred_types_match_runtime_types(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["program", "mistakes"])
-def test_mypy_infers_the_types(name, mypy):
-    assert not mypy(HERE / f"{name}.py")
+def test_mypy_infers_the_types(mypy_errors):
+    assert not [error for error in mypy_errors if not is_of_page(error)]
 
 
 @pytest.mark.slow
-def test_mypy_accepts_programs_of_the_documentation(pages, mypy):
-    assert not errors_of_own_files(mypy(*OF_PAGES, *pages.glob("*.py")))
+def test_mypy_accepts_programs_of_the_documentation(mypy_errors):
+    assert not errors_of_own_files(filter(is_of_page, mypy_errors))
 
 
 @pytest.mark.slow
-def test_pyright_infers_the_types(tmp_path):
-    ignored = re.compile("no-untyped-def|import-not-found")  # rules of mypy alone
-    for name in ("program", "mistakes"):
-        lines = (HERE / f"{name}.py").read_text().splitlines()
-        text = "\n".join(
-            re.sub(r" # type: ignore\[.*", "", x) if ignored.search(x) else x for x in lines
-        )
-        (tmp_path / f"{name}.py").write_text(text)
-    assert not pyright(tmp_path, tmp_path / "program.py", tmp_path / "mistakes.py")
+def test_pyright_infers_the_types(pyright_errors):
+    assert not [error for error in pyright_errors if not is_of_page(error)]
 
 
 @pytest.mark.slow
-def test_pyright_accepts_programs_of_the_documentation(pages):
-    assert not errors_of_own_files(pyright(pages, *sorted(pages.glob("*.py"))))
+def test_pyright_accepts_programs_of_the_documentation(pyright_errors):
+    assert not errors_of_own_files(filter(is_of_page, pyright_errors))
 
 
 @pytest.mark.slow
