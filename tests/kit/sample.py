@@ -105,9 +105,12 @@ def pytest_collection_modifyitems(config, items):
         if count is not None and count < len(cases):
             cases.sort(key=lambda case: hashlib.sha256(f"{seed} {case.nodeid}".encode()).digest())
             left_out.update(cases[count:])
-    for item in list(left_out):
-        if (item.path.resolve(), item.nodeid.partition("::")[2]) in named:
-            left_out.remove(item)
+    if named:
+        left_out = {
+            item
+            for item in left_out
+            if (item.path.resolve(), item.nodeid.partition("::")[2]) not in named
+        }
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
