@@ -15,7 +15,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from numbalite.judge import messages, supervisor
+from numbalite.judge import isolation, messages, supervisor
 from numbalite.judge.verdict import ENDLESS
 
 if TYPE_CHECKING:
@@ -32,12 +32,7 @@ _DYING = 15.0  # seconds between the end of the pipe and the end of the process
 
 # The submission's folder may contain a file with the name of a module, so it is not searched.
 _START = "import sys; sys.path[:] = filter(None, sys.path)\n"
-# Before NumPy starts threads: The flags CLONE_NEWNET, and CLONE_NEWUSER for users other than root.
-_ISOLATE = """
-import ctypes
-libc = ctypes.CDLL(None)
-sys.argv.append(str(int(libc.unshare(0x40000000) == 0 or libc.unshare(0x50000000) == 0)))
-"""
+_ISOLATE = "import runpy; sys.argv.append(runpy.run_path({!r})['restrict']())\n"
 
 
 class Ended(Exception):
@@ -48,9 +43,10 @@ class Process:
     """A Python process that runs ``serve()`` of a module, under the supervisor, in a separate session.
 
     Its arguments are file descriptors of pipes: the pipe to this process, then ``others``. ``isolated``
-    starts the process without a network if the system permits it; another argument, 1 or 0, reports whether
-    this succeeded. ``folder`` is the current folder, by default the scratch folder, which is removed at the
-    end.
+    starts the process without a network, and with files that it cannot change except for those of the scratch folder
+    and the disk cache; another argument lists what the system does not permit. The disk cache is then in the scratch
+    folder, unless ``environment`` has NUMBALITE_CACHE_DIR. ``folder`` is the current folder, by default the scratch
+    folder, which is removed at the end.
     """
 
     def __init__(
@@ -66,7 +62,11 @@ class Process:
         self.last_words = tempfile.TemporaryFile()
         self._mark = secrets.token_hex(16)
         self._scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        code = f"{_START}{_ISOLATE if isolated else ''}from {module} import serve; serve()"
+        before = _ISOLATE.format(isolation.__file__) if isolated else ""
+        code = f"{_START}{before}from {module} import serve; serve()"
+        environment = {**environment, **paths(), "TMPDIR": self._scratch.name}
+        if isolated:
+            environment.setdefault("NUMBALITE_CACHE_DIR", os.path.join(self._scratch.name, "cache"))
         ends = [pipe.fileno() for pipe in (theirs, *others)]
         limits = self._scratch.name, str(FILE_LIMIT), str(DISK_LIMIT)
         self.process = subprocess.Popen(
@@ -76,7 +76,7 @@ class Process:
             ],
             stdin=subprocess.DEVNULL, stdout=self.last_words, stderr=self.last_words, pass_fds=ends,
             start_new_session=True, cwd=folder or self._scratch.name,
-            env={**environment, **paths(), supervisor.MARK: self._mark, "TMPDIR": self._scratch.name},
+            env={**environment, supervisor.MARK: self._mark},
         )  # fmt: skip
         theirs.close()
 

@@ -25,7 +25,8 @@ _L2_BYTES = 38  # CUdevice_attribute
 
 
 def serve() -> None:
-    """``... The arguments ``FD ISOLATED`` are the judge's pipe, and 1 in a process without a network."""
+    """Runs the submission. The arguments ``FD MISSING`` are the judge's pipe, and what `isolation` could not
+    restrict."""
     pipe = Connection(int(sys.argv[1]))
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -33,7 +34,7 @@ def serve() -> None:
 
     cuda.get_current_device()
     simulated = cuda.is_simulated()
-    send(pipe, {"simulated": simulated, "isolated": sys.argv[2] == "1"})
+    send(pipe, {"simulated": simulated, "unrestricted": sys.argv[2].split()})
     submission: Any = None
     while True:
         try:
