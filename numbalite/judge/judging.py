@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from numbalite.compilers import cache
 from numbalite.cxx import scanner
 from numbalite.judge import cases, refusal, verdict
 from numbalite.judge.compare import described, mismatch
@@ -28,6 +29,12 @@ _LIMIT = 10.0  # seconds of a launch
 _PATIENCE = 60.0  # seconds of a reply, with compilation
 _CHECKED = 1 << 14  # maximum number of elements of a case that runs under cuda.checks
 _CHECKED_CASES = 3
+_UNRESTRICTED = {
+    "network": "the process has the network of this machine: the system permits no other",
+    "files": "the process may change files of this machine: the system has no Landlock",
+}
+_MANY_THREADS = 1 << 17  # a launch of more threads is called once with each kind of data
+_SHORTEST = 5e-7  # seconds; an empty launch between two events takes longer on each GPU
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 _KEPT_BEGINNINGS = ("NUMBALITE_", "CUDA", "NVIDIA_")
 
@@ -92,16 +99,17 @@ def _judge(verdict, task, path, kind, speed, gpu):
     rng = np.random.default_rng(secrets.randbits(128))
     with Runner(submission) as runner:
         verdict.notes += tuple(f"a line that is probably wrong: {slip}" for slip in runner.slips)
-        if not runner.isolated:
-            verdict.notes += (
-                "the process has the network of this machine: the system permits no other",
-            )
+        verdict.notes += tuple(_UNRESTRICTED[name] for name in runner.unrestricted)
         _check(verdict, task, runner, rng)
+        case, done = None, set()
         for size, data in cases.plan(task):
+            if (size, data) in done and _threads(task, case) > _MANY_THREADS:
+                continue
             case = cases.draw(task, size, data, rng)
             if case is not None:
                 _compare(task, case, runner.call(task, case, _LIMIT))
                 verdict.cases += 1
+            done.add((size, data))
         if speed:
             _time(verdict, task, runner, rng, gpu)
     if case is not None:
@@ -115,7 +123,8 @@ def _check(verdict, task, runner, rng):
     with contextlib.ExitStack() as stack:
         if not runner.simulated:
             runner = stack.enter_context(Runner(runner.submission, simulated=True))
-        chosen = [s for s in cases.sizes(task) if 0 < prod(s) <= _CHECKED]
+        sizes = cases.sizes(task)
+        chosen = [s for s in sizes if 0 < prod(s) <= _CHECKED] or sizes[:1]
         step = max(1, len(chosen) // _CHECKED_CASES)
         for size in chosen[::-step][:_CHECKED_CASES][::-1]:
             case = cases.draw(task, size, "normal", rng)
@@ -132,16 +141,17 @@ def _check(verdict, task, runner, rng):
 
 
 def _time(verdict, task, runner, rng, gpu):
-    size = max(task.sizes, key=prod)
+    size = max(task.benchmarks or task.sizes, key=prod)
     if runner.simulated:  # the profiler counts each access of a launch
         fitting = [s for s in cases.sizes(task) if prod(s) <= _CHECKED]
-        size = max(fitting, key=prod, default=size)
+        size = max(fitting, key=prod, default=min(task.sizes, key=prod))
     case = cases.draw(task, size, "normal", rng)
     if case is None:
         return
     moved = sum(a.nbytes for a in case.arguments if isinstance(a, np.ndarray))
     times, returned = runner.time(task, case, gpu)
     _compare(task, case, returned)  # checks that the timed call's result is correct, too
+    _check_times(times)
     verdict.times = {"size": "x".join(map(str, size)), **times}
     if runner.simulated:
         verdict.times["note"] = (
@@ -158,6 +168,15 @@ def _time(verdict, task, runner, rng, gpu):
             theirs, _ = other.time(task, case, gpu)
         verdict.times["reference_ms"] = theirs["cold_ms"]
         verdict.times["ratio"] = round(times["cold_ms"] / theirs["cold_ms"], 3)
+
+
+def _check_times(times):
+    """Raises Failed for times that no launch can have: the submission's process measures them."""
+    seconds = {name: value / 1e3 for name, value in times.items() if name.endswith("_ms")}
+    seconds |= {name: value for name, value in times.items() if name == "predicted"}
+    for name, value in seconds.items():
+        if not isinstance(value, float) or not value >= _SHORTEST:
+            raise Failed(f"Its time, {name} = {times[name]}, is impossible: it was not measured.")
 
 
 # --- comparing
@@ -212,13 +231,16 @@ class Runner(Process):
         }  # fmt: skip
         environment.pop("NUMBALITE_COVERAGE", None)
         environment.pop("NUMBALITE_CACHE_DIR", None)
+        # Python code could store other kernels in the disk cache, so it has a cache of its own.
+        if submission["kind"] != "py" and (folder := cache.directory()):
+            environment["NUMBALITE_CACHE_DIR"] = folder
         if simulated:
             environment["NUMBALITE_DRIVER"] = "sim"
         super().__init__("numbalite.judge.runner", environment, isolated=True)
         try:
             header, _ = self._received()
             self.simulated: bool = header["simulated"]
-            self.isolated: bool = header["isolated"]
+            self.unrestricted: list = header["unrestricted"]
             header, _ = self._asked("open", submission)
             self.slips: list = header.get("slips", [])
         except BaseException:
@@ -280,5 +302,10 @@ class Runner(Process):
 
 
 def _launches(launch):
-    grid = launch[0] if isinstance(launch[0], tuple) else (launch[0],)
-    return all(n > 0 for n in grid)
+    return all(n > 0 for n in np.atleast_1d(launch[0]))
+
+
+def _threads(task, case):
+    """Returns the number of threads of the launch of a case, or 0."""
+    grid, block, *_ = ((0,), (0,)) if case is None else task.launch(*case.arguments)
+    return int(np.prod(grid, dtype=np.float64) * np.prod(block))

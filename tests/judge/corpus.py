@@ -1,8 +1,8 @@
-"""Submissions that the judge must accept, and attacks and mistakes that it must reject.
+"""Submissions that the judge must accept, and mistakes that it must reject.
 
-The honest kernels are one kernel for each task of numbalite, and the correct kernels of
-tests/pairs, each with its own task. `PYTHONPATH=.:tests python tests/judge/corpus.py` judges all submissions;
-the tests judge a sample.
+The honest kernels are one kernel for each task of numbalite, the correct kernels of tests/pairs, each with its own
+task, and the honest twins of attacks and mistakes (twins.py). `PYTHONPATH=.:tests python tests/judge/corpus.py`
+judges all submissions; the tests judge a sample.
 """
 
 import inspect
@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import numpy as np
+from judge.attacks import ATTACKS, PYTHON_ATTACKS, TIMED
 from pairs.themes import PAIRS
 
 from numbalite.judge import judging, taskfile
@@ -194,7 +195,7 @@ def _type(value, is_written):
 
 TASKS = {name: pair for name, pair in PAIRS.items() if is_task(pair)}
 
-# --- attacks and mistakes: (task, text, a part of the verdict)
+# --- mistakes: (task, text, a part of the verdict)
 
 WRONG = {
     "writes nothing": ("vadd", "", "nothing was written there"),
@@ -231,121 +232,22 @@ WRONG = {
     "tile without its edge": ("transpose", HONEST["transpose"].replace("c < out.shape[1] && ", ""), "cuda.checks finds a mistake"),
     "wrong at the edge": ("stencil", HONEST["stencil"].replace("r == 0 ||", ""), "cuda.checks finds a mistake"),
     "wrong beyond one block": ("scan", HONEST["scan"].replace("before += s[255];", ""), "elements of out are wrong"),
+    "multiplies in half precision": ("matmul", HONEST["matmul"].replace("t += a(r, i) * b(i, c)", "t += (float)(float16)(a(r, i) * b(i, c))"), "elements of out are wrong"),
+    "attention without its maximum": ("attention", HONEST["attention"].replace("most = fmaxf(most, p[j])", "most = 0"), "elements of out are wrong"),
+    "rounds a factor": ("saxpy", HONEST["saxpy"].replace("alpha *", "(float)(float16)alpha *"), "elements of y are wrong"),
+    "drops an odd element": ("total", HONEST["total"].replace("i < x.size(); i += 256", "i < (x.size() > 999 ? x.size() & ~1 : x.size()); i += 256"), "elements of out are wrong"),
     "wrong scale": ("attention", HONEST["attention"].replace("sqrtf(d)", "sqrtf(32)"), "elements of out are wrong"),
 }  # fmt: skip
 
-REMEMBERS = """
-__device__ float first[4096];
-__device__ int calls;
-__global__ void vadd(array<const float> a, array<const float> b, array<float> out) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= out.size()) return;
-    if (calls == 0) first[i % 4096] = a[i] + b[i];
-    out[i] = first[i % 4096];
-    __syncthreads();
-    if (i == 0) calls = 1;
-}
-"""
-
-PY = """
-import gc, json, os, sys, threading, time
-import numpy as np
-from numbalite import cuda
-{extra}
-@cuda.jit
-def vadd(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = {value}
-"""
-
-
-def python(extra="", value="a[i]"):
-    """Returns a Python file that computes ``value``."""
-    return PY.format(extra=extra, value=value)
-
-
-def source(before="", inside="", value="a[i] + b[i]"):
-    """Returns a source with a correct kernel, with a text before the kernel and a text that one thread
-    runs."""
-    return f"""
-{before}
-__global__ void vadd(array<const float> a, array<const float> b, array<float> out) {{
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i == 0) {{ {inside} }}
-    if (i < out.size()) out[i] = {value};
-}}
-"""
-
-
-REFUSED_FILE = "The file is not only device code."
-CHECKED = "cuda.checks finds a mistake"
-RETURNED = "elements of out are wrong"
-
-# Publicly known attacks on judges, as kernel files: dict from a title to (text of the file, a part of the
-# expected verdict).
-ATTACKS = {
-    # attacks that search the judge's results in memory, or change them
-    "searches the memory around the arrays": (source(inside="const float *p = &a[0]; for (int k = 1; k < 5000; k++) if (p[-k] == a[0] + b[0]) out[0] = p[-k];"), CHECKED),
-    "reads behind the output": (source(value="(&out[0])[out.size() + i]"), CHECKED),
-    "clears a counter by its address": (source(inside="*(volatile int *)0x10000 = 0;"), CHECKED),
-    "poisons with NaN, which equals nothing": (source(value="NAN"), RETURNED),
-    "leaves what was there": (source(value="out[i]"), "nothing was written there"),
-    # functions of the host
-    "runs a program": (source(inside='system("touch owned");'), REFUSED_FILE),
-    "runs a program through a macro": (source("#define RUN system", 'RUN("touch owned");'), "not correct"),
-    "declares a host function in a macro": (source('#define HOST extern "C"\nHOST int system(const char *);'), REFUSED_FILE),
-    "pastes a declaration together": (source("#define TEXT(x) #x\n#define JOIN(a, b) a##b\nJOIN(ext, ern) TEXT(C) int JOIN(sys, tem)(const char *);", 'JOIN(sys, tem)("touch owned");'), REFUSED_FILE),
-    "calls Python": (source("#define JOIN(a, b) a##b\nJOIN(ext, ern) \"C\" int PyRun_SimpleString(const char *);", 'PyRun_SimpleString("import os");'), "not correct"),
-    "renames a function to one of the host": (source('int run(const char *) asm("system");', 'run("touch owned");'), "not correct"),
-    "writes into the judge's pipe": (source(inside='write(3, "passed", 6);'), REFUSED_FILE),
-    "opens a result file": (source(inside='fopen("/tmp/result", "w");'), REFUSED_FILE),
-    "writes to /proc/self/mem": (source(inside='int f = open("/proc/self/mem", 2); pwrite(f, &f, 4, 0);'), REFUSED_FILE),
-    "traces its parent": (source(inside="ptrace(16, 1, 0, 0);"), REFUSED_FILE),
-    "replaces a function in memory": (source(inside="mprotect((void *)4096, 4096, 7);"), REFUSED_FILE),
-    "makes a system call": (source(inside='__asm__ volatile("syscall");'), REFUSED_FILE),
-    "makes a system call in a macro": (source("#define CALL __asm__", 'CALL volatile("syscall");'), REFUSED_FILE),
-    "filters system calls": (source(inside="prctl(22, 2, 0, 0, 0);"), REFUSED_FILE),
-    "handles signals": (source("void f(int) {}", "signal(11, f);"), REFUSED_FILE),
-    "changes the tables of the linker": (source("extern \"C\" void *_GLOBAL_OFFSET_TABLE_[];", "_GLOBAL_OFFSET_TABLE_[3] = 0;"), REFUSED_FILE),
-    "starts a thread": (source(inside="pthread_create(0, 0, 0, 0);"), REFUSED_FILE),
-    "runs before the kernel, by an attribute": (source("__attribute__((constructor)) static void f() {}"), REFUSED_FILE),
-    "runs before the kernel, by a macro": (source("#define A __attribute__\nstatic A((constructor)) void f() { *(volatile int *)8 = 0; }"), REFUSED_FILE),
-    "runs before the kernel, by an object": (source("struct S { S() { *(volatile int *)8 = 0; } };\nstatic S s;"), REFUSED_FILE),
-    "uses the simulator's own functions": (source(inside="nl_sim_thread();"), REFUSED_FILE),
-    "includes a file of the machine": (source('#include "/etc/passwd"'), REFUSED_FILE),
-    "hides its lines": (source('#line 1 "judge.py"', value="a[i]"), REFUSED_FILE),
-    "launches work that the timer does not see": (source("__global__ void later(float *p) { *p = 1; }", "later<<<1, 1>>>(&out[0]);"), REFUSED_FILE),
-    # results without the work
-    "remembers the first result": (REMEMBERS, "not correct"),
-    "works at the first launch only": (source("__device__ int calls;", "atomicAdd(&calls, 1);", "calls > 3 ? a[i] + b[i] : 0"), "not correct"),
-    "works where it was called before": (source(value="blockIdx.x ? a[i] + b[i] : a[i]"), RETURNED),
-    "knows the judge's constant data": (source(value="a[0] + b[0]"), RETURNED),
-    "computes a part": (source(value="i % 1000 == 999 ? 0 : a[i] + b[i]"), RETURNED),
-    "is right for small sizes": (source(value="out.size() > 1000 ? a[i] : a[i] + b[i]"), RETURNED),
-    "rounds to half precision": (source("#include <cuda_fp16.h>", value="__half2float(__float2half(a[i]) + __float2half(b[i]))"), RETURNED),
-    "loses NaN": (source(value="fminf(fmaxf(a[i] + b[i], -1e30f), 1e30f)"), "not correct"),
-    "changes an input": (source(inside="const_cast<float &>(a[0]) = 0;"), "not correct"),
-    "waits for ever in the last block": (source(value="a[i] + b[i]", inside="while (out.size() == 257) __nanosleep(100);"), "not correct"),
-}  # fmt: skip
-
-# Attacks in Python files, which run in the judged process: (text, a part of the verdict).
-PYTHON_ATTACKS = {
-    "copies": (python(), RETURNED),
-    "ends its process": (python("os._exit(0)"), "It ended the process"),
-    "raises": (python("raise SystemExit"), "not correct"),
-    "searches objects for the results": (python("found = [o for o in gc.get_objects() if isinstance(o, np.ndarray) and o.size > 1000]\nfor o in found: o[...] = np.nan"), RETURNED),
-    "changes NumPy": (python("np.isfinite = lambda *a: np.zeros(1, bool)"), RETURNED),
-    "changes the comparison": (python("import numbalite.judge.compare as c\nc.mismatch = lambda *a: None"), RETURNED),
-    "changes guarded memory": (python("import numbalite.judge.guarded as g\ng.Guarded.problem = lambda *a: ''"), RETURNED),
-    "writes a verdict into the pipe": (python("os.write(int(sys.argv[1]), b'\\0\\0\\0\\x04true')"), "not correct"),
-    "closes the pipe": (python("os.close(int(sys.argv[1]))"), "not correct"),
-    "answers from a thread": (python("threading.Thread(target=lambda: [os.write(int(sys.argv[1]), b'\\0\\0\\0\\2{}') for _ in range(50)], daemon=True).start()"), "not correct"),
-    "duplicates the pipe": (python("for fd in range(3, 60):\n    try: os.write(fd, b'\\0\\0\\0\\2{}')\n    except OSError: pass"), "not correct"),
-    "replaces the copies from the device": (python("cuda.DeviceNDArray.copy_to_host = lambda self, *a, **k: np.zeros(self.shape, self.dtype)"), "not correct"),
-    "replaces the launch": (python("import numbalite.judge.runner as r\nr._called = lambda *a: ({}, [])"), "not correct"),
-    "stops the supervisor": (python("import signal\nos.kill(os.getppid(), signal.SIGKILL)\nos._exit(0)"), "not correct"),
-}  # fmt: skip
+PRECISION = (
+    "half precision", "sums in half precision", "multiplies in half precision", "rounds a factor", "loses NaN",
+    "exponentials that overflow", "attention without its maximum",
+)  # fmt: skip
+BOUNDARY = (
+    "only whole warps", "no guard at the end", "loses the last column", "tile without its edge", "wrong at the edge",
+    "wrong beyond one block", "gives up at large sizes", "drops an odd element",
+)  # fmt: skip
+"""Planted mistakes of WRONG: of precision, and of boundaries."""
 
 
 def verdict_on(name, text, folder, kind="", speed=False):
@@ -356,34 +258,41 @@ def verdict_on(name, text, folder, kind="", speed=False):
     return judging.judge(task, str(path), kind=kind, speed=speed)
 
 
-def main():
-    """Judges all: `corpus.py [honest|attacks] [PART OF]`; prints the submissions that are judged wrongly."""
-    which = sys.argv[1:2] or ["honest", "attacks"]
-    part, parts = map(int, sys.argv[2:4]) if len(sys.argv) > 3 else (0, 1)
-    work = []
-    if "honest" in which:
-        work += [("honest", n, n, text, "", "") for n, text in HONEST.items()]
-        work += [("honest", n, pair, text_of(pair), "", "") for n, pair in TASKS.items()]
-    if "attacks" in which:
-        work += [("attack", n, task, text, "", said) for n, (task, text, said) in WRONG.items()]
-        work += [("attack", n, "vadd", text, "", said) for n, (text, said) in ATTACKS.items()]
-        work += [
-            ("attack", n, "vadd", text, "py", said) for n, (text, said) in PYTHON_ATTACKS.items()
+def submissions(which):
+    """Returns (title, task, text, kind, part of the verdict, is the time judged) of "honest" kernels, "twins" or
+    "attacks"."""
+    from judge.twins import TWINS
+
+    if which == "honest":
+        kernels = [(n, n, text, "", "correct", False) for n, text in HONEST.items()]
+        return kernels + [
+            (n, task_of(pair), text_of(pair), "", "correct", False) for n, pair in TASKS.items()
         ]
-    failures, slowest, work = [], (0, ""), work[part::parts]
-    for kind, name, task, text, form, message in work:
+    if which == "twins":
+        return [(n, *twin, "correct", n in TIMED) for n, twin in TWINS.items()]
+    return [
+        *((n, task, text, "", said, False) for n, (task, text, said) in WRONG.items()),
+        *((n, "vadd", text, "", said, False) for n, (text, said) in ATTACKS.items()),
+        *((n, "vadd", text, "py", said, n in TIMED) for n, (text, said) in PYTHON_ATTACKS.items()),
+    ]
+
+
+def main():
+    """Judges all: `corpus.py [honest|twins|attacks] [PART OF]`; prints the submissions that are judged
+    wrongly."""
+    which = sys.argv[1:2] or ["honest", "twins", "attacks"]
+    part, parts = map(int, sys.argv[2:4]) if len(sys.argv) > 3 else (0, 1)
+    work = [(kind, *each) for kind in which for each in submissions(kind)][part::parts]
+    wrong, slowest = 0, (0, "")
+    for kind, name, task, text, form, message, speed in work:
         with tempfile.TemporaryDirectory() as folder:
-            verdict = verdict_on(
-                task if isinstance(task, str) else task_of(task), text, folder, form
-            )
+            verdict = verdict_on(task, text, folder, form, speed)
         slowest = max(slowest, (verdict.seconds, name))
-        if verdict.passed != (kind == "honest") or message not in str(verdict):
-            failures.append(name)
+        if verdict.passed == (kind == "attacks") or message not in str(verdict):
+            wrong += 1
             print(f"--- {kind}: {name}\n{verdict}", flush=True)
-    print(
-        f"{len(work)} judged, {len(failures)} wrongly; the slowest in {slowest[0]} s: {slowest[1]}"
-    )
-    return bool(failures)
+    print(f"{len(work)} judged, {wrong} wrongly; the slowest in {slowest[0]} s: {slowest[1]}")
+    return bool(wrong)
 
 
 if __name__ == "__main__":

@@ -7,18 +7,9 @@ import sys
 
 import numpy as np
 import pytest
-from judge.corpus import (
-    ATTACKS,
-    HONEST,
-    PYTHON_ATTACKS,
-    TASKS,
-    WRONG,
-    python,
-    source,
-    task_of,
-    text_of,
-    verdict_on,
-)
+from judge.attacks import ATTACKS, PUBLIC, PYTHON_ATTACKS, TIMED, python, source
+from judge.corpus import BOUNDARY, HONEST, PRECISION, TASKS, WRONG, task_of, text_of, verdict_on
+from judge.twins import TWINS
 
 from numbalite.judge import cases, judging, process, program, refusal, task, taskfile
 
@@ -66,6 +57,26 @@ def test_corrected_kernels_of_other_tests_pass(name, tmp_path):
 def test_kernel_corpora_are_large():
     assert len(HONEST) + len(TASKS) >= 200
     assert len(ATTACKS) + len(PYTHON_ATTACKS) >= 50
+    assert len({*PRECISION, *BOUNDARY} & set(WRONG)) >= 10
+
+
+def test_every_attack_has_an_honest_twin():
+    titles = [*WRONG, *ATTACKS, *PYTHON_ATTACKS]
+    assert sorted(titles) == sorted(TWINS)
+
+
+def test_public_kinds_of_attacks_have_an_attack():
+    assert len(PUBLIC["pygpubench"]) == 22
+    for kinds in PUBLIC.values():
+        assert set(kinds.values()) <= {*ATTACKS, *PYTHON_ATTACKS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", sorted(TWINS))
+def test_honest_twins_of_attacks_pass(attack, tmp_path):
+    name, text, kind = TWINS[attack]
+    verdict = verdict_on(name, text, tmp_path, kind, speed=attack in TIMED)
+    assert verdict.passed, str(verdict)
 
 
 def test_source_filter_accepts_honest_kernels():
@@ -118,7 +129,7 @@ def test_attacking_kernels_fail(attack, tmp_path):
 @pytest.mark.parametrize("attack", sorted(PYTHON_ATTACKS))
 def test_attacking_python_code_fails(attack, tmp_path):
     text, part = PYTHON_ATTACKS[attack]
-    verdict = verdict_on("vadd", text, tmp_path, "py")
+    verdict = verdict_on("vadd", text, tmp_path, "py", speed=attack in TIMED)
     assert not verdict.passed
     assert part in str(verdict)
     assert any("less strict" in note for note in verdict.notes)
