@@ -73,7 +73,10 @@ def plan(task: Task) -> list[tuple]:
 def draw(task: Task, size: tuple, kind: str, rng: Any) -> Case | None:
     """Returns a Case with new data, or None if the task's function does not accept the size,
     for example if it is the maximum and the size is 0."""
-    given = tuple(_argument(task, p, size, kind, rng) for p in task.parameters)
+    if task.generate:
+        given = task.generate(rng, size)
+    else:
+        given = tuple(_argument(task, p, size, kind, rng) for p in task.parameters)
     try:
         expected = _computed(task, given, np.float64)
         native = _computed(task, given, None)

@@ -17,7 +17,7 @@ def main(arguments: list[str]) -> int:
         description="Is a kernel right, safe and fast? FILE is CUDA C++: a source with __global__, or a body.",
     )
     parser.add_argument("file", metavar="FILE", nargs="?")
-    parser.add_argument("--task", help=f"a task file, or one of {', '.join(taskfile.names())}")
+    parser.add_argument("--task", help=f"a file or folder, or one of {', '.join(taskfile.names())}")
     parser.add_argument(
         "--json", metavar="PATH", help="writes the verdict as JSON; - is the output"
     )
@@ -27,6 +27,12 @@ def main(arguments: list[str]) -> int:
         help="py: a Python file with a kernel; less strict",
     )
     parser.add_argument("--no-speed", action="store_true", help="leave the time out")
+    parser.add_argument(
+        "--launch",
+        metavar="(GRID, BLOCK)",
+        help="of a task in GPU MODE's or KernelBench's format: an expression of the kernel's parameters"
+        " (a thread for each element of the result)",
+    )
     parser.add_argument("--gpu", help="the GPU of the simulator's prediction (H100)")
     chosen = parser.parse_args(arguments)
     if not chosen.file or not chosen.task:
@@ -44,7 +50,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         verdict = judging.judge(
-            taskfile.load(chosen.task),
+            taskfile.load(chosen.task, chosen.launch),
             chosen.file,
             kind=kind,
             speed=not chosen.no_speed,

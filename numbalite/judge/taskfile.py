@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from numbalite.judge import formats
 from numbalite.required import require, require_kind
 from numbalite.types import Array, Scalar, Type, signatures
 from numbalite.types.tolerance import Tolerance
@@ -42,12 +43,13 @@ class Parameter(NamedTuple):
 
 _OPTIONS: dict[str, Any] = {
     "shapes": None, "values": None, "inout": (), "valid": None, "kinds": KINDS, "tolerance": None,
-    "reference": None, "operations": None,
+    "reference": None, "operations": None, "generate": None, "benchmarks": (),
 }  # fmt: skip
 
 
 class Task:
-    """A task, created by the decorator ``task``."""
+    """A task, created by the decorator ``task``, or read by `formats`, which sets two more options:
+    ``generate(rng, size)`` returns all arguments, ``benchmarks`` are the sizes for times."""
 
     def __init__(self, function: Callable, **given: Any) -> None:
         require_kind(function, "Task", "a function", types.FunctionType)
@@ -87,6 +89,8 @@ class Task:
         self.tolerance: Tolerance | None = given["tolerance"]
         self.reference: str | None = given["reference"]
         self.operations: Callable | None = given["operations"]
+        self.generate: Callable | None = given["generate"]
+        self.benchmarks = tuple(given["benchmarks"])
         for name in (*self.shapes, *self.values, *self.inout):
             if name not in parameters:
                 raise ValueError(f"task {self.name}: there is no parameter {name!r}")
@@ -187,13 +191,19 @@ def names() -> list[str]:
     return sorted(f[:-3] for f in os.listdir(_TASKS) if f.endswith(".py") and f[0] != "_")
 
 
-def load(name: str) -> Task:
-    """Returns the only task of a file, or a task that is included in numbalite, by its name."""
+def load(name: str, launch: str | None = None) -> Task:
+    """Returns the only task of a file, or a task that is included in numbalite, by its name. A task in another
+    format may have ``launch``, an expression of the kernel's parameters."""
     path = (
         name if name.endswith(".py") or os.path.exists(name) else os.path.join(_TASKS, f"{name}.py")
     )
     if not os.path.exists(path):
         raise ValueError(f"there is no task {name!r}: a file, or one of {', '.join(names())}")
+    foreign = formats.read(path, launch)
+    if foreign is not None:
+        return Task(**foreign)
+    if launch is not None:
+        raise ValueError(f"{path} defines the launch; --launch is for tasks in other formats")
     found = [value for value in runpy.run_path(path).values() if isinstance(value, Task)]
     if len(found) != 1:
         raise ValueError(f"{path} has {len(found)} tasks; one is needed")
