@@ -66,8 +66,8 @@ def protect_files(*folders: str) -> bool:
         os.close(ruleset)
 
 
-def restrict() -> str:
-    """Restricts this process. Returns what the system does not support: "network", "files", both or nothing."""
-    folders = os.environ["TMPDIR"], os.environ["NUMBALITE_CACHE_DIR"], "/dev"
-    done = {"network": leave_network(), "files": protect_files(*folders)}
+def restrict(*folders: str) -> str:
+    """Restricts this process, which may change files of folders and of /dev. Returns what the system does not
+    support: "network", "files", both or nothing."""
+    done = {"network": leave_network(), "files": protect_files(*folders, "/dev")}
     return " ".join(name for name, is_done in done.items() if not is_done)

@@ -32,7 +32,7 @@ _DYING = 15.0  # seconds between the end of the pipe and the end of the process
 
 # The submission's folder may contain a file with the name of a module, so it is not searched.
 _START = "import sys; sys.path[:] = filter(None, sys.path)\n"
-_ISOLATE = "import runpy; sys.argv.append(runpy.run_path({!r})['restrict']())\n"
+_ISOLATE = "import runpy; sys.argv.append(runpy.run_path({!r})['restrict']({!r}, {!r}))\n"
 
 
 class Ended(Exception):
@@ -62,11 +62,16 @@ class Process:
         self.last_words = tempfile.TemporaryFile()
         self._mark = secrets.token_hex(16)
         self._scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        before = _ISOLATE.format(isolation.__file__) if isolated else ""
-        code = f"{_START}{before}from {module} import serve; serve()"
         environment = {**environment, **paths(), "TMPDIR": self._scratch.name}
+        before = ""
         if isolated:
-            environment.setdefault("NUMBALITE_CACHE_DIR", os.path.join(self._scratch.name, "cache"))
+            folder_of_cache = os.path.join(self._scratch.name, "cache")
+            folders = (
+                self._scratch.name,
+                environment.setdefault("NUMBALITE_CACHE_DIR", folder_of_cache),
+            )
+            before = _ISOLATE.format(isolation.__file__, *folders)
+        code = f"{_START}{before}from {module} import serve; serve()"
         ends = [pipe.fileno() for pipe in (theirs, *others)]
         limits = self._scratch.name, str(FILE_LIMIT), str(DISK_LIMIT)
         self.process = subprocess.Popen(
