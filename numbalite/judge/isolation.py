@@ -41,10 +41,14 @@ def leave_network() -> bool:
     return libc.unshare(_NEW_NETWORK) == 0 or libc.unshare(_NEW_NETWORK | _NEW_USER) == 0
 
 
+def landlock_version() -> int:
+    """Returns the version of Landlock's interface, or a number below 1 if the system does not support it."""
+    return ctypes.CDLL(None).syscall(_CREATE_RULESET, None, 0, 1)
+
+
 def protect_files(*folders: str) -> bool:
     """Forbids changes of files outside folders. Returns whether the system supports this."""
-    libc = ctypes.CDLL(None)
-    version = libc.syscall(_CREATE_RULESET, None, 0, 1)
+    libc, version = ctypes.CDLL(None), landlock_version()
     if version < 1:
         return False
     changes = _CHANGES | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)

@@ -164,9 +164,9 @@ PYTHON_ATTACKS = {
     "redirects a file of the C library to the pipe": (with_memory("stdout = ctypes.c_void_p.in_dll(libc, 'stdout').value\nctypes.c_int.from_address(stdout + 112).value = int(sys.argv[1])\nlibc.printf(b'correct')\nlibc.fflush(None)"), "not correct"),
     "replaces a module by a file in the folder": (python("for name in ('numpy', 'numbalite', 'json'):\n    with open(name + '.py', 'w') as f: f.write('raise SystemExit(0)')"), RETURNED),
     "changes the judge's own files": (python("import numbalite.judge.compare as c\nwith open(c.__file__, 'r+') as f: f.write(f.read())"), "PermissionError"),
-    "adds a file to the judge": (python("import numbalite.judge as j\nwith open(os.path.join(os.path.dirname(j.__file__), 'conftest.py'), 'x') as f: f.write('')"), "PermissionError"),
-    "deletes a task": (python("import numbalite.judge as j\nos.remove(os.path.join(os.path.dirname(j.__file__), 'tasks', 'vadd.py'))"), "PermissionError"),
-    "stores another kernel in the disk cache": (python("folder = os.path.expanduser('~/.cache')\nos.makedirs(folder, exist_ok=True)\nwith open(os.path.join(folder, 'owned'), 'w') as f: f.write('x')"), "PermissionError"),
+    "adds a file to the judge": (python("import numbalite.judge as j\nnew = os.path.join(os.path.dirname(j.__file__), 'owned')\nos.mkdir(new)\nos.rmdir(new)"), "PermissionError"),
+    "deletes a task": (python("import numbalite.judge as j\npath = os.path.join(os.path.dirname(j.__file__), 'tasks', 'vadd.py')\nos.rename(path, path + '.old')\nos.rename(path + '.old', path)"), "PermissionError"),
+    "stores another kernel in the disk cache": (python("folder = os.path.expanduser('~/.cache')\nos.makedirs(folder, exist_ok=True)\npath = os.path.join(folder, 'numbalite-owned')\nwith open(path, 'w') as f: f.write('x')\nos.remove(path)"), "PermissionError"),
     # of results: computed elsewhere, later or never
     "catches its own failure, and returns an input": (python("try:\n    raise RuntimeError\nexcept RuntimeError:\n    pass", "b[i]"), RETURNED),
     "inherits the reference": (python("import numbalite.judge.tasks as reference\nclass New(type(reference)): pass"), RETURNED),
