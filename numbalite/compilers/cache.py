@@ -1,7 +1,8 @@
 """The disk cache of compiled images and translated Python bodies, shared by all processes of a user.
 
 There is one file per image, named by its key: a hash of everything that determines the image. Translated Python bodies
-(kernels/translations.py) and the choices of cuda.autotune (tuning/tuned.py) are stored likewise. A file is written under a temporary name and renamed, so readers never see
+(kernels/translations.py), the choices of cuda.autotune (tuning/tuned.py) and disassembled machine code
+(compilers/disassembler.py) are stored likewise. A file is written under a temporary name and renamed, so readers never see
 a partial file. A cache file begins with its key and the hash of its contents; a file that does not match is
 deleted and compiled again. All other problems with cache files are cache misses, never errors.
 
@@ -40,11 +41,11 @@ except ImportError:
 SCHEMA = 2  # version of the formats of keys and files
 
 _MAGIC = b"numbalite image\1"
-IMAGE, TRANSLATION, TUNING = ".image", ".body", ".tuning"  # suffixes of files
+IMAGE, TRANSLATION, TUNING, DISASSEMBLY = ".image", ".body", ".tuning", ".sass"  # suffixes of files
 _DIGEST = 16
 _TOUCH_AFTER = 3600.0  # seconds: resolution of the dates of use
 _ABANDONED = 3600.0  # seconds: age at which a temporary file is abandoned
-_NAME = re.compile(r"[0-9a-f]{32}\.(image|body|tuning)(\.\d+-[0-9a-f]{12}\.tmp)?")
+_NAME = re.compile(r"[0-9a-f]{32}\.(image|body|tuning|sass)(\.\d+-[0-9a-f]{12}\.tmp)?")
 PRELUDE = "prelude-"  # prefix of folders with precompiled headers of the host compiler
 TEXTS = "texts-"  # prefix of folders with generated source texts for debuggers (debugger.py)
 _PRELUDE_AGE = 30 * 24 * 3600.0  # seconds after which a precompiled header is compiled again

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import zlib
 
 from numbalite import config
-from numbalite.compilers import folders
+from numbalite.compilers import cache, folders
 from numbalite.errors import CudaSupportError
 
 
@@ -31,7 +32,37 @@ def find_tool(name: str) -> str | None:
 
 
 def run(path: str, options: list, image: bytes) -> str:
-    """Returns the output of a tool for a cubin; raises CudaSupportError if it fails."""
+    """Returns the output of a tool for a cubin, from the disk cache if possible; raises CudaSupportError if
+    the tool fails."""
+    key = _key(path, options, image)
+    text = cache.load_as(_decompressed, key, cache.DISASSEMBLY)
+    if text is None:
+        text = _run(path, options, image)
+        if key is not None:
+            cache.store_bytes(key, zlib.compress(text.encode(), 1), cache.DISASSEMBLY)
+    return text
+
+
+def _key(path, options, image):
+    """Returns the key in the disk cache, or None without a cache."""
+    if cache.directory() is None:
+        return None
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    tool = os.path.realpath(path), status.st_size, status.st_mtime_ns
+    return cache.digest(cache.SCHEMA, "disassembly", tool, tuple(options), image)
+
+
+def _decompressed(data):
+    try:
+        return zlib.decompress(data).decode()
+    except zlib.error as problem:
+        raise ValueError("not a disassembly") from problem
+
+
+def _run(path, options, image):
     with folders.Working() as folder:
         name = f"{folder}/image.cubin"
         with open(name, "wb") as file:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from numbalite import errors
-from numbalite.compilers import cache, folders
+from numbalite.compilers import cache, disassembler, folders
 from numbalite.compilers import image as images
 
 IMAGE = images.Image(
@@ -299,3 +299,15 @@ def test_image_bytes_are_exact():
     for bad in (raw + b"x", raw[:-1], b"", raw[8:]):
         with pytest.raises(ValueError):
             images.Image.from_bytes(bad)
+
+
+def test_disassembled_code_is_stored_for_each_tool_and_image(tmp_path):
+    calls, tool = tmp_path / "calls", tmp_path / "tool"
+    tool.write_text(f'#!/bin/sh\necho call >> {calls}\necho "code of"\ncat "$2"\n')
+    tool.chmod(0o700)
+    for _ in range(2):
+        assert disassembler.run(str(tool), ["-c"], b"an image") == "code of\nan image"
+    assert disassembler.run(str(tool), ["-c"], b"another") == "code of\nanother"
+    assert calls.read_text() == "call\n" * 2
+    tool.write_text(tool.read_text().replace("code of", "the code of"))
+    assert disassembler.run(str(tool), ["-c"], b"an image") == "the code of\nan image"
