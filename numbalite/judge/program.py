@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
             speed=not chosen.no_speed,
             gpu=chosen.gpu,
         )
-    except (OSError, TypeError, ValueError) as problem:
+    except (ImportError, OSError, TypeError, ValueError) as problem:
         print(f"numbalite judge: {problem}", file=sys.stderr)
         return 2
     if chosen.json:

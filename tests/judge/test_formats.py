@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from judge.corpus import verdict_on
 
-from numbalite.judge import cases, formats, taskfile
+from numbalite.judge import cases, formats, program, taskfile
 
 pytestmark = pytest.mark.sim
 
@@ -194,3 +194,11 @@ def test_tasks_that_are_no_functions_raise(old, new, message, tmp_path):
     path.write_text(KERNELBENCH.replace(old, new))
     with pytest.raises(TypeError, match=message):
         taskfile.load(str(path))
+
+
+def test_missing_packages_of_a_task_are_named(tmp_path, capsys):
+    path = tmp_path / "task.py"
+    path.write_text("import no_such_package\n" + KERNELBENCH)
+    (tmp_path / "k.cu").write_text(ROWS)
+    assert program.main([str(tmp_path / "k.cu"), "--task", str(path)]) == 2
+    assert "No module named 'no_such_package'" in capsys.readouterr().err
