@@ -71,7 +71,7 @@ def protect_files(*folders: str) -> bool:
 
 
 def restrict(*folders: str) -> str:
-    """Restricts this process, which may change files of folders and of /dev. Returns what the system does not
-    support: "network", "files", both or nothing."""
-    done = {"network": leave_network(), "files": protect_files(*folders, "/dev")}
+    """Restricts this process, which may change files of folders, of /dev, and its own files in /proc, which the CUDA
+    driver writes. Returns what the system does not support: "network", "files", both or nothing."""
+    done = {"network": leave_network(), "files": protect_files(*folders, "/dev", "/proc/self")}
     return " ".join(name for name, is_done in done.items() if not is_done)
