@@ -170,7 +170,9 @@ def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
         *(_AS_NVRTC.get(family, _SILENT) if kind == "sim" else _SILENT),
         *_REPORTED.get(family, ()),
         "-UNDEBUG",
+        # defaults of some distributions, which call functions of the C library
         "-U_FORTIFY_SOURCE",
+        "-fno-stack-protector",
         _cpu_compiler_flag(),
     ]
     if family == "clang":

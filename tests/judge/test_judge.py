@@ -11,6 +11,7 @@ from judge.attacks import ATTACKS, PUBLIC, PYTHON_ATTACKS, TIMED, python, source
 from judge.corpus import BOUNDARY, HONEST, PRECISION, TASKS, WRONG, task_of, text_of, verdict_on
 from judge.twins import TWINS
 
+from numbalite.compilers import host
 from numbalite.judge import cases, isolation, judging, process, program, refusal, task, taskfile
 
 pytestmark = pytest.mark.sim
@@ -153,8 +154,11 @@ def test_limits_end_a_submission(limit, value, extra, part, tmp_path, monkeypatc
 
 
 @pytest.mark.slow
-def test_functions_that_compilers_call_are_accepted(tmp_path):
-    """Compilers call sincosf in place of sinf and cosf, and memset and memcpy in place of loops."""
+def test_functions_that_compilers_call_are_accepted(tmp_path, monkeypatch):
+    """Compilers call sincosf in place of sinf and cosf, and memset and memcpy in place of loops. The defaults of
+    some distributions add calls that check the stack and the sizes of buffers."""
+    defaults = "-fstack-protector-all -D_FORTIFY_SOURCE=2"
+    monkeypatch.setenv("NUMBALITE_CXX", f"{' '.join(host.find().command)} {defaults}")
     path = tmp_path / "task.py"
     path.write_text(WAVE)
     verdict = verdict_on(str(path), WAVE_KERNEL, tmp_path)
