@@ -433,10 +433,9 @@ static int is_attribute_true(const nl_py_state *state, PyObject *obj, int which)
     return value == Py_True;
 }
 
-static int requires_grad(nl_py_state *state, PyObject *obj) {
-    PyObject *descriptor = nl_py_dlpack_is_registered(state, obj)
-                               ? PyTuple_GET_ITEM(state->exchange_parts, 1)
-                               : Py_None;
+/* Like is_attribute_true with NAME_REQUIRES_GRAD, for a tensor of exactly the registered class. */
+static int requires_registered_grad(nl_py_state *state, PyObject *obj) {
+    PyObject *descriptor = PyTuple_GET_ITEM(state->exchange_parts, 1);
     if (!Py_IS_TYPE(descriptor, &PyGetSetDescr_Type))
         return is_attribute_true(state, obj, NAME_REQUIRES_GRAD);
     const PyGetSetDef *functions = ((PyGetSetDescrObject *)descriptor)->d_getset;
@@ -445,10 +444,17 @@ static int requires_grad(nl_py_state *state, PyObject *obj) {
     return value != Py_False;
 }
 
+static int requires_grad(nl_py_state *state, PyObject *obj) {
+    return nl_py_dlpack_is_registered(state, obj)
+               ? requires_registered_grad(state, obj)
+               : is_attribute_true(state, obj, NAME_REQUIRES_GRAD);
+}
+
 int nl_py_dlpack_view(nl_py_state *state, PyObject *obj, nl_dl_tensor *out) {
-    if (!nl_py_dlpack_register(state, obj) || requires_grad(state, obj))
+    if (!nl_py_dlpack_register(state, obj) || requires_registered_grad(state, obj))
         return 0;
-    if (exchange_of(state, obj)->view_tensor(obj, out) == 0)
+    const nl_dl_exchange *api = exchange_of(state, obj);
+    if (api && api->view_tensor(obj, out) == 0)
         return 1;
     PyErr_Clear();
     return 0;

@@ -90,9 +90,13 @@ static int read_all(nl_py_owners *owners, nl_py_values *values, PyObject *const 
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < count; i++) {
         PyObject *obj = args[i];
-        if (Py_TYPE(obj) == owners->lender || nl_py_owner_is_excluded(owners->state, obj))
+        if (Py_TYPE(obj) == owners->lender)
             continue;
-        if (nl_py_devarray_check(owners->state, obj))
+        if (nl_py_dlpack_is_registered(owners->state, obj))
+            result = add_library(owners, obj);
+        else if (nl_py_owner_is_excluded(owners->state, obj))
+            continue;
+        else if (nl_py_devarray_check(owners->state, obj))
             result = add_array(owners, (nl_py_array *)obj);
         else if (nl_py_lender_is(owners->state, obj))
             result = add_library(owners, obj);
