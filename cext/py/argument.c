@@ -443,12 +443,31 @@ static inline int is_plain_match(const nl_param *p, nl_dtype dtype, int ndim, un
            !(misaligned & (p->element_align - 1));
 }
 
+/* Like write_tensor, for a tensor that the call has read before, in the most frequent case. */
+static inline int write_dense(const nl_py_call *call, const nl_param *p, const nl_dl_view *view,
+                              unsigned char *at) {
+    nl_dl_dense t;
+    if (p->kind == NL_PARAM_ARRAY &&
+        (view->tensor.ndim != p->ndim || (p->ndim > 1 && p->order == NL_ORDER_F)))
+        return 0;
+    if (!nl_py_dlpack_read_dense(view, &call->values->current, p->dtype, call->stream,
+                                 call->blocking, &t) ||
+        (t.address & (p->element_align - 1)) ||
+        nl_device_of_address(call->device, t.address) != call->device)
+        return 0;
+    write_array(p, at, t.address, t.sizes, t.sizes + view->tensor.ndim);
+    return 1;
+}
+
 /* Writes a tensor of a class with DLPack's exchange API. Returns 1 if the tensor fits, -1 with an
  * exception, or 0 if the general path must write or reject the tensor. */
 static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned char *at) {
     const nl_param *p = &call->params->items[index];
     nl_py_foreign f;
-    call->values->runs += !nl_dl_current_view(&call->values->current, tensor);
+    const nl_dl_view *view = nl_dl_current_view(&call->values->current, tensor);
+    if (view && write_dense(call, p, view, at))
+        return 1;
+    call->values->runs += !view;
     int found = nl_py_dlpack_read(call->state, tensor, &call->values->current, &f);
     if (found <= 0)
         return found < 0 ? add_argument_to_error(call, index) : 0;

@@ -572,6 +572,34 @@ other:
     return 0;
 }
 
+/* Fills the sizes of *out if the tensor is C-contiguous, has at least two elements, and its size in
+ * bytes can be represented. Returns 1 or 0. */
+static int read_dense_sizes(const nl_dl_tensor *t, int64_t itemsize, nl_dl_dense *out) {
+    int64_t count = 1, bytes = itemsize;
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        out->sizes[d] = t->shape[d];
+        out->sizes[t->ndim + d] = bytes;
+        if (t->shape[d] < 1 || (t->strides && t->strides[d] != count) ||
+            __builtin_mul_overflow(bytes, t->shape[d], &bytes))
+            return 0;
+        count *= t->shape[d];
+    }
+    return count > 1;
+}
+
+int nl_py_dlpack_read_dense(const nl_dl_view *view, const nl_dl_current *current, nl_dtype dtype,
+                            CUstream stream, int blocking, nl_dl_dense *out) {
+    const nl_dl_tensor *t = &view->tensor;
+    if (!current->of || current->type != Py_TYPE(view->object) ||
+        (current->stream != stream && !(current->stream == CU_STREAM_LEGACY && blocking)) ||
+        t->device_type != NL_DL_CUDA || t->device_id != current->device_id ||
+        t->code == NL_DL_COMPLEX || dtype == NL_OPAQUE || dtype_of(t) != dtype ||
+        !read_dense_sizes(t, (int64_t)nl_dtype_size(dtype), out))
+        return 0;
+    out->address = (CUdeviceptr)(uintptr_t)t->data + t->byte_offset;
+    return out->address != 0;
+}
+
 int nl_py_dlpack_exec(PyObject *module) {
     nl_py_state_of(module)->dlpack_names = nl_py_state_intern(names, NAME_COUNT);
     return nl_py_state_of(module)->dlpack_names ? 0 : -1;

@@ -132,6 +132,17 @@ static inline void nl_dl_current_init(nl_dl_current *current) {
  * memory does not contain the values of its elements (a lazy conjugate or negative). */
 int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
                       nl_py_foreign *out);
+/* A C-contiguous tensor in device memory with at least two elements. */
+typedef struct nl_dl_dense {
+    CUdeviceptr address;
+    int64_t sizes[2 * NL_DL_VIEW_DIMS]; /* lengths, then strides in bytes */
+} nl_dl_dense;
+
+/* Reads a tensor of `current` in the simplest case: it is dense, not complex, has this dtype, and
+ * `current` has the stream of its class, which is `stream` or ordered with it. Returns 1, or 0 if
+ * nl_py_dlpack_read must read the tensor. Never raises. */
+int nl_py_dlpack_read_dense(const nl_dl_view *view, const nl_dl_current *current, nl_dtype dtype,
+                            CUstream stream, int blocking, nl_dl_dense *out);
 /* Fills *out for a tensor of exactly the registered class, which keeps shape and strides. Returns
  * 1, or 0 for another object, for a tensor that requires a gradient, and for a tensor that cannot
  * be viewed. Never raises. */

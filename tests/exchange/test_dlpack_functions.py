@@ -288,6 +288,26 @@ def halve(x, y, n):
     "int i = grid<1>(); if (i < n) y[i] = x[i] / 2;"
 
 
+def check_views_of_tensors(kernel, random):
+    """The kernel reads dense and strided tensors, in both orders, of each dtype and alignment, as NumPy does."""
+    for repeat in range(60):
+        dtype = random.choice(["f4", "f8", "i2", "c8"])
+        parent = random.integers(-9, 9, (6, 9)).astype(dtype)
+        row, column = (random.choice([-2, -1, 1, 2]) for _ in range(2))
+        view = (slice(None, None, row), slice(None, None, column))
+        first, kept = parent[view], cuda.to_device(parent)
+        x = Tensor(kept[view], byte_offset=int(random.integers(2)) * 16)
+        if repeat % 3 == 0:
+            x = tensor_of(np.ascontiguousarray(first))
+        elif repeat % 3 == 1:
+            x = tensor_of(np.asfortranarray(first))
+        y = tensor_of(np.zeros(first.shape, dtype))
+        kernel(x, y)
+        expected = np.zeros(first.shape, dtype)
+        expected[:3, :4] = first[:3, :4] * 2
+        np.testing.assert_array_equal(y.array.copy_to_host(), expected)
+
+
 def check_reads_of_launches():
     """Called in a process of its own, where Tensor is the first class with the functions."""
     launcher = halve[1, 32]
@@ -315,6 +335,10 @@ def check_reads_of_launches():
     x = tensor_of(FIRST)  # one tensor as two arguments
     kernel(x, x, 12)
     np.testing.assert_array_equal(x.array.copy_to_host(), FIRST / 2)
+
+    check_views_of_tensors(
+        _core.TensorKernel(None, lambda *args: (twice[1, 32], None, (), ()), False, 0), random
+    )
 
     # a new result is read by the launcher alone
     kernel = _core.TensorKernel(
