@@ -1,4 +1,4 @@
-/* py/compat: the only file with code for CPython versions (3.10 to 3.14, with and without the
+/* py/compat: the only file with code for CPython versions (3.10 to 3.15, with and without the
  * interpreter's lock). Every file of py/ includes py/compat.h instead of Python.h. */
 #ifndef NL_PY_COMPAT_H
 #define NL_PY_COMPAT_H
@@ -6,6 +6,10 @@
 #ifndef PY_SSIZE_T_CLEAN
 #define PY_SSIZE_T_CLEAN
 #endif
+/* pyconfig.h defines these macros. If a header of the C library is included before, its features.h
+ * has used them, and has perhaps defined other values. */
+#undef _POSIX_C_SOURCE
+#undef _XOPEN_SOURCE
 #include <Python.h>
 #include <structmember.h>
 
