@@ -177,6 +177,22 @@ def nvrtc_version():
 
 
 @pytest.fixture(autouse=True)
+def assigned_configuration():
+    """Restores numbalite.config after a test. In some versions of pytest, the undo of
+    ``monkeypatch.setattr(config, name, value)`` assigns the earlier value, which would override the environment of
+    all later tests."""
+    from numbalite import config
+
+    before = {name: vars(config)[name] for name in config.VARIABLES.keys() & vars(config).keys()}
+    yield
+    for name in config.VARIABLES.keys() & vars(config).keys():
+        if name not in before:
+            delattr(config, name)
+        elif vars(config)[name] != before[name]:
+            setattr(config, name, before[name])
+
+
+@pytest.fixture(autouse=True)
 def apply_markers(request):
     """Implements the markers gpu, sim, lines and leaks."""
     marks = {mark.name for mark in request.node.iter_markers()}

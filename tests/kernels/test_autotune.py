@@ -29,7 +29,7 @@ def launch_grid(n, BLOCK, UNROLL):
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr("numbalite.config.CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
 
 
 @pytest.fixture
