@@ -366,11 +366,11 @@ def declarations_to_compile(
             if (number, declaration.start) not in chosen and declaration not in host:
                 chosen.add((number, declaration.start))
                 todo += declaration.names
-    known = _NAMESPACES | {name for f in files for name in _namespace_names(f.text)}
+    namespaces = _NAMESPACES | {name for f in files for name in _namespace_names(f.text)}
     return {
         number: [
             d for d in file.declarations
-            if (number, d.start) in chosen or _is_using_host_code(d, known)
+            if (number, d.start) in chosen or _is_using_host_code(d, namespaces)
         ]
         for number, file in enumerate(files)
     }  # fmt: skip
@@ -416,8 +416,8 @@ def _is_root_declaration(declaration, marks):
     return bool(declaration.head & _KEPT_ALWAYS) or declaration.has(marks)
 
 
-def _is_using_host_code(declaration, known):
-    return {"using", "namespace"} <= declaration.names and bool(declaration.names & known)
+def _is_using_host_code(declaration, namespaces):
+    return {"using", "namespace"} <= declaration.names and bool(declaration.names & namespaces)
 
 
 def _namespace_names(text):

@@ -348,7 +348,7 @@ def _on_cpu() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(ImportError):
             torch: Any = __import__("torch")
-            stack.enter_context(_cpu_mode(torch))
+            stack.enter_context(_mode_class(torch)())
             generator = torch.Generator
             torch.Generator = type(
                 "Generator", (generator,), {"__new__": lambda cls, *a, **k: generator()}
@@ -359,6 +359,7 @@ def _on_cpu() -> Iterator[None]:
 
 @functools.cache
 def _mode_class(torch: Any) -> Any:
+    """Returns a class of PyTorch's modes, which replaces GPUs by the CPU in calls of PyTorch."""
     from torch.overrides import TorchFunctionMode
 
     class Cpu(TorchFunctionMode):
@@ -374,7 +375,3 @@ def _mode_class(torch: Any) -> Any:
             return function(*args, **kwargs)
 
     return Cpu
-
-
-def _cpu_mode(torch):
-    return _mode_class(torch)()

@@ -1,4 +1,4 @@
-"""Attacks on judges, of the kinds that are publicly known, in our own words. None may pass.
+"""Attacks on judges, of the published kinds, in our own words. None may pass.
 
 An attack is CUDA C++ (ATTACKS), or a Python file (PYTHON_ATTACKS), which runs in the judged process and can do more.
 PUBLIC maps the kinds of public collections to the attacks. `twins.py` has an honest twin of each attack.
@@ -53,7 +53,7 @@ CHECKED = "cuda.checks finds a mistake"
 RETURNED = "elements of out are wrong"
 IMPOSSIBLE = "is impossible: it was not measured"
 
-# Publicly known attacks on judges, as kernel files: dict from a title to (text of the file, a part of the
+# Published attacks on judges, as kernel files: dict from a title to (text of the file, a part of the
 # expected verdict).
 ATTACKS = {
     # attacks that search the judge's results in memory, or change them
@@ -171,7 +171,7 @@ PYTHON_ATTACKS = {
     "catches its own failure, and returns an input": (python("try:\n    raise RuntimeError\nexcept RuntimeError:\n    pass", "b[i]"), RETURNED),
     "inherits the reference": (python("import numbalite.judge.tasks as reference\nclass New(type(reference)): pass"), RETURNED),
     "returns objects that compute later": (python("class Lazy(np.ndarray): pass\ncuda.DeviceNDArray.copy_to_host = lambda self, *a, **k: np.zeros(self.shape, self.dtype).view(Lazy)"), "not correct"),
-    "works on a stream for which nobody waits": (python("import numbalite.judge.runner as r\ncuda.synchronize = lambda: None\nlauncher = r._launcher\ndef later(*given):\n    kernel = launcher(*given)\n    return lambda *arguments: threading.Timer(1, kernel, arguments).start()\nr._launcher = later", "a[i] + b[i]"), "not correct"),
+    "works on a stream that is not awaited": (python("import numbalite.judge.runner as r\ncuda.synchronize = lambda: None\nlauncher = r._launcher\ndef later(*given):\n    kernel = launcher(*given)\n    return lambda *arguments: threading.Timer(1, kernel, arguments).start()\nr._launcher = later", "a[i] + b[i]"), "not correct"),
     # of times: the kernel is correct
     "makes end events equal to start events": (python("import numbalite.judge.runner as r\ntime_of = r._gpu_times\ndef timed(*given):\n    header, arrays = time_of(*given)\n    return {k: 0.0 if isinstance(v, float) else v for k, v in header.items()}, arrays\nr._gpu_times = timed", "a[i] + b[i]"), IMPOSSIBLE),
     "overwrites the code of the function that measures": (python("import numbalite.judge.fresh as f, numbalite.profiler.counters as c\nf.once.__code__ = (lambda f: (f(), 1e-9)).__code__\nfor cls in vars(c).values():\n    if hasattr(cls, 'time_at_least'): cls.time_at_least = 1e-9", "a[i] + b[i]"), IMPOSSIBLE),
@@ -212,7 +212,7 @@ PUBLIC = {
     "KernelBench": {
         "result cache reuse": "leaves what was there",
         "input modification": "changes an input",
-        "non-default stream": "works on a stream for which nobody waits",
+        "non-default stream": "works on a stream that is not awaited",
         "code bypass": "catches its own failure, and returns an input",
         "inheritance": "inherits the reference",
         "stream injection": "launches work that the timer does not see",

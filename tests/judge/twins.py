@@ -130,7 +130,7 @@ TWINS = {
     "catches its own failure, and returns an input": _python("try:\n    import no_such_module\nexcept ImportError:\n    pass"),
     "inherits the reference": _python("class Base: pass\nclass New(Base): pass"),
     "returns objects that compute later": _python("class Lazy(np.ndarray): pass"),
-    "works on a stream for which nobody waits": _python("stream = cuda.stream()\nstream.synchronize()"),
+    "works on a stream that is not awaited": _python("stream = cuda.stream()\nstream.synchronize()"),
     "makes end events equal to start events": _python("start, end = cuda.event(), cuda.event()\nstart.record()\nend.record()\ncuda.synchronize()"),
     "overwrites the code of the function that measures": _python("def once(): pass\nonce.__code__ = (lambda: None).__code__"),
     "replaces the function that measures in the linker's table": _python("import numbalite.judge.runner as r\nr.__dict__['send']"),
