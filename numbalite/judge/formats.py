@@ -45,6 +45,11 @@ def read(path: str, launch: str | None) -> dict | None:
 
 
 def _gpu_mode(folder, launch):
+    for name in ("task.yml", "reference.py"):
+        if not os.path.exists(os.path.join(folder, name)):
+            raise TypeError(
+                f"{folder} has no {name}: a folder is a task of GPU MODE, with task.yml and reference.py"
+            )
     sections = _sections(os.path.join(folder, "task.yml"))
     specs: dict = {}
     for section in ("tests", "benchmarks"):
@@ -59,7 +64,8 @@ def _gpu_mode(folder, launch):
     if not sizes["tests"]:
         raise TypeError(f"{folder}: task.yml has no tests in the form - {{...}}")
     found = _executed_in_folder(folder, sections.get("files", []))
-    reference, generate = found["ref_kernel"], found["generate_input"]
+    names = ("ref_kernel", "generate_input")
+    reference, generate = (_defined(found, name, f"{folder}/reference.py") for name in names)
 
     def inputs(rng, size):
         given = generate(**specs[size][1], seed=int(rng.integers(1 << 31)))
@@ -98,7 +104,7 @@ def _kernelbench(path, launch):
             exec(
                 compile(_with_values(tree, dict(zip(full, size, strict=True))), path, "exec"), found
             )
-            model = found["Model"](
+            model = _defined(found, "Model", path)(
                 *found["get_init_inputs"]() if "get_init_inputs" in found else []
             )
         return model, found["get_inputs"]
@@ -146,6 +152,12 @@ def _kernelbench(path, launch):
     name = re.sub(r"^\d+_", "", os.path.splitext(os.path.basename(path))[0]).strip("_")
     forward = list(inspect.signature(model.forward).parameters)
     return _as_task(name, inspect.getdoc(model), inputs, compute, forward, options, launch)
+
+
+def _defined(found, name, path):
+    if name not in found:
+        raise TypeError(f"{path} must define {name}")
+    return found[name]
 
 
 def _dimensions(tree):
@@ -259,8 +271,24 @@ def _place_of_result(given, result, compute):
 
 
 def _launch(text, names):
-    code = compile(text, "--launch", "eval")
-    return lambda *arguments: eval(code, {"np": np}, dict(zip(names, arguments, strict=True)))
+    expected = f"expected (grid, block), an expression of {', '.join(names)}"
+    try:
+        code = compile(text, "--launch", "eval")
+    except SyntaxError as problem:
+        raise ValueError(f"--launch {text!r}: {problem.msg}; {expected}") from None
+
+    def launch(*arguments):
+        try:
+            found = eval(code, {"np": np}, dict(zip(names, arguments, strict=True)))
+        except Exception as problem:
+            raise ValueError(
+                f"--launch {text!r}: {type(problem).__name__}: {problem}; {expected}"
+            ) from None
+        if not isinstance(found, tuple) or not 2 <= len(found) <= 4:
+            raise ValueError(f"--launch {text!r} is {found!r}; {expected}")
+        return found
+
+    return launch
 
 
 def _sections(path):

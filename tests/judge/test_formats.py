@@ -175,6 +175,31 @@ def test_launch_of_other_formats_is_an_expression(tmp_path):
         taskfile.load("vadd", "(1, 32)")
 
 
+@pytest.mark.parametrize(
+    ("launch", "message"),
+    [
+        ("(x", "never closed; expected .grid, block., an expression of x, out"),
+        ("(nope, 256)", "NameError.*an expression of x, out"),
+        ("5", "is 5; expected .grid, block."),
+    ],
+)
+def test_invalid_launch_expressions_name_the_parameters(launch, message):
+    with pytest.raises(ValueError, match=f"--launch '.*{message}"):
+        formats._launch(launch, ["x", "out"])(1, 2)
+
+
+def test_incomplete_tasks_name_what_is_missing(tmp_path):
+    with pytest.raises(TypeError, match="has no task.yml: a folder is a task of GPU MODE"):
+        formats.read(str(tmp_path), None)
+    (tmp_path / "task.yml").write_text('tests:\n  - {"n": 4, "seed": 1}\n')
+    (tmp_path / "reference.py").write_text("def generate_input(n, seed):\n    return 1\n")
+    with pytest.raises(TypeError, match="reference.py must define ref_kernel"):
+        formats.read(str(tmp_path), None)
+    (tmp_path / "relu.py").write_text("def get_inputs():\n    return []\n")
+    with pytest.raises(TypeError, match="relu.py must define Model"):
+        formats.read(str(tmp_path / "relu.py"), None)
+
+
 def test_results_without_an_array_get_a_parameter():
     given = [np.ones(3, np.float32), np.ones(3, np.float32)]
     assert formats._place_of_result(given, given[0] + given[1], lambda v: v[0] + v[1]) is None
