@@ -1,11 +1,15 @@
-/* py/gutuning: counts launches until both variants (staged and plain) have been launched and
- * measured, then reads the events when both launches have ended. */
+/* py/gutuning: launches the staged and the plain variant in turn between two events, and reads the
+ * events when all these launches have ended. */
 #include "py/gutuning.h"
+
+#include <math.h>
 
 #include "base/lock.h"
 #include "driver/driver.h"
 
-enum { FIRST_STAGED, FIRST_PLAIN, STAGED, PLAIN, MEASURED };
+/* Launches of a trial: one of each variant that loads the kernel, then the measured launches.
+ * Launches with even numbers are staged. */
+enum { UNMEASURED = 2, ALL_LAUNCHES = UNMEASURED + 2 * NL_PY_GUTUNING_ROUNDS };
 
 /* During a capture, an event record would become part of the graph, and a query would invalidate
  * the capture. */
@@ -15,36 +19,37 @@ static int is_capturing(CUstream stream) {
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-static int record_next(nl_py_gutuning *t, int place, nl_device *dev, CUstream stream) {
+static int record_event(nl_event **event, nl_device *dev, CUstream stream) {
     nl_error err;
-    return nl_event_create(dev, 1, &t->events[place], &err) == 0 &&
-           nl_event_record(t->events[place], stream, &err) == 0;
+    return nl_event_create(dev, 1, event, &err) == 0 && nl_event_record(*event, stream, &err) == 0;
 }
 
 void nl_py_gutuning_clear(nl_py_gutuning *t) {
-    for (int i = 0; i < 4; i++) {
-        nl_event_destroy(t->events[i]);
-        t->events[i] = NULL;
+    for (int i = 0; i < 2 * NL_PY_GUTUNING_ROUNDS; i++) {
+        nl_event_destroy(t->measured[i].start);
+        nl_event_destroy(t->measured[i].end);
+        t->measured[i].start = t->measured[i].end = NULL;
     }
-    t->launches = FIRST_STAGED;
+    t->launches = 0;
 }
 
+/* Compares the smallest time per loop index of each variant: work of other programs makes a launch
+ * slower, never faster. */
 static nl_py_staging decide(const nl_py_gutuning *t) {
-    float times[2] = {0, 0};
+    double least[2] = {INFINITY, INFINITY};
     nl_error err;
-    int done[2] = {0, 0};
-    for (int i = 0; i < 2; i++) {
-        nl_event *start = t->events[2 * i], *end = t->events[2 * i + 1];
-        if (nl_event_query(end, &done[i], &err) < 0)
+    for (int i = 0; i < 2 * NL_PY_GUTUNING_ROUNDS; i++) {
+        float time = 0;
+        int is_done = 0;
+        if (nl_event_query(t->measured[i].end, &is_done, &err) < 0)
             return NL_PY_STAGED;
-        if (done[i] && nl_event_elapsed(start, end, &times[i], &err) < 0)
+        if (!is_done)
+            return NL_PY_UNDECIDED;
+        if (nl_event_elapsed(t->measured[i].start, t->measured[i].end, &time, &err) < 0)
             return NL_PY_STAGED;
+        least[i % 2] = fmin(least[i % 2], time / (double)t->measured[i].count);
     }
-    if (!done[0] || !done[1])
-        return NL_PY_UNDECIDED;
-    return (double)times[1] * (double)t->counts[0] < (double)times[0] * (double)t->counts[1]
-               ? NL_PY_PLAIN
-               : NL_PY_STAGED;
+    return least[1] < least[0] ? NL_PY_PLAIN : NL_PY_STAGED;
 }
 
 /* Chooses the variant of the next launch. */
@@ -52,17 +57,18 @@ static nl_py_staging next_variant(nl_py_gutuning *t, nl_device *dev, CUstream st
                                   int *is_measured) {
     nl_py_staging decision = NL_PY_UNDECIDED;
     int launch = t->launches;
-    if (launch == MEASURED)
+    if (launch == ALL_LAUNCHES)
         decision = decide(t);
-    else if (launch >= STAGED && !record_next(t, 2 * (launch - STAGED), dev, stream))
+    else if (launch >= UNMEASURED &&
+             !record_event(&t->measured[launch - UNMEASURED].start, dev, stream))
         decision = NL_PY_STAGED;
     if (decision != NL_PY_UNDECIDED) {
         nl_py_gutuning_clear(t);
         nl_atomic_store32_relaxed(&t->decision, decision);
         return decision;
     }
-    *is_measured = launch != MEASURED;
-    return launch == PLAIN || launch == FIRST_PLAIN ? NL_PY_PLAIN : NL_PY_STAGED;
+    *is_measured = launch != ALL_LAUNCHES;
+    return *is_measured && launch % 2 ? NL_PY_PLAIN : NL_PY_STAGED;
 }
 
 nl_py_staging nl_py_gutuning_begin(nl_py_gutuning *t, nl_device *dev, CUstream stream,
@@ -81,10 +87,10 @@ nl_py_staging nl_py_gutuning_begin(nl_py_gutuning *t, nl_device *dev, CUstream s
 
 void nl_py_gutuning_end(nl_py_gutuning *t, CUstream stream, int64_t count) {
     int launch = t->launches++;
-    if (launch >= STAGED) {
-        t->counts[launch - STAGED] = count;
-        if (!record_next(t, 2 * (launch - STAGED) + 1, t->events[2 * (launch - STAGED)]->device,
-                         stream))
+    if (launch >= UNMEASURED) {
+        nl_py_gutuning_launch *m = &t->measured[launch - UNMEASURED];
+        m->count = count;
+        if (!record_event(&m->end, m->start->device, stream))
             nl_py_gutuning_clear(t); /* the trial begins again */
     }
     nl_atomic_store(&t->busy, 0);

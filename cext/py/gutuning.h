@@ -3,7 +3,7 @@
  *
  * The result depends on the function: staging is faster if the function reads each element at least
  * once, and slower if it reads few elements or computes much. So calls of the function are
- * measured: a staged launch and a plain launch, each between two events. No call waits for the
+ * measured: staged and plain launches in turn, each between two events. No call waits for the
  * events. The first launch of a kernel loads the kernel, so each kernel is launched once before the
  * measurement. A kind of calls that cannot be measured stays staged. */
 #ifndef NL_PY_GUTUNING_H
@@ -14,13 +14,21 @@
 
 typedef enum nl_py_staging { NL_PY_UNDECIDED, NL_PY_STAGED, NL_PY_PLAIN } nl_py_staging;
 
+/* Measured launches of each variant. One launch each does not decide: another program on the same
+ * GPU can delay it. */
+enum { NL_PY_GUTUNING_ROUNDS = 3 };
+
+typedef struct nl_py_gutuning_launch {
+    nl_event *start, *end;
+    int64_t count; /* loop indices */
+} nl_py_gutuning_launch;
+
 /* The trial of one kind of calls. All zero: not begun. */
 typedef struct nl_py_gutuning {
     uint64_t busy;     /* set between nl_py_gutuning_begin and nl_py_gutuning_end */
     uint32_t decision; /* nl_py_staging: the result */
     int launches;
-    nl_event *events[4]; /* events before and after the staged launch, then the plain launch */
-    int64_t counts[2];   /* loop indices of the two launches */
+    nl_py_gutuning_launch measured[2 * NL_PY_GUTUNING_ROUNDS]; /* staged, plain, staged, ... */
 } nl_py_gutuning;
 
 /* Called before a launch: returns whether to launch the staged or the plain kernel. If *is_measured
