@@ -166,6 +166,7 @@ def run(options):
     import library_rows  # noqa: F401  isort: skip
     import array_rows  # noqa: F401  isort: skip
     import python_rows  # noqa: F401  isort: skip
+    import operator_rows  # noqa: F401  isort: skip
     import course_rows  # noqa: F401  isort: skip
 
     wanted = set(options.only.split(",")) if options.only else set()
