@@ -10,7 +10,8 @@ it represents all terms exactly. The exit status is 1 if an error is larger than
 - in general, one rounding or NumPy's error, whichever is larger.
 - var and std in float64: three roundings, or 1.5 times NumPy's error. The squares are rounded, as NumPy does, but
   are added in another order.
-- scans: four times NumPy's error, because the partial sums are of other parts of the array.
+- scans: four times NumPy's error, because the partial sums are of other parts of the array. The errors are relative
+  to the sum of absolute values: where a sum cancels, the error relative to the result depends on chance.
 - float16: four times NumPy's error. Both add in float32, in a different order.
 - average: two roundings, because it is a quotient of two sums.
 - cov: 32 roundings, relative to the largest element of the matrix. It is a matrix product, by cuBLAS on a GPU.
@@ -212,6 +213,7 @@ class Case:
         double_limit=None,
         times=1.0,
         double_times=None,
+        magnitude=None,
     ):
         self.call, self.exact, self.axes, self.codes = call, exact, axes, codes
         self.data = data or tuple(name for name in DATA if name != "near 1")
@@ -219,6 +221,13 @@ class Case:
         self._double_limit = double_limit or limit  # of results in float64
         self._double_times = double_times or times
         self.of_all = of_all  # relative to the largest result
+        self._magnitude = magnitude
+
+    def magnitude(self, x, axis, exact):
+        """Returns the numbers to which the errors of the results are relative."""
+        if self._magnitude:
+            return self._magnitude(abs(x), axis)
+        return np.max(abs(exact), initial=0) if self.of_all else abs(exact)
 
     def allowed(self, code, theirs):
         """Returns the error that a result may have, if NumPy's is `theirs`."""
@@ -287,8 +296,12 @@ CASES = {
         _vectors(lambda x, y: np.einsum("i,i", x, y)), _vectors(_dot), axes=(None,), codes="fdFD"
     ),
     "average": Case(_average, _exact_average, limit=2),
-    "cumsum": Case(lambda x, axis: np.cumsum(x, axis), _cumsum, axes=(0, 1), times=16.0),
-    "nancumsum": Case(lambda x, axis: np.nancumsum(x, axis), _cumsum, axes=(0, 1), times=16.0),
+    "cumsum": Case(
+        lambda x, axis: np.cumsum(x, axis), _cumsum, axes=(0, 1), times=4.0, magnitude=_cumsum
+    ),
+    "nancumsum": Case(
+        lambda x, axis: np.nancumsum(x, axis), _cumsum, axes=(0, 1), times=4.0, magnitude=_cumsum
+    ),
     "cumprod": Case(
         lambda x, axis: np.cumprod(x, axis),
         lambda x, axis: np.cumprod(x, axis, dtype=np.clongdouble if np.iscomplexobj(x) else wide),
@@ -329,9 +342,9 @@ CASES = {
 # --- errors
 
 
-def roundings(found, exact, of_all=False):
-    """Returns the largest relative error, in halves of a unit in the last place; infinite if only one of the
-    two results is finite."""
+def roundings(found, exact, magnitude):
+    """Returns the largest error relative to `magnitude`, in halves of a unit in the last place; infinite if only
+    one of the two results is finite."""
     dtype = found.real.dtype
     info = np.finfo(dtype)
     is_finite = np.isfinite(exact.real) & np.isfinite(exact.imag)
@@ -342,9 +355,7 @@ def roundings(found, exact, of_all=False):
         if np.any(is_finite & ~overflows & ~np.isfinite(found)):
             return math.inf
         error = np.abs(found[good].astype(np.clongdouble) - exact[good])
-        magnitude = np.abs(exact[good])
-        if of_all:
-            magnitude = np.max(magnitude, initial=0)
+        magnitude = np.broadcast_to(magnitude, exact.shape)[good]
         size = np.maximum(magnitude * info.eps / 2, wide(info.smallest_subnormal) / 2)
     return float(np.max(error / size, initial=0))
 
@@ -370,7 +381,8 @@ def measure_errors(name, code, rng, shape):
                 ours = np.asarray(case.call(device, axis))
             assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype), (name, code, axis)
             assert ours.shape == exact.shape, (name, code, axis, exact.shape)
-            errors[axis, data] = tuple(roundings(one, exact, case.of_all) for one in (ours, theirs))
+            magnitude = case.magnitude(x, axis, exact)
+            errors[axis, data] = tuple(roundings(one, exact, magnitude) for one in (ours, theirs))
     return errors
 
 
