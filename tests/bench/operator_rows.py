@@ -1,13 +1,14 @@
 """The rows of operators of PyTorch.
 
-The floor of a call is a launch from C and a call of an operator that does nothing, which is
-registered as numbalite registers its operators: by torch.library, with a kernel in Python.
+The floor of a call is the same operator written by hand in C++ (hand_operators.cpp): PyTorch's
+dispatcher and a launch. A call of an operator that does nothing is in the notes of the rows.
 """
 
+import ctypes
 import functools
 import statistics
 
-from measure import NOTES, SMALL, LeftOut, calls_of, in_turn, process, row
+from measure import HERE, NOTES, SMALL, LeftOut, calls_of, in_turn, process, row
 
 SIZE = 1000
 BLOCK = ((SIZE + 255) // 256, 256)
@@ -25,29 +26,53 @@ def import_torch():
 
 
 @functools.cache
-def empty_operators():
-    """Returns PyTorch operators that do nothing: their time is that of PyTorch's dispatcher."""
+def hand_operators(cubin):
+    """Builds and loads the operators of hand_operators.cpp, which launch the kernel in `cubin`."""
     torch = import_torch()
-    library = torch.library.Library("numbalite_bench", "DEF")
+    from torch.utils.cpp_extension import load
+
+    ctypes.CDLL("libcuda.so.1", ctypes.RTLD_GLOBAL)  # the operators call the driver
+    source = str(HERE / "hand_operators.cpp")
+    load("numbalite_hand", [source], with_cuda=True, is_python_module=False)
+    torch.ops.numbalite_hand.open(cubin)
+    torch.library.register_autograd("numbalite_hand::differentiable", add_gradients)
+    return torch.ops.numbalite_hand
+
+
+def add_gradients(context, gradient):
+    return gradient, gradient
+
+
+@functools.cache
+def empty_operators():
+    """Returns PyTorch operators that do nothing, registered by torch.library."""
+    torch = import_torch()
+    library = torch.library.Library("numbalite_empty", "DEF")
     library.define("change(Tensor x, Tensor y, Tensor(a!) out) -> ()")
     library.impl("change", lambda x, y, out: None, "CUDA")
     for name in "result", "differentiable":
         library.define(f"{name}(Tensor x, Tensor y) -> Tensor")
         library.impl(name, lambda x, y: torch.empty_like(x), "CUDA")
-    gradient = lambda context, gradient: (gradient, gradient)
-    torch.library.register_autograd("numbalite_bench::differentiable", gradient, lib=library)
+    torch.library.register_autograd("numbalite_empty::differentiable", add_gradients, lib=library)
     LIBRARIES.append(library)
-    return torch.ops.numbalite_bench
+    return torch.ops.numbalite_empty
 
 
-def measure_operator(floor, ours, reference, tensors):
-    """Returns the microseconds of a call of ours, and of a launch and a call of the empty operator."""
+def measure_operator(floor, ours, name, tensors):
+    """Returns the microseconds of a call of ours, and of the operator `name` in C++."""
     torch = import_torch()
-    call = calls_of(lambda: ours(*tensors), torch.cuda.synchronize)
-    empty = calls_of(lambda: reference(*tensors), torch.cuda.synchronize)
-    taken, launch, dispatch = in_turn(call, floor.driver("launch"), empty, count=1000)
-    NOTES.extend([f"launch {launch:.2f}", f"empty operator {dispatch:.2f}"])
-    return taken, launch + dispatch, launch + dispatch + 1.0
+    if SMALL:
+        return 1.0, 1.0, 2.0
+    by_hand = getattr(hand_operators(floor.cubin()), name)
+    empty = getattr(empty_operators(), name)
+    by_hand(*tensors)
+    calls = [
+        calls_of(functools.partial(function, *tensors), torch.cuda.synchronize)
+        for function in (ours, by_hand, empty)
+    ]
+    taken, least, dispatch, launch = in_turn(*calls, floor.driver("launch"), count=1000)
+    NOTES.extend([f"empty operator {dispatch:.2f}", f"launch {launch:.2f}"])
+    return taken, least, least + 1.0
 
 
 def vectors(count):
@@ -65,7 +90,7 @@ def operator_in_place(floor):
     ours = operator("numbalite_bench_ours::change", launch=BLOCK)(kernel)
     assert ours(*tensors) is None
     assert (tensors[2] == 2 * tensors[0]).all()
-    return measure_operator(floor, ours, empty_operators().change, tensors)
+    return measure_operator(floor, ours, "change", tensors)
 
 
 def add(x, y, out):
@@ -82,7 +107,7 @@ def operator_with_result(floor):
     make = operator("numbalite_bench_ours::result", launch=BLOCK, out_shapes=lambda x, y: x.shape)
     ours = make(kernel)
     assert (ours(*tensors) == 2 * tensors[0]).all()
-    return measure_operator(floor, ours, empty_operators().result, tensors)
+    return measure_operator(floor, ours, "result", tensors)
 
 
 @row("O3", "operator of PyTorch from a ufunc, 3 tensors", "us", "floor + 1 µs", gpu=True)
@@ -97,7 +122,7 @@ def operator_of_ufunc(floor):
     )
     ours = operator("numbalite_bench_ours::sum_of_two")(function)
     assert (ours(*tensors) == 2 * tensors[0]).all()
-    return measure_operator(floor, ours, empty_operators().differentiable, tensors)
+    return measure_operator(floor, ours, "differentiable", tensors)
 
 
 FIRST = """
