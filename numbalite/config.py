@@ -192,6 +192,7 @@ _TABLE = (
     Variable("SIM_LIMIT", None, _seconds,
              "NUMBALITE_LIMIT for the simulator alone, where kernels are stopped, checked or not"),
     Variable("COVERAGE", None, str, "a folder for the coverage of kernels on the simulator"),
+    Variable("COVERAGE_OF_NUMBALITE", False, _flag, "also record numbalite's own CUDA C++ files"),
     Variable("CXX", None, str, "the host C++ compiler"),
     Variable("NVRTC", None, str, "the NVRTC library (libnvrtc.so) to use"),
     Variable("INCLUDE_PATH", (), _paths, "more directories of headers for kernels",

@@ -127,9 +127,13 @@ def origin(source: Source, target: tuple) -> str:
 def _effective_target(target):
     if target[0] == "cuda":
         return ("cuda", *(config.FORCE_CUDA_CC or target[1:]))
-    if target[0] == "sim" and config.COVERAGE and "coverage" not in target:
+    if target[0] == "sim" and config.COVERAGE:
+        from numbalite.compilers import host
+
+        if host.split_coverage(target)[0]:
+            return target
         os.makedirs(config.COVERAGE, exist_ok=True)
-        return (*target, "coverage")
+        return (*target, host.OF_ALL if config.COVERAGE_OF_NUMBALITE else host.OF_USERS)
     return target
 
 

@@ -26,6 +26,10 @@ INSTALL = (
     "conda install gxx); $NUMBALITE_CXX names a compiler that is not on the PATH"
 )
 
+COVERAGE = OF_USERS, OF_ALL = "coverage", "full coverage"
+"""Names among the checks of an image that records the executed lines: those of users' files, or also those of
+numbalite's own files."""
+
 
 class Compiler(NamedTuple):
     """A host compiler. command: its command line; path: its program."""
@@ -105,10 +109,16 @@ def fingerprint(source, kind="sim", *checks) -> bytes:
     path = os.path.realpath(compiler.path)
     status = os.stat(path)
     parts = (compiler.command, path, status.st_size, status.st_mtime_ns, _cpu_description())
-    covers, checks = "coverage" in checks, tuple(name for name in checks if name != "coverage")
+    covers, checks = split_coverage(checks)
     chosen = flags("", hostoptions.read_options(source), source.opt, kind, checks, covers)
     # Coverage contains absolute paths.
-    return repr((*parts, chosen, os.getcwd() if covers else None)).encode()
+    return repr((*parts, chosen, covers, os.getcwd() if covers else None)).encode()
+
+
+def split_coverage(checks) -> tuple[str | None, tuple[str, ...]]:
+    """Returns the name of COVERAGE among the checks, or None, and the other checks."""
+    covers = next((name for name in checks if name in COVERAGE), None)
+    return covers, tuple(name for name in checks if name != covers)
 
 
 _cpu_text = None
@@ -149,9 +159,9 @@ _AS_NVRTC = {
 }
 
 
-def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
+def flags(family, options, opt, kind="sim", checks=(), covers=None) -> list:
     """Returns the flags that determine the generated code; these flags are equal for the precompiled prelude
-    and the source. ``covers``: the image records the executed lines."""
+    and the source. ``covers``: a name of COVERAGE, or None."""
     level = _default_level(kind) if opt is True or opt is None else int(opt)
     if checks:
         level = min(level, 1)

@@ -188,7 +188,7 @@ def compile(source, kind="sim", *checks) -> Image:
     """
     compiler = host.find()
     family = _family(compiler)
-    covers, checks = "coverage" in checks, tuple(name for name in checks if name != "coverage")
+    covers, checks = host.split_coverage(checks)
     if covers and family == "gcc":
         raise CudaSupportError(
             "coverage of kernels needs clang++ or zig: set NUMBALITE_CXX=clang++"
@@ -393,9 +393,12 @@ def _split_local(name):
 
 
 def _is_ours(file):
-    if file in _NOBODYS or file.startswith(
-        (headers.cuda_src(), "numbalite/", "/usr/include/", "/usr/lib")
-    ):
+    return file.startswith(headers.cuda_src()) or _is_systems(file)
+
+
+def _is_systems(file):
+    """Returns whether it is generated text, or a file of the compiler or of the system."""
+    if file in _NOBODYS or file.startswith(("numbalite/", "/usr/include/", "/usr/lib")):
         return True
     return "/include/c++/" in file or "/libcxx/include/" in file or "/lib/clang/" in file
 
@@ -409,7 +412,7 @@ class _Build:
         self.checks, self.log, self.whole = checks, "", ""
         self.unit = None  # the kernels' LLVM IR from the front end
         self.marked = False  # whether the source has marks at divisions
-        self.covers = False  # whether the image records coverage
+        self.covers = None  # a name of host.COVERAGE
         self.header = "prelude.h"  # the precompiled parts
         self.macros = ()  # the numbalite headers with which the source begins (hostprelude.first_headers)
         # Flags for delayed template parsing: NVRTC parses template bodies only when they are instantiated.
@@ -491,7 +494,8 @@ class _Build:
             if path == self.output[: -len(".so")]:
                 self.unit = ir
             if self.covers:
-                ir = coverage.instrument(ir, lambda file: not _is_ours(file))
+                excluded = _is_ours if self.covers == host.OF_USERS else _is_systems
+                ir = coverage.instrument(ir, lambda file: not excluded(file))
             ir = irpatch.patch(
                 ir, self.kind == "sim", self._vectors(), self.checks, self.source.is_python
             )

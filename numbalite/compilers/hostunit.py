@@ -30,10 +30,10 @@ _DESCRIBED = {
 
 
 def translation_unit(
-    source: Source, text: str, kind: str, checks: Sequence[str] = (), covers: bool = False
+    source: Source, text: str, kind: str, checks: Sequence[str] = (), covers: str | None = None
 ) -> str:
     """Returns the translation unit without the prelude. ``text`` is the translated source, followed by the
-    tables. ``kind`` is "sim" or "host". ``covers`` is True if the image records the executed lines."""
+    tables. ``kind`` is "sim" or "host". ``covers`` is a name of host.COVERAGE, or None."""
     name = escape_file_name(source.name)
     if checks or covers:  # coverage reports contain no positions in generated text
         names = "|".join(map(re.escape, {name, os.path.basename(name)}))

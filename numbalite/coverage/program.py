@@ -25,6 +25,10 @@ def main(arguments: list[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run a program: FILE ... or -m MODULE ...")
     run.add_argument("--append", action="store_true", help="keep the data of earlier runs")
+    run.add_argument(
+        "--numbalite", action="store_true",
+        help="also record numbalite's own CUDA C++ files; report them with --include '*/cuda_src/*'",
+    )  # fmt: skip
     run.add_argument("-m", dest="module", action="store_true", help="the program is a module")
     shown = [
         commands.add_parser("report", help="a table of files"),
@@ -59,6 +63,8 @@ def _run(chosen):
     if not chosen.append:
         data.clear(folder)
     os.environ.update(NUMBALITE_DRIVER="sim", NUMBALITE_COVERAGE=folder)
+    if chosen.numbalite:
+        os.environ.update(NUMBALITE_COVERAGE_OF_NUMBALITE="1")
     name, *_ = sys.argv = chosen.program
     try:
         if chosen.module:

@@ -461,3 +461,12 @@ def test_coverage_run_drops_kernel_data_of_earlier_runs(reported, tmp_path):
     program.write_text(program.read_text().replace("np.zeros(8), 7)", "np.zeros(8), 8)"))
     assert line_with(MIXED, "x[0] = 9") not in reported("--append")["program.py"]["missing_lines"]
     assert line_with(MIXED, "x[0] = 9") in reported()["program.py"]["missing_lines"]
+
+
+def test_numbalite_option_records_the_included_headers(run_coverage):
+    """The sum of an array runs code of reduce.cuh, which is recorded only on request."""
+    program = "import numpy as np; from numbalite import cuda; assert cuda.to_device(np.ones(9)).sum() == 9"
+    assert not any("cuda_src" in path for path in run_coverage(program))
+    found = run_coverage(program, "--numbalite")
+    recorded = {pathlib.Path(path).name: one for path, one in found.items()}
+    assert recorded["reduce.cuh"].executed and recorded["reduce.cuh"].missing
