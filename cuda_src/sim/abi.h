@@ -233,6 +233,30 @@ struct nl_sim_arithmetic;
 struct nl_sim_shared;
 struct nl_sim_named;
 struct nl_sim_local;
+
+/* The profiler's trace of a warp: an access or loop event that a lane of the warp has made, and that
+ * the other lanes are expected to make at the same point. */
+typedef struct nl_sim_expected {
+    const void *pc; /* return address of the access's hook; NULL: nothing is expected */
+    unsigned key;   /* NL_SIM_EXPECTED_KEY; number of the loop for the two values of pc below */
+    unsigned request;
+    unsigned long long *address; /* addresses of the lanes in the request */
+} nl_sim_expected;
+/* Values of nl_sim_expected.pc for the start of a loop's next iteration and the end of a loop. */
+#define NL_SIM_EXPECTED_REPEAT ((const void *)1)
+#define NL_SIM_EXPECTED_LEAVE ((const void *)2)
+/* space: 0 global, 1 shared, 3 an iteration of a loop; kind: 0 a load, 1 a store. */
+#define NL_SIM_EXPECTED_KEY(size, space, kind) ((size) * 16u + (space) * 4u + (kind))
+
+/* The state with which an image counts expected accesses itself. Each OS thread that runs blocks of
+ * a profiled launch has one such state. */
+typedef struct nl_sim_counting {
+    const unsigned *current; /* the running thread's index in its block */
+    /* address ranges of shared and global memory; span 0: the engine must count all accesses */
+    unsigned long long shared_low, shared_span, low, span;
+    const nl_sim_expected *next[1024]; /* of each thread of the block */
+} nl_sim_counting;
+
 typedef struct nl_sim_checker {
     unsigned long long low, span;
     unsigned char *shadow;
@@ -277,6 +301,9 @@ typedef struct nl_sim_checker {
     /* Must be called when the thread begins another iteration of a loop, or with pc NULL when it
      * has left the loop (numbalite/compilers/sim/loops.py). */
     void (*loop)(unsigned number, const void *pc);
+    /* Offset from the thread pointer to a pointer to the OS thread's nl_sim_counting, which is NULL
+     * while no profiled launch runs. 0: not available. */
+    long counting;
 } nl_sim_checker;
 
 enum {

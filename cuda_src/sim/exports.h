@@ -167,9 +167,10 @@ static inline NUMBALITE_SIM_UNCHECKED void allow_fill(void *to, int value,
     for (unsigned long long i = 0; i < size; ++i)
         static_cast<volatile char *>(to)[i] = static_cast<char>(value);
 }
-static const nl_sim_checker absent = {
-    0,           0,       nullptr, 0,       allow,   allow_copy, allow_fill, nullptr, nullptr,
-    allow_fence, nullptr, nullptr, nullptr, nullptr, nullptr,    nullptr,    nullptr, nullptr};
+static const nl_sim_checker absent = {0,          0,          nullptr, 0,       allow,
+                                      allow_copy, allow_fill, nullptr, nullptr, allow_fence,
+                                      nullptr,    nullptr,    nullptr, nullptr, nullptr,
+                                      nullptr,    nullptr,    nullptr, 0};
 const nl_sim_checker *checker = &absent;
 __thread bool value_is_dropped, is_narrow, is_update;
 __thread unsigned operation;

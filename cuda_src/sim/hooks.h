@@ -52,6 +52,62 @@ is_local(const void *address) {
             reinterpret_cast<unsigned long long>(frame)) < 4096;
 }
 
+/* Returns the state of this OS thread for expected accesses, or NULL. */
+static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) nl_sim_counting *counting() {
+    nl_sim_counting *state = nullptr;
+#ifdef __x86_64__
+    long offset = checker->counting;
+    if (offset)
+        __asm__("movq %%fs:(%1), %0" : "=r"(state) : "r"(offset));
+#endif
+    return state;
+}
+
+/* Counts an access that the warp's trace contains at this point. Returns false if the engine must
+ * count the access. */
+static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) bool
+is_expected(void *address, unsigned size, unsigned kind, const void *pc) {
+    nl_sim_counting *c = counting();
+    if (__builtin_expect(!c, 0))
+        return false;
+    unsigned long long at = reinterpret_cast<unsigned long long>(address);
+    unsigned thread = *c->current;
+    const nl_sim_expected *e = c->next[thread];
+    bool is_shared = at - c->shared_low < c->shared_span;
+    if (__builtin_expect(e->pc != pc || e->key != NL_SIM_EXPECTED_KEY(size, is_shared, kind) ||
+                             (!is_shared && at - c->low >= c->span),
+                         0))
+        return false;
+    e->address[thread % 32] = at;
+    c->next[thread] = e + 1;
+    return true;
+}
+
+/* Does the same for the start of a loop's next iteration (an event and a request) and for the end
+ * of a loop. */
+static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) bool
+is_expected_repeat(unsigned loop, const void *pc) {
+    nl_sim_counting *c = counting();
+    if (__builtin_expect(!c, 0))
+        return false;
+    const nl_sim_expected *e = c->next[*c->current];
+    if (__builtin_expect(e->pc != NL_SIM_EXPECTED_REPEAT || e->key != loop || e[1].pc != pc, 0))
+        return false;
+    c->next[*c->current] = e + 2;
+    return true;
+}
+static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) bool
+is_expected_leave(unsigned loop) {
+    nl_sim_counting *c = counting();
+    if (__builtin_expect(!c, 0))
+        return false;
+    const nl_sim_expected *e = c->next[*c->current];
+    if (__builtin_expect(e->pc != NL_SIM_EXPECTED_LEAVE || e->key != loop, 0))
+        return false;
+    c->next[*c->current] = e + 1;
+    return true;
+}
+
 static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
 count(void *address, unsigned long long size, unsigned kind, const void *pc) {
     if (__builtin_expect(checker->access(address, size, kind, pc), 0)) {
@@ -63,7 +119,7 @@ count(void *address, unsigned long long size, unsigned kind, const void *pc) {
 template <int size>
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check(void *address, unsigned kind, const void *pc) {
-    if (!is_local(address))
+    if (!is_local(address) && !is_expected(address, size, kind, pc))
         count(address, size, kind, pc);
 }
 #else
@@ -299,13 +355,17 @@ NUMBALITE_SIM_HOOK void nl_sim_thread_fence(int) {
 NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) __asm__("__tsan_atomic_signal_fence");
 NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) {}
 
+#if NUMBALITE_SIM_CHECKED & 1024
 /* Reports iterations of loops in images that count accesses (numbalite/compilers/sim/loops.py). */
 NUMBALITE_SIM_HOOK void nl_sim_loop_repeat(unsigned number) {
-    numbalite_sim::checker->loop(number, NUMBALITE_SIM_PC);
+    if (!numbalite_sim::is_expected_repeat(number, NUMBALITE_SIM_PC))
+        numbalite_sim::checker->loop(number, NUMBALITE_SIM_PC);
 }
 NUMBALITE_SIM_HOOK void nl_sim_loop_leave(unsigned number) {
-    numbalite_sim::checker->loop(number, nullptr);
+    if (!numbalite_sim::is_expected_leave(number))
+        numbalite_sim::checker->loop(number, nullptr);
 }
+#endif
 
 #include "arithmetic.h"
 #include "subscript.h"

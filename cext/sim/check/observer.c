@@ -249,4 +249,5 @@ void nl_sim_observer_install(void) {
     s->copying = copying;
     s->phase = phase;
     s->loop = nl_sim_profile_loop;
+    s->counting = nl_sim_profile_counting_offset();
 }

@@ -27,6 +27,7 @@ struct nl_sim_profile_part {
     nl_sim_requests *requests;
     unsigned barrier_count;
     barrier_line barriers[MAX_BARRIERS];
+    nl_sim_counting *counting;         /* of `requests` */
     uintptr_t shared_low, shared_high; /* the worker's shared memory */
     /* for each thread in a compare-and-swap loop, the address whose load was counted, while its
      * compare-and-swap was not yet counted; 0: none */
@@ -44,6 +45,28 @@ struct nl_sim_profile {
     unsigned count, capacity;
     nl_profile_line *lines;
 };
+
+_Thread_local nl_sim_counting *nl_sim_profile_counting;
+
+long nl_sim_profile_counting_offset(void) {
+#if defined(__x86_64__) && defined(NL_SIM_INITIAL_EXEC)
+    char *pointer;
+    __asm__("movq %%fs:0, %0" : "=r"(pointer));
+    return (char *)&nl_sim_profile_counting - pointer;
+#else
+    return 0; /* the offset depends on the OS thread */
+#endif
+}
+
+/* While a compare-and-swap loop has counted its load but not the compare-and-swap, images count no
+ * accesses. */
+static void set_counting_ranges(struct nl_sim_profile_part *part) {
+    nl_sim_counting *c = part->counting;
+    c->shared_low = part->shared_low;
+    c->low = nl_sim_shadow.low;
+    c->shared_span = part->updates ? 0 : part->shared_high - part->shared_low;
+    c->span = part->updates ? 0 : nl_sim_shadow.span;
+}
 
 /* Sessions */
 
@@ -195,10 +218,15 @@ void nl_sim_profile_enter(nl_sim_worker *w) {
         part = NULL;
     }
     w->profile = part;
-    if (part)
-        nl_sim_arena_range(w, &part->shared_low, &part->shared_high);
-    else
+    if (!part) {
         w->job->check->profile->incomplete = 1;
+        return;
+    }
+    nl_sim_arena_range(w, &part->shared_low, &part->shared_high);
+    part->counting = nl_sim_requests_counting(part->requests);
+    part->counting->current = &w->current;
+    nl_sim_profile_counting = part->counting;
+    set_counting_ranges(part);
 }
 
 static nl_profile_line *find_line(struct nl_sim_profile *p, nl_sim_site site) {
@@ -272,6 +300,7 @@ void nl_sim_profile_leave(nl_sim_worker *w) {
     struct nl_sim_profile *p = w->job->check->profile;
     struct nl_sim_profile_part *part = w->profile;
     w->profile = NULL;
+    nl_sim_profile_counting = NULL;
     if (!part)
         return;
     unsigned count;
@@ -386,8 +415,11 @@ static __attribute__((noinline)) int access_in_general(nl_sim_worker *w, uintptr
         return 0;
     uintptr_t *updating = &w->profile->updating[w->current];
     int is_second_half = kind & NL_SIM_ACCESS_COMPARE && *updating == address;
-    w->profile->updates -= *updating != 0;
-    *updating = 0;
+    if (*updating) {
+        *updating = 0;
+        w->profile->updates--;
+        set_counting_ranges(w->profile);
+    }
     if (is_second_half)
         return 0;
     if (kind & NL_SIM_ACCESS_RANGE) {
@@ -399,6 +431,7 @@ static __attribute__((noinline)) int access_in_general(nl_sim_worker *w, uintptr
     if (kind & NL_SIM_ACCESS_UPDATE) {
         *updating = address;
         w->profile->updates++;
+        set_counting_ranges(w->profile);
     }
     return 0;
 }

@@ -35,8 +35,14 @@ void nl_sim_profile_barrier(nl_sim_worker *worker, int is_barrier);
 /* Call this hook when these lanes of a warp have synchronized. */
 void nl_sim_profile_exchanged(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
 
+/* The state with which images count accesses on this OS thread; NULL if it runs no profiled launch.
+ */
+extern _Thread_local nl_sim_counting *nl_sim_profile_counting NL_SIM_FAST_TLS;
+/* Returns nl_sim_checker.counting. */
+long nl_sim_profile_counting_offset(void);
 /* Called by instrumented images for each access, if worker->profile is set. Returns 1 if other
- * lanes must run first; the caller then repeats the access. */
+ * lanes must run first; the caller then repeats the access. Images count expected accesses
+ * themselves (nl_sim_counting). */
 int nl_sim_profile_access(nl_sim_worker *worker, uintptr_t address, size_t size, unsigned kind,
                           const void *pc);
 /* Called when the running thread begins the next iteration of loop `number` or, with pc NULL,

@@ -1,5 +1,10 @@
 /* sim/check/requests: each warp has a list of open requests and a hash table that finds a request
- * by its site, loop iteration and sequence number. */
+ * by its site, loop iteration and sequence number, and a trace of its lanes.
+ *
+ * counting.next[thread] is the lane's position in the trace of its warp: the lane has made exactly
+ * the events before that position. It is `deviated` if the lane has made other events. Only a lane
+ * at the end of the trace can add an event. The state of a lane at its position (its loops, and the
+ * bits of its requests) is computed when it is needed: see catch_up. */
 #include "sim/check/requests.h"
 
 #include <string.h>
@@ -15,6 +20,7 @@ enum {
     SLOTS = 2 * MAX_OPEN,
     MAX_LOOPS = 16, /* nesting depth of loops whose iteration is used */
     SECTOR = NL_SIM_TRAFFIC_SECTOR,
+    MAX_TRACE = 4 * MAX_OPEN, /* events of a trace */
 };
 
 typedef nl_sim_request request;
@@ -44,6 +50,8 @@ typedef struct lane {
     uint32_t next;   /* index of the request after that of the lane's last access */
     uint32_t waited; /* epoch in which the lane last let other lanes run */
     unsigned depth;  /* entries of `loops` in use */
+    /* number of events of the trace that are contained in the lane's state */
+    unsigned caught_up;
 } lane;
 
 typedef struct warp {
@@ -54,6 +62,13 @@ typedef struct warp {
     uint32_t *slots; /* SLOTS entries: index of a request plus one; 0: free */
     unsigned visits_capacity;
     visits *visits; /* indexed by site */
+    /* The trace; its last entry has no pc. */
+    unsigned events, trace_capacity;
+    nl_sim_expected *trace;
+    /* the loops at the end of the trace */
+    uint64_t iteration;
+    unsigned depth;
+    loop loops[MAX_LOOPS];
 } warp;
 
 struct nl_sim_requests {
@@ -70,7 +85,10 @@ struct nl_sim_requests {
     warp warps[WARPS];
     lane lanes[WARPS * LANES];
     loop loops[WARPS * LANES][MAX_LOOPS]; /* the loops that each lane is in */
+    nl_sim_counting counting;
 };
+
+static const nl_sim_expected deviated;
 
 nl_sim_requests *nl_sim_requests_create(const nl_sim_object *image, nl_sim_traffic *traffic) {
     nl_sim_requests *r = nl_mem_zalloc(sizeof *r, NULL);
@@ -86,6 +104,8 @@ nl_sim_requests *nl_sim_requests_create(const nl_sim_object *image, nl_sim_traff
     }
     for (unsigned i = 0; i < WARPS; i++)
         r->warps[i].epoch = 1;
+    for (unsigned i = 0; i < WARPS * LANES; i++)
+        r->counting.next[i] = &deviated;
     return r;
 }
 
@@ -96,6 +116,7 @@ void nl_sim_requests_destroy(nl_sim_requests *r) {
         nl_mem_free(r->warps[i].requests);
         nl_mem_free(r->warps[i].slots);
         nl_mem_free(r->warps[i].visits);
+        nl_mem_free(r->warps[i].trace);
     }
     nl_sim_widen_destroy(r->widen);
     nl_sim_reuse_destroy(r->reuse);
@@ -111,6 +132,10 @@ const nl_sim_request_site *nl_sim_requests_sites(const nl_sim_requests *r, unsig
 
 const uint64_t *nl_sim_requests_reuse(const nl_sim_requests *r) {
     return nl_sim_reuse_histogram(r->reuse);
+}
+
+nl_sim_counting *nl_sim_requests_counting(nl_sim_requests *r) {
+    return &r->counting;
 }
 
 uint64_t nl_sim_requests_loaded(const nl_sim_requests *r) {
@@ -251,6 +276,178 @@ static void clear_slots(warp *w) {
     }
 }
 
+/* Traces */
+
+/* Is this entry a request, not an event of a loop? */
+static int is_request(const nl_sim_expected *e) {
+    return e->pc != NL_SIM_EXPECTED_REPEAT && e->pc != NL_SIM_EXPECTED_LEAVE;
+}
+
+static void hash_loops(lane *l, const loop *loops) {
+    uint64_t hash = 0;
+    for (unsigned i = 0; i < l->depth; i++)
+        hash = mix_hash(mix_hash(hash, loops[i].id + 1), loops[i].count);
+    l->iteration = hash;
+}
+
+/* Returns the index of the lane's innermost loop with this id, or the lane's depth if there is no
+ * such loop. */
+static unsigned find_loop(const lane *l, const loop *loops, unsigned loop_id) {
+    unsigned i = l->depth;
+    while (i > 0 && loops[i - 1].id != loop_id)
+        i--;
+    return i ? i - 1 : l->depth;
+}
+
+static void repeat(lane *l, loop *loops, unsigned loop_id) {
+    unsigned at = find_loop(l, loops, loop_id);
+    if (at == MAX_LOOPS)
+        return;
+    if (at == l->depth)
+        loops[at] = (loop){.id = loop_id};
+    loops[at].count++;
+    l->depth = at + 1;
+    hash_loops(l, loops);
+}
+
+static void leave(lane *l, loop *loops, unsigned loop_id) {
+    unsigned at = find_loop(l, loops, loop_id);
+    if (at == l->depth)
+        return;
+    l->depth = at;
+    hash_loops(l, loops);
+}
+
+/* Notes that the lane has made an access of this request. */
+static inline void include(warp *w, lane *l, uint32_t index, unsigned bit) {
+    request *q = &w->requests[index];
+    q->mask |= 1u << bit;
+    w->visits[q->site].of[bit] = (visit){.iteration = q->iteration, .number = q->number + 1};
+    l->epoch = w->epoch;
+    l->next = index + 1;
+}
+
+/* Gives the lane the state that it has at its position in the trace. */
+static void catch_up(nl_sim_requests *r, unsigned thread) {
+    warp *w = &r->warps[thread / LANES];
+    lane *l = &r->lanes[thread];
+    const nl_sim_expected *next = r->counting.next[thread];
+    if (next == &deviated)
+        return;
+    const nl_sim_expected *e = w->trace + l->caught_up;
+    for (; e < next; e++) {
+        if (is_request(e))
+            include(w, l, e->request, thread % LANES);
+        else if (e->pc == NL_SIM_EXPECTED_REPEAT)
+            repeat(l, r->loops[thread], e->key);
+        else
+            leave(l, r->loops[thread], e->key);
+    }
+    l->caught_up = (unsigned)(next - w->trace);
+}
+
+/* Makes room for another event. Returns -1 if there is none. */
+static int grow_trace(nl_sim_requests *r, unsigned index) {
+    warp *w = &r->warps[index];
+    unsigned capacity = w->trace_capacity ? 2 * w->trace_capacity : 64;
+    if (w->events + 1 < w->trace_capacity)
+        return 0;
+    nl_sim_expected *before = w->trace, *made = NULL;
+    if (capacity <= MAX_TRACE)
+        made = nl_mem_resize(before, capacity * sizeof *made, NULL);
+    if (!made)
+        return -1;
+    for (unsigned i = index * LANES; i < (index + 1) * LANES; i++) {
+        const nl_sim_expected **next = &r->counting.next[i];
+        if (*next != &deviated)
+            *next = made + (*next - before);
+    }
+    w->trace = made;
+    w->trace_capacity = capacity;
+    return 0;
+}
+
+/* Adds an event of this lane, whose state contains the event, to the trace if the lane is at its
+ * end. Otherwise the lane deviates. */
+static void add_event(nl_sim_requests *r, unsigned thread, int is_at_end, nl_sim_expected event) {
+    warp *w = &r->warps[thread / LANES];
+    lane *l = &r->lanes[thread];
+    if (!is_at_end || grow_trace(r, thread / LANES) < 0) {
+        r->counting.next[thread] = &deviated;
+        return;
+    }
+    w->trace[w->events++] = event;
+    w->trace[w->events] = (nl_sim_expected){.pc = NULL};
+    r->counting.next[thread] = &w->trace[w->events];
+    l->caught_up = w->events;
+    if (is_request(&event))
+        return;
+    w->iteration = l->iteration;
+    w->depth = l->depth;
+    memcpy(w->loops, r->loops[thread], l->depth * sizeof *w->loops);
+}
+
+static int is_at_end(const nl_sim_requests *r, unsigned thread) {
+    const warp *w = &r->warps[thread / LANES];
+    const nl_sim_expected *next = r->counting.next[thread];
+    return next != &deviated && next == &w->trace[w->events];
+}
+
+/* Sets the bits of these lanes, which have made all events of the trace. */
+static void include_all(nl_sim_requests *r, unsigned index, uint32_t lanes) {
+    warp *w = &r->warps[index];
+    for (unsigned i = 0; lanes && i < w->events; i++) {
+        if (is_request(&w->trace[i]))
+            w->requests[w->trace[i].request].mask |= lanes;
+    }
+    for (; lanes; lanes &= lanes - 1) {
+        unsigned thread = index * LANES + (unsigned)__builtin_ctz(lanes);
+        r->lanes[thread].iteration = w->iteration;
+        r->lanes[thread].depth = w->depth;
+        memcpy(r->loops[thread], w->loops, w->depth * sizeof *w->loops);
+    }
+}
+
+/* Begins an empty trace with the lanes that are in the same iteration as the lane. Returns their
+ * number. */
+static unsigned begin_trace(nl_sim_requests *r, unsigned index, unsigned first) {
+    warp *w = &r->warps[index];
+    const lane *l = &r->lanes[first];
+    unsigned count = 0;
+    w->iteration = l->iteration;
+    w->depth = l->depth;
+    memcpy(w->loops, r->loops[first], l->depth * sizeof *w->loops);
+    for (unsigned i = index * LANES; i < (index + 1) * LANES; i++) {
+        int is_equal = r->lanes[i].iteration == l->iteration && r->lanes[i].depth == l->depth;
+        r->lanes[i].caught_up = 0;
+        r->counting.next[i] = is_equal ? w->trace : &deviated;
+        count += is_equal;
+    }
+    return count;
+}
+
+/* Ends the trace of a warp: afterwards, the masks of the open requests are complete. */
+static void end_trace(nl_sim_requests *r, unsigned index) {
+    warp *w = &r->warps[index];
+    uint32_t lanes = 0;
+    if (!w->trace)
+        return;
+    for (unsigned bit = 0; bit < LANES; bit++) {
+        unsigned thread = index * LANES + bit;
+        if (r->lanes[thread].caught_up == 0 && is_at_end(r, thread))
+            lanes |= 1u << bit;
+        else
+            catch_up(r, thread);
+    }
+    include_all(r, index, lanes);
+    w->events = 0;
+    w->trace[0] = (nl_sim_expected){.pc = NULL};
+    if (begin_trace(r, index, index * LANES) >= LANES / 2)
+        return;
+    /* the first lane differs from most others: it has left a loop, for example */
+    (void)begin_trace(r, index, (index + 1) * LANES - 1);
+}
+
 static void count_and_close(nl_sim_requests *r, warp *w) {
     for (unsigned i = 0; i < w->open; i++) {
         const request *q = &w->requests[i];
@@ -273,6 +470,7 @@ static void count_and_close(nl_sim_requests *r, warp *w) {
 
 void nl_sim_requests_close(nl_sim_requests *r, unsigned index) {
     warp *w = &r->warps[index];
+    end_trace(r, index);
     for (unsigned i = 0; i < w->open; i++)
         load_nth(r, w, i);
     count_and_close(r, w);
@@ -280,6 +478,8 @@ void nl_sim_requests_close(nl_sim_requests *r, unsigned index) {
 
 void nl_sim_requests_close_all(nl_sim_requests *r, unsigned warps) {
     unsigned most = 0;
+    for (unsigned i = 0; i < warps; i++)
+        end_trace(r, i);
     for (unsigned i = 0; i < warps; i++)
         most = r->warps[i].open > most ? r->warps[i].open : most;
     for (unsigned n = 0; n < most; n++) {
@@ -299,6 +499,13 @@ void nl_sim_requests_begin(nl_sim_requests *r, unsigned warps) {
         r->lanes[i].iteration = 0;
         r->lanes[i].waited = 0;
         r->lanes[i].epoch = 0;
+    }
+    for (unsigned i = 0; i < warps; i++) {
+        r->warps[i].events = 0;
+        if (grow_trace(r, i) == 0) {
+            r->warps[i].trace[0] = (nl_sim_expected){.pc = NULL};
+            (void)begin_trace(r, i, i * LANES);
+        }
     }
 }
 
@@ -393,6 +600,10 @@ static int reserve(warp *w) {
         return -1;
     w->requests = all;
     w->capacity = capacity;
+    for (unsigned i = 0; i < w->events; i++) {
+        if (is_request(&w->trace[i]))
+            w->trace[i].address = (unsigned long long *)all[w->trace[i].request].address;
+    }
     return 0;
 }
 
@@ -401,21 +612,14 @@ static inline uint32_t count_visits(const visits *v, const lane *l, unsigned bit
     return v->of[bit].iteration == l->iteration ? v->of[bit].number : 0;
 }
 
-static inline void include(warp *w, lane *l, uint32_t index, unsigned bit, uintptr_t address) {
-    request *q = &w->requests[index];
-    q->mask |= 1u << bit;
-    q->address[bit] = address;
-    w->visits[q->site].of[bit] = (visit){.iteration = q->iteration, .number = q->number + 1};
-    l->epoch = w->epoch;
-    l->next = index + 1;
-}
-
 static __attribute__((noinline)) int add(nl_sim_requests *r, unsigned thread, const void *pc,
                                          uintptr_t address, unsigned size,
                                          nl_sim_request_space space, nl_sim_request_kind kind) {
     unsigned index = thread / LANES, bit = thread % LANES;
     warp *w = &r->warps[index];
     lane *l = &r->lanes[thread];
+    catch_up(r, thread);
+    int extends = is_at_end(r, thread);
     int64_t site = find_site(r, pc, size, space, kind);
     visits *v = site < 0 ? NULL : find_visits(r, w, (uint32_t)site);
     if (!v || reserve(w) < 0) {
@@ -448,23 +652,36 @@ static __attribute__((noinline)) int add(nl_sim_requests *r, unsigned thread, co
         q->mask = 0;
         w->slots[at % SLOTS] = found = w->open;
     }
-    include(w, l, found - 1, bit, address);
+    request *q = &w->requests[found - 1];
+    q->address[bit] = address;
+    include(w, l, found - 1, bit);
+    add_event(r, thread, extends,
+              (nl_sim_expected){.pc = pc,
+                                .key = q->traits,
+                                .request = found - 1,
+                                .address = (unsigned long long *)q->address});
     return 0;
 }
 
-/* Tries the request after that of the lane's last access: the lanes of a warp mostly make the same
- * accesses in the same order. */
+/* Tries the trace, or for a lane that has deviated the request after that of its last access. */
 int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uintptr_t address,
                         unsigned size, nl_sim_request_space space, nl_sim_request_kind kind) {
     warp *w = &r->warps[thread / LANES];
     lane *l = &r->lanes[thread];
+    const nl_sim_expected *e = r->counting.next[thread];
+    if (e->pc == pc && e->key == nl_sim_request_traits(size, space, kind)) {
+        w->requests[e->request].address[thread % LANES] = address;
+        r->counting.next[thread] = e + 1;
+        return 0;
+    }
     uint32_t next = l->epoch == w->epoch ? l->next : 0;
-    if (next < w->open) {
-        const request *q = &w->requests[next];
+    if (e == &deviated && next < w->open) {
+        request *q = &w->requests[next];
         if (q->pc == pc && q->traits == nl_sim_request_traits(size, space, kind) &&
             q->iteration == l->iteration &&
             q->number == count_visits(&w->visits[q->site], l, thread % LANES)) {
-            include(w, l, next, thread % LANES, address);
+            q->address[thread % LANES] = address;
+            include(w, l, next, thread % LANES);
             return 0;
         }
     }
@@ -473,42 +690,30 @@ int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uin
 
 /* Loops */
 
-static void hash_loops(lane *l, const loop *loops) {
-    uint64_t hash = 0;
-    for (unsigned i = 0; i < l->depth; i++)
-        hash = mix_hash(mix_hash(hash, loops[i].id + 1), loops[i].count);
-    l->iteration = hash;
-}
-
-/* Returns the index of the lane's innermost loop with this id, or the lane's depth if there is no
- * such loop. */
-static unsigned find_loop(const lane *l, const loop *loops, unsigned loop_id) {
-    unsigned i = l->depth;
-    while (i > 0 && loops[i - 1].id != loop_id)
-        i--;
-    return i ? i - 1 : l->depth;
+static int is_next_event(const nl_sim_requests *r, unsigned thread, const void *pc,
+                         unsigned loop_id) {
+    const nl_sim_expected *e = r->counting.next[thread];
+    return e->pc == pc && e->key == loop_id;
 }
 
 void nl_sim_requests_repeat(nl_sim_requests *r, unsigned thread, unsigned loop_id) {
-    lane *l = &r->lanes[thread];
-    loop *loops = r->loops[thread];
-    unsigned at = find_loop(l, loops, loop_id);
-    if (at == MAX_LOOPS)
+    if (is_next_event(r, thread, NL_SIM_EXPECTED_REPEAT, loop_id)) {
+        r->counting.next[thread]++;
         return;
-    if (at == l->depth)
-        loops[at] = (loop){.id = loop_id};
-    loops[at].count++;
-    l->depth = at + 1;
-    hash_loops(l, loops);
+    }
+    catch_up(r, thread);
+    repeat(&r->lanes[thread], r->loops[thread], loop_id);
+    add_event(r, thread, is_at_end(r, thread),
+              (nl_sim_expected){.pc = NL_SIM_EXPECTED_REPEAT, .key = loop_id});
 }
 
 void nl_sim_requests_leave(nl_sim_requests *r, unsigned thread, unsigned loop_id) {
-    lane *l = &r->lanes[thread];
-    if (!l->depth)
+    if (is_next_event(r, thread, NL_SIM_EXPECTED_LEAVE, loop_id)) {
+        r->counting.next[thread]++;
         return;
-    unsigned at = find_loop(l, r->loops[thread], loop_id);
-    if (at == l->depth)
-        return;
-    l->depth = at;
-    hash_loops(l, r->loops[thread]);
+    }
+    catch_up(r, thread);
+    leave(&r->lanes[thread], r->loops[thread], loop_id);
+    add_event(r, thread, is_at_end(r, thread),
+              (nl_sim_expected){.pc = NL_SIM_EXPECTED_LEAVE, .key = loop_id});
 }

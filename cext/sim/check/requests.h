@@ -5,12 +5,19 @@
  * a site. The n-th access of a lane at a site, in the same iteration of the same loops, belongs to
  * the same request as the n-th access of another lane of its warp there. A request is open until
  * the lanes of its warp synchronize. Then the addresses of its lanes are evaluated: distinct
- * sectors of 32 bytes, passes over the 32 banks, lanes with equal addresses. */
+ * sectors of 32 bytes, passes over the 32 banks, lanes with equal addresses.
+ *
+ * The lanes of a warp mostly make the same accesses in the same order. The first lane that runs
+ * records its accesses and loop events: the trace of the warp. As long as another lane makes the
+ * same ones, only the addresses are stored, which the image does without a call of the engine
+ * (nl_sim_counting). A lane that deviates from the trace is given the state that it would have
+ * without the trace, and its accesses are looked up one by one until the lanes synchronize. */
 #ifndef NL_SIM_CHECK_REQUESTS_H
 #define NL_SIM_CHECK_REQUESTS_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include "sim/abi.h"
 #include "sim/check/request.h"
 #include "sim/check/traffic.h"
 
@@ -23,6 +30,8 @@ typedef struct nl_sim_requests nl_sim_requests;
 nl_sim_requests *nl_sim_requests_create(const nl_sim_object *image, nl_sim_traffic *traffic);
 void nl_sim_requests_destroy(nl_sim_requests *requests);
 
+/* Returns the state for images. The caller must set all members except `next`. */
+nl_sim_counting *nl_sim_requests_counting(nl_sim_requests *requests);
 /* Adds an access of a lane. Returns 1 if too many requests of its warp are open. The caller must
  * then let the other lanes of the warp run, and call this function again. */
 int nl_sim_requests_add(nl_sim_requests *requests, unsigned thread, const void *pc,
