@@ -26,6 +26,10 @@ template <class T, int N = 1, layout L = layout::any> struct array;
 typedef layout nl_layout;
 template <class T, int N = 1, layout L = layout::any> using nl_array = array<T, N, L>;
 
+#ifndef NUMBALITE_UNCOUNTED /* sim/attributes.h */
+#define NUMBALITE_UNCOUNTED(x) (x)
+#endif
+
 namespace nl_detail {
 
 #ifdef NUMBALITE_DEBUG
@@ -36,7 +40,7 @@ typedef int64 index;
 /* For instrumented images: the engine reports a wrong index, and the thread ends. */
 NUMBALITE_FUNCTION int64 checked(int64 i, int axis, const int64 *shape, int ndim,
                                  const void *pointer) {
-    if (__builtin_expect(i < 0 || i >= shape[axis], 0))
+    if (__builtin_expect(i < 0 || i >= NUMBALITE_UNCOUNTED(shape[axis]), 0))
         numbalite_sim::bad_index(i, axis, shape, ndim, pointer);
     return i;
 }
@@ -79,7 +83,9 @@ template <class T, int N, layout L> struct row {
 template <class T, layout L> struct row<T, 1, L> {
     typedef T &type;
     static NUMBALITE_FUNCTION T &at(const array<T, 1, L> &a, int64 i) {
-        return L == layout::any ? strided(a.pointer, i, a.strides[0]) : a.pointer[i];
+        return L == layout::any
+                   ? strided(NUMBALITE_UNCOUNTED(a.pointer), i, NUMBALITE_UNCOUNTED(a.strides[0]))
+                   : NUMBALITE_UNCOUNTED(a.pointer)[i];
     }
 };
 
@@ -121,12 +127,14 @@ template <class T, int N, layout L> struct array {
 
     static constexpr int ndim = N;
 
-    NUMBALITE_FUNCTION T *data() const { return pointer; }
+    NUMBALITE_FUNCTION T *data() const { return NUMBALITE_UNCOUNTED(pointer); }
 
     NUMBALITE_FUNCTION int64 size() const {
-        int64 n = shape[0];
+        int64 n = NUMBALITE_UNCOUNTED(shape[0]);
+        if (N == 1)
+            return n; /* without a loop, which the profiler would count */
         for (int k = 1; k < N; ++k)
-            n *= shape[k];
+            n *= NUMBALITE_UNCOUNTED(shape[k]);
         return n;
     }
 
@@ -143,8 +151,9 @@ template <class T, int N, layout L> struct array {
  * or Fortran order. */
 #define NUMBALITE_ELEMENT(offset, last, axis, c, f) \
     return L == layout::any \
-               ? nl_detail::strided((T *)((char *)pointer + (offset)), last, strides[axis]) \
-               : pointer[L == layout::C ? (c) : (f)]
+               ? nl_detail::strided((T *)((char *)NUMBALITE_UNCOUNTED(pointer) + (offset)), last, \
+                                    NUMBALITE_UNCOUNTED(strides[axis])) \
+               : NUMBALITE_UNCOUNTED(pointer)[L == layout::C ? (c) : (f)]
 
     NUMBALITE_FUNCTION T &operator()(nl_detail::index i0) const {
         NUMBALITE_DIMENSIONS(1);
@@ -154,7 +163,9 @@ template <class T, int N, layout L> struct array {
     NUMBALITE_FUNCTION T &operator()(nl_detail::index i0, nl_detail::index i1) const {
         NUMBALITE_DIMENSIONS(2);
         int64 i = NUMBALITE_INDEX(i0, 0), j = NUMBALITE_INDEX(i1, 1);
-        NUMBALITE_ELEMENT(i * strides[0], j, 1, i * shape[1] + j, i + j * shape[0]);
+        NUMBALITE_ELEMENT(i * NUMBALITE_UNCOUNTED(strides[0]), j, 1,
+                          i * NUMBALITE_UNCOUNTED(shape[1]) + j,
+                          i + j * NUMBALITE_UNCOUNTED(shape[0]));
     }
     NUMBALITE_FUNCTION T &operator()(nl_detail::index i0, nl_detail::index i1,
                                      nl_detail::index i2) const {

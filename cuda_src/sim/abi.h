@@ -238,22 +238,21 @@ struct nl_sim_local;
  * the other lanes are expected to make at the same point. */
 typedef struct nl_sim_expected {
     const void *pc; /* return address of the access's hook; NULL: nothing is expected */
-    unsigned key;   /* NL_SIM_EXPECTED_KEY; number of the loop for the two values of pc below */
+    unsigned key;   /* of an access for the engine; for the two values of pc below, the loop's number */
     unsigned request;
+    /* Images count accesses of these addresses, which are in one address space. The return address
+     * determines the hook, and so the size and kind of the access. */
+    unsigned long long low, span;
     unsigned long long *address; /* addresses of the lanes in the request */
 } nl_sim_expected;
 /* Values of nl_sim_expected.pc for the start of a loop's next iteration and the end of a loop. */
 #define NL_SIM_EXPECTED_REPEAT ((const void *)1)
 #define NL_SIM_EXPECTED_LEAVE ((const void *)2)
-/* space: 0 global, 1 shared, 3 an iteration of a loop; kind: 0 a load, 1 a store. */
-#define NL_SIM_EXPECTED_KEY(size, space, kind) ((size) * 16u + (space) * 4u + (kind))
 
 /* The state with which an image counts expected accesses itself. Each OS thread that runs blocks of
  * a profiled launch has one such state. */
 typedef struct nl_sim_counting {
     const unsigned *current; /* the running thread's index in its block */
-    /* address ranges of shared and global memory; span 0: the engine must count all accesses */
-    unsigned long long shared_low, shared_span, low, span;
     const nl_sim_expected *next[1024]; /* of each thread of the block */
 } nl_sim_counting;
 
@@ -302,7 +301,7 @@ typedef struct nl_sim_checker {
      * has left the loop (numbalite/compilers/sim/loops.py). */
     void (*loop)(unsigned number, const void *pc);
     /* Offset from the thread pointer to a pointer to the OS thread's nl_sim_counting, which is NULL
-     * while no profiled launch runs. 0: not available. */
+     * if the engine must count all accesses. 0: not available. */
     long counting;
 } nl_sim_checker;
 

@@ -39,4 +39,20 @@
 #define NUMBALITE_SIM_PLACE NUMBALITE_SIM_INLINE
 #endif
 
+/* Reads a value without instrumentation, for the members of arrays and the thread's indices in
+ * images of the profiler, which does not count these reads (parameters and registers on a GPU).
+ * LLVM does not instrument accesses of other address spaces; address space 1 is normal memory. */
+#if NUMBALITE_SIM_CHECKED & 1024 && defined(NUMBALITE_SIM_CLANG)
+#define NUMBALITE_UNCOUNTED(x) (::numbalite_sim::uncounted(x))
+#define NUMBALITE_SIM_INDEX NUMBALITE_SIM_INLINE NUMBALITE_SIM_UNCHECKED
+namespace numbalite_sim {
+template <class T> NUMBALITE_SIM_INLINE T uncounted(const T &value) {
+    return *(const __attribute__((address_space(1))) T *)(unsigned long long)&value;
+}
+} // namespace numbalite_sim
+#else
+#define NUMBALITE_UNCOUNTED(x) (x)
+#define NUMBALITE_SIM_INDEX NUMBALITE_SIM_PLACE
+#endif
+
 #endif

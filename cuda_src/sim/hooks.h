@@ -66,17 +66,14 @@ static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) nl_sim_coun
 /* Counts an access that the warp's trace contains at this point. Returns false if the engine must
  * count the access. */
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) bool
-is_expected(void *address, unsigned size, unsigned kind, const void *pc) {
+is_expected(void *address, const void *pc) {
     nl_sim_counting *c = counting();
     if (__builtin_expect(!c, 0))
         return false;
     unsigned long long at = reinterpret_cast<unsigned long long>(address);
     unsigned thread = *c->current;
     const nl_sim_expected *e = c->next[thread];
-    bool is_shared = at - c->shared_low < c->shared_span;
-    if (__builtin_expect(e->pc != pc || e->key != NL_SIM_EXPECTED_KEY(size, is_shared, kind) ||
-                             (!is_shared && at - c->low >= c->span),
-                         0))
+    if (__builtin_expect(e->pc != pc || at - e->low >= e->span, 0))
         return false;
     e->address[thread % 32] = at;
     c->next[thread] = e + 1;
@@ -119,7 +116,7 @@ count(void *address, unsigned long long size, unsigned kind, const void *pc) {
 template <int size>
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check(void *address, unsigned kind, const void *pc) {
-    if (!is_local(address) && !is_expected(address, size, kind, pc))
+    if (!is_local(address) && !is_expected(address, pc))
         count(address, size, kind, pc);
 }
 #else

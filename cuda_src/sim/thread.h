@@ -31,17 +31,21 @@ static __thread place here;
 static __thread unsigned spins;
 static const nl_sim_ops *ops;
 
-NUMBALITE_SIM_PLACE uint3 thread_index() {
-    return uint3{here.thread_x, here.thread_y, here.thread_z};
+NUMBALITE_SIM_INDEX uint3 thread_index() {
+    return uint3{NUMBALITE_UNCOUNTED(here.thread_x), NUMBALITE_UNCOUNTED(here.thread_y),
+                 NUMBALITE_UNCOUNTED(here.thread_z)};
 }
-NUMBALITE_SIM_PLACE uint3 block_index() {
-    return uint3{here.block_x, here.block_y, here.block_z};
+NUMBALITE_SIM_INDEX uint3 block_index() {
+    return uint3{NUMBALITE_UNCOUNTED(here.block_x), NUMBALITE_UNCOUNTED(here.block_y),
+                 NUMBALITE_UNCOUNTED(here.block_z)};
 }
-NUMBALITE_SIM_PLACE dim3 block_dim() {
-    return dim3(here.block_dim_x, here.block_dim_y, here.block_dim_z);
+NUMBALITE_SIM_INDEX dim3 block_dim() {
+    return dim3(NUMBALITE_UNCOUNTED(here.block_dim_x), NUMBALITE_UNCOUNTED(here.block_dim_y),
+                NUMBALITE_UNCOUNTED(here.block_dim_z));
 }
-NUMBALITE_SIM_PLACE dim3 grid_dim() {
-    return dim3(here.grid_dim_x, here.grid_dim_y, here.grid_dim_z);
+NUMBALITE_SIM_INDEX dim3 grid_dim() {
+    return dim3(NUMBALITE_UNCOUNTED(here.grid_dim_x), NUMBALITE_UNCOUNTED(here.grid_dim_y),
+                NUMBALITE_UNCOUNTED(here.grid_dim_z));
 }
 
 /* The linear index of the thread in its block. */

@@ -60,12 +60,8 @@ long nl_sim_profile_counting_offset(void) {
 
 /* While a compare-and-swap loop has counted its load but not the compare-and-swap, images count no
  * accesses. */
-static void set_counting_ranges(struct nl_sim_profile_part *part) {
-    nl_sim_counting *c = part->counting;
-    c->shared_low = part->shared_low;
-    c->low = nl_sim_shadow.low;
-    c->shared_span = part->updates ? 0 : part->shared_high - part->shared_low;
-    c->span = part->updates ? 0 : nl_sim_shadow.span;
+static void let_images_count(struct nl_sim_profile_part *part) {
+    nl_sim_profile_counting = part->updates ? NULL : part->counting;
 }
 
 /* Sessions */
@@ -213,7 +209,7 @@ void nl_sim_profile_end(nl_sim_job *job, CUresult status) {
 void nl_sim_profile_enter(nl_sim_worker *w) {
     struct nl_sim_profile_part *part = nl_mem_zalloc(sizeof *part, NULL);
     nl_sim_traffic *traffic = w->job->check->profile->traffic;
-    if (part && !(part->requests = nl_sim_requests_create(w->job->image, traffic))) {
+    if (part && !(part->requests = nl_sim_requests_create(w, traffic))) {
         nl_mem_free(part);
         part = NULL;
     }
@@ -225,8 +221,7 @@ void nl_sim_profile_enter(nl_sim_worker *w) {
     nl_sim_arena_range(w, &part->shared_low, &part->shared_high);
     part->counting = nl_sim_requests_counting(part->requests);
     part->counting->current = &w->current;
-    nl_sim_profile_counting = part->counting;
-    set_counting_ranges(part);
+    let_images_count(part);
 }
 
 static nl_profile_line *find_line(struct nl_sim_profile *p, nl_sim_site site) {
@@ -418,7 +413,7 @@ static __attribute__((noinline)) int access_in_general(nl_sim_worker *w, uintptr
     if (*updating) {
         *updating = 0;
         w->profile->updates--;
-        set_counting_ranges(w->profile);
+        let_images_count(w->profile);
     }
     if (is_second_half)
         return 0;
@@ -431,7 +426,7 @@ static __attribute__((noinline)) int access_in_general(nl_sim_worker *w, uintptr
     if (kind & NL_SIM_ACCESS_UPDATE) {
         *updating = address;
         w->profile->updates++;
-        set_counting_ranges(w->profile);
+        let_images_count(w->profile);
     }
     return 0;
 }

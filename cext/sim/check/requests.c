@@ -9,9 +9,11 @@
 
 #include <string.h>
 #include "base/mem.h"
+#include "sim/check/arena.h"
 #include "sim/check/reuse.h"
 #include "sim/check/widen.h"
-#include "sim/engine/worker.h"
+#include "sim/engine/job.h"
+#include "sim/engine/shadow.h"
 
 enum {
     LANES = NL_SIM_REQUEST_LANES,
@@ -73,6 +75,7 @@ typedef struct warp {
 
 struct nl_sim_requests {
     const nl_sim_object *image;
+    uintptr_t shared_low, shared_high; /* the worker's shared memory */
     nl_sim_widen *widen;
     nl_sim_reuse *reuse;
     nl_sim_traffic *traffic; /* of the launch */
@@ -90,11 +93,12 @@ struct nl_sim_requests {
 
 static const nl_sim_expected deviated;
 
-nl_sim_requests *nl_sim_requests_create(const nl_sim_object *image, nl_sim_traffic *traffic) {
+nl_sim_requests *nl_sim_requests_create(const nl_sim_worker *worker, nl_sim_traffic *traffic) {
     nl_sim_requests *r = nl_mem_zalloc(sizeof *r, NULL);
     if (!r)
         return NULL;
-    r->image = image;
+    r->image = worker->job->image;
+    nl_sim_arena_range(worker, &r->shared_low, &r->shared_high);
     r->traffic = traffic;
     r->widen = nl_sim_widen_create();
     r->reuse = nl_sim_reuse_create();
@@ -612,6 +616,25 @@ static inline uint32_t count_visits(const visits *v, const lane *l, unsigned bit
     return v->of[bit].iteration == l->iteration ? v->of[bit].number : 0;
 }
 
+/* Sets the range of addresses around this one that are in its address space: of global memory, the
+ * part before or after the worker's shared memory. */
+static void set_range(const nl_sim_requests *r, nl_sim_expected *e, uintptr_t address,
+                      nl_sim_request_space space) {
+    uintptr_t low = nl_sim_shadow.low, high = low + nl_sim_shadow.span;
+    if (space == NL_SIM_REQUEST_SHARED) {
+        low = r->shared_low;
+        high = r->shared_high;
+    } else if (space != NL_SIM_REQUEST_GLOBAL || address - low >= high - low) {
+        return;
+    } else if (address < r->shared_low) {
+        high = high < r->shared_low ? high : r->shared_low;
+    } else {
+        low = low > r->shared_high ? low : r->shared_high;
+    }
+    e->low = low;
+    e->span = high - low;
+}
+
 static __attribute__((noinline)) int add(nl_sim_requests *r, unsigned thread, const void *pc,
                                          uintptr_t address, unsigned size,
                                          nl_sim_request_space space, nl_sim_request_kind kind) {
@@ -655,11 +678,13 @@ static __attribute__((noinline)) int add(nl_sim_requests *r, unsigned thread, co
     request *q = &w->requests[found - 1];
     q->address[bit] = address;
     include(w, l, found - 1, bit);
-    add_event(r, thread, extends,
-              (nl_sim_expected){.pc = pc,
-                                .key = q->traits,
-                                .request = found - 1,
-                                .address = (unsigned long long *)q->address});
+    nl_sim_expected event = {.pc = pc,
+                             .key = q->traits,
+                             .request = found - 1,
+                             .address = (unsigned long long *)q->address};
+    if (kind != NL_SIM_REQUEST_ATOMIC)
+        set_range(r, &event, address, space);
+    add_event(r, thread, extends, event);
     return 0;
 }
 

@@ -20,17 +20,17 @@
 #include "sim/abi.h"
 #include "sim/check/request.h"
 #include "sim/check/traffic.h"
+#include "sim/engine/worker.h"
 
 enum { NL_SIM_REQUESTS_WARPS = 32 };
 
 typedef struct nl_sim_requests nl_sim_requests;
 
-/* The requests of one worker, which runs code of this image. traffic: of the launch. NULL without
- * memory. */
-nl_sim_requests *nl_sim_requests_create(const nl_sim_object *image, nl_sim_traffic *traffic);
+/* The requests of one worker, which has a job. traffic: of the launch. NULL without memory. */
+nl_sim_requests *nl_sim_requests_create(const nl_sim_worker *worker, nl_sim_traffic *traffic);
 void nl_sim_requests_destroy(nl_sim_requests *requests);
 
-/* Returns the state for images. The caller must set all members except `next`. */
+/* Returns the state for images. The caller must set `current`. */
 nl_sim_counting *nl_sim_requests_counting(nl_sim_requests *requests);
 /* Adds an access of a lane. Returns 1 if too many requests of its warp are open. The caller must
  * then let the other lanes of the warp run, and call this function again. */
