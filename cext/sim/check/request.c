@@ -112,7 +112,7 @@ static unsigned count_equal(const uintptr_t *address, uint32_t mask) {
  * elements one after another. */
 static void count_atomic(const uintptr_t *address, uint32_t mask, uint64_t *c) {
     c[NL_PROFILE_global_atomic_requests]++;
-    c[NL_PROFILE_global_atomic_lanes] += (uint64_t)__builtin_popcount(mask);
+    c[NL_PROFILE_global_atomic_lanes] += nl_sim_request_count_bits(mask);
     while (mask) {
         uintptr_t sector = address[__builtin_ctz(mask)] / SECTOR;
         uint32_t inside = 0;
@@ -126,22 +126,36 @@ static void count_atomic(const uintptr_t *address, uint32_t mask, uint64_t *c) {
     }
 }
 
-static void count_global(const uintptr_t *address, uint32_t mask, unsigned size, int is_store,
-                         uint64_t *c) {
-    uint64_t sectors, lines;
-    if (nl_sim_request_is_consecutive(address, mask, size)) {
-        uintptr_t last = address[0] + (uintptr_t)LANES * size - 1;
-        sectors = last / SECTOR - address[0] / SECTOR + 1;
-        lines = last / LINE - address[0] / LINE + 1;
-    } else {
-        sectors = count_units(address, mask, size, SECTOR);
-        lines = count_units(address, mask, size, LINE);
-    }
-    uint64_t bytes = (uint64_t)__builtin_popcount(mask) * size;
+static void add_global(int is_store, uint64_t sectors, uint64_t lines, uint64_t bytes,
+                       uint64_t *c) {
     c[is_store ? NL_PROFILE_global_store_requests : NL_PROFILE_global_load_requests]++;
     c[is_store ? NL_PROFILE_global_store_sectors : NL_PROFILE_global_load_sectors] += sectors;
     c[is_store ? NL_PROFILE_global_store_lines : NL_PROFILE_global_load_lines] += lines;
     c[is_store ? NL_PROFILE_global_store_bytes : NL_PROFILE_global_load_bytes] += bytes;
+}
+
+static void add_consecutive(uintptr_t address, unsigned size, int is_store, uint64_t *c) {
+    uint64_t bytes = (uint64_t)LANES * size;
+    uintptr_t last = address + bytes - 1;
+    add_global(is_store, last / SECTOR - address / SECTOR + 1, last / LINE - address / LINE + 1,
+               bytes, c);
+}
+
+static void count_global(const uintptr_t *address, uint32_t mask, unsigned size, int is_store,
+                         uint64_t *c) {
+    if (nl_sim_request_is_consecutive(address, mask, size)) {
+        add_consecutive(address[0], size, is_store, c);
+        return;
+    }
+    add_global(is_store, count_units(address, mask, size, SECTOR),
+               count_units(address, mask, size, LINE),
+               (uint64_t)nl_sim_request_count_bits(mask) * size, c);
+}
+
+void nl_sim_request_count_consecutive(uintptr_t address, unsigned size, int is_store, uint64_t *c) {
+    c[NL_PROFILE_requests]++;
+    c[NL_PROFILE_lanes] += LANES;
+    add_consecutive(address, size, is_store, c);
 }
 
 static void count_shared(const uintptr_t *address, uint32_t mask, unsigned size, int is_store,
@@ -158,11 +172,11 @@ void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size
                           nl_sim_request_space space, nl_sim_request_kind kind, uint64_t *c) {
     if (space == NL_SIM_REQUEST_LOOP) {
         c[NL_PROFILE_loop_iterations]++;
-        c[NL_PROFILE_loop_lanes] += (uint64_t)__builtin_popcount(mask);
+        c[NL_PROFILE_loop_lanes] += nl_sim_request_count_bits(mask);
         return;
     }
     c[NL_PROFILE_requests]++;
-    c[NL_PROFILE_lanes] += (uint64_t)__builtin_popcount(mask);
+    c[NL_PROFILE_lanes] += nl_sim_request_count_bits(mask);
     if (kind == NL_SIM_REQUEST_ATOMIC) {
         c[NL_PROFILE_atomic_passes] += count_equal(address, mask);
         if (space == NL_SIM_REQUEST_SHARED)

@@ -39,6 +39,7 @@ typedef struct nl_sim_request {
     const void *pc;  /* of its site */
     uint32_t traits; /* of its site: nl_sim_request_traits */
     uint32_t site, number, mask;
+    int is_consecutive; /* after the end of the trace: nl_sim_request_is_consecutive */
     uintptr_t address[NL_SIM_REQUEST_LANES];
 } nl_sim_request;
 
@@ -59,8 +60,20 @@ static inline int nl_sim_request_is_consecutive(const uintptr_t *address, uint32
     return differences == 0;
 }
 
+/* Returns the number of set bits, without the call that __builtin_popcount makes on x86-64. */
+static inline unsigned nl_sim_request_count_bits(uint64_t bits) {
+    bits -= bits >> 1 & UINT64_C(0x5555555555555555);
+    bits = (bits & UINT64_C(0x3333333333333333)) + (bits >> 2 & UINT64_C(0x3333333333333333));
+    bits = (bits + (bits >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (unsigned)(bits * UINT64_C(0x0101010101010101) >> 56);
+}
+
 /* Adds the counters of one request to `counters`. `mask` contains the participating lanes. */
 void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size,
                           nl_sim_request_space space, nl_sim_request_kind kind, uint64_t *counters);
+
+/* Does the same for a consecutive load or store of global memory. */
+void nl_sim_request_count_consecutive(uintptr_t address, unsigned size, int is_store,
+                                      uint64_t *counters);
 
 #endif

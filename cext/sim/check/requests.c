@@ -180,7 +180,7 @@ static void load_consecutive(nl_sim_requests *r, uintptr_t address, size_t bytes
 
 /* Loads the sectors of a request, one cache line after another. */
 static void load(nl_sim_requests *r, const request *q, unsigned size) {
-    if (nl_sim_request_is_consecutive(q->address, q->mask, size)) {
+    if (q->is_consecutive) {
         load_consecutive(r, q->address[0], (size_t)LANES * size);
         return;
     }
@@ -215,6 +215,8 @@ static int is_repeated(const warp *w, const request *q) {
     const request *before = v->counted ? &w->requests[v->counted - 1] : NULL;
     if (!before || before->mask != q->mask)
         return 0;
+    if (q->is_consecutive && before->is_consecutive)
+        return before->address[0] == q->address[0];
     for (uint32_t mask = q->mask; mask; mask &= mask - 1) {
         int i = __builtin_ctz(mask);
         if (before->address[i] != q->address[i])
@@ -238,7 +240,7 @@ static void count_traffic(nl_sim_requests *r, const request *q, const nl_sim_req
     int loads = s->kind != NL_SIM_REQUEST_STORE, stores = s->kind != NL_SIM_REQUEST_LOAD;
     uintptr_t size = s->size;
     uint32_t rest = q->mask;
-    if (nl_sim_request_is_consecutive(q->address, rest, s->size)) {
+    if (q->is_consecutive) {
         size *= LANES;
         rest = 1;
     }
@@ -252,7 +254,8 @@ static void count_traffic(nl_sim_requests *r, const request *q, const nl_sim_req
 }
 
 static void keep_sample(nl_sim_request_site *s, const request *q) {
-    if (__builtin_popcount(q->mask) <= __builtin_popcount(s->sample.mask))
+    if (s->sample.mask == UINT32_MAX ||
+        nl_sim_request_count_bits(q->mask) <= nl_sim_request_count_bits(s->sample.mask))
         return;
     s->sample.size = s->size;
     s->sample.mask = q->mask;
@@ -430,12 +433,23 @@ static unsigned begin_trace(nl_sim_requests *r, unsigned index, unsigned first) 
     return count;
 }
 
-/* Ends the trace of a warp: afterwards, the masks of the open requests are complete. */
+static void find_consecutive(nl_sim_requests *r, warp *w) {
+    for (unsigned i = 0; i < w->open; i++) {
+        request *q = &w->requests[i];
+        const nl_sim_request_site *s = &r->sites[q->site];
+        q->is_consecutive = s->space != NL_SIM_REQUEST_LOOP &&
+                            nl_sim_request_is_consecutive(q->address, q->mask, s->size);
+    }
+}
+
+/* Ends the trace of a warp: afterwards, the open requests are complete. */
 static void end_trace(nl_sim_requests *r, unsigned index) {
     warp *w = &r->warps[index];
     uint32_t lanes = 0;
-    if (!w->trace)
+    if (!w->trace) {
+        find_consecutive(r, w);
         return;
+    }
     for (unsigned bit = 0; bit < LANES; bit++) {
         unsigned thread = index * LANES + bit;
         if (r->lanes[thread].caught_up == 0 && is_at_end(r, thread))
@@ -444,6 +458,7 @@ static void end_trace(nl_sim_requests *r, unsigned index) {
             catch_up(r, thread);
     }
     include_all(r, index, lanes);
+    find_consecutive(r, w);
     w->events = 0;
     w->trace[0] = (nl_sim_expected){.pc = NULL};
     if (begin_trace(r, index, index * LANES) >= LANES / 2)
@@ -456,7 +471,12 @@ static void count_and_close(nl_sim_requests *r, warp *w) {
     for (unsigned i = 0; i < w->open; i++) {
         const request *q = &w->requests[i];
         nl_sim_request_site *s = &r->sites[q->site];
-        nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, s->counters);
+        if (q->is_consecutive && s->space == NL_SIM_REQUEST_GLOBAL &&
+            s->kind != NL_SIM_REQUEST_ATOMIC)
+            nl_sim_request_count_consecutive(q->address[0], s->size,
+                                             s->kind == NL_SIM_REQUEST_STORE, s->counters);
+        else
+            nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, s->counters);
         if (s->kind == NL_SIM_REQUEST_LOAD && s->space != NL_SIM_REQUEST_LOOP && is_repeated(w, q))
             count_repeated(s, q);
         if (s->space == NL_SIM_REQUEST_GLOBAL)

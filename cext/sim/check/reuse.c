@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
+#include "sim/check/request.h"
 
 enum {
     TIMES = 16384,
@@ -68,9 +69,9 @@ void nl_sim_reuse_begin(nl_sim_reuse *r) {
 static unsigned count_after(const nl_sim_reuse *r, unsigned first) {
     unsigned count = 0;
     if (first < TIMES)
-        count = (unsigned)__builtin_popcountll(r->last[first / WORD] >> first % WORD);
+        count = nl_sim_request_count_bits(r->last[first / WORD] >> first % WORD);
     for (unsigned i = first / WORD + 1; i * WORD < r->now; i++)
-        count += (unsigned)__builtin_popcountll(r->last[i]);
+        count += nl_sim_request_count_bits(r->last[i]);
     return count;
 }
 
@@ -131,12 +132,12 @@ void nl_sim_reuse_load(nl_sim_reuse *r, uintptr_t line, unsigned sectors) {
     unsigned loaded = 0;
     if (e->epoch == r->epoch) {
         loaded = e->sectors & sectors;
-        r->histogram[bucket(count_after(r, e->time + 1u))] += (uint64_t)__builtin_popcount(loaded);
+        r->histogram[bucket(count_after(r, e->time + 1u))] += nl_sim_request_count_bits(loaded);
         r->last[e->time / WORD] &= ~(UINT64_C(1) << e->time % WORD);
     } else {
         *e = (entry){.line = line, .epoch = r->epoch};
     }
-    r->histogram[0] += (uint64_t)__builtin_popcount(sectors & ~loaded);
+    r->histogram[0] += nl_sim_request_count_bits(sectors & ~loaded);
     e->sectors |= (uint8_t)sectors;
     e->time = (uint16_t)r->now;
     r->last[r->now / WORD] |= UINT64_C(1) << r->now % WORD;

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include "base/lock.h"
 #include "base/mem.h"
+#include "sim/check/request.h"
 #include "sim/engine/shadow.h"
 
 enum { WORD = 64 };
@@ -59,7 +60,7 @@ static unsigned set(uint64_t *bits, const uint64_t *excluded, size_t first, size
         if (excluded)
             mask &= ~nl_atomic_load(&excluded[i]);
         if (mask & ~nl_atomic_load(&bits[i]))
-            count += (unsigned)__builtin_popcountll(mask & ~nl_atomic_or(&bits[i], mask));
+            count += nl_sim_request_count_bits(mask & ~nl_atomic_or(&bits[i], mask));
     }
     return count;
 }

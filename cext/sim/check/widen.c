@@ -31,6 +31,20 @@ static int can_widen(const nl_sim_request_site *s, unsigned bytes) {
            s->size < bytes;
 }
 
+/* Can this request be part of an access of `bytes` bytes? A lane of a consecutive request accesses
+ * the bytes next to those of another lane, so that no wide access is aligned in both lanes. */
+static int is_candidate(const nl_sim_request *q, const nl_sim_request_site *sites, unsigned bytes) {
+    return !q->is_consecutive && can_widen(&sites[q->site], bytes);
+}
+
+static int has_candidates(const nl_sim_request *requests, unsigned count,
+                          const nl_sim_request_site *sites) {
+    unsigned i = 0;
+    while (i < count && !is_candidate(&requests[i], sites, MAX_BYTES))
+        i++;
+    return i < count;
+}
+
 static size_t hash(uintptr_t address, uint32_t line) {
     uint64_t x = ((uint64_t)address ^ (uint64_t)line << 48) * UINT64_C(0x9e3779b97f4a7c15);
     return (size_t)(x >> 40);
@@ -119,7 +133,7 @@ static void count_at(nl_sim_widen *w, const nl_sim_request *requests, unsigned c
     memset(w->is_merged, 0, count);
     for (unsigned bytes = NL_PROFILE_WIDTH(level); bytes > 1; bytes /= 2) {
         for (unsigned i = 0; i < count; i++) {
-            if (!w->is_merged[i] && can_widen(&sites[requests[i].site], bytes))
+            if (!w->is_merged[i] && is_candidate(&requests[i], sites, bytes))
                 merge(w, requests, sites, i, bytes, level);
         }
     }
@@ -128,12 +142,14 @@ static void count_at(nl_sim_widen *w, const nl_sim_request *requests, unsigned c
 void nl_sim_widen_count(nl_sim_widen *w, const nl_sim_request *requests, unsigned count,
                         nl_sim_request_site *sites) {
     size_t slots = MIN_SLOTS;
+    if (!has_candidates(requests, count, sites))
+        return;
     while (slots < 2 * (size_t)count)
         slots *= 2;
     memset(w->slots, 0, slots * sizeof *w->slots);
     w->last = slots - 1;
     for (unsigned i = 0; i < count; i++) {
-        if (can_widen(&sites[requests[i].site], MAX_BYTES))
+        if (is_candidate(&requests[i], sites, MAX_BYTES))
             insert_request(w, requests, i, sites);
     }
     for (unsigned level = 0; level < NL_PROFILE_WIDTHS; level++)

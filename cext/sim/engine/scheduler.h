@@ -72,7 +72,7 @@ static inline void nl_sim_wake(nl_sim_worker *w, unsigned warp, uint32_t lanes) 
 }
 
 /* Takes the lowest of `lanes` from the ready lanes of a warp. */
-static inline unsigned nl_sim_take_ready(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
+NL_SIM_INLINE unsigned nl_sim_take_ready(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
     unsigned lane = (unsigned)__builtin_ctz(lanes);
     uint32_t left = w->warp[warp].ready & ~(1u << lane);
     w->warp[warp].ready = left;

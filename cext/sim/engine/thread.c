@@ -68,6 +68,18 @@ NL_SIM_INLINE nl_sim_thread *follow(nl_sim_worker *w) {
     return relieve(w, ended, retire(w, ended));
 }
 
+/* Returns the ready lanes of the warp after `ended` if nothing has waited for the end of this
+ * thread, and the next thread is one of these lanes; otherwise 0. */
+NL_SIM_INLINE uint32_t find_later_lanes(const nl_sim_worker *w, unsigned ended) {
+    const nl_sim_warp *warp = &w->warp[ended / NL_SIM_LANES];
+    unsigned live = w->live - 1;
+    if (__builtin_expect(live == 0 || live == w->barrier.arrived || live == w->grid_waiting ||
+                             warp->group_count != 0 || w->active_waiting != 0,
+                         0))
+        return 0;
+    return warp->ready & nl_sim_above(ended % NL_SIM_LANES);
+}
+
 /* Calls follow, and switches to the next thread if it must be resumed. Returns only if the caller
  * must start the next thread. */
 NL_SIM_INLINE void switch_to_next(nl_sim_worker *w) {
@@ -99,12 +111,9 @@ static __attribute__((noinline)) void *next_in_general(nl_sim_worker *w) {
 /* Fast path for the most frequent case: no operation waited for the thread's end, and the next lane
  * can run. The fast path contains no call, so that no registers have to be saved. */
 void *nl_sim_thread_next(nl_sim_worker *w) {
-    unsigned ended = w->current, index = ended / NL_SIM_LANES, live = w->live - 1;
-    nl_sim_warp *warp = &w->warp[index];
-    uint32_t later = warp->ready & nl_sim_above(ended % NL_SIM_LANES);
-    if (__builtin_expect(live == 0 || live == w->barrier.arrived || live == w->grid_waiting ||
-                             warp->group_count != 0 || w->active_waiting != 0 || later == 0,
-                         0))
+    unsigned ended = w->current, index = ended / NL_SIM_LANES;
+    uint32_t later = find_later_lanes(w, ended);
+    if (__builtin_expect(later == 0, 0))
         return next_in_general(w);
     end_lane(w, ended);
     return stack_pointer_of(relieve(w, ended, nl_sim_take_ready(w, index, later)));
@@ -120,14 +129,27 @@ void nl_sim_thread_entry(void *argument) {
 }
 #endif
 
+/* Chooses the next thread like follow, in a launch without schedule and clusters. */
+NL_SIM_INLINE nl_sim_thread *follow_plainly(nl_sim_worker *w) {
+    unsigned ended = w->current;
+    uint32_t later = find_later_lanes(w, ended);
+    if (__builtin_expect(later == 0, 0))
+        return follow(w);
+    end_lane(w, ended);
+    return relieve(w, ended, nl_sim_take_ready(w, ended / NL_SIM_LANES, later));
+}
+
 void nl_sim_thread_entry_observed(void *argument) {
     nl_sim_worker *w = argument;
     nl_sim_fiber_entered();
+    int is_plain = w->profile && !w->job->schedule && !w->cluster;
     for (;;) {
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
-        if (w->observer)
+        if (!is_plain && w->observer)
             w->observer->end_thread(w, w->current);
-        switch_to_next(w);
+        nl_sim_thread *next = is_plain ? follow_plainly(w) : follow(w);
+        if (next)
+            nl_sim_fiber_leave(&next->fiber);
     }
 }
 
