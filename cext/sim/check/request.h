@@ -52,11 +52,14 @@ static inline uint32_t nl_sim_request_traits(unsigned size, nl_sim_request_space
 /* Do all 32 lanes access one element after another? */
 static inline int nl_sim_request_is_consecutive(const uintptr_t *address, uint32_t mask,
                                                 unsigned size) {
-    uintptr_t differences = 0;
-    if (mask != UINT32_MAX || address[1] != address[0] + size)
+    uintptr_t differences = 0, even = address[0], odd = even + size;
+    if (mask != UINT32_MAX || address[1] != odd)
         return 0;
-    for (unsigned i = 0; i < NL_SIM_REQUEST_LANES; i++)
-        differences |= address[i] ^ (address[0] + (uintptr_t)i * size);
+    for (unsigned i = 2; i < NL_SIM_REQUEST_LANES; i += 2) {
+        even += 2 * size;
+        odd += 2 * size;
+        differences |= (address[i] ^ even) | (address[i + 1] ^ odd);
+    }
     return differences == 0;
 }
 

@@ -35,8 +35,9 @@ typedef struct visit {
 
 /* The accesses of a warp at a site. */
 typedef struct visits {
-    uint32_t epoch;
+    uint32_t epoch;   /* of the warp, for which `of` is valid */
     uint32_t counted; /* index of the last counted request of the site, plus one */
+    uint32_t counted_epoch;
     visit of[LANES];
 } visits;
 
@@ -67,6 +68,9 @@ typedef struct warp {
     /* The trace; its last entry has no pc. */
     unsigned events, trace_capacity;
     nl_sim_expected *trace;
+    /* is_kept: the trace and its requests are those of the previous epoch, and no lane has deviated
+     * from them in this epoch. is_mixed: a lane has deviated in this epoch. */
+    int is_kept, is_mixed;
     /* the loops at the end of the trace */
     uint64_t iteration;
     unsigned depth;
@@ -212,7 +216,7 @@ static void load_nth(nl_sim_requests *r, const warp *w, unsigned n) {
  * move it before the loop. */
 static int is_repeated(const warp *w, const request *q) {
     const visits *v = &w->visits[q->site];
-    const request *before = v->counted ? &w->requests[v->counted - 1] : NULL;
+    const request *before = v->counted_epoch == w->epoch ? &w->requests[v->counted - 1] : NULL;
     if (!before || before->mask != q->mask)
         return 0;
     if (q->is_consecutive && before->is_consecutive)
@@ -267,19 +271,20 @@ static uint64_t hash_request(uint64_t iteration, uint32_t site, uint32_t number)
     return mix_hash(mix_hash(iteration, site), number) >> 20;
 }
 
-/* Frees the slots of the open requests. Most warps have few open requests; then not all slots are
- * written. */
-static void clear_slots(warp *w) {
-    if (w->open > SLOTS / 16) {
+/* Removes the newest requests: `left` requests stay open. Most warps have few open requests; then
+ * not all slots are written. */
+static void remove_requests(warp *w, unsigned left) {
+    if (left == 0 && w->open > SLOTS / 16) {
         memset(w->slots, 0, SLOTS * sizeof *w->slots);
-        return;
+        w->open = 0;
     }
-    for (unsigned i = 0; i < w->open; i++) {
-        const request *q = &w->requests[i];
+    while (w->open > left) {
+        const request *q = &w->requests[w->open - 1];
         uint64_t at = hash_request(q->iteration, q->site, q->number);
-        while (w->slots[at % SLOTS] != i + 1)
+        while (w->slots[at % SLOTS] != w->open)
             at++;
         w->slots[at % SLOTS] = 0;
+        w->open--;
     }
 }
 
@@ -325,13 +330,50 @@ static void leave(lane *l, loop *loops, unsigned loop_id) {
     hash_loops(l, loops);
 }
 
+/* Returns the accesses of the warp at a site in this epoch. */
+static inline visits *begin_visits(warp *w, uint32_t site) {
+    visits *v = &w->visits[site];
+    if (v->epoch != w->epoch) {
+        memset(v->of, 0, sizeof v->of);
+        v->epoch = w->epoch;
+    }
+    return v;
+}
+
 /* Notes that the lane has made an access of this request. */
 static inline void include(warp *w, lane *l, uint32_t index, unsigned bit) {
     request *q = &w->requests[index];
     q->mask |= 1u << bit;
-    w->visits[q->site].of[bit] = (visit){.iteration = q->iteration, .number = q->number + 1};
+    begin_visits(w, q->site)->of[bit] = (visit){.iteration = q->iteration, .number = q->number + 1};
     l->epoch = w->epoch;
     l->next = index + 1;
+}
+
+/* Shortens a kept trace, whose lanes began in no loop, to the events that a lane has made in this
+ * epoch. */
+static void shorten_trace(nl_sim_requests *r, unsigned index) {
+    warp *w = &r->warps[index];
+    lane l = {.depth = 0};
+    unsigned events = 0, requests = 0;
+    for (unsigned i = index * LANES; i < (index + 1) * LANES; i++) {
+        unsigned made = (unsigned)(r->counting.next[i] - w->trace);
+        events = made > events ? made : events;
+    }
+    for (unsigned i = 0; i < events; i++) {
+        const nl_sim_expected *e = &w->trace[i];
+        if (is_request(e))
+            requests = e->request + 1 > requests ? e->request + 1 : requests;
+        else if (e->pc == NL_SIM_EXPECTED_REPEAT)
+            repeat(&l, w->loops, e->key);
+        else
+            leave(&l, w->loops, e->key);
+    }
+    remove_requests(w, requests);
+    w->events = events;
+    w->trace[events] = (nl_sim_expected){.pc = NULL};
+    w->iteration = l.iteration;
+    w->depth = l.depth;
+    w->is_kept = 0;
 }
 
 /* Gives the lane the state that it has at its position in the trace. */
@@ -339,6 +381,8 @@ static void catch_up(nl_sim_requests *r, unsigned thread) {
     warp *w = &r->warps[thread / LANES];
     lane *l = &r->lanes[thread];
     const nl_sim_expected *next = r->counting.next[thread];
+    if (w->is_kept)
+        shorten_trace(r, thread / LANES);
     if (next == &deviated)
         return;
     const nl_sim_expected *e = w->trace + l->caught_up;
@@ -380,6 +424,7 @@ static void add_event(nl_sim_requests *r, unsigned thread, int is_at_end, nl_sim
     warp *w = &r->warps[thread / LANES];
     lane *l = &r->lanes[thread];
     if (!is_at_end || grow_trace(r, thread / LANES) < 0) {
+        w->is_mixed = 1;
         r->counting.next[thread] = &deviated;
         return;
     }
@@ -427,10 +472,18 @@ static unsigned begin_trace(nl_sim_requests *r, unsigned index, unsigned first) 
     for (unsigned i = index * LANES; i < (index + 1) * LANES; i++) {
         int is_equal = r->lanes[i].iteration == l->iteration && r->lanes[i].depth == l->depth;
         r->lanes[i].caught_up = 0;
-        r->counting.next[i] = is_equal ? w->trace : &deviated;
+        r->counting.next[i] = is_equal && w->trace ? w->trace : &deviated;
         count += is_equal;
     }
     return count;
+}
+
+static int are_all_at_end(const nl_sim_requests *r, unsigned index) {
+    const warp *w = &r->warps[index];
+    uintptr_t end = (uintptr_t)&w->trace[w->events], differences = 0;
+    for (unsigned i = index * LANES; i < (index + 1) * LANES; i++)
+        differences |= (uintptr_t)r->counting.next[i] ^ end;
+    return differences == 0;
 }
 
 static void find_consecutive(nl_sim_requests *r, warp *w) {
@@ -446,7 +499,9 @@ static void find_consecutive(nl_sim_requests *r, warp *w) {
 static void end_trace(nl_sim_requests *r, unsigned index) {
     warp *w = &r->warps[index];
     uint32_t lanes = 0;
-    if (!w->trace) {
+    if (w->is_kept && are_all_at_end(r, index)) {
+        for (unsigned i = 0; i < w->open; i++)
+            w->requests[i].mask = UINT32_MAX;
         find_consecutive(r, w);
         return;
     }
@@ -459,15 +514,38 @@ static void end_trace(nl_sim_requests *r, unsigned index) {
     }
     include_all(r, index, lanes);
     find_consecutive(r, w);
-    w->events = 0;
-    w->trace[0] = (nl_sim_expected){.pc = NULL};
-    if (begin_trace(r, index, index * LANES) >= LANES / 2)
-        return;
-    /* the first lane differs from most others: it has left a loop, for example */
-    (void)begin_trace(r, index, (index + 1) * LANES - 1);
 }
 
-static void count_and_close(nl_sim_requests *r, warp *w) {
+/* Begins the next epoch of a warp whose requests were counted. If no lane has deviated, the trace
+ * is kept, because the next block will probably make the same requests. */
+static void begin_epoch(nl_sim_requests *r, unsigned index) {
+    warp *w = &r->warps[index];
+    w->epoch++;
+    if (w->is_kept) {
+        for (unsigned i = index * LANES; i < (index + 1) * LANES; i++)
+            r->counting.next[i] = w->trace;
+    } else {
+        unsigned first = index * LANES, joined = begin_trace(r, index, first);
+        w->is_kept = w->events && !w->is_mixed && joined == LANES && w->depth == 0;
+        /* the first lane differs from most others if it has left a loop, for example */
+        if (joined < LANES / 2)
+            joined = begin_trace(r, index, first + LANES - 1);
+        w->is_mixed = joined < LANES;
+    }
+    if (w->is_kept) {
+        for (unsigned i = 0; i < w->open; i++)
+            w->requests[i].mask = 0;
+        return;
+    }
+    if (w->open)
+        remove_requests(w, 0);
+    w->events = 0;
+    if (w->trace)
+        w->trace[0] = (nl_sim_expected){.pc = NULL};
+}
+
+static void count_and_close(nl_sim_requests *r, unsigned index) {
+    warp *w = &r->warps[index];
     for (unsigned i = 0; i < w->open; i++) {
         const request *q = &w->requests[i];
         nl_sim_request_site *s = &r->sites[q->site];
@@ -482,14 +560,12 @@ static void count_and_close(nl_sim_requests *r, warp *w) {
         if (s->space == NL_SIM_REQUEST_GLOBAL)
             count_traffic(r, q, s);
         w->visits[q->site].counted = i + 1;
+        w->visits[q->site].counted_epoch = w->epoch;
         keep_sample(s, q);
     }
-    if (w->open) {
+    if (w->open)
         nl_sim_widen_count(r->widen, w->requests, w->open, r->sites);
-        clear_slots(w);
-    }
-    w->open = 0;
-    w->epoch++;
+    begin_epoch(r, index);
 }
 
 void nl_sim_requests_close(nl_sim_requests *r, unsigned index) {
@@ -497,7 +573,7 @@ void nl_sim_requests_close(nl_sim_requests *r, unsigned index) {
     end_trace(r, index);
     for (unsigned i = 0; i < w->open; i++)
         load_nth(r, w, i);
-    count_and_close(r, w);
+    count_and_close(r, index);
 }
 
 void nl_sim_requests_close_all(nl_sim_requests *r, unsigned warps) {
@@ -513,23 +589,30 @@ void nl_sim_requests_close_all(nl_sim_requests *r, unsigned warps) {
         }
     }
     for (unsigned i = 0; i < warps; i++)
-        count_and_close(r, &r->warps[i]);
+        count_and_close(r, i);
 }
 
-void nl_sim_requests_begin(nl_sim_requests *r, unsigned warps) {
-    nl_sim_reuse_begin(r->reuse);
-    for (unsigned i = 0; i < warps * LANES; i++) {
+static void begin_warp(nl_sim_requests *r, unsigned index) {
+    warp *w = &r->warps[index];
+    for (unsigned i = index * LANES; i < (index + 1) * LANES; i++) {
         r->lanes[i].depth = 0;
         r->lanes[i].iteration = 0;
         r->lanes[i].waited = 0;
         r->lanes[i].epoch = 0;
     }
+    w->events = 0;
+    w->is_mixed = 0;
+    if (grow_trace(r, index) < 0)
+        return;
+    w->trace[0] = (nl_sim_expected){.pc = NULL};
+    (void)begin_trace(r, index, index * LANES);
+}
+
+void nl_sim_requests_begin(nl_sim_requests *r, unsigned warps) {
+    nl_sim_reuse_begin(r->reuse);
     for (unsigned i = 0; i < warps; i++) {
-        r->warps[i].events = 0;
-        if (grow_trace(r, i) == 0) {
-            r->warps[i].trace[0] = (nl_sim_expected){.pc = NULL};
-            (void)begin_trace(r, i, i * LANES);
-        }
+        if (!r->warps[i].is_kept)
+            begin_warp(r, i);
     }
 }
 
@@ -605,12 +688,7 @@ static visits *find_visits(nl_sim_requests *r, warp *w, uint32_t site) {
         w->visits = all;
         w->visits_capacity = r->capacity;
     }
-    visits *v = &w->visits[site];
-    if (v->epoch != w->epoch) {
-        memset(v, 0, sizeof *v);
-        v->epoch = w->epoch;
-    }
-    return v;
+    return begin_visits(w, site);
 }
 
 static int reserve(warp *w) {
