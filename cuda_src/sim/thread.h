@@ -32,20 +32,20 @@ static __thread unsigned spins;
 static const nl_sim_ops *ops;
 
 NUMBALITE_SIM_INDEX uint3 thread_index() {
-    return uint3{NUMBALITE_UNCOUNTED(here.thread_x), NUMBALITE_UNCOUNTED(here.thread_y),
-                 NUMBALITE_UNCOUNTED(here.thread_z)};
+    return uint3{NUMBALITE_SIM_INDEX_OF(here.thread_x), NUMBALITE_SIM_INDEX_OF(here.thread_y),
+                 NUMBALITE_SIM_INDEX_OF(here.thread_z)};
 }
 NUMBALITE_SIM_INDEX uint3 block_index() {
-    return uint3{NUMBALITE_UNCOUNTED(here.block_x), NUMBALITE_UNCOUNTED(here.block_y),
-                 NUMBALITE_UNCOUNTED(here.block_z)};
+    return uint3{NUMBALITE_SIM_INDEX_OF(here.block_x), NUMBALITE_SIM_INDEX_OF(here.block_y),
+                 NUMBALITE_SIM_INDEX_OF(here.block_z)};
 }
 NUMBALITE_SIM_INDEX dim3 block_dim() {
-    return dim3(NUMBALITE_UNCOUNTED(here.block_dim_x), NUMBALITE_UNCOUNTED(here.block_dim_y),
-                NUMBALITE_UNCOUNTED(here.block_dim_z));
+    return dim3(NUMBALITE_SIM_INDEX_OF(here.block_dim_x), NUMBALITE_SIM_INDEX_OF(here.block_dim_y),
+                NUMBALITE_SIM_INDEX_OF(here.block_dim_z));
 }
 NUMBALITE_SIM_INDEX dim3 grid_dim() {
-    return dim3(NUMBALITE_UNCOUNTED(here.grid_dim_x), NUMBALITE_UNCOUNTED(here.grid_dim_y),
-                NUMBALITE_UNCOUNTED(here.grid_dim_z));
+    return dim3(NUMBALITE_SIM_INDEX_OF(here.grid_dim_x), NUMBALITE_SIM_INDEX_OF(here.grid_dim_y),
+                NUMBALITE_SIM_INDEX_OF(here.grid_dim_z));
 }
 
 /* The linear index of the thread in its block. */
