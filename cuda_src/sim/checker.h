@@ -11,6 +11,7 @@
 namespace numbalite_sim {
 
 NUMBALITE_SIM_SHARED const nl_sim_checker *checker;
+NUMBALITE_SIM_SHARED long counting_offset; /* nl_sim_checker.counting */
 /* Flags for the thread's next atomic operation: the old value is not used (check.h); the operation,
  * or the next fence, has block scope (thread.h). */
 NUMBALITE_SIM_SHARED __thread bool value_is_dropped;

@@ -172,6 +172,7 @@ static const nl_sim_checker absent = {0,          0,          nullptr, 0,       
                                       nullptr,    nullptr,    nullptr, nullptr, nullptr,
                                       nullptr,    nullptr,    nullptr, 0};
 const nl_sim_checker *checker = &absent;
+long counting_offset;
 __thread bool value_is_dropped, is_narrow, is_update;
 __thread unsigned operation;
 
@@ -264,6 +265,7 @@ NUMBALITE_SIM_EXPORT NUMBALITE_SIM_UNCHECKED void nl_sim_image_init(const nl_sim
     numbalite_sim::ops = table;
 #ifdef NUMBALITE_SIM_CHECKED
     numbalite_sim::checker = table->checker;
+    numbalite_sim::counting_offset = table->checker->counting;
 #endif
 }
 

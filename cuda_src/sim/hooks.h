@@ -43,24 +43,17 @@ template <> struct shadow<8> {
 };
 
 #if NUMBALITE_SIM_CHECKED & 1024 /* profile */
-/* Is the address in the page of the caller's frame? Then it is on the thread's stack, which the
- * profiler does not count. Parameters of a kernel are read there at each access of an array. */
-static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) bool
-is_local(const void *address) {
-    const void *frame = __builtin_frame_address(0);
-    return (reinterpret_cast<unsigned long long>(address) ^
-            reinterpret_cast<unsigned long long>(frame)) < 4096;
-}
-
 /* Returns the state of this OS thread for expected accesses, or NULL. */
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) nl_sim_counting *counting() {
-    nl_sim_counting *state = nullptr;
 #ifdef __x86_64__
-    long offset = checker->counting;
-    if (offset)
-        __asm__("movq %%fs:(%1), %0" : "=r"(state) : "r"(offset));
-#endif
+    nl_sim_counting *state;
+    if (__builtin_expect(!counting_offset, 0))
+        return nullptr;
+    __asm__("movq %%fs:(%1), %0" : "=r"(state) : "r"(counting_offset));
     return state;
+#else
+    return nullptr;
+#endif
 }
 
 /* Counts an access that the warp's trace contains at this point. Returns false if the engine must
@@ -105,8 +98,19 @@ is_expected_leave(unsigned loop) {
     return true;
 }
 
+/* Is the address in the page of the caller's frame? Then it is on the thread's stack, which the
+ * profiler does not count. Parameters of a kernel are read there at each access of an array. */
+static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) bool
+is_local(const void *address) {
+    const void *frame = __builtin_frame_address(0);
+    return (reinterpret_cast<unsigned long long>(address) ^
+            reinterpret_cast<unsigned long long>(frame)) < 4096;
+}
+
 static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
 count(void *address, unsigned long long size, unsigned kind, const void *pc) {
+    if (is_local(address))
+        return;
     if (__builtin_expect(checker->access(address, size, kind, pc), 0)) {
         let_others_run();
         check_rarely(address, size, kind, pc);
@@ -116,7 +120,7 @@ count(void *address, unsigned long long size, unsigned kind, const void *pc) {
 template <int size>
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check(void *address, unsigned kind, const void *pc) {
-    if (!is_local(address) && !is_expected(address, pc))
+    if (__builtin_expect(!is_expected(address, pc), 0))
         count(address, size, kind, pc);
 }
 #else
