@@ -21,8 +21,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 pytest_plugins = ["kit.fixtures", "kit.atimport", "kit.sample"]
 
-# Many tests start interpreters. Where the environment disables byte code, each would compile the
-# whole package.
+# Many tests start interpreters. If the environment disables byte code, each interpreter would
+# compile the whole package.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -56,8 +56,8 @@ def pytest_configure(config):
 
         hypothesis.settings.register_profile("long")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A shell starts background jobs with SIGINT ignored, with which the tests of interrupts
-        # would wait forever.
+        # A shell starts background jobs with SIGINT ignored; tests of interrupts would then wait
+        # forever.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     choose_driver()
     if not hasattr(config, "workerinput"):
@@ -87,13 +87,13 @@ def driver_kind():
 
 
 @pytest.fixture(scope="session")
-def root():
+def checkout_root():
     """The folder of the checkout."""
     return ROOT
 
 
 @pytest.fixture
-def unchecked(monkeypatch):
+def disabled_checks(monkeypatch):
     """Disables checks in this process and in processes that it starts, even if NUMBALITE_SIM_CHECKS
     is set: for tests that count compilations (a checked kernel has an image of its own) or test the
     effect of checks."""
@@ -119,7 +119,7 @@ def run_python(tmp_path):
     processors.
     """
 
-    def run(code, *arguments, check=True, timeout=120, under=(), **environment):
+    def run_code(code, *arguments, check=True, timeout=120, under=(), **environment):
         import numbalite
 
         package = str(pathlib.Path(numbalite.__file__).parents[1])
@@ -140,15 +140,15 @@ def run_python(tmp_path):
             pytest.fail(f"exit status {result.returncode}\n{result.stdout}\n{result.stderr}")
         return result
 
-    return run
+    return run_code
 
 
 def live_counts():
     """Returns the objects of C code after unreferenced objects were collected and the device is
     idle.
 
-    Kernels that copy and convert elements, and traces of calls, are cached. These objects are dropped before
-    the count, so that they do not count as leaks.
+    Kernels that copy and convert elements, and traces of calls, are cached. The caches are dropped before
+    the count, so that their objects do not count as leaks.
     """
     from numbalite import _core, cuda
     from numbalite.runtime import traced

@@ -1,7 +1,8 @@
 """Compares driver/cuda_abi.h with the toolkit's cuda.h and nvrtc.h, if a toolkit is installed.
 
 The build does not read a toolkit's headers: this test compiles a file of _Static_asserts that
-includes them. A first translation unit renames each of our names to ours_NAME; the toolkit's names
+includes them. One translation unit renames each name of cuda_abi.h to ours_NAME; the toolkit's
+names
 stay.
 """
 
@@ -41,7 +42,7 @@ def renamed_header():
     return re.sub(r"\b(\w+)\b", lambda m: f"ours_{m[1]}" if m[1] in names else m[1], text), text
 
 
-def constants(text):
+def parse_constants(text):
     """Returns the names of the enumerators and of the stream macros."""
     found = []
     for body in re.findall(r"enum\s*\{(.*?)\}", text, re.S):
@@ -49,7 +50,7 @@ def constants(text):
     return found
 
 
-def structs(text):
+def parse_structs(text):
     """Returns {name: [field, ...]} for the structs that are passed to the driver."""
     found = {}
     for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\n\} \w+;", text, re.S):
@@ -74,7 +75,7 @@ def compile_with_toolkit(source, tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def _compiler():
+def skip_without_gcc():
     if not shutil.which("gcc"):
         pytest.skip("no gcc")
 
@@ -82,18 +83,18 @@ def _compiler():
 def test_declared_constants_structs_and_handles_match_cuda_headers(tmp_path):
     ours, text = renamed_header()
     lines = ["#include <cuda.h>", "#include <nvrtc.h>", ours]
-    # Error codes that only newer toolkits name would not compile against an old one.
+    # Omits error codes that the installed toolkit does not define.
     known = (include_directory() / "cuda.h").read_text() + (
         include_directory() / "nvrtc.h"
     ).read_text()
     checked = 0
-    for constant in constants(text):
+    for constant in parse_constants(text):
         if re.search(rf"\b{constant}\b", known):
             lines.append(f'_Static_assert((int)ours_{constant} == (int){constant}, "{constant}");')
             checked += 1
     # Launch attributes are a union with many members that we never use: only its size and the
     # offset of the value matter.
-    for name, fields in structs(text).items():
+    for name, fields in parse_structs(text).items():
         if not re.search(rf"\b{name}\b", known):
             continue
         lines.append(f'_Static_assert(sizeof(ours_{name}) == sizeof({name}), "size of {name}");')
@@ -139,9 +140,9 @@ def parameter_types(parameters):
 def test_declared_driver_functions_have_the_toolkits_signatures(tmp_path):
     """Each parameter of each call in driver_calls.h is as wide, and as much a pointer, as in cuda.h.
 
-    Where the toolkit has an enumeration, our table has a plain int. Some calls have several
-    versions: cudaTypedefs.h has each by its number; without it, the first in cuda.h with as many
-    parameters is used."""
+    An enumeration of the toolkit is a plain int in driver_calls.h. Some calls have several
+    versions: cudaTypedefs.h has each by its number; without that header, the first version in
+    cuda.h with the same number of parameters is used."""
     text = re.sub(r"/\*.*?\*/", "", (ROOT / "cext/driver/driver_calls.h").read_text(), flags=re.S)
     text = " ".join(text.replace("\\\n", " ").split())
     calls = re.findall(r"X\(\s?(\w+), (\d+), (\([^()]*\)), \(", text)

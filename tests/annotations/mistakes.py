@@ -1,4 +1,5 @@
-"""Mistakes that type checkers must find: test_checkers.py requires each `type: ignore` to hide an error."""
+"""Programs with type errors that type checkers must find: test_checkers.py requires each `type: ignore` to
+hide an error."""
 
 import numpy as np
 
@@ -8,7 +9,7 @@ x = cuda.to_device(np.ones(4))
 
 
 @cuda.jit
-def kernel(a: float) -> None:
+def kernel_with_elided_body(a: float) -> None:
     "..."
 
 
@@ -24,11 +25,11 @@ def add(x: float, y: float) -> float:
 
 total = cuda.reduce("a + b")
 
-kernel.lauch  # type: ignore
-kernel[1](2.0)  # type: ignore
-kernel[4 / 2, 32](2.0)  # type: ignore
-kernel[1, 32].wait()  # type: ignore
-kernel.specialize(1.0).regs  # type: ignore
+kernel_with_elided_body.lauch  # type: ignore
+kernel_with_elided_body[1](2.0)  # type: ignore
+kernel_with_elided_body[4 / 2, 32](2.0)  # type: ignore
+kernel_with_elided_body[1, 32].wait()  # type: ignore
+kernel_with_elided_body.specialize(1.0).regs  # type: ignore
 half.signature  # type: ignore
 half("text")  # type: ignore
 half(1.0, 2.0)  # type: ignore

@@ -36,7 +36,7 @@ matrix = d.reshape(2, 3)
 
 
 @cuda.jit
-def bare(a: float, x: Floats) -> None:
+def store_scalar(a: float, x: Floats) -> None:
     "x[0] = a;"
 
 
@@ -65,12 +65,12 @@ def not_annotated(x):  # type: ignore[no-untyped-def]
     "x[0] = 1;"
 
 
-for kernel in (bare, with_text, with_types, with_list, with_options):
+for kernel in (store_scalar, with_text, with_types, with_list, with_options):
     assert_type(kernel[1, 32], Launcher)
     assert_type(kernel[(1, 1), 32, cuda.stream(), 0](1.0, d), None)
     assert_type(kernel.forall(6)(1.0, host), None)
 functions: list[Callable[[float, Floats], Any]] = [
-    bare.py_func, with_text.py_func, with_types.py_func, with_list.py_func, with_options.py_func
+    store_scalar.py_func, with_text.py_func, with_types.py_func, with_list.py_func, with_options.py_func
 ]  # fmt: skip
 assert_type(not_annotated[1, 32](d), None)
 assert_type(not_annotated.specialized, bool)
@@ -106,13 +106,13 @@ of_one: list[Callable[[float], float]] = [square.py_func, cube.py_func]
 
 
 @cuda.jit
-def apply(x: Floats) -> None:
+def store_cubes(x: Floats) -> None:
     i = cuda.grid(1)
     if i < x.size:
         x[i] = square(cube(2.0)) + in_text(1.0)
 
 
-apply[1, 32](host)
+store_cubes[1, 32](host)
 
 # --- functions on the CPU --------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ def eighth(x: float) -> float:
 
 
 @njit([int64(float64)], nogil=True)
-def count(x: float) -> int:
+def truncate_to_int(x: float) -> int:
     return int(x)
 
 
@@ -149,7 +149,7 @@ def mean(x):  # type: ignore[no-untyped-def]
 assert_type(half(3.0), float)
 assert_type(quarter(3.0), float)
 assert_type(eighth(x=3.0), float)
-assert_type(count(3.0), int)
+assert_type(truncate_to_int(3.0), int)
 assert_type(mean(host), Any)
 assert_type(half.signatures, list[Any])
 on_host: list[Callable[[float], float]] = [half, half.py_func, quarter, eighth]
@@ -168,12 +168,12 @@ with_host_function[1, 1](host)
 
 
 @vectorize
-def plain(x: float) -> float:
+def add_one(x: float) -> float:
     return x + 1
 
 
 @vectorize(["float64(float64)"], target="parallel")
-def listed(x: float) -> float:
+def add_one_float64(x: float) -> float:
     return x + 1
 
 
@@ -203,24 +203,24 @@ def on_device_of_text(x):  # type: ignore[no-untyped-def]
 
 
 @guvectorize(["void(float64[:], float64[:])"], "(n)->()")
-def first(x: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def first_element(x: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     out[0] = x[0]
 
 
 @cuda.guvectorize(["void(float64[:], float64[:])"], "(n)->()", block=64)
-def last(x, out):  # type: ignore[no-untyped-def]
+def last_element(x, out):  # type: ignore[no-untyped-def]
     "if (threadIdx.x == 0) out[0] = x[x.size() - 1];"
 
 
-assert_type(plain, np.ufunc)
-assert_type(listed, np.ufunc)
+assert_type(add_one, np.ufunc)
+assert_type(add_one_float64, np.ufunc)
 assert_type(of_text, np.ufunc)
-assert_type(first, np.ufunc)
+assert_type(first_element, np.ufunc)
 assert_type(add, CudaUfunc)
 assert_type(by_position, CudaUfunc)
 assert_type(on_device, CudaUfunc)
 assert_type(on_device_of_text, CudaUfunc)
-assert_type(last, CudaGUfunc)
+assert_type(last_element, CudaGUfunc)
 assert_type(vectorize(source="x * y", args="x, y"), np.ufunc)
 assert_type(vectorize(source="x * y", args="x, y", target="cuda"), CudaUfunc)
 assert_type(add.reduce(d), DeviceNDArray)
@@ -241,24 +241,24 @@ total = cuda.reduce("a + b")
 
 
 @cuda.reduce
-def largest(a: float, b: float) -> float:
+def maximum(a: float, b: float) -> float:
     return max(a, b)
 
 
 @cuda.reduce(fastmath=True)
-def smallest(a: float, b: float) -> float:
+def minimum(a: float, b: float) -> float:
     return min(a, b)
 
 
 @cuda.scan
-def running(a: float, b: float) -> float:
+def running_maximum(a: float, b: float) -> float:
     return max(a, b)
 
 
-for reduction in (total, largest, smallest):
+for reduction in (total, maximum, minimum):
     assert_type(reduction, Reduce)
     assert_type(reduction(matrix, axis=0), DeviceNDArray)
-assert_type(running(d), DeviceNDArray)
+assert_type(running_maximum(d), DeviceNDArray)
 assert_type(cuda.scan("a + b")(host), NDArray[Any])
 assert_type(cuda.sort(key="-x")(d), DeviceNDArray)
 assert_type(cuda.sort(descending=True)(host), NDArray[Any])

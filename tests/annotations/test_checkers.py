@@ -32,7 +32,8 @@ disallow_incomplete_defs = False
 disallow_untyped_calls = False
 allow_redefinition = True
 """
-# Errors that NumPy's annotations cause: its functions return an ndarray, and few accept a device
+# Patterns of errors that NumPy's annotations cause: its functions return an ndarray, and few accept
+# a device
 # array for out=.
 NUMPYS = re.compile(
     r'ndarray.*" has no attribute|for class "(NDArray|ndarray)|of "_G?UFunc_|"take_along_axis"|'
@@ -53,7 +54,7 @@ def write_pages(folder):
     files = []
     for page in PAGES:
         lines = []
-        for block in doc_pages.blocks(page):
+        for block in doc_pages.parse_blocks(page):
             if block.is_program and not block.is_shown_only:
                 lines += [""] * (block.line - 1 - len(lines)) + block.text.splitlines()
         name = "_".join(page.relative_to(ROOT).with_suffix("").parts).replace("-", "_")
@@ -131,7 +132,7 @@ def run_pyright(folder):
 
 
 def is_of_page(error):
-    """Returns whether an error is in a page's programs."""
+    """Returns whether the file of an error is a program of a documentation page."""
     return pathlib.Path(error.partition(":")[0]).stem not in ("program", "mistakes")
 
 

@@ -53,17 +53,19 @@ def test_reduce_by_key_of_many_tiles_keeps_order(monkeypatch):
     keys = np.repeat(np.arange(5.0), (7, 20_000, 1, 19_000, 992))
 
     def compose_all(part):
-        def compose(a, b):
+        def compose_affine(a, b):
             return a[0] * b[0] & 0xFFFFFFFF, (a[1] * b[0] + b[1]) & 0xFFFFFFFF
 
-        *_, last = itertools.accumulate(part.tolist(), compose)
+        *_, last = itertools.accumulate(part.tolist(), compose_affine)
         return last
 
     @cuda.reduce_by_key
-    def composition(a, b):
+    def compose_affine_by_key(a, b):
         "return decltype(a){a.m * b.m, a.c * b.m + b.c};"
 
-    assert_equal_arrays(composition(keys, records), reduce_runs(keys, records, compose_all))
+    assert_equal_arrays(
+        compose_affine_by_key(keys, records), reduce_runs(keys, records, compose_all)
+    )
 
 
 def test_reduce_by_key_writes_to_out_and_count():

@@ -21,48 +21,48 @@ class CacheKeyDecoder:
     def __init__(self, key):
         self.key, self.at = key, 0
 
-    def take(self, form):
+    def read_values(self, form):
         values = struct.unpack_from("<" + form, self.key, self.at)
         self.at += struct.calcsize("<" + form)
         return values if len(values) > 1 else values[0]
 
-    def text(self):
-        size = self.take("q")
+    def read_text(self):
+        size = self.read_values("q")
         self.at += size
         return self.key[self.at - size : self.at]
 
-    def array(self):
-        dtype, is_target, is_bound, low, ndim, device = self.take("6B")
-        shape = self.take(f"{2 * ndim}q") if ndim else ()
-        count = self.take("B")
-        meets = ("same", self.take("B")) if count == SAME else None
+    def read_array(self):
+        dtype, is_target, is_bound, low, ndim, device = self.read_values("6B")
+        shape = self.read_values(f"{2 * ndim}q") if ndim else ()
+        count = self.read_values("B")
+        meets = ("same", self.read_values("B")) if count == SAME else None
         if meets is None:
-            meets = tuple(self.take("Bq") for _ in range(count))
+            meets = tuple(self.read_values("Bq") for _ in range(count))
         return "a", dtype, is_target, is_bound, low, device, shape, meets
 
-    def value(self):
-        tag = self.take("c")
+    def read_value(self):
+        tag = self.read_values("c")
         if tag == b"a":
-            return self.array()
+            return self.describe_array()
         if tag == b"s":
-            return "s", self.text()
+            return "s", self.read_text()
         if tag in b"tl":
-            return tag, tuple(self.value() for _ in range(self.take("q")))
+            return tag, tuple(self.describe_value() for _ in range(self.read_values("q")))
         if tag == b":":
-            return ":", self.value(), self.value(), self.value()
+            return ":", self.describe_value(), self.describe_value(), self.describe_value()
         if tag == b"n":
-            return "n", self.take("q"), self.take("16s")
+            return "n", self.read_values("q"), self.read_values("16s")
         assert tag in b"oifd", tag
-        return tag, self.take("q")
+        return tag, self.read_values("q")
 
-    def call(self):
+    def read_call(self):
         items = []
         while self.key[self.at : self.at + 1] not in (b"|", b"="):
-            items.append(self.value())
+            items.append(self.describe_value())
         while self.key[self.at : self.at + 1] == b"=":
             self.at += 1
-            items.append(("=", self.text(), self.value()))
-        items.append(self.take("cq"))
+            items.append(("=", self.read_text(), self.describe_value()))
+        items.append(self.read_values("cq"))
         assert self.at == len(self.key)
         return tuple(items)
 
@@ -114,7 +114,7 @@ class DescribedCall:
     def __init__(self):
         self.arrays = []
 
-    def array(self, a):
+    def describe_array(self, a):
         same = [i for i, other in enumerate(self.arrays) if other is a]
         begin, meets = a._address, []
         for i, other in enumerate(self.arrays):
@@ -126,13 +126,13 @@ class DescribedCall:
             ("same", same[0]) if same else tuple(meets),
         )  # fmt: skip
 
-    def value(self, x):
+    def describe_value(self, x):
         if isinstance(x, _core.DeviceArray):
-            return self.array(x)
+            return self.describe_array(x)
         if isinstance(x, (tuple, list)):
-            return type(x), tuple(map(self.value, x))
+            return type(x), tuple(map(self.describe_value, x))
         if isinstance(x, slice):
-            return slice, *map(self.value, (x.start, x.stop, x.step))
+            return slice, *map(self.describe_value, (x.start, x.stop, x.step))
         if isinstance(x, np.generic):
             return type(x), x.tobytes()
         return type(x), struct.pack("d", x) if type(x) is float else x
@@ -140,8 +140,8 @@ class DescribedCall:
 
 def describe_call(args, keywords):
     one = DescribedCall()
-    items = [one.value(x) for x in args]
-    return (*items, *(("=", name, one.value(x)) for name, x in keywords.items()))
+    items = [one.describe_value(x) for x in args]
+    return (*items, *(("=", name, one.describe_value(x)) for name, x in keywords.items()))
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -156,7 +156,7 @@ def test_equal_calls_have_equal_cache_keys(part):
         call, key = describe_call(args, keywords), key_of(*args, **keywords)
         assert key is not None, (args, keywords)
         assert found.setdefault(key, call) == call
-        assert read.setdefault(CacheKeyDecoder(key).call(), key) == key
+        assert read.setdefault(CacheKeyDecoder(key).read_call(), key) == key
     assert len(set(map(repr, found.values()))) == len(found)
 
 
@@ -172,7 +172,7 @@ def test_cache_keys_distinguish_indices_from_type_tags():
             key = key_of(*before, other, *tail)
             call = index, *(type(x) for x in tail), tail[0] is other, tail[0] is onto
             assert seen.setdefault(key, call) == call
-            CacheKeyDecoder(key).call()
+            CacheKeyDecoder(key).read_call()
 
 
 def test_traced_calls_may_return_an_argument():
@@ -186,8 +186,8 @@ def test_traced_calls_may_return_an_argument():
 
 
 def test_subclasses_of_numbers_have_no_cache_key():
-    class Own(np.float64):
+    class FloatSubclass(np.float64):
         pass
 
     assert key_of(np.float64(1)) is not None
-    assert key_of(Own(1)) is None
+    assert key_of(FloatSubclass(1)) is None

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn, likenumpy
-from kit.drawn import examples, result_or_error
+from kit.drawn import draw_examples, result_or_error
 from kit.needs import numpy_since
-from kit.sample import some
+from kit.sample import draw_cases
 
 from numbalite import cuda
 
@@ -66,16 +66,16 @@ def test_bincount_matches_numpy():
         assert_same_outcome(np.bincount, host, device)
 
 
-@examples(30)
+@draw_examples(30)
 @given(data=st.data())
 def test_histogram_matches_numpy(data):
     dtype = data.draw(st.sampled_from(["f4", "f8", "i4", "?"]))
-    shape = data.draw(drawn.shapes(0, 2, most=60))
+    shape = data.draw(drawn.draw_shapes(0, 2, most=60))
     rng = np.random.default_rng(data.draw(st.integers(0, 50)))
     values = (rng.standard_normal(shape) * 20).astype(dtype)
     if dtype == "f4" and values.size and data.draw(st.booleans()):
         values.flat[0] = data.draw(st.sampled_from([np.nan, np.inf]))
-    placed = drawn.PlacedArray(values, data.draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(values, data.draw(drawn.array_recipes(len(shape))))
     bins = data.draw(st.sampled_from([1, 7, 10, 0, [-10, 0, 0.5, 20], [3, 1], [0, 5, 5, 9]]))
     keywords = {"density": data.draw(st.booleans())}
     if data.draw(st.booleans()):
@@ -124,21 +124,21 @@ def test_histogram_ranges_match_numpy():
 def test_histogram_bin_rules_match_numpy(rule):
     normal = np.random.default_rng(5).standard_normal(300)
     hosts = [normal, (normal * 20).astype("i4"), normal.astype("f4") ** 2, np.ones(5)]
-    if rule != "stone":  # this rule computes a histogram for each of a hundred numbers of bins
+    if rule != "stone":  # the rule "stone" computes a histogram for each of 100 bin counts
         hosts += [normal[:2], normal[:0], normal > 0]
-    for host in some(3, hosts, rule):
+    for host in draw_cases(3, hosts, rule):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            likenumpy.alike(np.histogram_bin_edges, host, rule)
-    likenumpy.alike(np.histogram, normal, rule, (-1, 0.5))
+            likenumpy.assert_same_result(np.histogram_bin_edges, host, rule)
+    likenumpy.assert_same_result(np.histogram, normal, rule, (-1, 0.5))
 
 
 def test_unknown_bin_rules_raise():
     sample = RNG.random((9, 2))
-    likenumpy.alike(np.histogram, sample, "other")
-    likenumpy.alike(np.histogram, sample, "fd", weights=sample)
-    likenumpy.alike(np.histogramdd, sample, "auto")
-    likenumpy.alike(np.histogramdd, sample, ["auto", 3])
+    likenumpy.assert_same_result(np.histogram, sample, "other")
+    likenumpy.assert_same_result(np.histogram, sample, "fd", weights=sample)
+    likenumpy.assert_same_result(np.histogramdd, sample, "auto")
+    likenumpy.assert_same_result(np.histogramdd, sample, ["auto", 3])
 
 
 # --------------------------------------------------------------------------------------- searches
@@ -277,7 +277,7 @@ METHODS = [
 
 
 @numpy_since("2.4", "the dtype of q counts")
-@examples(40)
+@draw_examples(40)
 @given(data=st.data())
 def test_quantiles_match_numpy(data):
     dtype = data.draw(st.sampled_from(["f4", "f8", "i4"]))
@@ -286,7 +286,7 @@ def test_quantiles_match_numpy(data):
     values = (rng.standard_normal(shape) * 9).astype(dtype)
     if dtype != "i4" and data.draw(st.integers(0, 2)) == 0:
         values.flat[0] = np.nan
-    placed = drawn.PlacedArray(values, data.draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(values, data.draw(drawn.array_recipes(len(shape))))
     host, device = placed.host, placed.device()
     axes = [None, *range(-len(shape), len(shape) + 1), tuple(range(len(shape)))]
     keywords = {"axis": data.draw(st.sampled_from(axes)), "keepdims": data.draw(st.booleans())}

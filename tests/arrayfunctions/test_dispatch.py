@@ -64,18 +64,18 @@ def test_functions_without_a_device_version_raise():
 
 
 def test_array_function_defers_to_other_types():
-    class Lazy:
+    class ArrayFunctionHandler:
         def __array_function__(self, function, types, args, keywords):
             return NotImplemented
 
-    class OtherArray(Lazy):
+    class OtherArray(ArrayFunctionHandler):
         def __array_function__(self, function, types, args, keywords):
             return "asked" if cuda.DeviceNDArray in types else NotImplemented
 
     d = cuda.to_device(np.arange(3.0))
     assert np.broadcast_arrays(d, OtherArray()) == "asked"
     with pytest.raises(TypeError, match="no implementation found"):
-        np.broadcast_arrays(d, Lazy())
+        np.broadcast_arrays(d, ArrayFunctionHandler())
 
 
 def test_array_function_protocol_checks_its_arguments():

@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 from kit.needs import numpy_since
-from kit.sample import generator
+from kit.sample import random_generator
 
 from numbalite import cuda
 
@@ -39,7 +39,8 @@ def test_linspace_with_underflowing_steps_matches_numpy(endpoint):
 
 
 def test_linspace_of_arrays_with_underflowing_steps_matches_numpy():
-    """If one step is 0, the formula for all steps changes, as in NumPy."""
+    """If one step of linspace underflows to 0, all steps are computed by another formula, as in
+    NumPy."""
     start, stop = np.array([0.0, 1.0, 5e-324]), np.array([5e-324, 2.0, 1e-322])
     for a, b in ((start, stop), (start[1:2], stop[1:2]), (start, 1e-320)):
         found = np.linspace(cuda.to_device(a), b, 7)
@@ -101,7 +102,7 @@ def sum_of_products(text, given):
 
 @pytest.mark.parametrize("code", "dfDei")
 def test_einsum_accumulates_products(code):
-    rng, numbers = random.Random(f"{code} {random.random()}"), generator()
+    rng, numbers = random.Random(f"{code} {random.random()}"), random_generator()
     values = np.array([0, 1, -1, 2, 1, -2, 3, 0])
     if code != "i":
         values = np.array([0.0, 1, -1, 2, np.inf, -np.inf, np.nan, 0.5])
@@ -166,13 +167,13 @@ class ObjectWithOperators:
     def __init__(self, answers):
         self.answers = answers
 
-    def _same(name):
+    def make_operator(name):
         return lambda self, other: (name, type(other).__name__) if self.answers else NotImplemented
 
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
-        locals()[f"__{name}__"] = _same(name)
+        locals()[f"__{name}__"] = make_operator(name)
     for name in OPERATORS:
-        locals()[f"__r{name}__"] = _same("r" + name)
+        locals()[f"__r{name}__"] = make_operator("r" + name)
     del name
 
 
@@ -229,7 +230,7 @@ class ObjectEqualToAll:
         return True
 
 
-class Wrapper:
+class ComparableWrapper:
     """Compares what it has."""
 
     def __init__(self, value):
@@ -239,12 +240,12 @@ class Wrapper:
         return self.value == other
 
 
-class Typed:
+class ObjectWithTypedEquality:
     def __eq__(self, other):
-        return NotImplemented if not isinstance(other, Typed) else True
+        return NotImplemented if not isinstance(other, ObjectWithTypedEquality) else True
 
 
-class OfNumbers:
+class ObjectEqualToNumbers:
     """Knows numbers, but not arrays."""
 
     def __eq__(self, other):
@@ -252,7 +253,18 @@ class OfNumbers:
 
 
 @pytest.mark.parametrize(
-    "other", [ObjectEqualToAll(), Wrapper(1), Typed(), object(), None, len, {1}, "a", Wrapper("a")]
+    "other",
+    [
+        ObjectEqualToAll(),
+        ComparableWrapper(1),
+        ObjectWithTypedEquality(),
+        object(),
+        None,
+        len,
+        {1},
+        "a",
+        ComparableWrapper("a"),
+    ],
 )
 def test_equality_with_any_object_matches_numpy(other):
     x = np.arange(3)
@@ -265,7 +277,9 @@ def test_equality_with_any_object_matches_numpy(other):
         np.testing.assert_array_equal(found.copy_to_host(), expected)
 
 
-@pytest.mark.parametrize("other", [decimal.Decimal(1), fractions.Fraction(1, 1), OfNumbers()])
+@pytest.mark.parametrize(
+    "other", [decimal.Decimal(1), fractions.Fraction(1, 1), ObjectEqualToNumbers()]
+)
 def test_comparisons_reject_objects_equal_to_some_numbers(other):
     """NumPy calls the operators of such objects for each element; the result False for all elements would be
     wrong."""

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import examples
-from kit.likenumpy import alike, assert_same, to_device
+from kit.drawn import draw_examples
+from kit.likenumpy import assert_same, assert_same_result, to_device
 from kit.needs import numpy_since
 
 MATRIX = np.arange(12.0).reshape(3, 4)
@@ -35,13 +35,13 @@ def draw_indices(draw, n, most):
 def draw_edit(draw, past):
     shape = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
     values = np.arange(np.prod(shape)).reshape(shape).astype(draw(st.sampled_from(["f4", "i2"])))
-    placed = drawn.PlacedArray(values, draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(values, draw(drawn.array_recipes(len(shape))))
     axis = draw(st.sampled_from([None, *range(-len(shape), len(shape))]))
     n = values.size if axis is None else shape[axis]
     return placed, axis, draw_indices(draw, n, n if past else n - 1)
 
 
-@examples(40)
+@draw_examples(40)
 @given(case=draw_edit(past=False), on_host=st.booleans())
 def test_delete_matches_numpy(case, on_host):
     placed, axis, places = case
@@ -50,7 +50,7 @@ def test_delete_matches_numpy(case, on_host):
 
 
 @numpy_since("2.2", "a mask is not an array of the integers 0 and 1")
-@examples(40)
+@draw_examples(40)
 @given(case=draw_edit(past=True), on_host=st.booleans(), data=st.data())
 def test_insert_matches_numpy(case, on_host, data):
     placed, axis, places = case
@@ -71,15 +71,15 @@ def test_insert_matches_numpy(case, on_host, data):
 @numpy_since("2.2", "a mask with two dimensions is an error")
 def test_insert_and_delete_raise_numpys_errors():
     for function, rest in ((np.delete, ()), (np.insert, (1,))):
-        alike(function, MATRIX, 1, *rest, axis=2)
-        alike(function, MATRIX, [1, 9], *rest, axis=0)
-        alike(function, MATRIX, [0.5, 1], *rest, axis=0)
-        alike(function, MATRIX, np.array([0.0, 1]), *rest, axis=0)
-        alike(function, MATRIX, np.zeros((2, 2), bool), *rest, axis=0)
-        alike(function, np.array(3.0), 0, *rest)
-        alike(function, np.array(3.0), 0, *rest, axis=0)
-    alike(np.insert, MATRIX, [0, 1], np.arange(3), axis=0)
-    alike(np.insert, MATRIX, [[0, 1]], 1, axis=0)
+        assert_same_result(function, MATRIX, 1, *rest, axis=2)
+        assert_same_result(function, MATRIX, [1, 9], *rest, axis=0)
+        assert_same_result(function, MATRIX, [0.5, 1], *rest, axis=0)
+        assert_same_result(function, MATRIX, np.array([0.0, 1]), *rest, axis=0)
+        assert_same_result(function, MATRIX, np.zeros((2, 2), bool), *rest, axis=0)
+        assert_same_result(function, np.array(3.0), 0, *rest)
+        assert_same_result(function, np.array(3.0), 0, *rest, axis=0)
+    assert_same_result(np.insert, MATRIX, [0, 1], np.arange(3), axis=0)
+    assert_same_result(np.insert, MATRIX, [[0, 1]], 1, axis=0)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_insert_and_delete_raise_numpys_errors():
 )
 def test_resize_matches_numpy(host):
     for shape in ((2, 3), 7, (5, 5), (0, 2), (), -1, (2, -3)):
-        alike(np.resize, host, shape)
+        assert_same_result(np.resize, host, shape)
 
 
 @numpy_since("2.4", "an unknown side is an error")
@@ -97,9 +97,9 @@ def test_trim_zeros_matches_numpy():
     table[1:3, 2] = 1
     for host in (line, line[2:], line[:1], line[:0], table):
         for trim in ("fb", "F", "b", "bf", "x"):
-            alike(np.trim_zeros, host, trim)
+            assert_same_result(np.trim_zeros, host, trim)
         for axis in (-1, (0,), (), 5):
-            alike(np.trim_zeros, host, "fb", axis)
+            assert_same_result(np.trim_zeros, host, "fb", axis)
 
 
 def test_delete_keeps_the_memory_order():

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import compare, examples
+from kit.drawn import assert_close, draw_examples
 
 from numbalite import cuda, vectorize
 from numbalite.errors import CompileError
 
 
 @vectorize(target="cuda")
-def residual(x, y, scale):
+def scale_and_add(x, y, scale):
     "return scale * x + y;"
 
 
@@ -21,7 +21,7 @@ def random_integers(seed, shape, dtype):
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
 
 
-@examples(40)
+@draw_examples(40)
 @given(data=st.data())
 def test_matmul_with_epilogue_accepts_any_layout(data):
     dtype = data.draw(st.sampled_from(["f4", "f8", "i4", "f2"]))
@@ -33,14 +33,16 @@ def test_matmul_with_epilogue_accepts_any_layout(data):
     )
     product = np.matmul(a, b)
     shape = data.draw(st.sampled_from([(), (columns,), (rows, 1), (rows, columns), product.shape]))
-    c = drawn.PlacedArray(random_integers(3, shape, dtype), data.draw(drawn.recipes(len(shape))))
-    placed = drawn.put(c, data.draw(st.sampled_from(["device", "foreign", "host"])))
+    c = drawn.PlacedArray(
+        random_integers(3, shape, dtype), data.draw(drawn.array_recipes(len(shape)))
+    )
+    placed = drawn.place_argument(c, data.draw(st.sampled_from(["device", "foreign", "host"])))
     x, y = cuda.to_device(a), cuda.to_device(b)
-    compare(cuda.matmul(x, y, placed, epilogue=np.add), product + c.host, device=True)
+    assert_close(cuda.matmul(x, y, placed, epilogue=np.add), product + c.host, device=True)
     expected = product * product.dtype.type(2) + c.host
     out = cuda.device_array(np.shape(expected), expected.dtype)
-    assert cuda.matmul(x, y, placed, product.dtype.type(2), epilogue=residual, out=out) is out
-    compare(out, np.asarray(expected))
+    assert cuda.matmul(x, y, placed, product.dtype.type(2), epilogue=scale_and_add, out=out) is out
+    assert_close(out, np.asarray(expected))
 
 
 def test_epilogue_expression_is_applied_to_products():
@@ -50,22 +52,24 @@ def test_epilogue_expression_is_applied_to_products():
         random_integers(3, (4,), "f4"),
     )
     x, y = cuda.to_device(a), cuda.to_device(b)
-    compare(
+    assert_close(
         cuda.matmul(x, y, epilogue="max(x + bias, 0.0f)", bias=bias), np.maximum(a @ b + bias, 0)
     )
-    compare(cuda.matmul(a, b, epilogue="x > limit", limit=np.float32(2)), a @ b > 2, device=True)
+    assert_close(
+        cuda.matmul(a, b, epilogue="x > limit", limit=np.float32(2)), a @ b > 2, device=True
+    )
     body = "auto t = x - row; return t * t + column;"
-    compare(
+    assert_close(
         cuda.matmul(
             x, y, epilogue=body, row=bias, column=random_integers(4, (6, 1), "f4"), dtype="f8"
         ),
         (np.matmul(a, b, dtype="f8") - bias) ** 2 + random_integers(4, (6, 1), "f4"),
     )
-    compare(cuda.matmul(x[0], y, epilogue="-x"), -(a[0] @ b))
+    assert_close(cuda.matmul(x[0], y, epilogue="-x"), -(a[0] @ b))
     out = cuda.to_device(a @ b)
     cuda.matmul(x, y, epilogue="x + y", y=out, out=out)  # out is an operand, too
-    compare(out, 2 * (a @ b))
-    compare(cuda.matmul(out, out.T, epilogue="x / 2", out=cuda.device_array((6, 6), "f4")), 2 * (a @ b) @ (a @ b).T)  # fmt: skip
+    assert_close(out, 2 * (a @ b))
+    assert_close(cuda.matmul(out, out.T, epilogue="x / 2", out=cuda.device_array((6, 6), "f4")), 2 * (a @ b) @ (a @ b).T)  # fmt: skip
 
 
 def test_repeated_matmul_calls_with_epilogue_are_replayed():
@@ -79,10 +83,10 @@ def test_repeated_matmul_calls_with_epilogue_are_replayed():
         )
         x, y, d_bias = (cuda.to_device(one) for one in (a, b, bias))
         assert cuda.matmul(x, y, out=out) is out
-        compare(out, a @ b)
+        assert_close(out, a @ b)
         clipped = cuda.matmul(x, y, epilogue="max(x + bias, 0.0f)", bias=d_bias)
-        compare(clipped, np.maximum(a @ b + bias, 0))
-        compare(cuda.matmul(x, y, d_bias, epilogue=np.add, out=out), a @ b + bias)
+        assert_close(clipped, np.maximum(a @ b + bias, 0))
+        assert_close(cuda.matmul(x, y, d_bias, epilogue=np.add, out=out), a @ b + bias)
 
 
 def test_epilogue_runs_on_the_given_stream():

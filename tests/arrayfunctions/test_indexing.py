@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import examples
-from kit.likenumpy import assert_same, compare
-from kit.sample import generator
+from kit.drawn import draw_examples
+from kit.likenumpy import assert_equal_results, assert_same
+from kit.sample import random_generator
 
 from numbalite import cuda
 from numbalite.errors import KernelError
@@ -22,7 +22,7 @@ def draw_array_pair(draw, min_dims=1, dtypes=DTYPES):
     values = (
         np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(draw(st.sampled_from(dtypes)))
     )
-    placed = drawn.PlacedArray(values, draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(values, draw(drawn.array_recipes(len(shape))))
     return placed.device(), placed.host
 
 
@@ -61,7 +61,7 @@ def is_of_one_element(key, ndim):
     return len(numbers) == ndim and all(isinstance(number, int) for number in numbers)
 
 
-@examples(60)
+@draw_examples(60)
 @given(data=st.data())
 def test_random_keys_match_numpy(data):
     device, host = data.draw(draw_array_pair())
@@ -70,12 +70,12 @@ def test_random_keys_match_numpy(data):
         assert_same(lambda x, k: x[k], (device, key), (host, host_key))
     value = data.draw(st.sampled_from([7, np.float32(3), [5]]))
 
-    def put(x, k):
+    def assign_at_key(x, k):
         x = x.copy()
         x[k] = value
         return x
 
-    assert_same(put, (device, key), (host, host_key))
+    assert_same(assign_at_key, (device, key), (host, host_key))
 
 
 @pytest.mark.parametrize("key", [1, np.array(1), (1, ...), (np.array(1), ...)], ids=str)
@@ -111,19 +111,19 @@ def test_assigned_values_are_broadcast_and_converted():
         for what in (value, cuda.to_device(value)):
             d = cuda.to_device(host)
             d[cuda.to_device(places)] = what
-            compare(d, expected)
+            assert_equal_results(d, expected)
     d, expected = cuda.to_device(host), host.copy()
     d[[0, 1]] = d[1:3]
     expected[[0, 1]] = expected[1:3].copy()
-    compare(d, expected)
+    assert_equal_results(d, expected)
     stream = cuda.stream()
     d.setitem(([0, 1], 2), 9, stream)
     expected[[0, 1], 2] = 9
     stream.synchronize()
-    compare(d, expected)
+    assert_equal_results(d, expected)
     d[[0, 1]] += 1
     expected[[0, 1]] += 1
-    compare(d, expected)
+    assert_equal_results(d, expected)
     with pytest.raises(ValueError, match=r"shape mismatch: value array of shape \(3,\) could not"):
         d[[0, 1]] = np.zeros(3)
 
@@ -147,8 +147,8 @@ def test_gather_uses_16_byte_accesses(monkeypatch):
     host = np.arange(96, dtype="f4").reshape(4, 24)
     d = cuda.to_device(host)
     rows = cuda.to_device(np.array([3, 0], "i4"))
-    compare(d[rows], host[[3, 0]])
-    compare(d[:, 1:4][rows], host[:, 1:4][[3, 0]])
+    assert_equal_results(d[rows], host[[3, 0]])
+    assert_equal_results(d[:, 1:4][rows], host[:, 1:4][[3, 0]])
     assert words == [("complex128", "int32", 2), ("uint32", "int32", 2)]
 
 
@@ -158,10 +158,10 @@ def test_fancy_indexing_accepts_strided_index_arrays():
     d, rows = cuda.to_device(host), np.array([4, 0, -1, 2], "i4")
     strided = cuda.to_device(np.repeat(rows, 2))[::2]
     columns = cuda.to_device(np.array([3, 1, 2, 0]))
-    compare(d[strided, columns], host[rows, [3, 1, 2, 0]])
+    assert_equal_results(d[strided, columns], host[rows, [3, 1, 2, 0]])
     for part in (np.s_[:], np.s_[:, 1:], np.s_[:]):
-        compare(d[part][strided], host[part][rows])
-    compare(d[columns.reshape(2, 2)], host[np.array([[3, 1], [2, 0]])])
+        assert_equal_results(d[part][strided], host[part][rows])
+    assert_equal_results(d[columns.reshape(2, 2)], host[np.array([[3, 1], [2, 0]])])
 
 
 def test_invalid_keys_raise_numpys_errors():
@@ -189,15 +189,15 @@ def test_out_of_range_device_indices_access_no_memory_outside():
         with pytest.raises(KernelError, match="index_is_within_the_axis"):
             d[bad]
     else:
-        compare(d[bad], host[[1, 2, 5]])
+        assert_equal_results(d[bad], host[[1, 2, 5]])
     for mode in ("wrap", "clip"):
-        compare(d.take(bad, mode=mode), host.take([1, 8, -7], mode=mode))
+        assert_equal_results(d.take(bad, mode=mode), host.take([1, 8, -7], mode=mode))
 
 
 # ------------------------------------------------------------------------------------- functions
 
 
-@examples(40)
+@draw_examples(40)
 @given(data=st.data())
 def test_take_and_put_match_numpy(data):
     device, host = data.draw(draw_array_pair(dtypes=["f4"]))
@@ -210,15 +210,15 @@ def test_take_and_put_match_numpy(data):
     flat = np.clip(flat, 0, host.size - 1) if mode == "clip" else flat % host.size
     if len(set(flat)) == len(flat):  # which duplicate wins is undefined
 
-        def put(x):
+        def put_at_indices(x):
             x = x.copy()
             np.put(x, indices, values, mode)
             return x
 
-        assert_same(put, (device,), (host,))
+        assert_same(put_at_indices, (device,), (host,))
 
 
-@examples(40)
+@draw_examples(40)
 @given(data=st.data())
 def test_take_along_axis_matches_numpy(data):
     device, host = data.draw(draw_array_pair(dtypes=["f4"]))
@@ -231,19 +231,19 @@ def test_take_along_axis_matches_numpy(data):
     indices = cuda.to_device(order) if on_device else order
     assert_same(np.take_along_axis, (device, indices, axis), (host, order, axis))
 
-    def put(x, i):
+    def put_along_axis(x, i):
         x = x.copy()
         np.put_along_axis(x, i, 50, axis)
         return x
 
-    assert_same(put, (device, indices), (host, order))
+    assert_same(put_along_axis, (device, indices), (host, order))
     repeats = data.draw(st.sampled_from([0, 2, [3], list(range(length))]))
     assert_same(lambda x: np.repeat(x, repeats, axis), (device,), (host,))
     assert_same(lambda x: np.repeat(x, 2), (device,), (host,))
 
 
 def test_pad_reflect_of_random_widths_matches_numpy():
-    random = generator()
+    random = random_generator()
     for _ in range(60):
         shape = tuple(random.integers(1, 5, random.integers(1, 4)))
         widths = [tuple(map(int, random.integers(0, 12, 2))) for _ in shape]
@@ -257,7 +257,7 @@ def test_pad_reflect_of_random_widths_matches_numpy():
             )
 
 
-@examples(40)
+@draw_examples(40)
 @given(data=st.data())
 def test_pad_matches_numpy(data):
     device, host = data.draw(draw_array_pair(dtypes=["f4"]))
@@ -294,19 +294,23 @@ def test_choose_matches_numpy():
     a = np.array([[0, 1, 2], [2, 0, 1]])
     choices = [np.arange(3), 10, np.arange(6.0).reshape(2, 3)]
     d = cuda.to_device(a)
-    compare(np.choose(d, choices), np.choose(a, choices))
-    compare((d + 1).choose(choices, mode="clip"), np.choose(a + 1, choices, mode="clip"))
-    compare(np.choose(d % 2, [d.astype("u1"), 7]), np.choose(a % 2, [a.astype("u1"), 7]))
+    assert_equal_results(np.choose(d, choices), np.choose(a, choices))
+    assert_equal_results(
+        (d + 1).choose(choices, mode="clip"), np.choose(a + 1, choices, mode="clip")
+    )
+    assert_equal_results(
+        np.choose(d % 2, [d.astype("u1"), 7]), np.choose(a % 2, [a.astype("u1"), 7])
+    )
     for mode in ("raise", "wrap"):  # indices on the host are checked on the host
         assert_same(np.choose, ([5, 0, -1], [d, d]), ([5, 0, -1], [a, a]), {"mode": mode})
     with pytest.raises(TypeError, match="a function for its mode has no counterpart"):
         np.pad(d, 1, lambda *_: None)
-    compare(np.repeat(d[0, 0, ...], 2, axis=0), np.repeat(a[0, 0, ...], 2, axis=0))
+    assert_equal_results(np.repeat(d[0, 0, ...], 2, axis=0), np.repeat(a[0, 0, ...], 2, axis=0))
     out = cuda.device_array((2, 2), "i2")
     assert np.take(d, [0, 2], 1, out=out) is out
-    compare(out, a[:, [0, 2]].astype("i2"))
+    assert_equal_results(out, a[:, [0, 2]].astype("i2"))
     repeats = cuda.to_device(np.array([2, 0, 3]))
-    compare(np.repeat(d, repeats, 1), np.repeat(a, [2, 0, 3], 1))
+    assert_equal_results(np.repeat(d, repeats, 1), np.repeat(a, [2, 0, 3], 1))
 
 
 def test_gather_of_long_rows_matches_numpy():

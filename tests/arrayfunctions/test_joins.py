@@ -3,7 +3,7 @@ the planning of these copies in C."""
 
 import numpy as np
 import pytest
-from kit.sample import generator
+from kit.sample import random_generator
 
 from numbalite import _core, cuda
 
@@ -52,7 +52,7 @@ def test_concatenate_accepts_any_layout(dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_concatenate_of_many_arrays_matches_numpy(dtype):
     """For more arrays than a launch can have as parameters, a table of the arrays is copied to the device."""
-    rng = generator()
+    rng = random_generator()
     for contiguous in (True, True, True, False):
         shape = [int(n) for n in rng.integers(0, 6, rng.integers(1, 4))]
         axis, count = int(rng.integers(-len(shape), len(shape))), int(rng.integers(33, 120))
@@ -134,14 +134,14 @@ def test_concatenate_copies_with_the_widest_accesses():
     a = cuda.to_device(np.zeros((8, 16), "u1"))
     target = cuda.to_device(np.zeros((8, 32), "u1"))
 
-    def plan(columns, begin, at):
+    def plan_batch_copy(columns, begin, at):
         part = a, (8, columns), (16, 1), (32, 1), begin, at
         size, ndim, blocks, given = _core.batch_copy_plan(target, [part])
         assert (ndim, blocks, len(given)) == (2, 1, 3)
         assert given[0].shape == given[1].shape == (8, columns // size)
         return size
 
-    assert [plan(16, 0, 0), plan(8, 8, 16), plan(8, 4, 16), plan(6, 0, 16), plan(3, 0, 0)] == [
+    assert [plan_batch_copy(16, 0, 0), plan_batch_copy(8, 8, 16), plan_batch_copy(8, 4, 16), plan_batch_copy(6, 0, 16), plan_batch_copy(3, 0, 0)] == [
         16, 8, 4, 2, 1,
     ]  # fmt: skip
     whole = a, (8, 16), (16, 1), (16, 1), 0, 0
@@ -174,7 +174,7 @@ def test_concatenate_planner_rejects_invalid_arguments():
 @pytest.mark.parametrize("text", ["U", "S", "U30", "S30"])
 @pytest.mark.parametrize("name", ["concatenate", "stack", "vstack", "hstack"])
 def test_concatenate_with_text_dtypes_matches_numpy(name, text):
-    rng = generator()
+    rng = random_generator()
     dtypes = rng.choice(["int8", "int64", "float32", "bool", "U3", "S5"], 3)
     hosts = [rng.integers(0, 9, (2, 3)).astype(one) for one in dtypes]
     join = getattr(np, name)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import compare, examples, result_or_error
-from kit.sample import generator
+from kit.drawn import assert_close, draw_examples, result_or_error
+from kit.sample import random_generator
 
 from numbalite import _core, cuda
 from numbalite.runtime.libraries.table import CUBLAS
@@ -38,27 +38,27 @@ def draw_matmul_operands(draw):
         stack = stacked[draw(st.integers(0, len(stacked))) :]
         shape = tuple(1 if draw(st.integers(0, 3)) == 0 else n for n in stack) + matrix
         values = small_random_array(draw(st.integers(0, 99)), shape, dtype)
-        placed.append(drawn.PlacedArray(values, draw(drawn.recipes(len(shape)))))
+        placed.append(drawn.PlacedArray(values, draw(drawn.array_recipes(len(shape)))))
     if draw(st.integers(0, 4)) == 0:  # vectors
         which = draw(st.integers(0, 1))
         vector = small_random_array(draw(st.integers(0, 9)), (depth,), dtypes[which])
-        placed[which] = drawn.PlacedArray(vector, draw(drawn.recipes(1)))
+        placed[which] = drawn.PlacedArray(vector, draw(drawn.array_recipes(1)))
     return placed
 
 
-@examples(120)
+@draw_examples(120)
 @given(data=st.data())
 def test_matmul_of_random_operands_matches_numpy(data):
     a, b = data.draw(draw_matmul_operands())
     expected = np.asarray(np.matmul(a.host, b.host))
     place = data.draw(st.sampled_from(["device", "device", "foreign", "host"]))
-    x, y = a.device(), drawn.put(b, place)
-    compare(x @ y if place != "foreign" else np.matmul(x, y), expected, device=True)
+    x, y = a.device(), drawn.place_argument(b, place)
+    assert_close(x @ y if place != "foreign" else np.matmul(x, y), expected, device=True)
     out = cuda.device_array(expected.shape, expected.dtype, order=data.draw(st.sampled_from("CF")))
     if data.draw(st.integers(0, 3)) == 0:
         out = out[..., ::-1]
     assert np.matmul(x, y, out=out) is out
-    compare(out, expected, device=True)
+    assert_close(out, expected, device=True)
 
 
 def test_warm_matmul_call_runs_no_python(monkeypatch):
@@ -68,12 +68,12 @@ def test_warm_matmul_call_runs_no_python(monkeypatch):
     warm = x @ x.T
     for name in ("operator", "matmul"):
         monkeypatch.setattr(matmul, name, None)
-    compare(x @ x.T, warm.copy_to_host())
+    assert_close(x @ x.T, warm.copy_to_host())
     out = cuda.device_array((2, 4, 4), "f4")
     stack = cuda.to_device(small_random_array(1, (2, 4, 6), "f4"))
     assert np.matmul(stack, x.T, out=out) is out
     host = np.asarray(stack)
-    compare(np.matmul(stack, stack.swapaxes(1, 2)), host @ host.swapaxes(1, 2))
+    assert_close(np.matmul(stack, stack.swapaxes(1, 2)), host @ host.swapaxes(1, 2))
 
 
 def test_out_may_overlap_an_operand():
@@ -93,7 +93,7 @@ def test_matmul_on_many_streams_and_threads():
     rng = np.random.default_rng(3)
     hosts = [rng.integers(-9, 10, (8, 8)).astype("f4") for _ in range(40)]
 
-    def work(host):
+    def multiply_on_new_streams(host):
         found = []
         for _ in range(2):
             stream = cuda.stream()
@@ -102,7 +102,7 @@ def test_matmul_on_many_streams_and_threads():
         return found
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for host, found in zip(hosts, pool.map(work, hosts), strict=True):
+        for host, found in zip(hosts, pool.map(multiply_on_new_streams, hosts), strict=True):
             np.testing.assert_array_equal(found, [host @ host] * 2)
     streams = [cuda.stream() for _ in range(40)]
     d, out = cuda.to_device(hosts[0]), [cuda.device_array((8, 8), "f4") for _ in streams]
@@ -116,18 +116,18 @@ def test_matmul_on_many_streams_and_threads():
 def test_matmul_keywords_match_numpy():
     a, b = small_random_array(1, (3, 4), "f4"), small_random_array(2, (4, 2), "f4")
     x, y = cuda.to_device(a), cuda.to_device(b)
-    compare(np.matmul(x, y, dtype="f8"), np.matmul(a, b, dtype="f8"))
-    compare(
+    assert_close(np.matmul(x, y, dtype="f8"), np.matmul(a, b, dtype="f8"))
+    assert_close(
         np.matmul(x, y, axes=[(0, 1), (0, 1), (1, 0)]),
         np.matmul(a, b, axes=[(0, 1), (0, 1), (1, 0)]),
     )
     host = np.empty((3, 2), "f8")
     assert np.matmul(x, y, out=host) is host
     np.testing.assert_array_equal(host, a @ b)
-    compare(a @ y, a @ b, device=True)
-    compare(x @ b, a @ b, device=True)
+    assert_close(a @ y, a @ b, device=True)
+    assert_close(x @ b, a @ b, device=True)
     with cuda.stream().auto_synchronize() as stream:
-        compare(_core.matmul(x, y, stream=stream), a @ b)
+        assert_close(_core.matmul(x, y, stream=stream), a @ b)
 
 
 @pytest.mark.parametrize(
@@ -171,13 +171,13 @@ def test_invalid_arguments_raise():
 @pytest.mark.parametrize("dtype", "?bBhHiIqQ")
 def test_deep_products_of_integers_wrap_around(dtype):
     """Dot products are reductions; other products of few results are split along their depth."""
-    rng = generator()
+    rng = random_generator()
     for rows, columns in ((1, 1), (1, 3), (2, 20), (17, 1)):
         depth, stack = int(rng.integers(1, 9000)), int(rng.integers(1, 4))
         a = rng.integers(0, 1 << 62, (stack, rows, depth)).astype(dtype)
         b = rng.integers(0, 1 << 62, (depth, columns)).astype(dtype)
-        compare(cuda.to_device(a) @ cuda.to_device(b), a @ b, device=True)
-        compare(
+        assert_close(cuda.to_device(a) @ cuda.to_device(b), a @ b, device=True)
+        assert_close(
             np.dot(cuda.to_device(a[0, 0]), cuda.to_device(b[:, 0])),
             np.dot(a[0, 0], b[:, 0]),
             device=True,
@@ -190,8 +190,10 @@ def test_deep_products_of_integers_wrap_around(dtype):
 def test_float16_matmul_with_float32_result_matches_numpy():
     a, b = small_random_array(1, (2, 5, 70), "f2"), small_random_array(2, (70, 66), "f2")
     x, y = cuda.to_device(a), cuda.to_device(b)
-    compare(np.matmul(x, y, dtype="f4"), np.matmul(a, b, dtype="f4"), device=True)
-    compare(np.matmul(x[:, ::-1], y.T.copy().T, dtype="f4"), np.matmul(a[:, ::-1], b, dtype="f4"))
+    assert_close(np.matmul(x, y, dtype="f4"), np.matmul(a, b, dtype="f4"), device=True)
+    assert_close(
+        np.matmul(x[:, ::-1], y.T.copy().T, dtype="f4"), np.matmul(a[:, ::-1], b, dtype="f4")
+    )
 
 
 def test_bfloat16_matmul_rounds_once():
@@ -226,7 +228,7 @@ def test_bfloat16_matmul_and_dot_have_numpys_dtypes():
         lambda x, y: x @ y.astype("f4"),
         lambda x, y: np.matmul(x, y, out=np.empty((3, 33, 7), "f8")),
     ):
-        compare(of(x, y), of(a, b))
+        assert_close(of(x, y), of(a, b))
     out = cuda.device_array((3, 33, 7), bfloat16)
     assert np.matmul(x, y, out=out) is out
     np.testing.assert_array_equal(out.copy_to_host(), np.matmul(a, b).astype(bfloat16))

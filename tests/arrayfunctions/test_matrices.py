@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from kit.likenumpy import alike, compare
-from kit.sample import generator
+from kit.likenumpy import assert_equal_results, assert_same_result
+from kit.sample import random_generator
 
 from numbalite import cuda
 
@@ -16,8 +16,8 @@ CUBE = np.random.default_rng(1).standard_normal((2, 3, 4)).astype("f4")
 def test_diag_and_triangle_functions_match_numpy(name):
     for array in (MATRIX, LINE, CUBE, np.array(3.0)):
         for k in (-2, 0, 7):
-            alike(getattr(np, name), array, k)
-    compare(np.tri(3, 4, 1, like=cuda.to_device(LINE)), np.tri(3, 4, 1))
+            assert_same_result(getattr(np, name), array, k)
+    assert_equal_results(np.tri(3, 4, 1, like=cuda.to_device(LINE)), np.tri(3, 4, 1))
 
 
 @pytest.mark.parametrize("wrap", [False, True])
@@ -31,8 +31,8 @@ def test_fill_diagonal_matches_numpy(wrap):
                 np.fill_diagonal(d, value, wrap)
                 np.fill_diagonal(host, value, wrap)
                 np.testing.assert_array_equal(d, host)
-    alike(np.fill_diagonal, LINE, 5, wrap)
-    alike(np.fill_diagonal, CUBE, 5, wrap)
+    assert_same_result(np.fill_diagonal, LINE, 5, wrap)
+    assert_same_result(np.fill_diagonal, CUBE, 5, wrap)
 
 
 def test_meshgrid_matches_numpy():
@@ -40,7 +40,7 @@ def test_meshgrid_matches_numpy():
     for indexing in ("xy", "ij", "q"):
         for sparse in (False, True):
             for count in (1, 2, 3):
-                alike(np.meshgrid, *lines[:count], indexing=indexing, sparse=sparse)
+                assert_same_result(np.meshgrid, *lines[:count], indexing=indexing, sparse=sparse)
 
 
 def test_sliding_window_view_matches_numpy():
@@ -49,7 +49,7 @@ def test_sliding_window_view_matches_numpy():
         (LINE, 3), (MATRIX, (2, 3)), (MATRIX, 3, 1), (MATRIX, (2, 2), (0, 0)),  # right
         (MATRIX, 3), (LINE, 9), (LINE, -1),  # refused
     ):  # fmt: skip
-        alike(windows, array, *how)
+        assert_same_result(windows, array, *how)
     d = cuda.to_device(LINE)
     assert windows(d, 2).address == d.address
 
@@ -58,19 +58,19 @@ def test_cross_matches_numpy():
     rng = np.random.default_rng(2)
     for one in ((3,), (4, 3), (2, 4, 3)):
         for other in ((3,), (4, 3)):
-            alike(np.cross, rng.standard_normal(one), rng.standard_normal(other))
+            assert_same_result(np.cross, rng.standard_normal(one), rng.standard_normal(other))
     vectors = rng.standard_normal((3, 5))
-    alike(np.cross, vectors, vectors[::-1].T, axisa=0, axisc=0)
-    alike(np.linalg.cross, vectors, vectors + 1, axis=0)
-    alike(np.cross, MATRIX, MATRIX)
-    alike(np.cross, vectors.T > 0, vectors.T > 0)
+    assert_same_result(np.cross, vectors, vectors[::-1].T, axisa=0, axisc=0)
+    assert_same_result(np.linalg.cross, vectors, vectors + 1, axis=0)
+    assert_same_result(np.cross, MATRIX, MATRIX)
+    assert_same_result(np.cross, vectors.T > 0, vectors.T > 0)
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u2", "i4", "f2", "f4", "f8", "c8"])
 def test_cross_products_of_dtypes_are_exactly_those_of_numpy(dtype):
     """The cross product rounds products before the subtraction, so that parallel vectors have the product
     0."""
-    rng = generator()
+    rng = random_generator()
     a = (rng.random((200, 3)) * 100).astype(dtype)
     b = np.concatenate([a[:100] * a.dtype.type(3), (rng.random((100, 3)) * 100).astype(dtype)])
     found = np.cross(cuda.to_device(a), cuda.to_device(b)).copy_to_host()
@@ -89,9 +89,9 @@ def test_block_and_select_match_numpy():
         [[MATRIX, MATRIX], [MATRIX, MATRIX * 2]], [LINE, LINE], LINE, [[LINE, LINE], [np.ones(10)]],
         [[[MATRIX]], [[MATRIX]]], [[MATRIX], MATRIX], [[]],
     ):  # fmt: skip
-        alike(np.block, arrays)
+        assert_same_result(np.block, arrays)
     for choices in (
         ([MATRIX > 1, MATRIX < -1], [MATRIX, -MATRIX]), ([LINE > 2, LINE > 1], [LINE, LINE * 2.0], -1),
         ([LINE > 1], [LINE, LINE]), ([LINE], [LINE]), ([LINE > 1], [LINE.tolist()], LINE.tolist()),
     ):  # fmt: skip
-        alike(np.select, *choices)
+        assert_same_result(np.select, *choices)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import examples
+from kit.drawn import draw_examples
 from kit.likenumpy import assert_same
 
 from numbalite import cuda
@@ -16,8 +16,9 @@ FOLDS = ["nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd"]
 
 @st.composite
 def draw_array_pair(draw, dtypes):
-    """Returns (device array, host array): some elements are NaN; in one of three arrays, whole rows are."""
-    shape = draw(drawn.shapes(0, 3, most=5))
+    """Returns (device array, host array) in which some elements are NaN; in every third array, entire rows
+    are NaN."""
+    shape = draw(drawn.draw_shapes(0, 3, most=5))
     dtype = np.dtype(draw(st.sampled_from(dtypes)))
     rng = np.random.default_rng(draw(st.integers(0, 30)))
     values = np.asarray(rng.integers(0, 5, shape) + (2j if dtype.kind == "c" else 0), dtype)
@@ -25,11 +26,11 @@ def draw_array_pair(draw, dtypes):
         values[rng.random(shape) < 0.3] = np.nan
         if len(shape) and shape[0] and draw(st.integers(0, 2)) == 0:
             values[0] = np.nan
-    placed = drawn.PlacedArray(values, draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(values, draw(drawn.array_recipes(len(shape))))
     return placed.device(), placed.host
 
 
-@examples(20)
+@draw_examples(20)
 @given(data=st.data())
 def test_nan_reductions_match_numpy(data):
     name = data.draw(st.sampled_from(FOLDS))
@@ -55,7 +56,7 @@ def test_nan_reductions_match_numpy(data):
         assert_same(function, (device,), (host,), keywords)
 
 
-@examples(10)
+@draw_examples(10)
 @given(data=st.data())
 def test_nanargmax_and_nancumsum_match_numpy(data):
     name = data.draw(st.sampled_from(["nanargmax", "nanargmin", "nancumsum", "nancumprod"]))

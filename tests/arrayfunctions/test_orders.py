@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kit.likenumpy import alike
+from kit.likenumpy import assert_same_result
 
 from numbalite import cuda
 
@@ -52,25 +52,27 @@ def result_and_layout(made):
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("step", [1, 2])
 def test_order_argument_gives_numpys_layout(name, step):
-    def call(x, order):
+    def call_with_order(x, order):
         made = CALLS[name](x[:, ::step], order)
         # The layout of NumPy's result depends on its inner loops, and NumPy's index arrays are views of one
         # array.
         return made if name in ("einsum", "matmul", "unravel_index") else result_and_layout(made)
 
     for order in ORDERS:
-        alike(call, ARRAY, order)
+        assert_same_result(call_with_order, ARRAY, order)
 
 
 def test_products_in_fortran_order():
     for name in ("einsum", "matmul"):
         for order in "CF":
-            alike(lambda x, name=name, order=order: result_and_layout(CALLS[name](x, order)), ARRAY)
+            assert_same_result(
+                lambda x, name=name, order=order: result_and_layout(CALLS[name](x, order)), ARRAY
+            )
 
 
 def test_zero_dimensional_arrays_become_one_dimensional():
-    alike(lambda x: np.asfortranarray(x, **like_argument(x)), np.array(1.5))
-    alike(lambda x: np.ascontiguousarray(x, **like_argument(x)), np.array(1.5))
+    assert_same_result(lambda x: np.asfortranarray(x, **like_argument(x)), np.array(1.5))
+    assert_same_result(lambda x: np.ascontiguousarray(x, **like_argument(x)), np.array(1.5))
 
 
 def test_ravel_in_memory_order_matches_numpy():
@@ -82,7 +84,7 @@ def test_ravel_in_memory_order_matches_numpy():
         lambda x: x.transpose(2, 0, 1)[::-1, :, 1:2],
     ):
         for name in ("ravel", "flatten", "copy"):
-            alike(lambda x, view=view, name=name: getattr(view(x), name)("K"), host)
+            assert_same_result(lambda x, view=view, name=name: getattr(view(x), name)("K"), host)
 
 
 LAYOUTS = {
@@ -127,11 +129,11 @@ KEPT = {
 def test_layouts_of_results_match_numpy(name):
     host = np.arange(24.0)
 
-    def call(x):
+    def call_and_axis_order(x):
         made = KEPT[name](x)
         steps = [step for step, n in zip(made.strides, made.shape) if n != 1]
         return made, steps
 
     for layout in LAYOUTS.values():
         for _ in range(3):  # the calls of the first round are cached by C code
-            alike(lambda x, layout=layout: call(layout(x)), host)
+            assert_same_result(lambda x, layout=layout: call_and_axis_order(layout(x)), host)

@@ -32,11 +32,11 @@ def test_sort_by_key_expression_matches_numpy():
     modulus = 11
 
     @cuda.sort
-    def remainder(x):
+    def square_modulo(x):
         return x * x % modulus
 
     assert_equal_arrays(
-        remainder.argsort(NUMBERS), np.argsort(NUMBERS * NUMBERS % 11, kind="stable")
+        square_modulo.argsort(NUMBERS), np.argsort(NUMBERS * NUMBERS % 11, kind="stable")
     )
     assert_equal_arrays(cuda.sort(key="-x.b")(RECORDS), RECORDS[np.argsort(-RECORDS["b"])])
 
@@ -114,7 +114,9 @@ def test_histogram_of_an_expression_matches_bincount():
         tens(numbers, weights), np.bincount((numbers * 10).astype(int), weights, 10)
     )
     assert_equal_arrays(cuda.histogram("x.a", bins=4)(RECORDS), np.bincount(RECORDS["a"])[:4])
-    many = cuda.histogram("x", bins=20_000)  # counted in global memory; negative values are not
+    many = cuda.histogram(
+        "x", bins=20_000
+    )  # bins in global memory; negative values are not counted
     assert_equal_arrays(many(NUMBERS), np.bincount(NUMBERS[NUMBERS >= 0], minlength=20_000))
     assert_equal_arrays(pickle.loads(pickle.dumps(tens))(numbers), expected)
 

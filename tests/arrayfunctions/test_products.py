@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from kit.calls import traced_again
-from kit.drawn import compare
+from kit.drawn import assert_close
 
 from numbalite import cuda
 
@@ -27,7 +27,7 @@ def assert_same_result(function, *args, **keywords):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = function(*map(on_device, args), **keywords)
-    compare(result, expected, ulps=16, scale=100.0, device=True)
+    assert_close(result, expected, ulps=16, scale=100.0, device=True)
 
 
 DOTS = [((3, 4), (4, 2)), ((4,), (4,)), ((2, 3, 4), (5, 4, 6)), ((2, 3, 4), (4,)), ((4,), (2, 4, 3)), ((), (3,)), ((0, 2), (2, 3))]  # fmt: skip
@@ -48,7 +48,7 @@ def test_dot_writes_directly_to_out(shapes):
     made = len(traced_again(lambda: np.dot(x, y)))
     assert len(traced_again(lambda: np.dot(x, y, out=out))) <= made
     assert np.dot(x, y, out) is out
-    compare(out, np.dot(a, b))
+    assert_close(out, np.dot(a, b))
     for other in (cuda.empty((*out.shape, 1), "f4"), cuda.empty(out.shape, "f8")):
         with pytest.raises(ValueError, match="not acceptable"):
             np.dot(x, y, out=other)
@@ -58,7 +58,7 @@ def test_dot_out_may_be_an_operand():
     a = random_integers(3, 3)
     x = on_device(a)
     np.dot(x, x.T, out=x)
-    compare(x, np.dot(a, a.T))
+    assert_close(x, np.dot(a, a.T))
 
 
 def test_vector_and_tensor_products_match_numpy():
@@ -134,14 +134,14 @@ def test_einsum_matches_numpy(case):
 def test_einsum_with_sublists_dtype_and_out_matches_numpy():
     a, b = random_integers(3, 4), random_integers(4, 2)
     x, y = on_device(a), on_device(b)
-    compare(np.einsum(x, [0, 1], y, [1, 2], [2, 0]), np.einsum(a, [0, 1], b, [1, 2], [2, 0]))
-    compare(np.einsum("ij,jk", x, b, dtype="f4", casting="same_kind"), (a @ b).astype("f4"))
+    assert_close(np.einsum(x, [0, 1], y, [1, 2], [2, 0]), np.einsum(a, [0, 1], b, [1, 2], [2, 0]))
+    assert_close(np.einsum("ij,jk", x, b, dtype="f4", casting="same_kind"), (a @ b).astype("f4"))
     out = cuda.device_array((3, 2), "f8")
     assert np.einsum("ij,jk", x, y, out=out) is out
-    compare(out, a @ b)
+    assert_close(out, a @ b)
     square = on_device(random_integers(3, 3))
     np.einsum("ii->i", square)[...] = 9  # a view, as NumPy's
-    compare(np.diagonal(square), np.full(3, 9.0))
+    assert_close(np.diagonal(square), np.full(3, 9.0))
     shown = np.einsum_path("ij,jk,kl->il", x, y, on_device(random_integers(2, 5)))
     assert shown[0][0] == "einsum_path" and isinstance(shown[1], str)
 

@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 import pytest
 from kit.drawn import is_same_kind, result_or_error
-from kit.likenumpy import alike, to_device
+from kit.likenumpy import assert_same_result, to_device
 from kit.needs import numpy_since
 from kit.numpycalls import CALLS, NEEDED, M, V
-from kit.sample import some
+from kit.sample import draw_cases
 
 from numbalite import cuda
 from numbalite.ndarray import dispatch
@@ -32,7 +32,7 @@ LESS_IS_REFUSED = {
 }  # fmt: skip
 
 
-def outputs(result):
+def invalid_outputs(result):
     """Returns invalid outputs: objects that are not arrays, or arrays with the wrong shape or dtype."""
     shape, dtype = np.shape(result), np.asarray(result).dtype
     yield "wrong shape", np.zeros((*shape, 7), dtype)
@@ -54,7 +54,7 @@ def host_and_device_variants(name, function, args):
     if "dtype" in parameters:
         yield from ((f"dtype {dtype}", args, {"dtype": dtype}) for dtype in DTYPES)
     if "out" in parameters or name in ("take", "dot", "concatenate", "einsum"):
-        for what, out in outputs(function(*args, **NEEDED.get(name, {}))):
+        for what, out in invalid_outputs(function(*args, **NEEDED.get(name, {}))):
             yield f"out: {what}", args, NEEDED.get(name, {}) | {"out": out}
     for i, given in enumerate(args):
         if isinstance(given, np.ndarray):
@@ -78,7 +78,8 @@ SINCE = {
     "linalg.matrix_rank": numpy_since("2.4", "the rank of an empty matrix is 0"),
 }
 NAMES = [
-    pytest.param(name, marks=SINCE[name]) if name in SINCE else name for name in some(90, CALLS)
+    pytest.param(name, marks=SINCE[name]) if name in SINCE else name
+    for name in draw_cases(90, CALLS)
 ]
 
 
@@ -129,12 +130,12 @@ ASSIGNMENTS = {
 @pytest.mark.parametrize("name", ASSIGNMENTS)
 @pytest.mark.parametrize("dtype", ["f4", "u1", "i8"])
 def test_out_of_range_numbers_in_lists_raise(name, dtype):
-    def assign(x, value):
+    def assigned_array(x, value):
         made = ASSIGNMENTS[name](x, value)
         return x if made is None else made
 
     for value in VALUES:
-        alike(assign, np.arange(4).astype(dtype), value)
+        assert_same_result(assigned_array, np.arange(4).astype(dtype), value)
 
 
 def test_fill_rejects_arrays():
@@ -145,6 +146,6 @@ def test_fill_rejects_arrays():
 def test_nan_to_num_replacements_must_have_the_arrays_shape():
     x = np.array([1, np.nan, np.inf])
     for value in (5, np.array([5.0, 6, 7]), np.array([5.0])):
-        alike(lambda x, v: np.nan_to_num(x, nan=v, posinf=v), x, value)
+        assert_same_result(lambda x, v: np.nan_to_num(x, nan=v, posinf=v), x, value)
     with pytest.raises(ValueError, match="could not be broadcast"):
         np.nan_to_num(cuda.to_device(x), nan=np.ones((2, 3)))

@@ -1,12 +1,12 @@
-"""Bugs that users reported, one test each: NumPy judges."""
+"""Tests of bugs that users reported, one test for each bug: NumPy judges."""
 
 import concurrent.futures
 import warnings
 
 import numpy as np
 import pytest
-from kit.likenumpy import compare
-from kit.sample import generator
+from kit.likenumpy import assert_equal_results
+from kit.sample import random_generator
 
 import numbalite
 from numbalite import cuda, vectorize
@@ -20,7 +20,7 @@ def test_round_of_complex_numbers_matches_numpy_in_any_order(code):
     a = (np.arange(12) * (0.567 + 1.234j)).reshape(3, 4).astype(code)
     for decimals in (1, 2, -1):
         for x, d in ((a, D(a)), (a.T, D(a).T), (a[::-1, ::2], D(a)[::-1, ::2])):
-            compare(np.round(d, decimals), np.round(x, decimals))
+            assert_equal_results(np.round(d, decimals), np.round(x, decimals))
 
 
 def test_ellipsis_of_no_axes_separates_index_arrays():
@@ -30,20 +30,20 @@ def test_ellipsis_of_no_axes_separates_index_arrays():
         np.s_[i, ..., j], np.s_[..., i, j], np.s_[i, i, j, ...],
     )  # fmt: skip
     for key in keys:
-        compare(D(a)[key], a[key])
+        assert_equal_results(D(a)[key], a[key])
         host, device = a.copy(), D(a)
         values = np.arange(host[key].size).reshape(host[key].shape)
         host[key] = device[key] = values
-        compare(device, host)
+        assert_equal_results(device, host)
 
 
 def test_coo_arrays_use_current_values():
     a = sparse.coo_array((np.array([1.0, 2.0]), (np.array([0, 1]), np.array([1, 0]))), shape=(2, 2))
     ones = D(np.ones(2))
-    compare(a @ ones, np.array([1.0, 2.0]))
+    assert_equal_results(a @ ones, np.array([1.0, 2.0]))
     a.data *= 10
-    compare(a @ ones, np.array([10.0, 20.0]))
-    compare(a.toarray(), np.array([[0, 10.0], [20.0, 0]]))
+    assert_equal_results(a @ ones, np.array([10.0, 20.0]))
+    assert_equal_results(a.toarray(), np.array([[0, 10.0], [20.0, 0]]))
 
 
 @pytest.mark.filterwarnings("ignore:Casting complex values")
@@ -67,7 +67,7 @@ def test_copyto_applies_the_casting_rule_to_numbers():
         assert outcomes[0] == outcomes[1], (dtype, value)
     d = D(np.zeros(3, "f4"))
     np.copyto(d, 1 + 1j, casting="unsafe")
-    compare(d, np.ones(3, "f4"))
+    assert_equal_results(d, np.ones(3, "f4"))
 
 
 @pytest.mark.parametrize("dtype", ["?", "f4", [("x", "f4"), ("i", "i4")], "M8[s]"])
@@ -77,7 +77,7 @@ def test_copyto_with_where_matches_numpy(dtype):
     device = D(host)
     np.copyto(device, D(source), where=D(where))
     np.copyto(host, source, where=where)
-    compare(device, host)
+    assert_equal_results(device, host)
 
 
 def test_where_with_out_of_range_numbers_matches_numpy():
@@ -90,11 +90,11 @@ def test_where_with_out_of_range_numbers_matches_numpy():
             with pytest.raises(OverflowError):
                 np.where(D(u) > 3, *device)
         else:
-            compare(np.where(D(u) > 3, *device), want)
+            assert_equal_results(np.where(D(u) > 3, *device), want)
     for values in (300, -1, [1, 300]):
         with pytest.raises(OverflowError):
             np.insert(D(u), 0, values)
-    compare(np.insert(D(u), [0, 2], [7, 8]), np.insert(u, [0, 2], [7, 8]))
+    assert_equal_results(np.insert(D(u), [0, 2], [7, 8]), np.insert(u, [0, 2], [7, 8]))
     with pytest.raises(TypeError, match="casting rule 'equiv'"):
         np.add(D(np.arange(3.0)), 1, casting="equiv")
 
@@ -103,30 +103,32 @@ def test_functions_accept_unaligned_fields_of_packed_records():
     p = np.zeros(8, [("k", "u1"), ("x", "f8"), ("i", "i4"), ("j", "i8")])
     p["x"], p["i"], p["j"] = np.arange(8)[::-1], np.arange(8) % 5, np.arange(8) % 3
     d = D(p)
-    compare(
+    assert_equal_results(
         np.interp(d["x"], [0, 1.0, 9], [0, 1.0, 3]), np.interp(p["x"], [0, 1.0, 9], [0, 1.0, 3])
     )
-    compare(np.convolve(d["x"], [1.0, 2]), np.convolve(p["x"], [1.0, 2]))
-    compare(D(np.arange(5.0))[d["i"]], np.arange(5.0)[p["i"]])
-    compare(np.take(d["x"], d["i"]), np.take(p["x"], p["i"]))
-    compare(np.take_along_axis(d["x"], d["j"], 0), np.take_along_axis(p["x"], p["j"], 0))
-    compare(np.choose(d["j"], [1, 2, 3]), np.choose(p["j"], [1, 2, 3]))
-    compare(np.delete(d["x"], d["j"]), np.delete(p["x"], p["j"]))
-    compare(sparse.csr_array(d["x"].reshape(2, 4)).toarray(), p["x"].reshape(2, 4))
+    assert_equal_results(np.convolve(d["x"], [1.0, 2]), np.convolve(p["x"], [1.0, 2]))
+    assert_equal_results(D(np.arange(5.0))[d["i"]], np.arange(5.0)[p["i"]])
+    assert_equal_results(np.take(d["x"], d["i"]), np.take(p["x"], p["i"]))
+    assert_equal_results(
+        np.take_along_axis(d["x"], d["j"], 0), np.take_along_axis(p["x"], p["j"], 0)
+    )
+    assert_equal_results(np.choose(d["j"], [1, 2, 3]), np.choose(p["j"], [1, 2, 3]))
+    assert_equal_results(np.delete(d["x"], d["j"]), np.delete(p["x"], p["j"]))
+    assert_equal_results(sparse.csr_array(d["x"].reshape(2, 4)).toarray(), p["x"].reshape(2, 4))
 
 
 def test_real_and_imaginary_parts_are_set():
     z, d = np.arange(4) * (1 + 2j), D(np.arange(4) * (1 + 2j))
     z.real = d.real = 7
     z.imag = d.imag = np.arange(4.0)
-    compare(d, z)
+    assert_equal_results(d, z)
     with pytest.raises(TypeError, match="imaginary part"):
         D(np.arange(3)).imag = 1
 
 
 def test_sort_histogram_select_and_partition_of_arrays_match_numpy():
     """With an array as argument, cuda.sort, histogram, select and partition are NumPy's functions."""
-    random = generator()
+    random = random_generator()
     x = random.integers(0, 99, (5, 7))
     weights, axis, k = random.random((5, 7)), random.choice([0, 1, -1]), random.integers(5)
     calls = (
@@ -141,21 +143,23 @@ def test_sort_histogram_select_and_partition_of_arrays_match_numpy():
             expected, found = call(np, given[0], weights), call(cuda, given[1], D(weights))
             if isinstance(found, tuple):
                 for one, other in zip(found, expected, strict=True):
-                    compare(one, other)
+                    assert_equal_results(one, other)
             else:
-                compare(found, expected)
+                assert_equal_results(found, expected)
     for part in (cuda.partition(D(x), k, axis), cuda.partition(a=D(x), kth=k, axis=axis)):
         np.testing.assert_array_equal(
             np.take(part.copy_to_host(), k, axis), np.take(np.sort(x, axis), k, axis)
         )
     for on_host in (x.tolist(), x, tuple(x.tolist())):
-        compare(cuda.sort(on_host), np.sort(x))
+        assert_equal_results(cuda.sort(on_host), np.sort(x))
     # an operation makes a function
-    compare(cuda.sort(key="-x")(D(x)), -np.sort(-x))
-    compare(cuda.sort()(D(x)), np.sort(x))
-    compare(cuda.histogram("x / 50", bins=2)(D(x)), np.bincount((x // 50).ravel(), minlength=2))
-    compare(cuda.select("x > 50")(D(x)), x[x > 50])
-    compare(cuda.partition("x > 50")(D(x))[1], x[x <= 50])
+    assert_equal_results(cuda.sort(key="-x")(D(x)), -np.sort(-x))
+    assert_equal_results(cuda.sort()(D(x)), np.sort(x))
+    assert_equal_results(
+        cuda.histogram("x / 50", bins=2)(D(x)), np.bincount((x // 50).ravel(), minlength=2)
+    )
+    assert_equal_results(cuda.select("x > 50")(D(x)), x[x > 50])
+    assert_equal_results(cuda.partition("x > 50")(D(x))[1], x[x <= 50])
     for call, name in ((cuda.scan, "cumsum"), (cuda.reduce_by_key, "unique")):
         with pytest.raises(TypeError, match=rf"np\.{name}\(x\) accepts the array itself"):
             call(D(x))
@@ -185,7 +189,7 @@ def test_all_names_of_numpy_work_or_raise_with_an_alternative():
         for ours, numpys in zip(
             cuda.mask_indices(4, function, 1), np.mask_indices(4, function, 1), strict=True
         ):
-            compare(ours, numpys)
+            assert_equal_results(ours, numpys)
 
 
 def test_get_array_module_returns_cuda_or_numpy():
@@ -197,9 +201,9 @@ def test_get_array_module_returns_cuda_or_numpy():
 
 def test_load_reads_saved_arrays(tmp_path):
     cuda.save(tmp_path / "a.npy", D(np.arange(3.0)))
-    compare(cuda.load(tmp_path / "a.npy"), np.arange(3.0))
+    assert_equal_results(cuda.load(tmp_path / "a.npy"), np.arange(3.0))
     cuda.savez(tmp_path / "b.npz", x=D(np.arange(3.0)))
-    compare(D(cuda.load(tmp_path / "b.npz")["x"]), np.arange(3.0))
+    assert_equal_results(D(cuda.load(tmp_path / "b.npz")["x"]), np.arange(3.0))
 
 
 def test_another_byte_order_raises_with_an_alternative():
@@ -207,21 +211,23 @@ def test_another_byte_order_raises_with_an_alternative():
     for call in (lambda: d + d, lambda: np.sin(d), lambda: d.sum(), lambda: np.allclose(d, d)):
         with pytest.raises(TypeError, match=r"newbyteorder\('='\)"):
             call()
-    compare(np.sin(d.astype(d.dtype.newbyteorder("="))), np.sin(np.arange(4, dtype="f4")))
+    assert_equal_results(
+        np.sin(d.astype(d.dtype.newbyteorder("="))), np.sin(np.arange(4, dtype="f4"))
+    )
 
 
 def test_concurrent_first_calls_match_numpy():
     """Only one thread at a time parses sources."""
 
-    def work(seed):
+    def compare_first_calls(seed):
         host = np.random.default_rng(seed).random((40, 30 + seed))
         x = D(host)
-        compare(np.concatenate([x, x]), np.concatenate([host, host]))
-        compare(np.argsort(x[0]), np.argsort(host[0]))
-        compare(x[x > 0.5], host[host > 0.5])
+        assert_equal_results(np.concatenate([x, x]), np.concatenate([host, host]))
+        assert_equal_results(np.argsort(x[0]), np.argsort(host[0]))
+        assert_equal_results(x[x > 0.5], host[host > 0.5])
 
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        list(pool.map(work, range(6)))
+        list(pool.map(compare_first_calls, range(6)))
 
 
 def _result_of(function, x, *args, **keywords):
@@ -263,13 +269,15 @@ def test_dtypes_of_small_and_empty_results_match_numpy():
             a = np.zeros(shape, dtype)
             if 0 not in shape[-2:] and dtype == "f2":
                 continue
-            compare(np.linalg.pinv(D(a)), np.linalg.pinv(a))
+            assert_equal_results(np.linalg.pinv(D(a)), np.linalg.pinv(a))
     x, flags = np.array([1.5, 2, 4]), np.array([True, False, True])
     for a, weights in ((x, flags), (D(x), D(flags))):
         with pytest.raises(TypeError):
             np.histogram(a, [0, 2, 5], weights=weights)
-    compare(np.histogram(D(x[:0]), [0, 2, 5], weights=D(flags[:0]))[0], np.zeros(2, bool))
-    compare(cuda.arange(2, dtype=bool), np.arange(2, dtype=bool))
+    assert_equal_results(
+        np.histogram(D(x[:0]), [0, 2, 5], weights=D(flags[:0]))[0], np.zeros(2, bool)
+    )
+    assert_equal_results(cuda.arange(2, dtype=bool), np.arange(2, dtype=bool))
     for module in np, cuda:
         with pytest.raises(TypeError):
             module.arange(3, dtype=bool)

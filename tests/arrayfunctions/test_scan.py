@@ -17,7 +17,7 @@ last = cuda.scan("b")
 total = cuda.scan("a + b")
 
 
-def affine(size, seed=0):
+def random_affine_maps(size, seed=0):
     made = np.empty(size, AFFINE)
     bits = np.random.default_rng(seed).integers(0, 1 << 32, (3, size), "u4")
     made["m"], made["c"], made["tag"] = bits
@@ -44,7 +44,7 @@ def small_tiles(reduction_limits):
 
 
 def test_scan_of_records_keeps_operand_order():
-    maps = affine(6000)
+    maps = random_affine_maps(6000)
     expected = compose_in_order(maps)
     d = cuda.to_device(maps)
     assert (after(d).copy_to_host() == expected).all()
@@ -59,7 +59,7 @@ def test_scan_of_records_keeps_operand_order():
 def test_scan_of_many_tiles_uses_all_tree_levels(small_tiles):
     """Tests two rows of more than 1024 tiles of 32 records each, so that every level of the scan tree is
     used."""
-    maps = affine(2 * 34_000).reshape(2, -1)
+    maps = random_affine_maps(2 * 34_000).reshape(2, -1)
     got = cuda.scan("return decltype(a){a.m * b.m, a.c * b.m + b.c, b.tag};")(
         cuda.to_device(maps), 1
     ).copy_to_host()
@@ -69,7 +69,7 @@ def test_scan_of_many_tiles_uses_all_tree_levels(small_tiles):
 
 def test_scan_of_many_columns_matches_serial_scan():
     """Tests operations that do not commute, with an initial value, and exclusive scans."""
-    maps, start = affine(1300 * 33).reshape(1300, 33), (3, 5, 7)
+    maps, start = random_affine_maps(1300 * 33).reshape(1300, 33), (3, 5, 7)
     d = cuda.to_device(maps)
     got = after(d, 0, initial=start).copy_to_host()
     exclusive = after(d, 0, initial=start, exclusive=True).copy_to_host()
@@ -81,7 +81,7 @@ def test_scan_of_many_columns_matches_serial_scan():
 
 
 @pytest.fixture
-def pipelines(driver_kind, reduction_limits, scan_steps):
+def small_scan_pipelines(driver_kind, reduction_limits, scan_steps):
     """Lets three blocks scan rows of a few thousand elements in a pipeline, with small tiles, so
     that there are many look-back windows."""
     if driver_kind != "sim" and not reduceloops.pipelines():
@@ -98,7 +98,7 @@ def kernel_kinds_of(plans):
 SMALL = np.dtype([("m", "u2"), ("c", "u2")])
 
 
-def test_pipelined_scan_of_noncommuting_records_keeps_order(pipelines):
+def test_pipelined_scan_of_noncommuting_records_keeps_order(small_scan_pipelines):
     """Tests an operation that does not commute, with an incomplete last tile, an initial value, several rows,
     and in place."""
     composition = cuda.scan("return decltype(a){(uint16)(a.m * b.m), (uint16)(a.c * b.m + b.c)};")
@@ -126,20 +126,20 @@ def test_pipelined_scan_of_noncommuting_records_keeps_order(pipelines):
         assert (line == expected_scan(host)).all()
     composition(d, out=d)
     assert (d.copy_to_host() == expected_scan(maps)).all()
-    assert set(kernel_kinds_of(pipelines)) == {"pipelined_scan"}
+    assert set(kernel_kinds_of(small_scan_pipelines)) == {"pipelined_scan"}
 
 
 @pytest.mark.parametrize("code", "ifdlQFe")
-def test_pipelined_sums_match_cumsum(pipelines, code):
+def test_pipelined_sums_match_cumsum(small_scan_pipelines, code):
     x = np.random.default_rng(5).integers(0, 3, 30_001).astype(code)
     x[1::2] *= -1 if code not in "Q" else 1
     got = total(cuda.to_device(x)).copy_to_host()
     np.testing.assert_array_equal(got, np.cumsum(x, dtype=x.dtype))
-    assert kernel_kinds_of(pipelines) == ["pipelined_scan"]
+    assert kernel_kinds_of(small_scan_pipelines) == ["pipelined_scan"]
 
 
 @pytest.mark.parametrize("stored, result", [("i4", "i8"), ("?", "i8"), ("u1", "u2"), ("f8", "f4")])
-def test_pipelined_scan_converts_the_element_size(pipelines, stored, result):
+def test_pipelined_scan_converts_the_element_size(small_scan_pipelines, stored, result):
     x = np.random.default_rng(8).integers(0, 2, 30_001).astype(stored)
     d, out = cuda.to_device(x), cuda.device_array(x.size, result)
     np.add.accumulate(d, dtype=result, out=out)
@@ -150,10 +150,10 @@ def test_pipelined_scan_converts_the_element_size(pipelines, stored, result):
     found = spread.copy_to_host().reshape(-1, 3)
     np.testing.assert_array_equal(found[:, 1], expected)
     assert (found[:, ::2] == 7).all()
-    assert set(kernel_kinds_of(pipelines)) == {"pipelined_scan"}
+    assert set(kernel_kinds_of(small_scan_pipelines)) == {"pipelined_scan"}
 
 
-def test_scans_that_do_not_use_the_pipeline(pipelines):
+def test_scans_that_do_not_use_the_pipeline(small_scan_pipelines):
     """Tests unaligned addresses, columns, strides, and elements of 16 bytes."""
     x = np.random.default_rng(6).integers(0, 9, (30_001, 9)).astype("i4")
     d = cuda.to_device(x)
@@ -164,11 +164,11 @@ def test_scans_that_do_not_use_the_pipeline(pipelines):
         (total(cuda.to_device(x[:, 0].astype("D")), 0), x[:, 0].astype("D")),
     ):
         np.testing.assert_array_equal(got.copy_to_host(), np.cumsum(host, 0, dtype=host.dtype))
-    assert "pipelined_scan" not in kernel_kinds_of(pipelines)
+    assert "pipelined_scan" not in kernel_kinds_of(small_scan_pipelines)
 
 
 @pytest.mark.parametrize("dtype, columns", [("f4", 2), ("f4", 3), ("i4", 4), ("u1", 2), ("i2", 3)])
-def test_pipelined_scan_of_columns_matches_numpy(pipelines, dtype, columns):
+def test_pipelined_scan_of_columns_matches_numpy(small_scan_pipelines, dtype, columns):
     """A few columns are scanned as the elements of one row; the last tile ends within 16 bytes, and
     rows begin at multiples of 16 bytes."""
     x = np.random.default_rng(7).integers(0, 2, (2, 8_012 + 2, columns)).astype(dtype)
@@ -179,17 +179,17 @@ def test_pipelined_scan_of_columns_matches_numpy(pipelines, dtype, columns):
         np.testing.assert_array_equal(found, expected.astype(dtype))
     total(d[0], 0, out=d[0])
     np.testing.assert_array_equal(d[0].copy_to_host(), np.cumsum(x[0], 0, "i8").astype(dtype))
-    assert "pipelined_scan" in kernel_kinds_of(pipelines)
+    assert "pipelined_scan" in kernel_kinds_of(small_scan_pipelines)
 
 
 @pytest.mark.skipif(not cuda.is_simulated(), reason="only the simulator looks for mistakes")
-def test_checkers_report_no_error_in_a_pipelined_scan(pipelines):
+def test_checkers_report_no_error_in_a_pipelined_scan(small_scan_pipelines):
     """Local structs in the operation are copied to shared memory."""
     x = np.random.default_rng(9).integers(0, 2, (30_001, 2)).astype("u1")
     with cuda.checks():
         found = total(cuda.to_device(x), 0)
     np.testing.assert_array_equal(found.copy_to_host(), np.cumsum(x, 0, "u1"))
-    assert kernel_kinds_of(pipelines) == ["pipelined_scan"]
+    assert kernel_kinds_of(small_scan_pipelines) == ["pipelined_scan"]
 
 
 def test_scan_initial_may_exceed_the_element_dtype():
@@ -205,20 +205,22 @@ def test_scan_initial_may_exceed_the_element_dtype():
 
 def test_scan_accepts_python_functions():
     @cuda.scan
-    def largest(a, b):
+    def running_maximum(a, b):
         return max(a, b)
 
     x = np.random.default_rng(1).normal(size=5000).astype("f4")
-    np.testing.assert_array_equal(largest(x), np.maximum.accumulate(x))
+    np.testing.assert_array_equal(running_maximum(x), np.maximum.accumulate(x))
 
     @cuda.scan
     def larger_tag(a, b):
         return a if a.tag > b.tag else b
 
-    maps = affine(500)
+    maps = random_affine_maps(500)
     got = larger_tag(maps)
     np.testing.assert_array_equal(got["tag"], np.maximum.accumulate(maps["tag"]))
-    assert largest.__name__ == "largest" and "largest" in repr(largest)
+    assert running_maximum.__name__ == "running_maximum" and "running_maximum" in repr(
+        running_maximum
+    )
     assert pickle.loads(pickle.dumps(total)).called == "cuda.scan"
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import examples, result_or_error
-from kit.sample import generator
+from kit.drawn import draw_examples, result_or_error
+from kit.sample import random_generator
 
 from numbalite import cuda
 from numbalite.algorithms import order, radix
@@ -39,7 +39,8 @@ def random_values(rng, dtype, shape):
 
 
 def assert_same_bits(result, expected):
-    """Also compares the signs of zeros, which shows that equal elements keep their order; NaNs are
+    """Also compares the signs of zeros: -0.0 equals 0.0, so the signs show whether the sort is
+    stable; NaNs are
     alike."""
     got = result.copy_to_host()
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
@@ -58,14 +59,14 @@ def expected_argsort(host, axis, descending):
     return n - 1 - np.flip(np.argsort(np.flip(host, axis), axis, kind="stable"), axis)
 
 
-@examples(60)
+@draw_examples(60)
 @given(data=st.data())
 def test_sort_and_argsort_match_numpy(data):
     dtype = data.draw(st.sampled_from([*KINDS_APART, *DTYPES, "m8[s]", "M8[D]"]))
-    shape = data.draw(drawn.shapes(0, 3, most=70))
+    shape = data.draw(drawn.draw_shapes(0, 3, most=70))
     rng = np.random.default_rng(data.draw(st.integers(0, 50)))
     placed = drawn.PlacedArray(
-        random_values(rng, dtype, shape), data.draw(drawn.recipes(len(shape)))
+        random_values(rng, dtype, shape), data.draw(drawn.array_recipes(len(shape)))
     )
     host, device = placed.host, placed.device()
     axis = data.draw(st.one_of(st.none(), st.integers(-len(shape) - 1, len(shape))))
@@ -87,7 +88,7 @@ def test_sort_and_argsort_match_numpy(data):
 def test_block_radix_sort_of_rows_matches_numpy(dtype):
     """Tests blocks of every number of threads, and keys whose digits are all equal, for which
     passes are skipped."""
-    rng = generator()
+    rng = random_generator()
     for longest in (1024, 2048, 4096, 8192):
         n = int(rng.choice([longest, rng.integers(longest // 2 + 1, longest)]))
         host = random_values(rng, dtype, (3, n))
@@ -120,7 +121,7 @@ def test_radix_sort_of_rows_longer_than_a_block_matches_numpy(dtype):
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1"])
 def test_long_rows_of_bytes_use_counting_sort(dtype):
     """The rows to sort are not aligned, and may contain all values, some values or only one value."""
-    rng = generator()
+    rng = random_generator()
     rows, n = int(rng.integers(1, 4)), int(rng.integers(8193, 40_000))
     for low, high in ((0, 256), (100, 140), (77, 78)):
         numbers = rng.integers(low, high, (rows, n)).astype(np.uint8)

@@ -10,7 +10,7 @@ import weakref
 import numpy as np
 import pytest
 from kit.frames import ours_in
-from kit.sample import some
+from kit.sample import draw_cases
 
 from numbalite import _core, cuda
 from numbalite.ndarray import batchcopy
@@ -320,40 +320,42 @@ def little_memory():
 
 def test_repeated_calls_stay_in_the_trace_cache(little_memory):
     @traced
-    def rolled(a, n):
+    def roll_traced(a, n):
         return np.roll(a, n)
 
     d = cuda.to_device(np.ones(3))
     for _ in range(TIMES):
-        rolled(d, -1)
+        roll_traced(d, -1)
     most = 0
     for n in range(600):
-        rolled(d, n)
-        rolled(d, -1)
-        most = max(most, len(rolled._traces))
-    assert 4 < most < 100 and most // 2 < len(rolled._traces)
-    assert ours_in(lambda: rolled(d, -1)) == []
+        roll_traced(d, n)
+        roll_traced(d, -1)
+        most = max(most, len(roll_traced._traces))
+    assert 4 < most < 100 and most // 2 < len(roll_traced._traces)
+    assert ours_in(lambda: roll_traced(d, -1)) == []
 
 
 def test_unrepeated_calls_are_evicted_from_the_trace_cache(little_memory):
     @traced
-    def rolled(a, n):
+    def roll_traced(a, n):
         return np.roll(a, n)
 
     d = cuda.to_device(np.ones(3))
     for n in range(200):
         for _ in range(TIMES):
-            rolled(d, n)
-    assert 4 < len(rolled._traces) < 100
-    assert ours_in(lambda: rolled(d, 199)) == [] != ours_in(lambda: rolled(d, 0))
-    rolled._traces.clear()
+            roll_traced(d, n)
+    assert 4 < len(roll_traced._traces) < 100
+    assert ours_in(lambda: roll_traced(d, 199)) == [] != ours_in(lambda: roll_traced(d, 0))
+    roll_traced._traces.clear()
     for n in range(200):
-        assert_equal_arrays(rolled(d, n), np.ones(3))
+        assert_equal_arrays(roll_traced(d, n), np.ones(3))
 
 
 def test_large_array_edges_are_copied_as_slabs():
     x = np.arange(1 << 19, dtype=np.float32).reshape(256, -1)
     d = cuda.to_device(x)
     widths = (3, ((0, 2), (5, 0)), ((300, 1), (1, 1)))
-    for mode, width in some(3, itertools.product(("edge", "reflect", "symmetric", "wrap"), widths)):
+    for mode, width in draw_cases(
+        3, itertools.product(("edge", "reflect", "symmetric", "wrap"), widths)
+    ):
         assert_equal_arrays(np.pad(d, width, mode), np.pad(x, width, mode))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kit.sample import generator
+from kit.sample import random_generator
 
 import numbalite.array_api as xp
 from numbalite import cuda
@@ -94,7 +94,7 @@ def test_namespace_info_describes_devices_and_dtypes():
 
 
 def test_array_api_parameters_that_differ_from_numpys():
-    random = generator()
+    random = random_generator()
     x = random.integers(0, 5, (3, 6))
     d = xp.asarray(x)
     for axis in (0, 1, -1):

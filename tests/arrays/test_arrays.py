@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from kit.arrays import Foreign, equal
-from kit.calls import traced
+from kit.arrays import ForeignArray, assert_equal_arrays
+from kit.calls import traced_calls
 
 from numbalite import cuda
 
@@ -42,7 +42,7 @@ def test_to_device_and_back_keeps_shape_and_dtype(shape, dtype):
         x.nbytes,
         x.itemsize,
     )
-    equal(d, x)
+    assert_equal_arrays(d, x)
     del d
 
 
@@ -53,7 +53,7 @@ def test_to_device_keeps_memory_order(order):
     assert d.strides == x.strides
     assert d.flags["C_CONTIGUOUS"] == x.flags.c_contiguous
     assert d.flags["F_CONTIGUOUS"] == x.flags.f_contiguous
-    equal(d, x)
+    assert_equal_arrays(d, x)
     assert d.copy_to_host().flags.f_contiguous == x.flags.f_contiguous
     with pytest.raises(AttributeError, match="cannot be set: writeable"):
         d.flags.writeable = False
@@ -74,7 +74,7 @@ def test_get_and_set_behave_as_in_cupy():
     cuda.synchronize()
     np.testing.assert_array_equal(out, x)
     d.set(x + 1)
-    equal(d, x + 1)
+    assert_equal_arrays(d, x + 1)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,10 @@ def test_get_and_set_behave_as_in_cupy():
 )
 def test_strided_host_arrays_are_copied(view):
     x = integer_array((6, 8), "f8")
-    equal(cuda.to_device(x[view]), x[view])
+    assert_equal_arrays(cuda.to_device(x[view]), x[view])
     d = cuda.to_device(np.zeros_like(x[view]))
     d.copy_to_device(x[view])
-    equal(d, x[view])
+    assert_equal_arrays(d, x[view])
     into = np.full((6, 8), -1.0)
     d.copy_to_host(into[view])
     np.testing.assert_array_equal(into[view], x[view])
@@ -105,12 +105,12 @@ def test_strided_host_arrays_are_copied(view):
 
 def test_broadcast_host_array_is_copied():
     x = np.broadcast_to(integer_array(4), (3, 4))
-    equal(cuda.to_device(x), x)
+    assert_equal_arrays(cuda.to_device(x), x)
 
 
 def test_to_device_accepts_lists_and_scalars():
-    equal(cuda.to_device([1.5, 2.5]), np.array([1.5, 2.5]))
-    equal(cuda.to_device(3), np.array(3))
+    assert_equal_arrays(cuda.to_device([1.5, 2.5]), np.array([1.5, 2.5]))
+    assert_equal_arrays(cuda.to_device(3), np.array(3))
 
 
 def test_copies_reject_other_shapes_and_dtypes():
@@ -144,7 +144,7 @@ def test_to_device_rejects_python_objects(dtype):
             cuda.to_device(x)
     else:
         try:
-            equal(cuda.to_device(x), x)
+            assert_equal_arrays(cuda.to_device(x), x)
         except TypeError:
             pass
 
@@ -154,7 +154,7 @@ def test_structured_arrays_are_copied():
     x = np.zeros(4, kind)
     x["x"], x["n"], x["v"] = range(4), range(4, 8), [[1, 2]] * 4
     d = cuda.to_device(x)
-    equal(d, x)
+    assert_equal_arrays(d, x)
     assert d[2] == x[2]
 
 
@@ -170,7 +170,7 @@ def test_basic_indexing_matches_numpy(data):
         got = d[key]
         if isinstance(expected, np.ndarray):
             assert got.strides == expected.strides or expected.size == 0 or 1 in expected.shape
-            equal(got, expected)
+            assert_equal_arrays(got, expected)
             x, d = expected, got
             if x.ndim == 0:
                 break
@@ -197,7 +197,7 @@ def test_invalid_indices_raise_numpys_exceptions(key):
         d[key] = 0
 
 
-class Sequence:
+class SequenceLikeObject:
     def __len__(self):
         return 2
 
@@ -207,14 +207,20 @@ class Sequence:
 
 @pytest.mark.parametrize(
     "key",
-    [bytearray(b"\1\0"), memoryview(b"\1"), array("i", [2, 0]), Sequence(), (0, bytearray(b"\1"))],
+    [
+        bytearray(b"\1\0"),
+        memoryview(b"\1"),
+        array("i", [2, 0]),
+        SequenceLikeObject(),
+        (0, bytearray(b"\1")),
+    ],
 )
 def test_any_sequence_of_integers_is_an_index(key):
     x = integer_array((4, 3))
     d = cuda.to_device(x)
-    equal(d[key], x[key])
+    assert_equal_arrays(d[key], x[key])
     d[key] = x[key] = 7
-    equal(d, x)
+    assert_equal_arrays(d, x)
 
 
 def test_views_share_memory_and_keep_it_alive(count_live):
@@ -224,10 +230,10 @@ def test_views_share_memory_and_keep_it_alive(count_live):
     v.fill(-1)
     expected = integer_array((4, 5))
     expected[1:3, ::2] = -1
-    equal(d, expected)
+    assert_equal_arrays(d, expected)
     del d
     gc.collect()
-    equal(v, expected[1:3, ::2])
+    assert_equal_arrays(v, expected[1:3, ::2])
     del v
     assert count_live() == before
 
@@ -266,7 +272,7 @@ def test_assignment_to_slices_matches_numpy(where, key, value):
     d = cuda.to_device(x)
     x[key] = value
     d[key] = cuda.to_device(value) if where == "device" else value
-    equal(d, x)
+    assert_equal_arrays(d, x)
 
 
 @pytest.mark.parametrize("value", [5, 2.75, True, np.int64(3), [1, 2, 3, 4, 5, 6], -0.0])
@@ -275,7 +281,7 @@ def test_assignment_of_python_values_matches_numpy(value):
     d = cuda.to_device(x)
     x[1:3] = value
     d[1:3] = value
-    equal(d, x)
+    assert_equal_arrays(d, x)
 
 
 def test_mismatched_assignment_raises():
@@ -286,7 +292,7 @@ def test_mismatched_assignment_raises():
         d[0] = integer_array((2, 6))
     with pytest.raises((TypeError, ValueError)):
         d[0] = "words"
-    equal(d, integer_array((4, 6)))
+    assert_equal_arrays(d, integer_array((4, 6)))
 
 
 def test_overlapping_assignment_copies_first():
@@ -295,10 +301,10 @@ def test_overlapping_assignment_copies_first():
     d = cuda.to_device(x)
     x[1:] = x[:-1].copy()
     d[1:] = d[:-1]
-    equal(d, x)
+    assert_equal_arrays(d, x)
     x[::-1] = x.copy()
     d[::-1] = d
-    equal(d, x)
+    assert_equal_arrays(d, x)
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "i2", "i4", "f4", "f8", "c16"])
@@ -308,7 +314,7 @@ def test_fill_of_strided_views_matches_numpy(dtype, step):
     d = cuda.to_device(x)
     x[::step] = 3
     d[::step].fill(3)
-    equal(d, x)
+    assert_equal_arrays(d, x)
 
 
 # ---- other shapes ---------------------------------------------------------------------------------------
@@ -317,7 +323,7 @@ def test_fill_of_strided_views_matches_numpy(dtype, step):
 @pytest.mark.parametrize("key", [np.s_[:], np.s_[::-1], np.s_[:, ::-1]], ids=str)
 def test_reshape_of_strided_views_matches_numpy(new, key):
     x = integer_array((4, 3))
-    equal(cuda.to_device(x)[key].reshape(new), x[key].reshape(new))
+    assert_equal_arrays(cuda.to_device(x)[key].reshape(new), x[key].reshape(new))
 
 
 def test_invalid_reshape_raises():
@@ -330,13 +336,13 @@ def test_invalid_reshape_raises():
 def test_transpose_squeeze_and_ravel_match_numpy():
     x = integer_array((2, 3, 4))
     d = cuda.to_device(x)
-    equal(d.T, x.T)
-    equal(d.transpose(1, 0, 2), x.transpose(1, 0, 2))
-    equal(d.transpose((2, 0, 1))[1], x.transpose((2, 0, 1))[1])
-    equal(d.ravel(), x.ravel())
-    equal(d.T.ravel(), x.T.ravel())
-    equal(d[:, None].squeeze(), x)
-    equal(d[:, None].squeeze(1), x)
+    assert_equal_arrays(d.T, x.T)
+    assert_equal_arrays(d.transpose(1, 0, 2), x.transpose(1, 0, 2))
+    assert_equal_arrays(d.transpose((2, 0, 1))[1], x.transpose((2, 0, 1))[1])
+    assert_equal_arrays(d.ravel(), x.ravel())
+    assert_equal_arrays(d.T.ravel(), x.T.ravel())
+    assert_equal_arrays(d[:, None].squeeze(), x)
+    assert_equal_arrays(d[:, None].squeeze(1), x)
     with pytest.raises(ValueError):
         d.squeeze(0)
     assert d.T.strides == x.T.strides  # a view, not a copy
@@ -345,8 +351,8 @@ def test_transpose_squeeze_and_ravel_match_numpy():
 def test_view_as_another_dtype_matches_numpy():
     x = integer_array((3, 4), "f8")
     d = cuda.to_device(x)
-    equal(d.view("i8"), x.view("i8"))
-    equal(d.view("f4"), x.view("f4"))
+    assert_equal_arrays(d.view("i8"), x.view("i8"))
+    assert_equal_arrays(d.view("f4"), x.view("f4"))
     with pytest.raises((ValueError, TypeError)):
         d.T.view("f4")
 
@@ -354,7 +360,7 @@ def test_view_as_another_dtype_matches_numpy():
 @pytest.mark.parametrize("dtype", ["f8", "i4", "c8", "?"])
 def test_astype_of_strided_views_matches_numpy(dtype):
     x = integer_array((5, 3)) - 3
-    equal(cuda.to_device(x)[::2].astype(dtype), x[::2].astype(dtype))
+    assert_equal_arrays(cuda.to_device(x)[::2].astype(dtype), x[::2].astype(dtype))
 
 
 def test_split_returns_pieces():
@@ -368,9 +374,9 @@ def test_copies_are_independent_of_the_original(key):
     x = integer_array((6, 8))
     d = cuda.to_device(x)[key]
     for made in (d.copy(), copy.copy(d), copy.deepcopy(d), pickle.loads(pickle.dumps(d))):
-        equal(made, x[key])
+        assert_equal_arrays(made, x[key])
         made.fill(0)
-    equal(d, x[key])
+    assert_equal_arrays(d, x[key])
 
 
 def test_device_array_like_keeps_the_layout():
@@ -414,10 +420,10 @@ def test_the_array_interface_describes_the_array():
 def test_foreign_memory_is_viewed_and_kept_alive(count_live):
     before = count_live()
     d = cuda.to_device(integer_array((3, 4)))
-    foreign = Foreign(d[1:])
+    foreign = ForeignArray(d[1:])
     view = cuda.as_cuda_array(foreign)
     view.fill(7)
-    equal(d[0], integer_array(4))
+    assert_equal_arrays(d[0], integer_array(4))
     assert d[1, 0] == 7
     del d, foreign
     gc.collect()
@@ -442,14 +448,14 @@ def test_foreign_memory_is_viewed_and_kept_alive(count_live):
     ids=str,
 )
 def test_broken_interfaces_are_refused(changes):
-    foreign = Foreign(cuda.to_device(integer_array((3, 4))), **changes)
+    foreign = ForeignArray(cuda.to_device(integer_array((3, 4))), **changes)
     with pytest.raises((TypeError, ValueError, NotImplementedError, OverflowError, AttributeError)):
         cuda.as_cuda_array(foreign)
 
 
 @pytest.mark.parametrize("missing", ["shape", "typestr", "data"])
 def test_incomplete_cuda_array_interfaces_raise(missing):
-    foreign = Foreign(cuda.to_device(integer_array((3, 4))))
+    foreign = ForeignArray(cuda.to_device(integer_array((3, 4))))
     del foreign.__cuda_array_interface__[missing]
     with pytest.raises((TypeError, ValueError, KeyError)):
         cuda.as_cuda_array(foreign)
@@ -458,11 +464,11 @@ def test_incomplete_cuda_array_interfaces_raise(missing):
 def test_launch_rejects_an_invalid_cuda_array_interface():
     k = cuda.jit("__global__ void k(float* x) { x[0] = 1; }")
     with pytest.raises((TypeError, ValueError)):
-        k[1, 1](Foreign(cuda.to_device(integer_array(4)), typestr="nonsense"))
+        k[1, 1](ForeignArray(cuda.to_device(integer_array(4)), typestr="nonsense"))
 
 
 def test_repr_copies_the_array_once():
     d = cuda.to_device(integer_array((3, 4)))
     text = repr(d)
     assert str(d).splitlines()[0][2:-1].split()[0] in text and "float32" in text
-    assert len([call for call in traced(lambda: repr(d)) if "Memcpy" in call]) == 1
+    assert len([call for call in traced_calls(lambda: repr(d)) if "Memcpy" in call]) == 1

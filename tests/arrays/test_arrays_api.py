@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from kit.arrays import Foreign, assert_same_as_host, equal
+from kit.arrays import ForeignArray, assert_equal_arrays, assert_same_as_host
 
 from numbalite import cuda, types
 
@@ -29,55 +29,59 @@ HOSTS = {
 
 
 @pytest.fixture(params=HOSTS, ids=str)
-def host(request):
+def host_array(request):
     return HOSTS[request.param]
 
 
 # ---- there and back
 
 
-def test_to_device_and_back_keeps_shape_and_dtype(host):
-    device = cuda.to_device(host)
-    assert_same_as_host(device, host)
-    assert (device.ndim, device.size, device.nbytes) == (host.ndim, host.size, host.nbytes)
-    assert device.is_c_contiguous() or device.is_f_contiguous() or host.ndim > 2
+def test_to_device_and_back_keeps_shape_and_dtype(host_array):
+    device = cuda.to_device(host_array)
+    assert_same_as_host(device, host_array)
+    assert (device.ndim, device.size, device.nbytes) == (
+        host_array.ndim,
+        host_array.size,
+        host_array.nbytes,
+    )
+    assert device.is_c_contiguous() or device.is_f_contiguous() or host_array.ndim > 2
     assert cuda.to_device(device) is device
 
 
-def test_copy_to_host_fills_arrays_of_any_strides(host):
-    device = cuda.to_device(host)
+def test_copy_to_host_fills_arrays_of_any_strides(host_array):
+    device = cuda.to_device(host_array)
     for order in "CF":
-        into = np.zeros(host.shape, host.dtype, order)
+        into = np.zeros(host_array.shape, host_array.dtype, order)
         assert device.copy_to_host(into) is into
-        np.testing.assert_array_equal(into, host)
-    wide = np.zeros((*host.shape, 3), host.dtype)
+        np.testing.assert_array_equal(into, host_array)
+    wide = np.zeros((*host_array.shape, 3), host_array.dtype)
     device.copy_to_host(wide[..., 1])
-    np.testing.assert_array_equal(wide[..., 1], host)
-    assert not wide[..., 0].astype(bool).any() if host.dtype.names is None else True, (
+    np.testing.assert_array_equal(wide[..., 1], host_array)
+    assert not wide[..., 0].astype(bool).any() if host_array.dtype.names is None else True, (
         "neighbours stay"
     )
 
 
-def test_copy_to_device_accepts_host_and_device_arrays(host):
-    device = cuda.device_array_like(host)
-    device.copy_to_device(host)
-    assert_same_as_host(device, host)
-    other = cuda.device_array(host.shape, host.dtype)
+def test_copy_to_device_accepts_host_and_device_arrays(host_array):
+    device = cuda.device_array_like(host_array)
+    device.copy_to_device(host_array)
+    assert_same_as_host(device, host_array)
+    other = cuda.device_array(host_array.shape, host_array.dtype)
     other.copy_to_device(device)
-    assert_same_as_host(other, host)
-    assert cuda.to_device(host, to=other) is other
+    assert_same_as_host(other, host_array)
+    assert cuda.to_device(host_array, to=other) is other
 
 
-def test_device_array_like_keeps_the_order_of_axes(host):
-    strides = np.empty_like(host).strides
+def test_device_array_like_keeps_the_order_of_axes(host_array):
+    strides = np.empty_like(host_array).strides
     if (
         "broadcast" not in str(strides)
-        and 0 not in host.strides
-        and host.size
-        and min(host.strides, default=0) >= 0
+        and 0 not in host_array.strides
+        and host_array.size
+        and min(host_array.strides, default=0) >= 0
     ):
-        assert cuda.device_array_like(host).strides == strides
-    assert cuda.to_device(host, copy=False).shape == host.shape
+        assert cuda.device_array_like(host_array).strides == strides
+    assert cuda.to_device(host_array, copy=False).shape == host_array.shape
 
 
 def test_copies_reject_other_shapes_and_dtypes():
@@ -248,25 +252,25 @@ def test_structured_arrays_support_field_and_record_indexing():
     assert_same_as_host(device, host)
     record = cuda.to_device(host[0])
     assert type(record) is cuda.DeviceRecord
-    equal(record, host[0])
+    assert_equal_arrays(record, host[0])
 
 
 # ---- other shapes
 
 
 @pytest.mark.filterwarnings("ignore:reshape of")
-def test_reshape_and_ravel_match_numpy(host):
-    device = cuda.to_device(host)
-    for shape in ((-1,), (1, -1), host.shape, (*host.shape, 1)):
-        if host.size == 0 and -1 in shape:
+def test_reshape_and_ravel_match_numpy(host_array):
+    device = cuda.to_device(host_array)
+    for shape in ((-1,), (1, -1), host_array.shape, (*host_array.shape, 1)):
+        if host_array.size == 0 and -1 in shape:
             continue
         for order in "CF":
             assert_same_as_host(
-                device.reshape(shape, order=order), host.reshape(shape, order=order)
+                device.reshape(shape, order=order), host_array.reshape(shape, order=order)
             )
-    for order in "CFK" if host.flags.forc else "CF":
-        assert_same_as_host(device.ravel(order), host.ravel(order))
-    assert_same_as_host(device.flatten("F"), host.flatten("F"))
+    for order in "CFK" if host_array.flags.forc else "CF":
+        assert_same_as_host(device.ravel(order), host_array.ravel(order))
+    assert_same_as_host(device.flatten("F"), host_array.flatten("F"))
 
 
 @pytest.mark.filterwarnings("ignore:reshape of")
@@ -284,20 +288,20 @@ def test_reshape_of_views_matches_numpy():
         device.reshape(5, 5)
 
 
-def test_transpose_matches_numpy(host):
-    device = cuda.to_device(host)
-    assert_same_as_host(device.T, host.T)
-    assert_same_as_host(device.transpose(), host.transpose())
-    if host.ndim == 3:
-        assert_same_as_host(device.transpose(1, 0, 2), host.transpose(1, 0, 2))
-        assert_same_as_host(device.transpose((2, 0, 1)), host.transpose((2, 0, 1)))
-        assert_same_as_host(device.transpose(axes=(2, 0, 1)), host.transpose((2, 0, 1)))
+def test_transpose_matches_numpy(host_array):
+    device = cuda.to_device(host_array)
+    assert_same_as_host(device.T, host_array.T)
+    assert_same_as_host(device.transpose(), host_array.transpose())
+    if host_array.ndim == 3:
+        assert_same_as_host(device.transpose(1, 0, 2), host_array.transpose(1, 0, 2))
+        assert_same_as_host(device.transpose((2, 0, 1)), host_array.transpose((2, 0, 1)))
+        assert_same_as_host(device.transpose(axes=(2, 0, 1)), host_array.transpose((2, 0, 1)))
         with pytest.raises(TypeError, match="not both"):
             device.transpose(1, axes=(2, 0, 1))
-        assert_same_as_host(device.swapaxes(0, -1), host.swapaxes(0, -1))
+        assert_same_as_host(device.swapaxes(0, -1), host_array.swapaxes(0, -1))
         with pytest.raises(ValueError):
             device.transpose(0, 0, 1)
-    assert_same_as_host(device.T.T.copy(), host)
+    assert_same_as_host(device.T.T.copy(), host_array)
 
 
 def test_squeeze_matches_numpy():
@@ -335,15 +339,15 @@ def test_split_returns_pieces():
 # ---- copies and conversions
 
 
-def test_copy_and_pickle_match_numpy(host):
-    device = cuda.to_device(host)
+def test_copy_and_pickle_match_numpy(host_array):
+    device = cuda.to_device(host_array)
     for order in "CF":
         made = device.copy(order)
-        assert_same_as_host(made, host)
+        assert_same_as_host(made, host_array)
         assert made.size == 0 or made.address != device.address
-    assert_same_as_host(copy.copy(device), host)
-    assert_same_as_host(copy.deepcopy(device), host)
-    assert_same_as_host(pickle.loads(pickle.dumps(device)), host)
+    assert_same_as_host(copy.copy(device), host_array)
+    assert_same_as_host(copy.deepcopy(device), host_array)
+    assert_same_as_host(pickle.loads(pickle.dumps(device)), host_array)
 
 
 def test_copy_of_views_matches_numpy():
@@ -354,13 +358,13 @@ def test_copy_of_views_matches_numpy():
         assert_same_as_host(device[key], host[key])
 
 
-def test_fill_matches_numpy(host):
-    if host.dtype.names:
+def test_fill_matches_numpy(host_array):
+    if host_array.dtype.names:
         return
-    device = cuda.to_device(host)
+    device = cuda.to_device(host_array)
     device.fill(1)
-    assert_same_as_host(device, np.ones(host.shape, host.dtype))
-    part = np.zeros((5, 6), host.dtype)
+    assert_same_as_host(device, np.ones(host_array.shape, host_array.dtype))
+    part = np.zeros((5, 6), host_array.dtype)
     device = cuda.to_device(part)
     device[1::2, 1:4].fill(1)
     part[1::2, 1:4].fill(1)
@@ -445,7 +449,7 @@ def test_array_methods_accept_a_stream():
 def test_cuda_array_interface_shares_memory():
     host = np.arange(12, dtype=np.int32).reshape(3, 4)
     device = cuda.to_device(host)
-    foreign = Foreign(device)
+    foreign = ForeignArray(device)
     assert cuda.is_cuda_array(foreign) and cuda.is_cuda_array(device)
     assert not cuda.is_cuda_array(host)
     view = cuda.as_cuda_array(foreign)
@@ -454,7 +458,7 @@ def test_cuda_array_interface_shares_memory():
     view[0, 0] = 77
     assert device[0, 0] == 77
     assert_same_as_host(
-        cuda.as_cuda_array(Foreign(device.T)), np.where(host.T == 0, np.int32(77), host.T)
+        cuda.as_cuda_array(ForeignArray(device.T)), np.where(host.T == 0, np.int32(77), host.T)
     )
     again = cuda.from_cuda_array_interface(foreign.__cuda_array_interface__, owner=foreign)
     assert again.address == device.address
@@ -467,12 +471,12 @@ def test_cuda_array_interface_shares_memory():
     with pytest.raises(TypeError, match="cuda array interface"):
         cuda.as_cuda_array(host)
     with pytest.raises(NotImplementedError):
-        cuda.as_cuda_array(Foreign(device, mask=foreign))
+        cuda.as_cuda_array(ForeignArray(device, mask=foreign))
 
 
 def test_the_owner_lives_as_long_as_a_view():
     device = cuda.to_device(np.arange(4))
-    part = cuda.as_cuda_array(Foreign(device))[1:]
+    part = cuda.as_cuda_array(ForeignArray(device))[1:]
     del device
     assert part.tolist() == [1, 2, 3]
 
@@ -492,24 +496,24 @@ def test_in_out_and_inout_wrap_the_array():
     ],
 )
 def test_invalid_cuda_array_interfaces_raise_with_the_key(interface, kind, said):
-    class Given:
+    class ObjectWithInvalidInterface:
         __cuda_array_interface__ = interface
 
     @cuda.jit
-    def lazy(x):
+    def store_one_lazy(x):
         "x[0] = 1;"
 
     @cuda.jit("void(float32[:])")
-    def eager(x):
+    def store_one_float32(x):
         "x[0] = 1;"
 
     @cuda.jit("void(float32)")
-    def number(x):
+    def ignore_float32(x):
         ";"
 
-    for kernel in lazy, eager, number:
+    for kernel in store_one_lazy, store_one_float32, ignore_float32:
         where = rf"{kernel.__name__}\(\): parameter 1 'x': __cuda_array_interface__"
         with pytest.raises(kind, match=f"{where}.*{said}"):
-            kernel[1, 1](Given())
-    with pytest.raises(kind, match=f"lazy.specialize: parameter 'x': .*{said}"):
-        lazy.specialize(Given())
+            kernel[1, 1](ObjectWithInvalidInterface())
+    with pytest.raises(kind, match=f"store_one_lazy.specialize: parameter 'x': .*{said}"):
+        store_one_lazy.specialize(ObjectWithInvalidInterface())

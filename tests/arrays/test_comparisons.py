@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from kit import sample
 from kit.calls import traced_again
-from kit.likenumpy import alike
-from kit.sample import generator
+from kit.likenumpy import assert_same_result
+from kit.sample import random_generator
 
 from numbalite import cuda
 
@@ -23,13 +23,13 @@ TABLE = np.array([[3.0, 1], [2, 3]])
     ids=str,
 )
 def test_comparison_with_non_numbers_is_unequal(compared, other):
-    alike(compared, TABLE, other)
-    alike(lambda x, y: compared(y, x), TABLE, other)
-    alike(operator.lt, TABLE, other)
+    assert_same_result(compared, TABLE, other)
+    assert_same_result(lambda x, y: compared(y, x), TABLE, other)
+    assert_same_result(operator.lt, TABLE, other)
 
 
 def test_comparisons_of_unsupported_dtypes_raise():
-    """Objects that behave like numbers, for which the device has no dtype."""
+    """Tests objects that behave like numbers but have no dtype on the device."""
     d = cuda.to_device(TABLE)
     for other in (Decimal(3), np.array([3, None], object)):
         for compared in (operator.eq, operator.ne):
@@ -46,8 +46,8 @@ def test_elementwise_comparison_of_records_raises():
 
 def test_contains_matches_numpy():
     for value in (3, 2.5, None, [3, 7], TABLE[1]):
-        alike(operator.contains, TABLE, value)
-    alike(operator.contains, TABLE[:0], 3)
+        assert_same_result(operator.contains, TABLE, value)
+    assert_same_result(operator.contains, TABLE[:0], 3)
 
 
 WHOLES = [
@@ -64,10 +64,10 @@ WHOLES = [
 @pytest.mark.parametrize("a, b", WHOLES, ids=range(len(WHOLES)))
 def test_array_equal_and_allclose_match_numpy(a, b):
     for given in ((a, b), (b, a), (a, a), (b, b)):
-        alike(np.array_equiv, *given)
+        assert_same_result(np.array_equiv, *given)
         for equal_nan in (False, True):
-            alike(np.array_equal, *given, equal_nan)
-            alike(np.allclose, *given, 1e-5, np.float32(1e-8), equal_nan)
+            assert_same_result(np.array_equal, *given, equal_nan)
+            assert_same_result(np.allclose, *given, 1e-5, np.float32(1e-8), equal_nan)
 
 
 def test_array_equal_reads_each_array_once():
@@ -81,13 +81,13 @@ def test_comparisons_with_out_of_range_numbers_match_numpy(dtype):
     host = np.array([0, 1, 100], dtype)
     for number in (300, -1, 2**40, 2**70, -(2**70)):
         for compared in (operator.lt, operator.le, operator.eq, operator.ne, np.greater):
-            alike(compared, host, number)
-            alike(lambda x, y: compared(y, x), host, number)  # noqa: B023
-        alike(operator.add, host, number)
+            assert_same_result(compared, host, number)
+            assert_same_result(lambda x, y: compared(y, x), host, number)  # noqa: B023
+        assert_same_result(operator.add, host, number)
 
 
 def test_comparisons_of_records_match_numpy():
-    random = generator()
+    random = random_generator()
 
     def random_records(shape, dtype):
         made = np.zeros(shape, dtype)

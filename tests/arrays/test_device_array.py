@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
-from kit.arrays import Foreign, on_device
+from kit.arrays import ForeignArray, on_device
 
 from numbalite import _core, cuda, errors
 
@@ -234,14 +234,14 @@ def test_invalid_indices_raise():
     with pytest.raises(ValueError):
         device[::0]
 
-    class Broken:
+    class ObjectWithFailingIndex:
         def __index__(self):
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        device[Broken()]
+        device[ObjectWithFailingIndex()]
     with pytest.raises(ZeroDivisionError):
-        device[Broken() :]
+        device[ObjectWithFailingIndex() :]
 
 
 def test_fields_of_structured_arrays_are_views():
@@ -520,7 +520,7 @@ def test_from_interface_imports_cuda_array_interface_versions(dtype):
             {"stream": 2},
             {"mask": None},
         ):
-            view = _core.from_interface(Foreign(array, **changes))
+            view = _core.from_interface(ForeignArray(array, **changes))
             assert_same_array(view, expected)
             assert not expected.size or view.address == array.address
             assert view._owner is not None
@@ -528,7 +528,7 @@ def test_from_interface_imports_cuda_array_interface_versions(dtype):
 
 def test_read_only_interfaces_give_read_only_views():
     device = on_device(make_host_array(5))
-    view = _core.from_interface(Foreign(device, data=(device.address, True)))
+    view = _core.from_interface(ForeignArray(device, data=(device.address, True)))
     assert view.readonly and view[1:].readonly and not device.readonly
     assert view.__cuda_array_interface__["data"] == (device.address, True)
     for write in (
@@ -592,16 +592,16 @@ WRONG = [
     "exception, field, value", WRONG, ids=lambda v: getattr(v, "__name__", repr(v)[:20])
 )
 def test_invalid_interfaces_are_rejected(exception, field, value):
-    foreign = Foreign(on_device(make_host_array(5)), **{field: value})
+    foreign = ForeignArray(on_device(make_host_array(5)), **{field: value})
     with pytest.raises(exception, match=field):
         _core.from_interface(foreign)
 
 
 def test_import_propagates_errors_of_interface_attributes():
-    class Dictless:
+    class ObjectWithoutDict:
         __cuda_array_interface__ = 5
 
-    class Raising:
+    class ObjectWithFailingInterface:
         @property
         def __cuda_array_interface__(self):
             raise ZeroDivisionError
@@ -612,9 +612,9 @@ def test_import_propagates_errors_of_interface_attributes():
             raise AttributeError
 
     with pytest.raises(TypeError, match="dict"):
-        _core.from_interface(Dictless())
+        _core.from_interface(ObjectWithoutDict())
     with pytest.raises(ZeroDivisionError):
-        _core.from_interface(Raising())
+        _core.from_interface(ObjectWithFailingInterface())
     for nothing in (WithoutInterface(), 3, None, np.zeros(3), cuda.DeviceNDArray):
         with pytest.raises(TypeError, match="cuda array interface"):
             _core.from_interface(nothing)
@@ -623,16 +623,16 @@ def test_import_propagates_errors_of_interface_attributes():
 def test_interfaces_with_incomplete_field_lists_become_bytes():
     device = on_device(make_host_array(4, "V12"))
     for descr in ([("x", "<f4")], [("x", "O")], None):
-        view = _core.from_interface(Foreign(device, descr=descr))
+        view = _core.from_interface(ForeignArray(device, descr=descr))
         assert view.dtype == np.dtype("V12")
     for descr in (3, "x", [3]):
         with pytest.raises(TypeError, match="descr"):
-            _core.from_interface(Foreign(device, descr=descr))
+            _core.from_interface(ForeignArray(device, descr=descr))
 
 
 def test_the_owner_is_kept_and_cycles_are_collected():
     device = on_device(make_host_array(5))
-    foreign = Foreign(device)
+    foreign = ForeignArray(device)
     ref = weakref.ref(foreign)
     view = _core.from_interface(foreign)[1:]
     del foreign
@@ -693,8 +693,8 @@ def test_type_codes_encode_dtype_dimensions_and_layout():
             ),
             (on_device(host)[:, ::2], array),
             (on_device(host)[0, 0:1], 1 << 16 | 1 << 8 | 1 << 14 | number),
-            (Foreign(on_device(host)), array | 1 << 14),
-            (Foreign(on_device(host)[:, ::2]), array),
+            (ForeignArray(on_device(host)), array | 1 << 14),
+            (ForeignArray(on_device(host)[:, ::2]), array),
             (_core.Transfer(host, 1), array | 1 << 14),
         ]:
             assert type_code(value) == expected, (dtype, value)
@@ -708,7 +708,7 @@ def test_type_codes_of_records_return_the_dtype():
         make_host_array(3, RECORD),
         on_device(make_host_array(3, RECORD)),
         make_host_array(3, RECORD)[0],
-        Foreign(on_device(make_host_array(3, RECORD))),
+        ForeignArray(on_device(make_host_array(3, RECORD))),
     ):
         assert type_code(value) & 0xFF == 0
         assert _core.code_object(type_code(value) >> 20) == RECORD

@@ -15,7 +15,8 @@ from numbalite.ndarray import transposing
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
 ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
 discards = pytest.mark.filterwarnings("ignore:Casting complex values")
-# float to unsigned and out of range is undefined in C, and NumPy's result differs between CPUs
+# a conversion of an out-of-range float to unsigned is undefined in C, and NumPy's result depends on
+# the CPU
 VALUES = {"?": 2, "u1": 100, "u2": 100, "u4": 100, "u8": 100}
 
 
@@ -31,7 +32,8 @@ def array_of_values(shape, dtype):
     return x.reshape(shape)
 
 
-# ---- casts, one kernel for each pair: from every dtype to two dtypes and back, and from every kind
+# ---- pairs of dtypes, each cast by its own kernel: every dtype to two dtypes and back, and every
+# kind
 # to every kind ----
 @discards
 @pytest.mark.parametrize("to", DTYPES)
@@ -80,7 +82,7 @@ def test_astype_keeps_the_requested_order():
 
 
 def test_assignment_between_host_only_dtypes_matches_numpy():
-    """Text, times, the other byte order: NumPy converts them, on the host."""
+    """NumPy converts strings, times and arrays of the other byte order on the host."""
     for of, to in [("f4", "S6"), ("S3", "i4"), ("M8[s]", "M8[ms]"), ("i4", "m8[s]"), (">f4", "i2"), ("f4", ">i4")]:  # fmt: skip
         given = np.arange(6).astype(of if of[0] not in "SU" else "i4").astype(of).reshape(2, 3)
         host = np.zeros((2, 3), to)
@@ -403,7 +405,8 @@ def test_contiguous_assignment_is_one_memcpy():
     assert sum("Launch" in name for name in names) == 1 and not any("Memcpy" in n for n in names)
 
 
-# ---- copies between arrays that are runs along different axes, and between their parts ----
+# ---- copies between arrays that are contiguous along different axes, and between parts of the
+# arrays ----
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "c16"])
 def test_transposed_copies_use_tiles(dtype, monkeypatch):
     """Copies are made by tiles, incomplete at the edges, for contiguous elements and for elements
@@ -469,7 +472,7 @@ def test_copies_within_an_array_read_the_source_first():
 def test_broadcast_views_reject_assignment():
     host = np.arange(3.0)
 
-    def views(x):
+    def broadcast_views(x):
         spread = np.broadcast_to(x, (2, 3))
         whole = np.broadcast_to(x, (3,))
         return spread, whole, spread[0], spread.T, spread.reshape(2, 3, 1)[:, 1:], spread.real
@@ -489,7 +492,7 @@ def test_broadcast_views_reject_assignment():
     )
     for _ in range(4):  # also where calls are repeated
         device = cuda.to_device(host)
-        for ours, theirs in zip(views(device), views(host), strict=True):
+        for ours, theirs in zip(broadcast_views(device), broadcast_views(host), strict=True):
             assert not ours.flags.writeable and not theirs.flags.writeable
             assert ours.copy().flags.writeable
             for call in calls:

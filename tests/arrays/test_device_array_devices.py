@@ -12,14 +12,14 @@ import pytest
 from numbalite import cuda, vectorize, _core
 assert len(cuda.gpus) >= 2
 host = np.arange(24, dtype="f4").reshape(4, 6)
-def same(device, host, number):
+def assert_device_array(device, host, number):
     assert device.device == number, device
     assert (device.shape, device.dtype) == (host.shape, host.dtype)
     np.testing.assert_array_equal(device.copy_to_host(), host)
 here = cuda.to_device(host)
 there = cuda.to_device(host * 10, device=1)
-same(here, host, 0)
-same(there, host * 10, 1)
+assert_device_array(here, host, 0)
+assert_device_array(there, host * 10, 1)
 assert cuda.get_current_device().id == 0
 """
 
@@ -28,10 +28,10 @@ assert cuda.get_current_device().id == 0
 def on_two(run_python, driver_kind):
     driver = driver_kind if driver_kind == "sim" or len(cuda.gpus) >= 2 else "sim"
 
-    def run(code):
+    def run_on_two_devices(code):
         return run_python(START + code, NUMBALITE_DRIVER=driver, NUMBALITE_SIM_DEVICES="2")
 
-    return run
+    return run_on_two_devices
 
 
 def test_to_device_with_another_device_copies(on_two):
@@ -40,12 +40,12 @@ assert cuda.to_device(here) is here and cuda.to_device(here, device=0) is here
 assert cuda.to_device(there) is there, "where it is"
 for device in (1, cuda.gpus[1], cuda.gpus[1]._device, np.int64(1)):
     moved = cuda.to_device(here, device=device)
-    same(moved, host, 1)
-same(cuda.to_device(here[::-1, ::2], device=1), host[::-1, ::2], 1)
+    assert_device_array(moved, host, 1)
+assert_device_array(cuda.to_device(here[::-1, ::2], device=1), host[::-1, ::2], 1)
 turned = cuda.to_device(here.T, device=1)
-same(turned, host.T, 1)
+assert_device_array(turned, host.T, 1)
 assert turned.strides == here.T.strides, "the axes keep their order"
-same(cuda.to_device([1, 2, 3], device=1), np.array([1, 2, 3]), 1)
+assert_device_array(cuda.to_device([1, 2, 3], device=1), np.array([1, 2, 3]), 1)
 assert cuda.to_device(host, device=1, copy=False).device == 1
 assert cuda.to_device(here, device=1, copy=False).device == 1
 stream = cuda.stream()
@@ -53,7 +53,7 @@ with cuda.gpus[1]:
     other = cuda.stream()
 assert cuda.to_device(here, other, device=1).stream is other
 cuda.to_device(host, to=there)
-same(there, host, 1)
+assert_device_array(there, host, 1)
 with pytest.raises(ValueError, match="the array to copy into is on device 1, not on 0"):
     cuda.to_device(host, to=there, device=0)
 for wrong in (len(cuda.gpus), -1, 1 << 40):
@@ -62,13 +62,13 @@ for wrong in (len(cuda.gpus), -1, 1 << 40):
 for wrong in ("1", 1.0):
     with pytest.raises(TypeError):
         cuda.to_device(host, device=wrong)
-class Foreign:
+class ForeignArray:
     __cuda_array_interface__ = there.__cuda_array_interface__
-same(cuda.to_device(Foreign(), device=0), host, 0)
+assert_device_array(cuda.to_device(ForeignArray(), device=0), host, 0)
 records = cuda.to_device(np.zeros(3, [("a", "i4"), ("b", "f8")]), device=1)
 records[1]["a"] = 5
 assert records[1]["a"] == 5 and type(records[1]) is cuda.DeviceRecord
-same(cuda.to_device(records, device=0), records.copy_to_host(), 0)
+assert_device_array(cuda.to_device(records, device=0), records.copy_to_host(), 0)
 """)
 
 
@@ -81,25 +81,25 @@ for key, of in [(..., ...), (np.s_[::2], np.s_[1::2]), (np.s_[:, 1], np.s_[:, 2]
         e = cuda.to_device(y, device=1)
         d[key] = e[of]
         x[key] = y[of]
-        same(d, x, 0)
+        assert_device_array(d, x, 0)
         with cuda.gpus[1]:
             d[key] = 0
             d[key] = e[of]
-        same(d, x, 0)
+        assert_device_array(d, x, 0)
 d = cuda.to_device(np.zeros((4, 6)), device=1)
 d[...] = here[1]          # broadcast
-same(d, np.broadcast_to(host[1], (4, 6)).astype("f8"), 1)
+assert_device_array(d, np.broadcast_to(host[1], (4, 6)).astype("f8"), 1)
 d[...] = host[2]          # from the host, while another device is current
-same(d, np.broadcast_to(host[2], (4, 6)).astype("f8"), 1)
+assert_device_array(d, np.broadcast_to(host[2], (4, 6)).astype("f8"), 1)
 d[:, ::2] = 7
 d.fill(3)
-same(d, np.full((4, 6), 3.0), 1)
+assert_device_array(d, np.full((4, 6), 3.0), 1)
 d[0, 0] = here[1, 1]
 assert d[0, 0] == host[1, 1]
 here.copy_to_device(there)
-same(here, host * 10, 0)
+assert_device_array(here, host * 10, 0)
 here.T.copy_to_device(there.T[:, ::-1])
-same(here, (host * 10)[::-1], 0)
+assert_device_array(here, (host * 10)[::-1], 0)
 with pytest.raises(ValueError, match="could not broadcast"):
     d[...] = here[:, :5]
 with pytest.raises(TypeError, match="incompatible dtype"):
@@ -117,7 +117,7 @@ for make in (
     lambda d: d.copy(), lambda d: d.copy("F"), lambda d: d[::2].copy("K"), lambda d: d.astype("i4"), lambda d: d.T.flatten(),
     lambda d: d.T.reshape(-1, copy=True), lambda d: d.astype("c8").imag, lambda d: d.imag, lambda d: d[1:], lambda d: d.view("i4"),
 ):
-    same(make(there), make(cuda.to_device(host * 10)).copy_to_host(), 1)
+    assert_device_array(make(there), make(cuda.to_device(host * 10)).copy_to_host(), 1)
 assert cuda.get_current_device().id == 0
 assert repr(there).endswith("device=1)")
 import copy
@@ -169,12 +169,12 @@ plus = fuse(lambda x, y: np.sqrt(abs(x)) + y)
 random.seed(os.environ["NUMBALITE_TEST_SEED"])
 x, y = np.random.default_rng(random.getrandbits(32)).normal(size=(2, 4, 4)) + np.eye(4)
 mask, places = x > 0, np.array([2, 0, 1])
-def assigned(key, value):
-    def call(x, mask, places):
+def make_assignment(key, value):
+    def assign_to_copy(x, mask, places):
         made = x.copy()
         made[{"mask": mask, "places": places}[key]] = value
         return made
-    return call
+    return assign_to_copy
 def in_place(x, mask, places):
     made = x.copy()
     made += 1
@@ -190,20 +190,20 @@ calls = [
         lambda x: np.add.outer(x, x), lambda x: np.polyval([1, 2], x), lambda x: x[::2, 1] + 1, lambda x: (x > 0).any(axis=0),
         lambda x: np.concatenate([x, x]), lambda x: np.where(x > 0), lambda x: np.clip(x, 0, 1), lambda x: np.pad(x, 2))),
     lambda x, m, p: np.where(m, x, -x), lambda x, m, p: np.where(m, x, 0), lambda x, m, p: x[m], lambda x, m, p: x[p], lambda x, m, p: x[~m & (x > -1)],
-    lambda x, m, p: np.take(x, p, axis=0), lambda x, m, p: np.choose(m.astype(int), [x, -x]), assigned("mask", 0), assigned("places", 5), in_place,
+    lambda x, m, p: np.take(x, p, axis=0), lambda x, m, p: np.choose(m.astype(int), [x, -x]), make_assignment("mask", 0), make_assignment("places", 5), in_place,
 ]
 ours = [*calls, lambda x, m, p: twice(x), lambda x, m, p: rows(x), lambda x, m, p: plus(x, x), lambda x, m, p: cuda.select("x > 0")(x),
         lambda x, m, p: np.arange(5, like=x), lambda x, m, p: np.full((2, 3), 4.0, like=x), lambda x, m, p: np.array([1, 2], like=x)]
-def parts(result):
+def as_list(result):
     return list(result) if isinstance(result, tuple) else [result]
 first = [cuda.to_device(one) for one in (x, mask, places)]
 second = [cuda.to_device(one, device=1) for one in (x, mask, places)]
 for _ in range(3):
     random.shuffle(ours)
     for call in ours:
-        expected = [np.asarray(one) for one in parts(call(*first))]
+        expected = [np.asarray(one) for one in as_list(call(*first))]
         with cuda.stream() if random.random() < 0.3 else cuda.gpus[0]:
-            found = parts(call(*second))
+            found = as_list(call(*second))
         assert cuda.get_current_device().id == 0
         for one, other in zip(found, expected, strict=True):
             assert not isinstance(one, cuda.DeviceNDArray) or one.device == 1
@@ -214,7 +214,7 @@ with pytest.raises(TypeError):
     np.bitwise_or(there, there)
 assert _core.selected_device() is None, "nothing was selected for the thread"
 with cuda.gpus[1]:
-    same(np.negative(here), -host, 0)
+    assert_device_array(np.negative(here), -host, 0)
     assert cuda.get_current_device().id == 1
 """)
 
@@ -224,11 +224,11 @@ def test_calls_run_on_the_device_of_foreign_arrays(on_two):
     sorts, fused functions, NumPy's functions. A kernel launch keeps its error."""
     on_two("""
 from numbalite import fuse, guvectorize
-class Foreign:
+class ForeignArray:
     def __init__(self, array):
         self.array, self.__cuda_array_interface__ = array, array.__cuda_array_interface__
-F = Foreign
-def on(number, result):
+F = ForeignArray
+def assert_on_device(number, result):
     for one in result if isinstance(result, (tuple, list)) else [result]:
         if isinstance(one, cuda.DeviceNDArray):
             assert one.device == number
@@ -240,14 +240,14 @@ total = guvectorize("(n)->()", target="cuda", source="r[0] = 0; for (int i = 0; 
 def mapped(x, y):
     return np.sqrt(x) + y
 @fuse
-def folded(x, y):
+def sum_of_products(x, y):
     return (x * y).sum()
 row, mask, index = there[1], there > 50, cuda.to_device(np.array([0, 2]), device=1)
 calls = [
     lambda w: add(w(there), 1), lambda w: add(host, w(there)), lambda w: add(w(there), w(there), where=w(mask), out=there * 0),
     lambda w: np.multiply(there, w(there)), lambda w: there + w(there), lambda w: cuda.sqrt(w(there)), lambda w: cuda.add(2, w(there)),
     lambda w: add.reduce(w(there)), lambda w: add.accumulate(w(there), axis=1), lambda w: add.outer(w(row), w(row)),
-    lambda w: add.reduceat(w(row), [0, 2]), lambda w: total(w(there)), lambda w: mapped(w(there), 1.0), lambda w: folded(w(there), w(there)),
+    lambda w: add.reduceat(w(row), [0, 2]), lambda w: total(w(there)), lambda w: mapped(w(there), 1.0), lambda w: sum_of_products(w(there), w(there)),
     lambda w: cuda.reduce("a + b")(w(there), axis=0), lambda w: cuda.scan("a + b")(w(row)), lambda w: cuda.sort(key="-x")(w(row)),
     lambda w: cuda.select("x > 30")(w(there)), lambda w: cuda.topk(w(row), 2), lambda w: cuda.where(w(mask), w(there), 0),
     lambda w: there[w(mask)], lambda w: there[w(index)], lambda w: cuda.matmul(w(there), w(there.T)), lambda w: there @ w(there.T),
@@ -257,7 +257,7 @@ calls = [
     lambda w: cuda.pad(w(there), 1), lambda w: cuda.einsum("ij,kj->ik", w(there), w(there)), lambda w: abs(np.fft.fft(there)),
 ]
 for number, call in enumerate(calls):
-    found, wanted = on(1, call(Foreign)), on(1, call(lambda array: array))
+    found, wanted = assert_on_device(1, call(ForeignArray)), assert_on_device(1, call(lambda array: array))
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one, other, err_msg=str(number))
     assert cuda.get_current_device().id == 0
@@ -267,10 +267,10 @@ with pytest.raises(ValueError, match="broadcast"):
     add(F(there), F(row[:2]))
 assert cuda.get_current_device().id == 0
 @cuda.jit
-def first(x):
+def store_in_first_element(x):
     "x[0][0] = 1;"
 with pytest.raises(ValueError, match="on device 1, but the kernel runs on device 0"):
-    first[1, 1](F(there))
+    store_in_first_element[1, 1](F(there))
 """)
 
 
@@ -289,13 +289,13 @@ with pytest.raises(IndexError):
     first.enable_peer_access(99)
 cuda.gpus[1].reset()
 again = cuda.to_device(here, device=1)
-same(again, host, 1)
+assert_device_array(again, host, 1)
 first.enable_peer_access(second)
 with pytest.raises(RuntimeError, match="was reset"):
     here[...] = there
 with pytest.raises(RuntimeError, match="was reset"):
     there[...] = here
-same(here, host, 0)
+assert_device_array(here, host, 0)
 """)
 
 
@@ -315,12 +315,12 @@ stream = cuda.stream(non_blocking=True)
 for at in (0, stream):
     for out in (y, there, host):
         plus_one[1, 8, at](x, out)
-        same(cuda.to_device(out), np.arange(8) + 1, 1 if out is there else 0)
+        assert_device_array(cuda.to_device(out), np.arange(8) + 1, 1 if out is there else 0)
         out[...] = 0
-class Foreign:
+class ForeignArray:
     __cuda_array_interface__ = x.__cuda_array_interface__
-plus_one[1, 8](Foreign(), y)
-same(y, np.arange(8) + 1, 0)
+plus_one[1, 8](ForeignArray(), y)
+assert_device_array(y, np.arange(8) + 1, 0)
 with pytest.raises(ValueError, match="on device 1"), stream.capture():
     plus_one[1, 8, stream](x, y)
 with cuda.gpus[1], pytest.raises(ValueError, match="on device 0, but the kernel runs on device 1"):
@@ -338,19 +338,19 @@ def test_memory_of_the_host_waits_for_every_device(on_two):
     on_two("""
 import time
 @cuda.jit("void(float64[:], float64[:])")
-def take(x, y):
+def copy_elements(x, y):
     "int i = grid<1>(); if (i < x.size()) y[i] = x[i];"
 for make in (cuda.managed_array, cuda.mapped_array, lambda n: cuda.mapped_array(n, wc=True)):
     array = make(64)
     array[:] = 5
     with cuda.gpus[1]:
         stream, result = cuda.stream(non_blocking=True), cuda.to_device(np.zeros(64))
-        take[1, 64, stream](array, result)  # compiled
+        copy_elements[1, 64, stream](array, result)  # compiled
         stream.synchronize()
         result.fill(0)
         cuda.synchronize()
         stream.add_callback(lambda *_: time.sleep(0.2))
-        take[1, 64, stream](array, result)
+        copy_elements[1, 64, stream](array, result)
     del array
     make(64)[:] = 1
     with cuda.gpus[1]:
@@ -361,7 +361,7 @@ for make in (cuda.managed_array, cuda.mapped_array, lambda n: cuda.mapped_array(
 
 def test_copies_between_devices_make_few_driver_calls(on_two):
     on_two("""
-def calls(use):
+def driver_calls_of(use):
     use()
     _core.trace(True)
     use()
@@ -369,16 +369,16 @@ def calls(use):
     return [name for name in _core.traced() if "Memcpy" in name or "Alloc" in name]
 wide = cuda.to_device(np.zeros((4, 6), "f4"), device=1)
 copy = "cuMemcpyDtoDAsync" if cuda.gpus[1].can_access_peer(0) else "cuMemcpyPeerAsync"
-assert calls(lambda: wide.__setitem__(..., here)) == [copy]
-assert calls(lambda: wide.T.copy_to_device(here.T)) == [copy]
-assert calls(lambda: wide[:, ::2].copy_to_device(here[:, 1::2])).count(copy) == 1
+assert driver_calls_of(lambda: wide.__setitem__(..., here)) == [copy]
+assert driver_calls_of(lambda: wide.T.copy_to_device(here.T)) == [copy]
+assert driver_calls_of(lambda: wide[:, ::2].copy_to_device(here[:, 1::2])).count(copy) == 1
 """)
 
 
 def test_threads_use_separate_devices(on_two):
     on_two("""
 problems = []
-def work(number):
+def use_device_in_thread(number):
     try:
         with cuda.gpus[number]:
             mine = cuda.to_device(np.full(1000, number, "f8"))
@@ -386,12 +386,12 @@ def work(number):
             for i in range(30):
                 mine[::2] = other[::2]
                 other[...] = mine
-                same(other.astype("i4"), np.where(np.arange(1000) % 2, number, 10).astype("i4"), 1 - number)
+                assert_device_array(other.astype("i4"), np.where(np.arange(1000) % 2, number, 10).astype("i4"), 1 - number)
                 other.fill(10)
             assert cuda.get_current_device().id == number
     except BaseException as problem:
         problems.append(problem)
-threads = [threading.Thread(target=work, args=(i % 2,)) for i in range(4)]
+threads = [threading.Thread(target=use_device_in_thread, args=(i % 2,)) for i in range(4)]
 [t.start() for t in threads]; [t.join() for t in threads]
 assert not problems, problems
 """)
@@ -400,10 +400,10 @@ assert not problems, problems
 def test_default_device_applies_to_new_threads(on_two, run_python):
     on_two("""
 numbers = []
-def work():
+def record_devices():
     numbers.append((cuda.get_current_device().id, cuda.device_array(3).device))
 def in_a_thread():
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=record_devices)
     thread.start()
     thread.join()
 in_a_thread()
@@ -413,12 +413,12 @@ cuda.set_default_device(cuda.gpus[0])
 in_a_thread()
 assert numbers == [(0, 0), (1, 1), (0, 0)]
 cuda.set_default_device(1)
-work()
+record_devices()
 with cuda.gpus[0]:
-    work()
+    record_devices()
 cuda.select_device(0)
 cuda.set_default_device(1)
-work()                                     # this thread has selected one
+record_devices()                                     # this thread has selected one
 assert numbers[3:] == [(1, 1), (0, 0), (0, 0)]
 for wrong in (99, -1):
     with pytest.raises(IndexError, match="there is no device"):
@@ -442,9 +442,9 @@ def test_arrays_are_unpickled_on_another_device(on_two):
     on_two("""
 import pickle
 data = pickle.dumps(there)
-same(pickle.loads(data), host * 10, 0)
+assert_device_array(pickle.loads(data), host * 10, 0)
 with cuda.gpus[1]:
-    same(pickle.loads(data), host * 10, 1)
+    assert_device_array(pickle.loads(data), host * 10, 1)
 """)
 
 
@@ -461,7 +461,7 @@ cudaufunc._casts.clear()
 gc.collect()
 assert not any(_core.live().values()), _core.live()
 again = cuda.to_device(host, device=1)
-same(again, host, 1)
+assert_device_array(again, host, 1)
 """)
 
 

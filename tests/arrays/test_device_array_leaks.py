@@ -15,7 +15,8 @@ RECORD = np.dtype([("x", "f4"), ("n", "i2"), ("p", "f8", (2,))])
 
 
 def valid_and_invalid_operations():
-    """Functions without arguments, each of which does one thing; those in the second list fail."""
+    """Two lists of functions without arguments: the functions of the second list raise an
+    exception."""
     host = np.arange(24, dtype="f4").reshape(4, 6)
     device, other = cuda.to_device(host), cuda.to_device(host.astype("f8"))
     records = cuda.to_device(np.zeros(4, RECORD))
@@ -110,7 +111,8 @@ def test_a_million_operations_leak_nothing():
 
 
 def test_close_destroys_all_driver_handles(run_python):
-    """Also with live arrays, views, records and streams, whose use raises an error afterwards."""
+    """cuda.close() also releases live arrays, views, records and streams; their later use raises an
+    error."""
     run_python("""
 import gc
 import numpy as np
@@ -149,10 +151,10 @@ import builtins, threading
 import numpy as np
 from numbalite import cuda
 builtins.kept = [cuda.to_device(np.zeros(3)), cuda.to_device(np.zeros(2, [("a", "i4")]))[1], cuda.to_device(np.zeros((3, 3))).T.copy()]
-class Late:
+class ArrayInCycle:
     def __init__(self):
         self.array = cuda.to_device(np.ones(5))[::2]
         self.me = self
-builtins.late = Late()
+builtins.late = ArrayInCycle()
 """)
     assert not result.stderr.replace("SimulatorWarning", "").count("Error")

@@ -22,7 +22,7 @@ ARRAYS = {
 
 
 @pytest.fixture(params=ARRAYS, ids=str)
-def host(request):
+def host_array(request):
     return ARRAYS[request.param]
 
 
@@ -33,8 +33,8 @@ def assert_same_array(device, host):
 
 
 @pytest.mark.parametrize("protocol", range(2, 6))
-def test_pickle_round_trip(host, protocol):
-    assert_same_array(pickle.loads(pickle.dumps(cuda.to_device(host), protocol)), host)
+def test_pickle_round_trip(host_array, protocol):
+    assert_same_array(pickle.loads(pickle.dumps(cuda.to_device(host_array), protocol)), host_array)
 
 
 def test_protocol_5_sends_elements_out_of_band():
@@ -61,7 +61,7 @@ def test_pickled_record_is_independent():
 
 # ---- dask.distributed ----
 @pytest.fixture
-def protocol():
+def dask_protocol():
     protocol = pytest.importorskip("distributed.protocol")
     from numbalite.ndarray import serialize
 
@@ -70,42 +70,42 @@ def protocol():
 
 
 @pytest.mark.parametrize("serializers", [("dask",), ("cuda",), ("pickle",)], ids=str)
-def test_dask_serializers_round_trip(protocol, host, serializers):
-    device = cuda.to_device(host)
-    header, frames = protocol.serialize(device, serializers=serializers, on_error="raise")
+def test_dask_serializers_round_trip(dask_protocol, host_array, serializers):
+    device = cuda.to_device(host_array)
+    header, frames = dask_protocol.serialize(device, serializers=serializers, on_error="raise")
     assert header["serializer"] == serializers[0]
     if serializers == ("dask",):
         assert all(isinstance(frame, memoryview) for frame in frames)
     if serializers == ("cuda",):
         assert all(cuda.is_cuda_array(frame) for frame in frames)
-    again = protocol.deserialize(header, frames)
-    assert_same_array(again, host)
-    if host.strides == device.strides:
-        assert again.strides == host.strides
+    again = dask_protocol.deserialize(header, frames)
+    assert_same_array(again, host_array)
+    if host_array.strides == device.strides:
+        assert again.strides == host_array.strides
 
 
-def test_arrays_use_the_dask_serializer(protocol):
-    header, _ = protocol.serialize(cuda.to_device(np.arange(3)))
+def test_arrays_use_the_dask_serializer(dask_protocol):
+    header, _ = dask_protocol.serialize(cuda.to_device(np.arange(3)))
     assert header["serializer"] == "dask"
     record = cuda.to_device(ARRAYS["record"])[1]
-    again = protocol.deserialize(*protocol.serialize(record))
+    again = dask_protocol.deserialize(*dask_protocol.serialize(record))
     assert type(again) is cuda.DeviceRecord and again == record
 
 
-def test_serializing_a_view_sends_only_its_elements(protocol):
+def test_serializing_a_view_sends_only_its_elements(dask_protocol):
     wide = cuda.to_device(np.arange(1 << 16, dtype="f4"))
-    _, frames = protocol.serialize(wide[5:9])
+    _, frames = dask_protocol.serialize(wide[5:9])
     assert sum(frame.nbytes for frame in frames) == 16
     assert_same_array(
-        protocol.deserialize(*protocol.serialize(wide[5:9])), np.arange(5, 9, dtype="f4")
+        dask_protocol.deserialize(*dask_protocol.serialize(wide[5:9])), np.arange(5, 9, dtype="f4")
     )
 
 
-def test_dask_deserializes_split_frames(protocol):
+def test_dask_deserializes_split_frames(dask_protocol):
     """A long message may arrive in several frames."""
     host = np.arange(100, dtype="f4")
-    header, (frame,) = protocol.serialize(cuda.to_device(host))
-    assert_same_array(protocol.deserialize(header, [frame[:100], frame[100:]]), host)
+    header, (frame,) = dask_protocol.serialize(cuda.to_device(host))
+    assert_same_array(dask_protocol.deserialize(header, [frame[:100], frame[100:]]), host)
 
 
 def test_dask_sizeof_returns_nbytes():

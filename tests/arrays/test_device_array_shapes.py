@@ -170,23 +170,31 @@ def test_random_axis_operations_match_numpy(seed):
         host_base, host, base, device = random_array(rng)
         n = host.ndim
 
-        def axis(n=n):
+        def random_axis(n=n):
             return rng.randint(-n - 1, n)
 
         kind = rng.randrange(6)
         if kind == 0:
-            axes = [axis() for _ in range(rng.choice([n, n, n, n + 1]))]
+            axes = [random_axis() for _ in range(rng.choice([n, n, n, n + 1]))]
             if rng.random() < 0.7:
                 axes = rng.sample(range(-n, 0), n)
             steps = [lambda a: a.transpose(axes), lambda a: a.transpose(*axes)]  # noqa: B023
         elif kind == 1:
-            i, j = axis(), axis()
+            i, j = random_axis(), random_axis()
             steps = [lambda a: a.swapaxes(i, j)]  # noqa: B023
         elif kind == 2:
-            chosen = rng.choice([None, axis(), (axis(), axis()), (), tuple({axis(), axis()})])
+            chosen = rng.choice(
+                [
+                    None,
+                    random_axis(),
+                    (random_axis(), random_axis()),
+                    (),
+                    tuple({random_axis(), random_axis()}),
+                ]
+            )
             steps = [lambda a: a.squeeze(chosen)]  # noqa: B023
         elif kind == 3:
-            offset, i, j = rng.randint(-3, 3), axis(), axis()
+            offset, i, j = rng.randint(-3, 3), random_axis(), random_axis()
             steps = [lambda a: a.diagonal(offset, i, j)]  # noqa: B023
         elif kind == 4:
             steps = [lambda a: a.T, lambda a: a.transpose(), lambda a: a.transpose(None)]

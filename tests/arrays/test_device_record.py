@@ -253,11 +253,11 @@ def test_device_array_constructor_accepts_numbas_arguments():
     with pytest.raises(ValueError, match="outside"):
         DeviceNDArray((7,), (8,), "f8", gpu_data=array.gpu_data)
 
-    class Pointer:
+    class DevicePointer:
         device_ctypes_pointer = ctypes.c_void_p(array.address)
         size = 48
 
-    pointer = Pointer()
+    pointer = DevicePointer()
     foreign = DeviceNDArray((3,), (8,), "f8", gpu_data=pointer)
     assert foreign[0] == 1 and foreign.gpu_data.owner is pointer and not foreign.flags.owndata
 
@@ -323,13 +323,13 @@ def test_numbas_devicearray_functions_work():
     with pytest.raises(ValueError, match="require a device array object, got ndarray"):
         devicearray.verify_cuda_ndarray_interface(host)
 
-    class AlmostArray:
+    class IncompleteArray:
         __cuda_ndarray__ = True
         shape = (1,)
         strides = 8
 
     with pytest.raises(AttributeError, match="strides must be of type"):
-        devicearray.verify_cuda_ndarray_interface(AlmostArray())
+        devicearray.verify_cuda_ndarray_interface(IncompleteArray())
     with pytest.raises(AttributeError, match="shape"):
         devicearray.verify_cuda_ndarray_interface(type("None", (), {"__cuda_ndarray__": True})())
     assert devicearray.from_array_like(host.T).strides == host.T.strides

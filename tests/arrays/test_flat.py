@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kit.likenumpy import alike, compare, to_device
+from kit.likenumpy import assert_equal_results, assert_same_result, to_device
 
 from numbalite import cuda
 
@@ -19,21 +19,21 @@ VALUES = [9, [1, 2], np.arange(12), [], np.arange(6).reshape(2, 3) + 7, 1.7]
 @pytest.mark.parametrize("host", HOSTS, ids=str)
 def test_reading_flat_matches_numpy(host):
     for key in KEYS:
-        alike(lambda a, key: a.flat[key], host, key)
+        assert_same_result(lambda a, key: a.flat[key], host, key)
     d = to_device(host)
     assert (d.flat[1], d.flat[-1]) == (host.flat[1], host.flat[-1])
     assert len(d.flat) == 6 and [int(x) for x in d.flat] == host.ravel().tolist()
     np.testing.assert_array_equal(np.asarray(d.flat), host.ravel())
-    compare(d.flat.copy(), host.flat.copy())
+    assert_equal_results(d.flat.copy(), host.flat.copy())
     assert d.flat.base is d
     d.flat[:][...] = 7  # a copy
-    compare(d, host)
+    assert_equal_results(d, host)
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=str)
 def test_comparing_and_iterating_flat_matches_numpy(host):
-    alike(lambda a: a.flat == 3, host)
-    alike(lambda a, b: a.flat < b, host, host.ravel()[::-1])
+    assert_same_result(lambda a: a.flat == 3, host)
+    assert_same_result(lambda a, b: a.flat < b, host, host.ravel()[::-1])
     elements = to_device(host).flat
     assert [next(elements), next(elements)] == host.ravel()[:2].tolist()
     assert [int(x) for x in elements] == host.ravel()[2:].tolist() and not list(elements)
@@ -57,11 +57,11 @@ def test_assigning_to_flat_matches_numpy(host):
         for key in (slice(0, 4), [0, 1], np.arange(6) > 2, np.array([5, 0, 2]), 0, ..., (0, 1)):
             if type(key) is int and np.size(value) == 0:
                 continue  # NumPy reads past the end
-            alike(assign_flat, host, key, value)
-        alike(replace_flat, host, value)
+            assert_same_result(assign_flat, host, key, value)
+        assert_same_result(replace_flat, host, value)
 
 
 def test_flat_with_a_step_sets_the_diagonal():
     d = cuda.zeros((3, 3))
     d.flat[::4] = 1
-    compare(d, np.eye(3))
+    assert_equal_results(d, np.eye(3))

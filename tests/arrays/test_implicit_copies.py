@@ -1,4 +1,5 @@
-"""Copies to the host that a library makes of a device array are reported at the program's line."""
+"""If a library copies a device array to the host, the warning names the line of the user's
+program."""
 
 import warnings
 
@@ -12,7 +13,7 @@ X = np.arange(12.0)
 
 
 @pytest.fixture(scope="module")
-def d():
+def device_x():
     return cuda.to_device(X)
 
 
@@ -38,56 +39,56 @@ IMPLICIT = {
 
 
 @pytest.mark.parametrize("call", EXPLICIT.values(), ids=EXPLICIT)
-def test_explicit_conversions_do_not_warn(d, call):
+def test_explicit_conversions_do_not_warn(device_x, call):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        call(d)
+        call(device_x)
 
 
-def test_assignment_to_a_host_array_does_not_warn(d):
+def test_assignment_to_a_host_array_does_not_warn(device_x):
     host = np.zeros(12)
-    host[:] = d
-    host[2:] = d[2:]
+    host[:] = device_x
+    host[2:] = device_x[2:]
     np.testing.assert_array_equal(host, X)
 
 
 @pytest.mark.parametrize("call", IMPLICIT.values(), ids=IMPLICIT)
-def test_conversions_by_a_library_warn_once(d, call, monkeypatch):
+def test_conversions_by_a_library_warn_once(device_x, call, monkeypatch):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for _ in range(3):
-            call(d)
+            call(device_x)
     (warning,) = caught
     assert warning.category is PerformanceWarning and warning.filename == __file__
     assert warning.lineno == call.__code__.co_firstlineno
     assert "copy_to_host()" in str(warning.message)
     monkeypatch.setattr(config, "IMPLICIT_COPY", "error")
     with pytest.raises(TypeError, match="converts a device array to a NumPy array"):
-        call(d)
+        call(device_x)
     monkeypatch.setattr(config, "IMPLICIT_COPY", "allow")
-    call(d)
+    call(device_x)
     monkeypatch.setattr(config, "IMPLICIT_COPY", "warn")
     monkeypatch.setattr(config, "CUDA_WARN_ON_IMPLICIT_COPY", False)
-    call(d)
+    call(device_x)
 
 
-def test_warning_names_the_converting_function(d):
+def test_warning_names_the_converting_function(device_x):
     with pytest.warns(PerformanceWarning, match=r"dot\(\) converts"):
-        X.dot(d)
+        X.dot(device_x)
     with pytest.warns(PerformanceWarning, match=r"of numpy\.ma\S* converts"):
-        np.ma.array(d)
+        np.ma.array(device_x)
 
 
-def test_scipy_functions_warn_about_the_copy(d):
+def test_scipy_functions_warn_about_the_copy(device_x):
     ndimage = pytest.importorskip("scipy.ndimage")
     with pytest.warns(PerformanceWarning, match=r"gaussian_filter\(\) of scipy\.ndimage"):
-        ndimage.gaussian_filter(d, 1)
+        ndimage.gaussian_filter(device_x, 1)
 
 
-def test_numpy_as_strided_raises(d):
+def test_numpy_as_strided_raises(device_x):
     """Writes to the result would change only the copy."""
     with pytest.raises(TypeError, match="sliding_window_view"):
-        np.lib.stride_tricks.as_strided(d, (3,), (8,))
+        np.lib.stride_tricks.as_strided(device_x, (3,), (8,))
 
 
 def test_environment_variable_makes_copies_errors(run_python):

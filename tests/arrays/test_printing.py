@@ -208,14 +208,14 @@ def test_printing_during_a_capture_keeps_the_capture_valid():
     x = cuda.to_device(np.arange(4.0))
     others = []
 
-    def show():
+    def collect_texts():
         others.extend([str(x), repr(x), x._repr_html_(), f"{x}"])
 
     stream = cuda.stream()
     with stream.capture() as graph:
         x.fill(2.0, stream)
-        show()
-        thread = threading.Thread(target=show)
+        collect_texts()
+        thread = threading.Thread(target=collect_texts)
         thread.start()
         thread.join()
     state = "<no values while a graph is captured>"
@@ -231,7 +231,8 @@ def test_printing_reports_a_lost_context():
     x = cuda.to_device(np.arange(4.0))
 
     def texts_after_failures(show, status):
-        """The text with each of the driver calls of `show` failing, those that differ."""
+        """Calls `show` once for each of its driver calls, with that call failing; returns the texts
+        that differ."""
         texts = set()
         for number in range(1, 8):
             _core.fail_call_at(number, status)
@@ -296,11 +297,11 @@ def test_printing_raises_the_error_of_an_earlier_kernel():
     """Printing waits for earlier kernels, and raises their errors."""
 
     @cuda.jit
-    def fails(x):
+    def assert_first_above_one(x):
         "assert(x[0] > 1);"
 
     x = cuda.to_device(np.zeros(4))
-    fails[1, 1](x)
+    assert_first_above_one[1, 1](x)
     with pytest.raises(KernelError, match="x\\[0\\] > 1"):
         repr(x)
 

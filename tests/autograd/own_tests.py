@@ -1,9 +1,10 @@
-"""autograd's own tests of NumPy functions, over device arrays: not a part of `make test`, since no package
-contains them.
+"""Runs autograd's own tests of NumPy functions on device arrays. `make test` omits these tests, because no
+package contains them.
 
     python tests/autograd/own_tests.py FOLDER [options of pytest]     FOLDER: tests/ of autograd's repository
 
-Its checks compare derivatives with differences, of all combinations of arguments. In this run each array
+The tests compare derivatives with finite differences for all combinations of arguments. In this run each
+array
 argument is a device array, and its gradients must be device arrays, too."""
 
 import sys
@@ -23,13 +24,13 @@ def on_device(value):
     return cuda.to_device(value) if is_array else value
 
 
-def checked(function, *options, **more):
+def make_device_check(function, *options, **more):
     check = check_grads(function, *options, **more)
     return lambda *args, **keywords: check(*map(on_device, args), **keywords)
 
 
 if __name__ == "__main__":
-    util.check_grads = checked
+    util.check_grads = make_device_check
     folder = sys.argv[1]
     sys.path.insert(0, folder)
     names = [f"{folder}/test_systematic.py", f"{folder}/test_numpy.py"]

@@ -3,7 +3,7 @@ autograd's own checks."""
 
 import numpy as np
 import pytest
-from kit.sample import generator
+from kit.sample import random_generator
 
 import numbalite
 from numbalite import cuda, vectorize
@@ -50,14 +50,14 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("function", FUNCTIONS.values())
 def test_device_array_gradients_equal_host_array_gradients(function):
-    x = generator().random((4, 6))
+    x = random_generator().random((4, 6))
     found = grad(function)(cuda.to_device(x))
     assert isinstance(found, cuda.DeviceNDArray)
     np.testing.assert_allclose(found.copy_to_host(), grad(function)(x), rtol=1e-10, atol=1e-13)
 
 
 def test_gradients_of_scalar_times_array_match_host():
-    x = generator().random((4, 6))
+    x = random_generator().random((4, 6))
     for f in (lambda a, x: anp.sum(a * x * x), lambda a, x: anp.sum(anp.dot(x, a))):
         found = grad(f)(2.0, cuda.to_device(x))
         np.testing.assert_allclose(float(found), grad(f)(2.0, x))
@@ -67,14 +67,14 @@ def test_gradients_of_scalar_times_array_match_host():
 @pytest.mark.parametrize("target", TARGETS)
 def test_ufuncs_pass_the_checks_of_autograd(target):
     f = make_ufunc(target)
-    x, y = generator().random((4, 3)), generator().random(3)
+    x, y = random_generator().random((4, 3)), random_generator().random(3)
     check_grads(lambda x, y: anp.tanh(f(x, y)) * x, modes=["fwd", "rev"], order=2)(x, y)
     check_grads(lambda x: f(x, 0.5) + f(2.0, x), modes=["rev"], order=1)(0.3)
 
 
 def test_ufunc_gradients_on_device_arrays_match_host():
     f, same = make_ufunc("cuda"), make_ufunc("cpu")
-    x, y = generator().random((4, 3)), generator().random(3)
+    x, y = random_generator().random((4, 3)), random_generator().random(3)
     for argnum in (0, 1):
         found = grad(lambda x, y: anp.sum(anp.tanh(f(x, y)) * x), argnum)(
             *map(cuda.to_device, (x, y))
@@ -87,12 +87,12 @@ def test_ufunc_gradients_on_device_arrays_match_host():
 @pytest.mark.parametrize("target", TARGETS)
 def test_user_defined_derivative_rules_are_used(target):
     f = make_ufunc(target, "x * y").defvjp("3 * g", "g * x")
-    x = generator().random(5)
+    x = random_generator().random(5)
     np.testing.assert_allclose(grad(lambda x: anp.sum(f(x, 2.0)))(x), np.full(5, 3.0))
 
 
 def test_jacobian_and_complex_gradients_match_host():
-    x = generator().random(3)
+    x = random_generator().random(3)
     found = jacobian(lambda x: anp.sin(x) * anp.sum(x))(cuda.to_device(x))
     np.testing.assert_allclose(np.asarray(found), jacobian(lambda x: anp.sin(x) * anp.sum(x))(x))
     z = x + 1j * x[::-1]
@@ -104,7 +104,7 @@ def test_jacobian_and_complex_gradients_match_host():
 def test_gradients_of_complex_ufuncs_match_autograd(target):
     signatures = ["complex128(complex128, float64)"]
     f = vectorize(signatures, target=target, source="return exp(z * x);", args="z, x", name="f")
-    rng = generator()
+    rng = random_generator()
     z, x = rng.random(4) + 1j * rng.random(4), rng.random(4)
     for i in (0, 1):
         found = grad(lambda *args: anp.sum(anp.abs(f(*args)) ** 2), i)(z, x)
@@ -172,7 +172,7 @@ def test_training_losses_equal_those_of_autograd():
 
 def test_fused_functions_have_gradients():
     fused = numbalite.fuse(lambda a, b: np.sin(a) * b)
-    x, y = generator().random((4, 3)), generator().random(3)
+    x, y = random_generator().random((4, 3)), random_generator().random(3)
     function = traced(fused)
     a, b = cuda.to_device(x), cuda.to_device(y)
     np.testing.assert_allclose(function(a, b).copy_to_host(), np.sin(x) * y)

@@ -34,7 +34,7 @@ BEGIN, END = "<!-- table of tests/bench/accuracy.py -->", "<!-- end of the table
 # --- data
 
 
-def _normal(rng, shape):
+def _random_normal(rng, shape):
     return rng.normal(size=shape)
 
 
@@ -42,7 +42,7 @@ def _near_1(rng, shape):
     return 1 + rng.normal(size=shape) * 1e-3
 
 
-def _cancelling(rng, shape):
+def _cancelling_pairs(rng, shape):
     """Returns pairs of numbers that cancel, except for a small remainder each."""
     x = rng.normal(size=shape) * 100
     flat = x.reshape(-1)
@@ -51,19 +51,19 @@ def _cancelling(rng, shape):
     return rng.permuted(x, axis=-1) + rng.random(shape)
 
 
-def _alternating(rng, shape):
+def _alternating_signs(rng, shape):
     index = np.arange(math.prod(shape)).reshape(shape)
     return np.where(index % 2, -1, 1) * (1 + rng.random(shape) / 100)
 
 
 DATA = {
     "0 to 1": lambda rng, shape, code: rng.random(shape),
-    "normal": lambda rng, shape, code: _normal(rng, shape),
-    "large mean": lambda rng, shape, code: _normal(rng, shape) + LARGE[code],
-    "cancellation": lambda rng, shape, code: _cancelling(rng, shape),
-    "alternating signs": lambda rng, shape, code: _alternating(rng, shape),
+    "normal": lambda rng, shape, code: _random_normal(rng, shape),
+    "large mean": lambda rng, shape, code: _random_normal(rng, shape) + LARGE[code],
+    "cancellation": lambda rng, shape, code: _cancelling_pairs(rng, shape),
+    "alternating signs": lambda rng, shape, code: _alternating_signs(rng, shape),
     "wide range": lambda rng, shape, code: (
-        _normal(rng, shape)
+        _random_normal(rng, shape)
         * 10.0 ** rng.integers(-4 if code == "e" else -12, 2 if code == "e" else 12, shape)
     ),
     "denormals": lambda rng, shape, code: (
@@ -92,13 +92,13 @@ def _exact_sum(parts):
     return wide(total) + wide(math.fsum([*parts, -total])) if math.isfinite(total) else wide(total)
 
 
-def _sum(x):
+def _exact_complex_sum(x):
     if np.iscomplexobj(x):
-        return _sum(x.real) + np.clongdouble(1j) * _sum(x.imag)
+        return _exact_complex_sum(x.real) + np.clongdouble(1j) * _exact_complex_sum(x.imag)
     return _exact_sum(np.asarray(x, np.float64).ravel())
 
 
-def _products(x, y):
+def _split_products(x, y):
     """Returns numbers whose sum is the exact sum of products of float64 numbers (Veltkamp's and
     Dekker's parts)."""
     x, y = np.asarray(x, np.float64).ravel(), np.asarray(y, np.float64).ravel()
@@ -114,31 +114,31 @@ def _products(x, y):
     return np.concatenate([product, rest])
 
 
-def _dot(x, y):
+def _exact_dot(x, y):
     """Of x and y, not conjugated."""
     if np.iscomplexobj(x) or np.iscomplexobj(y):
         x, y = np.asarray(x, complex), np.asarray(y, complex)
-        real = np.concatenate([_products(x.real, y.real), -_products(x.imag, y.imag)])
-        imag = np.concatenate([_products(x.real, y.imag), _products(x.imag, y.real)])
+        real = np.concatenate([_split_products(x.real, y.real), -_split_products(x.imag, y.imag)])
+        imag = np.concatenate([_split_products(x.real, y.imag), _split_products(x.imag, y.real)])
         return _exact_sum(real) + np.clongdouble(1j) * _exact_sum(imag)
-    return _exact_sum(_products(x, y))
+    return _exact_sum(_split_products(x, y))
 
 
-def _mean(x):
-    return _sum(x) / wide(x.size)
+def _exact_mean(x):
+    return _exact_complex_sum(x) / wide(x.size)
 
 
-def _distances(x):
+def _deviations(x):
     apart = x.astype(np.clongdouble if np.iscomplexobj(x) else wide) - x.ravel()[0]
     return apart - apart.mean()
 
 
 def _var(x):
-    apart = _distances(x)
+    apart = _deviations(x)
     return (apart.real**2 + apart.imag**2).sum() / wide(x.size)
 
 
-def _norm(x):
+def _exact_norm(x):
     return np.sqrt((x.real.astype(wide) ** 2 + x.imag.astype(wide) ** 2).sum())
 
 
@@ -158,37 +158,39 @@ def _cumsum(x, axis):
     return np.cumsum(x, axis, dtype=np.clongdouble if np.iscomplexobj(x) else wide)
 
 
-def _prod(x, axis):
+def _exact_product(x, axis):
     return np.prod(x, axis, dtype=np.clongdouble if np.iscomplexobj(x) else wide)
 
 
-def _trapezoid(x):
+def _exact_trapezoid(x):
     x = x.astype(np.clongdouble if np.iscomplexobj(x) else wide)
     return ((x[1:] + x[:-1]) / 2).sum()
 
 
 def _cov(x, axis):
-    apart = np.array([_distances(row) for row in x])
+    apart = np.array([_deviations(row) for row in x])
     return (apart[:, None] * apart[None].conj()).sum(-1) / wide(x.shape[1] - 1)
 
 
-def _weights(x, axis):
+def _average_weights(x, axis):
     count = x.size if axis is None else x.shape[axis]
     return 1 + np.arange(count).astype(x.real.dtype) % 7
 
 
 def _with_weights(x, axis):
-    given = _weights(x, axis).reshape(x.shape) if axis is None else _weights(x, axis)
+    given = (
+        _average_weights(x, axis).reshape(x.shape) if axis is None else _average_weights(x, axis)
+    )
     return np.average(x, axis, given)
 
 
 def _exact_average(x, axis):
-    weights = _weights(x, axis)
+    weights = _average_weights(x, axis)
 
-    def average(one):
-        return _dot(one.ravel(), weights) / wide(_exact_sum(weights))
+    def weighted_mean(one):
+        return _exact_dot(one.ravel(), weights) / wide(_exact_sum(weights))
 
-    return _of_axis(average)(x, axis)
+    return _of_axis(weighted_mean)(x, axis)
 
 
 LIMIT = 1.02
@@ -198,7 +200,7 @@ SQUARES = {"double_limit": 3.0, "double_times": 1.5}
 """Of variances in float64: see above."""
 
 
-class Case:
+class AccuracyCase:
     """A case: `call(xp_array, axis)` and the exact result."""
 
     def __init__(
@@ -229,7 +231,7 @@ class Case:
             return self._magnitude(abs(x), axis)
         return np.max(abs(exact), initial=0) if self.of_all else abs(exact)
 
-    def allowed(self, code, theirs):
+    def allowed_error(self, code, theirs):
         """Returns the error that a result may have, if NumPy's is `theirs`."""
         if code == "e":
             return max(self._limit, 4 * self._times * theirs)
@@ -238,7 +240,7 @@ class Case:
         return max(self._limit, self._times * theirs)
 
 
-def _vectors(function):
+def _with_row_pairs(function):
     """Returns two vectors for each product: every second row of the array, and the row above it."""
     return lambda x, axis: function(
         x.ravel()[: x.size // 2], x.ravel()[x.size // 2 :][: x.size // 2]
@@ -249,12 +251,12 @@ def _on_device(x):
     return not isinstance(x, np.ndarray)
 
 
-def _average(x, axis):
+def _weighted_average(x, axis):
     if not _on_device(x):
         return _with_weights(x, axis)
     from numbalite import cuda
 
-    host = _weights(np.empty(x.shape, x.dtype), axis)
+    host = _average_weights(np.empty(x.shape, x.dtype), axis)
     return np.average(x, axis, cuda.to_device(host.reshape(x.shape) if axis is None else host))
 
 
@@ -264,45 +266,64 @@ def _vecdot(x, y):
 
 
 def _exact_vecdot(x, y):
-    return np.array([_dot(a.conj(), b) for a, b in zip(x, y, strict=True)])
+    return np.array([_exact_dot(a.conj(), b) for a, b in zip(x, y, strict=True)])
 
 
 CASES = {
-    "sum": Case(lambda x, axis: x.sum(axis), _of_axis(_sum)),
-    "mean": Case(lambda x, axis: x.mean(axis), _of_axis(_mean)),
-    "var": Case(lambda x, axis: x.var(axis), _of_axis(_var), **SQUARES),
-    "std": Case(lambda x, axis: x.std(axis), _of_axis(lambda x: np.sqrt(_var(x))), **SQUARES),
-    "prod": Case(lambda x, axis: x.prod(axis), _prod, axes=(0, 1), codes="fdFD", data=("near 1",)),
-    "norm": Case(
-        lambda x, axis: np.linalg.norm(x, axis=axis), _of_axis(_norm), axes=(0, 1), codes="fdFD"
+    "sum": AccuracyCase(lambda x, axis: x.sum(axis), _of_axis(_exact_complex_sum)),
+    "mean": AccuracyCase(lambda x, axis: x.mean(axis), _of_axis(_exact_mean)),
+    "var": AccuracyCase(lambda x, axis: x.var(axis), _of_axis(_var), **SQUARES),
+    "std": AccuracyCase(
+        lambda x, axis: x.std(axis), _of_axis(lambda x: np.sqrt(_var(x))), **SQUARES
     ),
-    "nansum": Case(lambda x, axis: np.nansum(x, axis), _of_axis(_sum)),
-    "nanmean": Case(lambda x, axis: np.nanmean(x, axis), _of_axis(_mean)),
-    "nanvar": Case(lambda x, axis: np.nanvar(x, axis), _of_axis(_var), **SQUARES),
-    "nanstd": Case(
+    "prod": AccuracyCase(
+        lambda x, axis: x.prod(axis), _exact_product, axes=(0, 1), codes="fdFD", data=("near 1",)
+    ),
+    "norm": AccuracyCase(
+        lambda x, axis: np.linalg.norm(x, axis=axis),
+        _of_axis(_exact_norm),
+        axes=(0, 1),
+        codes="fdFD",
+    ),
+    "nansum": AccuracyCase(lambda x, axis: np.nansum(x, axis), _of_axis(_exact_complex_sum)),
+    "nanmean": AccuracyCase(lambda x, axis: np.nanmean(x, axis), _of_axis(_exact_mean)),
+    "nanvar": AccuracyCase(lambda x, axis: np.nanvar(x, axis), _of_axis(_var), **SQUARES),
+    "nanstd": AccuracyCase(
         lambda x, axis: np.nanstd(x, axis), _of_axis(lambda x: np.sqrt(_var(x))), **SQUARES
     ),
-    "nanprod": Case(
-        lambda x, axis: np.nanprod(x, axis), _prod, axes=(0, 1), codes="fdFD", data=("near 1",)
+    "nanprod": AccuracyCase(
+        lambda x, axis: np.nanprod(x, axis),
+        _exact_product,
+        axes=(0, 1),
+        codes="fdFD",
+        data=("near 1",),
     ),
-    "norm of order 1": Case(
+    "norm of order 1": AccuracyCase(
         lambda x, axis: np.linalg.norm(x, 1, axis=axis),
-        _of_axis(lambda x: _sum(abs(x))),
+        _of_axis(lambda x: _exact_complex_sum(abs(x))),
         axes=(0, 1),
         codes="fd",
     ),
-    "inner": Case(_vectors(np.inner), _vectors(_dot), axes=(None,)),
-    "einsum": Case(
-        _vectors(lambda x, y: np.einsum("i,i", x, y)), _vectors(_dot), axes=(None,), codes="fdFD"
+    "inner": AccuracyCase(_with_row_pairs(np.inner), _with_row_pairs(_exact_dot), axes=(None,)),
+    "einsum": AccuracyCase(
+        _with_row_pairs(lambda x, y: np.einsum("i,i", x, y)),
+        _with_row_pairs(_exact_dot),
+        axes=(None,),
+        codes="fdFD",
     ),
-    "average": Case(_average, _exact_average, limit=2),
-    "cumsum": Case(
+    "average": AccuracyCase(_weighted_average, _exact_average, limit=2),
+    "cumsum": AccuracyCase(lambda x, axis: np.cumsum(x, axis), _cumsum, axes=(0, 1), times=16.0),
+    "nancumsum": AccuracyCase(
+        lambda x, axis: np.nancumsum(x, axis), _cumsum, axes=(0, 1), times=16.0
+    ),
+    "average": AccuracyCase(_weighted_average, _exact_average, limit=2),
+    "cumsum": AccuracyCase(
         lambda x, axis: np.cumsum(x, axis), _cumsum, axes=(0, 1), times=4.0, magnitude=_cumsum
     ),
-    "nancumsum": Case(
+    "nancumsum": AccuracyCase(
         lambda x, axis: np.nancumsum(x, axis), _cumsum, axes=(0, 1), times=4.0, magnitude=_cumsum
     ),
-    "cumprod": Case(
+    "cumprod": AccuracyCase(
         lambda x, axis: np.cumprod(x, axis),
         lambda x, axis: np.cumprod(x, axis, dtype=np.clongdouble if np.iscomplexobj(x) else wide),
         axes=(0, 1),
@@ -310,16 +331,21 @@ CASES = {
         data=("near 1",),
         times=4.0,
     ),
-    "dot": Case(_vectors(np.dot), _vectors(_dot), axes=(None,), codes="efdFD"),
-    "vdot": Case(
-        _vectors(np.vdot), _vectors(lambda x, y: _dot(x.conj(), y)), axes=(None,), codes="efdFD"
+    "dot": AccuracyCase(
+        _with_row_pairs(np.dot), _with_row_pairs(_exact_dot), axes=(None,), codes="efdFD"
     ),
-    "vecdot": Case(
+    "vdot": AccuracyCase(
+        _with_row_pairs(np.vdot),
+        _with_row_pairs(lambda x, y: _exact_dot(x.conj(), y)),
+        axes=(None,),
+        codes="efdFD",
+    ),
+    "vecdot": AccuracyCase(
         lambda x, axis: _vecdot(x[: len(x) // 2], x[len(x) // 2 :][: len(x) // 2]),
         lambda x, axis: _exact_vecdot(x[: len(x) // 2], x[len(x) // 2 :][: len(x) // 2]),
         axes=(1,),
     ),
-    "cov": Case(
+    "cov": AccuracyCase(
         lambda x, axis: np.cov(x[:6]),
         lambda x, axis: _cov(x[:6], axis),
         axes=(1,),
@@ -327,22 +353,26 @@ CASES = {
         of_all=True,
         limit=32,
     ),
-    "trapezoid": Case(
+    "trapezoid": AccuracyCase(
         lambda x, axis: np.trapezoid(x, axis=axis),
-        _of_axis(_trapezoid),
+        _of_axis(_exact_trapezoid),
         axes=(0, 1),
         limit=2,
         of_all=True,
     ),
-    "mean of integers": Case(lambda x, axis: x.mean(axis), _of_axis(_mean), codes="bihq"),
-    "var of integers": Case(lambda x, axis: x.var(axis), _of_axis(_var), codes="bihq", **SQUARES),
+    "mean of integers": AccuracyCase(
+        lambda x, axis: x.mean(axis), _of_axis(_exact_mean), codes="bihq"
+    ),
+    "var of integers": AccuracyCase(
+        lambda x, axis: x.var(axis), _of_axis(_var), codes="bihq", **SQUARES
+    ),
 }
 
 
 # --- errors
 
 
-def roundings(found, exact, magnitude):
+def error_in_roundings(found, exact, magnitude):
     """Returns the largest error relative to `magnitude`, in halves of a unit in the last place; infinite if only
     one of the two results is finite."""
     dtype = found.real.dtype
@@ -382,15 +412,17 @@ def measure_errors(name, code, rng, shape):
             assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype), (name, code, axis)
             assert ours.shape == exact.shape, (name, code, axis, exact.shape)
             magnitude = case.magnitude(x, axis, exact)
-            errors[axis, data] = tuple(roundings(one, exact, magnitude) for one in (ours, theirs))
+            errors[axis, data] = tuple(
+                error_in_roundings(one, exact, magnitude) for one in (ours, theirs)
+            )
     return errors
 
 
-def excess(name, code, errors):
+def cases_above_limit(name, code, errors):
     """Returns the cases with a larger error than allowed: one rounding or NumPy's error, unless the case
     defines another limit."""
     case = CASES[name]
-    return {key: one for key, one in errors.items() if one[0] > case.allowed(code, one[1])}
+    return {key: one for key, one in errors.items() if one[0] > case.allowed_error(code, one[1])}
 
 
 def _three_digits(number):
@@ -401,7 +433,7 @@ def _three_digits(number):
     )
 
 
-def table(results):
+def format_table(results):
     codes = ["e", "f", "d", "F", "D", "b", "h", "i", "q"]
     names = [np.dtype(code).name for code in codes[:5]]
     lines = [f"| numbalite, NumPy | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
@@ -443,13 +475,13 @@ def main():
         for code in CASES[name].codes:
             rng = np.random.default_rng(given.seed)
             errors = results[name, code] = measure_errors(name, code, rng, shape)
-            for (axis, data), (ours, theirs) in excess(name, code, errors).items():
+            for (axis, data), (ours, theirs) in cases_above_limit(name, code, errors).items():
                 worse += 1
                 print(
                     f"{name} {np.dtype(code)} axis={axis} {data}: {ours:.3g}, NumPy {theirs:.3g}",
                     flush=True,
                 )
-    made_table = table(results)
+    made_table = format_table(results)
     print(made_table)
     if given.write:
         text = given.write.read_text()

@@ -25,31 +25,31 @@ import course_rows  # noqa: F401  isort: skip
 
 
 @pytest.fixture(scope="module")
-def floor(tmp_path_factory):
+def machine_floor(tmp_path_factory):
     from numbalite import cuda
 
     cuda.synchronize()
-    return measure.Floor(tmp_path_factory.mktemp("floor"), {})
+    return measure.HardwareFloor(tmp_path_factory.mktemp("floor"), {})
 
 
 @contextlib.contextmanager
 def timed_by(benchmark):
     """The fixture also times the first call that a row times."""
 
-    def see(function, count, rounds):
+    def time_call(function, count, rounds):
         if benchmark is not None and benchmark.stats is None:
             benchmark.pedantic(function, iterations=count, rounds=rounds)
 
-    measure.SEEN.append(see)
+    measure.SEEN.append(time_call)
     try:
         yield
     finally:
-        measure.SEEN.remove(see)
+        measure.SEEN.remove(time_call)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("key", measure.ROWS)
-def test_benchmark_row_runs_within_its_floor(key, floor, request):
+def test_benchmark_row_runs_within_its_floor(key, machine_floor, request):
     from numbalite import cuda
 
     row = measure.ROWS[key]
@@ -59,8 +59,8 @@ def test_benchmark_row_runs_within_its_floor(key, floor, request):
     benchmark = request.getfixturevalue("benchmark") if has_fixture else None
     try:
         with timed_by(benchmark):
-            ours, least, limit = row.measure(floor)
-    except measure.LeftOut as reason:
+            ours, least, limit = row.measure(machine_floor)
+    except measure.RowSkipped as reason:
         pytest.skip(str(reason))
     if benchmark is not None:
         benchmark.extra_info.update(ours=ours, floor=least, limit=limit, unit=row.unit)

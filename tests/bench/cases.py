@@ -4,7 +4,7 @@ linear algebra, sparse arrays, unusual dtypes and extreme shapes.
     python tests/bench/run.py --cases [--only unique,dot] [--json FILE] [--small]
 
 A result of 2**20 elements or fewer is compared with CuPy's and torch's before it is timed. The cases that are slower
-than the faster of the two are printed; docs/performance.md has the reasons. With more than 45 GB of free
+than the faster of CuPy and torch are printed; docs/performance.md has the reasons. With more than 45 GB of free
 device memory, functions of 2**32 int8 are measured, too. Their times are printed as multiples of the time in
 which a copy moves the bytes that a function reads and writes.
 """
@@ -28,7 +28,7 @@ COMPARED = 1 << 20  # elements
 LARGE, LARGE_BYTES = 1 << 32, 45 << 30
 
 
-def case(name, dtypes="f4", size=1 << 25, **options):
+def register_case(name, dtypes="f4", size=1 << 25, **options):
     """Adds cases with a function (library, random generator, dtype, size, options) that returns the call to time, or
     None if the library has no such function."""
 
@@ -47,7 +47,7 @@ def is_torch(lib):
     return lib.xp.__name__ == "torch"
 
 
-def numbers(rng, dtype, shape):
+def random_numbers(rng, dtype, shape):
     """Returns random numbers: floats in [0, 1), integers up to 30,000 or a third of the dtype's range."""
     if dtype == "?":
         return rng.integers(0, 2, shape).astype(bool)
@@ -58,7 +58,7 @@ def numbers(rng, dtype, shape):
 
 
 def sorting_of(lib, name, *arguments):
-    """Calls a function of sorting; torch's returns (values, indices)."""
+    """Calls a sorting function; torch's functions return (values, indices)."""
     made = getattr(lib.xp, name)(*arguments)
     return made[0] if is_torch(lib) else made
 
@@ -66,10 +66,10 @@ def sorting_of(lib, name, *arguments):
 # ----------------------------------------------------------------------------------------- random numbers
 
 
-@case("poisson", "f8", arguments=(3.0,))
-@case("binomial", "f8", arguments=(20, 0.3))
-@case("beta", "f8", arguments=(2.0, 3.0))
-def distribution(lib, rng, dtype, n, name, arguments):
+@register_case("poisson", "f8", arguments=(3.0,))
+@register_case("binomial", "f8", arguments=(20, 0.3))
+@register_case("beta", "f8", arguments=(2.0, 3.0))
+def draw_distribution(lib, rng, dtype, n, name, arguments):
     if is_torch(lib):
         rates = lib.xp.full((n,), arguments[0], device="cuda", dtype=lib.xp.float64)
         return (lambda: lib.xp.poisson(rates)) if name == "poisson" else None
@@ -77,9 +77,9 @@ def distribution(lib, rng, dtype, n, name, arguments):
     return lambda: draw(*arguments, n)
 
 
-@case("permutation", "i8", 1000)
-@case("permutation", "i8", 1_000_000)
-def permutation(lib, rng, dtype, n, name):
+@register_case("permutation", "i8", 1000)
+@register_case("permutation", "i8", 1_000_000)
+def draw_permutation(lib, rng, dtype, n, name):
     if is_torch(lib):
         return lambda: lib.xp.randperm(n, device="cuda")
     permute = cuda.random.default_rng(1) if is_ours(lib) else lib.xp.random
@@ -89,33 +89,33 @@ def permutation(lib, rng, dtype, n, name):
 # ---------------------------------------------------------------------------------- sorting and searching
 
 
-@case("unique", "? i1 i2 i4 f2 f4 f8", 1 << 24)
-@case("unique", "i4", 1_000_000)
+@register_case("unique", "? i1 i2 i4 f2 f4 f8", 1 << 24)
+@register_case("unique", "i4", 1_000_000)
 def one_array(lib, rng, dtype, n, name):
-    x = lib.array(numbers(rng, dtype, n))
+    x = lib.array(random_numbers(rng, dtype, n))
     return lambda: getattr(lib.xp, name)(x)
 
 
-@case("sort", "i1 i2 i4 f4 f8", 1 << 24)
-@case("sort", "i1 i2 i4 i8 f2 f4 f8", 1 << 24, columns=4096)
+@register_case("sort", "i1 i2 i4 f4 f8", 1 << 24)
+@register_case("sort", "i1 i2 i4 i8 f2 f4 f8", 1 << 24, columns=4096)
 def sort(lib, rng, dtype, n, name, columns=None):
-    x = lib.array(numbers(rng, dtype, (-(-n // columns), columns) if columns else n))
+    x = lib.array(random_numbers(rng, dtype, (-(-n // columns), columns) if columns else n))
     return lambda: sorting_of(lib, "sort", x, -1)
 
 
-@case("indices of the 10 smallest", "f4", 1 << 24, columns=4096)
-def smallest(lib, rng, dtype, n, name, columns):
-    x = lib.array(numbers(rng, dtype, (-(-n // columns), columns)))
+@register_case("indices of the 10 smallest", "f4", 1 << 24, columns=4096)
+def topk_indices(lib, rng, dtype, n, name, columns):
+    x = lib.array(random_numbers(rng, dtype, (-(-n // columns), columns)))
     if is_torch(lib):
         return lambda: x.topk(10, 1, largest=False, sorted=False)[1]
     return lambda: lib.xp.argpartition(x, 10, 1)[:, :10]
 
 
-@case("searchsorted", "i4 f4 f8", count=1000)
-@case("searchsorted", "i4 f4 f8", count=1 << 20)
-@case("digitize", "f8", 1_000_000, count=100)
-@case("isin", "i4 f4", count=1000)
-def search(lib, rng, dtype, n, name, count):
+@register_case("searchsorted", "i4 f4 f8", count=1000)
+@register_case("searchsorted", "i4 f4 f8", count=1 << 20)
+@register_case("digitize", "f8", 1_000_000, count=100)
+@register_case("isin", "i4 f4", count=1000)
+def search_sorted(lib, rng, dtype, n, name, count):
     x = lib.array((rng.random(n) * 40_960).astype(dtype))
     a = lib.array(np.sort((rng.random(count) * 40_960).astype(dtype)))
     if name == "searchsorted":
@@ -125,23 +125,23 @@ def search(lib, rng, dtype, n, name, count):
     return lambda: getattr(lib.xp, name)(x, a)
 
 
-@case("nonzero")
-@case("argwhere", "f4", 1 << 24)
-def positions(lib, rng, dtype, n, name):
-    x = lib.array(numbers(rng, dtype, n) * (rng.random(n) < 0.5))
+@register_case("nonzero")
+@register_case("argwhere", "f4", 1 << 24)
+def nonzero_positions(lib, rng, dtype, n, name):
+    x = lib.array(random_numbers(rng, dtype, n) * (rng.random(n) < 0.5))
     if is_torch(lib):
         return lambda: lib.xp.nonzero(x)
     return lambda: getattr(lib.xp, name)(x)
 
 
-@case("x[mask]", "f4")
-@case("x[mask]", "f8", 1 << 24)
-@case("x[mask] of rows", "f4", 30_000_000, columns=3)
-@case("x[mask] of rows", "f4", 30_000_000, columns=10_000_000)
-@case("x[mask] of rows", "f4", 64_000_000, columns=1_000_000)
+@register_case("x[mask]", "f4")
+@register_case("x[mask]", "f8", 1 << 24)
+@register_case("x[mask] of rows", "f4", 30_000_000, columns=3)
+@register_case("x[mask] of rows", "f4", 30_000_000, columns=10_000_000)
+@register_case("x[mask] of rows", "f4", 64_000_000, columns=1_000_000)
 def by_mask(lib, rng, dtype, n, name, columns=None):
     columns = min(columns or 0, n)
-    x = lib.array(numbers(rng, dtype, (n // columns, columns) if columns else n))
+    x = lib.array(random_numbers(rng, dtype, (n // columns, columns) if columns else n))
     mask = lib.array(rng.random(x.shape[0]) < 0.5)
     return lambda: x[mask]
 
@@ -149,44 +149,44 @@ def by_mask(lib, rng, dtype, n, name, columns=None):
 # ------------------------------------------------------------------------------------------ linear algebra
 
 
-@case("solve", "f4", 64)
-@case("solve", "f4", 8, batch=10_000)
-@case("inv", "f4", 100)
-@case("inv", "f4", 4, batch=10_000)
-@case("cholesky", "f4", 512)
-@case("cholesky", "f4", 2048)
-@case("svd", "f4", 64)
-@case("svd", "f4", 512)
-@case("qr", "f4", 64)
-@case("eigh", "f4", 32, batch=1000)
-def factorized(lib, rng, dtype, n, name, batch=None):
+@register_case("solve", "f4", 64)
+@register_case("solve", "f4", 8, batch=10_000)
+@register_case("inv", "f4", 100)
+@register_case("inv", "f4", 4, batch=10_000)
+@register_case("cholesky", "f4", 512)
+@register_case("cholesky", "f4", 2048)
+@register_case("svd", "f4", 64)
+@register_case("svd", "f4", 512)
+@register_case("qr", "f4", 64)
+@register_case("eigh", "f4", 32, batch=1000)
+def factorize_matrix(lib, rng, dtype, n, name, batch=None):
     shape = (batch, n, n) if batch else (n, n)
-    a = numbers(rng, dtype, shape)
+    a = random_numbers(rng, dtype, shape)
     a = lib.array(a + a.swapaxes(-1, -2) + 2 * n * np.eye(n, dtype=dtype))
     function = getattr(lib.xp.linalg, name)
     if name != "solve":
         return lambda: function(a)
-    b = lib.array(numbers(rng, dtype, (*shape[:-1], 1)))
+    b = lib.array(random_numbers(rng, dtype, (*shape[:-1], 1)))
     return lambda: function(a, b)
 
 
-@case("dot", "f4")
-@case("dot", "i1 i8 f2 f8", 1 << 24)
+@register_case("dot", "f4")
+@register_case("dot", "i1 i8 f2 f8", 1 << 24)
 def dot(lib, rng, dtype, n, name):
-    x, y = (lib.array(numbers(rng, dtype, n)) for _ in range(2))
+    x, y = (lib.array(random_numbers(rng, dtype, n)) for _ in range(2))
     return lambda: lib.xp.dot(x, y)
 
 
-@case("matrix @ vector", "f8", 4096)
+@register_case("matrix @ vector", "f8", 4096)
 def matrix_times_vector(lib, rng, dtype, n, name):
-    a, x = lib.array(numbers(rng, dtype, (n, n))), lib.array(numbers(rng, dtype, n))
+    a, x = lib.array(random_numbers(rng, dtype, (n, n))), lib.array(random_numbers(rng, dtype, n))
     return lambda: a @ x
 
 
-@case("norm", "f2 f4", 1 << 24)
+@register_case("norm", "f2 f4", 1 << 24)
 def norm(lib, rng, dtype, n, name):
     x = lib.array(
-        numbers(rng, dtype, n) / np.dtype(dtype).type(64)
+        random_numbers(rng, dtype, n) / np.dtype(dtype).type(64)
     )  # CuPy adds squares of float16 in float16
     return lambda: lib.xp.linalg.norm(x)
 
@@ -198,7 +198,7 @@ def coo_parts(rng, dtype, rows, each, columns):
     """Returns (data, rows, columns) with `each` elements in each row, in sorted order and without duplicates."""
     places = np.sort(rng.integers(0, columns - each, (rows, each)), axis=1) + np.arange(each)
     indices = np.repeat(np.arange(rows, dtype=np.int32), each)
-    return numbers(rng, dtype, rows * each), indices, places.ravel().astype(np.int32)
+    return random_numbers(rng, dtype, rows * each), indices, places.ravel().astype(np.int32)
 
 
 def sparse_of(lib, name, parts, shape):
@@ -212,13 +212,13 @@ def sparse_of(lib, name, parts, shape):
     return make((data, (rows, columns)), shape=shape)
 
 
-@case("csr + csr", "f4", 1000, each=1000)
-@case("csr + csr", "f4", 10, each=100_000)
-@case("csr + csr", "f4", 10_000, each=20)
-@case("csr + csr", "f4", 1_000_000, each=10)
-@case("csr @ matrix", "f4", 10_000, each=10)
-@case("coo to csr", "f4", 10_000, each=20)
-@case("coo to csr", "f4", 1_000_000, each=10)
+@register_case("csr + csr", "f4", 1000, each=1000)
+@register_case("csr + csr", "f4", 10, each=100_000)
+@register_case("csr + csr", "f4", 10_000, each=20)
+@register_case("csr + csr", "f4", 1_000_000, each=10)
+@register_case("csr @ matrix", "f4", 10_000, each=10)
+@register_case("coo to csr", "f4", 10_000, each=20)
+@register_case("coo to csr", "f4", 1_000_000, each=10)
 def sparse_call(lib, rng, dtype, n, name, each):
     if is_torch(lib):
         return None
@@ -231,7 +231,7 @@ def sparse_call(lib, rng, dtype, n, name, each):
         left = sparse_of(lib, "coo", one, shape)
         return lambda: left.tocsr()
     left = sparse_of(lib, "csr", one, shape)
-    right = lib.array(numbers(rng, dtype, (columns, 64)))
+    right = lib.array(random_numbers(rng, dtype, (columns, 64)))
     if name == "csr @ matrix":
         return lambda: left @ right
     right = sparse_of(lib, "csr", two, shape)
@@ -241,35 +241,35 @@ def sparse_call(lib, rng, dtype, n, name, each):
 # ------------------------------------------------------------------------------- unusual dtypes and shapes
 
 
-@case("x ** 3", "i2 f2 f4 f8", 1 << 24)
+@register_case("x ** 3", "i2 f2 f4 f8", 1 << 24)
 def cube(lib, rng, dtype, n, name):
-    x = lib.array(numbers(rng, dtype, n))
+    x = lib.array(random_numbers(rng, dtype, n))
     return lambda: x**3
 
 
-@case("triu", "f4", 2048)
-def triangle(lib, rng, dtype, n, name):
-    x = lib.array(numbers(rng, dtype, (n, n)))
+@register_case("triu", "f4", 2048)
+def upper_triangle(lib, rng, dtype, n, name):
+    x = lib.array(random_numbers(rng, dtype, (n, n)))
     return lambda: lib.xp.triu(x)
 
 
-@case("concatenate", "f4", 1000, count=1000)
-@case("stack", "f4", 1000, count=1000)
-def joined(lib, rng, dtype, n, name, count):
-    arrays = [lib.array(numbers(rng, dtype, n)) for _ in range(count)]
+@register_case("concatenate", "f4", 1000, count=1000)
+@register_case("stack", "f4", 1000, count=1000)
+def join_arrays(lib, rng, dtype, n, name, count):
+    arrays = [lib.array(random_numbers(rng, dtype, n)) for _ in range(count)]
     return lambda: getattr(lib.xp, name)(arrays)
 
 
-@case("cross", "f4", 30_000_000)
-def cross(lib, rng, dtype, n, name):
-    x, y = (lib.array(numbers(rng, dtype, (n // 3, 3))) for _ in range(2))
+@register_case("cross", "f4", 30_000_000)
+def cross_product(lib, rng, dtype, n, name):
+    x, y = (lib.array(random_numbers(rng, dtype, (n // 3, 3))) for _ in range(2))
     return lambda: lib.xp.cross(x, y)
 
 
-@case("sum", "f4", 30_000_000)
-@case("max", "f4", 30_000_000)
+@register_case("sum", "f4", 30_000_000)
+@register_case("max", "f4", 30_000_000)
 def of_three(lib, rng, dtype, n, name):
-    x = lib.array(numbers(rng, dtype, (n // 3, 3)))
+    x = lib.array(random_numbers(rng, dtype, (n // 3, 3)))
     function = getattr(lib.xp, "amax" if is_torch(lib) and name == "max" else name)
     return lambda: function(x, 1)
 
@@ -277,7 +277,7 @@ def of_three(lib, rng, dtype, n, name):
 # -------------------------------------------------------------------------------------------- measurement
 
 RANDOM = "poisson binomial beta permutation".split()
-# The library's results are in another order, or have other signs
+# Results of these functions may differ from NumPy's in order or sign
 MANY_RIGHT = ["indices of the 10 smallest", "svd", "qr", "eigh"]
 
 
@@ -286,7 +286,7 @@ def are_equal(lib, ours, theirs):
     return np.allclose(first, second.reshape(first.shape), rtol=1e-2, atol=1e-3, equal_nan=True)
 
 
-def measured(name, dtype, size, function, options):
+def measure_case(name, dtype, size, function, options):
     """Returns {library: µs} of a case, or numbalite's error."""
     found, ours = {}, None
     for label, lib in LIBRARIES.items():
@@ -313,7 +313,7 @@ def measured(name, dtype, size, function, options):
     return found
 
 
-def free():
+def free_memory_pools():
     for label, release in (
         ("cupy", lambda xp: xp.get_default_memory_pool().free_all_blocks()),
         ("torch", lambda xp: xp.cuda.empty_cache()),
@@ -328,9 +328,10 @@ def copy_time(x):
 
 
 def large_functions(n):
-    """Prints functions of n int8, in multiples of the time of the bytes."""
+    """Prints the times of functions of n int8, divided by the copy time of the same number of
+    bytes."""
     x = cuda.device_array(n, np.int8)
-    part = numbers(np.random.default_rng(1), "i1", min(n, 1 << 26))
+    part = random_numbers(np.random.default_rng(1), "i1", min(n, 1 << 26))
     for begin in range(0, n, len(part)):
         x[begin : begin + len(part)] = part[: n - begin]
     per_byte = copy_time(x) / (2 * n)
@@ -350,7 +351,7 @@ def large_functions(n):
         print(f"    {name:<16} {taken:>12,.1f} us {taken / (per_byte * moved):>8.1f}")
 
 
-def run(only, file, is_small):
+def measure_cases(only, file, is_small):
     """Measures the cases, prints those that a peer wins, and returns the rows."""
     warnings.simplefilter("ignore")
     sweep.open_libraries()
@@ -363,16 +364,16 @@ def run(only, file, is_small):
         }
         size = min(size, SMALL if size > 1 << 16 else 64) if is_small else size
         note = ", ".join(f"{key} {value}" for key, value in options.items())
-        found = measured(name, dtype, size, function, options)
+        found = measure_case(name, dtype, size, function, options)
         rows.append({"function": name, "dtype": dtype, "size": size, "layout": note, **found})
-        free()
+        free_memory_pools()
         times = "  ".join(
             f"{label} {value:,.1f}" for label, value in found.items() if label in LIBRARIES
         )
         print(f"{name:<28} {dtype:<3} {size:>11,} {note:<24} {times or found}")
         if file:  # written after each case, so that an interrupted run still has results
             pathlib.Path(file).write_text(json.dumps(rows, indent=0))
-    sweep.report(rows, time.perf_counter() - begin)
+    sweep.print_report(rows, time.perf_counter() - begin)
     if not only and (is_small or cuda.current_context().get_memory_info()[0] > LARGE_BYTES):
         large_functions(SMALL if is_small else LARGE)
     return rows

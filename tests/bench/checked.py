@@ -56,7 +56,7 @@ def empty_kernel(x):
     ""
 
 
-def cases(size):
+def benchmark_cases(size):
     r = np.random.default_rng(1)
     floats = [cuda.to_device(r.random(size * size, dtype="f4")) for _ in range(3)]
     squares = [x.reshape(size, size) for x in floats]
@@ -71,7 +71,7 @@ def cases(size):
     yield "empty", empty_kernel, (1, 32), [floats[0]]
 
 
-def seconds(launch, repeats):
+def launch_seconds(launch, repeats):
     launch()
     cuda.synchronize()
     times = []
@@ -86,12 +86,12 @@ def seconds(launch, repeats):
 
 def main(size):
     print(f"| {size} x {size} | plain | boundscheck=True | debug=True |\n|---|---|---|---|")
-    for name, function, (grid, block), args in cases(size):
+    for name, function, (grid, block), args in benchmark_cases(size):
         row = []
         for options in ({}, {"boundscheck": True}, {"debug": True}):
             kernel = cuda.jit(**options)(function)[grid, block]
             repeats = 1 if cuda.is_simulated() else 20
-            row.append(seconds(functools.partial(kernel, *args), repeats))
+            row.append(launch_seconds(functools.partial(kernel, *args), repeats))
         shown = [f"{row[0] * 1e6:.1f} µs"]
         shown += [f"{t * 1e6:.1f} µs ({t / row[0]:.1f}x)" for t in row[1:]]
         print(f"| {name} | {' | '.join(shown)} |", flush=True)

@@ -3,8 +3,8 @@
     python tests/bench/checks.py [--size 1.0] [--rounds 5]
 
 Each entry is the processor time of a launch divided by that of the same launch without checks, the
-minimum of several rounds, on one core: other load can only increase it. `none` compares a launch
-without checks of a kernel that was checked before with one of a twin that never was, alternately.
+minimum of several rounds, on one core: other load can only increase it. `none` compares unchecked
+launches of two equal kernels, in alternation: one was checked before, the other never.
 The first launch, which compiles, is not measured; the compile time is printed in a line below.
 """
 
@@ -92,7 +92,7 @@ def histogram(x, out):
     """
 
 
-def workloads(size):
+def make_workloads(size):
     """name -> (function, grid, block, arguments)."""
     random = np.random.default_rng(1)
     side = TILE * max(1, round(12 * size ** (1 / 3)))
@@ -128,11 +128,11 @@ def launch_time(launch, rounds):
     return first, min(time_once()[0] for _ in range(rounds))
 
 
-def measure(size, rounds):
+def measure_checks(size, rounds):
     """Returns [(name, seconds without checks, {title: ratio})], and compile times in seconds without and with
     all checks."""
     rows, compiling = [], {"none": [], "all": []}
-    for name, (function, grid, block, arguments) in workloads(size).items():
+    for name, (function, grid, block, arguments) in make_workloads(size).items():
         kernel = cuda.jit(function)
         launch = lambda k=kernel[grid, block], a=arguments: k(*a)
         with cuda.checks("none"):
@@ -172,7 +172,7 @@ def main():
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="numbalite-bench-") as folder:
         os.environ["NUMBALITE_CACHE_DIR"] = folder
-        rows, compiling = measure(given.size, given.rounds)
+        rows, compiling = measure_checks(given.size, given.rounds)
     titles = ["none", *SETS]
     print("| kernel | no checks |", " | ".join(titles), "|")
     print("|---" * (len(titles) + 2) + "|")

@@ -1,5 +1,6 @@
-"""Rows of programs from published courses on GPU programming: ufuncs of host arrays, a chain on the device, a product
-whose rows are added up, and a call with two numbers. Peers compute the same results (course_works.py)."""
+"""Benchmark rows of programs from published courses on GPU programming: ufuncs of host arrays, a chain of ufuncs on
+the device, a matrix product with a sum over its rows, and a call with two numbers. Peers compute the same results
+(course_works.py)."""
 
 import functools
 import math
@@ -11,18 +12,18 @@ from course_works import (
     SIZES,
     gaussian_of,
     layer_of,
-    matrices,
     polar_of,
+    random_matrices,
+    random_uniform,
     reduced_of,
-    uniform,
 )
-from measure import calls_of, close, device_calls, in_turn, median, row
+from measure import calls_of, close, device_calls, in_turn, median, register_row
 
 SQRT_2PI = np.float32((2 * math.pi) ** 0.5)
 
 
 @functools.cache
-def ufuncs():
+def make_ufuncs():
     """Returns the ufuncs under test by name; creates them once."""
     from numbalite import cuda, vectorize
 
@@ -31,14 +32,14 @@ def ufuncs():
         "float z = (x - mean) / sigma; return exp(-0.5f * z * z) / (sigma * SQRT_2PI);"
 
     @cuda.jit(device=True)
-    def cartesian(rho, theta):
+    def to_cartesian(rho, theta):
         "return make_tuple(rho * cos(theta), rho * sin(theta));"
 
     @vectorize(["float32(float32, float32, float32, float32)"], target="cuda")
     def polar_distance(rho1, theta1, rho2, theta2):
         """
-        auto [x1, y1] = cartesian(rho1, theta1);
-        auto [x2, y2] = cartesian(rho2, theta2);
+        auto [x1, y1] = to_cartesian(rho1, theta1);
+        auto [x2, y2] = to_cartesian(rho2, theta2);
         return sqrt((x1 - x2) * (x1 - x2) + (y1 - y2) * (y1 - y2));
         """
 
@@ -65,38 +66,38 @@ def ufuncs():
     }
 
 
-@row("W1", "gaussian_pdf f32, 1e6, host arrays", "us", "the bus", gpu=True)
+@register_row("W1", "gaussian_pdf f32, 1e6, host arrays", "us", "the bus", gpu=True)
 def gaussian(floor):
-    pdf, x = ufuncs()["gaussian_pdf"], uniform()
+    pdf, x = make_ufuncs()["gaussian_pdf"], random_uniform()
     close(pdf(x, 0.0, 1.0), gaussian_of(x), 1e-4)
-    least = floor.copies(x.nbytes, x.nbytes)
+    least = floor.copy_time(x.nbytes, x.nbytes)
     return median(lambda: pdf(x, 0.0, 1.0), 10), least, None
 
 
-@row("W2", "polar_distance f32 x4, 1e6, host arrays", "us", "the bus", gpu=True)
-def polar(floor):
-    distance, given = ufuncs()["polar_distance"], uniform(4)
+@register_row("W2", "polar_distance f32 x4, 1e6, host arrays", "us", "the bus", gpu=True)
+def time_polar_distance(floor):
+    distance, given = make_ufuncs()["polar_distance"], random_uniform(4)
     np.testing.assert_allclose(distance(*given), polar_of(*given), rtol=1e-4, atol=1e-5)
-    least = floor.copies(4 * given[0].nbytes, given[0].nbytes)
+    least = floor.copy_time(4 * given[0].nbytes, given[0].nbytes)
     return median(lambda: distance(*given), 10), least, None
 
 
-@row("W3", f"hidden layer of {LAYER:,} neurons, host arrays", "us", "the bus", gpu=True)
+@register_row("W3", f"hidden layer of {LAYER:,} neurons, host arrays", "us", "the bus", gpu=True)
 def hidden_layer(floor):
     from numbalite import cuda
 
-    made, (greys, weights) = ufuncs(), uniform(2, LAYER)
+    made, (greys, weights) = make_ufuncs(), random_uniform(2, LAYER)
 
-    def layer():
+    def run_layer():
         x = made["normalize"](cuda.to_device(greys))
         return made["activate"](made["weigh"](x, cuda.to_device(weights))).copy_to_host()
 
-    np.testing.assert_allclose(layer(), layer_of(greys, weights), rtol=1e-4, atol=1e-6)
-    least = floor.copies(2 * greys.nbytes, greys.nbytes)
-    return median(layer, 1, rounds=5), least, None
+    np.testing.assert_allclose(run_layer(), layer_of(greys, weights), rtol=1e-4, atol=1e-6)
+    least = floor.copy_time(2 * greys.nbytes, greys.nbytes)
+    return median(run_layer, 1, rounds=5), least, None
 
 
-@row(
+@register_row(
     "W4",
     "product of (10000, 5000) and (5000, 7000) by tiles, rows added",
     "us",
@@ -107,7 +108,7 @@ def matmul_reduce(floor):
     from numbalite import cuda
 
     @cuda.jit("void(const float32[:, :], const float32[:, :], float32[:])")
-    def reduced(a, b, out):
+    def matmul_kernel(a, b, out):
         """
         __shared__ float sa[16][16], sb[16][16];
         int tx = threadIdx.x, ty = threadIdx.y;
@@ -130,22 +131,25 @@ def matmul_reduce(floor):
         """
 
     n, k, m = SIZES
-    hosts = matrices()
+    hosts = random_matrices()
     a, b = map(cuda.to_device, hosts)
     out = cuda.device_array(m, np.float32)
     blocks = -(-m // 16), -(-n // 16)
     by_hand = cuda.module(REDUCED).matmul_reduce[blocks, (16, 16)]
-    for call in (lambda: by_hand(a, b, out, n, k, m), lambda: reduced[blocks, (16, 16)](a, b, out)):
+    for call in (
+        lambda: by_hand(a, b, out, n, k, m),
+        lambda: matmul_kernel[blocks, (16, 16)](a, b, out),
+    ):
         out.fill(0)
         call()
         close(out.copy_to_host(), reduced_of(*hosts), 1e-3)
-    ours = device_calls(lambda: reduced[blocks, (16, 16)](a, b, out))
+    ours = device_calls(lambda: matmul_kernel[blocks, (16, 16)](a, b, out))
     least = device_calls(lambda: by_hand(a, b, out, n, k, m))
     ours, least = in_turn(ours, least, count=1, rounds=5, warm=0)
     return ours, least, 1.05 * least
 
 
-@row("W5", "ufunc of two numbers, target cpu", "us", "1.5 x floor")
+@register_row("W5", "ufunc of two numbers, target cpu", "us", "1.5 x floor")
 def two_numbers(floor):
     """The floor is a ufunc of NumPy itself; the peer is a Python function of `math`."""
     from numbalite import vectorize

@@ -1,4 +1,4 @@
-"""The data and NumPy's results of course_rows.py, for numbalite and its peers."""
+"""Input data of course_rows.py and NumPy's results for it, shared by numbalite and its peers."""
 
 import os
 
@@ -32,7 +32,7 @@ extern "C" __global__ void matmul_reduce(const float* a, const float* b, float* 
 }"""
 
 
-def uniform(count=None, size=POINTS):
+def random_uniform(count=None, size=POINTS):
     """Returns random numbers from 0 to 1: an array, or a list of `count` arrays."""
     rng = np.random.default_rng(11)
     return rng.random(size if count is None else (count, size), np.float32)
@@ -52,7 +52,7 @@ def layer_of(greys, weights):
     return np.tanh(greys / 255 * weights)
 
 
-def matrices():
+def random_matrices():
     n, k, m = SIZES
     rng = np.random.default_rng(12)
     return rng.random((n, k), np.float32), rng.random((k, m), np.float32)

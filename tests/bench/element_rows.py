@@ -1,17 +1,20 @@
-"""The rows of element-wise functions and reductions on the device, by type and by layout of the
-operands.
+"""Benchmark rows of element-wise functions and reductions on the device, by dtype and by layout of
+the operands.
 
-The floor of each is the fastest of the hand-written kernels for just that case (hand.cu), timed by events
-next to numbalite's, on data far larger than the caches. Every result is compared: some elements
+The floor of each row is the fastest hand-written kernel for exactly this case (hand.cu). Events time it
+and numbalite's kernel in the same run, on data far larger than the caches. Every result is compared: some
+elements
 with NumPy, all elements with the hand-written kernel.
 """
 
 import functools
 
 import numpy as np
-from measure import HERE, NOTES, SMALL, close, device_calls, in_turn, row
+from measure import HERE, NOTES, SMALL, close, device_calls, in_turn, register_row
 
-N = 1 << 17 if SMALL else 1 << 28  # elements in one dimension; half for 8-byte elements
+N = (
+    1 << 17 if SMALL else 1 << 28
+)  # number of elements in one dimension; 8-byte dtypes use half as many
 SIDE = 1 << 12 if SMALL else 1 << 14  # of a square array
 NAMES = {"int8": "signed char", "int16": "short", "float32": "float", "float64": "double"}
 
@@ -29,7 +32,7 @@ def kernel_by_name(name, *parameters):
     return hand_written_kernel(f"{name}<{', '.join(texts)}>" if texts else name)
 
 
-def noise(shape, dtype, seed=1):
+def random_device_array(shape, dtype, seed=1):
     """Returns an array of random numbers on the device."""
     from numbalite import cuda
 
@@ -59,7 +62,7 @@ def assert_same(x, y, what):
 
 
 @functools.cache
-def adders():
+def make_add_ufuncs():
     from numbalite import vectorize
 
     @vectorize(target="cuda")
@@ -73,7 +76,7 @@ def adders():
     return add, scale
 
 
-def compare(ours, variants, outputs, moved):
+def time_against_floor(ours, variants, outputs, moved):
     """Returns (ours, floor, limit) in microseconds. ``variants`` write into outputs[1], numbalite
     into outputs[0]."""
     from numbalite import cuda
@@ -97,8 +100,8 @@ def with_variants(ours, variants):
 def measure_dense_add(a, b, c, n, widths):
     """Returns (numbalite, floor, limit) of c = a + b, dtypes a, b, c; widths are (V, U) of the
     variants."""
-    add, _ = adders()
-    x, y = noise(n, a), noise(n, b, 2)
+    add, _ = make_add_ufuncs()
+    x, y = random_device_array(n, a), random_device_array(n, b, 2)
     outputs = filled_with_77(n, c), filled_with_77(n, c)
     add(x, y, out=outputs[0])
     for part in (slice(0, 4096), slice(n - 4096, n)):
@@ -111,11 +114,11 @@ def measure_dense_add(a, b, c, n, widths):
         for v, u in widths
     ]
     itemsizes = sum(np.dtype(t).itemsize for t in (a, b, c))
-    return compare(lambda: add(x, y, out=outputs[0]), variants, outputs, n * itemsizes)
+    return time_against_floor(lambda: add(x, y, out=outputs[0]), variants, outputs, n * itemsizes)
 
 
 def element_row(key, what, moved):
-    return row(key, what, "us", "floor / 0.98", gpu=True, moved=moved)
+    return register_row(key, what, "us", "floor / 0.98", gpu=True, moved=moved)
 
 
 @element_row("E1", "add int8, 2^28", 3 * N)
@@ -140,8 +143,11 @@ def add_mixed(floor):
 
 @element_row("E5", "int8 to f32, x * 2.5, 2^28", 5 * N)
 def scale_int8(floor):
-    _, scale = adders()
-    x, outputs = noise(N, "int8"), (filled_with_77(N, "float32"), filled_with_77(N, "float32"))
+    _, scale = make_add_ufuncs()
+    x, outputs = (
+        random_device_array(N, "int8"),
+        (filled_with_77(N, "float32"), filled_with_77(N, "float32")),
+    )
     scale(x, out=outputs[0])
     part = slice(N - 4096, N)
     close(outputs[0][part].copy_to_host(), x[part].copy_to_host() * np.float32(2.5), 1e-6)
@@ -154,13 +160,13 @@ def scale_int8(floor):
         )
         for v, u in [(4, 1), (4, 4), (16, 1)]
     ]
-    return compare(lambda: scale(x, out=outputs[0]), variants, outputs, 5 * N)
+    return time_against_floor(lambda: scale(x, out=outputs[0]), variants, outputs, 5 * N)
 
 
 def square(other, hands, view=lambda x: x):
     """Returns (numbalite, floor, limit) of a + view(other) for a square a."""
-    add, _ = adders()
-    a, b = noise((SIDE, SIDE), "float32"), noise(other, "float32", 2)
+    add, _ = make_add_ufuncs()
+    a, b = random_device_array((SIDE, SIDE), "float32"), random_device_array(other, "float32", 2)
     outputs = [filled_with_77((SIDE, SIDE), "float32") for _ in range(2)]
     seen = view(b)
     add(a, seen, out=outputs[0])
@@ -172,7 +178,9 @@ def square(other, hands, view=lambda x: x):
     variants = [
         functools.partial(kernel[grid, block], *flat, SIDE) for kernel, grid, block in hands
     ]
-    return compare(lambda: add(a, seen, out=outputs[0]), variants, outputs, 12 * SIDE * SIDE)
+    return time_against_floor(
+        lambda: add(a, seen, out=outputs[0]), variants, outputs, 12 * SIDE * SIDE
+    )
 
 
 @element_row("E6", "add f32, a row broadcast, 16384^2", 8 * N)
@@ -189,7 +197,7 @@ def broadcast_column(floor):
 
 
 @element_row("E8", "add f32, one transposed, 16384^2", 12 * N)
-def transposed(floor):
+def add_transposed(floor):
     tiles = SIDE // 32
     hands = [
         (kernel_by_name("add_transposed", 8), (tiles, tiles), (32, 8)),
@@ -199,10 +207,10 @@ def transposed(floor):
     return square((SIDE, SIDE), hands, lambda x: x.T)
 
 
-def shifted(other, seen, first, count, hands, moved):
+def time_shifted_add(other, seen, first, count, hands, moved):
     """Returns (numbalite, floor, limit) of c[:count] = view of a + b."""
-    add, _ = adders()
-    a, b = noise(other, "float32"), noise(N // 2, "float32", 2)
+    add, _ = make_add_ufuncs()
+    a, b = random_device_array(other, "float32"), random_device_array(N // 2, "float32", 2)
     outputs = filled_with_77(N // 2, "float32"), filled_with_77(N // 2, "float32")
     x, y, out = seen(a), b[:count], outputs[0][:count]
     add(x, y, out=out)
@@ -218,19 +226,19 @@ def shifted(other, seen, first, count, hands, moved):
     same = [x[:count] for x in outputs]
     outputs[0][count:].fill(55)
     assert same[0].size == count
-    return compare(lambda: add(x, y, out=out), variants, (outputs[0], outputs[1]), moved)
+    return time_against_floor(lambda: add(x, y, out=out), variants, (outputs[0], outputs[1]), moved)
 
 
 @element_row("E9", "add f32, x[::2] + y, 2^27", 8 * N)
 def every_other(floor):
     hands = [("add_every_other", 1, 4), ("add_every_other", 2, 4), ("add_every_other_single", 4, 1)]
-    return shifted(N, lambda x: x[::2], 0, N // 2, hands, 8 * N)
+    return time_shifted_add(N, lambda x: x[::2], 0, N // 2, hands, 8 * N)
 
 
 @element_row("E10", "add f32, x[1:] + y[:-1], 2^27", 6 * N)
-def unaligned(floor):
+def add_unaligned_views(floor):
     hands = [("add_next", 1, 4), ("add_next", 2, 4), ("add_next_single", 4, 1)]
-    return shifted(N // 2, lambda x: x[1:], 1, N // 2 - 1, hands, 6 * N)
+    return time_shifted_add(N // 2, lambda x: x[1:], 1, N // 2 - 1, hands, 6 * N)
 
 
 # ---- reductions ----------------------------------------------------------------------------------------
@@ -246,22 +254,22 @@ def tolerance(dtype):
 
 
 def expected_sum(host, dtype, axis):
-    """Returns the expected sum; that of int8 wraps around, modulo 256."""
+    """Returns the expected sum; sums of int8 wrap around modulo 256."""
     if dtype == "int8":
         return host.sum(axis=axis, dtype=np.int64).astype(np.int8)
     return host.sum(axis=axis, dtype=np.float64)
 
 
-def sums(dtype, axis):
+def time_sum(dtype, axis):
     """Returns (numbalite, floor, limit) of the sum of a square array along an axis, or of all elements."""
     from numbalite import cuda
 
     rows = SIDE // (2 if dtype == "float64" else 1)
-    x = noise((rows, SIDE), dtype)
+    x = random_device_array((rows, SIDE), dtype)
     shape = {None: 1, 1: rows, 0: SIDE}[axis]
     out, theirs = filled_with_77(shape, dtype), filled_with_77(shape, dtype)
 
-    def ours():
+    def sum_by_numbalite():
         sum_reduction()(x, res=out, axis=axis)
 
     variants, flat = [], x.reshape(x.size)
@@ -292,7 +300,7 @@ def sums(dtype, axis):
             variants.append(
                 lambda p=parts, f=first, g=last, n=blocks: (f(flat, p, x.size), g(p, theirs, n))
             )
-    ours()
+    sum_by_numbalite()
     host = x.copy_to_host()
     want = expected_sum(host, dtype, axis)
     np.testing.assert_allclose(out.copy_to_host(), np.reshape(want, shape), rtol=tolerance(dtype))
@@ -302,7 +310,7 @@ def sums(dtype, axis):
         np.testing.assert_allclose(
             theirs.copy_to_host(), np.reshape(want, shape), rtol=tolerance(dtype)
         )
-    return with_variants(ours, variants)
+    return with_variants(sum_by_numbalite, variants)
 
 
 def reduction_rows():
@@ -316,7 +324,7 @@ def reduction_rows():
                 "int8": "int8, 16384^2",
             }
             element_row(f"R{number}{letter}", f"sum of {name}, {text[dtype]}", moved)(
-                lambda floor, dtype=dtype, axis=axis: sums(dtype, axis)
+                lambda floor, dtype=dtype, axis=axis: time_sum(dtype, axis)
             )
 
 

@@ -99,7 +99,7 @@ def calls_by_name(xp, array, dtype, size=1000, side=32):
     return found if dtype.kind == "f" else {n: c for n, c in found.items() if n not in floating}
 
 
-def library(name):
+def load_library(name):
     """Returns (module, function that makes an array, function that waits)"""
     if name == "cupy":
         import cupy
@@ -118,9 +118,9 @@ def count_compilations(name):
     return compilers.compile_count()
 
 
-def measure(name, dtype):
+def measure_first_calls(name, dtype):
     """Returns {function: [milliseconds, number of compiler runs]}."""
-    xp, array, wait = library(name)
+    xp, array, wait = load_library(name)
     found = {}
     for function, call in calls_by_name(xp, array, dtype).items():
         wait()
@@ -147,7 +147,7 @@ def main():
         )
         os.environ["CUDA_CACHE_PATH"] = f"{folder}/driver"
         if given.library != "numbalite" or not given.peer:
-            columns = {given.library: measure(given.library, given.dtype)}
+            columns = {given.library: measure_first_calls(given.library, given.dtype)}
         else:
             columns = {}
             for name in ("numbalite", given.peer):

@@ -7,8 +7,8 @@ devices.
 A curve is {"x", "y", "label"}; a figure has several, and the labels of its axes. Costs are of calls that
 do not wait, unless their label contains "wait". Costs in microseconds are the minimum of many short
 rounds, in each of which all points of a curve are measured: other load then disturbs rounds, not
-points. A round is shorter than the driver's queue of launches. Interpreters without the lock of
-CPython are marked in the figures.
+points. A round is shorter than the driver's queue of launches. Figures mark the curves of
+free-threaded CPython.
 """
 
 import argparse
@@ -23,26 +23,26 @@ import threading
 import time
 
 import numpy as np
-from measure import ROOT, SMALL, Floor, LeftOut, calls_of, device_median, median
+from measure import ROOT, SMALL, HardwareFloor, RowSkipped, calls_of, device_median, median
 
 FIGURES = {}
 sys.path.insert(0, str(ROOT))
 
 
-def figure(name, title, x, y, log_y=False, base=2):
+def register_figure(name, title, x, y, log_y=False, base=2):
     """Registers the function that measures the curves of a figure: a function of (floor) that
     yields (label, xs, ys)."""
 
-    def register(function):
+    def add_to_figures(function):
         FIGURES[name] = {
             "title": title, "x": x, "y": y, "log_y": log_y, "base": base, "measure": function,
         }  # fmt: skip
         return function
 
-    return register
+    return add_to_figures
 
 
-def curve(label, xs, measure):
+def measure_curve(label, xs, measure):
     """Returns (label, xs, ys) for the sizes that fit into memory."""
     from numbalite import cuda
 
@@ -50,7 +50,7 @@ def curve(label, xs, measure):
     for x in xs:
         try:
             y = measure(x)
-        except (MemoryError, LeftOut) as error:
+        except (MemoryError, RowSkipped) as error:
             print(f"  {label} at {x}: {type(error).__name__}: {str(error)[:100]}", flush=True)
             break
         done.append(x)
@@ -86,36 +86,38 @@ def curve_of_measures(label, xs, make, calls=200, rounds=100):
 COUNTS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
 
 
-def parameters(pattern, n):
+def parameter_list(pattern, n):
     return ", ".join(pattern.format(i) for i in range(n))
 
 
-@figure("arguments", "A launch, by its number of arguments", "arguments", "µs a call", base=None)
+@register_figure(
+    "arguments", "A launch, by its number of arguments", "arguments", "µs a call", base=None
+)
 def by_arguments(floor):
     from numbalite import cuda, vectorize
 
     x = cuda.to_device(np.ones(32, np.float32))
 
-    def launch(pattern, value):
-        def make(n):
-            text = f"__global__ void k({parameters(pattern, n)}) {{}}"
+    def make_launch_factory(pattern, value):
+        def make_launch(n):
+            text = f"__global__ void k({parameter_list(pattern, n)}) {{}}"
             bound = cuda.jit(text)[1, 32]
             arguments = (value,) * n
             return lambda: bound(*arguments)
 
-        return make
+        return make_launch
 
     def in_c(n):
         text = (
             "struct view { float* data; long long shape, stride; };\n"
-            f'extern "C" __global__ void takes_views({parameters("view a{}", n)}) {{}}'
+            f'extern "C" __global__ void takes_views({parameter_list("view a{}", n)}) {{}}'
         )
-        return floor.views(floor.cubin(f"views{n}", text))
+        return floor.view_launches(floor.compile_cubin(f"views{n}", text))
 
-    def ufunc(n):
+    def make_add_ufunc(n):
         add = vectorize(
-            [f"float32({parameters('float32', n)})"], source=" + ".join(f"x{i}" for i in range(n)),
-            args=parameters("x{}", n), target="cuda",
+            [f"float32({parameter_list('float32', n)})"], source=" + ".join(f"x{i}" for i in range(n)),
+            args=parameter_list("x{}", n), target="cuda",
         )  # fmt: skip
         out = cuda.device_array(32, np.float32)
         add(*(x,) * n, out=out)
@@ -123,14 +125,14 @@ def by_arguments(floor):
         inputs = (x,) * n
         return lambda: add(*inputs, out=out)
 
-    yield curve_of_calls("device arrays", COUNTS, launch("array<float> a{}", x))
-    yield curve_of_calls("Python ints", COUNTS, launch("int a{}", 7))
+    yield curve_of_calls("device arrays", COUNTS, make_launch_factory("array<float> a{}", x))
+    yield curve_of_calls("Python ints", COUNTS, make_launch_factory("int a{}", 7))
     yield curve_of_measures("device arrays, in C", COUNTS, in_c)
-    yield curve_of_calls("a ufunc's inputs", (1, 2, 4, 8, 16, 24, 32, 48, 62), ufunc)
+    yield curve_of_calls("a ufunc's inputs", (1, 2, 4, 8, 16, 24, 32, 48, 62), make_add_ufunc)
 
 
 # ---- dimensions ----------------------------------------------------------------------------------------
-@figure(
+@register_figure(
     "dimensions", "A call, by the dimensions of its arrays", "dimensions", "µs a call", base=None
 )
 def by_dimensions(floor):
@@ -140,12 +142,12 @@ def by_dimensions(floor):
     def add(x, y):
         "x + y"
 
-    def launch(n):
+    def make_launch(n):
         bound = cuda.jit(f"__global__ void k(array<float, {n}> a) {{}}")[1, 32]
         x = cuda.device_array((1,) * n, np.float32)
         return lambda: bound(x)
 
-    def dense(n):
+    def make_dense_add(n):
         x, y, z = (cuda.device_array((2,) * min(n, 8) + (1,) * (n - 8), np.float32) for _ in "123")
         return lambda: add(x, y, out=z)
 
@@ -155,8 +157,8 @@ def by_dimensions(floor):
         return lambda: add(x, y, out=z)
 
     dims = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32)
-    yield curve_of_calls("launch, one array", dims, launch)
-    yield curve_of_calls("ufunc, dense arrays", dims, dense)
+    yield curve_of_calls("launch, one array", dims, make_launch)
+    yield curve_of_calls("ufunc, dense arrays", dims, make_dense_add)
     yield curve_of_calls(
         "ufunc, 2 × 2 × …, one transposed",
         (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14),
@@ -169,7 +171,9 @@ LARGEST = 12 if SMALL else 32
 SIZES = [1 << k for k in range(0, LARGEST + 1, 2)]
 
 
-@figure("sizes", "Arrays on the device, by their size", "elements", "µs a call", log_y=True)
+@register_figure(
+    "sizes", "Arrays on the device, by their size", "elements", "µs a call", log_y=True
+)
 def by_size(floor):
     from numbalite import cuda, vectorize
 
@@ -179,8 +183,8 @@ def by_size(floor):
 
     total = cuda.reduce("a + b")
 
-    def adder(dtype):
-        def measure(n):
+    def make_add_measure(dtype):
+        def measure_add(n):
             x, y, z = (cuda.device_array(n, dtype) for _ in "123")
             x.fill(1)
             y.fill(2)
@@ -188,21 +192,21 @@ def by_size(floor):
             assert (z[-min(n, 99) :].copy_to_host() == 3).all()
             return device_median(lambda: add(x, y, out=z), max(1, min(50, (1 << 30) // n)), 5)
 
-        return measure
+        return measure_add
 
-    def summed(n):
+    def measure_sum(n):
         x, result = cuda.device_array(n, np.float32), cuda.device_array(1, np.float32)
         x.fill(1)
         total(x, res=result)
         np.testing.assert_allclose(result.copy_to_host(), n, rtol=1e-5)
         return device_median(lambda: total(x, res=result), max(1, min(50, (1 << 30) // n)), 5)
 
-    yield curve("add, float32", SIZES, adder(np.float32))
-    yield curve("add, int8", SIZES, adder(np.int8))
-    yield curve("sum, float32", SIZES, summed)
+    yield measure_curve("add, float32", SIZES, make_add_measure(np.float32))
+    yield measure_curve("add, int8", SIZES, make_add_measure(np.int8))
+    yield measure_curve("sum, float32", SIZES, measure_sum)
 
 
-@figure("bandwidth", "Bandwidth on the device, by array size", "bytes moved", "GB/s")
+@register_figure("bandwidth", "Bandwidth on the device, by array size", "bytes moved", "GB/s")
 def as_bandwidth(floor):
     measured = FIGURES["sizes"].get("curves") or []
     each = {"add, float32": 12, "add, int8": 3, "sum, float32": 4}
@@ -211,7 +215,7 @@ def as_bandwidth(floor):
         yield c["label"], moved, [m / t / 1e3 for m, t in zip(moved, c["y"])]
 
 
-@figure("copies", "Host arrays, by their size", "bytes of one array", "GB/s")
+@register_figure("copies", "Host arrays, by their size", "bytes of one array", "GB/s")
 def by_copy(floor):
     from numbalite import cuda, vectorize
 
@@ -219,43 +223,43 @@ def by_copy(floor):
     def add(x, y):
         "x + y"
 
-    def rounds(n):
+    def repeat_counts(n):
         return max(1, min(200, (1 << 24) // n)), 5
 
-    def rate(n, function):
-        inner, times = rounds(n)
+    def transfer_rate(n, function):
+        inner, times = repeat_counts(n)
         return n / median(function, inner, rounds=times) / 1e3
 
     def to_device(n):
         x = np.ones(n, np.uint8)
         assert (cuda.to_device(x)[-min(n, 99) :].copy_to_host() == 1).all()
-        return rate(n, lambda: (cuda.to_device(x), cuda.synchronize()))
+        return transfer_rate(n, lambda: (cuda.to_device(x), cuda.synchronize()))
 
     def to_host(n):
         d = cuda.device_array(n, np.uint8)
         d.fill(1)
         assert (d.copy_to_host()[-99:] == 1).all()
-        return rate(n, d.copy_to_host)
+        return transfer_rate(n, d.copy_to_host)
 
     def to_given(n):
         d, x = cuda.device_array(n, np.uint8), np.zeros(n, np.uint8)
         d.fill(1)
         d.copy_to_host(x)
         assert (x == 1).all()
-        return rate(n, lambda: d.copy_to_host(x))
+        return transfer_rate(n, lambda: d.copy_to_host(x))
 
-    def ufunc(n):
+    def host_ufunc_rate(n):
         if n < 4 or n > 1 << 30:
-            raise LeftOut("not of that size")
+            raise RowSkipped("not of that size")
         x = np.ones(n // 4, np.float32)
         assert (add(x, x)[-99:] == 2).all()
-        return 3 * rate(n, lambda: add(x, x))
+        return 3 * transfer_rate(n, lambda: add(x, x))
 
     bytes_ = [1 << k for k in range(2, LARGEST + 1, 2)]
-    yield curve("to_device", bytes_, to_device)
-    yield curve("copy_to_host, new array", bytes_, to_host)
-    yield curve("copy_to_host, into an array", bytes_, to_given)
-    yield curve("ufunc of two host arrays, all three counted", bytes_, ufunc)
+    yield measure_curve("to_device", bytes_, to_device)
+    yield measure_curve("copy_to_host, new array", bytes_, to_host)
+    yield measure_curve("copy_to_host, into an array", bytes_, to_given)
+    yield measure_curve("ufunc of two host arrays, all three counted", bytes_, host_ufunc_rate)
 
 
 # ---- streams, threads, devices --------------------------------------------------------------------------
@@ -267,7 +271,7 @@ def small_kernel():
     )
 
 
-@figure(
+@register_figure(
     "streams",
     "Launches into several streams in turn, and the wait for all",
     "streams",
@@ -280,23 +284,25 @@ def by_streams(floor):
 
     launches = 3 if SMALL else 2048
 
-    def make(n):
+    def make_round_robin(n):
         arrays = [cuda.to_device(np.zeros(32, np.float32)) for _ in range(n)]
         bound = [kernel[1, 32, cuda.stream()] for _ in range(n)]
         turns = max(1, launches // n)
 
-        def run():
+        def launch_in_turn():
             for _ in range(turns):
                 for launch, array in zip(bound, arrays):
                     launch(array, 32)
             cuda.synchronize()
 
-        run()
+        launch_in_turn()
         assert {float(a.copy_to_host()[5]) for a in arrays} == {turns}
-        return run
+        return launch_in_turn
 
     counts = [1 << k for k in range(9)]
-    label, _, ys = curve_of_calls("launch and its share of the wait", counts, make, 1, 40)
+    label, _, ys = curve_of_calls(
+        "launch and its share of the wait", counts, make_round_robin, 1, 40
+    )
     yield label, counts, [y / (max(1, launches // n) * n) for n, y in zip(counts, ys)]
 
 
@@ -342,7 +348,7 @@ def lock_text():
     return "with the interpreter's lock" if enabled else "free-threaded"
 
 
-@figure(
+@register_figure(
     "threads", "Threads that call at once", "threads", "µs a call, over all threads", log_y=True
 )
 def by_threads(floor):
@@ -356,7 +362,7 @@ def by_threads(floor):
 
     add(np.ones(10, np.float32), np.ones(10, np.float32))
 
-    def launches():
+    def make_launcher():
         stream, array = cuda.stream(), cuda.to_device(np.zeros(32, np.float32))
         bound = kernel[1, 32, stream]
         return (lambda: bound(array, 32)), stream.synchronize
@@ -365,31 +371,33 @@ def by_threads(floor):
         x = np.ones(10, np.float32)
         return (lambda: add(x, x)), (lambda: None)
 
-    def copies():
+    def make_copy():
         x = np.ones(1 << 18, np.float32)
         return (lambda: cuda.to_device(x)), cuda.synchronize
 
     counts = (1, 2, 4, 8, 16)
     lock = lock_text()
-    yield curve(
-        f"launch, {lock}", counts, lambda n: at_once(n, launches, 5000 if not SMALL else 20)
+    yield measure_curve(
+        f"launch, {lock}", counts, lambda n: at_once(n, make_launcher, 5000 if not SMALL else 20)
     )
-    yield curve(
+    yield measure_curve(
         "launch, in C",
         counts,
-        lambda n: floor.by_threads(n, 5000),
+        lambda n: floor.threaded_launch_time(n, 5000),
     )
-    yield curve(
+    yield measure_curve(
         f"ufunc on small host arrays, {lock}",
         counts,
         lambda n: at_once(n, host_ufuncs, 500 if not SMALL else 5),
     )
-    yield curve(
-        f"to_device of 1 MB, {lock}", counts, lambda n: at_once(n, copies, 100 if not SMALL else 5)
+    yield measure_curve(
+        f"to_device of 1 MB, {lock}",
+        counts,
+        lambda n: at_once(n, make_copy, 100 if not SMALL else 5),
     )
 
 
-@figure("devices", "Several devices", "devices", "µs a call", base=None)
+@register_figure("devices", "Several devices", "devices", "µs a call", base=None)
 def by_devices(floor):
     from numbalite import cuda
 
@@ -406,7 +414,7 @@ def by_devices(floor):
                 stream = cuda.stream()
                 launchers.append((device, kernel[1, 32, stream], array))
 
-        def run():
+        def launch_on_devices():
             for _ in range(500):
                 for device, launch, array in launchers:
                     with cuda.gpus[device]:
@@ -415,26 +423,26 @@ def by_devices(floor):
                 with cuda.gpus[device]:
                     cuda.synchronize()
 
-        return median(run, rounds=5) / 500 / n
+        return median(launch_on_devices, rounds=5) / 500 / n
 
     def by_thread(n):
         order = iter(range(n))
 
-        def make():
+        def make_thread_launch():
             device = next(order)
             cuda.select_device(device)
             array, stream = cuda.to_device(np.zeros(32, np.float32)), cuda.stream()
             bound = kernel[1, 32, stream]
             return (lambda: bound(array, 32)), stream.synchronize
 
-        return at_once(n, make, 3000)
+        return at_once(n, make_thread_launch, 3000)
 
-    yield curve("launch, devices in turn, chosen by `with`", counts, in_turn)
-    yield curve(f"launch, a thread for each device, {lock_text()}", counts, by_thread)
+    yield measure_curve("launch, devices in turn, chosen by `with`", counts, in_turn)
+    yield measure_curve(f"launch, a thread for each device, {lock_text()}", counts, by_thread)
 
 
 # ---- running and drawing ---------------------------------------------------------------------------------
-def measure(wanted, path):
+def measure_figures(wanted, path):
     from numbalite import cuda
 
     result = {}
@@ -446,7 +454,7 @@ def measure(wanted, path):
         "figures": result,
     }
     with tempfile.TemporaryDirectory() as folder:
-        floor = Floor(pathlib.Path(folder), {})
+        floor = HardwareFloor(pathlib.Path(folder), {})
         for name, f in FIGURES.items():
             if wanted and name not in wanted:
                 continue
@@ -470,8 +478,8 @@ def measure(wanted, path):
 
 
 def join_records(records):
-    """Returns one record of all curves; of curves with the same label, the last one is used. For example, the
-    interpreter with its lock and the interpreter without are two runs."""
+    """Merges records into one; if several curves have the same label, the last one is used. For example,
+    CPython with and without the GIL are two runs."""
     first, *others = records
     for record in others:
         for name, other in record["figures"].items():
@@ -530,7 +538,9 @@ def main():
         import warnings
 
         warnings.simplefilter("ignore")
-        record = measure(set(options.only.split(",")) if options.only else set(), options.json)
+        record = measure_figures(
+            set(options.only.split(",")) if options.only else set(), options.json
+        )
     if options.plot:
         draw_figures(record, pathlib.Path(options.plot))
 

@@ -192,7 +192,7 @@ template <int U> __global__ void add_next_single(const float* a, const float* b,
         if (first + u * blockDim.x + 1 < n) c[first + u * blockDim.x] = x[u] + y[u];
 }
 
-/* ---- Sums in any order, for authors who do not need a fixed order. ---- */
+/* ---- Sums whose order of additions is not fixed. ---- */
 
 /* Returns the sum of 16 bytes of elements S; bytes are added four at a time. */
 template <class S> struct summand {

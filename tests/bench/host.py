@@ -1,9 +1,10 @@
-"""The host's part of calls, without a GPU: the driver does nothing (idle.c), so the rest is the
-time of numbalite and Python.
+"""Measures the host time of calls without a GPU: the driver does nothing (idle.c), so only
+numbalite and Python take time.
 
     python tests/bench/run.py --host [--shapes] [--only sum,fft]
 
-For each row microseconds, and how many Python functions of numbalite run when the call is repeated.
+Prints for each row the microseconds, and the number of numbalite's Python functions that a repeated
+call runs.
 Functions that wait for the device (selections, searches, reads) return immediately with this
 driver; the values that they compute are meaningless. The time does not include the driver, which needs about 2 us more for a launch on a
 GPU.
@@ -25,7 +26,7 @@ ROOT = HERE.parents[1]
 CALLS, ROUNDS, WARM = 2000, 5, 8
 
 
-def run(only=None, with_shapes=False):
+def measure_in_subprocess(only=None, with_shapes=False):
     """Builds the driver of idle.c, and measures in a process that loads this driver as libcuda."""
     with tempfile.TemporaryDirectory() as folder:
         library = pathlib.Path(folder) / "libcuda.so.1"
@@ -45,7 +46,7 @@ def run(only=None, with_shapes=False):
         return subprocess.run(command, env=environment).returncode
 
 
-def rows():
+def host_calls():
     """{name: call}"""
     import numpy as np
 
@@ -53,7 +54,7 @@ def rows():
     from numbalite.cuda.libs import cufft
 
     @cuda.jit
-    def kernel(x, value):
+    def empty_kernel(x, value):
         ";"
 
     @vectorize(["float32(float32, float32)"], target="cuda")
@@ -66,17 +67,17 @@ def rows():
         cuda.to_device(np.ones(1024, np.complex64)),
     )
     i, gaps = cuda.to_device(np.arange(10)), cuda.to_device(np.ones(2000, np.float32))[::2]
-    mask, launcher = cuda.to_device(np.ones(1000, bool)), kernel[1, 128]
+    mask, launcher = cuda.to_device(np.ones(1000, bool)), empty_kernel[1, 128]
     stream, rng = cuda.stream(), cuda.random.default_rng(1)
     bound = x.bind(stream)
 
-    def put(array, key, value):
+    def set_item(array, key, value):
         array[key] = value
 
     one = "mean var max argmax any cumsum diff sort argsort round ravel flip ptp median unique nonzero"
     return {
         "launch": lambda: launcher(x, 1.0),
-        "kernel[...](...)": lambda: kernel[1, 128](x, 1.0),
+        "kernel[...](...)": lambda: empty_kernel[1, 128](x, 1.0),
         "ufunc, out=": lambda: add(x, y, out=out),
         "x + y": lambda: x + y,
         "x * 2": lambda: x * 2,
@@ -108,10 +109,10 @@ def rows():
         "x[3]": lambda: x[3],
         "x[2:9]": lambda: x[2:9],
         "x[mask]": lambda: x[mask],
-        "x[...] = y": lambda: put(x, ..., y),
-        "x[:] = 1": lambda: put(x, slice(None), 1),
-        "m[:, 0] = 1.5": lambda: put(m, (slice(None), 0), 1.5),
-        "x[i] = 1": lambda: put(x, i, 1),
+        "x[...] = y": lambda: set_item(x, ..., y),
+        "x[:] = 1": lambda: set_item(x, slice(None), 1),
+        "m[:, 0] = 1.5": lambda: set_item(m, (slice(None), 0), 1.5),
+        "x[i] = 1": lambda: set_item(x, i, 1),
         "m.T": lambda: m.T,
         "m.reshape": lambda: m.reshape(-1, 16),
         "m.swapaxes": lambda: m.swapaxes(0, 1),
@@ -132,11 +133,11 @@ def rows():
     }  # fmt: skip
 
 
-def measure(only):
+def print_rows(only):
     """Prints a line for each row."""
     from kit.frames import ours_in
 
-    for name, call in rows().items():
+    for name, call in host_calls().items():
         if only and not any(word in name for word in only):
             continue
         for _ in range(WARM):
@@ -156,7 +157,7 @@ def main(library, mode, only=""):
 
         shapes.run_host(words)
     else:
-        measure(words)
+        print_rows(words)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""The rows of CUDA's libraries: transforms, products, sparse products, random numbers.
+"""Benchmark rows of functions that call CUDA's libraries: transforms, matrix products, sparse
+products, random numbers.
 
 The floor is the library's own function, called repeatedly in C (words.c) with an existing plan,
-handle and descriptors: numbalite adds the search for them, and a new array if the result is one.
+handle and descriptors: numbalite's time also includes finding the plan or handle, and allocating
+the result.
 Each row waits for the device at the end, inside the clock.
 """
 
@@ -9,7 +11,7 @@ import ctypes
 import functools
 
 import numpy as np
-from measure import SMALL, calls_of, close, in_turn, loop_of, row
+from measure import SMALL, calls_of, close, in_turn, loop_of, register_row
 
 NEW = 0.6  # microseconds of a new array: a little more than row M1
 
@@ -27,18 +29,18 @@ class CLibrary:
         status = self.functions[name](*words)
         assert status == 0, f"{name}: status {status}"
 
-    def make(self, name, *args, kind=ctypes.c_void_p):
+    def create_handle(self, name, *args, kind=ctypes.c_void_p):
         number = kind()
         self(name, ctypes.byref(number), *args)
         return number.value
 
-    def address(self, name):
+    def function_address(self, name):
         return ctypes.cast(self.functions[name], ctypes.c_void_p)
 
 
 @functools.cache
 def words_c(floor):
-    library = ctypes.CDLL(floor.build("words.c", "words.so", "-shared", "-fPIC"))
+    library = ctypes.CDLL(floor.compile_c("words.c", "words.so", "-shared", "-fPIC"))
     library.time_words.restype = ctypes.c_double
     return library
 
@@ -51,14 +53,14 @@ def repeated_library_call(floor, make):
     library, name, words = make()
     words = (ctypes.c_uint64 * 14)(*(w % 2**64 for w in words))
     wait = ctypes.cast(ctypes.CDLL("libcuda.so.1").cuCtxSynchronize, ctypes.c_void_p)
-    function, time_words = library.address(name), words_c(floor).time_words
+    function, time_words = library.function_address(name), words_c(floor).time_words
 
-    def measure(count):
+    def time_per_call(count):
         taken = time_words(function, words, wait, ctypes.c_long(count))
         assert taken >= 0, name
         return taken
 
-    return measure
+    return time_per_call
 
 
 def complex_numbers(*shape):
@@ -73,11 +75,13 @@ def exec_c2c(d, out, *lengths):
     """Calls cuFFT with a plan without batches."""
     library = CLibrary("CUFFT")
     make = f"cufftPlan{len(lengths)}d"
-    plan = library.make(make, *lengths, 0x29, *[1] * (len(lengths) == 1), kind=ctypes.c_int)
-    return library, "cufftExecC2C", [plan, d.address, out.address, -1]
+    plan = library.create_handle(
+        make, *lengths, 0x29, *[1] * (len(lengths) == 1), kind=ctypes.c_int
+    )
+    return library, "cufftExecC2C", [plan, d.function_address, out.function_address, -1]
 
 
-@row("F1", "np.fft.fft of 1024 complex64", "us", "cuFFT's call + 1 + an array", gpu=True)
+@register_row("F1", "np.fft.fft of 1024 complex64", "us", "cuFFT's call + 1 + an array", gpu=True)
 def fft(floor):
     from numbalite import cuda
 
@@ -91,7 +95,9 @@ def fft(floor):
     return ours, least, least + 1 + NEW
 
 
-@row("F2", "np.fft.fft2 of 512 x 512 complex64", "us", "1.05 x cuFFT's call, or + 1", gpu=True)
+@register_row(
+    "F2", "np.fft.fft2 of 512 x 512 complex64", "us", "1.05 x cuFFT's call, or + 1", gpu=True
+)
 def fft2(floor):
     from numbalite import cuda
 
@@ -119,10 +125,10 @@ def product(floor, n):
         library = CLibrary("CUBLAS")
         one, zero = (np.array([x], "f") for x in (1, 0))
         sgemm.kept = one, zero
-        x = a.address
+        x = a.function_address
         words = [
-            library.make("cublasCreate_v2"), 0, 0, n, n, n, one.ctypes.data, x, n, x, n,
-            zero.ctypes.data, out.address, n,
+            library.create_handle("cublasCreate_v2"), 0, 0, n, n, n, one.ctypes.data, x, n, x, n,
+            zero.ctypes.data, out.function_address, n,
         ]  # fmt: skip
         return library, "cublasSgemm_v2", words
 
@@ -133,13 +139,15 @@ def product(floor, n):
     return in_turn(ours, repeated_library_call(floor, sgemm), count=1000 if n < 100 else 300)
 
 
-@row("G3", "cuda.matmul of 64 x 64 float32, out=", "us", "cuBLAS's call + 1", gpu=True)
+@register_row("G3", "cuda.matmul of 64 x 64 float32, out=", "us", "cuBLAS's call + 1", gpu=True)
 def small_product(floor):
     ours, least = product(floor, 64)
     return ours, least, least + 1
 
 
-@row("G4", "cuda.matmul of 512 x 512 float32, out=", "us", "1.05 x cuBLAS's call, or + 1", gpu=True)
+@register_row(
+    "G4", "cuda.matmul of 512 x 512 float32, out=", "us", "1.05 x cuBLAS's call, or + 1", gpu=True
+)
 def product_512(floor):
     ours, least = product(floor, 32 if SMALL else 512)
     return ours, least, max(1.05 * least, least + 1)
@@ -161,7 +169,7 @@ def times_vector(parts, x):
     return (data * x[indices]).reshape(-1, 10).sum(1)
 
 
-@row("V1", "csr array @ vector, 1e4 rows of 10 float32", "us", "cuSPARSE's call + 1 + an array", gpu=True)  # fmt: skip
+@register_row("V1", "csr array @ vector, 1e4 rows of 10 float32", "us", "cuSPARSE's call + 1 + an array", gpu=True)  # fmt: skip
 def sparse_product(floor):
     from numbalite import cuda
     from numbalite.cuda import sparse
@@ -174,10 +182,15 @@ def sparse_product(floor):
     def spmv():
         library, real, kept = CLibrary("CUSPARSE"), 0, [np.array([v], "f") for v in (1, 0)]
         spmv.kept = kept
-        handle = library.make("cusparseCreate")
-        addresses = s.indptr.address, s.indices.address, s.data.address
-        matrix = library.make("cusparseCreateCsr", SPARSE, SPARSE, s.nnz, *addresses, 2, 2, 0, real)
-        vectors = [library.make("cusparseCreateDnVec", SPARSE, v.address, real) for v in (d, y)]
+        handle = library.create_handle("cusparseCreate")
+        addresses = s.indptr.function_address, s.indices.function_address, s.data.function_address
+        matrix = library.create_handle(
+            "cusparseCreateCsr", SPARSE, SPARSE, s.nnz, *addresses, 2, 2, 0, real
+        )
+        vectors = [
+            library.create_handle("cusparseCreateDnVec", SPARSE, v.function_address, real)
+            for v in (d, y)
+        ]
         words = [
             handle, 0, kept[0].ctypes.data, matrix, vectors[0], kept[1].ctypes.data, vectors[1], real, 0,
         ]  # fmt: skip
@@ -185,14 +198,14 @@ def sparse_product(floor):
         library("cusparseSpMV_bufferSize", *words, ctypes.byref(size))
         buffer = cuda.device_array(max(size.value, 1), np.uint8)
         kept.append(buffer)
-        return library, "cusparseSpMV", [*words, buffer.address]
+        return library, "cusparseSpMV", [*words, buffer.function_address]
 
     ours = loop_of("s @ d", {"s": s, "d": d}, cuda.synchronize)
     ours, least = in_turn(ours, repeated_library_call(floor, spmv), count=1000)
     return ours, least, least + 1 + NEW
 
 
-@row("N1", "default_rng().random(1000), float32", "us", "5 us", gpu=True)
+@register_row("N1", "default_rng().random(1000), float32", "us", "5 us", gpu=True)
 def few_random_numbers(floor):
     from numbalite import cuda
 
@@ -200,13 +213,13 @@ def few_random_numbers(floor):
     few = rng.random(1000, "f4").copy_to_host()
     assert 0.4 < few.mean() < 0.6 and 0 <= few.min() and few.max() < 1
     ours = calls_of(lambda: rng.random(1000, "f4"), cuda.synchronize)
-    return *in_turn(ours, floor.driver("launch"), count=500), 5
+    return *in_turn(ours, floor.driver_call("launch"), count=500), 5
 
 
 MANY = 1 << 17 if SMALL else 1 << 28
 
 
-@row("N2", "default_rng().random(2^28), float32", "us", "1.1 x filling the memory", gpu=True, moved=4 * MANY)  # fmt: skip
+@register_row("N2", "default_rng().random(2^28), float32", "us", "1.1 x filling the memory", gpu=True, moved=4 * MANY)  # fmt: skip
 def many_random_numbers(floor):
     from numbalite import cuda
 

@@ -33,7 +33,7 @@ extern "C" __global__ void add3(view a, view b, view c, int n) {
     if (i < n) c.data[i] = a.data[i] + b.data[i];
 }"""
 
-# The kernel of the documentation: its body is also compiled by numbalite; views are the parameters
+# Kernel of the documentation, whose body numbalite also compiles; views are its parameters
 # of array<float, 2>.
 DIFFUSION_BODY = r"""
     const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
@@ -65,11 +65,11 @@ extern "C" __global__ void diffusion(view u, view l) {"""
 )
 
 
-class LeftOut(Exception):
+class RowSkipped(Exception):
     """Raised if a row cannot be measured on this machine; the text is the reason."""
 
 
-class Row(NamedTuple):
+class BenchmarkRow(NamedTuple):
     """A line of the table."""
 
     what: str
@@ -83,21 +83,21 @@ class Row(NamedTuple):
     """measure(floor) -> (ours, floor or None, limit or None)"""
 
 
-def row(key, what, unit, target="", gpu=False, moved=None):
+def register_row(key, what, unit, target="", gpu=False, moved=None):
     """Registers a row. The function returns (numbalite, floor or None, limit or None)."""
 
-    def register(function):
-        ROWS[key] = Row(what, unit, target, gpu, moved, function)
+    def add_row(function):
+        ROWS[key] = BenchmarkRow(what, unit, target, gpu, moved, function)
         return function
 
-    return register
+    return add_row
 
 
 def calls_of(function, sync=None):
-    """Returns a measure: measure(count) is the microseconds of a call, over `count` calls. `sync` is called
+    """Returns a measure: seconds_per_call(count) is the microseconds of a call, over `count` calls. `sync` is called
     after them and is not timed."""
 
-    def measure(count):
+    def seconds_per_call(count):
         start = time.perf_counter()
         for _ in itertools.repeat(None, count):
             function()
@@ -106,8 +106,8 @@ def calls_of(function, sync=None):
             sync()
         return taken / count * 1e6
 
-    measure.function = function
-    return measure
+    seconds_per_call.function = function
+    return seconds_per_call
 
 
 def loop_of(statement, names, wait):
@@ -115,14 +115,14 @@ def loop_of(statement, names, wait):
     end."""
     loop = timeit.Timer(statement, globals=names)
 
-    def measure(count):
+    def seconds_per_call(count):
         start = time.perf_counter()
         loop.timeit(count)
         wait()
         return (time.perf_counter() - start) / count * 1e6
 
-    measure.function = loop.timeit
-    return measure
+    seconds_per_call.function = loop.timeit
+    return seconds_per_call
 
 
 SEEN = []  # bench_rows.py appends a function of (function, count, rounds), called for each function that a row times
@@ -156,7 +156,7 @@ def median(function, inner=1, rounds=9, warm=0.0):
     return in_turn(calls_of(function), count=inner, rounds=rounds, warm=warm)[0]
 
 
-def medians(*functions, rounds=9):
+def median_times(*functions, rounds=9):
     """Returns the microseconds per call of each function. The calls alternate, so that a slow phase
     of the machine affects all of them."""
     times = [[] for _ in functions]
@@ -169,7 +169,7 @@ def medians(*functions, rounds=9):
     return [statistics.median(taken) for taken in times]
 
 
-def process(code, **environment):
+def time_process(code, **environment):
     """Returns (microseconds, output) of a fresh interpreter running `code`."""
     env = {
         **os.environ,
@@ -191,17 +191,17 @@ def close(got, want, rtol=1e-5):
     np.testing.assert_allclose(np.asarray(got), want, rtol=rtol)
 
 
-class Floor:
+class HardwareFloor:
     """The floors of this machine: the program floor.c, each part of which runs once, and the
     library driver.c, whose calls are timed alternately with numbalite's. ``peers`` contains the
     other libraries' times: {peer: {row: value}}."""
 
     def __init__(self, folder, peers):
         self.folder, self.peers, self.parts = folder, peers, {}
-        self.program = self.build("floor.c", "floor")
+        self.program = self.compile_c("floor.c", "floor")
         self.driver_c, self.kernels, self.copied = None, [], None
 
-    def build(self, source, name, *options):
+    def compile_c(self, source, name, *options):
         compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
         if not compiler:
             raise SystemExit("the floors need a C compiler")
@@ -210,7 +210,7 @@ class Floor:
         subprocess.run([compiler, "-O3", "-march=native", *options, *words], check=True)
         return path
 
-    def cubin(self, name="add3", source=ADD3):
+    def compile_cubin(self, name="add3", source=ADD3):
         """Returns a kernel for this GPU, compiled once, by nvcc if it is installed."""
         path = self.folder / f"{name}.cubin"
         nvcc = shutil.which("nvcc")
@@ -219,89 +219,97 @@ class Floor:
         if nvcc:
             text = path.with_suffix(".cu")
             text.write_text(source)
-            command = [nvcc, "-O3", "-cubin", f"-arch={arch()}", "-o", str(path), str(text)]
+            command = [
+                nvcc,
+                "-O3",
+                "-cubin",
+                f"-arch={gpu_architecture()}",
+                "-o",
+                str(path),
+                str(text),
+            ]
             subprocess.run(command, check=True)
         else:
             path.write_bytes(nvrtc_alone(source)["cubin"])
         return str(path)
 
-    def of_peer(self, peer, key):
+    def peer_time(self, peer, key):
         """Returns the time of a peer for a row, or None."""
         return self.peers.get(peer, {}).get(key)
 
-    def run(self, *words):
+    def run_program(self, *words):
         if SMALL:
             return collections.defaultdict(lambda: 1.0)
         done = subprocess.run([self.program, *words], capture_output=True, text=True, check=False)
         if done.returncode:
-            raise LeftOut(done.stderr.strip() or "the floor could not be measured")
+            raise RowSkipped(done.stderr.strip() or "the floor could not be measured")
         return {
             name: float(value)
             for name, value in (line.split() for line in done.stdout.splitlines())
         }
 
-    def part(self, *words):
+    def program_results(self, *words):
         if words not in self.parts:
-            self.parts[words] = self.run(*words)
+            self.parts[words] = self.run_program(*words)
         return self.parts[words]
 
-    def opened(self):
+    def load_driver_library(self):
         """Returns the library driver.so, loaded into this process."""
         if not self.driver_c:
-            path = self.build("driver.c", "driver.so", "-shared", "-fPIC")
+            path = self.compile_c("driver.c", "driver.so", "-shared", "-fPIC")
             self.driver_c = ctypes.CDLL(path)
             self.driver_c.time_calls.restype = ctypes.c_double
             self.driver_c.launch_by_threads.restype = ctypes.c_double
-            self.driver_c.open_floor(self.cubin().encode())
+            self.driver_c.open_floor(self.compile_cubin().encode())
         return self.driver_c
 
-    def driver(self, name):
+    def driver_call(self, name):
         """Returns a measure, as calls_of() makes them, of one of driver.c's `works`."""
         if SMALL:
             return lambda count: 1.0
-        library = self.opened()
+        library = self.load_driver_library()
 
-        def measure(count):
+        def time_driver_calls(count):
             taken = library.time_calls(name.encode(), count)
             assert taken >= 0, name
             return taken
 
-        return measure
+        return time_driver_calls
 
-    def diffusion(self, name, n=32):
+    def diffusion_launches(self, name, n=32):
         """Returns a measure of an n x n diffusion, with single launches or with graphs of 1000 launches."""
         if not SMALL:
-            cubin = self.cubin("diffusion", DIFFUSION)
-            self.opened().open_diffusion(cubin.encode(), n)
-        return self.driver(name)
+            cubin = self.compile_cubin("diffusion", DIFFUSION)
+            self.load_driver_library().open_diffusion(cubin.encode(), n)
+        return self.driver_call(name)
 
-    def views(self, cubin):
+    def view_launches(self, cubin):
         """Returns a measure of launches of the kernel takes_views in `cubin`."""
         if SMALL:
-            return self.driver("launch")
-        number, library = len(self.kernels), self.opened()
+            return self.driver_call("launch")
+        number, library = len(self.kernels), self.load_driver_library()
         self.kernels.append(cubin)
         library.open_views(cubin.encode(), number)
-        launch = self.driver("launch_with_views")
+        launch = self.driver_call("launch_with_views")
 
-        def measure(count):
+        def time_view_launches(count):
             library.choose_views(number)
             return launch(count)
 
-        return measure
+        return time_view_launches
 
-    def by_threads(self, threads, calls, rounds=7):
+    def threaded_launch_time(self, threads, calls, rounds=7):
         """Returns the microseconds per launch when this number of threads launch concurrently; the minimum of
         several rounds."""
         if SMALL:
             return 1.0
-        library = self.opened()
+        library = self.load_driver_library()
         return min(library.launch_by_threads(threads, calls) for _ in range(rounds + 1))
 
-    def cpu(self, name):
-        return self.part("cpu")[name]
+    def cpu_times(self, name):
+        return self.program_results("cpu")[name]
 
-    def memory(self, size):
+    def memory_time(self, size):
         """Returns the microseconds in which a large copy on the device reads and writes this number of
         bytes."""
         if not self.copied:
@@ -312,10 +320,10 @@ class Floor:
             self.copied = 2 * x.nbytes / device_median(lambda: y.copy_to_device(x), 5)
         return size / self.copied
 
-    def copies(self, to_device, to_host):
+    def copy_time(self, to_device, to_host):
         """Returns the microseconds that transfers of these numbers of bytes need on the bus, in and then out,
         from page-locked memory."""
-        speed = self.part("copies")
+        speed = self.program_results("copies")
         return to_device / speed["to_device"] + to_host / speed["to_host"]
 
 
@@ -327,7 +335,7 @@ def nvrtc_version():
     try:
         return nvrtc.open_library()[1]
     except errors.CudaSupportError as error:
-        raise LeftOut(f"no NVRTC: {str(error).splitlines()[0]}") from None
+        raise RowSkipped(f"no NVRTC: {str(error).splitlines()[0]}") from None
 
 
 def nvrtc_alone(source, *options):
@@ -336,14 +344,14 @@ def nvrtc_alone(source, *options):
     from numbalite import _core
 
     nvrtc_version()
-    options = [f"--gpu-architecture={arch()}", "--std=c++17", *options]
+    options = [f"--gpu-architecture={gpu_architecture()}", "--std=c++17", *options]
     result = _core.nvrtc_compile(source, "bench.cu", {}, options, [])
     if not result["cubin"]:
-        raise LeftOut(result["log"])
+        raise RowSkipped(result["log"])
     return result
 
 
-def arch():
+def gpu_architecture():
     from numbalite import cuda
 
     if cuda.is_simulated():
@@ -357,7 +365,7 @@ def device_calls(function):
 
     start, end = cuda.event(), cuda.event()
 
-    def measure(count):
+    def time_device_calls(count):
         cuda.synchronize()
         function()  # a kernel keeps the device busy while the timed calls are queued
         start.record()
@@ -367,8 +375,8 @@ def device_calls(function):
         end.synchronize()
         return cuda.event_elapsed_time(start, end) / count * 1e3
 
-    measure.function = function
-    return measure
+    time_device_calls.function = function
+    return time_device_calls
 
 
 def device_median(function, inner=20, rounds=9):

@@ -1,4 +1,5 @@
-"""The rows of arrays in memory: making them, slicing, copies from and to the host, small and large.
+"""Benchmark rows of arrays in memory: creation, slicing, small and large copies from and to the
+host.
 
 The floor of a large copy is the same copy from or to page-locked memory, in C. The first large copies of a
 process are measured separately: they have no cached buffers to reuse.
@@ -8,13 +9,13 @@ import json
 import statistics
 
 import numpy as np
-from measure import SMALL, calls_of, in_turn, median, process, row
+from measure import SMALL, calls_of, in_turn, median, register_row, time_process
 
 LARGE = 1 << 20 if SMALL else 1 << 30  # bytes
 
 
-@row("M1", "device_array of 1 MB, made and dropped", "us", "0.5 us", gpu=True)
-def making(floor):
+@register_row("M1", "device_array of 1 MB, made and dropped", "us", "0.5 us", gpu=True)
+def measure_array_creation(floor):
     from numbalite import cuda
 
     d = cuda.device_array(1 << 18, np.float32)
@@ -22,11 +23,11 @@ def making(floor):
     assert d.copy_to_host()[-1] == 3
     del d
     ours = calls_of(lambda: cuda.device_array(1 << 18, np.float32))
-    return *in_turn(ours, floor.driver("allocate_and_free"), count=300), 0.5
+    return *in_turn(ours, floor.driver_call("allocate_and_free"), count=300), 0.5
 
 
-@row("M2", "slice d[10:100]", "us", "0.4 us")
-def slicing(floor):
+@register_row("M2", "slice d[10:100]", "us", "0.4 us")
+def measure_slicing(floor):
     from numbalite import cuda
 
     x = np.arange(1 << 18, dtype=np.float32)
@@ -83,17 +84,17 @@ def large_copy_times():
     """Returns the microseconds of large copies in a separate process: [to the device, to the host,
     to the host while all results are kept], each in the order of the calls."""
     if not _COPIED:
-        process(USED_BEFORE)
-        _COPIED.extend(json.loads(process(LARGE_COPY)[1]))
+        time_process(USED_BEFORE)
+        _COPIED.extend(json.loads(time_process(LARGE_COPY)[1]))
     return [[t * 1e6 for t in times] for times in _COPIED]
 
 
 def large_row(key, what):
-    return row(key, what, "us", "40 GB/s", gpu=True, moved=LARGE)
+    return register_row(key, what, "us", "40 GB/s", gpu=True, moved=LARGE)
 
 
 def against_bus(times, floor, direction):
-    speed = floor.part("copies")[direction]
+    speed = floor.program_results("copies")[direction]
     return statistics.median(times), LARGE / speed, LARGE / 40e3
 
 
@@ -122,17 +123,17 @@ def large_to_host_kept(floor):
     return against_bus(large_copy_times()[2], floor, "to_host")
 
 
-@row("T3a", "to_device of 4 kB, synchronised", "us", "10 us", gpu=True)
+@register_row("T3a", "to_device of 4 kB, synchronised", "us", "10 us", gpu=True)
 def small_to_device(floor):
     from numbalite import cuda
 
     x = np.arange(1000, dtype=np.float32)
     np.testing.assert_array_equal(cuda.to_device(x).copy_to_host(), x)
     ours = calls_of(lambda: (cuda.to_device(x), cuda.synchronize()))
-    return *in_turn(ours, floor.driver("copy_to_device"), count=300, rounds=15), 10
+    return *in_turn(ours, floor.driver_call("copy_to_device"), count=300, rounds=15), 10
 
 
-@row("T3b", "copy_to_host of 4 kB", "us", "10 us", gpu=True)
+@register_row("T3b", "copy_to_host of 4 kB", "us", "10 us", gpu=True)
 def small_to_host(floor):
     from numbalite import cuda
 
@@ -140,4 +141,4 @@ def small_to_host(floor):
     d = cuda.to_device(x)
     np.testing.assert_array_equal(d.copy_to_host(), x)
     ours = calls_of(d.copy_to_host)
-    return *in_turn(ours, floor.driver("copy_to_host"), count=300, rounds=15), 10
+    return *in_turn(ours, floor.driver_call("copy_to_host"), count=300, rounds=15), 10

@@ -37,8 +37,9 @@ _CONFLICTS_BY_ADDRESS = "derived__memory_l1_wavefronts_shared_excessive"  # of S
 repeated because another access occupies the data path."""
 
 
-class Counter(NamedTuple):
-    """A counter, the metrics of ncu whose sum it is ("-NAME": subtracted), and the target."""
+class CounterMetrics(NamedTuple):
+    """A counter of the profiler, the metrics of ncu whose sum equals it ("-NAME": subtracted), and
+    the allowed error."""
 
     name: str
     metrics: tuple
@@ -50,27 +51,31 @@ class Counter(NamedTuple):
 
 
 COUNTERS = (
-    Counter("global_load_requests", (_GLOBAL.format("requests", "ld"),), 0.02, 0.95),
-    Counter("global_load_sectors", (_GLOBAL.format("sectors", "ld"),), 0.02, 0.95),
-    Counter("global_store_requests", (_GLOBAL.format("requests", "st"),), 0.02, 0.95),
-    Counter("global_store_sectors", (_GLOBAL.format("sectors", "st"),), 0.02, 0.95),
-    Counter(
+    CounterMetrics("global_load_requests", (_GLOBAL.format("requests", "ld"),), 0.02, 0.95),
+    CounterMetrics("global_load_sectors", (_GLOBAL.format("sectors", "ld"),), 0.02, 0.95),
+    CounterMetrics("global_store_requests", (_GLOBAL.format("requests", "st"),), 0.02, 0.95),
+    CounterMetrics("global_store_sectors", (_GLOBAL.format("sectors", "st"),), 0.02, 0.95),
+    CounterMetrics(
         "shared_load_wavefronts",
         (_BY_ADDRESS.format("ld"),),
         0.02,
         0.95,
         (_SHARED.format("pipe_lsu_wavefronts", "ld"),),
     ),
-    Counter(
+    CounterMetrics(
         "shared_store_wavefronts",
         (_BY_ADDRESS.format("st"),),
         0.02,
         0.95,
         (_SHARED.format("pipe_lsu_wavefronts", "st"),),
     ),
-    Counter("shared_load_instructions", ("smsp__inst_executed_op_shared_ld.sum",), 0.02, 0.95),
-    Counter("shared_store_instructions", ("smsp__inst_executed_op_shared_st.sum",), 0.02, 0.95),
-    Counter(
+    CounterMetrics(
+        "shared_load_instructions", ("smsp__inst_executed_op_shared_ld.sum",), 0.02, 0.95
+    ),
+    CounterMetrics(
+        "shared_store_instructions", ("smsp__inst_executed_op_shared_st.sum",), 0.02, 0.95
+    ),
+    CounterMetrics(
         "bank_conflicts",
         (
             _CONFLICTS_BY_ADDRESS,
@@ -84,20 +89,26 @@ COUNTERS = (
             _SHARED.format("bank_conflicts_pipe_lsu", "st"),
         ),
     ),
-    Counter(
+    CounterMetrics(
         "global_atomic_requests",
         (_GLOBAL.format("requests", "atom"), _GLOBAL.format("requests", "red")),
         0.02,
         0.95,
     ),
-    Counter("shared_atomic_requests", ("smsp__inst_executed_op_shared_atom.sum",), 0.02, 0.95),
-    Counter("active_threads", ("smsp__thread_inst_executed_per_inst_executed.ratio",), 0.02, 0.95),
-    Counter("dram_bytes", ("dram__bytes_read.sum", "dram__bytes_write.sum"), 0.1, 0.8),
-    Counter("l1_hit_rate", ("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct",), 0.1, 0.8),
-    Counter("l2_hit_rate", ("lts__t_sector_hit_rate.pct",), 0.1, 0.8),
-    Counter("registers", ("launch__registers_per_thread",), 0.0, 1.0),
-    Counter("occupancy", ("sm__maximum_warps_per_active_cycle_pct",), 0.0, 1.0),
-    Counter("time", ("gpu__time_duration.sum",), 0.1, 0.5),
+    CounterMetrics(
+        "shared_atomic_requests", ("smsp__inst_executed_op_shared_atom.sum",), 0.02, 0.95
+    ),
+    CounterMetrics(
+        "active_threads", ("smsp__thread_inst_executed_per_inst_executed.ratio",), 0.02, 0.95
+    ),
+    CounterMetrics("dram_bytes", ("dram__bytes_read.sum", "dram__bytes_write.sum"), 0.1, 0.8),
+    CounterMetrics(
+        "l1_hit_rate", ("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct",), 0.1, 0.8
+    ),
+    CounterMetrics("l2_hit_rate", ("lts__t_sector_hit_rate.pct",), 0.1, 0.8),
+    CounterMetrics("registers", ("launch__registers_per_thread",), 0.0, 1.0),
+    CounterMetrics("occupancy", ("sm__maximum_warps_per_active_cycle_pct",), 0.0, 1.0),
+    CounterMetrics("time", ("gpu__time_duration.sum",), 0.1, 0.5),
 )
 _SCALES = {"l1_hit_rate": 0.01, "l2_hit_rate": 0.01, "occupancy": 0.01, "time": 1e-9}
 _RATES = ("l1_hit_rate", "l2_hit_rate", "occupancy")
@@ -110,14 +121,14 @@ _FASTER = 1.1
 """Two versions are compared if their times differ by this factor."""
 
 
-class Launch(NamedTuple):
+class LaunchRecord(NamedTuple):
     """A launch, either predicted or measured."""
 
     kernel: str
     grid: tuple
     block: tuple
     values: dict
-    """Counter -> number, or (low, high)."""
+    """CounterMetrics -> number, or (low, high)."""
     bound: str = ""
 
 
@@ -128,14 +139,14 @@ def predicted_launches(path: pathlib.Path, gpu: str) -> list:
     """Returns the launches of a program on the simulator."""
     command = [sys.executable, "-m", "numbalite", "profile", "--json", "--gpu", gpu, str(path)]
     done = subprocess.run(
-        command, capture_output=True, text=True, cwd=path.parent, env=_environment()
+        command, capture_output=True, text=True, cwd=path.parent, env=_subprocess_environment()
     )
     if done.returncode:
         raise SystemExit(f"{path} fails on the simulator:\n{done.stderr}")
     return launches_of(json.loads(done.stdout))
 
 
-def _environment(**changes):
+def _subprocess_environment(**changes):
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **changes}
 
@@ -148,7 +159,7 @@ def launches_of(profile: dict) -> list:
             values = {**launch["counters"], **launch}
             values = {counter.name: values.get(counter.name) for counter in COUNTERS}
             found.append(
-                Launch(
+                LaunchRecord(
                     name_of(launch["kernel"]),
                     tuple(launch["grid"]),
                     tuple(launch["block"]),
@@ -184,14 +195,14 @@ def run_ncu(path: pathlib.Path) -> str:
         capture_output=True,
         text=True,
         cwd=path.parent,
-        env=_environment(NUMBALITE_DRIVER=""),
+        env=_subprocess_environment(NUMBALITE_DRIVER=""),
     )
     if done.returncode or "ERR_NVGPUCTRPERM" in done.stdout:
         raise SystemExit(f"ncu fails for {path}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout
 
 
-def record(programs: list, folder: pathlib.Path) -> int:
+def record_programs(programs: list, folder: pathlib.Path) -> int:
     """Runs ncu for each program and stores its output; returns how many programs failed."""
     folder.mkdir(parents=True, exist_ok=True)
     failures = 0
@@ -238,8 +249,11 @@ def _measured_values(row, units):
             if None not in parts:
                 values[counter.name] = sum(parts) * _SCALES.get(counter.name, 1)
                 break
-    return Launch(
-        name_of(row["Kernel Name"]), _sizes(row["Grid Size"]), _sizes(row["Block Size"]), values
+    return LaunchRecord(
+        name_of(row["Kernel Name"]),
+        _parse_sizes(row["Grid Size"]),
+        _parse_sizes(row["Block Size"]),
+        values,
     )
 
 
@@ -248,23 +262,23 @@ def _signed_value(metric, row, units):
     text = row.get(name, "n/a")
     if text in ("", "n/a"):
         return None
-    return _number(text) * _UNITS.get(units[name], 1) * (-1 if metric != name else 1)
+    return _parse_number(text) * _UNITS.get(units[name], 1) * (-1 if metric != name else 1)
 
 
-def _number(text):
+def _parse_number(text):
     return float(text.replace(",", ""))
 
 
-def _sizes(text):
+def _parse_sizes(text):
     return tuple(map(int, re.findall(r"\d+", text)))
 
 
-def merge(recordings: list) -> list:
-    """Returns the launches of the first recording with the counters of all recordings; for a counter of
-    several recordings, the last value."""
+def merge_recordings(recordings: list) -> list:
+    """Returns the launches of the first recording with the counters of all recordings; if several
+    recordings have a counter, the last value is used."""
     first, *others = recordings
     for other in others:
-        pairs, _ = match(first, other)
+        pairs, _ = match_launches(first, other)
         for launch, same in pairs:
             launch.values.update(same.values)
     return first
@@ -273,7 +287,7 @@ def merge(recordings: list) -> list:
 # --- the comparison
 
 
-class Row(NamedTuple):
+class CounterRow(NamedTuple):
     """One counter of one launch."""
 
     program: str
@@ -286,7 +300,7 @@ class Row(NamedTuple):
     bound: str
 
 
-def match(expected: list, measured: list) -> tuple:
+def match_launches(expected: list, measured: list) -> tuple:
     """Returns ([(predicted, measured), ...], launches without a counterpart)"""
     rest = list(measured)
     pairs, alone = [], []
@@ -312,7 +326,7 @@ def error_of(predicted, measured: float, is_rate: bool = False) -> float:
     return distance / abs(measured) if measured else math.inf
 
 
-def compare(program: str, pairs: list) -> list:
+def compare_counters(program: str, pairs: list) -> list:
     """Returns the rows of a program."""
     rows = []
     for expected, measured in pairs:
@@ -324,12 +338,14 @@ def compare(program: str, pairs: list) -> list:
                 continue  # says nothing
             error = error_of(value, truth, counter.name in _RATES)
             rows.append(
-                Row(program, expected.kernel, counter.name, value, truth, error, expected.bound)
+                CounterRow(
+                    program, expected.kernel, counter.name, value, truth, error, expected.bound
+                )
             )
     return rows
 
 
-def is_within(row: Row, counter: Counter) -> bool:
+def is_within(row: CounterRow, counter: CounterMetrics) -> bool:
     """Returns whether the error is within the counter's tolerance."""
     return row.error <= counter.tolerance + 1e-9
 
@@ -346,9 +362,9 @@ def times_of(pairs: list) -> dict:
     return times
 
 
-def versions(times: dict) -> list:
+def compare_versions(times: dict) -> list:
     """Returns (name, whether the faster version was predicted) for each two versions of a kernel whose
-    measured times differ. times: as times_of returns them"""
+    measured times differ. `times` is a result of times_of."""
     found = []
     for name in sorted(times):
         other = name.removesuffix("_1") + "_2"
@@ -360,7 +376,7 @@ def versions(times: dict) -> list:
     return found
 
 
-def table(rows: list, pairs: list, alone: list) -> str:
+def format_table(rows: list, pairs: list, alone: list) -> str:
     """Returns the table, and the list of counters outside of their tolerance."""
     out = ["| counter | launches | within | share | target |", "|---|---|---|---|---|"]
     misses = []
@@ -427,17 +443,18 @@ def main(arguments: list) -> int:
     if not programs:
         raise SystemExit(f"{given.folder} has no programs (*.py)")
     if given.record:
-        return min(record(programs, given.record), 1)
+        return min(record_programs(programs, given.record), 1)
     rows, alone, faster = [], [], []
     for path in programs:
         expected, measured = predicted_launches(path, given.gpu), _measured_launches(path, given)
-        pairs, others = match(expected, measured)
-        rows += compare(path.stem, pairs)
+        pairs, others = match_launches(expected, measured)
+        rows += compare_counters(path.stem, pairs)
         alone += [(path.stem, launch) for launch in others]
         faster += [
-            (f"{path.stem}, {name}", is_right) for name, is_right in versions(times_of(pairs))
+            (f"{path.stem}, {name}", is_right)
+            for name, is_right in compare_versions(times_of(pairs))
         ]
-    print(table(rows, faster, alone))
+    print(format_table(rows, faster, alone))
     if given.json:
         given.json.write_text(json.dumps([row._asdict() for row in rows], indent=1))
     return 0
@@ -447,7 +464,7 @@ def _measured_launches(path, given):
     if not given.recorded:
         return read_ncu(run_ncu(path))
     files = [folder / f"{path.stem}.csv" for folder in given.recorded]
-    return merge(
+    return merge_recordings(
         [read_ncu(file.read_text()) for file in files if file == files[0] or file.exists()]
     )
 

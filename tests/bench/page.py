@@ -1,4 +1,5 @@
-"""A record of run.py as one HTML file: a bar for each library and row, with what was measured on which versions."""
+"""Renders a record of run.py as one HTML file: a bar for each library and row, and the versions of the
+libraries."""
 
 import html
 import pathlib
@@ -21,7 +22,7 @@ div.floor { background: #d9b44a; }
 """
 
 
-def bars(entry):
+def bars_of_row(entry):
     """Returns [(library, time, class)] of a row, fastest first after the floor."""
     measured = [("numbalite", entry["ours"], "ours")]
     measured += [(name, value, "") for name, value in entry["peers"].items()]
@@ -29,14 +30,14 @@ def bars(entry):
     return [("floor", entry["floor"], "floor")] * bool(entry["floor"]) + measured
 
 
-def group(entry):
+def render_row(entry):
     """Returns the lines of one row of the benchmark. Bars are times; the longest one has the full width."""
-    longest = max(value for _, value, _ in bars(entry))
+    longest = max(value for _, value, _ in bars_of_row(entry))
     title = html.escape(entry["work"])
     if entry["limit"] is not None and entry["ours"] > entry["limit"]:
         title += f' <span class="missed">target {html.escape(format_entry(entry, entry["limit"]))} missed</span>'
     yield f'<tr><th colspan="3">{title}</th></tr>'
-    for name, value, kind in bars(entry):
+    for name, value, kind in bars_of_row(entry):
         width = max(100 * value / longest, 0.2)
         yield (
             f'<tr><td class="name">{html.escape(name)}</td>'
@@ -45,10 +46,10 @@ def group(entry):
         )
 
 
-def page(record):
+def render_page(record):
     """Returns the HTML of a record as `run.py --json` writes it."""
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
-    rows = "\n".join(line for entry in record["rows"].values() for line in group(entry))
+    rows = "\n".join(line for entry in record["rows"].values() for line in render_row(entry))
     left_out = "".join(f"<li>{html.escape(line)}</li>" for line in record["left_out"])
     machine = html.escape(f"{record['device']}; {record['machine']}")
     return f"""<!DOCTYPE html>
@@ -66,8 +67,8 @@ was checked before it was timed.</p>
 """
 
 
-def write(path, record):
+def write_page(path, record):
     """Writes the page; makes the folders of its path."""
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(record))
+    path.write_text(render_page(record))

@@ -1,4 +1,4 @@
-"""The rows of course_rows.py by numba, CuPy, SciPy and Python's math."""
+"""Measures the rows of course_rows.py with numba, CuPy, SciPy and Python's math."""
 
 import math
 
@@ -9,22 +9,22 @@ from course_works import (
     SIZES,
     gaussian_of,
     layer_of,
-    matrices,
     polar_of,
+    random_matrices,
+    random_uniform,
     reduced_of,
-    uniform,
 )
-from peer_measure import check, event_times, median, row, time_row
+from peer_measure import assert_result, event_times, median, run_row, time_row
 
 SQRT_2PI = np.float32((2 * math.pi) ** 0.5)
 
 
-def blocks():
+def grid_size():
     n, _, m = SIZES
     return -(-m // 16), -(-n // 16)
 
 
-def numba(cuda, float32):
+def measure_numba_rows(cuda, float32):
     from numba import vectorize
 
     @vectorize(["float32(float32, float32, float32)"], target="cuda")
@@ -32,13 +32,13 @@ def numba(cuda, float32):
         return math.exp(float32(-0.5) * ((x - mean) / sigma) ** 2) / (sigma * SQRT_2PI)
 
     @cuda.jit(device=True)
-    def cartesian(rho, theta):
+    def to_cartesian(rho, theta):
         return rho * math.cos(theta), rho * math.sin(theta)
 
     @vectorize(["float32(float32, float32, float32, float32)"], target="cuda")
     def polar_distance(rho1, theta1, rho2, theta2):
-        x1, y1 = cartesian(rho1, theta1)
-        x2, y2 = cartesian(rho2, theta2)
+        x1, y1 = to_cartesian(rho1, theta1)
+        x2, y2 = to_cartesian(rho2, theta2)
         return math.sqrt((x1 - x2) ** 2 + (y1 - y2) ** 2)
 
     @vectorize(["float32(float32)"], target="cuda")
@@ -53,27 +53,27 @@ def numba(cuda, float32):
     def activate(x):
         return (math.exp(x) - math.exp(-x)) / (math.exp(x) + math.exp(-x))
 
-    x, four = uniform(), uniform(4)
+    x, four = random_uniform(), random_uniform(4)
     time_row("W1", lambda: gaussian_pdf(x, 0.0, 1.0), lambda: gaussian_of(x), 5)
 
-    @row("W2")
-    def _():
+    @run_row("W2")
+    def time_polar_distance():
         np.testing.assert_allclose(polar_distance(*four), polar_of(*four), rtol=1e-4, atol=1e-5)
         return median(lambda: polar_distance(*four), 5)
 
-    @row("W3")
-    def _():
-        greys, weights = uniform(2, LAYER)
+    @run_row("W3")
+    def time_hidden_layer():
+        greys, weights = random_uniform(2, LAYER)
 
-        def layer():
+        def run_layer():
             x = normalize(cuda.to_device(greys))
             return activate(weigh(x, cuda.to_device(weights))).copy_to_host()
 
-        check(layer(), layer_of(greys, weights), 1e-4)
-        return median(layer, 1, rounds=3)
+        assert_result(run_layer(), layer_of(greys, weights), 1e-4)
+        return median(run_layer, 1, rounds=3)
 
     @cuda.jit
-    def reduced(a, b, out):
+    def matmul_kernel(a, b, out):
         sa = cuda.shared.array((16, 16), float32)
         sb = cuda.shared.array((16, 16), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -97,21 +97,21 @@ def numba(cuda, float32):
         if ty == 0 and x < b.shape[1]:
             cuda.atomic.add(out, x, sa[0, tx])
 
-    @row("W4")
-    def _():
-        hosts = matrices()
+    @run_row("W4")
+    def time_matmul():
+        hosts = random_matrices()
         a, b = map(cuda.to_device, hosts)
         out = cuda.to_device(np.zeros(SIZES[2], np.float32))
-        call = lambda: reduced[blocks(), (16, 16)](a, b, out)
+        call = lambda: matmul_kernel[grid_size(), (16, 16)](a, b, out)
         call()
-        check(out.copy_to_host(), reduced_of(*hosts), 1e-3)
+        assert_result(out.copy_to_host(), reduced_of(*hosts), 1e-3)
 
-        def record():
+        def record_event():
             event = cuda.event()
             event.record()
             return event
 
-        return event_times(call, record, cuda.synchronize, cuda.event_elapsed_time, 1)
+        return event_times(call, record_event, cuda.synchronize, cuda.event_elapsed_time, 1)
 
 
 def numba_cpu():
@@ -124,7 +124,7 @@ def numba_cpu():
     time_row("W5", lambda: sincos(0.5, 1.0), math.sin(0.5) * math.cos(1.0), 2000)
 
 
-def cupy(cupy, sync):
+def measure_cupy_rows(cupy, sync):
     gaussian = cupy.ElementwiseKernel(
         "float32 x, float32 mean, float32 sigma",
         "float32 y",
@@ -139,49 +139,49 @@ def cupy(cupy, sync):
     activate = cupy.ElementwiseKernel(
         "float32 x", "float32 y", "y = (exp(x) - exp(-x)) / (exp(x) + exp(-x))"
     )
-    x, four = uniform(), uniform(4)
+    x, four = random_uniform(), random_uniform(4)
     mean, sigma = np.float32(0), np.float32(1)
     time_row("W1", lambda: gaussian(cupy.asarray(x), mean, sigma).get(), lambda: gaussian_of(x), 10)
 
-    @row("W2")
-    def _():
+    @run_row("W2")
+    def time_polar_distance():
         call = lambda: polar(*map(cupy.asarray, four)).get()
         np.testing.assert_allclose(call(), polar_of(*four), rtol=1e-4, atol=1e-5)
         return median(call, 10)
 
-    @row("W3")
-    def _():
-        greys, weights = uniform(2, LAYER)
+    @run_row("W3")
+    def time_hidden_layer():
+        greys, weights = random_uniform(2, LAYER)
         call = lambda: activate(cupy.asarray(greys) / 255 * cupy.asarray(weights)).get()
-        check(call(), layer_of(greys, weights), 1e-4)
+        assert_result(call(), layer_of(greys, weights), 1e-4)
         return median(call, 1, rounds=3)
 
-    @row("W4")
-    def _():
-        hosts = matrices()
+    @run_row("W4")
+    def time_matmul():
+        hosts = random_matrices()
         a, b = map(cupy.asarray, hosts)
         out = cupy.zeros(SIZES[2], np.float32)
         kernel = cupy.RawKernel(REDUCED, "matmul_reduce")
         given = (a, b, out, *map(np.int32, SIZES))
-        call = lambda: kernel(blocks(), (16, 16), given)
+        call = lambda: kernel(grid_size(), (16, 16), given)
         call()
-        check(out.get(), reduced_of(*hosts), 1e-3)
+        assert_result(out.get(), reduced_of(*hosts), 1e-3)
 
-        def record():
+        def record_event():
             event = cupy.cuda.Event()
             event.record()
             return event
 
-        return event_times(call, record, sync, cupy.cuda.get_elapsed_time, 1)
+        return event_times(call, record_event, sync, cupy.cuda.get_elapsed_time, 1)
 
 
-def scipy():
+def measure_scipy_rows():
     from scipy.stats import norm
 
-    x = uniform()
+    x = random_uniform()
     time_row("W1", lambda: norm.pdf(x), lambda: gaussian_of(x), 2, rounds=3)
 
 
-def python():
+def measure_python_rows():
     sincos = lambda x, y: math.sin(x) * math.cos(y)
     time_row("W5", lambda: sincos(0.5, 1.0), math.sin(0.5) * math.cos(1.0), 2000)

@@ -1,4 +1,5 @@
-"""Tools with which the peers' rows are measured. Each result is checked against NumPy before it is
+"""Functions that measure benchmark rows with peer libraries. Each result is checked against NumPy
+before it is
 timed.
 
 A row that fails, or whose result is wrong, is left out, with the reason on stderr.
@@ -24,7 +25,7 @@ TEXT = """extern "C" __global__ void k(const float* a, const float* b, float* c,
 }"""
 
 
-def check(got, want, rtol=1e-5):
+def assert_result(got, want, rtol=1e-5):
     """Checks a result; `got` may be any argument of np.asarray."""
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape, f"shape {got.shape} instead of {want.shape}"
@@ -47,10 +48,10 @@ def median(function, inner=1, sync=lambda: None, rounds=7):
     return statistics.median(times)
 
 
-def row(name):
+def run_row(name):
     """Decorates a function that measures a row: calls it and prints its result, unless the row was not requested."""
 
-    def run(function):
+    def print_row(function):
         if WANTED and name not in WANTED:
             return
         try:
@@ -58,16 +59,16 @@ def row(name):
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {str(error).strip()[:200]}", file=sys.stderr)
 
-    return run
+    return print_row
 
 
 def time_row(name, call, want, inner=1, sync=lambda: None, rounds=7, read=np.asarray):
     """Prints the row `name`: microseconds of call(), after a comparison of read(call()) with `want`, which
     may be a function that returns the expected result."""
 
-    @row(name)
-    def _():
-        check(read(call()), want() if callable(want) else want)
+    @run_row(name)
+    def time_call():
+        assert_result(read(call()), want() if callable(want) else want)
         return median(call, inner, sync, rounds)
 
 
@@ -111,7 +112,7 @@ def event_times(function, record, wait, elapsed, inner=5, rounds=5):
 
 
 # ---- what several of them compute ------------------------------------------------------------------------
-def ramp():
+def angle_ramp():
     """Returns the arguments of sincos, U4 and P1."""
     return np.linspace(0, np.pi, MANY)
 
@@ -129,7 +130,7 @@ def powers_of(p, q, r, s):
     return np.sqrt(p * p + q * q * q + r * r * r * r + s * s * s * s * s)
 
 
-def matrices():
+def small_matrices():
     """Small ones, G1 and G2."""
     return np.random.default_rng(7).random((4 * MANY, 2, 2), np.float32)
 
@@ -148,24 +149,24 @@ def element_rows(xp, time):
     """U3, E and R: ``xp`` has add, sum, periodic_integers(shape, dtype) and host(x), ``time(function)`` gives
     microseconds on the device."""
 
-    def corner(x):
+    def last_elements(x):
         """Returns the last elements of a device array."""
         return xp.host(x[(slice(-64, None),) * x.ndim])
 
-    def adder(key, a, b, first=lambda x: x, second=lambda y: y):
-        @row(key)
-        def _():
+    def add_element_row(key, a, b, first=lambda x: x, second=lambda y: y):
+        @run_row(key)
+        def time_add():
             x, y = first(xp.numbers(*a)), second(xp.numbers(*b))
             z = xp.add(x, y)
             z[...] = 77
             call = lambda: xp.add(x, y, out=z)
             call()
-            check(corner(z), corner(x) + corner(y))
+            assert_result(last_elements(z), last_elements(x) + last_elements(y))
             return time(call)
 
-    def summer(key, dtype, axis):
-        @row(key)
-        def _():
+    def add_sum_row(key, dtype, axis):
+        @run_row(key)
+        def time_sum():
             shape = SIDE // (2 if dtype == "float64" else 1), SIDE
             x = xp.numbers(shape, dtype)
             call = lambda: xp.sum(x, axis)
@@ -175,24 +176,24 @@ def element_rows(xp, time):
                 1: rows * shape[1] + columns.sum(),
                 0: rows.sum() + columns * shape[0],
             }[axis]
-            check(xp.host(call()), np.asarray(want).astype(dtype))
+            assert_result(xp.host(call()), np.asarray(want).astype(dtype))
             return time(call)
 
     n, square = LARGE, ((SIDE, SIDE), "float32")
-    adder("U3", ((n,), "float32"), ((n,), "float32"))
-    adder("E1", ((n,), "int8"), ((n,), "int8"))
-    adder("E2", ((n,), "int16"), ((n,), "int16"))
-    adder("E3", ((n // 2,), "float64"), ((n // 2,), "float64"))
-    adder("E4", ((n // 2,), "float32"), ((n // 2,), "float64"))
-    adder("E6", square, ((SIDE,), "float32"))
-    adder("E7", square, ((SIDE,), "float32"), second=lambda y: y.reshape(SIDE, 1))
-    adder("E8", square, square, second=lambda y: y.T)
-    adder("E9", ((n,), "float32"), ((n // 2,), "float32"), first=lambda x: x[::2])
+    add_element_row("U3", ((n,), "float32"), ((n,), "float32"))
+    add_element_row("E1", ((n,), "int8"), ((n,), "int8"))
+    add_element_row("E2", ((n,), "int16"), ((n,), "int16"))
+    add_element_row("E3", ((n // 2,), "float64"), ((n // 2,), "float64"))
+    add_element_row("E4", ((n // 2,), "float32"), ((n // 2,), "float64"))
+    add_element_row("E6", square, ((SIDE,), "float32"))
+    add_element_row("E7", square, ((SIDE,), "float32"), second=lambda y: y.reshape(SIDE, 1))
+    add_element_row("E8", square, square, second=lambda y: y.T)
+    add_element_row("E9", ((n,), "float32"), ((n // 2,), "float32"), first=lambda x: x[::2])
     half = (n // 2,), "float32"
-    adder("E10", half, half, lambda x: x[1:], lambda y: y[:-1])
+    add_element_row("E10", half, half, lambda x: x[1:], lambda y: y[:-1])
     for number, dtype in enumerate(("float32", "float64", "int8"), 1):
         for letter, axis in (("a", None), ("b", 1), ("c", 0)):
-            summer(f"R{number}{letter}", dtype, axis)
+            add_sum_row(f"R{number}{letter}", dtype, axis)
 
 
 # Period of the elements of the array that `numbers` returns, along each dimension

@@ -1,4 +1,5 @@
-"""The rows of numba, by numba-cuda on the GPU, by numba on the processor, and on numba's own simulator."""
+"""Measures benchmark rows with numba: numba-cuda on the GPU, numba on the CPU, and numba's own
+simulator."""
 
 import math
 import time
@@ -9,18 +10,18 @@ import python_kernels
 from peer_measure import (
     LARGE,
     SMALL,
+    angle_ramp,
     arguments_of_powers,
-    check,
+    assert_result,
     event_times,
     import_time,
     large_copies,
-    matrices,
     median,
     powers_of,
     process_time,
-    ramp,
-    row,
+    run_row,
     sincos_of,
+    small_matrices,
     time_row,
 )
 from rows import diffuse_once
@@ -32,7 +33,7 @@ def sincos(x, y):
     return math.sin(x) * math.cos(y)
 
 
-def powers(p, q, r, s):
+def root_of_powers(p, q, r, s):
     return math.sqrt(p * p + q * q * q + r * r * r * r + s * s * s * s * s)
 
 
@@ -41,7 +42,7 @@ def diffusion(cuda):
     from numba import float32
 
     @cuda.jit
-    def step(u, l):
+    def diffusion_step(u, l):
         s = cuda.shared.array((10, 10), float32)
         x, y = cuda.grid(2)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -72,46 +73,48 @@ def diffusion(cuda):
     host = np.random.default_rng(0).random((n, n), np.float32)
     u = cuda.to_device(host)
     l, stream = cuda.device_array_like(u), cuda.stream()
-    bound = step[(n // 8, n // 8), (8, 8), stream]
+    bound = diffusion_step[(n // 8, n // 8), (8, 8), stream]
     bound(u, l)
     stream.synchronize()
     stepped, laplacian, inside = diffuse_once(host)
-    check(u.copy_to_host()[inside], stepped[inside], 1e-4)
+    assert_result(u.copy_to_host()[inside], stepped[inside], 1e-4)
     np.testing.assert_allclose(l.copy_to_host()[inside], laplacian[inside], rtol=1e-4, atol=1e-5)
 
-    def run():
+    def run_200_steps():
         for _ in range(200):
             bound(u, l)
         stream.synchronize()
 
-    return median(run, rounds=3) / 200
+    return median(run_200_steps, rounds=3) / 200
 
 
-def python(cuda, float32, random, without=()):
+def measure_python_kernels(cuda, float32, random, without=()):
     """The Y rows."""
 
-    def measure(work):
+    def time_kernel(work):
         given = python_kernels.arguments_on_device(cuda, work.arguments)
         bound = work.kernel[work.grid, work.block]
         bound(*given)
-        python_kernels.verify(work, given)
+        python_kernels.verify_launch(work, given)
 
-        def record():
+        def record_event():
             event = cuda.event()
             event.record()
             return event
 
-        return event_times(lambda: bound(*given), record, cuda.synchronize, cuda.event_elapsed_time)
+        return event_times(
+            lambda: bound(*given), record_event, cuda.synchronize, cuda.event_elapsed_time
+        )
 
     works = python_kernels.works_of_kernels(
         cuda, float32, random.xoroshiro128p_uniform_float32, random.create_xoroshiro128p_states, SMALL
     )  # fmt: skip
     for key, work in works.items():
         if key not in without:
-            row(key)(lambda work=work: measure(work))
+            run_row(key)(lambda work=work: time_kernel(work))
 
 
-def ufuncs(cuda):
+def measure_ufunc_rows(cuda):
     from numba import guvectorize, vectorize
 
     two = ["float32(float32, float32)", "float64(float64, float64)"]
@@ -125,39 +128,39 @@ def ufuncs(cuda):
     a, b, c = cuda.to_device(one), cuda.to_device(one), cuda.to_device(one)
     time_row("U1", lambda: add(a, b, out=c), [2], 200, sync, read=lambda _: c.copy_to_host())
     time_row("U2", lambda: add(one, one), [2], 50)
-    x = ramp()
+    x = angle_ramp()
     on_gpu = vectorize(two, target="cuda")(sincos)
     time_row("U4", lambda: on_gpu(x, x), lambda: sincos_of(x, x), 5)
     f4 = ["float32(float32, float32, float32, float32)"]
-    powers_gpu, values = vectorize(f4, target="cuda")(powers), arguments_of_powers()
+    powers_gpu, values = vectorize(f4, target="cuda")(root_of_powers), arguments_of_powers()
     time_row("U5", lambda: powers_gpu(*values), lambda: powers_of(*values), 3)
 
-    @row("U3")
-    def _():
+    @run_row("U3")
+    def time_large_add():
         host = np.arange(LARGE, dtype=np.float32)
         big, other, out = (cuda.to_device(host) for _ in range(3))
         call = lambda: (add(big, other, out=out), sync())
         call()
-        check(out[-99:].copy_to_host(), 2 * host[-99:])
+        assert_result(out[-99:].copy_to_host(), 2 * host[-99:])
         return median(call, 3)
 
     total = cuda.reduce(lambda p, q: p + q)
 
-    @row("U7")
-    def _():
+    @run_row("U7")
+    def time_small_reduce():
         host = np.arange(1000, dtype=np.float32)
         few, res = cuda.to_device(host), cuda.device_array(1, np.float32)
         total(few, res=res)
-        check(res.copy_to_host(), [host.sum()])
+        assert_result(res.copy_to_host(), [host.sum()])
         return median(lambda: total(few, res=res), 50, sync)
 
-    @row("U6")
-    def _():
+    @run_row("U6")
+    def time_large_reduce():
         big = cuda.to_device(np.ones(LARGE, np.float32))
         res = cuda.device_array(1, np.float32)
         call = lambda: (total(big, res=res), sync())
         call()
-        check(res.copy_to_host(), [LARGE])
+        assert_result(res.copy_to_host(), [LARGE])
         return median(call, 2, rounds=3)
 
     @guvectorize(
@@ -171,7 +174,7 @@ def ufuncs(cuda):
                     t += a[i, k] * b[k, j]
                 c[i, j] = t
 
-    m = matrices()
+    m = small_matrices()
     c, d, e = cuda.to_device(m), cuda.to_device(m), cuda.to_device(m)
     call, want = lambda: (product(c, d, out=e), sync()), lambda: m @ m
     time_row("G1", call, want, 5, read=lambda _: back(e))
@@ -185,7 +188,7 @@ def ufuncs(cuda):
         c[0] = t
 
     @guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
-    def running(x, y):
+    def running_sum(x, y):
         t = np.float32(0)
         for i in range(x.shape[0]):
             t += x[i]
@@ -199,16 +202,16 @@ def ufuncs(cuda):
         time_row(name, lambda: (call(x, y), sync())[0], lambda: want(host), 5, rounds=3, read=back)
 
     by_rows("A13", (rows // 10, 1000), dot, lambda x: (x * x).sum(1))
-    by_rows("A14", (rows, 64), lambda x, _: running(x), lambda x: x.cumsum(1))
+    by_rows("A14", (rows, 64), lambda x, _: running_sum(x), lambda x: x.cumsum(1))
     by_rows("A15", (rows // 5, 8, 8), product, lambda x: x @ x)
 
 
-def successor():
-    """The Y rows by numba-cuda-mlir, the successor of numba-cuda."""
+def measure_numba_cuda_mlir():
+    """Measures the Y rows with numba-cuda-mlir, the successor of numba-cuda."""
     from numba_cuda_mlir import cuda, types
     from numba_cuda_mlir.cuda import random
 
-    python(cuda, types.float32, random, without={"Y9"})  # its states take minutes
+    measure_python_kernels(cuda, types.float32, random, without={"Y9"})  # its states take minutes
 
 
 def on_gpu():
@@ -229,14 +232,14 @@ def on_gpu():
     time_row("L1", lambda: bound(a, b, c, 1000), 2 * x, 1000, sync, read=result)
     time_row("L3", lambda: add[4, 256](a, b, c, 1000), 2 * x, 1000, sync, read=result)
 
-    @row("L2")
-    def _():
+    @run_row("L2")
+    def time_launch_on_cupy_arrays():
         import cupy
 
         p, q = cupy.asarray(x), cupy.zeros(1000, np.float32)
         call = lambda: bound(p, p, q, 1000)
         call()
-        check(q.get(), 2 * x)
+        assert_result(q.get(), 2 * x)
         return median(call, 300, sync)
 
     new = lambda: cuda.device_array(1 << 18, np.float32)
@@ -247,12 +250,12 @@ def on_gpu():
     time_row("T3b", lambda: a.copy_to_host(), x, 50)
     large_copies(to_device, lambda d: d.copy_to_host())
 
-    @row("K1")
-    def _():
+    @run_row("K1")
+    def time_diffusion():
         return diffusion(cuda)
 
-    @row("C1")
-    def _():
+    @run_row("C1")
+    def time_compilation():
         times = []
         for number in range(3):
             names = {"cuda": cuda}
@@ -264,33 +267,33 @@ def on_gpu():
             cuda.jit(names["k"])[4, 256](a, b, c)
             sync()
             times.append((time.perf_counter() - start) * 1e6)
-            check(c.copy_to_host(), (number + 4) * x)
+            assert_result(c.copy_to_host(), (number + 4) * x)
         return min(times)
 
-    python(cuda, float32, random)
-    ufuncs(cuda)
-    peer_course.numba(cuda, float32)
+    measure_python_kernels(cuda, float32, random)
+    measure_ufunc_rows(cuda)
+    peer_course.measure_numba_rows(cuda, float32)
     program = (
         "import numpy as np; np.row_stack = np.vstack\nfrom numba import cuda\n"
         "import numba\n@cuda.jit\ndef k(a):\n i = cuda.grid(1)\n if i < a.size: a[i] += 1\n"
         "x = np.zeros(32, np.float32); k[1, 32](x); assert x[5] == 1"
     )
-    row("C3")(lambda: process_time(program))
+    run_row("C3")(lambda: process_time(program))
 
 
 def on_cpu():
     """What needs no GPU."""
     from numba import vectorize
 
-    x = ramp()
+    x = angle_ramp()
     for key, target in (("P1a", "cpu"), ("P1b", "parallel")):
         function = vectorize(["float64(float64, float64)"], target=target)(sincos)
         time_row(key, lambda f=function: f(x, x), lambda: sincos_of(x, x), 5)
-    row("C4")(lambda: import_time("import numba.cuda"))
+    run_row("C4")(lambda: import_time("import numba.cuda"))
     peer_course.numba_cpu()
 
 
-def simulator():
+def time_numba_simulator():
     """Measures nanoseconds per thread on numba's own simulator."""
     # numba's simulator replaces the global name cuda of the kernel's module during a launch.
     global cuda
@@ -315,8 +318,8 @@ def simulator():
 
     def per_thread(call, want):
         call()
-        check(b.copy_to_host(), want)
+        assert_result(b.copy_to_host(), want)
         return median(call, 1, rounds=3) * 1000 / 128
 
-    row("S1a")(lambda: per_thread(lambda: vadd[1, 128](a, a, b), 2 * x))
-    row("S1b")(lambda: per_thread(lambda: reverse[1, 128](a, b), x[::-1]))
+    run_row("S1a")(lambda: per_thread(lambda: vadd[1, 128](a, a, b), 2 * x))
+    run_row("S1b")(lambda: per_thread(lambda: reverse[1, 128](a, b), x[::-1]))

@@ -1,4 +1,4 @@
-"""The rows of CuPy, cuda.core, torch and Triton."""
+"""Measures benchmark rows with CuPy, cuda.core, torch and Triton."""
 
 import importlib.util
 import pathlib
@@ -11,20 +11,20 @@ from peer_measure import (
     LARGE,
     SMALL,
     TEXT,
+    angle_ramp,
     arguments_of_powers,
-    check,
+    assert_result,
     element_rows,
     event_times,
     import_time,
     large_copies,
-    matrices,
     median,
     periodic_integers,
     powers_of,
     process_time,
-    ramp,
-    row,
+    run_row,
     sincos_of,
+    small_matrices,
     time_row,
 )
 
@@ -40,8 +40,8 @@ def library_rows(to_device, get, sync, fft, matmul, from_rows, random):
     waiting = lambda call, n: lambda: ([call() for _ in range(n)], sync())[0][-1]
 
     def timed_with_wait(name, call, want, n):
-        @row(name)
-        def _():
+        @run_row(name)
+        def time_library_call():
             got = get(call())
             np.testing.assert_allclose(got, want, atol=1e-3 * abs(want).max())
             return median(waiting(call, n)) / n
@@ -60,15 +60,15 @@ def library_rows(to_device, get, sync, fft, matmul, from_rows, random):
     data, host = (generator.random(n, np.float32) for n in (10 * SPARSE, SPARSE))
     x = to_device(host)
 
-    @row("V1")
-    def _():
+    @run_row("V1")
+    def time_sparse_product():
         product = from_rows(data, indices, np.arange(0, 10 * SPARSE + 1, 10, dtype="i4"))
         want = (data * host[indices]).reshape(-1, 10).sum(1)
         np.testing.assert_allclose(get(product(x)), want, rtol=1e-4)
         return median(waiting(lambda: product(x), 1000)) / 1000
 
-    row("N1")(lambda: median(lambda: random(1000), 500, sync))
-    row("N2")(lambda: median(waiting(lambda: random(MANY), 4)) / 4)
+    run_row("N1")(lambda: median(lambda: random(1000), 500, sync))
+    run_row("N2")(lambda: median(waiting(lambda: random(MANY), 4)) / 4)
 
 
 def array_rows(to_device, get, time, sync, *, add_at, dot_rows, sort):
@@ -78,29 +78,29 @@ def array_rows(to_device, get, time, sync, *, add_at, dot_rows, sort):
     single = lambda shape: to_device(whole(shape).astype("f"))
     many, rows, side = (1 << 17, 1000, 256) if SMALL else (1 << 27, 1_000_000, 8192)
 
-    @row("A1")
-    def _():
+    @run_row("A1")
+    def time_scatter_add():
         host = whole(10 * rows, 256)
         call = add_at(to_device(host), to_device(np.zeros(256, "i4")))
-        check(get(call()), np.bincount(host, minlength=256))
+        assert_result(get(call()), np.bincount(host, minlength=256))
         return median(lambda: (call(), sync()), 3)
 
-    @row("A2")
-    def _():
+    @run_row("A2")
+    def time_strided_assignment():
         e, d = single(many // 4), to_device(np.zeros(many // 2, "f"))
 
-        def assign():
+        def assign_strided():
             d[::2] = e
 
-        assign()
-        check(get(d[:1000:2]), get(e[:500]))
-        return time(assign)
+        assign_strided()
+        assert_result(get(d[:1000:2]), get(e[:500]))
+        return time(assign_strided)
 
     def on_device(name, x, call, want):
-        @row(name)
-        def _():
+        @run_row(name)
+        def time_on_device():
             array = x()
-            check(get(call(array)[:100]), want(get(array)))
+            assert_result(get(call(array)[:100]), want(get(array)))
             return time(lambda: call(array))
 
     on_device("A3", lambda: single(many), lambda x: x.cumsum(0), lambda x: np.cumsum(x[:100]))
@@ -114,16 +114,16 @@ def array_rows(to_device, get, time, sync, *, add_at, dot_rows, sort):
             lambda x, a=axis: x.sum(a)[:100],
         )
 
-    @row("A8")
-    def _():
+    @run_row("A8")
+    def time_transposed_assignment():
         x, out = single((side, side)), single((side, side))
 
-        def assign():
+        def assign_transposed():
             out[...] = x.T
 
-        assign()
-        check(get(out), get(x).T)
-        return time(assign)
+        assign_transposed()
+        assert_result(get(out), get(x).T)
+        return time(assign_transposed)
 
     for name in ("A9", "A13"):
         on_device(
@@ -145,8 +145,8 @@ def array_rows(to_device, get, time, sync, *, add_at, dot_rows, sort):
         lambda x: x[0, :100] @ x[1, :100],
     )
 
-    @row("A10")
-    def _():
+    @run_row("A10")
+    def time_sort():
         x = to_device(np.random.default_rng(6).random(2 * many, np.float32))
         got = get(sort(x))
         assert (got[1:] >= got[:-1]).all()
@@ -156,7 +156,7 @@ def array_rows(to_device, get, time, sync, *, add_at, dot_rows, sort):
 
 
 # ---- CuPy ------------------------------------------------------------------------------------------------
-class Cupy:
+class CupyAdapter:
     """What element_rows wants."""
 
     def __init__(self, cupy):
@@ -172,7 +172,7 @@ class Cupy:
         return x.get()
 
 
-def cupy():
+def measure_cupy_rows():
     import cupy
 
     sync, asarray = cupy.cuda.Device().synchronize, cupy.asarray
@@ -191,7 +191,7 @@ def cupy():
     one, out = cupy.ones(1, np.float32), cupy.zeros(1, np.float32)
     time_row("U1", lambda: cupy.add(one, one, out=out), [2], 1000, sync, read=get)
     time_row("U2", lambda: cupy.add(asarray(ONE), asarray(ONE)).get(), [2], 200)
-    angles, values, m = ramp(), arguments_of_powers(), matrices()
+    angles, values, m = angle_ramp(), arguments_of_powers(), small_matrices()
     sincos = cupy.ElementwiseKernel("float64 x, float64 y", "float64 z", "z = sin(x) * cos(y)")
     call = lambda: sincos(asarray(angles), asarray(angles)).get()
     time_row("U4", call, lambda: sincos_of(angles, angles), 10)
@@ -205,13 +205,13 @@ def cupy():
     total = cupy.zeros((), np.float32)
     time_row("U7", lambda: x.sum(out=total), HOST.sum(), 200, sync, read=get)
 
-    @row("U6")
-    def _():
+    @run_row("U6")
+    def time_large_sum():
         big = cupy.ones(LARGE, np.float32)
-        check(big.sum().get(), LARGE)
+        assert_result(big.sum().get(), LARGE)
         return median(lambda: (big.sum(), sync()), 5)
 
-    peer_course.cupy(cupy, sync)
+    peer_course.measure_cupy_rows(cupy, sync)
     on_device = asarray(m)
     product = lambda: (cupy.matmul(on_device, on_device), sync())[0]
     time_row("G1", product, lambda: m @ m, 3, read=get)
@@ -227,8 +227,8 @@ def cupy():
         asarray, get, sync, cupy.fft, cupy.matmul, from_rows, lambda n: random.random(n, np.float32)
     )
 
-    @row("C1")
-    def _():
+    @run_row("C1")
+    def time_compilation():
         times = []
         for number in range(3):
             factor = time.time_ns() % 1000003 + number
@@ -237,7 +237,7 @@ def cupy():
             cupy.RawKernel(source, "k")((4,), (256,), (x, x, y, n))
             sync()
             times.append((time.perf_counter() - start) * 1e6)
-            check(y.get(), HOST * (factor + 1))
+            assert_result(y.get(), HOST * (factor + 1))
         return min(times)
 
     program = (
@@ -245,16 +245,16 @@ def cupy():
         "x = cupy.asarray(np.ones(100, np.float32))\n"
         "k((4,), (32,), (x, x, x, np.int32(100)))\nassert x.get()[5] == 2"
     )
-    row("C3")(lambda: process_time(program))
+    run_row("C3")(lambda: process_time(program))
 
-    def record():
+    def record_event():
         event = cupy.cuda.Event()
         event.record()
         return event
 
     elapsed = cupy.cuda.get_elapsed_time
-    on_device = lambda call: event_times(call, record, sync, elapsed)
-    element_rows(Cupy(cupy), on_device)
+    on_device = lambda call: event_times(call, record_event, sync, elapsed)
+    element_rows(CupyAdapter(cupy), on_device)
     array_rows(
         asarray, get, on_device, sync,
         add_at=lambda indices, bins: lambda: (cupy.add.at(bins, indices, 1), bins)[1],
@@ -276,34 +276,34 @@ def cuda_core():
     a, b, n = int(x.handle), int(y.handle), np.int32(1000)
     config = LaunchConfig(grid=4, block=256)
     host = np.empty_like(HOST)
-    copy = copies(stream)
+    copy = make_copy(stream)
     copy(a, HOST.ctypes.data, HOST.nbytes)
 
-    def result(_):
+    def copy_to_host(_):
         copy(host.ctypes.data, b, host.nbytes)
         return host
 
     call = lambda: launch(stream, config, kernel, a, a, b, n)
-    time_row("L1", call, 2 * HOST, 1000, stream.sync, read=result)
+    time_row("L1", call, 2 * HOST, 1000, stream.sync, read=copy_to_host)
 
 
-def copies(stream):
-    """copy(to, from, bytes) calls the driver's copy for the address spaces, and waits."""
+def make_copy(stream):
+    """copy_bytes(to, from, bytes) calls the driver's copy for the address spaces, and waits."""
     import ctypes
 
     function = ctypes.CDLL("libcuda.so.1").cuMemcpy
     function.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t]
 
-    def copy(to, source, size):
+    def copy_bytes(to, source, size):
         stream.sync()
         status = function(to, source, size)
         assert status == 0, f"cuMemcpy: {status}"
 
-    return copy
+    return copy_bytes
 
 
 # ---- torch and Triton ------------------------------------------------------------------------------------
-class Torch:
+class TorchAdapter:
     """What element_rows wants."""
 
     def __init__(self, torch):
@@ -322,16 +322,16 @@ class Torch:
 
 
 def torch_time(torch):
-    def record():
+    def record_event():
         event = torch.cuda.Event(enable_timing=True)
         event.record()
         return event
 
     elapsed = lambda start, end: start.elapsed_time(end)
-    return lambda call: event_times(call, record, torch.cuda.synchronize, elapsed)
+    return lambda call: event_times(call, record_event, torch.cuda.synchronize, elapsed)
 
 
-def torch():
+def measure_torch_rows():
     import torch
 
     sync, get = torch.cuda.synchronize, lambda d: d.cpu().numpy()
@@ -344,7 +344,7 @@ def torch():
     time_row("T3b", lambda: x.cpu(), HOST, 50)
     large_copies(lambda y: (torch.from_numpy(y).cuda(), sync())[0], lambda d: d.cpu())
     time_row("U2", lambda: torch.add(small.cuda(), small.cuda()).cpu(), [2], 200)
-    angles, m = ramp(), matrices()
+    angles, m = angle_ramp(), small_matrices()
     y, on_device = torch.from_numpy(angles), torch.from_numpy(m).cuda()
     call = lambda: (torch.sin(y.cuda()) * torch.cos(y.cuda())).cpu()
     time_row("U4", call, lambda: sincos_of(angles, angles), 10)
@@ -357,10 +357,10 @@ def torch():
     total = torch.zeros((), device="cuda")
     time_row("U7", lambda: torch.sum(x, 0, out=total), HOST.sum(), 500, sync, read=get)
 
-    @row("U6")
-    def _():
+    @run_row("U6")
+    def time_large_sum():
         big = torch.ones(LARGE, device="cuda")
-        check(big.sum().item(), LARGE)
+        assert_result(big.sum().item(), LARGE)
         return median(lambda: (big.sum(), sync()), 5)
 
     def from_rows(data, indices, indptr):
@@ -371,7 +371,7 @@ def torch():
     to_device = lambda a: torch.from_numpy(a).cuda()
     random = lambda n: torch.rand(n, device="cuda")
     library_rows(to_device, get, sync, torch.fft, torch.matmul, from_rows, random)
-    element_rows(Torch(torch), torch_time(torch))
+    element_rows(TorchAdapter(torch), torch_time(torch))
     array_rows(
         to_device, get, torch_time(torch), sync,
         add_at=lambda indices, bins: lambda: torch.add(
@@ -384,13 +384,13 @@ def torch():
 def torch_cpu():
     import torch
 
-    angles = ramp()
+    angles = angle_ramp()
     x = torch.from_numpy(angles)
     time_row("P1b", lambda: torch.sin(x) * torch.cos(x), lambda: sincos_of(angles, angles), 5)
-    row("C4")(lambda: import_time("import torch"))
+    run_row("C4")(lambda: import_time("import torch"))
 
 
-def triton():
+def measure_triton_rows():
     import torch
 
     text = (
@@ -410,12 +410,12 @@ def triton():
         call = lambda: module.add[grid](x, x, y, 1000, B=256)
         time_row("L1", call, 2 * HOST, 1000, sync, read=lambda _: y.cpu())
 
-        @row("U3")
-        def _():
-            xp = Torch(torch)
+        @run_row("U3")
+        def time_large_add():
+            xp = TorchAdapter(torch)
             p, q = (xp.numbers((LARGE,), "float32") for _ in "12")
             r, add, many = torch.zeros_like(p), module.add, (LARGE // 1024,)
             call = lambda: add[many](p, q, r, LARGE, B=1024)
             call()
-            check(xp.host(r[-99:]), xp.host(p[-99:]) + xp.host(q[-99:]))
+            assert_result(xp.host(r[-99:]), xp.host(p[-99:]) + xp.host(q[-99:]))
             return torch_time(torch)(call)

@@ -1,11 +1,21 @@
-"""The rows of NVIDIA Warp, whose kernels have Python bodies with annotated parameters."""
+"""Measures benchmark rows with NVIDIA Warp, whose kernels have Python bodies with annotated
+parameters."""
 
 import tempfile
 import time
 
 import numpy as np
 import warp as wp
-from peer_measure import LARGE, check, event_times, import_time, large_copies, median, row, time_row
+from peer_measure import (
+    LARGE,
+    assert_result,
+    event_times,
+    import_time,
+    large_copies,
+    median,
+    run_row,
+    time_row,
+)
 
 HOST = np.arange(1000, dtype=np.float32)
 
@@ -17,33 +27,33 @@ def add(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=fl
         c[i] = a[i] + b[i]
 
 
-def times(factor):
+def make_scaling_kernel(factor):
     """Returns a kernel that has not been compiled before."""
 
     @wp.kernel(module="unique")
-    def scaled(
+    def scale_kernel(
         a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float), n: int
     ):
         i = wp.tid()
         if i < n:
             c[i] = a[i] * wp.static(float(factor)) + b[i]
 
-    return scaled
+    return scale_kernel
 
 
-def warp(device="cuda"):
+def measure_warp_rows(device="cuda"):
     wp.config.enable_backward = False  # the others compile no derivatives
     with tempfile.TemporaryDirectory() as folder:
         wp.config.kernel_cache_dir = folder
         wp.init()
         with wp.ScopedDevice(device):
-            launches()
-            memory()
-            bandwidth()
-            compilation()
+            measure_launches()
+            measure_memory()
+            measure_bandwidth()
+            measure_compilation()
 
 
-def launches():
+def measure_launches():
     x, y = wp.array(HOST, dtype=float), wp.zeros(1000, dtype=float)
     call = lambda: wp.launch(add, dim=1024, inputs=[x, x, y, 1000])
     time_row("L3", call, 2 * HOST, 1000, wp.synchronize, read=lambda _: y.numpy())
@@ -51,7 +61,7 @@ def launches():
     time_row("L1", recorded.launch, 2 * HOST, 1000, wp.synchronize, read=lambda _: y.numpy())
 
 
-def memory():
+def measure_memory():
     get = lambda d: d.numpy()
     x = wp.array(HOST, dtype=float)
     time_row("M1", lambda: wp.empty(1 << 18, dtype=float), [1 << 18], 1000, read=lambda d: d.shape)
@@ -61,41 +71,41 @@ def memory():
     time_row("T3b", x.numpy, HOST, 50)
 
 
-def bandwidth():
-    def record():
+def measure_bandwidth():
+    def record_event():
         event = wp.Event(enable_timing=True)
         wp.record_event(event)
         return event
 
-    @row("U3")
-    def _():
+    @run_row("U3")
+    def time_large_add():
         host = np.arange(LARGE, dtype=np.float32)
         a, b, c = wp.array(host), wp.array(host), wp.zeros(LARGE, dtype=float)
         call = lambda: wp.launch(add, dim=LARGE, inputs=[a, b, c, LARGE])
         call()
-        check(c[-99:].numpy(), 2 * host[-99:])
-        return event_times(call, record, wp.synchronize, wp.get_event_elapsed_time)
+        assert_result(c[-99:].numpy(), 2 * host[-99:])
+        return event_times(call, record_event, wp.synchronize, wp.get_event_elapsed_time)
 
-    @row("U6")
-    def _():
+    @run_row("U6")
+    def time_large_sum():
         total, ones = wp.utils.array_sum, wp.full(LARGE, 1.0, dtype=float)
-        check(total(ones), LARGE)
+        assert_result(total(ones), LARGE)
         return median(lambda: total(ones), 5)
 
 
-def compilation():
+def measure_compilation():
     x, y = wp.array(HOST, dtype=float), wp.zeros(1000, dtype=float)
 
-    @row("C1")
-    def _():
+    @run_row("C1")
+    def time_compilation():
         seconds = []
         for number in range(3):
             factor = time.time_ns() % 10007 + number
             start = time.perf_counter()
-            wp.launch(times(factor), dim=1024, inputs=[x, x, y, 1000])
+            wp.launch(make_scaling_kernel(factor), dim=1024, inputs=[x, x, y, 1000])
             wp.synchronize()
             seconds.append(time.perf_counter() - start)
-            check(y.numpy(), HOST * (factor + 1))
+            assert_result(y.numpy(), HOST * (factor + 1))
         return min(seconds) * 1e6
 
-    row("C4")(lambda: import_time("import warp"))
+    run_row("C4")(lambda: import_time("import warp"))

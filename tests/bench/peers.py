@@ -9,9 +9,9 @@ is left out, with the reason on stderr.
 import importlib
 import sys
 
-from peer_measure import import_time, row
+from peer_measure import import_time, run_row
 
-# Peers by name; some names contain a part: "numba/cpu" measures the rows of numba on the processor.
+# Peers by name. A suffix selects a part of the rows: "numba/cpu" measures numba's rows on the CPU.
 PEERS = {
     "numba": ("peer_numba", "on_gpu"),
     "numba-cuda-mlir": ("peer_numba", "successor"),
@@ -34,7 +34,7 @@ def main(name):
     if PEERS[name] is None:  # the peers that need no GPU must be importable
         package = name.partition("/")[0]
         importlib.import_module(package)
-        row("C4")(lambda: import_time(f"import {package}"))
+        run_row("C4")(lambda: import_time(f"import {package}"))
     else:
         module, function = PEERS[name]
         getattr(importlib.import_module(module), function)()

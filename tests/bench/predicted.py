@@ -63,13 +63,13 @@ def rows_to_predict():
     yield "Y9", 1024 // PART, 256, (states, 1000, np.zeros(threads, np.float32))
 
 
-def predict(key, grid, block, arguments):
+def predict_launch(key, grid, block, arguments):
     """Returns the profiled launch of a row on the fraction of the GPU."""
     from numbalite import cuda
 
     given = [cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in arguments]
     with cuda.profile(gpu=part_of_gpu()) as profile:
-        python_rows.string(key)[grid, block](*given)
+        python_rows.string_kernel(key)[grid, block](*given)
     return profile.launches[-1]
 
 
@@ -79,7 +79,7 @@ def main(wanted):
     for key, grid, block, arguments in rows_to_predict():
         if wanted and key not in wanted:
             continue
-        launch = predict(key, grid, block, arguments)
+        launch = predict_launch(key, grid, block, arguments)
         scale = 1e6 * (PART if key in _SHARED_BY_ALL else 1)
         time, low, high = (scale * t for t in (launch.time, *launch.time_range))
         print(

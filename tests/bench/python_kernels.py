@@ -1,5 +1,5 @@
-"""Kernels of the documentation with Python bodies that numba and numbalite both accept: their
-arguments and expected results. The rows Y1 ... run these kernels; python_rows.py contains the same kernels in
+"""Kernels of the documentation with Python bodies that numba and numbalite both accept, and their arguments
+and expected results. The rows Y1 ... run these kernels; python_rows.py contains the same kernels in
 CUDA C++."""
 
 import functools
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Work(NamedTuple):
+class KernelLaunch(NamedTuple):
     """A kernel with its launch."""
 
     kernel: Any
@@ -25,19 +25,19 @@ class Work(NamedTuple):
 def argument_is_near(rtol, at, make):
     """The argument with number ``at`` is the array that make(*arguments) returns."""
 
-    def check(before, after):
+    def assert_argument_near(before, after):
         np.testing.assert_allclose(after[at], make(*before), rtol=rtol, atol=rtol)
 
-    return check
+    return assert_argument_near
 
 
 @functools.cache
-def random(n, seed=3):
+def random_floats(n, seed=3):
     return np.random.default_rng(seed).random(n, dtype=np.float32)
 
 
 def works_of_kernels(cuda, float32, uniform, make_states, small):
-    """{row: Work} of the kernels that ``cuda``, numba's or numbalite's, compiles."""
+    """{row: KernelLaunch} of the kernels that ``cuda``, numba's or numbalite's, compiles."""
 
     @cuda.jit
     def vadd(a, b, c):
@@ -75,7 +75,7 @@ def works_of_kernels(cuda, float32, uniform, make_states, small):
             c[y, x] = total
 
     @cuda.jit
-    def heat(u, v):
+    def heat_step(u, v):
         i, j = cuda.grid(2)
         if 0 < i < u.shape[0] - 1 and 0 < j < u.shape[1] - 1:
             v[i, j] = u[i, j] + float32(0.1) * (
@@ -114,7 +114,7 @@ def works_of_kernels(cuda, float32, uniform, make_states, small):
             sums[cuda.blockIdx.x] = s[0]
 
     @cuda.jit(device=True)
-    def escape(x, y, most):
+    def escape_time(x, y, most):
         c = complex(x, y)
         z = 0.0j
         for i in range(most):
@@ -135,10 +135,10 @@ def works_of_kernels(cuda, float32, uniform, make_states, small):
         for x in range(first_x, width, step_x):
             real = left + x * size_x
             for y in range(first_y, height, step_y):
-                image[y, x] = escape(real, bottom + y * size_y, most)
+                image[y, x] = escape_time(real, bottom + y * size_y, most)
 
     @cuda.jit
-    def attract(x, y, z, m, ax, ay, az):
+    def gravity_kernel(x, y, z, m, ax, ay, az):
         i = cuda.grid(1)
         if i >= x.size:
             return
@@ -159,7 +159,7 @@ def works_of_kernels(cuda, float32, uniform, make_states, small):
         az[i] = fz
 
     @cuda.jit
-    def estimate(states, tries, out):
+    def estimate_pi(states, tries, out):
         i = cuda.grid(1)
         inside = 0
         for _ in range(tries):
@@ -173,45 +173,45 @@ def works_of_kernels(cuda, float32, uniform, make_states, small):
     side = 64 if small else 2048
     many = 1 << (8 if small else 14)
     tries = 10 if small else 1000
-    x, y = random(n), random(n, 4)
-    bodies = tuple(random(many, seed) for seed in range(4))
-    a, b = random((side, side)), random((side, side), 4)
+    x, y = random_floats(n), random_floats(n, 4)
+    bodies = tuple(random_floats(many, seed) for seed in range(4))
+    a, b = random_floats((side, side)), random_floats((side, side), 4)
     zeros = np.zeros_like
 
     states = functools.partial(make_states, 256 * (1 if small else 1024), seed=1)
     blocks = n // 256
     return {
-        "Y1": Work(vadd, blocks, 256, (x, y, zeros(x)), argument_is_near(1e-6, 2, lambda a, b, c: a + b)),
-        "Y2": Work(
+        "Y1": KernelLaunch(vadd, blocks, 256, (x, y, zeros(x)), argument_is_near(1e-6, 2, lambda a, b, c: a + b)),
+        "Y2": KernelLaunch(
             saxpy, min(blocks, 2048), 256, (np.float32(2), x, y, zeros(x)),
             argument_is_near(1e-5, 3, lambda a, x, y, out: a * x + y),
         ),
-        "Y3": Work(
+        "Y3": KernelLaunch(
             matmul, (side // 16, side // 16), (16, 16), (a, b, zeros(a)),
             argument_is_near(1e-3, 2, lambda a, b, c: a @ b),
         ),
-        "Y4": Work(heat, (side // 16, side // 16), (16, 16), (a, zeros(a)), argument_is_near(1e-5, 1, heated)),
-        "Y5": Work(
+        "Y4": KernelLaunch(heat_step, (side // 16, side // 16), (16, 16), (a, zeros(a)), argument_is_near(1e-5, 1, expected_heat)),
+        "Y5": KernelLaunch(
             histogram, min(blocks, 1024), 256,
             (x, np.float32(0), np.float32(1), np.zeros(256, np.int32)), check_histogram,
         ),
-        "Y6": Work(
-            block_sums, min(blocks, 1024), 256, (x, np.zeros(min(blocks, 1024), np.float32)), summed
+        "Y6": KernelLaunch(
+            block_sums, min(blocks, 1024), 256, (x, np.zeros(min(blocks, 1024), np.float32)), assert_sum
         ),
-        "Y7": Work(
+        "Y7": KernelLaunch(
             mandelbrot, (side // 32, side // 8), (32, 8),
             (-2.0, 1.0, -1.0, 1.0, np.zeros((side, side), np.int32), 20 if small else 200),
-            escaped,
+            assert_escape_times,
         ),
-        "Y8": Work(attract, many // 128, 128, (*bodies, *map(zeros, bodies[:3])), pulled),
-        "Y9": Work(
-            estimate, 1 if small else 1024, 256,
+        "Y8": KernelLaunch(gravity_kernel, many // 128, 128, (*bodies, *map(zeros, bodies[:3])), assert_forces),
+        "Y9": KernelLaunch(
+            estimate_pi, 1 if small else 1024, 256,
             (states, tries, np.zeros(256 * (1 if small else 1024), np.float32)), near_pi,
         ),
     }  # fmt: skip
 
 
-def heated(u, v):
+def expected_heat(u, v):
     v = np.zeros_like(u)
     around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
     v[1:-1, 1:-1] = u[1:-1, 1:-1] + np.float32(0.1) * (around - 4 * u[1:-1, 1:-1])
@@ -219,7 +219,8 @@ def heated(u, v):
 
 
 def check_histogram(before, after):
-    """The launches add to the same counts, which are a multiple of the histogram of one launch."""
+    """Every launch adds to the same counts, so the counts are a multiple of the histogram of one
+    launch."""
     x, _, _, counts = before
     want = np.bincount((x * 256).astype(int), minlength=256)
     launches = after[3].sum() / want.sum()
@@ -227,11 +228,11 @@ def check_histogram(before, after):
     np.testing.assert_array_equal(after[3], launches * want)
 
 
-def summed(before, after):
+def assert_sum(before, after):
     np.testing.assert_allclose(after[1].sum(dtype=float), before[0].sum(dtype=float), rtol=1e-5)
 
 
-def escaped(before, after):
+def assert_escape_times(before, after):
     """Compares every 16th point; a few points at the edge may differ by rounding."""
     left, right, bottom, top, image, most = before
     height, width = image.shape
@@ -248,7 +249,7 @@ def escaped(before, after):
     assert (found != after[4][::16, ::16]).mean() < 0.002
 
 
-def pulled(before, after):
+def assert_forces(before, after):
     """Compares the first component for some of the bodies."""
     x, y, z, m = (v.astype(np.float64) for v in before[:4])
     for i in range(0, len(x), 64):
@@ -263,12 +264,12 @@ def near_pi(before, after):
 
 
 def arguments_on_device(cuda, arguments):
-    """Returns the arguments, arrays on the device."""
+    """Returns the arguments of a launch, with arrays copied to the device."""
     made = (a() if callable(a) else a for a in arguments)
     return tuple(cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in made)
 
 
-def verify(work, given):
+def verify_launch(work, given):
     """Raises AssertionError if the launch wrote a wrong result."""
     arrays = (isinstance(a, np.ndarray) for a in work.arguments)
     after = [g.copy_to_host() if is_array else g for g, is_array in zip(given, arrays, strict=True)]

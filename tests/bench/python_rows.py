@@ -4,7 +4,7 @@ kernel in CUDA C++, written by hand, and with that of numba's kernel."""
 import functools
 
 import python_kernels
-from measure import SMALL, device_calls, in_turn, row
+from measure import SMALL, device_calls, in_turn, register_row
 
 # The kernels of python_kernels.py in CUDA C++, one string for each.
 MATMUL = """
@@ -122,29 +122,32 @@ def works_on_gpu():
     )  # fmt: skip
 
 
-def string(key):
+def string_kernel(key):
     from numbalite import cuda
 
     name, parameters, body = STRINGS[key]
     return cuda.jit(f"__global__ void {name}({parameters}) {{\n{body}\n}}")
 
 
-def launches(kernel, work):
+def measure_launches(kernel, work):
     """Returns a measure of the kernel's time on the device, after checking the kernel's result."""
     from numbalite import cuda
 
     given = python_kernels.arguments_on_device(cuda, work.arguments)
     bound = kernel[work.grid, work.block]
     bound(*given)
-    python_kernels.verify(work, given)
+    python_kernels.verify_launch(work, given)
     return device_calls(lambda: bound(*given))
 
 
 def add_row(key, what):
-    @row(key, f"Python kernel: {what}", "us", "1.02 x C++", gpu=True)
-    def measure(floor):
+    @register_row(key, f"Python kernel: {what}", "us", "1.02 x C++", gpu=True)
+    def measure_python_kernel(floor):
         work = works_on_gpu()[key]
-        ours, least = launches(work.kernel, work), launches(string(key), work)
+        ours, least = (
+            measure_launches(work.kernel, work),
+            measure_launches(string_kernel(key), work),
+        )
         ours, least = in_turn(ours, least, count=5, rounds=9, warm=0.1)
         return ours, least, 1.02 * least
 

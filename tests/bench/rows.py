@@ -1,4 +1,4 @@
-"""The rows of launching, iterating, compiling, starting and the simulator."""
+"""Benchmark rows of launches, iterations, compilation, start-up and the simulator."""
 
 import itertools
 import json
@@ -10,16 +10,16 @@ from measure import (
     DIFFUSION_BODY,
     NOTES,
     SMALL,
-    LeftOut,
-    arch,
+    RowSkipped,
     calls_of,
+    gpu_architecture,
     in_turn,
     loop_of,
-    medians,
+    median_times,
     nvrtc_alone,
     nvrtc_version,
-    process,
-    row,
+    register_row,
+    time_process,
 )
 
 FRESH = itertools.count(time.time_ns() % 1_000_000_007)  # makes each compiled source a new one
@@ -41,22 +41,22 @@ def add3(a, b, c, n):
     "int i = grid<1>(); if (i < n) c[i] = a[i] + b[i];"
 
 
-@row("L1", "launch, 3 device arrays + int, prebound", "us", "1.15 x floor", gpu=True)
+@register_row("L1", "launch, 3 device arrays + int, prebound", "us", "1.15 x floor", gpu=True)
 def launch_prebound(floor):
     kernel, (a, b, c), sync = launch_setup()
     bound = kernel[4, 256]
     ours = calls_of(lambda: bound(a, b, c, 1000), sync)
     # This row is measured first. CPU and GPU were idle, so one second of warm-up lets their clocks rise.
-    ours, least = in_turn(ours, floor.driver("launch"), count=1000, warm=1.0)
+    ours, least = in_turn(ours, floor.driver_call("launch"), count=1000, warm=1.0)
     return ours, least, 1.15 * least
 
 
-@row("L2", "the same with CuPy arrays", "us", "2 x floor", gpu=True)
+@register_row("L2", "the same with CuPy arrays", "us", "2 x floor", gpu=True)
 def launch_cupy(floor):
     try:
         import cupy
     except ImportError:
-        raise LeftOut("CuPy is not installed") from None
+        raise RowSkipped("CuPy is not installed") from None
     kernel, _, sync = launch_setup()
     bound = kernel[4, 256]
     x = cupy.ones(1000, dtype=cupy.float32)
@@ -64,22 +64,22 @@ def launch_cupy(floor):
     sync()
     assert (x.get() == 2).all()
     ours = calls_of(lambda: bound(x, x, x, 1000), sync)
-    ours, least = in_turn(ours, floor.driver("launch"), count=1000)
+    ours, least = in_turn(ours, floor.driver_call("launch"), count=1000)
     return ours, least, 2 * least
 
 
-@row("L3", "the same, k[g, b](...) configured each call", "us", "1.25 x floor", gpu=True)
+@register_row("L3", "the same, k[g, b](...) configured each call", "us", "1.25 x floor", gpu=True)
 def launch_configured(floor):
     kernel, (a, b, c), sync = launch_setup()
     ours = calls_of(lambda: kernel[4, 256](a, b, c, 1000), sync)
-    ours, least = in_turn(ours, floor.driver("launch"), count=1000)
+    ours, least = in_turn(ours, floor.driver_call("launch"), count=1000)
     return ours, least, 1.25 * least
 
 
 # ---- iterating ---------------------------------------------------------------------------------------
 def diffuse_once(u):
-    """Returns (u, l) after a step of the texts' algorithm, where it does not depend on the order of
-    the blocks: the second is a mask of the elements whose neighbours are of the same block."""
+    """Returns (expected u and l after one step, mask of the elements whose neighbours are in the
+    same block). Other elements depend on the order of the blocks."""
     l = 4 * u
     l[1:] -= u[:-1]
     l[:, 1:] -= u[:, :-1]
@@ -108,31 +108,33 @@ def diffusion_setup(n=32):
     return bound, u, laplacian, stream
 
 
-@row("K1", "diffusion 2000 x 2000, an iteration", "us", "1.02 x C++", gpu=True)
+@register_row("K1", "diffusion 2000 x 2000, an iteration", "us", "1.02 x C++", gpu=True)
 def diffusion_large(floor):
     n = 64 if SMALL else 2000
     bound, u, laplacian, stream = diffusion_setup(n)
     ours = loop_of("bound(u, laplacian)", locals(), stream.synchronize)
-    ours, least = in_turn(ours, floor.diffusion("diffuse", n), count=300, rounds=7)
+    ours, least = in_turn(ours, floor.diffusion_launches("diffuse", n), count=300, rounds=7)
     return ours, least, 1.02 * least
 
 
-@row("K2a", "diffusion 32 x 32, an iteration of 10000, loop", "us", "1.1 x C loop", gpu=True)
+@register_row(
+    "K2a", "diffusion 32 x 32, an iteration of 10000, loop", "us", "1.1 x C loop", gpu=True
+)
 def diffusion_loop(floor):
     bound, u, laplacian, stream = diffusion_setup()
     ours = loop_of("bound(u, laplacian)", locals(), stream.synchronize)
-    ours, least = in_turn(ours, floor.diffusion("diffuse"), count=10_000, rounds=15)
+    ours, least = in_turn(ours, floor.diffusion_launches("diffuse"), count=10_000, rounds=15)
     return ours, least, 1.1 * least
 
 
-@row("K2b", "the same, by a graph of 1000", "us", "1.1 x C graph", gpu=True)
+@register_row("K2b", "the same, by a graph of 1000", "us", "1.1 x C graph", gpu=True)
 def diffusion_graph(floor):
     bound, u, laplacian, stream = diffusion_setup()
     with stream.capture() as graph:
         for _ in range(1000):
             bound(u, laplacian)
     ours = loop_of("graph.launch(stream)", locals(), stream.synchronize)
-    ours, least = in_turn(ours, floor.diffusion("diffuse_thousand"), count=10, rounds=15)
+    ours, least = in_turn(ours, floor.diffusion_launches("diffuse_thousand"), count=10, rounds=15)
     return ours / 1000, least / 1000, 1.1 * least / 1000
 
 
@@ -145,9 +147,10 @@ extern "C" __global__ void k(view a, view b, view c, int n) {
 }"""
 
 
-@row("C1", "compile a new small kernel, warm process", "us", "NVRTC alone + 3400")
+@register_row("C1", "compile a new small kernel, warm process", "us", "NVRTC alone + 3400")
 def compile_new(floor):
-    """With a GPU: from the source to the finished first launch. Without a GPU: from the source to the cubin.
+    """With a GPU: from the source to the finished first launch. Without a GPU, the row measures the time
+    from the source to the cubin.
 
     The floor is NVRTC's time for the same kernel in plain CUDA C++, without any header, alternately
     with numbalite in this process: in a separate process, in C, the same call takes longer.
@@ -166,47 +169,48 @@ def compile_new(floor):
         nvrtc_version()
         prefix = '#include "numbalite.cuh"\nusing namespace numbalite;\n'
 
-        def run():
+        def compile_unit():
             unit = Source(
                 text=prefix + fresh_source(), name="bench.cu", kernels=("k",), describe=True
             )
             return compilers.compile_source(unit, ("cuda", 9, 0))
 
-        assert run().data[:4] == b"\x7fELF"
+        assert compile_unit().data[:4] == b"\x7fELF"
     else:
         a, c = (cuda.to_device(np.ones(32, np.float32)) for _ in range(2))
 
-        def run():
+        def compile_and_launch():
             cuda.jit(fresh_source())[1, 32](a, a, c, 32)
             cuda.synchronize()
 
-        run()
+        compile_and_launch()
         factor = next(FRESH) - 1
         np.testing.assert_array_equal(c.copy_to_host(), np.float32(factor) + 1)
 
-    def alone():
+    def compile_with_nvrtc_alone():
         nvrtc_alone(
             PLAIN.replace("NUMBER", str(next(FRESH))), "--device-as-default-execution-space"
         )
 
-    ours, least = medians(run, alone)
+    ours, least = median_times(compile_and_launch, compile_with_nvrtc_alone)
     return ours, least, least + 3400
 
 
-@row(
+@register_row(
     "C5", "a kernel that includes cooperative_groups.h, from the second on", "us", "1/4 of without"
 )
 def compile_heavy(floor):
-    """From the source to the cubin, the headers precompiled by an earlier kernel of the process."""
+    """Measures the time from the source to the cubin, after an earlier kernel of the process has
+    precompiled the headers."""
     from numbalite import compilers
     from numbalite.compilers import precompiled
     from numbalite.compilers.source import Source
 
     if nvrtc_version() < precompiled.SINCE:
-        raise LeftOut("this NVRTC cannot precompile headers")
-    target = ("cuda", *divmod(int(arch()[3:]), 10))
+        raise RowSkipped("this NVRTC cannot precompile headers")
+    target = ("cuda", *divmod(int(gpu_architecture()[3:]), 10))
 
-    def compile(number):
+    def compile_with_headers(number):
         source = (
             '#include "numbalite.cuh"\nusing namespace numbalite;\n#include <cooperative_groups.h>\n'
             "__global__ void k(float* x) { auto block = cooperative_groups::this_thread_block();"
@@ -219,17 +223,19 @@ def compile_heavy(floor):
     def compile_without_preamble(number):
         since, precompiled.SINCE = precompiled.SINCE, (1000, 0)
         try:
-            return compile(number)
+            return compile_with_headers(number)
         finally:
             precompiled.SINCE = since
 
     number = next(FRESH)
     start = time.perf_counter()
-    image = compile(number)
+    image = compile_with_headers(number)
     first = (time.perf_counter() - start) * 1e6
-    assert image == compile(number) == compile_without_preamble(number)
-    ours, before = medians(
-        lambda: compile(next(FRESH)), lambda: compile_without_preamble(next(FRESH)), rounds=3
+    assert image == compile_with_headers(number) == compile_without_preamble(number)
+    ours, before = median_times(
+        lambda: compile_with_headers(next(FRESH)),
+        lambda: compile_without_preamble(next(FRESH)),
+        rounds=3,
     )
     NOTES.append(f"without: {before / 1e3:.0f} ms; the first: {first / 1e3:.0f} ms")
     return ours, None, before / 4
@@ -252,18 +258,18 @@ assert (x.copy_to_host() == 5).all()
 """
 
 
-@row("C2", "the same from the disk cache, new process: extra", "us", "1000")
+@register_row("C2", "the same from the disk cache, new process: extra", "us", "1000")
 def compile_cached(floor):
     """Returns a second kernel that is in the disk cache, from the source to the finished launch,
     minus the time of loading and launching it in C."""
     from numbalite import cuda
 
     quiet = "import warnings; warnings.simplefilter('ignore')\n"
-    process(quiet + CACHED)
-    times = [float(process(quiet + CACHED)[1]) * 1e6 for _ in range(5)]
+    time_process(quiet + CACHED)
+    times = [float(time_process(quiet + CACHED)[1]) * 1e6 for _ in range(5)]
     least = 0.0
     if not cuda.is_simulated():
-        load, launch = floor.driver("load_module"), floor.driver("launch_and_wait")
+        load, launch = floor.driver_call("load_module"), floor.driver_call("launch_and_wait")
         least = in_turn(load, rounds=5, warm=0)[0] + in_turn(launch, count=500)[0]
     return statistics.median(times) - least, None, 1000
 
@@ -280,30 +286,32 @@ assert b[5] == 6
 """
 
 
-@row("C3", "fresh process to first kernel result, cached", "us", "C floor + import numpy + 40 ms")
+@register_row(
+    "C3", "fresh process to first kernel result, cached", "us", "C floor + import numpy + 40 ms"
+)
 def first_result(floor):
     from numbalite import cuda
 
-    process(FIRST)
+    time_process(FIRST)
     times, imports, firsts = [], [], []
     for _ in range(5):
-        times.append(process(FIRST)[0])
-        imports.append(process("import numpy")[0])
+        times.append(time_process(FIRST)[0])
+        imports.append(time_process("import numpy")[0])
         if not cuda.is_simulated():
             start = time.perf_counter()
-            floor.run("first", floor.cubin())
+            floor.run_program("first", floor.compile_cubin())
             firsts.append((time.perf_counter() - start) * 1e6)
     least = min(firsts, default=0) + min(imports)
     return min(times), least, least + 40_000
 
 
-@row("C4", "import numbalite and numbalite.cuda, beyond numpy", "us", "15 ms")
+@register_row("C4", "import numbalite and numbalite.cuda, beyond numpy", "us", "15 ms")
 def import_time(floor):
     code = (
         "import time, numpy\nt = time.perf_counter()\nimport numbalite\nfrom numbalite import cuda\n"
         "print(time.perf_counter() - t)"
     )
-    return min(float(process(code)[1]) for _ in range(7)) * 1e6, None, 15_000
+    return min(float(time_process(code)[1]) for _ in range(7)) * 1e6, None, 15_000
 
 
 # ---- the simulator ---------------------------------------------------------------------------------------
@@ -343,16 +351,18 @@ def simulated_times():
     neighbour."""
     if not _SIMULATED:
         environment = {"NUMBALITE_DRIVER": "sim", "NUMBALITE_NUM_THREADS": "1"}
-        times = [json.loads(process(SIMULATOR, **environment)[1]) for _ in range(1 if SMALL else 5)]
+        times = [
+            json.loads(time_process(SIMULATOR, **environment)[1]) for _ in range(1 if SMALL else 5)
+        ]
         _SIMULATED.extend(map(statistics.median, zip(*times, strict=True)))
     return _SIMULATED
 
 
-@row("S1a", "simulator, vadd, a thread on one core", "ns", "2 ns")
+@register_row("S1a", "simulator, vadd, a thread on one core", "ns", "2 ns")
 def simulator_vadd(floor):
-    return simulated_times()[0], floor.cpu("inlined_loop"), 2
+    return simulated_times()[0], floor.cpu_times("inlined_loop"), 2
 
 
-@row("S1b", "simulator, block reversal, one barrier", "ns", "40 ns")
+@register_row("S1b", "simulator, block reversal, one barrier", "ns", "40 ns")
 def simulator_barrier(floor):
-    return simulated_times()[1], floor.cpu("fiber_switch"), 40
+    return simulated_times()[1], floor.cpu_times("fiber_switch"), 40

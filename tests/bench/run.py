@@ -68,13 +68,13 @@ def run_peer(command, environment):
             output, told = peer.communicate()
             late = f"\nwhat it had not measured after {PEER_SECONDS} s"
     rows = {}
-    for line in output.splitlines():  # some libraries print lines of their own
+    for line in output.splitlines():  # some libraries print other lines
         if line.startswith('{"'):
             rows.update(json.loads(line))
     return rows, told + late
 
 
-def show(value):
+def format_number(value):
     return "-" if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
@@ -82,20 +82,20 @@ def print_line(key, entry):
     ours, least, limit = entry["ours"], entry["floor"], entry["limit"]
     verdict = "" if limit is None else "met" if ours <= limit else "NOT met"
     ratio = f"{ours / least:.2f}" if least else "-"
-    told = ", ".join(f"{name} {show(value)}" for name, value in entry["peers"].items())
+    told = ", ".join(f"{name} {format_number(value)}" for name, value in entry["peers"].items())
     if entry["moved"]:
         told = f"[{entry['moved'] / ours / 1e3:.0f} GB/s] {told}"
     what = f"{entry['work']} [{entry['unit']}]"
     print(
-        f"{key:<4} {what:<58} {show(ours):>9} {show(least):>9} {ratio:>6}"
-        f"  {show(limit):>9} {verdict:<8} {told}",
+        f"{key:<4} {what:<58} {format_number(ours):>9} {format_number(least):>9} {ratio:>6}"
+        f"  {format_number(limit):>9} {verdict:<8} {told}",
         flush=True,
     )
 
 
 def measure_rows(floor, wanted, real, results, left_out, save):
     """Fills `results` and `left_out`; calls save() after each row."""
-    from measure import NOTES, ROWS, SMALL, LeftOut
+    from measure import NOTES, ROWS, SMALL, RowSkipped
 
     print(f"{'row':<4} {'work':<58} {'ours':>9} {'floor':>9} {'ratio':>6}  {'limit':>9}      peers")
     for key, row in ROWS.items():
@@ -104,9 +104,9 @@ def measure_rows(floor, wanted, real, results, left_out, save):
         NOTES.clear()
         try:
             if row.gpu and not real and not SMALL:
-                raise LeftOut("needs a GPU")
+                raise RowSkipped("needs a GPU")
             ours, least, limit = row.measure(floor)
-        except LeftOut as reason:
+        except RowSkipped as reason:
             left_out.append(f"{key}: {reason}")
             continue
         except Exception as error:
@@ -129,7 +129,7 @@ def measure_rows(floor, wanted, real, results, left_out, save):
         print("left out", line)
 
 
-def environment(folder):
+def bytecode_environment(folder):
     """Compiles modules to bytecode once, as in a user's installation. Not into the checkout, though."""
     from measure import ROOT
 
@@ -140,7 +140,7 @@ def environment(folder):
     sys.path.insert(0, str(ROOT))
 
 
-def versions():
+def package_versions():
     """Returns {package: version} of numbalite and the peers that are installed, and of CUDA's driver."""
     from numbalite import __version__, cuda
     from numbalite.cuda.cudadrv import driver
@@ -154,11 +154,11 @@ def versions():
     return found
 
 
-def run(options):
+def measure_all_rows(options):
     """Measures; the record of it."""
     import numpy as np
     import rows  # noqa: F401  (registers, as the others do)
-    from measure import Floor
+    from measure import HardwareFloor
 
     import ufunc_rows  # noqa: F401  isort: skip
     import element_rows  # noqa: F401  isort: skip
@@ -172,7 +172,7 @@ def run(options):
     wanted = set(options.only.split(",")) if options.only else set()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        environment(folder)
+        bytecode_environment(folder)
         import warnings
 
         warnings.simplefilter("ignore")
@@ -190,31 +190,40 @@ def run(options):
         record = {
             "device": device,
             "machine": machine,
-            "versions": versions(),
+            "versions": package_versions(),
             "rows": {},
             "left_out": [],
         }
 
-        def save():
+        def save_json():
             if options.json:
                 pathlib.Path(options.json).write_text(json.dumps(record, indent=1) + "\n")
 
-        measure_rows(Floor(folder, peers), wanted, real, record["rows"], record["left_out"], save)
-        save()
+        measure_rows(
+            HardwareFloor(folder, peers),
+            wanted,
+            real,
+            record["rows"],
+            record["left_out"],
+            save_json,
+        )
+        save_json()
     return record
 
 
-def sweep(options):
+def run_sweep(options):
     only = set(options.only.split(",")) if options.only else ()
     if options.cases:
         import cases
 
-        rows = cases.run(only, options.json, options.small)
+        rows = cases.measure_cases(only, options.json, options.small)
     else:
         import sweep as sweeping
 
         number, count = map(int, options.part.split("/"))
-        rows = sweeping.sweep((number, count), only, options.json, options.seconds, options.after)
+        rows = sweeping.run_sweep(
+            (number, count), only, options.json, options.seconds, options.after
+        )
     return 1 if any("wrong" in row or "refused" in row for row in rows) else 0
 
 
@@ -252,28 +261,30 @@ def main():
     parser.add_argument("--after", help="where the sweep goes on, as 'sum f4'")
     options = parser.parse_args()
     if options.sweep or options.cases:
-        return sweep(options)
+        return run_sweep(options)
     if options.host:
         import host
 
-        return host.run(options.only, options.shapes)
+        return host.measure_in_subprocess(options.only, options.shapes)
     if options.shapes:
         import shapes
 
-        return shapes.run(options.only.split(",") if options.only else (), options.json)
+        return shapes.measure_shapes(options.only.split(",") if options.only else (), options.json)
     if options.small:
         os.environ["NUMBALITE_BENCH_SMALL"] = "1"
     record = (
-        json.loads(pathlib.Path(options.source).read_text()) if options.source else run(options)
+        json.loads(pathlib.Path(options.source).read_text())
+        if options.source
+        else measure_all_rows(options)
     )
     if options.page:
         import page
 
-        page.write(options.page, record)
+        page.write_page(options.page, record)
     if options.write:
         import speed_table
 
-        speed_table.update(pathlib.Path(__file__).resolve().parents[2], record)
+        speed_table.update_pages(pathlib.Path(__file__).resolve().parents[2], record)
     return 1 if any("FAILED" in line for line in record["left_out"]) else 0
 
 

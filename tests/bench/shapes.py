@@ -42,17 +42,17 @@ def rfft(xp, x):
     return xp.fft.rfft(x)
 
 
-def indices(xp, x):
+def random_indices(xp, x):
     """Returns device indices, half as many as the array has elements."""
     library = cuda if xp is np else xp
     return library.arange(x.shape[0] // 2, **({"device": "cuda"} if xp.__name__ == "torch" else {}))
 
 
-def take(xp, x):
-    return xp.take(x, indices(xp, x))
+def take_indices(xp, x):
+    return xp.take(x, random_indices(xp, x))
 
 
-# name -> (dimensions, the call, torch's if it differs, None where torch has none)
+# name -> (dimensions, the call, torch's call if it differs, None if torch has no such function)
 ROWS = {
     "a + a": (1, lambda xp, x: x + x),
     "exp": (1, call_with("exp")),
@@ -89,8 +89,8 @@ ROWS = {
     "where": (1, lambda xp, x: xp.where(x > 0.5, x, 0.0)),
     "clip": (1, call_with("clip", 0.25, 0.75)),
     "rfft": (1, rfft),
-    "a[index]": (1, lambda xp, x: x[indices(xp, x)]),
-    "take": (1, take),
+    "a[index]": (1, lambda xp, x: x[random_indices(xp, x)]),
+    "take": (1, take_indices),
     "searchsorted": (1, lambda xp, x: xp.searchsorted(x, x)),
     "sum, where=": (1, lambda xp, x: x.sum(where=x > 0.5), None),
     "sum, initial=": (1, lambda xp, x: x.sum(initial=1.0), None),
@@ -98,7 +98,7 @@ ROWS = {
 }  # fmt: skip
 
 
-def shapes(dimensions, smallest, largest):
+def random_shapes(dimensions, smallest, largest):
     """Returns 320 different shapes, the same in each run."""
     rng = np.random.default_rng(7)
     sizes = rng.choice(np.arange(smallest, largest), WARM + COUNT, replace=False)
@@ -142,7 +142,9 @@ def rows_of(only, smallest=10_000, largest=1_000_000):
     for name, row in ROWS.items():
         if only and not any(word in name for word in only):
             continue
-        hosts = [rng.random(shape, np.float32) for shape in shapes(row[0], smallest, largest)]
+        hosts = [
+            rng.random(shape, np.float32) for shape in random_shapes(row[0], smallest, largest)
+        ]
         found[name] = {}
         for label, library in sweep.LIBRARIES.items():
             try:
@@ -173,7 +175,7 @@ def excess_of_row(row):
     return changing / allowed if changing > sweep.SLACK * allowed + sweep.NOISE else 0.0
 
 
-def report(found):
+def print_report(found):
     losses = sorted(
         ((excess_of_row(row), name) for name, row in found.items() if excess_of_row(row)),
         reverse=True,
@@ -183,12 +185,12 @@ def report(found):
         print(f"{ratio:6.2f}  {name}")
 
 
-def run(only=(), file=None):
-    """Measures on the device, with the peers that are installed; 1 if numbalite refused a row."""
+def measure_shapes(only=(), file=None):
+    """Measures numbalite and the installed peers on the device; 1 if numbalite refused a row."""
     warnings.simplefilter("ignore")
     sweep.open_libraries()
     found = rows_of(only)
-    report(found)
+    print_report(found)
     if file:
         pathlib.Path(file).write_text(json.dumps(found, indent=1) + "\n")
     return 1 if any("refused" in row for row in found.values()) else 0
@@ -196,5 +198,5 @@ def run(only=(), file=None):
 
 def run_host(only):
     """Measures the host's part of numbalite's calls: with small arrays, on a driver whose calls do nothing."""
-    sweep.LIBRARIES["numpy"] = sweep.Ours()
-    report(rows_of(only, 1000, 20_000))
+    sweep.LIBRARIES["numpy"] = sweep.NumbaliteLibrary()
+    print_report(rows_of(only, 1000, 20_000))

@@ -8,29 +8,29 @@ README_ROWS = ("L1", "C1", "C3", "U3", "U6", "U5")
 STEPS = ((1e6, " s", 1e-6), (1e3, " ms", 1e-3), (1, " µs", 1), (0, " ns", 1e3))
 
 
-def digits(value):
+def three_digits(value):
     """Three significant ones."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def time(value, unit):
+def format_time(value, unit):
     microseconds = value / 1e3 if unit == "ns" else value
     for least, name, factor in STEPS:
         if microseconds >= least:
-            return digits(microseconds * factor) + name
+            return three_digits(microseconds * factor) + name
     return "-"
 
 
-def speed(entry, value):
+def format_speed(entry, value):
     return f"{entry['moved'] / value / 1e3:.0f} GB/s"
 
 
 def format_entry(entry, value):
     if value is None:
         return ""
-    text = time(value, entry["unit"])
+    text = format_time(value, entry["unit"])
     if entry["moved"]:
-        text += f" ({speed(entry, value)})"
+        text += f" ({format_speed(entry, value)})"
     return text
 
 
@@ -40,11 +40,13 @@ def table_row(entry):
     target = ""
     if limit is not None:
         moved = entry["moved"]
-        target = f"≥ {speed(entry, limit)}" if moved else f"≤ {time(limit, entry['unit'])}"
+        target = (
+            f"≥ {format_speed(entry, limit)}" if moved else f"≤ {format_time(limit, entry['unit'])}"
+        )
         if ours > limit:
             target = f"**{target}: missed**"
     best = sorted(entry["peers"].items(), key=lambda item: item[1])
-    others = ", ".join(f"{name} {time(value, entry['unit'])}" for name, value in best)
+    others = ", ".join(f"{name} {format_time(value, entry['unit'])}" for name, value in best)
     work = entry["work"].replace("](", "]\\(")  # k[g, b](...) is no link
     cells = work, format_entry(entry, ours), format_entry(entry, least), ratio, target, others
     return "| " + " | ".join(cells) + " |"
@@ -56,7 +58,7 @@ def count_met(record):
     return sum(entry["ours"] <= entry["limit"] for entry in judged), len(judged)
 
 
-def table(record):
+def format_table(record):
     """Returns the table of all rows of a record that `run.py --json` wrote, as Markdown."""
     met, judged = count_met(record)
     lines = [
@@ -89,7 +91,7 @@ def replace_between_markers(path: pathlib.Path, new):
     path.write_text(f"{before}{BEGIN}\n{new}\n{END}{after}")
 
 
-def update(root: pathlib.Path, record):
+def update_pages(root: pathlib.Path, record):
     """Replaces the tables of docs/performance.md and README.md below ``root``."""
-    replace_between_markers(root / "docs" / "performance.md", table(record))
+    replace_between_markers(root / "docs" / "performance.md", format_table(record))
     replace_between_markers(root / "README.md", readme_table(record))

@@ -1,5 +1,5 @@
-"""The cost of stoppable=True: the time and the registers of kernels with and without the test of
-the flag, on a GPU.
+"""Measures the cost of stoppable=True on a GPU: the time and the registers of kernels with and
+without the test of the stop flag.
 
     python tests/bench/stopping.py [--write docs/stopping.md]
 
@@ -141,7 +141,7 @@ BOUND = {
 }  # fmt: skip
 
 
-def launches(module):
+def make_launches(module):
     """Returns a dict from names to functions that launch a kernel."""
     size = 1 << 24
     x, y = (cuda.to_device(np.random.default_rng(1).random(size, np.float32)) for _ in range(2))
@@ -168,7 +168,7 @@ def launches(module):
     }
 
 
-def measure(launch):
+def time_launch(launch):
     begin, end = cuda.event(), cuda.event()
     begin.record()
     launch()
@@ -177,7 +177,7 @@ def measure(launch):
     return begin.elapsed_time(end)
 
 
-def registers(module, name):
+def register_count(module, name):
     found = getattr(module, name).get_regs_per_thread()
     return max(found.values()) if isinstance(found, dict) else found
 
@@ -191,11 +191,11 @@ def compile_seconds(option):
     return time.perf_counter() - begin, module
 
 
-def table():
+def format_table():
     compile_seconds(False), compile_seconds(True)
     plain_time, plain = min((compile_seconds(False) for _ in range(3)), key=lambda pair: pair[0])
     tested_time, tested = min((compile_seconds(True) for _ in range(3)), key=lambda pair: pair[0])
-    modules = [launches(plain), launches(tested)]
+    modules = [make_launches(plain), make_launches(tested)]
     rows = [
         "| kernel | bound by | time | stoppable | ratio | registers |",
         "|---|---|---|---|---|---|",
@@ -203,8 +203,8 @@ def table():
     for name, bound in BOUND.items():
         best = [float("inf")] * 2
         for i in range(60):
-            best[i % 2] = min(best[i % 2], measure(modules[i % 2][name]))
-        counts = f"{registers(plain, name)}, {registers(tested, name)}"
+            best[i % 2] = min(best[i % 2], time_launch(modules[i % 2][name]))
+        counts = f"{register_count(plain, name)}, {register_count(tested, name)}"
         rows.append(
             f"| `{name}` | {bound} | {best[0]:.3f} ms | {best[1]:.3f} ms | {best[1] / best[0]:.2f} | {counts} |"
         )
@@ -216,7 +216,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--write", type=pathlib.Path, help="replace the table in this page")
     given = parser.parse_args()
-    text = table()
+    text = format_table()
     print(cuda.get_current_device().name, f"budget {stoppable.BUDGET}")
     print(text)
     if given.write:

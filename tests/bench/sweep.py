@@ -1,12 +1,13 @@
-"""Every function on device arrays × dtypes × sizes × memory layouts, compared with CuPy and torch in
-one run. Cases slower than the fastest library by more than 5 % are printed at the end;
+"""Compares every function on device arrays with CuPy and torch, for all dtypes, sizes and memory
+layouts, in one run. Cases slower than the fastest library by more than 5 % are printed at the end;
 docs/performance.md has the reasons.
 
     python tests/bench/run.py --sweep [--part 2/5] [--only sum,add] [--seconds 200] [--after "sum f4"] [--json FILE]
 
-After so many seconds it says where to go on: `--after` continues behind that case.
+After --seconds it prints the --after argument of the next run: `--after` continues behind that
+case.
 
-The times of small sizes show the host's part of a call, those of large sizes the device's part.
+Times of small arrays are dominated by the host, times of large arrays by the device.
 Small results are compared with NumPy's before they are timed. Large arrays are made on the device,
 once for all functions and libraries, which share the memory; kernels are compiled before, by
 several threads.
@@ -45,20 +46,20 @@ def call_along_axis(name, axis):
     return lambda xp, x, y: getattr(xp, name)(x, axis)
 
 
-def put(key):
-    def run(xp, x, y):
+def make_assignment(key):
+    def assign_key(xp, x, y):
         x[key] = y[key]
         return x
 
-    return run
+    return assign_key
 
 
 def set_to(key):
-    def run(xp, x, y):
+    def assign_number(xp, x, y):
         x[key] = 1.5
         return x
 
-    return run
+    return assign_number
 
 
 UNARY = "sqrt exp log sin tanh absolute negative square floor isnan reciprocal"
@@ -76,17 +77,17 @@ FUNCTIONS = {
     "where": (lambda xp, x, y: xp.where(x > y, x, y), "fd"),
     "clip": (lambda xp, x, y: xp.clip(x, 0.25, 0.75), "fd"),
     "copy": (lambda xp, x, y: copy_call(xp, x), "fdD"),
-    "astype": (lambda xp, x, y: cast(xp, x), "fi"),
-    "x[...] = y": (put(...), "fD"),
-    "x[::2] = y[::2]": (put(np.s_[::2]), "fD"),
+    "astype": (lambda xp, x, y: cast_to_float64(xp, x), "fi"),
+    "x[...] = y": (make_assignment(...), "fD"),
+    "x[::2] = y[::2]": (make_assignment(np.s_[::2]), "fD"),
     "x[...] = 1.5": (set_to(...), "fdD"),
     "x[::2] = 1.5": (set_to(np.s_[::2]), "fdD"),
     "concatenate": (lambda xp, x, y: xp.concatenate((x, y)), "f"),
     "roll": (lambda xp, x, y: xp.roll(x, 3, 0), "f"),
     "tile": (lambda xp, x, y: xp.tile(x, (2, 1)), "f"),
     "repeat": (lambda xp, x, y: xp.repeat(x, 2, 0), "f"),
-    "take": (lambda xp, x, y: xp.take(x, indices(xp, x), 0), "f"),
-    "x[indices]": (lambda xp, x, y: x[indices(xp, x)], "fD"),
+    "take": (lambda xp, x, y: xp.take(x, random_indices(xp, x), 0), "f"),
+    "x[indices]": (lambda xp, x, y: x[random_indices(xp, x)], "fD"),
     "sort": (lambda xp, x, y: xp.sort(x, 0), "f"),
     "matmul": (lambda xp, x, y: xp.matmul(x[:64], y[:64].T), "f"),
     "isclose": (lambda xp, x, y: xp.isclose(x, y), "f"),
@@ -106,15 +107,15 @@ TORCH = {
     "where": lambda xp, x, y: xp.where(x > y, x, y),
     "clip": lambda xp, x, y: xp.clip(x, 0.25, 0.75),
     "copy": lambda xp, x, y: x.contiguous() if not x.is_contiguous() else x.clone(),
-    "x[...] = y": put(...),
-    "x[::2] = y[::2]": put(np.s_[::2]),
+    "x[...] = y": make_assignment(...),
+    "x[::2] = y[::2]": make_assignment(np.s_[::2]),
     "x[...] = 1.5": set_to(...),
     "x[::2] = 1.5": set_to(np.s_[::2]),
     "concatenate": lambda xp, x, y: xp.cat((x, y)),
     "roll": lambda xp, x, y: xp.roll(x, 3, 0),
     "tile": lambda xp, x, y: xp.tile(x, (2, 1)),
     "repeat": lambda xp, x, y: xp.repeat_interleave(x, 2, 0),
-    "x[indices]": lambda xp, x, y: x[indices(xp, x)],
+    "x[indices]": lambda xp, x, y: x[random_indices(xp, x)],
     "sort": lambda xp, x, y: xp.sort(x, 0)[0],
     "matmul": lambda xp, x, y: xp.matmul(x[:64], y[:64].T),
     "round": unary_call("round"),
@@ -128,11 +129,11 @@ def copy_call(xp, x):
     return x.copy()
 
 
-def cast(xp, x):
+def cast_to_float64(xp, x):
     return x.astype("f8")
 
 
-def indices(xp, x):
+def random_indices(xp, x):
     """Returns random indices, as many as there are rows."""
     key = xp.__name__, x.shape[0]
     if key not in _kept:
@@ -144,7 +145,7 @@ def indices(xp, x):
 # ------------------------------------------------------------------------------------ who is measured
 
 
-class Ours:
+class NumbaliteLibrary:
     xp = np
 
     def array(self, host):
@@ -157,7 +158,7 @@ class Ours:
         return made.copy_to_host() if hasattr(made, "copy_to_host") else np.asarray(made)
 
 
-class CuPy:
+class CuPyLibrary:
     def __init__(self):
         import cupy
 
@@ -172,7 +173,7 @@ class CuPy:
         return self.xp.asnumpy(made)
 
 
-class Torch:
+class TorchLibrary:
     def __init__(self):
         import torch
 
@@ -192,8 +193,8 @@ LIBRARIES: dict = {}
 
 
 def open_libraries():
-    LIBRARIES["numpy"] = Ours()
-    for kind in (CuPy, Torch):
+    LIBRARIES["numpy"] = NumbaliteLibrary()
+    for kind in (CuPyLibrary, TorchLibrary):
         with contextlib.suppress(ImportError):
             made = kind()
             LIBRARIES[made.xp.__name__] = made
@@ -216,7 +217,7 @@ def shape_of(size):
     return size // columns, columns
 
 
-def layouts(size):
+def operand_layouts(size):
     """Returns a dict from names to (operation, views of its operands), for two operands."""
     rows, columns = shape_of(size)
     found = {"contiguous": (((rows, columns), lambda x: x),) * 2}
@@ -231,7 +232,7 @@ def layouts(size):
     return found
 
 
-def values(shape, dtype, seed):
+def random_values(shape, dtype, seed):
     rng = np.random.default_rng(seed)
     small = rng.integers(1, 9, min(shape[0] * shape[1], 1 << 16))
     made = np.resize(small, shape)
@@ -246,7 +247,7 @@ def on_device(shape, dtype, seed):
     if found is None:
         if sum(array.nbytes for array in _large.values()) > KEPT_BYTES:
             _large.clear()
-        part = cuda.to_device(values((1, 1 << 16), dtype, seed))
+        part = cuda.to_device(random_values((1, 1 << 16), dtype, seed))
         count = -(-shape[0] * shape[1] // part.size)
         made = cuda.empty((count, part.size), dtype)
         made[...] = part
@@ -254,7 +255,7 @@ def on_device(shape, dtype, seed):
     return found
 
 
-def operands(library, hosts, dtype, operand_views):
+def make_operands(library, hosts, dtype, operand_views):
     """Returns both operands for a library; `hosts` is None if they are large."""
     for seed, (shape, used) in enumerate(operand_views):
         if hosts is None:
@@ -293,14 +294,14 @@ def measure_case(name, function, dtype, size, operand_views):
     """Returns {library: µs} of a case, or numbalite's error."""
     hosts = None
     if size <= 1000:
-        hosts = [values(shape, dtype, seed) for seed, (shape, _) in enumerate(operand_views)]
+        hosts = [random_values(shape, dtype, seed) for seed, (shape, _) in enumerate(operand_views)]
     found = {}
     for label, library in LIBRARIES.items():
         run = TORCH.get(name) if label == "torch" else function
         if run is None:
             continue
         try:
-            x, y = operands(library, hosts, dtype, operand_views)
+            x, y = make_operands(library, hosts, dtype, operand_views)
             if label == "numpy" and hosts:
                 expected = np.asarray(
                     function(
@@ -330,7 +331,7 @@ def label_of(case):
     return f"{name} {DTYPES[code]}"
 
 
-def cases(part, only, after):
+def select_cases(part, only, after):
     every = [
         (name, function, code)
         for name, (function, codes) in FUNCTIONS.items()
@@ -350,21 +351,23 @@ def cases(part, only, after):
 def compile_first(every):
     """Calls each function once for each layout and library, by as many threads as there are cores."""
 
-    def call(label, name, function, code, operand_views):
+    def make_call(label, name, function, code, operand_views):
         library, run = LIBRARIES[label], TORCH.get(name) if label == "torch" else function
         if run is not None:
             with contextlib.suppress(Exception):
-                run(library.xp, *operands(library, None, DTYPES[code], operand_views))
+                run(library.xp, *make_operands(library, None, DTYPES[code], operand_views))
 
-    shapes = [operand_views for size in SIZES[1:3] for operand_views in layouts(size).values()]
+    shapes = [
+        operand_views for size in SIZES[1:3] for operand_views in operand_layouts(size).values()
+    ]
     for _, _, code in every:  # made by one thread
         for operand_views in shapes:
-            list(operands(LIBRARIES["numpy"], None, DTYPES[code], operand_views))
+            list(make_operands(LIBRARIES["numpy"], None, DTYPES[code], operand_views))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for operand_views in shapes:
             for case in every:
                 for label in LIBRARIES:
-                    pool.submit(call, label, *case, operand_views)
+                    pool.submit(make_call, label, *case, operand_views)
     synchronize()
 
 
@@ -375,15 +378,15 @@ def rows_of(case):
             size //= 2
         if name == "sort" and size > 1_000_000:
             continue
-        for layout, operand_views in layouts(size).items():
+        for layout, operand_views in operand_layouts(size).items():
             found = measure_case(name, function, DTYPES[code], size, operand_views)
             yield {"function": name, "dtype": DTYPES[code], "size": size, "layout": layout, **found}
 
 
-def sweep(part=(1, 1), only=(), file=None, seconds=None, after=None):
+def run_sweep(part=(1, 1), only=(), file=None, seconds=None, after=None):
     warnings.simplefilter("ignore")
     open_libraries()
-    begin, rows, every = time.perf_counter(), [], cases(part, only, after)
+    begin, rows, every = time.perf_counter(), [], select_cases(part, only, after)
     for number, case in enumerate(every):
         if seconds and time.perf_counter() - begin > seconds:
             last = label_of(every[number - 1])
@@ -398,11 +401,11 @@ def sweep(part=(1, 1), only=(), file=None, seconds=None, after=None):
             LIBRARIES["torch"].xp.cuda.empty_cache()
         if file:  # written after each function, so that an interrupted run still has results
             pathlib.Path(file).write_text(json.dumps(rows, indent=0))
-    report(rows, time.perf_counter() - begin)
+    print_report(rows, time.perf_counter() - begin)
     return rows
 
 
-def report(rows, seconds):
+def print_report(rows, seconds):
     losses = []
     for row in rows:
         where = f"{row['function']:<26} {row['dtype']:<4} {row['size']:>9,} {row['layout']:<11}"

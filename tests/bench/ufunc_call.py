@@ -15,7 +15,7 @@ CALLS = 60
 ROUNDS = 500
 
 
-def best(function, calls=CALLS, rounds=ROUNDS):
+def best_time(function, calls=CALLS, rounds=ROUNDS):
     function()
     cuda.synchronize()
     times = []
@@ -29,13 +29,13 @@ def best(function, calls=CALLS, rounds=ROUNDS):
 
 
 @cuda.jit("void(float32[:], float32[:], float32[:], int32)")
-def kernel(x, y, z, n):
+def add_kernel(x, y, z, n):
     "int i = grid<1>(); if (i < n) z[i] = x[i] + y[i];"
 
 
 def main():
     add = vectorize(["float32(float32, float32)"], source="x + y", args="x, y", target="cuda")
-    launcher = kernel[1, 256]
+    launcher = add_kernel[1, 256]
     host = np.ones(1, "f4")
     a, b, out = (cuda.to_device(host) for _ in range(3))
     cube = cuda.to_device(np.ones((4, 4, 4), "f4"))
@@ -53,9 +53,9 @@ def main():
         "ufunc, result made": lambda: add(a, b),
     }
     for name, function in rows.items():
-        print(f"{name:40} {best(function):8.3f}")
-    print(f"{'ufunc on host arrays':40} {best(lambda: add(host, host), 10, 200):8.3f}")
-    print(f"{'ufunc on numbers':40} {best(lambda: add(1.0, 2.0), 10, 200):8.3f}")
+        print(f"{name:40} {best_time(function):8.3f}")
+    print(f"{'ufunc on host arrays':40} {best_time(lambda: add(host, host), 10, 200):8.3f}")
+    print(f"{'ufunc on numbers':40} {best_time(lambda: add(1.0, 2.0), 10, 200):8.3f}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""The rows of ufuncs, generalized ufuncs, reductions and the cpu targets.
+"""Benchmark rows of ufuncs, generalized ufuncs, reductions and the cpu targets.
 
-The floors of kernels are kernels written by hand for that case, timed by events in the same run;
+The floor of a kernel is a hand-written kernel for exactly this case, timed by events in the same
+run;
 the floors of calls with host arrays are the bus: the copy time of the bytes from and to page-locked
 memory.
 """
@@ -8,7 +9,16 @@ memory.
 import functools
 
 import numpy as np
-from measure import SMALL, calls_of, close, device_calls, device_median, in_turn, median, row
+from measure import (
+    SMALL,
+    calls_of,
+    close,
+    device_calls,
+    device_median,
+    in_turn,
+    median,
+    register_row,
+)
 
 LARGE = 1 << 21 if SMALL else 1 << 28
 HAND = r"""
@@ -28,7 +38,7 @@ __global__ void product2(const float4* a, const float4* b, float4* c, int n) {
 
 
 @functools.cache
-def ufuncs():
+def make_ufuncs():
     """Returns the ufuncs under test by name; creates them once."""
     from numbalite import cuda, guvectorize, vectorize
 
@@ -43,7 +53,7 @@ def ufuncs():
         "sin(x) * cos(y)"
 
     @vectorize(["float32(float32, float32, float32, float32)"], target="cuda")
-    def powers(p, q, r, s):
+    def root_of_powers(p, q, r, s):
         "return sqrt(p * p + q * q * q + r * r * r * r + s * s * s * s * s);"
 
     @guvectorize(
@@ -62,44 +72,46 @@ def ufuncs():
     return {
         "add": add,
         "sincos": sincos,
-        "powers": powers,
+        "powers": root_of_powers,
         "product": product,
         "sum": cuda.reduce("a + b"),
     }
 
 
-def random(shape, dtype=np.float32):
+def random_array(shape, dtype=np.float32):
     return np.random.default_rng(7).random(shape, dtype)
 
 
-@row("U1", "ufunc on device arrays, n = 1, out=", "us", "1.5 x floor", gpu=True)
+@register_row("U1", "ufunc on device arrays, n = 1, out=", "us", "1.5 x floor", gpu=True)
 def small_device(floor):
     from numbalite import cuda
 
-    add = ufuncs()["add"]
+    add = make_ufuncs()["add"]
     x, out = cuda.to_device(np.ones(1, np.float32)), cuda.device_array(1, np.float32)
     close(add(x, x, out=out).copy_to_host(), 2)
     ours = calls_of(lambda: add(x, x, out=out), cuda.synchronize)
-    ours, least = in_turn(ours, floor.driver("launch"), count=1000)
+    ours, least = in_turn(ours, floor.driver_call("launch"), count=1000)
     return ours, least, 1.5 * least
 
 
-@row("U2", "ufunc on host arrays, n = 1", "us", "2 x floor", gpu=True)
+@register_row("U2", "ufunc on host arrays, n = 1", "us", "2 x floor", gpu=True)
 def small_host(floor):
-    add = ufuncs()["add"]
+    add = make_ufuncs()["add"]
     x = np.ones(1, np.float32)
     close(add(x, x), 2)
     ours = calls_of(lambda: add(x, x))
-    ours, least = in_turn(ours, floor.driver("launch_and_wait"), count=500, rounds=15)
+    ours, least = in_turn(ours, floor.driver_call("launch_and_wait"), count=500, rounds=15)
     return ours, least, 2 * least
 
 
-@row("U3", "add f32, 2^28 device elements", "us", "floor / 0.98", gpu=True, moved=12 * LARGE)
+@register_row(
+    "U3", "add f32, 2^28 device elements", "us", "floor / 0.98", gpu=True, moved=12 * LARGE
+)
 def large_device(floor):
     from numbalite import cuda
 
-    add, hand = ufuncs()["add"], cuda.module(HAND).add4
-    host = random(1 << 20)
+    add, hand = make_ufuncs()["add"], cuda.module(HAND).add4
+    host = random_array(1 << 20)
     x, y, out = (cuda.device_array(LARGE, np.float32) for _ in range(3))
     x.fill(1)
     y.fill(2)
@@ -114,48 +126,50 @@ def large_device(floor):
     return ours, least, least / 0.98
 
 
-@row("U4", "sincos f64, 1e6, host arrays", "us", "700", gpu=True)
+@register_row("U4", "sincos f64, 1e6, host arrays", "us", "700", gpu=True)
 def sincos_host(floor):
-    sincos = ufuncs()["sincos"]
+    sincos = make_ufuncs()["sincos"]
     x, y = np.linspace(0, np.pi, 1_000_000), np.linspace(0, np.pi, 1_000_000)
     close(sincos(x, y), np.sin(x) * np.cos(x), 1e-9)
-    return median(lambda: sincos(x, y), 10), floor.copies(2 * x.nbytes, x.nbytes), 700
+    return median(lambda: sincos(x, y), 10), floor.copy_time(2 * x.nbytes, x.nbytes), 700
 
 
-@row("U5", "powers f32 x4, 5e6, host arrays", "us", "2600", gpu=True)
+@register_row("U5", "powers f32 x4, 5e6, host arrays", "us", "2600", gpu=True)
 def powers_host(floor):
-    powers = ufuncs()["powers"]
-    p, q, r, s = random((4, 5_000_000))
+    powers = make_ufuncs()["powers"]
+    p, q, r, s = random_array((4, 5_000_000))
     close(powers(p, q, r, s), np.sqrt(p**2 + q**3 + r**4 + s**5), 1e-4)
-    return median(lambda: powers(p, q, r, s), 5), floor.copies(4 * p.nbytes, p.nbytes), 2600
+    return median(lambda: powers(p, q, r, s), 5), floor.copy_time(4 * p.nbytes, p.nbytes), 2600
 
 
-@row("U6", "sum f32, 2^28, user-written a + b", "us", "a copy's speed", gpu=True, moved=4 * LARGE)
+@register_row(
+    "U6", "sum f32, 2^28, user-written a + b", "us", "a copy's speed", gpu=True, moved=4 * LARGE
+)
 def large_sum(floor):
     from numbalite import cuda
 
-    total = ufuncs()["sum"]
+    total = make_ufuncs()["sum"]
     x, result = cuda.device_array(LARGE, np.float32), cuda.device_array(1, np.float32)
     x.fill(1)
     total(x, res=result)
     close(result.copy_to_host(), LARGE)
-    least = floor.memory(4 * LARGE)
+    least = floor.memory_time(4 * LARGE)
     return device_median(lambda: total(x, res=result), 5), least, least
 
 
-@row("U7", "sum of 1000 f32 on the device, out=", "us", "2 x floor", gpu=True)
+@register_row("U7", "sum of 1000 f32 on the device, out=", "us", "2 x floor", gpu=True)
 def small_sum(floor):
     from numbalite import cuda
 
-    add, host = ufuncs()["add"], np.arange(1000, dtype=np.float32)
+    add, host = make_ufuncs()["add"], np.arange(1000, dtype=np.float32)
     x, out = cuda.to_device(host), cuda.device_array((), np.float32)
     close(add.reduce(x, out=out).copy_to_host(), host.sum())
     ours = calls_of(lambda: add.reduce(x, out=out), cuda.synchronize)
-    ours, least = in_turn(ours, floor.driver("launch"), count=500)
+    ours, least = in_turn(ours, floor.driver_call("launch"), count=500)
     return ours, least, 2 * least
 
 
-@row(
+@register_row(
     "G1",
     "gufunc 2 x 2 products, 4e6, device, out=",
     "us",
@@ -166,9 +180,9 @@ def small_sum(floor):
 def products_device(floor):
     from numbalite import cuda
 
-    product, hand = ufuncs()["product"], cuda.module(HAND).product2
+    product, hand = make_ufuncs()["product"], cuda.module(HAND).product2
     n = 4_000_000
-    host = random((n, 2, 2))
+    host = random_array((n, 2, 2))
     x, y = cuda.to_device(host), cuda.to_device(host)
     out = cuda.device_array((n, 2, 2), np.float32)
     product(x, y, out=out)
@@ -181,12 +195,12 @@ def products_device(floor):
     return ours, least, 1.15 * least
 
 
-@row("G2", "the same with host arrays", "us", "5500", gpu=True)
+@register_row("G2", "the same with host arrays", "us", "5500", gpu=True)
 def products_host(floor):
-    product = ufuncs()["product"]
-    x, y = random((2, 4_000_000, 2, 2))
+    product = make_ufuncs()["product"]
+    x, y = random_array((2, 4_000_000, 2, 2))
     close(product(x, y)[:1000], x[:1000] @ y[:1000])
-    return median(lambda: product(x, y), 3), floor.copies(2 * x.nbytes, x.nbytes), 5500
+    return median(lambda: product(x, y), 3), floor.copy_time(2 * x.nbytes, x.nbytes), 5500
 
 
 def sincos_on(target):
@@ -202,15 +216,15 @@ def sincos_on(target):
 
 
 def half_of_numba(floor, key):
-    theirs = floor.of_peer("numba", key)
+    theirs = floor.peer_time("numba", key)
     return theirs and theirs / 2
 
 
-@row("P1a", "sincos f64, 1e6, target cpu", "us", "half of numba's")
+@register_row("P1a", "sincos f64, 1e6, target cpu", "us", "half of numba's")
 def sincos_cpu(floor):
     return sincos_on("cpu"), None, half_of_numba(floor, "P1a")
 
 
-@row("P1b", "sincos f64, 1e6, target parallel", "us", "half of numba's")
+@register_row("P1b", "sincos f64, 1e6, target parallel", "us", "half of numba's")
 def sincos_parallel(floor):
     return sincos_on("parallel"), None, half_of_numba(floor, "P1b")

@@ -68,7 +68,7 @@ def test_each_header_compiles_alone(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def built_wheel(tmp_path_factory):
     (built,) = (make_folder_once(tmp_path_factory, "package", make_wheel) / "wheels").iterdir()
     return built
 
@@ -77,8 +77,8 @@ def make_wheel(folder):
     """Builds a wheel from the sdist as pip does, in a new folder that contains only the sdist's
     files.
 
-    The test compiles nothing: it checks that the sdist contains every C file, and uses the existing
-    extension.
+    The test does not compile C: it reuses the existing extension, and checks that the sdist
+    contains every C file.
     """
     for name in ("cext", "cuda_src", "numbalite", "docs", "notebooks", "tests", ".ci"):
         shutil.copytree(
@@ -99,14 +99,14 @@ def make_wheel(folder):
         shutil.copy(ROOT / name, folder / name)
     env = {k: v for k, v in os.environ.items() if k not in {"LD_PRELOAD", "NUMBALITE_SANITIZE"}}
 
-    def setup(where, *arguments):
+    def run_setup(where, *arguments):
         command = [sys.executable, "setup.py", "-q", *map(str, arguments)]
         result = subprocess.run(
             command, cwd=where, capture_output=True, text=True, env=env, check=False
         )
         assert result.returncode == 0, result.stdout + result.stderr
 
-    setup(folder, "sdist", "-d", "out")
+    run_setup(folder, "sdist", "-d", "out")
     (packed,) = (folder / "out").iterdir()
     # Python 3.12 and 3.13 warn if no filter is given; early releases of 3.10 and 3.11 have no such
     # argument.
@@ -119,13 +119,15 @@ def make_wheel(folder):
     ready = folder / "lib" / "numbalite" / pathlib.Path(_core.__file__).name
     ready.parent.mkdir(parents=True)
     shutil.copyfile(_core.__file__, ready)
-    setup(unpacked, "build", "--build-lib", folder / "lib", "bdist_wheel", "-d", folder / "wheels")
+    run_setup(
+        unpacked, "build", "--build-lib", folder / "lib", "bdist_wheel", "-d", folder / "wheels"
+    )
     assert ready.read_bytes() == pathlib.Path(_core.__file__).read_bytes(), "it was compiled"
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_the_cuda_sources(wheel):
-    names = set(zipfile.ZipFile(wheel).namelist())
+def test_the_wheel_holds_the_cuda_sources(built_wheel):
+    names = set(zipfile.ZipFile(built_wheel).namelist())
     for path in (ROOT / "cuda_src").rglob("*"):
         if path.is_file():
             assert f"numbalite/_cuda_src/{path.relative_to(ROOT / 'cuda_src')}" in names
@@ -143,10 +145,10 @@ def test_the_wheel_holds_the_cuda_sources(wheel):
 
 
 @pytest.mark.slow
-def test_installed_wheel_compiles_a_kernel(wheel, tmp_path):
+def test_installed_wheel_compiles_a_kernel(built_wheel, tmp_path):
     """When the wheel is installed outside of the checkout, the kernel compiler finds its
     headers."""
-    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    zipfile.ZipFile(built_wheel).extractall(tmp_path / "site")
     code = (
         "import numpy as np, numbalite\n"
         "from numbalite import cuda\n"

@@ -1,4 +1,5 @@
-"""A part of the matrix of versions that is run again replaces its rows in the table of docs/support.md."""
+"""If some version combinations are tested again, only their rows in the table of docs/support.md are
+replaced."""
 
 import importlib.machinery
 import importlib.util
@@ -18,22 +19,22 @@ def test_compatibility_table_rows_are_replaced_and_sorted(monkeypatch):
     monkeypatch.setattr("sys.dont_write_bytecode", True)
     matrix = load_matrix_module()
 
-    def row(python, compiler, outcome, numpy="2.0.2", driver="simulator"):
+    def make_result(python, compiler, outcome, numpy="2.0.2", driver="simulator"):
         return matrix.Result(python, numpy, compiler, driver, "Debian, x86_64", outcome)
 
     old = [
-        row("3.10.13", "g++ 12.2.0", "8 passed"),
-        row("3.10.13", "clang++ 14.0.6", "7 passed, 1 failed", "2.2.6"),
-        row("3.13.0", "clang++ 14.0.6", "8 passed"),
-        row("3.13.0t", "clang++ 14.0.6", "8 passed"),
-        row("3.10.13", "NVRTC 12.4", "3 failed", driver="none"),
-        row("3.10.13", "NVRTC 13.0", "9 passed", driver="none"),
+        make_result("3.10.13", "g++ 12.2.0", "8 passed"),
+        make_result("3.10.13", "clang++ 14.0.6", "7 passed, 1 failed", "2.2.6"),
+        make_result("3.13.0", "clang++ 14.0.6", "8 passed"),
+        make_result("3.13.0t", "clang++ 14.0.6", "8 passed"),
+        make_result("3.10.13", "NVRTC 12.4", "3 failed", driver="none"),
+        make_result("3.10.13", "NVRTC 13.0", "9 passed", driver="none"),
     ]
     new = [
-        row("3.10.14", "clang++ 16.0.1", "9 passed", "2.2.7"),
-        row("3.12.1", "NVRTC 12.4", "9 passed", driver="none"),
-        row("3.13.1t", "clang++ 14.0.6", "9 passed"),
-        row("3.9.1", "g++ 12.2.0", "1 passed"),
+        make_result("3.10.14", "clang++ 16.0.1", "9 passed", "2.2.7"),
+        make_result("3.12.1", "NVRTC 12.4", "9 passed", driver="none"),
+        make_result("3.13.1t", "clang++ 14.0.6", "9 passed"),
+        make_result("3.9.1", "g++ 12.2.0", "1 passed"),
     ]
     page = f"before\n{matrix.BEGIN}\n{matrix.table(old)}\n{matrix.END}after\n"
     assert matrix.rows_in(page) == old and matrix.rows_in("no table") == []

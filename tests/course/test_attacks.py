@@ -100,25 +100,25 @@ def test_changing_data_through_stack_frames_keeps_expected_results():
 
 @pytest.mark.parametrize("name", ["vadd", "magnitude"])
 def test_a_class_that_imitates_a_kernel_is_rejected(name):
-    class Answer:
+    class ImitatedKernel:
         __class__ = _core.Dispatcher if name == "vadd" else _core.Ufunc
 
         def __getitem__(self, configuration):
             return lambda *arguments: None
 
-    assert isinstance(Answer(), _core.Dispatcher if name == "vadd" else _core.Ufunc)
-    verdict = judge(name, Answer())
-    assert not verdict and verdict.reason.endswith("this is a Answer.")
+    assert isinstance(ImitatedKernel(), _core.Dispatcher if name == "vadd" else _core.Ufunc)
+    verdict = judge(name, ImitatedKernel())
+    assert not verdict and verdict.reason.endswith("this is a ImitatedKernel.")
 
 
 def test_kernel_with_a_replaced_class_is_rejected():
     kernel = find("vadd").reference()
 
-    class Answer(type(kernel)):
+    class ReplacedKernelClass(type(kernel)):
         def __getitem__(self, configuration):
             return lambda *arguments: None
 
-    kernel.__class__ = Answer
+    kernel.__class__ = ReplacedKernelClass
     assert "requires a kernel" in judge("vadd", kernel).reason
 
 
@@ -130,12 +130,12 @@ def test_replaced_kernel_attributes_are_not_called():
 
 
 def test_kernel_with_extensions_fails():
-    class Extension:
+    class ArgumentExtension:
         def prepare_args(self, ty, value, **kw):
             return ty, value
 
     kernel = find("vadd").reference()
-    kernel.extensions.append(Extension())
+    kernel.extensions.append(ArgumentExtension())
     assert "without extensions=" in judge("vadd", kernel).reason
 
 
@@ -193,12 +193,12 @@ def test_module_variables_are_reset_between_runs():
 
 
 @pytest.fixture
-def graded(tmp_path, driver_kind, monkeypatch):
-    """Returns a function graded(text) -> the Result of the text's answer to bank_conflicts; asserts that all
+def grade_answer(tmp_path, driver_kind, monkeypatch):
+    """Returns a function grade_answer(text) -> the Result of the text's answer to bank_conflicts; asserts that all
     processes have ended."""
     monkeypatch.setenv("NUMBALITE_DRIVER", driver_kind)
 
-    def grade(text):
+    def grade_text(text):
         (tmp_path / "mine.py").write_text(text)
         grader = Grader(tmp_path / "mine.py", speed=False)
         try:
@@ -206,7 +206,7 @@ def graded(tmp_path, driver_kind, monkeypatch):
         finally:
             grader.close()
 
-    return grade
+    return grade_text
 
 
 RIGHT = """
@@ -252,25 +252,25 @@ def _have_children_ended(folder):
     return not left
 
 
-def test_child_processes_in_other_sessions_are_killed(graded, tmp_path):
-    assert graded(RIGHT + CHILDREN).passed
+def test_child_processes_in_other_sessions_are_killed(grade_answer, tmp_path):
+    assert grade_answer(RIGHT + CHILDREN).passed
     assert _have_children_ended(tmp_path)
 
 
-def test_child_processes_of_an_ended_program_are_killed(graded, tmp_path):
-    assert not graded(CHILDREN + "os._exit(5)\n").passed
+def test_child_processes_of_an_ended_program_are_killed(grade_answer, tmp_path):
+    assert not grade_answer(CHILDREN + "os._exit(5)\n").passed
     assert _have_children_ended(tmp_path)
 
 
-def test_child_processes_are_killed_without_their_supervisor(graded, tmp_path):
+def test_child_processes_are_killed_without_their_supervisor(grade_answer, tmp_path):
     """Remaining processes are found by the program's mark in their environment; a process without
     the mark is not ended."""
     kept = CHILDREN.replace("started({})\n", "started()\n")
-    result = graded(kept + "import signal\nos.kill(os.getppid(), signal.SIGKILL)\n" + RIGHT)
+    result = grade_answer(kept + "import signal\nos.kill(os.getppid(), signal.SIGKILL)\n" + RIGHT)
     assert _have_children_ended(tmp_path), result.text
 
 
-def test_endless_output_is_cut_off(graded, tmp_path, monkeypatch):
+def test_endless_output_is_cut_off(grade_answer, tmp_path, monkeypatch):
     from numbalite.judge import supervisor
 
     text = RIGHT + "from numbalite.course import timeouts\ntimeouts.CELL_LIMIT = 2\n# %%\n"
@@ -286,7 +286,7 @@ def test_endless_output_is_cut_off(graded, tmp_path, monkeypatch):
         closed(grader)
 
     monkeypatch.setattr(Grader, "close", close)
-    assert graded(text).passed
+    assert grade_answer(text).passed
     assert 0 < max(sizes) <= supervisor.KEPT
 
 
@@ -312,22 +312,22 @@ def small_disk(monkeypatch):
 
 
 @pytest.mark.parametrize("folder", ["'.'", "tempfile.gettempdir()"])
-def test_disk_usage_is_limited(graded, tmp_path, small_disk, folder):
+def test_disk_usage_is_limited(grade_answer, tmp_path, small_disk, folder):
     """The process is ended; the next run omits the cell, and the other answers count."""
-    result = graded(f"{WRITES}\n# %%\nwrite({folder}, 1 << 20, False)\n# %%\n{RIGHT}")
+    result = grade_answer(f"{WRITES}\n# %%\nwrite({folder}, 1 << 20, False)\n# %%\n{RIGHT}")
     assert result.passed
     written = list(tmp_path.glob("junk*"))
     assert len(written) < 1000
     for path in written:
         path.unlink()
-    result = graded(f"{WRITES}\nwrite({folder}, 1 << 20, False)\n{RIGHT}")
+    result = grade_answer(f"{WRITES}\nwrite({folder}, 1 << 20, False)\n{RIGHT}")
     assert not result.passed
     assert "It wrote more than 41 MB to files, and was ended." in result.text
     for path in tmp_path.glob("junk*"):
         path.unlink()
 
 
-def test_writing_an_endless_file_raises_oserror(graded, tmp_path, small_disk):
+def test_writing_an_endless_file_raises_oserror(grade_answer, tmp_path, small_disk):
     text = f"""
 try:
     with open("long", "wb") as file:
@@ -335,33 +335,33 @@ try:
 except OSError as problem:
     open("problem", "w").write(str(problem))
 {RIGHT}"""
-    assert graded(text).passed
+    assert grade_answer(text).passed
     assert "File too large" in (tmp_path / "problem").read_text()
     assert (tmp_path / "long").stat().st_size <= 8 << 20
 
 
-def test_temporary_files_are_removed(graded, tmp_path):
+def test_temporary_files_are_removed(grade_answer, tmp_path):
     text = "import tempfile; open('where', 'w').write(tempfile.mkdtemp())\n" + RIGHT
-    assert graded(text).passed
+    assert grade_answer(text).passed
     assert not os.path.exists((tmp_path / "where").read_text())
 
 
-def test_long_verdict_text_is_shortened(graded):
-    result = graded("def bank_conflicts(stride): raise ValueError('x' * 10**8)\n")
+def test_long_verdict_text_is_shortened(grade_answer):
+    result = grade_answer("def bank_conflicts(stride): raise ValueError('x' * 10**8)\n")
     assert not result.passed and 1000 < len(result.text) < 21_000
 
 
 @pytest.mark.parametrize("signum", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
-def test_verdict_names_the_signal_that_ended_the_program(graded, signum):
-    result = graded(f"import os\nos.kill(os.getpid(), {int(signum)})\n")
+def test_verdict_names_the_signal_that_ended_the_program(grade_answer, signum):
+    result = grade_answer(f"import os\nos.kill(os.getpid(), {int(signum)})\n")
     assert f"by {signum.name}" in result.text
 
 
 # ---- the referee ----------------------------------------------------------------------------------------
 
 
-def test_expected_results_are_computed_in_another_process(graded, tmp_path):
-    """The learner's process calls no method that gives access to the expected results."""
+def test_expected_results_are_computed_in_another_process(grade_answer, tmp_path):
+    """The methods that compute expected results do not run in the learner's process."""
     spy = """
 from numbalite.course.section3 import BankConflicts
 def called(*arguments):
@@ -369,7 +369,7 @@ def called(*arguments):
     return 1 / 0
 BankConflicts.expected = BankConflicts.wrong = BankConflicts.reference = BankConflicts.make = called
 """
-    result = graded(RIGHT + spy)
+    result = grade_answer(RIGHT + spy)
     assert result.passed, result.text
     assert not (tmp_path / "called").exists()
 
@@ -395,9 +395,9 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("change", CHANGED)
-def test_changing_the_judge_module_does_not_pass(graded, change):
+def test_changing_the_judge_module_does_not_pass(grade_answer, change):
     wrong = "import math\nimport numpy as np\ndef bank_conflicts(stride): return 1\n"
-    result = graded(wrong + CHANGED[change] + "\n")
+    result = grade_answer(wrong + CHANGED[change] + "\n")
     assert not result.passed and "not passed" in result.text, result.text
 
 
@@ -419,12 +419,12 @@ def test_other_answers_pass_after_a_forged_one(tmp_path, driver_kind, monkeypatc
 
 
 @pytest.mark.parametrize("garbage", ["b'x'", "b'{}'", "b'[1]'", "b'{\"draw\": 1000000000}'", "b''"])
-def test_invalid_data_in_the_referees_pipe_fails(graded, garbage):
+def test_invalid_data_in_the_referees_pipe_fails(grade_answer, garbage):
     text = (
         "import sys\nfrom multiprocessing.connection import Connection\n"
         f"Connection(int(sys.argv[2])).send_bytes({garbage})\n"
     )
-    result = graded(RIGHT + text)
+    result = grade_answer(RIGHT + text)
     assert not result.passed and "ended" in result.text, result.text
 
 
@@ -439,8 +439,8 @@ def test_invalid_data_in_the_referees_pipe_fails(graded, garbage):
         ("(1, 2)", "It returns 2 results; 1 are wanted."),
     ],
 )
-def test_results_of_any_dtype_reach_the_referee(graded, answer, said):
-    result = graded(f"import numpy as np\ndef bank_conflicts(stride): return {answer}\n")
+def test_results_of_any_dtype_reach_the_referee(grade_answer, answer, said):
+    result = grade_answer(f"import numpy as np\ndef bank_conflicts(stride): return {answer}\n")
     assert not result.passed and said in result.text, result.text
 
 

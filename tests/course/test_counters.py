@@ -18,10 +18,11 @@ pytestmark = pytest.mark.sim
 
 
 def _make_rotate_kernel(width, by_rows):
-    """With a tile of ``width`` columns, whose elements are written along the rows or the columns of the result."""
+    """Returns a kernel that rotates a matrix through a shared tile of ``width`` columns; it writes along the rows
+    or the columns of the result."""
 
     @cuda.jit
-    def rotate(a, out):
+    def rotate_kernel(a, out):
         """
         __shared__ float tile[32][width];
         auto [column, row] = grid<2>();
@@ -33,7 +34,7 @@ def _make_rotate_kernel(width, by_rows):
         if (!by_rows && row < rows && column < columns) out(column, rows - 1 - row) = tile[y][x];
         """
 
-    return rotate
+    return rotate_kernel
 
 
 def test_uncoalesced_stores_exceed_the_sector_limit():
@@ -49,7 +50,8 @@ def test_uncoalesced_stores_exceed_the_sector_limit():
 
 
 def _exceeded_limit(name, solution):
-    """Returns the Failed of an answer whose results are right."""
+    """Returns the `Failed` verdict of an answer whose results are right but which exceeds a
+    limit."""
     exercise = find(name)
     arguments = Arguments(exercise, Referee(exercise).draw(exercise.counted).data, 0)
     counted = counters.count(lambda: exercise.call(solution, *arguments.passed))
@@ -102,7 +104,7 @@ def test_idle_lanes_exceed_the_limit():
 
 def test_launches_of_a_function_exceed_a_counter_limit():
     @cuda.jit
-    def step(before, now, after):
+    def wave_step(before, now, after):
         """
         auto [row, column] = grid<2>();
         int rows = now.shape[0], columns = now.shape[1];
@@ -112,14 +114,14 @@ def test_launches_of_a_function_exceed_a_counter_limit():
         after(row, column) = 2 * now(row, column) - before(row, column) + 0.2f * (around - 4 * now(row, column));
         """
 
-    def wave(before, now, steps):
+    def simulate_wave(before, now, steps):
         fields = [cuda.device_array_like(now) for _ in range(3)]
         for i in range(steps):
-            step[(5, 5), (16, 16)](before, now, fields[i % 3])
+            wave_step[(5, 5), (16, 16)](before, now, fields[i % 3])
             before, now = now, fields[i % 3]
         return now
 
-    failed = _exceeded_limit("wave", wave)
+    failed = _exceeded_limit("wave", simulate_wave)
     assert re.search(r"but a load of a warp touches 1\d.* sectors", failed.reason)
     assert "now(r, c) : 0" in failed.case
 

@@ -12,7 +12,7 @@ CONSTANT = 2
 
 
 @cuda.jit
-def tally(values, counts):
+def count_values(values, counts):
     """
     int i = grid<1>();
     if (i < values.size()) {
@@ -33,8 +33,13 @@ def on_simulator_or_in_child(request, monkeypatch):
 
 def test_examine_reports_a_race(on_simulator_or_in_child, capsys):
     values, counts = np.zeros(64, np.int32), cuda.to_device(np.zeros(4, np.int32))
-    found = examine(tally[2, 32], values, counts, checks="race")
-    assert (found.kind, found.kernel, found.array, found.index) == ("race", "tally", "counts", 0)
+    found = examine(count_values[2, 32], values, counts, checks="race")
+    assert (found.kind, found.kernel, found.array, found.index) == (
+        "race",
+        "count_values",
+        "counts",
+        0,
+    )
     assert found.file == __file__ and found.line in RACE
     assert found.other_file == __file__ and found.other_line in RACE
     assert found.other_thread not in (None, found.thread)
@@ -45,6 +50,6 @@ def test_examine_reports_a_race(on_simulator_or_in_child, capsys):
 
 def test_examine_reports_that_nothing_was_found(on_simulator_or_in_child, capsys):
     values = np.arange(32, dtype=np.int32)
-    assert examine(tally[2, 32], values, values.copy(), checks=("race", "memory")) is None
+    assert examine(count_values[2, 32], values, values.copy(), checks=("race", "memory")) is None
     assert capsys.readouterr().out == "nothing found by race, memory\n"
     assert values[-1] == 31

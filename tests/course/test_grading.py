@@ -1,4 +1,4 @@
-"""Grading: the files of learners that are found, and pytest with the course's plugin."""
+"""Tests grading: which files of learners are found, and pytest with the course's plugin."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def vadd(a, b, out):
 '''
 
 
-def notebook(path, *cells):
+def write_notebook(path, *cells):
     made = [
         {"cell_type": "code", "id": f"cell-{i}", "metadata": {}, "source": text.splitlines(True)}
         for i, text in enumerate(cells)
@@ -46,7 +46,7 @@ def notebook(path, *cells):
 
 
 @pytest.fixture
-def program(tmp_path):
+def answers_program(tmp_path):
     path = tmp_path / "answers.py"
     path.write_text(ANSWERS)
     return path
@@ -55,8 +55,8 @@ def program(tmp_path):
 # ---- the learner's file -------------------------------------------------------------------------------
 
 
-def test_learner_reads_answers_from_a_program(program):
-    learner = Learner(program)
+def test_learner_reads_answers_from_a_program(answers_program):
+    learner = Learner(answers_program)
     assert learner.names() == ["vadd", "bank_conflicts"]  # lessons are in the order of the course
     assert learner.answer("bank_conflicts")(2) == 2
     assert learner.answer("vadd").__name__ == "vadd"
@@ -66,20 +66,20 @@ def test_learner_reads_answers_from_a_program(program):
         learner.answer("saxpy")
 
 
-def test_reported_lines_are_those_of_the_file(program):
-    answer = Learner(program).answer("vadd")
+def test_reported_lines_are_those_of_the_file(answers_program):
+    answer = Learner(answers_program).answer("vadd")
     first = ANSWERS.split("\n").index("    int i = grid<1>();") + 1
-    (made,) = answer.specialize(*_floats()).inspect_source().values()
-    given = re.search(rf'#line (\d+) "{re.escape(str(program))}"\n(\s*)int i', made)
+    (made,) = answer.specialize(*_three_arrays()).inspect_source().values()
+    given = re.search(rf'#line (\d+) "{re.escape(str(answers_program))}"\n(\s*)int i', made)
     assert int(given[1]) + given[2].count("\n") == first
 
 
-def _floats():
+def _three_arrays():
     return [np.zeros(4, np.float32) for _ in range(3)]
 
 
 def test_learner_reads_answers_from_a_notebook(tmp_path):
-    path = notebook(
+    path = write_notebook(
         tmp_path / "mine.ipynb",
         "%matplotlib inline\nfrom numbalite.course import assess\n!ls",
         "import math\nanswer = lambda stride: math.gcd(stride, 32)",
@@ -100,7 +100,7 @@ ENDS = 'assess("bank_conflicts", lambda stride: 5)'
 @pytest.mark.parametrize("magic", ["", "%load_ext numbalite\n"], ids=["python", "ipython"])
 def test_endless_notebook_cell_times_out(tmp_path, monkeypatch, magic):
     monkeypatch.setattr(timeouts, "CELL_LIMIT", 60)  # and what it was, afterwards
-    path = notebook(
+    path = write_notebook(
         tmp_path / "mine.ipynb",
         magic + "from numbalite.course import assess, timeouts\ntimeouts.CELL_LIMIT = 0.5",
         "def wait():\n    while True:\n        try:\n            1 + 1\n        except Exception:\n            pass",
@@ -118,21 +118,21 @@ def test_endless_notebook_cell_times_out(tmp_path, monkeypatch, magic):
 @pytest.mark.sim
 def test_endless_kernel_in_a_cell_times_out(tmp_path, monkeypatch):
     @cuda.jit
-    def waits(x):
+    def wait_forever(x):
         "while (*(volatile int *)&x[0] == 0) {}"
 
     x = cuda.to_device(np.zeros(1, np.int32))
-    waits.specialize(x)
+    wait_forever.specialize(x)
     monkeypatch.setattr(timeouts, "CELL_LIMIT", 0.5)
     with pytest.raises(timeouts.Endless, match=r"The cell was not done"):
         with timeouts.time_limit(timeouts.CELL_LIMIT, "The cell"):
-            waits[1, 1](x)
+            wait_forever[1, 1](x)
             cuda.synchronize()
 
 
 def test_endless_compiled_code_times_out(tmp_path, run_python, driver_kind):
     """A function for the CPU cannot be stopped: the process ends with the reason."""
-    path = notebook(
+    path = write_notebook(
         tmp_path / "mine.ipynb",
         "from numbalite import jit\nfrom numbalite.course import assess",
         '@jit("int32()")\ndef wait():\n    "volatile int z = 1; while (z) {} return 0;"\n'
@@ -178,8 +178,8 @@ def run_grade_command(run_python, *arguments, driver_kind):
     )
 
 
-def test_graded_program_reports_each_exercise(run_python, program, driver_kind):
-    arguments = ["--pyargs", "numbalite.course", "--learner", program]
+def test_graded_program_reports_each_exercise(run_python, answers_program, driver_kind):
+    arguments = ["--pyargs", "numbalite.course", "--learner", answers_program]
     result = run_grade_command(run_python, *arguments, driver_kind=driver_kind)
     assert result.returncode == 1, result.stdout + result.stderr
     assert "1 failed, 1 passed" in result.stdout
@@ -188,7 +188,7 @@ def test_graded_program_reports_each_exercise(run_python, program, driver_kind):
 
 
 def test_missing_answers_fail(run_python, tmp_path, driver_kind):
-    path = notebook(tmp_path / "mine.ipynb", "bank_conflicts = ...")
+    path = write_notebook(tmp_path / "mine.ipynb", "bank_conflicts = ...")
     arguments = ["--pyargs", "numbalite.course", "--learner", path, "--section", "3"]
     result = run_grade_command(run_python, *arguments, driver_kind=driver_kind)
     assert "mine.ipynb has no wave." in result.stdout
@@ -263,8 +263,8 @@ OF_TEN = {
 
 
 def test_class_folder_is_graded_for_each_learner(run_python, tmp_path, driver_kind):
-    """Every learner's file is graded, also one that never ends, one that does not compile, one that
-    exits, and one that is not a notebook."""
+    """Every learner's file is graded, including files that never end, do not compile, exit, or are
+    no notebooks."""
     (tmp_path / "own.py").write_text(OWN)
     (tmp_path / "class" / "joe").mkdir(parents=True)
     for learner, (text, _) in OF_TEN.items():
@@ -427,8 +427,8 @@ def test_unused_pytest_plugin_imports_nothing(run_python):
     assert run_python(code).stdout == f"{modules}\nFalse\n"
 
 
-def test_pytest_entry_point_has_the_modules_name(root):
-    text = (root / "pyproject.toml").read_text()
+def test_pytest_entry_point_has_the_modules_name(checkout_root):
+    text = (checkout_root / "pyproject.toml").read_text()
     assert '"numbalite.course.plugin" = "numbalite.course.plugin"' in text
 
 

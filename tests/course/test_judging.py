@@ -189,10 +189,10 @@ def test_result_with_another_dtype_fails():
 
 def test_result_with_another_shape_fails():
     @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
-    def normalized(vector, length):
+    def first_element(vector, length):
         "length[0] = vector[0];"
 
-    verdict = judge("normalized", normalized)
+    verdict = judge("normalized", first_element)
     assert not verdict and "has the shape (1,); it should be (1, 3)" in verdict.reason
 
 
@@ -437,7 +437,8 @@ def test_abandoned_answer_is_stopped(monkeypatch):
 
 
 def test_a_limit_stops_a_kernel_and_the_thread_ends(monkeypatch):
-    """As on a GPU: the device is free afterwards, and the verdict names the kernel."""
+    """After the kernel was stopped, the device is idle, and the verdict names the kernel, as on a
+    GPU."""
     from numbalite.course import mistakes, timeouts
 
     waits = cuda.jit(
@@ -458,17 +459,17 @@ def test_a_limit_stops_a_kernel_and_the_thread_ends(monkeypatch):
 def test_a_kernel_that_cannot_be_stopped_is_reported(monkeypatch):
     from numbalite.course import timeouts
 
-    def question():
+    def raise_timeout():
         raise errors.KernelTimeout("the time limit has passed: the kernel runs on, because ...")
 
     with pytest.raises(timeouts.Failed, match="It never ends.* restart the notebook's kernel"):
-        timeouts.run_in_thread(question)
+        timeouts.run_in_thread(raise_timeout)
 
 
 def test_endless_python_loop_fails(monkeypatch):
     from numbalite.course import timeouts
 
-    def endless(stride):
+    def loop_forever(stride):
         while True:
             pass
 
@@ -477,10 +478,10 @@ def test_endless_python_loop_fails(monkeypatch):
     with pytest.raises(
         timeouts.Failed, match=r"It never ends: .*\(It was not done.*seconds.\)$"
     ) as failed:
-        timeouts.run_in_thread(lambda: endless(2))
+        timeouts.run_in_thread(lambda: loop_forever(2))
     assert "while True" in failed.value.case or "pass" in failed.value.case
     handler = signal.getsignal(signal.SIGALRM)
-    verdict = judge("bank_conflicts", endless)
+    verdict = judge("bank_conflicts", loop_forever)
     assert (
         verdict.reason
         == "It never ends: look at the condition of each loop. (It was not done after 0.3 seconds.)"
@@ -493,11 +494,11 @@ def test_endless_python_loop_fails(monkeypatch):
 
 
 def test_keyboard_interrupt_is_not_caught():
-    def interrupted(stride):
+    def raise_interrupt(stride):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        judge("bank_conflicts", interrupted)
+        judge("bank_conflicts", raise_interrupt)
 
 
 # ---- work in the wrong place ------------------------------------------------------------------------------
@@ -535,14 +536,14 @@ def test_numpy_instead_of_the_gpu_fails():
 def test_numpy_on_copied_results_fails():
     scale, _ = _make_layer_ufuncs()
 
-    def copied(greyscales, weights):
+    def scale_then_numpy_tanh(greyscales, weights):
         x = scale(cuda.to_device(greyscales), cuda.to_device(weights)).copy_to_host()
         return np.tanh(x)
 
     def from_host_arrays(greyscales, weights):
         return np.tanh(scale(greyscales, weights))
 
-    for solution in (copied, from_host_arrays):
+    for solution in (scale_then_numpy_tanh, from_host_arrays):
         verdict = judge("hidden_layer", solution)
         assert not verdict and "NumPy's tanh" in verdict.reason
 
@@ -569,12 +570,13 @@ def test_device_array_instead_of_a_numpy_array_fails(name):
 
 
 def test_unnecessary_copies_of_device_arrays_fail():
-    """Results are right and the GPU computes, but the heights are copied to the host and back."""
+    """The results are right and are computed on the GPU, but the heights are copied to the host and
+    back."""
 
-    def spectrum(heights, width, bins):
+    def spectrum_of_host_copy(heights, width, bins):
         return find("spectrum").reference()(cuda.to_device(heights.copy_to_host()), width, bins)
 
-    verdict = judge("spectrum", spectrum)
+    verdict = judge("spectrum", spectrum_of_host_copy)
     assert not verdict
     assert (
         verdict.reason == "It copies 80 kB to the device; the arguments are on the device already."
@@ -584,11 +586,11 @@ def test_unnecessary_copies_of_device_arrays_fail():
 
 def test_host_arrays_may_be_passed_to_ufuncs():
     @vectorize(target="cuda")
-    def layer(greyscales, weights):
+    def layer_ufunc(greyscales, weights):
         "tanhf(greyscales / 255.0f * weights)"
 
     verdict = judge(
-        "hidden_layer", lambda greyscales, weights: layer(greyscales, weights), speed=False
+        "hidden_layer", lambda greyscales, weights: layer_ufunc(greyscales, weights), speed=False
     )
     assert verdict, str(verdict)
     assert verdict.work == (1, 1_600_000, 800_000)
@@ -663,7 +665,7 @@ def test_result_that_is_right_by_chance_fails():
 
 
 def test_a_wrong_reference_is_reported_instead_of_the_answer(monkeypatch):
-    class Twice(Assessment):
+    class WrongReference(Assessment):
         name, wants, parameters, large, checked = "twice", "function", ("x",), None, ()
 
         def make(self, rng, n):
@@ -675,13 +677,13 @@ def test_a_wrong_reference_is_reported_instead_of_the_answer(monkeypatch):
         def reference(self):
             return lambda x: (x + x).copy_to_host()
 
-    class Thrice(Twice):
+    class RightReference(WrongReference):
         name = "thrice"
 
         def reference(self):
             return lambda x: x + x
 
-    for kind in Twice, Thrice:
+    for kind in WrongReference, RightReference:
         monkeypatch.setitem(EXERCISES, kind.name, kind)
     reason = judge("twice", lambda x: 3 * x).reason
     assert reason.startswith("The exercise's own reference fails, so no answer can pass. It copies")
@@ -769,31 +771,31 @@ def test_answers_with_python_bodies_pass(name):
 
 def test_empty_and_wrong_python_bodies_fail():
     @cuda.jit
-    def nothing(a, b, out):
+    def empty_body(a, b, out):
         pass
 
     @cuda.jit
     def dots(a, b, out): ...
 
     @cuda.jit
-    def words(a, b, out):
+    def docstring_body(a, b, out):
         """A sentence about the kernel."""
         # your code
 
     @cuda.jit
-    def unguarded(a, b, out):
+    def add_without_bounds_check(a, b, out):
         i = cuda.grid(1)
         out[i] = a[i] + b[i]
 
     @cuda.jit
-    def refused(a, b, out):
+    def unsupported_body(a, b, out):
         out[:] = np.add(a, b)
 
-    for kernel in (nothing, dots):
+    for kernel in (empty_body, dots):
         assert judge("vadd", kernel).reason == "There is no answer yet: fill in the cell."
-    assert not judge("vadd", words).passed
-    assert "guard the edges" in str(judge("vadd", unguarded))
-    verdict = str(judge("vadd", refused))
+    assert not judge("vadd", docstring_body).passed
+    assert "guard the edges" in str(judge("vadd", add_without_bounds_check))
+    verdict = str(judge("vadd", unsupported_body))
     assert "does not compile" in verdict and "out[:] = np.add(a, b)" in verdict, verdict
 
 
@@ -802,13 +804,13 @@ def test_empty_and_wrong_python_bodies_fail():
 
 def _make_layer_ufunc():
     @cuda.jit("void(const float32[:], const float32[:], float32[:])")
-    def layer(greyscales, weights, out):
+    def layer_kernel(greyscales, weights, out):
         """
         int i = grid<1>();
         if (i < out.size()) out[i] = tanhf(greyscales[i] / 255.0f * weights[i]);
         """
 
-    return layer
+    return layer_kernel
 
 
 @pytest.mark.parametrize(
@@ -822,8 +824,8 @@ def _make_layer_ufunc():
     ids=["empty_like", "empty", "zeros_like", "product"],
 )
 def test_unnecessary_copy_of_an_output_is_reported(make, request):
-    """Reading contents of numpy.empty is not counted; reading other contents is, and the line is
-    shown."""
+    """Reads of uninitialized numpy.empty arrays are not counted; other reads are counted, and the
+    verdict shows their line."""
     layer = _make_layer_ufunc()
 
     def hidden_layer(greyscales, weights):
@@ -855,7 +857,7 @@ def test_repeated_input_copies_are_reported_with_lines():
 
 def test_copies_to_the_host_are_reported_with_lines():
     @cuda.jit
-    def layer(greyscales, weights, out):
+    def layer_kernel(greyscales, weights, out):
         """
         int i = grid<1>();
         if (i < out.size()) out[i] = tanhf(greyscales[i] / 255.0f * weights[i]);
@@ -863,7 +865,7 @@ def test_copies_to_the_host_are_reported_with_lines():
 
     def hidden_layer(greyscales, weights):
         out = np.empty_like(greyscales)
-        layer[(out.size + 255) // 256, 256](greyscales, weights, out)
+        layer_kernel[(out.size + 255) // 256, 256](greyscales, weights, out)
         return out
 
     verdict = judge("hidden_layer", hidden_layer, speed=False)

@@ -56,18 +56,18 @@ def test_wrong_result():
 
 
 @pytest.fixture
-def suite(tmp_path, run_python):
+def run_suite(tmp_path, run_python):
     (tmp_path / "test_kernels.py").write_text(SUITE.replace("\\'", "'"))
 
-    def run(*options):
+    def run_pytest(*options):
         command = "-m pytest -p numbalite.course.plugin -q --strict-markers test_kernels.py"
         return run_python(command, *options, check=False, NUMBALITE_DRIVER="sim").stdout
 
-    return run
+    return run_pytest
 
 
-def test_racing_tests_fail_with_the_option(suite):
-    out = suite("--numbalite-races", "--numbalite-races-budget=0.1")
+def test_racing_tests_fail_with_the_option(run_suite):
+    out = run_suite("--numbalite-races", "--numbalite-races-budget=0.1")
     assert "3 failed, 4 passed" in out, out
     for name in ("test_flag ", "test_flag_always_checked ", "test_wrong_result "):
         assert f"FAILED test_kernels.py::{name}" in out, out
@@ -77,8 +77,8 @@ def test_racing_tests_fail_with_the_option(suite):
     ), out
 
 
-def test_without_the_option_only_the_marked_test_is_checked(suite):
-    out = suite()
+def test_without_the_option_only_the_marked_test_is_checked(run_suite):
+    out = run_suite()
     assert "2 failed, 5 passed" in out, out
     assert "FAILED test_kernels.py::test_flag_always_checked " in out, out
     assert "1 of 1 tests launch kernels: 1 races" in out, out

@@ -10,7 +10,7 @@ NUMBERS = np.arange(5, dtype=np.float32)
 
 
 @cuda.jit
-def empty(x):
+def empty_answer(x):
     "// your answer"
 
 
@@ -18,8 +18,8 @@ def empty(x):
     ("answer", "run", "said"),
     [
         (..., lambda: NUMBERS, "There is no answer yet"),
-        (empty, lambda: NUMBERS, "There is no answer yet"),
-        ((len, empty), lambda: NUMBERS, "There is no answer yet"),
+        (empty_answer, lambda: NUMBERS, "There is no answer yet"),
+        ((len, empty_answer), lambda: NUMBERS, "There is no answer yet"),
         (len, lambda: None, "There is no answer yet"),
         (len, lambda: NUMBERS[1:], r"has the shape \(4,\); it should be \(5,\)"),
         (len, lambda: NUMBERS + 1, "(?s)5 of 5 elements are wrong.*got      = .1, 2, 3, 4, 5."),
@@ -49,23 +49,25 @@ def test_endless_answers_fail(monkeypatch):
     for limit in ("CALL_LIMIT", "LIMIT"):  # on the simulator; on a GPU
         monkeypatch.setattr(timeouts, limit, 0.3)
 
-    def endless():
+    def loop_forever():
         while True:
             pass
 
-    assert "It never ends" in check("endless", endless, endless, 1).reason
+    assert "It never ends" in check("endless", loop_forever, loop_forever, 1).reason
 
 
 @pytest.mark.sim
 def test_answers_right_by_chance_fail():
     @cuda.jit
-    def count(x, out):
+    def count_positive(x, out):
         "if (x[threadIdx.x] > 0) out[0] += 1;"
 
-    def counted(out):
-        count[1, 5](NUMBERS, out)
+    def positive_count(out):
+        count_positive[1, 5](NUMBERS, out)
         return out[0]
 
-    assert check("count", count, lambda: counted(np.zeros(1, np.int32)), 4)
-    verdict = check("count", count, lambda: counted(np.zeros(1, np.int32)), 4, checks=True)
+    assert check("count", count_positive, lambda: positive_count(np.zeros(1, np.int32)), 4)
+    verdict = check(
+        "count", count_positive, lambda: positive_count(np.zeros(1, np.int32)), 4, checks=True
+    )
     assert "two threads access out[0]" in verdict.reason and "atomicAdd" in verdict.case

@@ -1,4 +1,4 @@
-"""size, where, stamp and timed: the first cell of every lesson."""
+"""Tests size, where, stamp and timed, which the first cell of every lesson defines."""
 
 import time
 

@@ -75,7 +75,7 @@ def number_cells(a):
 
 
 @jit
-def split(x):
+def split_number(x):
     "return make_tuple(x / 2, x > 3, 2.5f);"
 
 
@@ -85,7 +85,7 @@ def scale(x, factor):
 
 
 @jit("int32(int32)")
-def narrow(n):
+def narrow_to_int32(n):
     "return n;"
 
 
@@ -129,8 +129,8 @@ def test_nan_is_passed_unchanged():
 
 
 def test_return_values_become_python_objects():
-    assert split(5.0) == (2.5, True, 2.5)
-    assert [type(item) for item in split(4)] == [int, bool, float]
+    assert split_number(5.0) == (2.5, True, 2.5)
+    assert [type(item) for item in split_number(4)] == [int, bool, float]
     assert scale(np.ones(1, np.float32), 2) is None
 
 
@@ -146,10 +146,10 @@ def test_a_declared_result_is_converted():
 
 def test_declared_tuple_is_returned():
     @jit("Tuple((int32, float64))(float64)")
-    def both(x):
+    def int_and_float(x):
         "return {(int)x, x};"
 
-    assert both(2.5) == (2, 2.5)
+    assert int_and_float(2.5) == (2, 2.5)
 
 
 def test_tuples_are_accepted_as_arguments():
@@ -169,7 +169,7 @@ def test_tuples_are_accepted_as_arguments():
     assert total(Scaled(2, x[::2]), (0.5, (100, True))) == 24 + 100.5
     assert x[0] == 7
 
-    class Number:
+    class ObjectWithFloat:
         """Converting this argument to a float replaces the array's memory, so arrays are read after
         the conversion."""
 
@@ -182,7 +182,7 @@ def test_tuples_are_accepted_as_arguments():
         "return get<0>(t)[0] * get<1>(t);"
 
     y = np.full(2, 5.0)
-    assert product((y, Number())) == 15
+    assert product((y, ObjectWithFloat())) == 15
 
 
 def test_lists_are_accepted_for_tuple_parameters():
@@ -190,13 +190,13 @@ def test_lists_are_accepted_for_tuple_parameters():
     def sum3(t):
         "return get<0>(t) + get<1>(t) + get<2>(t);"
 
-    class Number:
+    class ObjectWithFloat:
         def __float__(self):
             values.clear()
             return 3.0
 
     assert sum3([1, 2, 3.5]) == 6.5
-    values = [1, Number(), 5.0]  # changed while it is read
+    values = [1, ObjectWithFloat(), 5.0]  # changed while it is read
     with contextlib.suppress(TypeError):
         assert sum3(values) == 9
     for wrong in [1, 2], [1, 2, "a"], [1, 2, [3]], {1, 2, 3}:
@@ -206,12 +206,14 @@ def test_lists_are_accepted_for_tuple_parameters():
 
 def test_body_may_be_an_expression_without_arguments():
     @jit("int64()")
-    def answer():
+    def forty_two():
         "42"
 
-    assert answer() == 42
-    with pytest.raises(TypeError, match=r"answer\(\) takes 0 positional arguments but 1 was given"):
-        answer(1)
+    assert forty_two() == 42
+    with pytest.raises(
+        TypeError, match=r"forty_two\(\) takes 0 positional arguments but 1 was given"
+    ):
+        forty_two(1)
 
 
 def test_each_argument_type_compiles_an_overload():
@@ -231,16 +233,25 @@ def test_each_argument_type_compiles_an_overload():
 
 def test_best_matching_signature_is_called():
     @jit(["float32(float32)", "float64(float64)", "int64(int64)"])
-    def size(x):
+    def size_of_argument(x):
         "return sizeof(x);"
 
-    assert size(np.float32(1)) == 4.0 and size(1.0) == 8.0 and size(1) == 8
-    assert type(size(np.int16(1))) is int  # int16 is passed as int64 without a change of kind
-    assert type(size(np.float16(1))) is float and size(np.float16(1)) == 4.0
-    with pytest.raises(TypeError, match=r"no signature of size takes size\(complex128\); it has"):
-        size(1j)
+    assert (
+        size_of_argument(np.float32(1)) == 4.0
+        and size_of_argument(1.0) == 8.0
+        and size_of_argument(1) == 8
+    )
+    assert (
+        type(size_of_argument(np.int16(1))) is int
+    )  # int16 is passed as int64 without a change of kind
+    assert type(size_of_argument(np.float16(1))) is float and size_of_argument(np.float16(1)) == 4.0
+    with pytest.raises(
+        TypeError,
+        match=r"no signature of size_of_argument takes size_of_argument\(complex128\); it has",
+    ):
+        size_of_argument(1j)
     with pytest.raises(RuntimeError, match="compiles no more"):
-        size.compile("int8(int8)")
+        size_of_argument.compile("int8(int8)")
 
 
 # --- arrays ----------------------------------------------------------------------------------------
@@ -302,11 +313,11 @@ def test_structured_arrays_are_accepted_as_arguments():
     dtype = np.dtype([("n", "i4"), ("x", "f8")])
 
     @jit
-    def bump(r):
+    def increment_fields(r):
         "for (int64 i = 0; i < r.size(); ++i) { r[i].n += 1; r[i].x *= 2; }"
 
     r = np.array([(1, 2.0), (3, 4.0)], dtype)
-    bump(r)
+    increment_fields(r)
     assert r.tolist() == [(2, 4.0), (4, 8.0)]
 
 
@@ -341,20 +352,20 @@ def test_read_only_arrays_are_accepted_for_const_parameters():
         scale(np.broadcast_to(np.float32(1), 3), 2)
 
     @jit("float64(const float64[:])")
-    def first(x):
+    def first_element(x):
         "return x[0];"
 
-    assert first(fixed) == 0.0 and first(np.ones(1)) == 1.0
+    assert first_element(fixed) == 0.0 and first_element(np.ones(1)) == 1.0
 
 
 def test_pointer_and_record_parameters_accept_arrays():
     @jit("float64(CPointer(float64), int64)")
-    def last(p, n):
+    def last_element(p, n):
         "return p[n - 1];"
 
-    assert last(np.arange(6.0).reshape(2, 3), 6) == 5
+    assert last_element(np.arange(6.0).reshape(2, 3), 6) == 5
     with pytest.raises(TypeError, match="not C-contiguous"):
-        last(np.arange(6.0)[::2], 3)
+        last_element(np.arange(6.0)[::2], 3)
 
     @jit
     def norm(r):
@@ -366,10 +377,10 @@ def test_pointer_and_record_parameters_accept_arrays():
 
 
 def test_ndarray_subclasses_are_accepted():
-    class Mine(np.ndarray):
+    class ArraySubclass(np.ndarray):
         pass
 
-    assert total(np.arange(3.0).view(Mine)) == 3.0
+    assert total(np.arange(3.0).view(ArraySubclass)) == 3.0
 
 
 # --- what is around the function ---------------------------------------------------------------------
@@ -420,22 +431,22 @@ def test_host_functions_call_device_functions_and_each_other():
         "return x + square(y);"
 
     @jit("float64(float64)")
-    def outer(x):
+    def sum_of_calls(x):
         "return hypot(3.0, 4.0) + plus_square(x, 2.0);"
 
-    assert outer(1.0) == 10.0
+    assert sum_of_calls(1.0) == 10.0
 
 
 def test_kernels_call_host_functions():
     @cuda.jit
-    def kernel(x):
+    def hypot_kernel(x):
         """
         int i = grid<1>();
         if (i < x.size()) x[i] = hypot(x[i], 0.0) + identity(1);
         """
 
     x = cuda.to_device(np.arange(4.0))
-    kernel[1, 4](x)
+    hypot_kernel[1, 4](x)
     np.testing.assert_array_equal(x.copy_to_host(), [1, 2, 3, 4])
 
 
@@ -515,28 +526,28 @@ def test_monte_carlo_estimates_pi():
 
 def test_same_seed_draws_equal_numbers():
     @jit
-    def draw(out):
+    def draw_uniform(out):
         "for (int64 i = 0; i < out.size(); ++i) out[i] = random_uniform();"
 
     a, b, c = np.zeros(100), np.zeros(100), np.zeros(100)
     numbalite.seed(7)
-    draw(a)
-    draw(c)
+    draw_uniform(a)
+    draw_uniform(c)
     numbalite.seed(7)
-    draw(b)
+    draw_uniform(b)
     np.testing.assert_array_equal(a, b)
     assert not np.array_equal(a, c)
     assert (0 <= a).all() and (a < 1).all() and 0.35 < a.mean() < 0.65
 
     @jit
-    def seeded(n):
+    def seeded_uniform(n):
         "random_seed(n); return random_uniform();"
 
-    assert seeded(7) == a[0] == seeded(7)
+    assert seeded_uniform(7) == a[0] == seeded_uniform(7)
     drawn = []
 
     def draw_in_another_thread():
-        draw(c)
+        draw_uniform(c)
         drawn.append(c[0])
 
     thread = threading.Thread(target=draw_in_another_thread)
@@ -583,11 +594,11 @@ def test_normal_and_uniform_have_expected_moments():
 
 def test_random_functions_in_kernels_raise_with_an_alternative():
     @cuda.jit
-    def kernel(x):
+    def random_kernel(x):
         "x[0] = random_uniform();"
 
     with pytest.raises(errors.CompileError, match="random_uniform is for functions on the CPU"):
-        kernel[1, 1](np.zeros(1))
+        random_kernel[1, 1](np.zeros(1))
 
 
 # --- options ---------------------------------------------------------------------------------------------
@@ -595,12 +606,12 @@ def test_random_functions_in_kernels_raise_with_an_alternative():
 
 def test_numbas_options_are_accepted():
     @njit(cache=True, nogil=True, fastmath=True, inline="always", error_model="numpy")
-    def f(x):
+    def add_one(x):
         "return x + 1;"
 
-    assert f(1) == 2
-    assert f.targetoptions["fastmath"]
-    assert jit(nopython=True)(f.py_func)(1) == 2
+    assert add_one(1) == 2
+    assert add_one.targetoptions["fastmath"]
+    assert jit(nopython=True)(add_one.py_func)(1) == 2
     assert njit is jit
 
 
@@ -644,12 +655,12 @@ def test_parallel_without_a_parallel_loop_warns():
     with pytest.warns(errors.PerformanceWarning, match="write parallel_for"):
 
         @jit("int64(int64)", parallel=True)
-        def f(x):
+        def identity_parallel(x):
             "return x;"
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert f(1) == 1
+        assert identity_parallel(1) == 1
 
 
 def test_out_of_bounds_index_raises():
@@ -691,14 +702,16 @@ def test_out_of_bounds_index_in_parallel_for_raises():
 
 def test_failed_assert_raises():
     @jit("int64(int64)")
-    def positive(n):
+    def require_positive(n):
         "assert(n > 0); return n;"
 
-    assert positive(1) == 1
-    with pytest.raises(errors.KernelError, match=r"positive: Assertion `n > 0` failed") as caught:
-        positive(0)
+    assert require_positive(1) == 1
+    with pytest.raises(
+        errors.KernelError, match=r"require_positive: Assertion `n > 0` failed"
+    ) as caught:
+        require_positive(0)
     assert not isinstance(caught.value, IndexError)
-    assert positive(2) == 2
+    assert require_positive(2) == 2
 
 
 # --- objects ------------------------------------------------------------------------------------------------
@@ -712,8 +725,8 @@ def test_jit_function_has_the_functions_attributes():
     text = hypot.inspect_source("(float64, float64)")
     assert 'test_cpu_jit.py"' in text and hypot.inspect_source() == {(float64, float64): text}
     assert [str(s) for s in hypot.nopython_signatures] == ["float64(float64, float64)"]
-    split(1)
-    assert "Tuple" in str(split.overloads[(int64,)].signature)
+    split_number(1)
+    assert "Tuple" in str(split_number.overloads[(int64,)].signature)
     scale(np.ones(1, np.float32), 1)
     assert scale.nopython_signatures[0].return_type is void
     with pytest.raises(NotImplementedError):
@@ -724,20 +737,20 @@ def test_jit_function_has_the_functions_attributes():
 
 def test_types_tuples_and_lists_are_signatures():
     @jit(float64(float32, int32))
-    def a(x, y):
+    def add_with_types(x, y):
         "return x + y;"
 
     @jit((float32, int32))
-    def b(x, y):
+    def add_with_tuple(x, y):
         "return x + y;"
 
     @jit([void(float32[:]), void(float64[:])])
-    def c(x):
+    def store_with_list(x):
         "x[0] = 1;"
 
-    assert a(1, 2) == b(1, 2) == 3.0
+    assert add_with_types(1, 2) == add_with_tuple(1, 2) == 3.0
     x = np.zeros(1, np.float32)
-    c(x)
+    store_with_list(x)
     assert x[0] == 1
 
 
@@ -745,16 +758,16 @@ def test_jit_functions_are_pickled():
     local = np.float32(3)
 
     @jit("float32(float32)")
-    def eager(x):
+    def multiply_float32(x):
         "return x * local;"
 
     @jit(fastmath=True)
-    def lazy(x):
-        "return eager(x) + local;"
+    def add_local(x):
+        "return multiply_float32(x) + local;"
 
-    again = pickle.loads(pickle.dumps(eager))
-    assert again(2) == 6.0 and again.signatures == eager.signatures
-    again = pickle.loads(pickle.dumps(lazy))
+    again = pickle.loads(pickle.dumps(multiply_float32))
+    assert again(2) == 6.0 and again.signatures == multiply_float32.signatures
+    again = pickle.loads(pickle.dumps(add_local))
     assert again(2) == 9.0 and again.targetoptions["fastmath"]
     by_source = pickle.loads(pickle.dumps(jit(source="int f(int x) { return -x; }")))
     assert by_source(1) == -1
@@ -769,7 +782,7 @@ def test_pickled_for_another_process(run_python, tmp_path):
 
 def test_nogil_releases_the_interpreter_lock():
     @jit
-    def wait(flag):
+    def wait_for_flag(flag):
         """
         volatile int64 *p = flag.data();
         for (int64 i = 0; i < 20000000000; ++i)
@@ -778,9 +791,9 @@ def test_nogil_releases_the_interpreter_lock():
         """
 
     flag = np.zeros(1, np.int64)
-    wait(np.ones(1, np.int64))  # compiled
+    wait_for_flag(np.ones(1, np.int64))  # compiled
     seen = []
-    thread = threading.Thread(target=lambda: seen.append(wait(flag)))
+    thread = threading.Thread(target=lambda: seen.append(wait_for_flag(flag)))
     thread.start()
     time.sleep(0.05)
     flag[0] = 1  # possible only while the other thread is in C++
@@ -827,21 +840,21 @@ def test_many_threads_compile_once_and_agree():
 
 
 def test_jit_functions_work_as_static_methods():
-    class Holder:
+    class ClassWithStaticMethod:
         norm = staticmethod(hypot)
 
-    assert Holder.norm(3.0, 4.0) == 5.0
+    assert ClassWithStaticMethod.norm(3.0, 4.0) == 5.0
 
 
 @pytest.mark.leaks
 def test_jit_functions_leak_nothing():
     @jit("float64(float64)")
-    def unreferenced(x):
+    def unreferenced_identity(x):
         "return x;"
 
-    assert unreferenced(1.0) == 1.0
+    assert unreferenced_identity(1.0) == 1.0
     with pytest.raises(TypeError):
-        unreferenced(None)
+        unreferenced_identity(None)
 
 
 def test_failed_host_allocation_raises_memory_error():

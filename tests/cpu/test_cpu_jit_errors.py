@@ -37,7 +37,7 @@ def scale(x, factor):
 
 
 @jit("int32(int32)")
-def narrow(n):
+def narrow_to_int32(n):
     "return n;"
 
 
@@ -47,7 +47,7 @@ def narrow(n):
         (
             None,
             TypeError,
-            r"narrow\(\): parameter 1 'n': expected int \(an int from -2147483648 to",
+            r"narrow_to_int32\(\): parameter 1 'n': expected int \(an int from -2147483648 to",
         ),
         ("12", TypeError, r"got str '12'"),
         (b"x", TypeError, r"parameter 1 'n'"),
@@ -63,7 +63,7 @@ def narrow(n):
 )
 def test_invalid_scalar_arguments_raise(value, error, said):
     with pytest.raises(error, match=said):
-        narrow(value)
+        narrow_to_int32(value)
 
 
 @pytest.mark.parametrize(
@@ -144,38 +144,39 @@ def test_wrong_argument_counts_and_names_raise():
 
 
 def test_arguments_converted_by_python_code_stay_valid():
-    class Index:
+    class IndexObject:
         def __index__(self):
             return 5
 
-    class Broken:
+    class FailingIndexObject:
         def __index__(self):
             raise LookupError("no")
 
-    assert narrow(Index()) == 5
+    assert narrow_to_int32(IndexObject()) == 5
     with pytest.raises(LookupError):
-        narrow(Broken())
+        narrow_to_int32(FailingIndexObject())
 
 
 def test_invalid_signatures_raise():
     with pytest.raises(
-        errors.SignatureError, match=r"f has 1 parameter \(x\), the signature .* has 2"
+        errors.SignatureError,
+        match=r"too_few_parameters has 1 parameter \(x\), the signature .* has 2",
     ):
 
         @jit("int32(int32, int32)")
-        def f(x):
+        def too_few_parameters(x):
             "return x;"
 
     with pytest.raises(errors.SignatureError, match="returns .*take it as a parameter and write"):
 
         @jit("float64[:](float64[:])")
-        def g(x):
+        def returns_array(x):
             "return x;"
 
 
 def test_mismatched_tuples_raise():
     @jit("float64(Tuple((int32, float64[:])))")
-    def f(t):
+    def scale_first(t):
         "return get<0>(t) * get<1>(t)[0];"
 
     x = np.ones(1)
@@ -186,10 +187,10 @@ def test_mismatched_tuples_raise():
         ((1 << 40, x), OverflowError, r"parameter 1 't\[0\]': .*does not fit"),
     ]:
         with pytest.raises(error, match=said):
-            f(value)
+            scale_first(value)
     with pytest.raises(TypeError, match="tuple of 2 items cannot be passed to a function"):
         jit(source="double g(double x) { return x; }")((1, "a"))
-    assert f((3, x)) == 3
+    assert scale_first((3, x)) == 3
 
     with pytest.raises(errors.SignatureError):
         jit("no such type(float32)")(identity.py_func)
@@ -219,7 +220,7 @@ def test_compile_errors_name_the_users_line():
     with pytest.raises(errors.CompileError) as caught:
 
         @jit("float64(float64)")
-        def wrong(x):
+        def undefined_name(x):
             """
             double y = x;
             return y + undefined_z;   // HERE eager
@@ -227,23 +228,23 @@ def test_compile_errors_name_the_users_line():
 
     line = lines_of("// HERE eager", __file__)[0]
     assert re.search(rf"test_cpu_jit_errors\.py\({line}\): error", str(caught.value))
-    assert "undefined_z" in str(caught.value) and "wrong" in str(caught.value)
+    assert "undefined_z" in str(caught.value) and "undefined_name" in str(caught.value)
 
     @jit
-    def lazy(x):
+    def undefined_member(x):
         "return x.nothing;   // HERE lazy"
 
     with pytest.raises(
         errors.CompileError, match=rf"\({lines_of('// HERE lazy', __file__)[0]}\): error"
     ):
-        lazy(1.0)
+        undefined_member(1.0)
 
     @jit
-    def pythonic(x):
+    def python_len(x):
         "return True + len(x);"
 
     with pytest.raises(errors.CompileError, match="hint: .*write true"):
-        pythonic(np.zeros(1))
+        python_len(np.zeros(1))
 
 
 def test_compile_errors_in_a_cell():
@@ -269,22 +270,22 @@ def test_using_pythons_random_module_gets_a_hint():
     import random  # noqa: F401
 
     @jit
-    def draw(x):
+    def python_random(x):
         "return x + random.random();"
 
     with pytest.raises(
         errors.CompileError, match="hint: random is a Python module.*random_uniform"
     ):
-        draw(1.0)
+        python_random(1.0)
 
 
 def test_grid_builtins_raise_on_the_cpu():
     @jit
-    def threads(x):
+    def grid_builtin(x):
         "return threadIdx.x + x;"
 
     with pytest.raises(errors.CompileError, match="needs a grid of threads"):
-        threads(1)
+        grid_builtin(1)
 
 
 def test_integer_division_by_zero_does_not_crash():

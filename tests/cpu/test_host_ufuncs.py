@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from kit.sample import some
+from kit.sample import draw_cases
 
 import numbalite
 from numbalite import _core, guvectorize, vectorize
@@ -24,7 +24,7 @@ NUMBERS = NAMES[1:]
 
 
 @pytest.fixture(scope="module", params=TARGETS)
-def target(request):
+def ufunc_target(request):
     return request.param
 
 
@@ -33,9 +33,9 @@ def make_ufunc(source, args, signatures=(), target="cpu", **options):
 
 
 @pytest.fixture(scope="module")
-def add(target):
+def add(ufunc_target):
     signatures = [f"{t}({t}, {t})" for t in NUMBERS]
-    return make_ufunc("x + y", "x, y", signatures, target, identity=0, name="add")
+    return make_ufunc("x + y", "x, y", signatures, ufunc_target, identity=0, name="add")
 
 
 def random_values(rng, dtype, shape):
@@ -96,14 +96,15 @@ def test_sums_of_every_dtype_and_layout_match_numpy(add, dtype, n):
 
 
 @pytest.mark.parametrize(
-    "types", some(4, [(a, b, c) for a in NAMES for b in NAMES for c in NAMES if b != "float16"])
+    "types",
+    draw_cases(4, [(a, b, c) for a in NAMES for b in NAMES for c in NAMES if b != "float16"]),
 )
-def test_loops_with_mixed_types_compile(types, target):
+def test_loops_with_mixed_types_compile(types, ufunc_target):
     """The function returns a constant: the test only checks that the loops compile for types
     without conversions."""
     a, b, result = types
     f = make_ufunc(
-        f"(void)x; (void)y; return {result}(1);", "x, y", [f"{result}({a}, {b})"], target
+        f"(void)x; (void)y; return {result}(1);", "x, y", [f"{result}({a}, {b})"], ufunc_target
     )
     for n in (3, 300):
         found = f(np.ones(n, a), np.ones(n, b))
@@ -112,8 +113,8 @@ def test_loops_with_mixed_types_compile(types, target):
         assert f.reduce(np.ones(5, a)) == 1
 
 
-def test_bool_loop_normalizes_bytes(target):
-    f = make_ufunc("x && !y", "x, y", ["bool(bool, bool)"], target)
+def test_bool_loop_normalizes_bytes(ufunc_target):
+    f = make_ufunc("x && !y", "x, y", ["bool(bool, bool)"], ufunc_target)
     x = np.array([0, 1, 2, 255, 0, 7, 1, 0, 3, 0], np.uint8).view(bool)  # any byte but 0 is true
     y = np.zeros(10, bool)
     np.testing.assert_array_equal(f(x, y).view(np.uint8), x.view(np.uint8) != 0)
@@ -206,14 +207,14 @@ def test_ufunc_methods_match_numpy(add):
     assert add.reduce(np.zeros(0)) == 0
 
 
-@pytest.mark.parametrize("target", ["cpu", "cuda"])
+@pytest.mark.parametrize("ufunc_target", ["cpu", "cuda"])
 @pytest.mark.parametrize("signatures", [(), ["int8(int8, int8)", "int64(int64, int64)"]])
-def test_reductions_do_not_depend_on_the_ufuncs_name(target, signatures):
+def test_reductions_do_not_depend_on_the_ufuncs_name(ufunc_target, signatures):
     """NumPy's `add` and `multiply` reduce small integers in a wider type."""
     x = np.full(100, 3, np.int8)
     folded = {}
     for name in ("add", "plus") if signatures else ("multiply", "plus"):
-        f = make_ufunc("x + y", "x, y", signatures, target, name=name)
+        f = make_ufunc("x + y", "x, y", signatures, ufunc_target, name=name)
         folded[name] = (
             f.reduce(x),
             f.accumulate(x),
@@ -245,9 +246,9 @@ def test_identity_is_passed_to_the_ufunc():
         none.reduce(np.zeros(0))
 
 
-def test_tuple_results_become_outputs(target):
+def test_tuple_results_become_outputs(ufunc_target):
     f = make_ufunc("return make_tuple(x + y, x * y);", "x, y",
-             ["Tuple((float32, int64))(float32, int64)"], target)  # fmt: skip
+             ["Tuple((float32, int64))(float32, int64)"], ufunc_target)  # fmt: skip
     rng = np.random.default_rng(2)
     for n in (3, 1000, 70001):
         x, y = rng.normal(size=n).astype("f4"), rng.integers(0, 9, 2 * n)[::2]
@@ -266,8 +267,8 @@ def test_tuple_results_become_outputs(target):
 # ---- lazily typed ---------------------------------------------------------------------------------------
 
 
-def test_loops_are_compiled_for_new_dtypes(target):
-    @vectorize(target=target, identity=0)
+def test_loops_are_compiled_for_new_dtypes(ufunc_target):
+    @vectorize(target=ufunc_target, identity=0)
     def plus(a, b):
         "return a + b;"
 
@@ -296,11 +297,11 @@ def test_concurrent_calls_compile_lazy_loops():
     dtypes = ["i4", "i8", "f4", "f8", "c8", "u2"] * 2
     found, start = [None] * len(dtypes), threading.Barrier(len(dtypes))
 
-    def call(i):
+    def call_ufunc(i):
         start.wait()
         found[i] = f(np.ones(100, dtypes[i])).sum()
 
-    threads = [threading.Thread(target=call, args=(i,)) for i in range(len(dtypes))]
+    threads = [threading.Thread(target=call_ufunc, args=(i,)) for i in range(len(dtypes))]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -337,15 +338,15 @@ def test_ufuncs_capture_constants_and_device_functions():
     scale = 2.5
 
     @numbalite.cuda.jit(device=True)
-    def polar(r, phi):
+    def to_cartesian(r, phi):
         "return make_tuple(r * cos(phi), r * sin(phi));"
 
     @vectorize(["float64(float64, float64)"])
-    def height(r, phi):
-        "auto [x, y] = polar(r, phi); return scale * y;"
+    def scaled_height(r, phi):
+        "auto [x, y] = to_cartesian(r, phi); return scale * y;"
 
     r = np.linspace(0, 2, 1000)
-    np.testing.assert_allclose(height(r, r), 2.5 * r * np.sin(r), rtol=1e-14)
+    np.testing.assert_allclose(scaled_height(r, r), 2.5 * r * np.sin(r), rtol=1e-14)
 
 
 # ---- the value that the compilers produce
@@ -362,7 +363,7 @@ NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh
 
 
 @pytest.fixture(scope="module", params=COMPILERS)
-def compiler(request, monkeypatch_module):
+def host_compiler(request, monkeypatch_module):
     monkeypatch_module.setenv("NUMBALITE_CXX", request.param)
     return request.param
 
@@ -377,8 +378,9 @@ SPECIAL = ["sin", "exp", "log", "tanh", "cbrt"]
 
 
 @pytest.fixture(scope="module")
-def functions(compiler):
-    """Tests several functions in one, with both precisions, to compile only once."""
+def several_ufuncs(host_compiler):
+    """Tests several math functions in one ufunc, in both precisions, so that only one ufunc is
+    compiled."""
     return make_several(SPECIAL)
 
 
@@ -400,7 +402,7 @@ def ulp_distance(got, exact):
     return np.max(np.abs(got.astype(np.longdouble) - exact) / spacing)
 
 
-def test_vector_math_is_within_4_ulp(compiler):
+def test_vector_math_is_within_4_ulp(host_compiler):
     parts = list(UNARY)
     rng = np.random.default_rng(9)
     for start in range(0, len(parts), 7):
@@ -414,7 +416,7 @@ def test_vector_math_is_within_4_ulp(compiler):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_vector_math_of_narrow_arguments_matches_numpy(compiler, seed):
+def test_vector_math_of_narrow_arguments_matches_numpy(host_compiler, seed):
     """Compilers choose the number of elements in a vector by the narrowest type of a loop."""
     rng = np.random.default_rng(seed)
     narrow = rng.choice(["int8", "int16", "int32", "uint8", "float32"])
@@ -442,13 +444,13 @@ def test_vector_math_of_narrow_arguments_matches_numpy(compiler, seed):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_infinities_and_nan_match_numpy(functions, dtype):
+def test_infinities_and_nan_match_numpy(several_ufuncs, dtype):
     tiny = np.finfo(dtype).smallest_subnormal
     special = np.array(
         [0.0, -0.0, np.inf, -np.inf, np.nan, tiny, -tiny, 1, -1, 1e30, -1e30, 88.0, 800.0, -800.0]
     )
     x = np.tile(special.astype(dtype), 20)
-    for name, got in zip(SPECIAL, functions(*[x] * len(SPECIAL)), strict=True):
+    for name, got in zip(SPECIAL, several_ufuncs(*[x] * len(SPECIAL)), strict=True):
         with np.errstate(all="ignore"):
             expected = getattr(np, name)(x.astype(np.longdouble)).astype(dtype)
         np.testing.assert_array_equal(np.isnan(got), np.isnan(expected), err_msg=name)
@@ -460,7 +462,7 @@ def test_infinities_and_nan_match_numpy(functions, dtype):
         )
 
 
-def test_ufuncs_raise_no_spurious_floating_point_warnings(compiler):
+def test_ufuncs_raise_no_spurious_floating_point_warnings(host_compiler):
     f = make_ufunc("x < 0 ? 0.0 : sqrt(x) / x", "x", ["float64(float64)"])
     x = np.tile([-1.0, 0.0, 4.0], 100)
     with np.errstate(all="raise"):
@@ -471,7 +473,7 @@ def test_ufuncs_raise_no_spurious_floating_point_warnings(compiler):
         np.divide(np.ones(1), np.zeros(1))  # NumPy's own still tell
 
 
-def test_integer_division_never_traps(compiler):
+def test_integer_division_never_traps(host_compiler):
     quotient = make_ufunc("x / y", "x, y", ["int32(int32, int32)", "int64(int64, int64)"])
     remainder = make_ufunc("x % y", "x, y", ["int32(int32, int32)", "uint8(uint8, uint8)"])
     low = np.int32(-(2**31))
@@ -510,7 +512,7 @@ if len(sys.argv) > 1:
     assert result.returncode == -8 and "Fatal Python error" in result.stderr
 
 
-def test_small_integer_powers_compile_to_multiplications(compiler):
+def test_small_integer_powers_compile_to_multiplications(host_compiler):
     f = make_ufunc("sqrt(pow(p, 2) + pow(q, 3) + pow(r, 4) + pow(s, 5))", "p, q, r, s",
              ["float32(float32, float32, float32, float32)"])  # fmt: skip
     p, q, r, s = np.random.default_rng(3).uniform(size=(4, 10001)).astype("f4")
@@ -520,18 +522,18 @@ def test_small_integer_powers_compile_to_multiplications(compiler):
     np.testing.assert_allclose(f(p, q, r, s), exact, rtol=5e-7)
 
 
-def test_float16_and_complex_loops_match_numpy(target):
+def test_float16_and_complex_loops_match_numpy(ufunc_target):
     f = make_ufunc(
         "x * y + x",
         "x, y",
         ["complex64(complex64, complex64)", "complex128(complex128, complex128)"],
-        target,
+        ufunc_target,
     )
     rng = np.random.default_rng(4)
     for dtype in ("c8", "c16"):
         x, y = random_values(rng, dtype, 3001), random_values(rng, dtype, 3001)
         np.testing.assert_allclose(f(x, y), x * y + x, rtol=1e-5)
-    g = make_ufunc("sqrt(x)", "x", ["float16(float16)"], target)
+    g = make_ufunc("sqrt(x)", "x", ["float16(float16)"], ufunc_target)
     x = np.arange(2000, dtype="f2")
     np.testing.assert_array_equal(g(x), np.sqrt(x))
 
@@ -559,8 +561,8 @@ def test_functions_that_need_a_grid_raise(body):
         make_ufunc(body, "x", ["float32(float32)"])
 
 
-def test_failed_assert_in_a_ufunc_raises(target):
-    f = make_ufunc("assert(x < 5); return x;", "x", ["float64(float64)"], target)
+def test_failed_assert_in_a_ufunc_raises(ufunc_target):
+    f = make_ufunc("assert(x < 5); return x;", "x", ["float64(float64)"], ufunc_target)
     assert f(np.zeros(10000)).sum() == 0
     for n in (6, 1000, 100000):
         with pytest.raises(KernelError, match="x < 5") as caught:
@@ -607,9 +609,11 @@ def make_gufunc(source, args, signatures, layout, target="cpu", **options):
 
 
 @pytest.mark.parametrize("kind", ["[:,:]", "[:,::1]", "[::1,:]"])
-def test_gufunc_with_matrix_cores_matches_matmul(target, kind):
+def test_gufunc_with_matrix_cores_matches_matmul(ufunc_target, kind):
     one = f"float32{kind}"
-    f = make_gufunc(MATMUL, "a, b, c", [f"void({one}, {one}, {one})"], "(m,n),(n,p)->(m,p)", target)
+    f = make_gufunc(
+        MATMUL, "a, b, c", [f"void({one}, {one}, {one})"], "(m,n),(n,p)->(m,p)", ufunc_target
+    )
     assert isinstance(f, np.ufunc) and f.signature == "(m,n),(n,p)->(m,p)" and f.types == ["ff->f"]
     rng = np.random.default_rng(6)
     for outer_a, outer_b in [((), ()), ((7,), (7,)), ((5, 1), (3,)), ((0,), ()), ((1001,), ())]:
@@ -629,10 +633,10 @@ def test_gufunc_with_matrix_cores_matches_matmul(target, kind):
     )
 
 
-def test_gufunc_accepts_scalar_parameters(target):
+def test_gufunc_accepts_scalar_parameters(ufunc_target):
     body = "double t = 0; for (int i = 0; i < x.size(); ++i) t += pow(abs(x[i]), p); out[0] = pow(t, 1 / p);"
     f = make_gufunc(
-        body, "x, p, out", ["void(float64[:], float64, float64[:])"], "(n),()->()", target
+        body, "x, p, out", ["void(float64[:], float64, float64[:])"], "(n),()->()", ufunc_target
     )
     x = np.random.default_rng(7).normal(size=(500, 6))
     np.testing.assert_allclose(f(x, 2.0), np.linalg.norm(x, axis=1))
@@ -640,20 +644,24 @@ def test_gufunc_accepts_scalar_parameters(target):
     with pytest.raises(TypeError, match="keepdims"):  # as in NumPy, not with a () input
         f(x, 2.0, keepdims=True)
     g = make_gufunc(
-        "out[0] = a[0] + b;", "a, b, out", ["void(int64[:], int64, int64[:])"], "(),()->()", target
+        "out[0] = a[0] + b;",
+        "a, b, out",
+        ["void(int64[:], int64, int64[:])"],
+        "(),()->()",
+        ufunc_target,
     )
     np.testing.assert_array_equal(g(np.arange(5000), 3), np.arange(3, 5003))
 
 
-def test_gufunc_supports_optional_and_fixed_dimensions(target):
+def test_gufunc_supports_optional_and_fixed_dimensions(ufunc_target):
     f = make_gufunc(MATMUL.replace("float", "double"), "a, b, c", ["void(float64[:,:], float64[:,:], float64[:,:])"],
-              "(m?,n),(n,p?)->(m?,p?)", target)  # fmt: skip
+              "(m?,n),(n,p?)->(m?,p?)", ufunc_target)  # fmt: skip
     a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
     for x, y in [(a, b), (a[0], b), (a, b[:, 0]), (a[0], b[:, 0])]:
         np.testing.assert_array_equal(f(x, y), x @ y)
     cross = make_gufunc(
         "c[0] = a[1] * b[2] - a[2] * b[1]; c[1] = a[2] * b[0] - a[0] * b[2]; c[2] = a[0] * b[1] - a[1] * b[0];",
-        "a, b, c", ["void(float64[:], float64[:], float64[:])"], "(3),(3)->(3)", target,
+        "a, b, c", ["void(float64[:], float64[:], float64[:])"], "(3),(3)->(3)", ufunc_target,
     )  # fmt: skip
     x, y = np.random.default_rng(1).normal(size=(2, 40, 3))
     np.testing.assert_allclose(cross(x, y), np.cross(x, y))
@@ -661,10 +669,10 @@ def test_gufunc_supports_optional_and_fixed_dimensions(target):
         cross(np.zeros(4), np.zeros(4))
 
 
-def test_gufunc_returns_two_outputs(target):
+def test_gufunc_returns_two_outputs(ufunc_target):
     f = make_gufunc("low[0] = x[0]; high[0] = x[0]; for (int i = 1; i < x.size(); ++i) "
               "{ if (x[i] < low[0]) low[0] = x[i]; if (x[i] > high[0]) high[0] = x[i]; }",
-              "x, low, high", ["void(int32[:], int32[:], int32[:])"], "(n)->(),()", target)  # fmt: skip
+              "x, low, high", ["void(int32[:], int32[:], int32[:])"], "(n)->(),()", ufunc_target)  # fmt: skip
     x = np.random.default_rng(2).integers(0, 1000, (3001, 5)).astype("i4")
     low, high = f(x)
     np.testing.assert_array_equal(low, x.min(1))
@@ -722,7 +730,7 @@ f = vectorize(["float64(float64, float64)"], target="parallel", identity=0, args
 rng = np.random.default_rng(0)
 assert numbalite.get_num_threads() == 5
 
-def check(seed):
+def check_seed(seed):
     rng = np.random.default_rng(seed)
     for n in (0, 1, 63, 255, 256, 257, 1000, 4097, 10007, 65537):
         x, y = rng.normal(size=n), rng.normal(size=2 * n)[::2]
@@ -731,16 +739,16 @@ def check(seed):
         np.testing.assert_array_equal(f.accumulate(np.arange(float(n))), np.add.accumulate(np.arange(float(n))))
         assert f.reduce(np.arange(float(n))) == n * (n - 1) // 2
 
-check(1)
+check_seed(1)
 started = len(os.listdir("/proc/self/task"))
 assert started >= 5, started
 errors = []
-def quiet(seed):
+def check_and_record(seed):
     try:
-        check(seed)
+        check_seed(seed)
     except BaseException as e:
         errors.append(e)
-threads = [threading.Thread(target=quiet, args=(i,)) for i in range(4)]
+threads = [threading.Thread(target=check_and_record, args=(i,)) for i in range(4)]
 [t.start() for t in threads]
 [t.join() for t in threads]
 assert not errors, errors
@@ -755,14 +763,14 @@ child = os.fork()
 if child == 0:
     ok = 1
     try:
-        check(7)
+        check_seed(7)
         ok = 0 if len(os.listdir("/proc/self/task")) >= 5 else 3
     finally:
         os._exit(ok)
 assert os.waitpid(child, 0)[1] == 0
-check(3)
+check_seed(3)
 numbalite.set_num_threads(1)
-check(4)
+check_seed(4)
 """
 
 
@@ -776,12 +784,12 @@ def test_numba_num_threads_variable_is_honoured(run_python):
     assert result.stdout.strip() == "3"
 
 
-def test_ufunc_calls_release_the_interpreter_lock(target):
+def test_ufunc_calls_release_the_interpreter_lock(ufunc_target):
     f = make_ufunc(
         "double t = x; for (int i = 0; i < 200000; ++i) t = sin(t); return t;",
         "x",
         ["float64(float64)"],
-        target,
+        ufunc_target,
     )
     ticks, done = [], threading.Event()
 
@@ -800,21 +808,23 @@ def test_ufunc_calls_release_the_interpreter_lock(target):
 # ---- pickling, lifetime ---------------------------------------------------------------------------------
 
 
-def test_ufuncs_are_pickled(add, target):
+def test_ufuncs_are_pickled(add, ufunc_target):
     copied = pickle.loads(pickle.dumps(add))
     assert copied is not add and copied.types == add.types and copied.identity == 0
     assert copied(2, 3) == 5
     assert pickle.loads(pickle.dumps(np.add)) is np.add
     k = 3.0
 
-    @vectorize(target=target)
+    @vectorize(target=ufunc_target)
     def times_k(x):
         "return k * x;"
 
     text = pickle.dumps(times_k)
     k = 5.0
     assert pickle.loads(text)(2.0) == 6.0
-    f = make_gufunc("out[0] = x[0];", "x, out", ["void(float64[:], float64[:])"], "(n)->()", target)
+    f = make_gufunc(
+        "out[0] = x[0];", "x, out", ["void(float64[:], float64[:])"], "(n)->()", ufunc_target
+    )
     assert pickle.loads(pickle.dumps(f))(np.arange(3.0)) == 0
 
 

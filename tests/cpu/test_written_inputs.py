@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from kit.sample import generator
+from kit.sample import random_generator
 
 from numbalite import guvectorize
 
@@ -12,7 +12,7 @@ TARGETS = ["cpu", "parallel"]
 
 
 @pytest.fixture(scope="module", params=TARGETS)
-def target(request):
+def ufunc_target(request):
     return request.param
 
 
@@ -27,14 +27,14 @@ for (int i = 0; i < b.size(); ++i) {
 @pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("signatures", [["void(float64[:], float64[:], float64[:])"], [],
                                         ["void(float64[:], float64[::1], float64[:])"]])  # fmt: skip
-def test_ufuncs_may_write_input_arrays(target, signatures, named):
-    """The array contains the results, also if NumPy had to convert its elements, or numbalite its
-    layout."""
+def test_ufuncs_may_write_input_arrays(ufunc_target, signatures, named):
+    """The array contains the results even if NumPy converted its elements or numbalite converted
+    its layout."""
     change = guvectorize(
-        signatures, "(n),(m)->(m)", target=target, source=BODY_THAT_WRITES, args="a, b, o",
+        signatures, "(n),(m)->(m)", target=ufunc_target, source=BODY_THAT_WRITES, args="a, b, o",
         writable_args=("b",) if named else (1,),
     )  # fmt: skip
-    rng = generator()
+    rng = random_generator()
     for dtype in ("f8", "f4", "i4", "f2"):
         for shape in ((3,), (2, 3), (4, 2, 3), (0, 3), (2, 0)):
             b = rng.integers(1, 9, shape).astype(dtype)
@@ -59,10 +59,12 @@ def test_ufuncs_may_write_input_arrays(target, signatures, named):
     assert (b == -1).all()
 
 
-def test_gufuncs_write_input_arrays_without_core_dimensions(target):
+def test_gufuncs_write_input_arrays_without_core_dimensions(ufunc_target):
     """A layout without core dimensions, too: NumPy would discard the converted copies of written inputs."""
 
-    @guvectorize("void(float64[:], float64[:])", "()->()", target=target, writable_args=("x",))
+    @guvectorize(
+        "void(float64[:], float64[:])", "()->()", target=ufunc_target, writable_args=("x",)
+    )
     def write_both_inputs(x, y):
         y[0] = x[0] + 1
         x[0] = 6.5
@@ -83,14 +85,14 @@ for (int i = 0; i < sums.size(); ++i)
 @pytest.mark.parametrize("layout", ["(n),(m)", "(n), (m)->"])
 @pytest.mark.parametrize("more", [{}, {"writable_args": (1,)}])
 @pytest.mark.parametrize("signatures", [["void(float64[:], float64[:])"], []])
-def test_gufuncs_without_outputs_write_their_inputs(target, layout, more, signatures):
-    """The function writes into its arguments, for each loop index, and has no return value."""
+def test_gufuncs_without_outputs_write_their_inputs(ufunc_target, layout, more, signatures):
+    """For each loop index the function writes into its arguments; it has no return value."""
 
     running = guvectorize(
-        signatures, layout, target=target, source=BODY_OF_SUMS, args="x, sums", **more
+        signatures, layout, target=ufunc_target, source=BODY_OF_SUMS, args="x, sums", **more
     )
     assert running.nout == 0 and running.signature == "(n),(m)"
-    rng = generator()
+    rng = random_generator()
     for shape in ((4,), (3, 4), (2, 3, 4)):
         x, sums = rng.random(shape), np.zeros(shape)
         assert running(x, sums) == ()

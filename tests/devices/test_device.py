@@ -69,11 +69,11 @@ import threading
 from numbalite import _core, cuda
 assert _core.device_count() == 2 and _core.current_device() == 0
 seen = []
-def work():
+def record_device():
     seen.append(_core.current_device())
     _core.select_device(1)
     seen.append((_core.current_device(), _core.Stream().device, _core.device_empty(3, "f4").device))
-thread = threading.Thread(target=work)
+thread = threading.Thread(target=record_device)
 thread.start(); thread.join()
 assert seen == [0, (1, 1, 1)], seen
 assert _core.current_device() == 0 and _core.Stream().device == 0
@@ -83,7 +83,8 @@ assert _core.can_access_peer(0, 1) in (True, False)
 
 
 def test_device_reset_invalidates_objects(run_python):
-    """Objects from before a reset raise when they are used, and are freed without a driver call."""
+    """Objects that were created before a reset raise an error when they are used, and are freed
+    without a driver call."""
     code = """
 import numpy as np
 from numbalite import _core, cuda
@@ -152,13 +153,13 @@ def test_opening_hook_is_called_and_its_errors_propagate(run_python):
     code = """
 from numbalite import _core
 calls = []
-def hook(kind):
+def record_hook_call(kind):
     calls.append(kind)
     if len(calls) == 1:
         raise LookupError("not yet")
     if kind is None:
         _core.configure("sim", 3)
-_core.set_open_hook(hook)
+_core.set_open_hook(record_hook_call)
 try:
     _core.Stream()
 except LookupError as error:
@@ -188,14 +189,14 @@ def test_threads_initialize_the_driver_together(run_python):
 import threading
 from numbalite import _core, cuda
 failures = []
-def work():
+def synchronize_streams():
     try:
         for _ in range(20):
             _core.Stream().synchronize()
             _core.device_empty(10, "f4")
     except BaseException as error:
         failures.append(error)
-threads = [threading.Thread(target=work) for _ in range(8)]
+threads = [threading.Thread(target=synchronize_streams) for _ in range(8)]
 [t.start() for t in threads]; [t.join() for t in threads]
 assert not failures, failures
 live = _core.live()

@@ -24,10 +24,10 @@ def run_in_another_process(run_python):
     """run_in_another_process(code, thing): runs code in another process, where `handle` is thing; returns its
     output."""
 
-    def run(code, thing, **environment):
+    def run_with_handle(code, thing, **environment):
         return run_python(OPEN + code, pickle.dumps(thing).hex(), **environment).stdout
 
-    return run
+    return run_with_handle
 
 
 @pytest.mark.leaks
@@ -286,7 +286,7 @@ def test_simulator_rejects_forged_ipc_handles(run_in_another_process, tmp_path):
     layout = struct.Struct("8sii4Q")
     magic, pid, fd, inode, span, lead, size = layout.unpack(good[: layout.size])
 
-    def naming(descriptor, **changes):
+    def forge_handle(descriptor, **changes):
         facts = os.fstat(descriptor)
         fields = {"inode": facts.st_ino, "span": facts.st_size, "lead": 0, "size": facts.st_size}
         fields |= changes
@@ -307,13 +307,13 @@ def test_simulator_rejects_forged_ipc_handles(run_in_another_process, tmp_path):
         file = stack.enter_context(path.open("r+b"))
         handles = {
             "good": good,
-            "file": naming(file.fileno()),
-            "memfd": naming(plain),
-            "without seals": naming(open_to_shrink),
-            "pipe": naming(writer, span=span, size=size),
-            "inode": naming(fd, inode=inode + 1),
-            "larger": naming(fd, span=2 * span, size=2 * span),
-            "beyond": naming(fd, lead=lead, size=span - lead + 1),
+            "file": forge_handle(file.fileno()),
+            "memfd": forge_handle(plain),
+            "without seals": forge_handle(open_to_shrink),
+            "pipe": forge_handle(writer, span=span, size=size),
+            "inode": forge_handle(fd, inode=inode + 1),
+            "larger": forge_handle(fd, span=2 * span, size=2 * span),
+            "beyond": forge_handle(fd, lead=lead, size=span - lead + 1),
             "closed": layout.pack(magic, pid, 10_000, inode, span, lead, size).ljust(64, b"\0"),
         }
         code = (

@@ -110,8 +110,8 @@ for part in (array, array[3:5], array.reshape(2, 5)):
 
 @pytest.mark.parametrize("dtype", "?bhiqBHIQfdFD")
 def test_device_arrays_export_what_mpi4py_reads(dtype):
-    """The steps of mpi4py: DLPack without waiting for a stream (-1); for an object without DLPack
-    the CUDA Array Interface, with contiguous arrays of plain types."""
+    """The steps of mpi4py: mpi4py requests DLPack with stream=-1 (no wait), or the CUDA Array
+    Interface of an object without DLPack; arrays must be contiguous, with plain dtypes."""
     array = cuda.to_device(np.ones((3, 4), dtype))
     kind, number = array.__dlpack_device__()
     assert (kind, number) == ((1, 0) if cuda.is_simulated() else (2, array.device))

@@ -278,11 +278,11 @@ def test_stream_callback_runs_in_another_thread():
     done = threading.Event()
     seen = []
 
-    def callback(*args):
+    def record_callback(*args):
         seen.append((args, threading.get_ident()))
         done.set()
 
-    stream.add_callback(callback, "argument")
+    stream.add_callback(record_callback, "argument")
     assert done.wait(10)
     (given, status, argument), thread = seen[0]
     assert given is stream and status == 0 and argument == "argument"
@@ -306,11 +306,11 @@ def test_callbacks_run_after_their_stream_is_deleted(run_python):
 
 
 def test_async_done_completes_in_asyncio():
-    async def main():
+    async def await_streams():
         streams = [cuda.stream() for _ in range(3)]
         return streams, await asyncio.gather(*(stream.async_done() for stream in streams))
 
-    streams, results = asyncio.run(main())
+    streams, results = asyncio.run(await_streams())
     assert results == streams
 
 

@@ -192,8 +192,8 @@ extern "C" __global__ void scale(float* x, int n) { int i = threadIdx.x; if (i <
 
 
 def scale_image():
-    """Returns the image of a kernel, and the symbols in this image. The contents of a file written on a
-    machine with a GPU."""
+    """Returns the image of a kernel, and the symbols in this image. Simulates a file that was written
+    on a machine with a GPU."""
     from numbalite import compilers
 
     target = ("sim",)
@@ -335,7 +335,8 @@ def plus_one(x):
 
 
 class ForeignStream:
-    """A stream of cuda.core, CuPy or torch: an object with a handle and the protocol."""
+    """Stand-in for a stream of cuda.core, CuPy or torch, with a handle and the method
+    __cuda_stream__."""
 
     def __init__(self, stream):
         self.stream = stream
@@ -405,7 +406,7 @@ def test_invalid_streams_raise(bad):
 
 
 def test_objects_with_an_invalid_cuda_stream_raise():
-    class Liar:
+    class ObjectWithFalseStream:
         def __init__(self, answer):
             self.answer = answer
 
@@ -423,7 +424,7 @@ def test_objects_with_an_invalid_cuda_stream_raise():
         (KeyError("mine"), KeyError),
     ):
         with pytest.raises(error):
-            plus_one[1, 4, Liar(answer)](x)
+            plus_one[1, 4, ObjectWithFalseStream(answer)](x)
 
 
 def test_cuda_core_accepts_our_streams():
@@ -443,16 +444,16 @@ def test_stream_callbacks_and_async_done_complete():
     seen = []
     happened = threading.Event()
 
-    def callback(given, status, argument):
+    def record_callback(given, status, argument):
         seen.append((given, status, argument))
         happened.set()
 
-    stream.add_callback(callback)
-    stream.add_callback(callback, arg="x")
+    stream.add_callback(record_callback)
+    stream.add_callback(record_callback, arg="x")
     stream.synchronize()
     assert happened.wait(10)
 
-    async def main():
+    async def await_stream():
         x = cuda.to_device(np.zeros(4, "f4"), stream=stream)
         plus_one[1, 4, stream](x)
         done = stream.async_done()
@@ -460,21 +461,21 @@ def test_stream_callbacks_and_async_done_complete():
         result = await asyncio.wait_for(done, 20)
         return x.copy_to_host(), result
 
-    host, result = asyncio.run(main())
+    host, result = asyncio.run(await_stream())
     assert host.tolist() == [1] * 4
     assert seen == [(stream, 0, None), (stream, 0, "x")]
     assert result is None or result is stream
 
 
 def test_async_done_can_be_cancelled():
-    async def main():
+    async def cancel_async_done():
         stream = cuda.stream()
         done = stream.async_done()
         done.cancel()
         await asyncio.sleep(0.05)
         return done.cancelled()
 
-    assert asyncio.run(main())
+    assert asyncio.run(cancel_async_done())
 
 
 def test_context_creates_timed_events():
@@ -534,10 +535,10 @@ def test_devicearray_module_functions_match_numba():
 def test_as_cuda_array_returns_a_view():
     array = cuda.to_device(np.arange(4.0))
 
-    class Foreign:
+    class ForeignArray:
         __cuda_array_interface__ = array.__cuda_array_interface__
 
-    foreign = Foreign()
+    foreign = ForeignArray()
     view = cuda.as_cuda_array(foreign)
     assert view.address == array.address and cuda.is_cuda_array(foreign)
     assert cuda.to_device(foreign).address == array.address, "a view"
@@ -554,7 +555,7 @@ def test_as_cuda_array_returns_a_view():
 def test_foreign_arrays_use_their_producers_stream():
     """By default, another library's array is used on its producer's stream."""
 
-    class Foreign:
+    class ForeignArray:
         asked = 0
 
         def __init__(self, array):
@@ -566,19 +567,19 @@ def test_foreign_arrays_use_their_producers_stream():
             return self.array.__cuda_array_interface__
 
     stream = cuda.stream()
-    foreign = Foreign(cuda.to_device(np.arange(4.0), stream=stream))
+    foreign = ForeignArray(cuda.to_device(np.arange(4.0), stream=stream))
     view = cuda.as_cuda_array(foreign)
     assert isinstance(view.stream, cuda.Stream) and view.stream.external
     assert int(view.stream) == stream.handle and not view.stream.non_blocking
     view += 1
     assert view.copy_to_host().tolist() == [1, 2, 3, 4]
-    assert cuda.as_cuda_array(Foreign(cuda.device_array(3))).stream == 0
+    assert cuda.as_cuda_array(ForeignArray(cuda.device_array(3))).stream == 0
     alone = cuda.stream(non_blocking=True)  # its work is not ordered with a ufunc's
-    view = cuda.as_cuda_array(Foreign(cuda.to_device(np.arange(4.0), stream=alone)))
+    view = cuda.as_cuda_array(ForeignArray(cuda.to_device(np.arange(4.0), stream=alone)))
     assert view.stream == 0
     view += 1
     assert view.copy_to_host().tolist() == [1, 2, 3, 4]
-    view = cuda.as_cuda_array(Foreign(cuda.device_array(4, stream=alone)), sync=False)
+    view = cuda.as_cuda_array(ForeignArray(cuda.device_array(4, stream=alone)), sync=False)
     assert int(view.stream) == alone.handle
     for use in (
         cuda.to_device,
@@ -709,7 +710,7 @@ def test_raw_memory_views_share_the_allocation():
 def test_context_memory_manager_can_be_assigned():
     """The memory manager of a context can be set by assignment, as in numba's tests."""
 
-    class Counting(cuda.HostOnlyCUDAMemoryManager):
+    class CountingManager(cuda.HostOnlyCUDAMemoryManager):
         interface_version = 1
         asked = ready = 0
 
@@ -725,7 +726,7 @@ def test_context_memory_manager_can_be_assigned():
 
     context = cuda.current_context()
     before = context.memory_manager
-    context.memory_manager = Counting(context=context)
+    context.memory_manager = CountingManager(context=context)
     try:
         assert context.memory_manager.ready == 1
         context.prepare_for_use()
@@ -738,7 +739,7 @@ def test_context_memory_manager_can_be_assigned():
 
 
 def test_unicode_arrays_round_trip():
-    """Text is bytes on a device, and is unchanged when it is copied back."""
+    """Strings are stored as bytes on a device, and are unchanged when they are copied back."""
     words = np.array(["a", "longer", "ü"])
     array = cuda.to_device(words)
     assert array.copy_to_host().tolist() == words.tolist() and array[2] == "ü"

@@ -2,7 +2,7 @@
 
 A block of Python is a program; the programs of a page run in order, in one namespace. A block
 without a language (or `text`) directly after it is its expected output, or the last lines of its
-traceback. `...` matches any text, and spaces and line ends are equal.
+traceback. `...` matches any text, and a line end equals a space.
 
 A comment before a block marks exceptions:
 
@@ -37,7 +37,7 @@ _MEMORY = re.compile(
 )
 
 
-class Block(NamedTuple):
+class PageBlock(NamedTuple):
     """A fenced block: its language or directive, text, first line, the comment before it, and its
     expected output, if any."""
 
@@ -56,7 +56,7 @@ class Block(NamedTuple):
         return self.mark.startswith("not run")
 
 
-def blocks(path):
+def parse_blocks(path):
     """Returns the blocks of a page, in order; an output belongs to the program above it."""
     found, lines, at = [], path.read_text(encoding="utf-8").splitlines(), 0
     mark, last_end = "", None
@@ -77,7 +77,7 @@ def blocks(path):
             found[-1] = found[-1]._replace(output=text)
             last_end = None
         else:
-            found.append(Block(info, text, at + 2, mark, None))
+            found.append(PageBlock(info, text, at + 2, mark, None))
             last_end = end if info == "python" else None
         mark, at = "", end + 1
     return found
@@ -87,7 +87,7 @@ _checker = doctest.OutputChecker()
 _LOOSE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def compare(wanted, got):
+def assert_equal_texts(wanted, got):
     """Raises AssertionError with both texts where they differ.
 
     The pages show the simulator's output; on a GPU, the first reported thread and the memory sizes
@@ -98,7 +98,7 @@ def compare(wanted, got):
         raise AssertionError(f"the page says\n{wanted}\nand what comes out is\n{got}")
 
 
-def run(block, names, file="lesson.py"):
+def run_block(block, names, file="lesson.py"):
     """Runs a program, and compares its output and its exception with the page."""
     text = block.text
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
@@ -116,4 +116,4 @@ def run(block, names, file="lesson.py"):
     if problem is not None:
         got += "".join(traceback.format_exception_only(type(problem), problem))
         got, wanted = _PLACES.sub("", got), _PLACES.sub("", wanted)
-    compare(_MEMORY.sub("", wanted), _MEMORY.sub("", got))
+    assert_equal_texts(_MEMORY.sub("", wanted), _MEMORY.sub("", got))

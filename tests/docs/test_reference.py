@@ -116,7 +116,7 @@ def names_outside_all():
     yield "numbalite.cuda.sparse.linalg", "cg", sparse.linalg.cg
 
 
-def examples():
+def public_doctests():
     """Yields (name, doctest) of the public names and of the methods of public classes."""
     seen = set()
     for module, name, value in (*PUBLIC, *names_outside_all()):
@@ -136,7 +136,7 @@ def examples():
                 yield full, doctest.DocTestParser().get_doctest(text, {}, full, None, 0)
 
 
-EXAMPLES = list(examples())
+EXAMPLES = list(public_doctests())
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[name for name, _ in EXAMPLES])

@@ -22,13 +22,13 @@ SPHINX = (
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def built_site(tmp_path_factory):
     """The folder of the built site."""
     return make_folder_once(tmp_path_factory, "site", build_site) / "html"
 
 
 def build_site(folder):
-    """Without -W, so that the log has all warnings, not the first."""
+    """Runs Sphinx without -W, so that the log contains all warnings, not only the first."""
     command = [sys.executable, "-c", SPHINX, "-q", "-d", folder / "trees", "-c", "docs", "."]
     done = subprocess.run(
         [*command, folder / "html"],
@@ -41,24 +41,24 @@ def build_site(folder):
     assert done.stderr == "", done.stderr
 
 
-def test_site_contains_every_page(site):
+def test_site_contains_every_page(built_site):
     for page in doc_pages.PAGES:
-        made = site / page.relative_to(doc_pages.ROOT).with_suffix(".html")
+        made = built_site / page.relative_to(doc_pages.ROOT).with_suffix(".html")
         assert made.stat().st_size > 1000, made
 
 
-def test_front_page_links_to_every_page(site):
+def test_front_page_links_to_every_page(built_site):
     """Each page is in a table of contents, because readers cannot find it otherwise."""
-    front = (site / "docs/index.html").read_text(encoding="utf-8")
+    front = (built_site / "docs/index.html").read_text(encoding="utf-8")
     for page in doc_pages.PAGES:
         link = str(page.relative_to(doc_pages.ROOT / "docs").with_suffix(".html"))
         assert link == "index.html" or f'href="{link}"' in front, f"{link} is not in the contents"
-    assert "docs/index.html" in (site / "index.html").read_text(encoding="utf-8")
+    assert "docs/index.html" in (built_site / "index.html").read_text(encoding="utf-8")
 
 
-def test_search_finds_names_without_underscores(site):
+def test_search_finds_names_without_underscores(built_site):
     """A reader who searches for syncthreads expects __syncthreads."""
-    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    text = (built_site / "searchindex.js").read_text(encoding="utf-8")
     index = json.loads(text[text.index("(") + 1 : text.rindex(")")])
     (language,) = (
         n for n, name in enumerate(index["docnames"]) if name == "docs/reference/language"
@@ -94,13 +94,13 @@ SEARCHES = {
 }
 
 
-def test_search_ranks_the_expected_page_in_the_top_three(site):
+def test_search_ranks_the_expected_page_in_the_top_three(built_site):
     """Ranks the pages by Sphinx's own code, with the site's weights."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("needs node: the search of the site is JavaScript")
     done = subprocess.run(
-        [node, doc_pages.ROOT / "tests/docs/search.js", site, json.dumps(list(SEARCHES))],
+        [node, doc_pages.ROOT / "tests/docs/search.js", built_site, json.dumps(list(SEARCHES))],
         capture_output=True,
         text=True,
         check=True,

@@ -21,7 +21,7 @@ __global__ void saxpy(float a, const float *x, float *y, int n) {
 
 
 @pytest.fixture(scope="module")
-def job():
+def workflow_job():
     text = PAGE.read_text(encoding="utf-8")
     workflow = yaml.safe_load(re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1])
     assert workflow[True] == ["push", "pull_request"]  # YAML 1.1 reads "on" as a truth value
@@ -42,15 +42,19 @@ def shell_steps(job):
 
 
 @pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
-def test_documented_workflow_passes_and_fails_on_a_bug(job, wrong, tmp_path, driver_kind):
+def test_documented_workflow_passes_and_fails_on_a_bug(workflow_job, wrong, tmp_path, driver_kind):
     """The workflow's test passes, and fails with checks if the kernel writes out of bounds."""
     if driver_kind != "sim":
         pytest.skip("the workflow is for machines without a GPU")
-    blocks = [block.text for block in doc_pages.blocks(PAGE) if "def test_saxpy" in block.text]
+    blocks = [
+        block.text for block in doc_pages.parse_blocks(PAGE) if "def test_saxpy" in block.text
+    ]
     (tmp_path / "test_kernels.py").write_text(blocks[0])
     kernel = KERNEL.replace("i < n", "i <= n") if wrong else KERNEL
     (tmp_path / "saxpy.cu").write_text(kernel)
-    done = [run(command, variables, tmp_path) for command, variables in shell_steps(job)]
+    done = [
+        run_module(command, variables, tmp_path) for command, variables in shell_steps(workflow_job)
+    ]
     assert (done[0].returncode != 0) == wrong, done[0].stdout
     if wrong:
         # The order of the two accesses is the compiler's choice.
@@ -62,7 +66,7 @@ def test_documented_workflow_passes_and_fails_on_a_bug(job, wrong, tmp_path, dri
         assert all(d.returncode == 0 for d in done), done[-1].stdout
 
 
-def run(command, variables, folder):
+def run_module(command, variables, folder):
     return subprocess.run(
         [sys.executable, "-m", *command, "-p", "no:cacheprovider"],
         cwd=folder,

@@ -34,12 +34,12 @@ WRONG = RIGHT.replace("__syncthreads()", "__syncthread()").replace("a(x, y)", "a
 
 
 @pytest.fixture
-def errors(tmp_path):
-    """Returns a function errors(source) that returns the errors that clangd reports."""
+def clangd_errors(tmp_path):
+    """Returns a function clangd_errors(source) that returns the errors that clangd reports."""
     if shutil.which("clangd") is None:
         pytest.skip("needs clangd")
 
-    def check(source):
+    def run_clangd(source):
         (tmp_path / "k.cu").write_text(source)
         command = ["clangd", "--check=k.cu", "--log=error"]
         done = subprocess.run(
@@ -47,13 +47,13 @@ def errors(tmp_path):
         )
         return [line for line in done.stderr.splitlines() if "[" in line and "Line" in line]
 
-    return check
+    return run_clangd
 
 
-def test_clangd_accepts_kernels_and_reports_errors(errors, tmp_path):
+def test_clangd_accepts_kernels_and_reports_errors(clangd_errors, tmp_path):
     assert editor.main([str(tmp_path)]) == 0
-    assert errors(RIGHT) == []
-    found = "\n".join(errors(WRONG))
+    assert clangd_errors(RIGHT) == []
+    found = "\n".join(clangd_errors(WRONG))
     assert "__syncthread" in found and "sized" in found
 
 

@@ -1,5 +1,5 @@
-"""The grammar for VS Code, read by an engine for TextMate grammars other than VS Code's, together with VS
-Code's own grammars of Python and C++."""
+"""Tests the grammar for VS Code with another engine for TextMate grammars, and with VS Code's own
+grammars of Python and C++."""
 
 import json
 import pathlib
@@ -78,8 +78,8 @@ def g():
 
 
 @pytest.fixture(scope="module")
-def scopes(tmp_path_factory):
-    """scopes[line] -> [(text, scopes)]; numbalite's rules are tried before Python's own, because an
+def line_scopes(tmp_path_factory):
+    """Returns line -> [(text, scopes)]. numbalite's rules precede those of Python, because an
     injection with L: has priority."""
     highlight = pytest.importorskip("babi.highlight")
     folder = pathlib.Path(sys.prefix) / "share" / "babi" / "grammar_v1"
@@ -87,17 +87,17 @@ def scopes(tmp_path_factory):
         pytest.skip("needs babi-grammars")
     python = json.loads((folder / "source.python.json").read_text())
 
-    def inject(rule, name=""):
+    def prepend_rules(rule, name=""):
         if isinstance(rule, dict):
             if "patterns" in rule and "string" not in name and "comment" not in name:
                 rule["patterns"].insert(0, {"include": "numbalite.injection"})
             for key, value in rule.items():
-                inject(value, key)
+                prepend_rules(value, key)
         elif isinstance(rule, list):
             for one in rule:
-                inject(one)
+                prepend_rules(one)
 
-    inject(python)
+    prepend_rules(python)
     own = tmp_path_factory.mktemp("grammars")
     (own / "source.python.json").write_text(json.dumps(python))
     cuda = {"scopeName": "source.cuda-cpp", "patterns": [{"include": "source.cpp"}]}
@@ -119,32 +119,39 @@ def scopes_of_word(scopes, text, word, nth=0):
     return next(scope for part, scope in lines[nth] if word in part)
 
 
-def test_kernel_strings_are_highlighted_as_cpp(scopes):
+def test_kernel_strings_are_highlighted_as_cpp(line_scopes):
     lines = PROGRAM.splitlines()
-    inside = [CUDA in str(line) for line in scopes]
+    inside = [CUDA in str(line) for line in line_scopes]
     for number, line in enumerate(lines):
         is_cxx = (";" in line and "after =" not in line and "text;" not in line) or "// a" in line
         is_cxx |= "int *x" in line or '"a + b"' in line
         if '"""' not in line and "'''" not in line:  # such a line has both
-            assert inside[number] == is_cxx, (line, scopes[number])
-    assert any("comment" in scope for scope in scopes_of_word(scopes, "// a comment", "a comment"))
+            assert inside[number] == is_cxx, (line, line_scopes[number])
     assert any(
-        scope.startswith("keyword.control") for scope in scopes_of_word(scopes, "for (int", "for")
+        "comment" in scope for scope in scopes_of_word(line_scopes, "// a comment", "a comment")
     )
     assert any(
-        "entity.name.function" in scope for scope in scopes_of_word(scopes, "for (int", "grid")
+        scope.startswith("keyword.control")
+        for scope in scopes_of_word(line_scopes, "for (int", "for")
+    )
+    assert any(
+        "entity.name.function" in scope for scope in scopes_of_word(line_scopes, "for (int", "grid")
     )
 
 
-def test_python_highlighting_resumes_after_kernel_strings(scopes):
-    assert any("string" in scope for scope in scopes_of_word(scopes, "after =", "return 1"))
-    assert any("docstring" in scope for scope in scopes_of_word(scopes, "A docstring", "docstring"))
+def test_python_highlighting_resumes_after_kernel_strings(line_scopes):
+    assert any("string" in scope for scope in scopes_of_word(line_scopes, "after =", "return 1"))
+    assert any(
+        "docstring" in scope for scope in scopes_of_word(line_scopes, "A docstring", "docstring")
+    )
     assert any(
         scope.startswith("storage.type.class")
-        for scope in scopes_of_word(scopes, "class Kernels", "class")
+        for scope in scopes_of_word(line_scopes, "class Kernels", "class")
     )
-    assert any("docstring" in scope for scope in scopes_of_word(scopes, "None of ours", "None"))
-    assert any("docstring" in scope for scope in scopes_of_word(scopes, "text;", "text"))
+    assert any(
+        "docstring" in scope for scope in scopes_of_word(line_scopes, "None of ours", "None")
+    )
+    assert any("docstring" in scope for scope in scopes_of_word(line_scopes, "text;", "text"))
 
 
 def test_extension_folder_can_be_installed(tmp_path, capsys):

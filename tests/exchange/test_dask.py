@@ -1,5 +1,5 @@
-"""dask: ufuncs and kernels are sent to worker processes as source, and have the same results
-there."""
+"""Ufuncs and kernels that dask sends to worker processes are sent as source, and return the same
+results."""
 
 import pickle
 
@@ -14,10 +14,10 @@ SCALE = 3
 
 def make_ufunc(target, **keywords):
     @vectorize(["float64(float64, float64)", "int64(int64, int64)"], target=target, **keywords)
-    def scaled(x, y):
+    def scaled_sum(x, y):
         "return SCALE * x + y;"
 
-    return scaled
+    return scaled_sum
 
 
 def make_gufunc(target):
@@ -51,7 +51,7 @@ def test_ufuncs_pickle_by_source(target, protocol):
     x = np.arange(6.0)
     ufunc = make_ufunc(target)
     again = pickle.loads(pickle.dumps(ufunc, protocol))
-    assert type(again) is type(ufunc) and again.__name__ == "scaled" and again.nin == 2
+    assert type(again) is type(ufunc) and again.__name__ == "scaled_sum" and again.nin == 2
     np.testing.assert_array_equal(again(x, 1.0), 3 * x + 1)
     assert again(np.arange(3), np.arange(3)).dtype == np.int64
     gufunc = pickle.loads(pickle.dumps(make_gufunc(target), protocol))
@@ -114,7 +114,7 @@ dask = pytest.importorskip("dask")
 
 
 @pytest.fixture(params=["synchronous", "threads", "processes"])
-def scheduler(request):
+def dask_scheduler(request):
     """Worker processes are spawned, because a forked process cannot use the device."""
     options = {"scheduler": request.param, "num_workers": 2}
     if request.param == "processes":
@@ -124,7 +124,7 @@ def scheduler(request):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_dask_map_blocks_applies_ufuncs(scheduler):
+def test_dask_map_blocks_applies_ufuncs(dask_scheduler):
     import dask.array as da
 
     x = np.arange(24.0).reshape(4, 6)
@@ -135,7 +135,7 @@ def test_dask_map_blocks_applies_ufuncs(scheduler):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_dask_apply_gufunc_applies_gufuncs(scheduler):
+def test_dask_apply_gufunc_applies_gufuncs(dask_scheduler):
     import dask.array as da
 
     x, weights = np.arange(24.0).reshape(4, 6), np.array([0.5, 0.25])
@@ -149,7 +149,7 @@ def test_dask_apply_gufunc_applies_gufuncs(scheduler):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_dask_map_blocks_launches_kernels(scheduler):
+def test_dask_map_blocks_launches_kernels(dask_scheduler):
     import dask.array as da
 
     x = np.arange(20.0)

@@ -28,7 +28,7 @@ def dlpack_device_pair():
     return (CPU, 0) if cuda.is_simulated() else (CUDA, 0)
 
 
-class Producer:
+class DLPackProducer:
     """An object with __dlpack__ over the memory of a device (or NumPy) array; counts the calls of its
     deleter."""
 
@@ -70,7 +70,7 @@ class Producer:
 
     def __dlpack__(self, **keywords):
         if not self.knows_versions and "max_version" in keywords:
-            raise TypeError("got an unexpected keyword argument 'max_version'")
+            raise TypeError("__dlpack__() got an unexpected keyword argument 'max_version'")
         self.asked.append(keywords)
         return api.PyCapsule_New(ctypes.addressof(self.managed), self.name, None)
 
@@ -85,7 +85,7 @@ def on_device(*shape, dtype="f4"):
 @pytest.mark.parametrize("dtype", "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split())
 def test_from_dlpack_shares_memory_for_each_dtype(dtype, versioned):
     source = on_device(3, 4, dtype=dtype)
-    producer = Producer(source, versioned=versioned)
+    producer = DLPackProducer(source, versioned=versioned)
     array = cuda.from_dlpack(producer)
     assert isinstance(array, cuda.DeviceNDArray)
     assert array.dtype == source.dtype and array.address == source.address
@@ -103,19 +103,19 @@ def test_from_dlpack_shares_memory_for_each_dtype(dtype, versioned):
 def test_from_dlpack_keeps_strides_offsets_and_order():
     source = on_device(4, 6)
     view = source[::-2, 1::2].T
-    array = cuda.from_dlpack(Producer(view))
+    array = cuda.from_dlpack(DLPackProducer(view))
     assert array.strides == view.strides and array.shape == view.shape
     np.testing.assert_array_equal(array.copy_to_host(), view.copy_to_host())
-    packed = cuda.from_dlpack(Producer(source, strides=None))
+    packed = cuda.from_dlpack(DLPackProducer(source, strides=None))
     assert packed.is_c_contiguous() and packed.strides == (24, 4)
-    later = cuda.from_dlpack(Producer(source[1], byte_offset=8, ndim=0))
+    later = cuda.from_dlpack(DLPackProducer(source[1], byte_offset=8, ndim=0))
     assert later.shape == () and later.item() == 8
-    spread = cuda.from_dlpack(Producer(source[0], strides=(ctypes.c_int64 * 1)(0)))
+    spread = cuda.from_dlpack(DLPackProducer(source[0], strides=(ctypes.c_int64 * 1)(0)))
     np.testing.assert_array_equal(spread.copy_to_host(), np.zeros(6, "f4"))
 
 
 def test_from_dlpack_keeps_the_read_only_flag():
-    array = cuda.from_dlpack(Producer(on_device(3), flags=1))
+    array = cuda.from_dlpack(DLPackProducer(on_device(3), flags=1))
     assert array.readonly
     with pytest.raises(ValueError, match="read-only"):
         array[0] = 1
@@ -123,24 +123,24 @@ def test_from_dlpack_keeps_the_read_only_flag():
 
 def test_from_dlpack_accepts_empty_arrays():
     empty = cuda.device_array((3, 0, 2), "f4")
-    array = cuda.from_dlpack(Producer(empty, data=None, strides=None, device=(CUDA, 0)))
+    array = cuda.from_dlpack(DLPackProducer(empty, data=None, strides=None, device=(CUDA, 0)))
     assert array.shape == (3, 0, 2) and array.copy_to_host().size == 0
 
 
 def test_from_dlpack_accepts_tensors_without_a_deleter():
-    producer = Producer(on_device(3), deleter=False)
+    producer = DLPackProducer(on_device(3), deleter=False)
     cuda.from_dlpack(producer)
     assert producer.deleted == 0
 
 
 def test_from_dlpack_accepts_managed_memory():
     source = on_device(3)
-    array = cuda.from_dlpack(Producer(source, device=(MANAGED, 0)))
+    array = cuda.from_dlpack(DLPackProducer(source, device=(MANAGED, 0)))
     assert array.address == source.address
 
 
 def test_from_dlpack_accepts_a_capsule():
-    producer = Producer(on_device(3))
+    producer = DLPackProducer(on_device(3))
     capsule = producer.__dlpack__()
     array = cuda.from_dlpack(capsule)
     assert api.PyCapsule_GetName(capsule) == b"used_dltensor_versioned"
@@ -153,7 +153,7 @@ def test_from_dlpack_accepts_a_capsule():
 
 
 def test_from_dlpack_passes_the_consumer_stream():
-    producer = Producer(on_device(3), device=(CUDA, 0))
+    producer = DLPackProducer(on_device(3), device=(CUDA, 0))
     _core.from_dlpack(producer)
     stream = cuda.stream()
     _core.from_dlpack(producer, stream)
@@ -165,7 +165,7 @@ def test_from_dlpack_passes_the_consumer_stream():
     ]
     assert [asked["stream"] for asked in producer.asked] == expected
     assert all(asked["max_version"][0] == 1 for asked in producer.asked)
-    old = Producer(on_device(3), device=(CUDA, 0), versioned=False, knows_versions=False)
+    old = DLPackProducer(on_device(3), device=(CUDA, 0), versioned=False, knows_versions=False)
     cuda.from_dlpack(old)
     assert old.asked == [{"stream": 1}]
 
@@ -175,7 +175,7 @@ def test_from_dlpack_copies_host_memory():
     array = cuda.from_dlpack(host)
     np.testing.assert_array_equal(array.copy_to_host(), host)
     np.testing.assert_array_equal(
-        cuda.from_dlpack(Producer(host, versioned=False)).copy_to_host(), host
+        cuda.from_dlpack(DLPackProducer(host, versioned=False)).copy_to_host(), host
     )
     with pytest.raises(BufferError, match="host"):
         cuda.from_dlpack(host, copy=False)
@@ -183,7 +183,7 @@ def test_from_dlpack_copies_host_memory():
 
 def test_from_dlpack_copy_argument():
     source = on_device(2, 3)
-    for x in (source, Producer(source)):
+    for x in (source, DLPackProducer(source)):
         assert cuda.from_dlpack(x).address == source.address
         assert cuda.from_dlpack(x, copy=False).address == source.address
         copied = cuda.from_dlpack(x, copy=True)
@@ -234,7 +234,7 @@ def test_from_dlpack_to_another_device_copies(run_python):
     ],
 )
 def test_from_dlpack_rejects_unsupported_tensors(changes, message):
-    producer = Producer(on_device(2, 2), device=(CUDA, 0), **changes)
+    producer = DLPackProducer(on_device(2, 2), device=(CUDA, 0), **changes)
     with pytest.raises(BufferError, match=message):
         cuda.from_dlpack(producer)
     assert producer.deleted == 0  # it stays the producer's
@@ -244,16 +244,16 @@ def test_from_dlpack_rejects_invalid_addresses():
     impossible = (ctypes.c_int64 * 2)(1 << 31, 1 << 31)
     for changes in ({"shape": impossible, "strides": None}, {"shape": impossible}):
         with pytest.raises((BufferError, ValueError)):
-            cuda.from_dlpack(Producer(on_device(2, 2), device=(CUDA, 0), **changes))
+            cuda.from_dlpack(DLPackProducer(on_device(2, 2), device=(CUDA, 0), **changes))
     with pytest.raises(BufferError):
-        cuda.from_dlpack(Producer(on_device(2, 2), device=(CUDA, 0), data=None))
+        cuda.from_dlpack(DLPackProducer(on_device(2, 2), device=(CUDA, 0), data=None))
 
 
 @pytest.mark.sim
 def test_simulator_rejects_tensors_of_a_real_gpu():
     host = np.zeros(3)
     with pytest.raises(BufferError, match="real GPU"):
-        cuda.from_dlpack(Producer(host, device=(CUDA, 0)))
+        cuda.from_dlpack(DLPackProducer(host, device=(CUDA, 0)))
 
 
 def test_from_dlpack_rejects_other_objects():
@@ -281,7 +281,7 @@ def test_from_dlpack_rejects_other_objects():
     WrongDevice.__dlpack__ = lambda self, **keywords: 1 / 0
     with pytest.raises(ZeroDivisionError):
         cuda.from_dlpack(WrongDevice())
-    for x in (5, None, "text", [1, 2], Producer, WrongDevice):
+    for x in (5, None, "text", [1, 2], DLPackProducer, WrongDevice):
         with pytest.raises(TypeError, match="__dlpack__"):
             cuda.from_dlpack(x)
     with pytest.raises(TypeError, match="capsule"):
@@ -338,7 +338,7 @@ def test_dlpack_capsules_may_be_deleted_in_another_thread(version):
 def test_dlpack_export_and_import_share_memory():
     array = on_device(2, 3)[:, ::-1]
 
-    class Only:
+    class DLPackOnly:
         def __init__(self, array):
             self.__dlpack_device__ = array.__dlpack_device__
             self.export = array.__dlpack__
@@ -346,7 +346,7 @@ def test_dlpack_export_and_import_share_memory():
         def __dlpack__(self, **options):
             return self.export(**options)
 
-    again = cuda.from_dlpack(Only(array))
+    again = cuda.from_dlpack(DLPackOnly(array))
     assert again.address == array.address and again.strides == array.strides
     expected = array.copy_to_host()
     del array
@@ -357,7 +357,7 @@ def test_dlpack_export_and_import_share_memory():
 
 
 def test_read_only_export_requires_version_1():
-    array = cuda.from_dlpack(Producer(on_device(3), flags=1))
+    array = cuda.from_dlpack(DLPackProducer(on_device(3), flags=1))
     assert tensor_of(array.__dlpack__(max_version=(1, 0))).flags == 1
     with pytest.raises(BufferError, match="read-only"):
         array.__dlpack__()
@@ -444,25 +444,25 @@ def test_dlpack_objects_are_kernel_arguments():
         "int i = grid<1>(); if (i < x.size()) y[i] = 2 * x[i];"
 
     @cuda.jit("void(const float32[:], float32[:])")
-    def typed(x, y):
+    def double_kernel(x, y):
         "int i = grid<1>(); if (i < x.size()) y[i] = 2 * x[i];"
 
     source, host = on_device(4), np.arange(4, dtype="f4")
-    for kernel in (double, typed):
-        for x in (Producer(source), Producer(host), Producer(host[:1])):
+    for kernel in (double, double_kernel):
+        for x in (DLPackProducer(source), DLPackProducer(host), DLPackProducer(host[:1])):
             out = cuda.device_array(4, "f4")
-            kernel[1, 32](x, Producer(out))
+            kernel[1, 32](x, DLPackProducer(out))
             n = x.array.shape[0]
             np.testing.assert_array_equal(out.copy_to_host()[:n], 2 * host[:n])
         result = np.zeros(4, "f4")
-        kernel[1, 32](Producer(source), Producer(result))
+        kernel[1, 32](DLPackProducer(source), DLPackProducer(result))
         np.testing.assert_array_equal(result, 2 * host)
-        kernel[1, 32](cuda.In(host[:3]), cuda.Out(Producer(result[:3])))
+        kernel[1, 32](cuda.In(host[:3]), cuda.Out(DLPackProducer(result[:3])))
 
 
 def test_launch_rejects_invalid_dlpack_tensors():
     @cuda.jit("void(float32[:])")
-    def kernel(x):
+    def store_one(x):
         "x[0] = 1;"
 
     @cuda.jit("void(float32[:])", debug=True)
@@ -470,15 +470,15 @@ def test_launch_rejects_invalid_dlpack_tensors():
         "x[5] = 1;"
 
     with pytest.raises(TypeError, match="float64"):
-        kernel[1, 1](Producer(on_device(3, dtype="f8")))
+        store_one[1, 1](DLPackProducer(on_device(3, dtype="f8")))
     with pytest.raises(ValueError, match="read-only"):
-        kernel[1, 1](Producer(on_device(3), flags=1))
+        store_one[1, 1](DLPackProducer(on_device(3), flags=1))
     with pytest.raises(KernelError):  # the exception outlives the temporary objects of the launch
-        write_x5[1, 1](Producer(np.zeros(3, "f4")))
+        write_x5[1, 1](DLPackProducer(np.zeros(3, "f4")))
     with pytest.raises(BufferError, match="bfloat16"):
-        kernel[1, 1](Producer(on_device(3), code=4, bits=16, device=(CUDA, 0)))
+        store_one[1, 1](DLPackProducer(on_device(3), code=4, bits=16, device=(CUDA, 0)))
     with pytest.raises(TypeError, match="__dlpack__"):
-        kernel[1, 1](object())
+        store_one[1, 1](object())
 
 
 @pytest.mark.sim
@@ -526,7 +526,8 @@ class TensorLargerThanItsMemory:
 
 @pytest.mark.sim
 def test_tensors_that_exceed_their_allocation_are_rejected():
-    """Reading it would crash the host; an array inside the allocation is accepted."""
+    """An array outside the allocation is rejected, because reading it would crash the host; an
+    array inside is accepted."""
     owner = cuda.to_device(np.arange(16.0))
     for shape, strides, offset in [
         ((17,), None, 0),

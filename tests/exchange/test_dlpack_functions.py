@@ -9,7 +9,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from kit.sample import generator
+from kit.sample import random_generator
 
 from numbalite import _core, cuda
 
@@ -32,18 +32,18 @@ STREAM = ctypes.PYFUNCTYPE(
 )
 
 
-class Functions(ctypes.Structure):
+class DLPackFunctionTable(ctypes.Structure):
     pass
 
 
-Functions._fields_ = (
-    ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.POINTER(Functions)),
+DLPackFunctionTable._fields_ = (
+    ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.POINTER(DLPackFunctionTable)),
     ("allocate", ctypes.c_void_p), ("export_tensor", ctypes.c_void_p), ("import_tensor", ctypes.c_void_p),
     ("view_tensor", LEND), ("current_stream", STREAM),
 )  # fmt: skip
 
 
-class Base:
+class TensorBase:
     """A tensor over a device array."""
 
     device_type, code, byte_offset, current, requires_grad, conj, neg = (
@@ -91,7 +91,7 @@ def export_borrowed_tensor(obj, out):
 
 @STREAM
 def current_stream(device_type, device_id, out):
-    out[0] = Base.current
+    out[0] = TensorBase.current
     return 0
 
 
@@ -106,10 +106,10 @@ CAPSULE.restype, CAPSULE.argtypes = (
 def make_exchange_type(
     major=1, previous=None, lender=export_borrowed_tensor, name=b"dlpack_exchange_api"
 ):
-    functions = Functions(major, 3, previous, None, None, None, lender, current_stream)
+    functions = DLPackFunctionTable(major, 3, previous, None, None, None, lender, current_stream)
     KEPT.append(functions)
     capsule = CAPSULE(ctypes.addressof(functions), name, None)
-    return type("Tensor", (Base,), {"__dlpack_c_exchange_api__": capsule})
+    return type("Tensor", (TensorBase,), {"__dlpack_c_exchange_api__": capsule})
 
 
 Tensor = make_exchange_type()
@@ -147,7 +147,7 @@ def test_a_launch_on_a_named_stream_is_ordered_after_the_tensors_stream(monkeypa
     """The call is ordered by one event, without a wait on the host; on the tensor's own stream no
     event is needed."""
     stream, other = cuda.stream(), cuda.stream()
-    monkeypatch.setattr(Base, "current", stream.handle)
+    monkeypatch.setattr(TensorBase, "current", stream.handle)
     x = Tensor(cuda.to_device(FIRST))
     y = cuda.device_array((3, 4), "f4")
     calls = []
@@ -180,13 +180,15 @@ def test_tensors_without_a_fast_export_use_dlpack(tensor):
 
 
 def test_older_exchange_api_versions_are_found():
-    older = Functions(1, 3, None, None, None, None, export_borrowed_tensor, current_stream)
+    older = DLPackFunctionTable(
+        1, 3, None, None, None, None, export_borrowed_tensor, current_stream
+    )
     x = make_exchange_type(major=2, previous=ctypes.pointer(older))(cuda.to_device(FIRST))
     assert _core.from_interface(x).shape == (3, 4) and x.lent == 1 and not x.asked
 
 
 def test_lazy_tensors_are_rejected():
-    """PyTorch's lazy conjugates and negatives: their memory contains the values of the original
+    """The memory of PyTorch's lazy conjugates and negatives contains the values of the original
     tensor."""
     x, y = cuda.to_device(FIRST.astype("c8")), cuda.device_array((3, 4), "c8")
     with pytest.raises(BufferError, match=r"Tensor.*resolve_conj\(\)"):
@@ -198,7 +200,7 @@ def test_lazy_tensors_are_rejected():
 
 
 @cuda.vectorize(["float32(float32, float32)"])
-def combine(x, y):
+def subtract_doubled(x, y):
     "return x - 2 * y;"
 
 
@@ -207,8 +209,8 @@ def tensor_of(host):
 
 
 def test_ufuncs_read_and_write_tensors_in_place():
-    """Random strides, broadcasting, and an output that overlaps an input."""
-    random = generator()
+    """Tests random strides, broadcasting, and an output that overlaps an input."""
+    random = random_generator()
     for _ in range(20):
         whole = random.random((6, 8)).astype("f4")
         memory = cuda.to_device(whole)
@@ -216,15 +218,15 @@ def test_ufuncs_read_and_write_tensors_in_place():
         x, host = Tensor(memory[tuple(steps)]), whole[tuple(steps)]
         row = random.random(host.shape[1]).astype("f4")
         out = Tensor(cuda.device_array(host.shape, "f4"))
-        assert combine(x, tensor_of(row), out=out) is out
+        assert subtract_doubled(x, tensor_of(row), out=out) is out
         np.testing.assert_array_equal(out.array.copy_to_host(), host - 2 * row)
         assert not x.asked and not out.asked
     x = Tensor(memory[1:])
-    combine(Tensor(memory[:-1]), x, out=x)
+    subtract_doubled(Tensor(memory[:-1]), x, out=x)
     np.testing.assert_array_equal(memory.copy_to_host()[1:], whole[:-1] - 2 * whole[1:])
     row = Tensor(cuda.to_device(whole[0]), strides=(ctypes.c_int64 * 1)(0))
     with pytest.raises(ValueError, match="overlap in memory"):
-        combine(tensor_of(whole[0]), tensor_of(whole[1]), out=row)
+        subtract_doubled(tensor_of(whole[0]), tensor_of(whole[1]), out=row)
 
 
 def test_a_ufunc_on_a_named_stream_is_ordered_with_the_tensors_stream(monkeypatch):
@@ -232,12 +234,12 @@ def test_a_ufunc_on_a_named_stream_is_ordered_with_the_tensors_stream(monkeypatc
     event."""
     stream, other = cuda.stream(), cuda.stream()
     x, y, out = (tensor_of(FIRST) for _ in range(3))
-    combine(x, y, out=out)
-    monkeypatch.setattr(Base, "current", stream.handle)
+    subtract_doubled(x, y, out=out)
+    monkeypatch.setattr(TensorBase, "current", stream.handle)
     calls = []
     for named in (stream, other):
         _core.trace(True)
-        combine(x, y, out=out, stream=named)
+        subtract_doubled(x, y, out=out, stream=named)
         calls.append(_core.traced())
         _core.trace(False)
     events = [sum("EventRecord" in call for call in made) for made in calls]
@@ -249,15 +251,15 @@ def check_tensor_kernel():
     """Called in a process of its own, where Tensor is the first class with the functions."""
     planned, general = [], []
 
-    def allocate(size, stride, dtype):
+    def allocate_tensor(size, stride, dtype):
         assert stride == tuple(s // 4 for s in np.empty(size, "f4").strides) and dtype == "f4"
         return Tensor(cuda.device_array(size, dtype))
 
-    def plan(*args):
+    def plan_call(*args):
         planned.append(args)
-        return combine, allocate, (), ((None, None, "f4", None),)
+        return subtract_doubled, allocate_tensor, (), ((None, None, "f4", None),)
 
-    kernel = _core.TensorKernel(lambda *args, **more: general.append(args), plan, True, 0)
+    kernel = _core.TensorKernel(lambda *args, **more: general.append(args), plan_call, True, 0)
     # an object of a subclass is passed first, as torch.nn.Parameter may be
     parameter = type("Parameter", (Tensor,), {"detach": lambda self: Tensor(self.array)})
     found = kernel(parameter(cuda.to_device(FIRST)), tensor_of(FIRST)).array.copy_to_host()
@@ -275,9 +277,9 @@ def check_tensor_kernel():
     assert len(general) == 2
 
 
-def test_a_tensor_kernel_caches_plans_by_dtype(root, run_python):
+def test_a_tensor_kernel_caches_plans_by_dtype(checkout_root, run_python):
     """Tests the kernel that numbalite.torch registers, with stand-ins for tensors."""
-    folders = [str(root / "tests"), str(root / "tests" / "exchange")]
+    folders = [str(checkout_root / "tests"), str(checkout_root / "tests" / "exchange")]
     run_python(
         f"import sys; sys.path[:0] = {folders}; import test_dlpack_functions as t; t.check_tensor_kernel()"
     )
@@ -313,14 +315,14 @@ def check_reads_of_launches():
     launcher = halve[1, 32]
     made = []
 
-    def allocate(size, stride, dtype):
+    def allocate_tensor(size, stride, dtype):
         made.append(Tensor(cuda.device_array(size, dtype)))
         return made[-1]
 
-    def plan(x, y, n):
-        return launcher, allocate, (), ()
+    def plan_call(x, y, n):
+        return launcher, allocate_tensor, (), ()
 
-    kernel = _core.TensorKernel(None, plan, False, 0)
+    kernel = _core.TensorKernel(None, plan_call, False, 0)
     random = np.random.default_rng(1)
     for shape in [(6,), (2, 3), (), (1, 2, 1, 3), (1, 2, 1, 3, 1)]:
         reads = 1 if len(shape) <= 4 else 2  # long shapes are not copied
@@ -340,12 +342,12 @@ def check_reads_of_launches():
         _core.TensorKernel(None, lambda *args: (twice[1, 32], None, (), ()), False, 0), random
     )
 
-    # a new result is read by the launcher alone
+    # the launcher alone reads a newly allocated result
     kernel = _core.TensorKernel(
         None,
         lambda x, n: (
             lambda x, n, y: launcher(x, y, n),
-            allocate,
+            allocate_tensor,
             (),
             (((12,), (1,), "f4", None),),
         ),
@@ -358,7 +360,7 @@ def check_reads_of_launches():
         assert made[-1].lent == 1
 
     # a callback of the launcher may change the tensors
-    kernel = _core.TensorKernel(None, plan, False, 0)
+    kernel = _core.TensorKernel(None, plan_call, False, 0)
     x, y = tensor_of(FIRST), tensor_of(FIRST)
     kernel(x, y, 12)
     replaced = cuda.to_device(FIRST)
@@ -367,8 +369,8 @@ def check_reads_of_launches():
     np.testing.assert_array_equal(replaced.copy_to_host(), FIRST / 2)
 
 
-def test_a_tensor_kernel_reads_the_tensors_of_a_launch_once(root, run_python):
-    folders = [str(root / "tests"), str(root / "tests" / "exchange")]
+def test_a_tensor_kernel_reads_the_tensors_of_a_launch_once(checkout_root, run_python):
+    folders = [str(checkout_root / "tests"), str(checkout_root / "tests" / "exchange")]
     run_python(
         f"import sys; sys.path[:0] = {folders}; import test_dlpack_functions as t; t.check_reads_of_launches()"
     )

@@ -1,4 +1,5 @@
-"""CuPy's arrays and PyTorch's tensors as arguments: read by attributes, without their dictionary.
+"""CuPy's arrays and PyTorch's tensors as arguments are read by their attributes, without the
+dictionary of their CUDA Array Interface.
 
 Stand-ins with the same attributes replace the libraries, in a process of their own; their unread
 __cuda_array_interface__ shows that the fast path was used. tests/gpu has the real ones.
@@ -81,11 +82,11 @@ raw = cuda.jit("__global__ void raw(const float* x, float* y, int n) { int i = t
 
 @pytest.fixture
 def with_libraries(run_python):
-    def run(code):
+    def run_with_libraries(code):
         result = run_python(STAND_INS + code, timeout=300)
         assert result.stdout.endswith("done\n"), result.stdout + result.stderr
 
-    return run
+    return run_with_libraries
 
 
 @pytest.mark.parametrize("library", ["ndarray", "Tensor"])
@@ -118,7 +119,8 @@ print("done")
 
 
 def test_strided_torch_arrays_are_read_without_the_interface(with_libraries):
-    """torch's strides are attributes; CuPy's arrays with gaps use the interface."""
+    """torch's strides are attributes; CuPy's arrays with gaps are read through the CUDA Array
+    Interface."""
     with_libraries("""
 host = np.arange(12, dtype="f4").reshape(3, 4)
 for kind, asks in ((Tensor, 0), (ndarray, 1)):
@@ -163,8 +165,8 @@ for name, bad in (("shape", 3), ("shape", (-1,)), ("shape", (1 << 62, 8)), ("sha
     setattr(ndarray, name, property(lambda self: bad))
     assert is_asked(ndarray(d)), (name, bad)
     setattr(ndarray, name, old)
-def broken(self): raise KeyError("mine")
-old, ndarray.data = ndarray.data, property(broken)
+def raise_key_error(self): raise KeyError("mine")
+old, ndarray.data = ndarray.data, property(raise_key_error)
 assert is_asked(ndarray(d))
 ndarray.data = old
 assert not is_asked(ndarray(d))
@@ -215,8 +217,9 @@ assert gone() is None
 
 
 def test_lazy_conjugates_and_negatives_are_refused(with_libraries):
-    """The memory of lazy tensors contains the elements of the original tensor. Also if the interface's
-    dictionary is read, because the tensor's class is a subclass; the tensor requires no gradient."""
+    """The memory of lazy tensors contains the elements of the original tensor. Lazy tensors are also
+    converted if their class is a subclass, whose interface dictionary is read; they require no
+    gradient."""
     with_libraries("""
 class Sub(Tensor):
     pass

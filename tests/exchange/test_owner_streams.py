@@ -51,14 +51,14 @@ for kind in (Tensor, ndarray):  # the first use of a class makes it a class with
 
 @pytest.fixture
 def with_streams(run_python):
-    def run(code):
+    def run_with_streams(code):
         checked = "with cuda.checks('stream'):\n" + "".join(
             f"    {line}\n" for line in code.strip().splitlines()
         )
         result = run_python(STAND_INS + STREAMS + checked + "\nprint('done')\n", timeout=300)
         assert result.stdout.endswith("done\n"), result.stdout + result.stderr
 
-    return run
+    return run_with_streams
 
 
 @pytest.mark.parametrize("library", ["Tensor", "ndarray"])

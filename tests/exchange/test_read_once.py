@@ -46,12 +46,12 @@ class NumberLikeObject:
 
 
 @cuda.jit("void(float32[:], float32[:], int64)")
-def signed(x, y, n):
+def add_typed(x, y, n):
     "if (grid<1>() == 0) y[0] += x[0] * n;"
 
 
 @cuda.jit
-def unsigned(x, y, n):
+def add_untyped(x, y, n):
     "if (grid<1>() == 0) y[0] += x[0] * n;"
 
 
@@ -74,9 +74,9 @@ def numpy_add(x, y):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x, y: signed[1, 1](x, y, 3),
-        lambda x, y: unsigned[1, 1](x, y, 3),
-        lambda x, y: unsigned[1, 1](x, x, 3),
+        lambda x, y: add_typed[1, 1](x, y, 3),
+        lambda x, y: add_untyped[1, 1](x, y, 3),
+        lambda x, y: add_untyped[1, 1](x, x, 3),
         add,
         add_first,
         numpy_add,
@@ -108,8 +108,8 @@ def test_numeric_arguments_are_converted_once():
 
     x, y = cuda.to_device(np.ones(4, "f4")), cuda.to_device(np.ones(4, "f4"))
     for call in (
-        lambda n: signed[1, 1](x, y, n),
-        lambda n: unsigned[1, 1](x, y, n),
+        lambda n: add_typed[1, 1](x, y, n),
+        lambda n: add_untyped[1, 1](x, y, n),
         lambda n: twice(np.ones(2), n),
     ):
         call(NumberLikeObject())
@@ -123,15 +123,15 @@ def test_host_arrays_may_be_resized_during_conversion():
     x = np.arange(4, dtype="f4")
     y = cuda.to_device(np.zeros(4, "f4"))
 
-    class Mover(ObjectWithInterface):
+    class ResizingObject(ObjectWithInterface):
         @property
         def __cuda_array_interface__(self):
             x.resize(1 << 20, refcheck=False)
             x[0] = 7
             return self.array.__cuda_array_interface__
 
-    unsigned[1, 1](x, y, 1)
-    unsigned[1, 1](x, Mover(y), 1)
+    add_untyped[1, 1](x, y, 1)
+    add_untyped[1, 1](x, ResizingObject(y), 1)
     assert y.copy_to_host()[0] == 7
 
 

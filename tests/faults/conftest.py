@@ -1,4 +1,4 @@
-"""Repeats an operation and lets each of its steps fail once."""
+"""Fixtures that repeat an operation, each time with another failing step."""
 
 import pytest
 from kit.walk import walk_closely_through, walk_through
@@ -7,8 +7,8 @@ from numbalite import _core
 
 
 @pytest.fixture
-def walk():
-    """walk(operation, arm): arm(n) makes the n-th step fail, arm(0) none, and returns the number of
+def fail_each_step():
+    """fail_each_step(operation, arm): arm(n) makes the n-th step fail, arm(0) none, and returns the number of
     steps."""
     return walk_through
 

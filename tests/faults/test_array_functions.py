@@ -15,35 +15,35 @@ CASES = [name for name in CALLS if dispatch.numpy_function(name) is not None]
 
 
 def call_of(name):
-    """Returns a call with device arrays that are made beforehand; arrays that it writes to are the
-    same each time."""
+    """Returns a call with device arrays that exist before the call; every call writes to the same
+    arrays."""
     function = dispatch.numpy_function(name)
     args = to_device(CALLS[name])
 
-    def call():
+    def call_quietly():
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             function(*args, **NEEDED.get(name, {}))
 
-    return call
+    return call_quietly
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("name", CASES)
-def test_array_functions_survive_failing_driver_calls(name, walk):
-    walk(call_of(name), _core.fail_call_at)
+def test_array_functions_survive_failing_driver_calls(name, fail_each_step):
+    fail_each_step(call_of(name), _core.fail_call_at)
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("name", CASES)
-def test_array_functions_survive_failing_allocations(name, walk):
-    walk(call_of(name), _core.fail_alloc_at)
+def test_array_functions_survive_failing_allocations(name, fail_each_step):
+    fail_each_step(call_of(name), _core.fail_alloc_at)
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("name", ["roll", "concatenate", "take", "histogram", "std", "dot"])
 @pytest.mark.parametrize("fail", [_core.fail_call_at, _core.fail_alloc_at], ids=["calls", "memory"])
-def test_traced_calls_survive_failing_driver_calls(name, fail, walk):
+def test_traced_calls_survive_failing_driver_calls(name, fail, fail_each_step):
     call = call_of(name)
 
     def call_three_times():
@@ -51,4 +51,4 @@ def test_traced_calls_survive_failing_driver_calls(name, fail, walk):
         for _ in range(3):
             call()
 
-    walk(call_three_times, fail)
+    fail_each_step(call_three_times, fail)

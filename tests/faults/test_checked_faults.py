@@ -1,6 +1,6 @@
 """Checked launches on the simulator when memory is exhausted: every allocation, mapping and thread
-creation of such a launch fails once. Each time the launch raises an error for this failure, or the
-report that it raises without failure; nothing leaks, and the next launch reports correctly."""
+creation of such a launch fails once. In each case the launch raises an error for the failed
+request, or its usual report; nothing leaks, and the next launch reports correctly."""
 
 import gc
 import os
@@ -77,7 +77,7 @@ def make_launch(kernel, name, seed, exact=False):
     x = cuda.to_device(np.zeros(128 if name == "outside" else 64 * BLOCKS, np.int32))
     configured = kernel[BLOCKS, 64, 0, 64]
 
-    def launch():
+    def launch_checked():
         try:
             limit = 0.05 if name == "endless" else 60
             with cuda.checks("all", seed=seed, limit=limit, exact=exact, budget=0.01):
@@ -89,11 +89,11 @@ def make_launch(kernel, name, seed, exact=False):
             return found.kind
         return None
 
-    return launch
+    return launch_checked
 
 
 @pytest.fixture(scope="module")
-def kernels():
+def fault_kernels():
     module = cuda.module(SOURCE)
     made = {name: module[name] for name in KINDS}
     made["crossing"] = cuda.jit(source=SOURCE, name="crossing", cooperative=True)
@@ -124,7 +124,7 @@ def cold_launch():
     return make_launch(cuda.module(SOURCE)["lockless"], "lockless", None)
 
 
-def walk(launch, kind):
+def walk_steps(launch, kind):
     """Runs all steps. Returns their number."""
     assert launch() == kind
     gc.collect()
@@ -141,9 +141,9 @@ def walk(launch, kind):
 
 @pytest.mark.parametrize("seed, exact", [(None, False), (5, False), (None, True)])
 @pytest.mark.parametrize("name", KINDS)
-def test_checked_launch_survives_failing_driver_calls(kernels, name, seed, exact):
-    launch = make_launch(kernels[name], name, seed, exact)
-    assert walk(launch, KINDS[name]) >= 2
+def test_checked_launch_survives_failing_driver_calls(fault_kernels, name, seed, exact):
+    launch = make_launch(fault_kernels[name], name, seed, exact)
+    assert walk_steps(launch, KINDS[name]) >= 2
     assert launch() == KINDS[name]
 
 

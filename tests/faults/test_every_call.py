@@ -1,7 +1,8 @@
 """Lets each driver call and each allocation of every public operation fail once.
 
 Each operation runs repeatedly with its first, second, third... driver call failing, until it
-succeeds; then the same with host allocations. After every failure: an exception of ours (or
+succeeds; then host allocations fail in the same manner. After every failure: an exception of ours
+(or
 MemoryError), no leak, and the same operation works when it is repeated.
 """
 
@@ -63,11 +64,11 @@ def copy_between(d):
     cuda.device_array_like(d).copy_to_device(d)
 
 
-def slices(d):
+def slice_twice(d):
     return d[3:40:2][5:], d[7]
 
 
-def assign(d):
+def assign_slice(d):
     d[2:10] = 5
 
 
@@ -79,7 +80,7 @@ def contiguous_copy(d):
     return d[::3].copy()
 
 
-def launch(d):
+def launch_kernel(d):
     double[2, 32](d, cuda.device_array(64, np.float32))
 
 
@@ -97,7 +98,7 @@ def launch_on_stream(d):
     stream.synchronize()
 
 
-def capture(d):
+def capture_graph(d):
     stream = cuda.stream()
     other, fork, join = cuda.stream(), cuda.event(), cuda.event()
     result, into = cuda.device_array(64, np.float32), np.zeros(64, "f4")
@@ -144,13 +145,13 @@ def load_and_launch(d):
     cuda.module(KERNEL_TEXT).twice[2, 32](d, d, 64)
 
 
-def stream():
+def make_stream():
     s = cuda.stream()
     s.synchronize()
     return s
 
 
-def event():
+def record_events():
     first, second = cuda.event(), cuda.event()
     first.record()
     second.record()
@@ -174,7 +175,7 @@ def memory_info():
     return cuda.current_context().get_memory_info()
 
 
-def ufunc(d):
+def call_ufunc(d):
     return plus(d, d)
 
 
@@ -246,10 +247,10 @@ def create_ranges():
 
 OPERATIONS = [
     to_device, to_device_strided, device_array, copy_to_host, copy_to_host_strided, copy_to_device,
-    copy_between, slices, assign, fill, contiguous_copy, launch, launch_on_host_arrays,
-    launch_on_strided_host_arrays, launch_on_stream, capture, capture_and_drop, random_numbers,
+    copy_between, slice_twice, assign_slice, fill, contiguous_copy, launch_kernel, launch_on_host_arrays,
+    launch_on_strided_host_arrays, launch_on_stream, capture_graph, capture_and_drop, random_numbers,
     random_order, load_module,
-    load_and_launch, stream, event, event_between_streams, synchronize, memory_info, ufunc,
+    load_and_launch, make_stream, record_events, event_between_streams, synchronize, memory_info, call_ufunc,
     ufunc_into_itself, ufunc_of_numbers, ufunc_of_small_arrays, ufunc_of_large_arrays, ufunc_of_both,
     ufunc_masked, ufunc_masked_on_stream, reduction_that_is_known, scan_on_a_stream,
     product, product_of_integers, mean_and_place, join_and_choose, create_ranges,
@@ -258,43 +259,47 @@ OPERATIONS = [
 
 @pytest.fixture(autouse=True)
 def _not_warned():
-    """Host arrays as arguments are tested elsewhere."""
+    """Other tests pass host arrays as arguments."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 @pytest.fixture
-def run(request):
-    """Runs an operation with its device array, if it has one, made beforehand."""
+def run_operation(request):
+    """Returns run_on_array(operation); if the operation has a parameter, the argument is a device
+    array that was allocated before."""
     array = cuda.to_device(HOST)
 
-    def run(operation):
+    def run_on_array(operation):
         return operation(array) if operation.__code__.co_argcount else operation()
 
-    yield run
+    yield run_on_array
 
 
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 @pytest.mark.sim
-def test_each_failing_driver_call_is_reported(operation, status, run, walk):
-    steps = walk(lambda: run(operation), lambda n: _core.fail_call_at(n, status))
+def test_each_failing_driver_call_is_reported(operation, status, run_operation, fail_each_step):
+    steps = fail_each_step(
+        lambda: run_operation(operation), lambda n: _core.fail_call_at(n, status)
+    )
     assert steps, "nothing was made to fail"
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_each_failing_allocation_is_reported(operation, run, walk):
-    walk(lambda: run(operation), _core.fail_alloc_at)
+def test_each_failing_allocation_is_reported(operation, run_operation, fail_each_step):
+    fail_each_step(lambda: run_operation(operation), _core.fail_alloc_at)
 
 
 def test_error_names_the_failed_driver_call():
-    """The message names the failed call and its code, without frames of ours."""
+    """The message names the failed call and its code; the traceback contains no frames of
+    numbalite."""
     array = cuda.to_device(HOST)
     _core.trace(True)
     array.copy_to_host()
     _core.trace(False)
-    # With several devices, the first call queries the current one.
+    # With several devices, the first driver call queries the current device.
     calls = [call != "cuCtxGetCurrent" for call in _core.traced()]
     _core.fail_call_at(calls.index(True) + 1, OUT_OF_MEMORY)
     with pytest.raises(errors.CudaAPIError) as caught:
@@ -315,15 +320,17 @@ def test_a_release_that_fails_is_reported_and_survived(capfd):
 
 
 @pytest.fixture(scope="module")
-def loaded():
-    """The kernel was called before: its module's objects are not a leak of a test."""
+def loaded_kernel():
+    """Loads the kernel's module before the test, so that the module's objects do not count as
+    leaks."""
     double[2, 32](HOST, np.zeros(64, "f4"))
 
 
 @pytest.mark.leaks
-@pytest.mark.usefixtures("loaded")
+@pytest.mark.usefixtures("loaded_kernel")
 def test_invalid_arguments_leak_nothing():
-    """The conversions before a launch fail one after the other; no copy of an earlier argument stays."""
+    """Each argument conversion of a launch fails in turn; copies of the earlier arguments are
+    released."""
     out = np.zeros(64, "f4")
     bad = [
         (HOST,),

@@ -50,7 +50,9 @@ def scale_host_row(w):
 
 
 def another_way(w):
-    w.scale(w.x[:, :, ::-1], 2, out=w.wide)  # a layout that the signature promises, a cast
+    w.scale(
+        w.x[:, :, ::-1], 2, out=w.wide
+    )  # operands that are copied to the declared layout or cast
     w.scale(w.x, 2, out=w.x)
     w.scale(HOST.astype("f8"), 2, axes=[(0, 1), (), (1, 0)])
 
@@ -78,26 +80,26 @@ OPERATIONS = [
 
 
 @pytest.fixture(scope="module")
-def operands():
+def gufunc_operands():
     return GufuncOperands()
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
-def test_gufuncs_survive_failing_driver_calls(operands, operation, walk_closely):
-    walk_closely(lambda: operation(operands), _core.fail_call_at, CLEAN)
+def test_gufuncs_survive_failing_driver_calls(gufunc_operands, operation, walk_closely):
+    walk_closely(lambda: operation(gufunc_operands), _core.fail_call_at, CLEAN)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
-def test_gufuncs_survive_failing_allocations(operands, operation, walk_closely):
-    walk_closely(lambda: operation(operands), _core.fail_alloc_at, CLEAN)
+def test_gufuncs_survive_failing_allocations(gufunc_operands, operation, walk_closely):
+    walk_closely(lambda: operation(gufunc_operands), _core.fail_alloc_at, CLEAN)
 
 
-def test_rejected_calls_leak_nothing(operands):
-    call_with_invalid_arguments(operands)
+def test_rejected_calls_leak_nothing(gufunc_operands):
+    call_with_invalid_arguments(gufunc_operands)
     gc.collect()
     before = _core.live()
-    call_with_invalid_arguments(operands)
+    call_with_invalid_arguments(gufunc_operands)
     gc.collect()
     assert _core.live() == before
 
@@ -113,7 +115,7 @@ def test_failures_while_timing_staging_are_ignored(walk_closely, fail):
     host = np.ones((40, 32), "f4")
     x = cuda.to_device(host)
 
-    def operation():
+    def call_gufunc():
         gufunc = guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")(double)
         gufunc.staged_from = 0
         for _ in range(6):
@@ -121,4 +123,4 @@ def test_failures_while_timing_staging_are_ignored(walk_closely, fail):
             cuda.synchronize()
         assert (out.copy_to_host() == 2).all()
 
-    walk_closely(operation, fail, CLEAN)
+    walk_closely(call_gufunc, fail, CLEAN)

@@ -1,6 +1,6 @@
-"""The n-th driver call and the n-th allocation fail in functions that surround arrays: handles for
-other processes, pickles, records, assignments that convert, callbacks, raw memory, memory managers,
-and transfers between two devices."""
+"""The n-th driver call and the n-th allocation fail in host functions: IPC handles, pickles,
+records, converting assignments, callbacks, raw memory, memory managers, and transfers between two
+devices."""
 
 import pathlib
 import pickle
@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from kit.arrays import Foreign
+from kit.arrays import ForeignArray
 
 from numbalite import _core, cuda
 
@@ -26,7 +26,7 @@ def increment(x):
     "int i = grid<1>(); if (i < x.size()) x[i] += 1;"
 
 
-class Plugin(cuda.HostOnlyCUDAMemoryManager):
+class MemoryManagerPlugin(cuda.HostOnlyCUDAMemoryManager):
     interface_version = 1
 
     def memalloc(self, size):
@@ -49,14 +49,14 @@ def ipc_handle_of_an_array_of_the_pool():
     return handle
 
 
-def pickled():
+def pickle_arrays():
     array = cuda.to_device(GRID)
     buffers = []
     text = pickle.dumps(array[:, 1:], protocol=5, buffer_callback=buffers.append)
     return pickle.loads(text, buffers=buffers)
 
 
-def assignments():
+def assign_items():
     array = cuda.to_device(GRID)
     array[1] = [1, 2, 3, 4]
     array[:, ::2] = np.arange(2, dtype="i8")
@@ -67,7 +67,7 @@ def assignments():
     return float(array[1, 2])
 
 
-def conversions():
+def convert_arrays():
     array = cuda.to_device(GRID)
     return (
         array.astype("f8"),
@@ -77,7 +77,7 @@ def conversions():
     )
 
 
-def shapes():
+def reshape_arrays():
     array = cuda.to_device(GRID)
     return (
         array.T.ravel(),
@@ -87,7 +87,7 @@ def shapes():
     )
 
 
-def records():
+def assign_records():
     array = cuda.to_device(RECORDS)
     record = array[2]
     record["x"] = 2.5
@@ -97,13 +97,13 @@ def records():
     return record.copy_to_host(), array["p"].copy_to_host(), cuda.to_device(RECORDS[0])["n"]
 
 
-def text():
+def assign_text():
     array = cuda.to_device(np.array(["one", "three"]))
     array[0] = "two"
     return array.copy_to_host(), array[1]
 
 
-def callbacks():
+def call_back():
     stream, called = cuda.stream(), threading.Event()
     array = cuda.to_device(GRID.ravel(), stream=stream)
     increment[1, 32, stream](array)
@@ -125,7 +125,7 @@ def time_events():
 
 def streams_of_others():
     stream = cuda.stream()
-    array = cuda.as_cuda_array(Foreign(cuda.to_device(GRID, stream=stream)))
+    array = cuda.as_cuda_array(ForeignArray(cuda.to_device(GRID, stream=stream)))
     assert array.copy_to_host().tolist() == GRID.tolist()
     other = cuda.external_stream(stream.handle)
     increment[1, 32, other](array.ravel())
@@ -174,7 +174,7 @@ def managed_and_mapped():
 
 
 def memory_manager():
-    cuda.set_memory_manager(Plugin)
+    cuda.set_memory_manager(MemoryManagerPlugin)
     try:
         array = cuda.to_device(GRID)
         return array.copy_to_host(), array.astype("f8"), cuda.current_context().get_memory_info()
@@ -195,8 +195,8 @@ def text_of_devices():
 
 
 OPERATIONS = [
-    ipc_array, ipc_handle_of_an_array_of_the_pool, pickled, assignments, conversions, shapes, records, text,
-    callbacks, time_events, streams_of_others, graph_with_memory_of_its_own, raw_memory, managed_and_mapped,
+    ipc_array, ipc_handle_of_an_array_of_the_pool, pickle_arrays, assign_items, convert_arrays, reshape_arrays, assign_records, assign_text,
+    call_back, time_events, streams_of_others, graph_with_memory_of_its_own, raw_memory, managed_and_mapped,
     memory_manager, text_of_devices,
 ]  # fmt: skip
 
@@ -211,13 +211,13 @@ def _switched_off_before_the_manager_goes():
 
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_host_operations_survive_failing_driver_calls(operation, status, walk):
-    walk(operation, lambda n: _core.fail_call_at(n, status))
+def test_host_operations_survive_failing_driver_calls(operation, status, fail_each_step):
+    fail_each_step(operation, lambda n: _core.fail_call_at(n, status))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_host_operations_survive_failing_allocations(operation, walk):
-    walk(operation, _core.fail_alloc_at)
+def test_host_operations_survive_failing_allocations(operation, fail_each_step):
+    fail_each_step(operation, _core.fail_alloc_at)
 
 
 BETWEEN_DEVICES = """
@@ -237,15 +237,15 @@ cuda.current_context(1).enable_peer_access(cuda.current_context(0))
 gc.collect()
 gc.freeze()
 
-def copied():
+def copy_to_other_device():
     return cuda.to_device(cuda.to_device(GRID), device=1)
 
-def strided():
+def assign_strided_views():
     there = cuda.to_device(np.zeros((3, 8), "f4"), device=1)
     there[:, ::2] = cuda.to_device(GRID)
     cuda.to_device(GRID).T.copy_to_device(there[:, ::2].T)
 
-def converted():
+def convert_between_devices():
     there = cuda.to_device(np.zeros((3, 4)), device=1)
     there[...] = cuda.to_device(GRID)
     return there
@@ -257,21 +257,21 @@ def on_a_stream():
     stream.synchronize()
     return there
 
-def visited():
+def use_both_devices():
     here = cuda.to_device(GRID.ravel())
     with cuda.gpus[1]:
         there = cuda.device_array(12, np.float32)
         plus_one[1, 32](here, there)
     assert there.copy_to_host().tolist() == (GRID.ravel() + 1).tolist()
 
-def selected():
+def allocate_on_second_device():
     with cuda.gpus[1]:
         array = cuda.to_device(GRID)
         assert array.device == 1
     assert cuda.get_current_device().id == 0
     return pickle.loads(pickle.dumps(array))
 
-for operation in (copied, strided, converted, on_a_stream, visited, selected):
+for operation in (copy_to_other_device, assign_strided_views, convert_between_devices, on_a_stream, use_both_devices, allocate_on_second_device):
     try:
         for status in (2, 719):
             assert walk_through(operation, lambda n: _core.fail_call_at(n, status))

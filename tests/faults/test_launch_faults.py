@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from kit.arrays import Foreign, Speaker
+from kit.arrays import DLPackSpeaker, ForeignArray
 from kit.walk import count_after_collection
 
 from numbalite import _core, compilers, cuda, errors, vectorize
@@ -56,9 +56,9 @@ class LaunchObjects:
         self.records = _core.device_empty(3, RECORDS.dtype)
         self.strided = _core.device_empty((4, 6), "f4")[::2, ::3]
         self.stream = _core.Stream(non_blocking=True)
-        self.foreign = Foreign(self.x, stream=2)
-        self.speaker = Speaker(self.x)
-        self.host_speaker = Speaker(HOST)
+        self.foreign = ForeignArray(self.x, stream=2)
+        self.speaker = DLPackSpeaker(self.x)
+        self.host_speaker = DLPackSpeaker(HOST)
         self.hosts = [np.zeros(2, "f4") for _ in range(80)]
         self.compiler = vectorize(["float32(float32, float32)"], source="x + y", args="x, y",
                                   target="cuda")  # fmt: skip
@@ -74,7 +74,7 @@ class LaunchObjects:
         return made
 
     def ufunc(self):
-        made = Plus("plus", 2, 1)
+        made = PlusUfunc("plus", 2, 1)
         made.world = self
         return made
 
@@ -84,8 +84,8 @@ class LaunchObjects:
         return made
 
 
-class Plus(_core.Ufunc):
-    """The function has one loop, which was compiled before."""
+class PlusUfunc(_core.Ufunc):
+    """A ufunc with one loop, which is already compiled."""
 
     def _choose(self, inputs, outputs, casting, dtype, signature):
         return b"\x0b\x0b\x0b"
@@ -97,7 +97,7 @@ class Plus(_core.Ufunc):
         return made
 
 
-class Lazy(_core.Dispatcher):
+class LazyKernelDispatcher(_core.Dispatcher):
     def __init__(self, kernel):
         super().__init__("saxpy", ["a", "x", "y"])
         self.kernel = kernel
@@ -106,11 +106,11 @@ class Lazy(_core.Dispatcher):
         return self.kernel
 
 
-def load(w):
+def load_module(w):
     return _core.Module(w.image.data)
 
 
-def function(w):
+def make_functions(w):
     return w.function(), w.function(fault=(w.image.lowered["fault_record"], print))
 
 
@@ -118,7 +118,7 @@ def many_parameters(w):
     return w.module.function(w.image.lowered["many"], "many", w.many_rows)
 
 
-def variable(w):
+def slice_variable(w):
     return w.module.variable(w.image.lowered["table"], "f4", (2, 3))[1, :2]
 
 
@@ -132,11 +132,11 @@ def wrapped_pointer(w):
     return _core.from_pointer(w.x.address, (2, 2), (4, 8), "f4", [])
 
 
-def imported(w):
+def import_interface(w):
     return _core.from_interface(w.foreign)
 
 
-def exported(w):
+def export_interfaces(w):
     return w.strided.__cuda_array_interface__, w.records.__cuda_array_interface__
 
 
@@ -162,7 +162,7 @@ def launch_with_dlpack(w):
     w.typed[1, 32](2.0, w.host_speaker, w.speaker)
 
 
-def views(w):
+def make_views(w):
     return (
         w.x[2:5],
         w.strided[:, 0],
@@ -172,15 +172,15 @@ def views(w):
     )
 
 
-def elements(w):
+def read_elements(w):
     return w.x[3], w.records[1]
 
 
-def attributes(w):
+def read_attributes(w):
     return w.strided.shape, w.strided.strides, w.kernel.occupancy(128), w.kernel.max_block_size()
 
 
-def copies(w):
+def copy_arrays(w):
     host = np.zeros((2, 2), "f4")
     w.strided._write(host)
     w.strided._read(host[::-1])
@@ -193,7 +193,7 @@ def copies_on_a_stream(w):
     w.y._read(np.zeros(8, "f4"), w.stream)
 
 
-def launch(w):
+def launch_typed(w):
     w.typed[1, 32](2.0, w.x, w.y)
     w.typed[1, 32](a=2.0, y=w.y, x=w.foreign)
 
@@ -208,7 +208,7 @@ def first_launch(w):
 
 
 def first_lazy_launch(w):
-    lazy = Lazy(w.kernel)
+    lazy = LazyKernelDispatcher(w.kernel)
     lazy[1, 32](np.float32(2), w.x, w.y)
     lazy[1, 32](np.float32(2), w.foreign, w.y)
 
@@ -249,7 +249,7 @@ def launch_that_is_refused(w):
         raise AssertionError("it was launched")
 
 
-def configurations(w):
+def configure_launcher(w):
     launcher = w.typed[(1, 2), [3, 4, 5], w.stream, 16]
     return launcher.config
 
@@ -268,7 +268,7 @@ def first_ufunc(w):
     return w.ufunc()(w.x, w.y), w.ufunc()(HOST, HOST)
 
 
-def ufunc(w):
+def call_ufunc(w):
     w.plus(w.x, 1, out=w.y)
     return w.plus(w.x, w.y), w.plus(w.foreign, w.speaker)
 
@@ -309,11 +309,11 @@ def ufunc_that_is_refused(w):
 
 
 OPERATIONS = [
-    load, function, many_parameters, variable, new_array, wrapped_pointer, imported, exported, exported_as_dlpack,
-    copied_to_dlpack, imported_from_dlpack, launch_with_dlpack, views, elements,
-    attributes, copies, copies_on_a_stream, launch, launch_on_a_stream, first_launch, first_lazy_launch,
+    load_module, make_functions, many_parameters, slice_variable, new_array, wrapped_pointer, import_interface, export_interfaces, exported_as_dlpack,
+    copied_to_dlpack, imported_from_dlpack, launch_with_dlpack, make_views, read_elements,
+    read_attributes, copy_arrays, copies_on_a_stream, launch_typed, launch_on_a_stream, first_launch, first_lazy_launch,
     cooperative_launch, launch_with_a_fault_record, launch_with_host_arrays, launch_with_many_host_arrays,
-    launch_that_is_refused, configurations, type_codes, first_ufunc, ufunc, ufunc_on_the_host,
+    launch_that_is_refused, configure_launcher, type_codes, first_ufunc, call_ufunc, ufunc_on_the_host,
     ufunc_of_large_arrays, ufunc_with_overlap, ufunc_masked, ufunc_that_is_refused,
 ]  # fmt: skip
 
@@ -344,10 +344,11 @@ def test_launches_survive_failing_allocations(launch_objects, operation, walk_cl
 )
 @pytest.mark.parametrize("operation", OF_THE_EXTENSION, ids=lambda f: f.__name__)
 def test_launches_survive_failing_interpreter_allocations(launch_objects, operation):
-    """Allocations of the interpreter fail: the error is raised, counts stay right.
+    """If an allocation of the interpreter fails, MemoryError is raised and reference counts stay
+    right.
 
-    The operations prepare their arguments beforehand, and operations that run Python code are left
-    out: CPython 3.12 crashes if an allocation fails while it creates a function or runs a
+    Operations get arguments that were created before, and operations that run Python code are not
+    tested: CPython 3.12 crashes if an allocation fails while it creates a function or runs a
     generator.
     """
     operation(launch_objects)
@@ -361,7 +362,7 @@ def test_launches_survive_failing_interpreter_allocations(launch_objects, operat
             quiet += 1
         except MemoryError:
             quiet = 0
-        except Exception as error:  # Python and NumPy turn some of them into errors of their own
+        except Exception as error:  # Python and NumPy convert some MemoryErrors to other errors
             assert not isinstance(error, SystemError), error
             quiet = 0
         finally:

@@ -20,11 +20,11 @@ A = np.array([[2.0, 1], [1, 3]])
 
 @functools.cache
 def shared_stream():
-    """Returns one stream for all tests, because each stream gets a cached handle."""
+    """Returns one stream for all tests, because a library handle is cached for each stream."""
     return cuda.stream()
 
 
-def solvers(one, many):
+def call_solvers(one, many):
     for d in (one, many):
         (
             L.solve(d, d),
@@ -39,7 +39,7 @@ def solvers(one, many):
         )
 
 
-def products(s, v):
+def call_products(s, v):
     (
         s @ v,
         s @ A,
@@ -51,8 +51,8 @@ def products(s, v):
     )
 
 
-def transforms(d):
-    """Each plan is made anew, and released."""
+def call_transforms(d):
+    """Clears the plan cache first, so that each transform creates and releases its plan."""
     _core.thread_plans_clear()
     try:
         np.fft.fft(d), np.fft.irfft(d), np.fft.fftn(d[:, ::2]), cufft.fft_inplace(d)
@@ -61,13 +61,13 @@ def transforms(d):
         _core.thread_plans_clear()
 
 
-def matrices(d, bits):
+def multiply_matrices(d, bits):
     d @ d, np.matmul(d[::2], d, out=d[:1].copy()), np.einsum("ij,kj->ki", d, d)
     _core.gemm(bits, bits, cuda.device_array((2, 2), "f4"), 0, True)
     cuda.matmul(d, d, epilogue="x + y", y=d, stream=shared_stream())
 
 
-def captured(d):
+def call_in_capture(d):
     """The graph has its own workspace, which the handle uses during the call."""
     out, stream = cuda.device_array((2, 2)), shared_stream()
     with stream.capture():
@@ -93,58 +93,58 @@ def draw_numbers():
 
 
 OPERATIONS = {
-    "solvers": lambda: solvers(cuda.to_device(A), cuda.to_device(np.stack([A, A]))),
-    "products": lambda: products(sparse.csr_array(np.tril(A)), np.ones(2)),
-    "transforms": lambda: transforms(cuda.to_device(np.ones((2, 3), "F"))),
+    "solvers": lambda: call_solvers(cuda.to_device(A), cuda.to_device(np.stack([A, A]))),
+    "products": lambda: call_products(sparse.csr_array(np.tril(A)), np.ones(2)),
+    "transforms": lambda: call_transforms(cuda.to_device(np.ones((2, 3), "F"))),
     "convolution": lambda: cufft.fftconvolve(cuda.to_device(A), A, "same"),
-    "matrices": lambda: matrices(cuda.to_device(A), cuda.to_device(A.astype("u2"))),
-    "captured": lambda: captured(cuda.to_device(A)),
+    "matrices": lambda: multiply_matrices(cuda.to_device(A), cuda.to_device(A.astype("u2"))),
+    "captured": lambda: call_in_capture(cuda.to_device(A)),
     "numbers": draw_numbers,
 }
 
 
 @pytest.fixture(params=OPERATIONS, scope="module")
-def operation(request):
+def library_operation(request):
     return OPERATIONS[request.param]
 
 
 @pytest.mark.sim
-def test_library_functions_survive_failing_driver_calls(operation, walk):
-    assert walk(operation, _core.fail_call_at) > 15
+def test_library_functions_survive_failing_driver_calls(library_operation, fail_each_step):
+    assert fail_each_step(library_operation, _core.fail_call_at) > 15
 
 
 @pytest.mark.sim
-def test_library_functions_survive_failing_allocations(operation, walk):
-    assert walk(operation, _core.fail_alloc_at) > 5
+def test_library_functions_survive_failing_allocations(library_operation, fail_each_step):
+    assert fail_each_step(library_operation, _core.fail_alloc_at) > 5
 
 
-@pytest.mark.parametrize("operation", ["solvers", "products", "transforms"], indirect=True)
-def test_failing_library_calls_raise(operation, monkeypatch):
-    operation()
+@pytest.mark.parametrize("library_operation", ["solvers", "products", "transforms"], indirect=True)
+def test_failing_library_calls_raise(library_operation, monkeypatch):
+    library_operation()
     seen, at = 0, 0
 
     def count_calls(name, function):
-        def call(*args):
+        def fail_at_call(*args):
             nonlocal seen
             seen += 1
             return 7 if seen == at else function(*args)
 
-        return function if "estroy" in name else call
+        return function if "estroy" in name else fail_at_call
 
     for table in (CUSOLVER, CUBLAS, CUSPARSE, CUFFT):
         for name, function in list(table.functions.items()):
             monkeypatch.setitem(table.functions, name, count_calls(name, function))
-    operation()
+    library_operation()
     calls, before = seen, None
-    for _ in range(2):  # no leak: objects that the first walk caches, such as plans for errors
+    for _ in range(2):  # objects that the first walk caches, such as plans, are no leak
         cuda.synchronize()
         before = count_live_objects()
         for step in range(1, calls + 1):
             seen, at = 0, step
             with pytest.raises(CudaAPIError, match="failed"):
-                operation()
+                library_operation()
         seen, at = 0, 0
-        operation()
+        library_operation()
         assert seen == calls > 20
     cuda.synchronize()
     assert count_live_objects() == before

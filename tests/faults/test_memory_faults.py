@@ -24,7 +24,7 @@ def increment(x):
 
 @pytest.fixture(autouse=True)
 def _use_code_paths_of_a_gpu():
-    """Freed memory is pooled, and copies use the code path of a GPU."""
+    """Enables memory pools, and the code path for copies that a GPU uses."""
     pool, host = cuda.memory_pool(), cuda.host_memory_pool()
     pool.cache_limit, limit = 64 << 20, host.limit
     _core.copy_settings(always=True, least=1 << 18)
@@ -148,13 +148,13 @@ OPERATIONS = [
 
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_memory_functions_survive_failing_driver_calls(operation, status, walk):
-    walk(operation, lambda n: _core.fail_call_at(n, status))
+def test_memory_functions_survive_failing_driver_calls(operation, status, fail_each_step):
+    fail_each_step(operation, lambda n: _core.fail_call_at(n, status))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_memory_functions_survive_failing_allocations(operation, walk):
-    walk(operation, _core.fail_alloc_at)
+def test_memory_functions_survive_failing_allocations(operation, fail_each_step):
+    fail_each_step(operation, _core.fail_alloc_at)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
@@ -163,7 +163,7 @@ def test_failing_release_prints_and_does_not_raise(operation, capfd):
     operation()
     for step in range(1, 6):
         _core.fail_call_at(step, OUT_OF_MEMORY, True)
-        # The end of a `with` block can raise, and does.
+        # The end of a `with` block can raise an exception, so a failed release raises there.
         with contextlib.suppress(errors.CudaAPIError if "block" in operation.__name__ else ()):
             operation()
         _core.fail_call_at(0)
@@ -173,7 +173,7 @@ def test_failing_release_prints_and_does_not_raise(operation, capfd):
 
 
 def test_copies_are_correct_after_failures():
-    """A copy that succeeds has the right result, whatever failed before."""
+    """If a copy succeeds, its result is right, even after earlier failures."""
     array = cuda.to_device(LARGE)
     for step in range(1, 40):
         _core.fail_call_at(step, OUT_OF_MEMORY)

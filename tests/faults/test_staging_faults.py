@@ -15,7 +15,7 @@ MIB = 1 << 20
 
 pytestmark = pytest.mark.sim
 
-LARGE = np.arange(60_000.0)  # 480 kB: two arrays of this size use the ring
+LARGE = np.arange(60_000.0)  # 480 kB: two arrays of this size are staged through the ring buffer
 MIDDLE = np.arange(9_000.0)  # three of them share a block
 STRIDED = np.arange(120_000.0)[::2]
 
@@ -26,7 +26,7 @@ def double_and_add(x, y):
 
 
 @cuda.jit("void(const float64[:], float64[:], float64[:])")
-def kernel(x, y, z):
+def add_and_touch(x, y, z):
     "for (int i = grid<1>(); i < z.size(); i += gridsize<1>()) { z[i] = x[i] + y[i]; y[i] += 0; }"
 
 
@@ -84,20 +84,20 @@ def to_the_device():
 
 def copy_kernel_arguments():
     y, z = LARGE + 1, np.empty_like(LARGE)
-    kernel[8, 128](LARGE, cuda.InOut(y), cuda.Out(z))
+    add_and_touch[8, 128](LARGE, cuda.InOut(y), cuda.Out(z))
     np.testing.assert_array_equal(z, LARGE * 2 + 1)
 
 
 def small_arguments():
     x = MIDDLE[:500]
     y, z = x + 1, np.empty(1000)[::2]
-    kernel[2, 128](x, cuda.InOut(y), cuda.Out(z))
+    add_and_touch[2, 128](x, cuda.InOut(y), cuda.Out(z))
     np.testing.assert_array_equal(z, x * 2 + 1)
 
 
 def small_and_large_arguments():
     y, z = MIDDLE[:4000] + 1, np.empty(4000)
-    kernel[2, 128](LARGE, cuda.InOut(y), cuda.Out(z))
+    add_and_touch[2, 128](LARGE, cuda.InOut(y), cuda.Out(z))
     np.testing.assert_array_equal(z, LARGE[:4000] + y)
 
 
@@ -113,7 +113,7 @@ def page_locked_arguments():
     x[:], y[:] = LARGE, 1
     z = cuda.pinned_array(LARGE.size)
     stream = cuda.stream()
-    kernel[8, 128, stream](x, cuda.InOut(y), cuda.Out(z))
+    add_and_touch[8, 128, stream](x, cuda.InOut(y), cuda.Out(z))
     stream.synchronize()
     np.testing.assert_array_equal(z, LARGE + 1)
 
@@ -124,7 +124,7 @@ def fresh_ring():
 
 
 def new_pages():
-    """Returns parts of two untouched huge pages of the host."""
+    """Returns slices of two huge host pages to which no physical memory is mapped yet."""
     size = 2 * MIB + 8
     out = cuda.device_array(size // 8, np.float64)
     out.fill(3)
@@ -140,20 +140,20 @@ OPERATIONS = [
 
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_staged_copies_survive_failing_driver_calls(operation, status, walk):
+def test_staged_copies_survive_failing_driver_calls(operation, status, fail_each_step):
     before = LARGE.sum(), MIDDLE.sum(), STRIDED.sum()
-    assert walk(operation, lambda n: _core.fail_call_at(n, status)) >= 3
+    assert fail_each_step(operation, lambda n: _core.fail_call_at(n, status)) >= 3
     assert before == (LARGE.sum(), MIDDLE.sum(), STRIDED.sum())
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_staged_copies_survive_failing_allocations(operation, walk):
-    walk(operation, _core.fail_alloc_at)
+def test_staged_copies_survive_failing_allocations(operation, fail_each_step):
+    fail_each_step(operation, _core.fail_alloc_at)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_staged_copies_survive_permanent_driver_failure(operation, capfd):
-    """No thread waits for a slot that will never be free."""
+    """After the failure no thread waits forever for a slot."""
     operation()
     for step in (1, 2, 3, 5, 8, 13, 21, 34):
         _core.fail_call_at(step, LAUNCH_FAILED, True)

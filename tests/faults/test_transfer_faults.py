@@ -12,22 +12,22 @@ CLEAN = (errors.CudaAPIError, errors.KernelError, MemoryError)
 HOST = np.arange(64 * 48, dtype="f4").reshape(64, 48)
 
 
-def views(there):
+def transfer_cases(there):
     yield "strided device", there[:, ::3], np.ascontiguousarray(HOST[:, ::3])
     yield "strided host", there, np.asfortranarray(HOST)
     yield "both", there[::2, 1::2], HOST[::2, 1::2]
     yield "reversed host", there[:, :20], HOST[:, 19::-1]
 
 
-def left():
+def live_objects():
     gc.collect()
     return _core.live()
 
 
-def walk(operation, check, arm, limit=60):
+def fail_each_step(operation, check, arm, limit=60):
     """Fails step 1, 2, 3... until the operation has fewer steps."""
     operation()
-    before = left()
+    before = live_objects()
     for step in range(1, limit):
         arm(step)
         try:
@@ -39,9 +39,9 @@ def walk(operation, check, arm, limit=60):
         check()
         if reached < step:
             return step - 1
-        assert left() == before, f"step {step}"
+        assert live_objects() == before, f"step {step}"
         operation()
-        assert left() == before, f"after step {step}"
+        assert live_objects() == before, f"after step {step}"
     raise AssertionError("this never succeeds")
 
 
@@ -58,7 +58,7 @@ FAULTS = {
 @pytest.mark.parametrize("direction", ["write", "read", "fill"])
 def test_transfers_survive_a_failure_at_each_step(fault, case, direction):
     there = cuda.to_device(np.full_like(HOST, -1))
-    _name, view, host = list(views(there))[case]
+    _name, view, host = list(transfer_cases(there))[case]
     mask = np.ones(HOST.shape, bool)
     mask[{0: np.s_[:, ::3], 1: np.s_[:], 2: np.s_[::2, 1::2], 3: np.s_[:, :20]}[case]] = False
     into = np.empty_like(host)
@@ -68,10 +68,13 @@ def test_transfers_survive_a_failure_at_each_step(fault, case, direction):
         "fill": lambda: _core.DeviceArray._fill(view, np.array(2.5, "f4"), 0),
     }
 
-    def check():
+    def assert_outside_unwritten():
         assert (there.copy_to_host()[mask] == -1).all(), "an element outside the view was written"
 
-    assert walk(operations[direction], check, FAULTS[fault]) or fault == "host memory"
+    assert (
+        fail_each_step(operations[direction], assert_outside_unwritten, FAULTS[fault])
+        or fault == "host memory"
+    )
     if direction == "write":
         back = np.empty(view.shape, "f4")
         view._read(back, 0)
@@ -96,4 +99,4 @@ def test_streams_and_events_survive_a_failure_at_each_step(fault):
         own.synchronize()
         _core.memory_info()
 
-    assert walk(use_stream_and_event, lambda: None, FAULTS[fault])
+    assert fail_each_step(use_stream_and_event, lambda: None, FAULTS[fault])

@@ -173,7 +173,7 @@ def test_transforms_write_directly_to_out():
         assert np.fft.fft(d, out=out) is out
         np.testing.assert_allclose(out.copy_to_host(), np.fft.fft(one))
         bound = cuda.to_device(one, stream=stream).bind(stream)
-        np.fft.fft(bound, out=out)  # tests the order of work on two streams
+        np.fft.fft(bound, out=out)  # the sums detect a wrong order of work on two streams
         cuda.synchronize()
         np.testing.assert_allclose(out.copy_to_host(), np.fft.fft(one))
         memory[6:] = one.reshape(-1)
@@ -212,7 +212,7 @@ def test_out_may_be_the_input(monkeypatch):
         assert np.fft.ifft(d, axis=0, out=d) is d
         np.testing.assert_allclose(d.copy_to_host(), np.fft.ifft(host, axis=0), atol=1e-10)
     assert not copied
-    part = cuda.to_device(host)  # operands that overlap without being equal
+    part = cuda.to_device(host)  # operands that overlap but are not equal
     assert np.fft.fft(part[:4], out=part[1:5]) is not None
     np.testing.assert_allclose(part.copy_to_host()[1:5], np.fft.fft(host[:4]), atol=1e-10)
 
@@ -263,15 +263,15 @@ def count_calls_of(monkeypatch, *names):
     """Returns a dict from the name of a cuFFT function to the number of its calls from now on."""
     calls = dict.fromkeys(names, 0)
 
-    def counter(name, function):
-        def call(*args):
+    def make_counter(name, function):
+        def count_call(*args):
             calls[name] += 1
             return function(*args)
 
-        return call
+        return count_call
 
     for name in names:
-        monkeypatch.setitem(CUFFT.functions, name, counter(name, CUFFT.find(name, False)))
+        monkeypatch.setitem(CUFFT.functions, name, make_counter(name, CUFFT.find(name, False)))
     return calls
 
 
@@ -306,24 +306,24 @@ def test_plans_of_many_lengths_share_a_work_area(monkeypatch):
 
 
 @pytest.fixture
-def planned():
-    """planned(needs, ...) returns one call for each number of bytes in `needs`: the call's plan needs a work
+def make_planned_calls():
+    """make_planned_calls(needs, ...) returns one call for each number of bytes in `needs`: the call's plan needs a work
     area of this size. planned.log contains the arguments of the calls."""
     _core.thread_plans_clear()
     log = []
 
-    def function(name):
+    def logging_function(name):
         return lambda stream, *args: log.append((name, *args)) or 0
 
-    functions = {"Exec": function("Exec"), "SetWorkArea": function("SetWorkArea")}
+    functions = {"Exec": logging_function("Exec"), "SetWorkArea": logging_function("SetWorkArea")}
 
-    def make(what, stream):
+    def make_plan(what, stream):
         log.append(("make", what))
         return what, what[1]
 
     def planned_calls(*needs):
         return [
-            _core.Planned((i, n), make, functions, "Exec", "SetWorkArea", None, None)
+            _core.Planned((i, n), make_plan, functions, "Exec", "SetWorkArea", None, None)
             for i, n in enumerate(needs)
         ]
 
@@ -332,63 +332,68 @@ def planned():
     _core.thread_plans_clear()
 
 
-def test_the_least_recently_used_plans_are_released(planned):
+def test_the_least_recently_used_plans_are_released(make_planned_calls):
     most, more = 4096, 10
-    calls = planned(*[0] * (most + more))
+    calls = make_planned_calls(*[0] * (most + more))
     hot = calls[0]
     for call in calls:
         call(0), hot(0)
     assert len(_core.thread_plans()) == most
     assert [numbers[0] for numbers in _core.thread_plans()] == [*range(more + 1, most + more), 0]
-    assert [name for name, *_ in planned.log].count("make") == most + more
-    del planned.log[:]
+    assert [name for name, *_ in make_planned_calls.log].count("make") == most + more
+    del make_planned_calls.log[:]
     calls[more + 1](0), calls[1](0)
-    assert [name for name, *_ in planned.log] == ["Exec", "make", "Exec"]
+    assert [name for name, *_ in make_planned_calls.log] == ["Exec", "make", "Exec"]
 
 
-def test_a_work_area_grows_to_the_largest_need(planned):
-    calls = planned(100, 10, 0, 1000, 100)
+def test_a_work_area_grows_to_the_largest_need(make_planned_calls):
+    calls = make_planned_calls(100, 10, 0, 1000, 100)
     for _ in range(3):
         for call in calls:
             call(0)
         (area,) = _core.thread_work_areas()
         assert area.nbytes == 1000
-    areas = [args[-1] for name, *args in planned.log if name == "SetWorkArea"]
-    # The first two plans are given the area of 100 bytes. The fourth needs 1000 bytes: it is given a new
-    # area, and so is the fifth plan. In the second round, the first three plans are given it, too.
+    areas = [args[-1] for name, *args in make_planned_calls.log if name == "SetWorkArea"]
+    # The first two plans use the work area of 100 bytes. The fourth needs 1000 bytes: it is given a new
+    # area, and so is the fifth plan. In the second round, the first three plans use it, too.
     assert [a.nbytes for a in areas] == [100, 100, 1000, 1000, 1000, 1000]
     assert all(a is area for a in areas[2:])
 
 
-def test_streams_and_threads_share_no_work_area(planned):
+def test_streams_and_threads_share_no_work_area(make_planned_calls):
     streams = [cuda.stream() for _ in range(3)]
-    calls = planned(10, 20)
+    calls = make_planned_calls(10, 20)
 
-    def areas():
+    def work_areas():
         for stream in (0, *streams):
             for call in calls:
                 call(stream)
         return _core.thread_work_areas()
 
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        found = areas() + pool.submit(areas).result()
+        found = work_areas() + pool.submit(work_areas).result()
     assert len({area.address for area in found}) == len(found) == 8
     assert {area.nbytes for area in found} == {20}
     assert all(area.stream is None or not area.stream for area in found)
 
 
-def test_idle_work_areas_are_bounded_in_bytes(planned):
+def test_idle_work_areas_are_bounded_in_bytes(make_planned_calls):
     """A single call may need a larger work area than this limit."""
     streams = [cuda.stream() for _ in range(4)]
-    small, large = planned(400, 2000)
+    small, large = make_planned_calls(400, 2000)
     usual = _core.limit_work_areas(1000)
     try:
         for stream in streams:
             small(stream)
         assert [area.nbytes for area in _core.thread_work_areas()] == [400, 400]
-        del planned.log[:]
+        del make_planned_calls.log[:]
         small(streams[3]), small(streams[2]), small(streams[0])
-        assert [name for name, *_ in planned.log] == ["Exec", "Exec", "SetWorkArea", "Exec"]
+        assert [name for name, *_ in make_planned_calls.log] == [
+            "Exec",
+            "Exec",
+            "SetWorkArea",
+            "Exec",
+        ]
         large(streams[1])
         assert [area.nbytes for area in _core.thread_work_areas()] == [2000]
     finally:
@@ -396,16 +401,16 @@ def test_idle_work_areas_are_bounded_in_bytes(planned):
     assert usual == 1 << 30
 
 
-def test_a_capture_of_another_library_keeps_plans_and_work_areas(planned):
+def test_a_capture_of_another_library_keeps_plans_and_work_areas(make_planned_calls):
     """Plans and work areas are kept until the thread ends, because the other library's graph does not
     reference them."""
 
-    def released():
-        small, large = planned(10, 20)
+    def area_of_capture():
+        small, large = make_planned_calls(10, 20)
         small(0)
         (area,) = _core.thread_work_areas()
         seen = weakref.ref(area)
-        del area, planned.log[:]
+        del area, make_planned_calls.log[:]
         _core.pretend_foreign_capture(True)
         try:
             small(0)
@@ -414,13 +419,13 @@ def test_a_capture_of_another_library_keeps_plans_and_work_areas(planned):
         finally:
             _core.pretend_foreign_capture(False)
         large(0), _core.thread_plans_clear()
-        del planned.log[:]
+        del make_planned_calls.log[:]
         gc.collect()
         assert seen() is not None and seen().nbytes == 10
         return seen
 
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        seen = pool.submit(released).result()
+        seen = pool.submit(area_of_capture).result()
     gc.collect()
     assert seen() is None
 

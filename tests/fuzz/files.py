@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from source import EXPECTED, Source, attempt
+from source import EXPECTED, FuzzSource, call_or_exception
 
 from numbalite import _core, compilers, cuda, types
 from numbalite.compilers import cache, compile_count, folders, hostheaders, image
@@ -49,10 +49,10 @@ ENTRIES = ("{}.image", "{}.image.7-0123456789ab.tmp", "prelude-{}", "texts-{}", 
            "{}.image.tmp", "{}", "CACHEDIR.TAG")  # fmt: skip
 
 
-def folder(data):
-    """The cache keeps files of other programs in its folder, also if they have names like cache
-    files or are links to files elsewhere."""
-    s = Source(data)
+def read_cache_folder(data):
+    """The cache does not delete other programs' files in its folder, even if their names resemble
+    cache files or they are links."""
+    s = FuzzSource(data)
     root = make_folder("around")
     inside, outside = root / "cache", root / "outside"
     os.environ["NUMBALITE_CACHE_DIR"] = str(inside)
@@ -106,10 +106,10 @@ HEADER_NAMES = ("m.h", "a/b.h", "../m.h", "{}/theirs.cuh", "", "a\0b", "x" * 300
                 "numbalite-copies/0/theirs.cuh", "a//b.h", "./m.h", "m.h/", "a/..", "~/m.h", "\ud800.h")  # fmt: skip
 
 
-def headers(data):
-    """Names of headers with any path, and sources that include the user's files: these files are
-    not modified, and no file is written outside of numbalite's folder."""
-    s = Source(data)
+def read_headers(data):
+    """Passes header names with any path, and sources that include the user's files: no user file is
+    modified, and no file is written outside of numbalite's folder."""
+    s = FuzzSource(data)
     root = make_folder("headers")
     theirs, own = root / "theirs", root / "own"
     theirs.mkdir()
@@ -119,7 +119,7 @@ def headers(data):
         path.write_text(s.text(tokens, 6), encoding="utf-8", errors="surrogatepass")
     given = {s.pick(HEADER_NAMES).format(theirs): s.text(tokens, 6) for _ in range(s.below(4))}
     before = contents_by_path(root)
-    attempt(options.parse, {"headers": given})
+    call_or_exception(options.parse, {"headers": given})
     unit = compilers.Source(s.text(tokens, 12), headers=tuple(given.items()))
     near, kind = str(theirs / "inner"), s.pick(("sim", "host"))
     arguments = unit, "", [str(theirs)], near, str(own), s.flag(), kind, s.flag()
@@ -132,9 +132,9 @@ def headers(data):
     assert after == before, set(after) ^ set(before)
 
 
-class Narrow(
+class RestrictedUnpickler(
     pickle._Unpickler
-):  # the one in C complains on its own about bytearrays that are cut off
+):  # the unpickler in C writes a warning about truncated bytearrays
     """Allows only the classes in the pickles of the corpus."""
 
     def find_class(self, module, name):
@@ -143,7 +143,7 @@ class Narrow(
         return super().find_class(module, name)
 
 
-class Noting(pickle.Unpickler):
+class RecordingUnpickler(pickle.Unpickler):
     def find_class(self, module, name):
         _known.add((module, name))
         return super().find_class(module, name)
@@ -160,15 +160,15 @@ def good_pickles():
         scale = 2.5
 
         @cuda.jit(device=True)
-        def inner(x):
+        def scale_inner(x):
             "return scale * x;"
 
         @cuda.jit
-        def free(x, y):
-            "x[0] = inner(y);"
+        def untyped_kernel(x, y):
+            "x[0] = scale_inner(y);"
 
         @cuda.jit
-        def k(x):
+        def store_one(x):
             "x[0] = 1;"
 
         foreign = cuda.declare_device("f", "float32(CPointer(float32), int64)")
@@ -176,21 +176,21 @@ def good_pickles():
             types.float32[:, ::1], types.Tuple((types.int8, types.typeof(None)))
         )
         handle = IpcHandle(None, bytes(range(64)), 16, None, 4)
-        for thing in (inner, free, k, foreign, odd_types, handle):
+        for thing in (scale_inner, untyped_kernel, store_one, foreign, odd_types, handle):
             _pickles.append(pickle.dumps(thing))
-            Noting(io.BytesIO(_pickles[-1])).load()
+            RecordingUnpickler(io.BytesIO(_pickles[-1])).load()
     return _pickles
 
 
-def pickles(data):
-    """Damaged pickles of kernels, functions, types and handles: an exception or an object that can
-    be inspected; none compiles."""
-    s = Source(data)
+def load_pickles(data):
+    """Loads damaged pickles of kernels, functions, types and handles: each raises an exception or
+    returns an object that can be inspected; none compiles code."""
+    s = FuzzSource(data)
     count = compile_count()
     try:
-        made = Narrow(io.BytesIO(s.change(s.pick(good_pickles()), 1))).load()
+        made = RestrictedUnpickler(io.BytesIO(s.change(s.pick(good_pickles()), 1))).load()
         for look in (repr, pickle.dumps, lambda x: x.signatures, lambda x: x.definition.capture()):
-            attempt(look, made)
+            call_or_exception(look, made)
     except (*EXPECTED, pickle.PickleError, EOFError, struct.error):
         pass
     assert compile_count() == count
@@ -210,10 +210,11 @@ _exporter = None
 _good_handle = b""
 
 
-def handles(data):
-    """Changed handles of another process's memory: they open that memory, or raise an error."""
+def open_handles(data):
+    """Opens changed handles of another process's memory: each opens this memory or raises an
+    error."""
     global _exporter, _good_handle
-    s = Source(data)
+    s = FuzzSource(data)
     if _exporter is None:
         _exporter = subprocess.Popen(
             [sys.executable, "-c", EXPORTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -237,9 +238,9 @@ def handles(data):
     handle = IpcHandle(None, raw, size, None, offset)
     context = cuda.current_context()
     opened, _ = (
-        attempt(handle.open, context)
+        call_or_exception(handle.open, context)
         if s.flag()
-        else attempt(handle.open_array, context, size, "u1")
+        else call_or_exception(handle.open_array, context, size, "u1")
     )
     if opened is not None:
         assert raw[8:32] == _good_handle[8:32], "another file was opened"

@@ -3,8 +3,8 @@
 Each target (tests/fuzz/targets.py) runs in a process of its own. The engine `random` makes inputs
 from a seed, half of them by changing earlier ones, and has no dependencies; `libfuzzer` builds an
 instrumented extension and lets clang's libFuzzer choose inputs by the C code that they reach. An
-input that kills the process, hangs, or leaves something behind is kept in the folder --keep and can
-be run again:
+input that kills the process, hangs, or leaks objects is stored in the folder --keep and can be run
+again:
 
     python tests/fuzz/run.py TARGET --again FILE
 """
@@ -28,7 +28,7 @@ SLOW = 20  # seconds that one input may take
 MEMORY = 400 << 20  # bytes that a process may grow by
 
 
-def resident():
+def resident_bytes():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize()
 
@@ -60,12 +60,12 @@ def run_inputs(name, seconds, inputs, seed, current):
     import targets
 
     faulthandler.enable()
-    targets.prepare()
+    targets.prepare_process()
     function = targets.TARGETS[name]
     note = mmap.mmap(os.open(current, os.O_RDWR), 8192)
     source = make_inputs(seed)
 
-    def once(data):
+    def run_input(data):
         note[: 4 + len(data)] = len(data).to_bytes(4, "little") + data
         faulthandler.dump_traceback_later(SLOW, exit=True)
         begun = time.monotonic()
@@ -76,20 +76,20 @@ def run_inputs(name, seconds, inputs, seed, current):
     for _ in range(min(100, max(10, inputs // 4))):
         data = next(source)
         first.append(data)
-        once(data)
-    memory = resident()
+        run_input(data)
+    memory = resident_bytes()
     start, count, worst = time.monotonic(), 0, 0.0
     while count < inputs and time.monotonic() - start < seconds:
-        worst = max(worst, once(next(source)))
+        worst = max(worst, run_input(next(source)))
         count += 1
     # Objects that inputs create are partly cached (kernels); repeated inputs create no more.
     before = targets.live_objects()
     for data in first:
-        once(data)
+        run_input(data)
     faulthandler.cancel_dump_traceback_later()
     after = targets.live_objects()
     leaked = {k: (before.get(k, 0), n) for k, n in after.items() if n > before.get(k, 0)}
-    grown = resident() - memory
+    grown = resident_bytes() - memory
     print(f"{name}: {count} inputs in {time.monotonic() - start:.1f} s, the slowest {worst:.2f} s, "
           f"{grown >> 20} MiB more", flush=True)  # fmt: skip
     if leaked:
@@ -105,7 +105,7 @@ def run_random(name, given):
     current.write_bytes(bytes(8192))
     command = [sys.executable, __file__, name, "--inside", str(current), "--seed", str(given.seed)]
     command += ["--seconds", str(given.seconds), "--inputs", str(given.inputs)]
-    status = subprocess.run(command, env=environment(), check=False).returncode
+    status = subprocess.run(command, env=fuzz_environment(), check=False).returncode
     if status:
         raw = current.read_bytes()
         found = given.keep / f"{name}-{time.time_ns()}"
@@ -115,7 +115,7 @@ def run_random(name, given):
     return status == 0
 
 
-def environment(**more):
+def fuzz_environment(**more):
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     return {
         **os.environ,
@@ -193,7 +193,7 @@ def run_libfuzzer(name, given):
     if name in PURE:
         seed_elf(corpus)
     options = "detect_leaks=0:use_sigaltstack=0:allocator_may_return_null=1:detect_stack_use_after_return=0"
-    env = environment(
+    env = fuzz_environment(
         FUZZ_TARGET=name,
         FUZZ_HERE=str(HERE),
         PYTHONMALLOC="malloc",
@@ -240,7 +240,7 @@ def main():
     import targets
 
     if given.again:
-        targets.prepare()
+        targets.prepare_process()
         return targets.TARGETS[given.targets[0]](given.again.read_bytes())
     known = [*targets.TARGETS, *(PURE if given.engine == "libfuzzer" else ())]
     unknown = set(given.targets) - set(known)

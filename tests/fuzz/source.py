@@ -1,4 +1,4 @@
-"""Converts a fuzzer's bytes to values: a Source is read sequentially, and returns 0 after its
+"""Converts a fuzzer's bytes to values: a FuzzSource is read sequentially, and returns 0 after its
 end."""
 
 from numbalite import errors
@@ -15,7 +15,7 @@ INTERESTING = (
 )  # fmt: skip
 
 
-class Source:
+class FuzzSource:
     def __init__(self, data):
         self.data = data
         self.at = 0
@@ -99,7 +99,7 @@ class Source:
         return bytes(data)
 
 
-def attempt(function, *args, **keywords):
+def call_or_exception(function, *args, **keywords):
     """Returns (answer, None) or (None, exception)."""
     try:
         return function(*args, **keywords), None

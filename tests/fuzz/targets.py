@@ -1,7 +1,7 @@
 """The fuzzing targets: each is a function of bytes that must return for any input.
 
-An exception for users is fine; a crash, a hang, an assertion here, a SystemError, or a leak is a
-finding. Run by tests/fuzz/run.py, with libFuzzer or without.
+Documented exceptions are allowed; a crash, a hang, a failed assertion, a SystemError, or a leak is
+a finding. Run by tests/fuzz/run.py, with libFuzzer or without.
 """
 
 import collections
@@ -15,7 +15,7 @@ import warnings
 
 import files
 import numpy as np
-from source import Source, attempt
+from source import Source, call_or_exception
 
 from numbalite import _core, cuda, types
 from numbalite.compilers import (
@@ -31,13 +31,13 @@ from numbalite.types import demangle, describe, signatures
 from numbalite.ufuncs import gusignature
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
-from kit.dlpack import ManagedTensor, ManagedTensorVersioned, Tensor
+from kit.dlpack import DLPackTensor, ManagedTensor, ManagedTensorVersioned
 
 TARGETS = {}
 
 
-def target(function):
-    TARGETS[function.__name__] = function
+def register_target(function):
+    TARGETS[function.__name__.removeprefix("fuzz_")] = function
     return function
 
 
@@ -50,18 +50,20 @@ TYPE_TOKENS = (
 )  # fmt: skip
 
 
-@target
-def signature(data):
-    """Signatures as text, or as lists of odd objects; a parsed signature is formatted and parsed
-    again."""
+@register_target
+def fuzz_signature(data):
+    """Parses signatures given as text or as lists of unusual objects; a parsed signature is
+    formatted and parsed again."""
     s = Source(data)
     text = s.text(TYPE_TOKENS, 40)
-    made, _ = attempt(signatures.parse, text)
+    made, _ = call_or_exception(signatures.parse, text)
     if made is not None:
         assert signatures.parse(str(made)).args == made.args, (text, str(made))
-    attempt(signatures.parse_type, text)
-    attempt(signatures.signature, s.pick((text, [text], (text, 5), {text: 1}, None, types.float32)))
-    attempt(signatures.signatures, [text, text])
+    call_or_exception(signatures.parse_type, text)
+    call_or_exception(
+        signatures.signature, s.pick((text, [text], (text, 5), {text: 1}, None, types.float32))
+    )
+    call_or_exception(signatures.signatures, [text, text])
     signatures.is_signature(text)
 
 
@@ -70,12 +72,12 @@ LAYOUT_TOKENS = (
 )  # fmt: skip
 
 
-@target
-def layout(data):
+@register_target
+def fuzz_layout(data):
     """Layouts of generalized ufuncs: NumPy accepts every signature that numbalite accepts, unless a reason is
     listed."""
     text = Source(data).text(LAYOUT_TOKENS)
-    made, problem = attempt(gusignature.parse, text)
+    made, problem = call_or_exception(gusignature.parse, text)
     assert made is not None or str(problem)
 
 
@@ -88,20 +90,20 @@ CODE_TOKENS = (
 )  # fmt: skip
 
 
-@target
-def code(data):
-    """Sources: all functions that read C++ text without a compiler."""
+@register_target
+def fuzz_code(data):
+    """Passes random C++ text to all functions that read sources without a compiler."""
     s = Source(data)
     text = s.text(CODE_TOKENS, 120)
     tokens = scanner.tokenize(text)
     assert "".join(t.text for t in tokens).strip() or not text.strip() or True
     for question in (scanner.strip, scanner.scan, scanner.functions, scanner.parameter_lists, scanner.has_kernel, scanner.broken_string,
                      freenames.free_names, translation.translate, hostlog.texts_by_line, hostlog.messages):  # fmt: skip
-        attempt(question, text)
-    attempt(lambda: translation.translate(text, spared=divisions.unmarked_macros([text])))
-    attempt(linemap.consecutive_text(text, "a.py").numbered)
-    attempt(irpatch.patch, text)
-    attempt(irpatch.patch, text, checks=("memory", "unwritten", "nan"))
+        call_or_exception(question, text)
+    call_or_exception(lambda: translation.translate(text, spared=divisions.unmarked_macros([text])))
+    call_or_exception(linemap.consecutive_text(text, "a.py").numbered)
+    call_or_exception(irpatch.patch, text)
+    call_or_exception(irpatch.patch, text, checks=("memory", "unwritten", "nan"))
 
 
 NAME_TOKENS = (
@@ -111,23 +113,23 @@ NAME_TOKENS = (
 )  # fmt: skip
 
 
-@target
-def names(data):
-    """Mangled names and descriptions that are similar to those of compilers."""
+@register_target
+def fuzz_names(data):
+    """Parses mangled names and descriptions that resemble compiler output."""
     text = Source(data).text(NAME_TOKENS, 60)
     for question in (demangle.demangle, describe.parameters, describe.variable):
-        attempt(question, text)
+        call_or_exception(question, text)
 
 
-@target
-def records(data):
-    """Bytes of a record that a kernel may have written, and bytes of images."""
+@register_target
+def fuzz_records(data):
+    """Parses the bytes of a fault record that a kernel may have written, and of images."""
     s = Source(data)
     raw = s.bytes(fault.SIZE).ljust(512, b"\0")
     found = fault.decode(raw)
     fault.name_array(found, [("x", found.get("address", 0), (3,), (4,), 4), ("y", 5)])
     assert fault.message(found, "k")
-    made, _ = attempt(image.Image.from_bytes, s.rest())
+    made, _ = call_or_exception(image.Image.from_bytes, s.rest())
     if made is not None:
         assert image.Image.from_bytes(made.to_bytes()) == made
 
@@ -138,8 +140,8 @@ KEY, IMAGE = files.KEY, files.IMAGE
 _folder = None
 
 
-@target
-def cached(data):
+@register_target
+def fuzz_cached(data):
     """A damaged, foreign or odd file in the cache's folder is a miss, and is replaced by a valid
     one."""
     global _folder
@@ -180,31 +182,32 @@ def cached(data):
     cache.clear()
 
 
-@target
-def folder(data):
-    """Files of other programs in the cache's folder, with names like ours and links out of it, are
-    kept."""
-    files.folder(data)
+@register_target
+def fuzz_folder(data):
+    """Other programs' files in the cache folder are not deleted, even if their names resemble cache
+    files or they are links."""
+    files.read_cache_folder(data)
 
 
-@target
-def headers(data):
-    """Names of headers with any path, and sources that include the user's files: these files are
-    not modified, and no file is written outside of numbalite's folder."""
-    files.headers(data)
+@register_target
+def fuzz_headers(data):
+    """Passes header names with any path, and sources that include the user's files: no user file is
+    modified, and no file is written outside of numbalite's folder."""
+    files.read_headers(data)
 
 
-@target
-def pickles(data):
-    """Damaged pickles of kernels, functions, types and handles: an exception or an object that can
-    be inspected; none compiles."""
-    files.pickles(data)
+@register_target
+def fuzz_pickles(data):
+    """Loads damaged pickles of kernels, functions, types and handles: each raises an exception or
+    returns an object that can be inspected; none compiles code."""
+    files.load_pickles(data)
 
 
-@target
-def handles(data):
-    """Changed handles of another process's memory: they open that memory, or raise an error."""
-    files.handles(data)
+@register_target
+def fuzz_handles(data):
+    """Opens changed handles of another process's memory: each opens this memory or raises an
+    error."""
+    files.open_handles(data)
 
 
 # ---- images ------------------------------------------------------------------------------------------------
@@ -212,7 +215,7 @@ def handles(data):
 _good_image = None
 
 
-def _image():
+def _compiled_image():
     global _good_image
     if _good_image is None:
         from numbalite.compilers import compile_source
@@ -225,12 +228,12 @@ def _image():
     return _good_image
 
 
-@target
-def images(data):
+@register_target
+def fuzz_images(data):
     """Tests images with broken headers, truncated images, and images of another kind. (Code that was changed
     would run.)"""
     s = Source(data)
-    good = _image()
+    good = _compiled_image()
     kind = s.below(4)
     if kind == 0:
         raw = s.rest()
@@ -240,12 +243,12 @@ def images(data):
         count = int.from_bytes(good[16 + 56 : 16 + 58], "little")
         head = 16 + 64 + 56 * count  # numbalite's magic, the ELF header, the program headers
         raw = s.change(good[:head], 3)[:head].ljust(head, b"\0") + good[head:]
-    attempt(elf.thread_locals, raw[16:])
-    attempt(elf.undefined_symbols, raw[16:])
-    module, problem = attempt(_core.Module, raw)
+    call_or_exception(elf.thread_locals, raw[16:])
+    call_or_exception(elf.undefined_symbols, raw[16:])
+    module, problem = call_or_exception(_core.Module, raw)
     if module is not None:
-        attempt(module.function, "nl_sim_kernel_0", "k", [])
-        attempt(module.variable, "nl_sim_variable_0", "i4", None)
+        call_or_exception(module.function, "nl_sim_kernel_0", "k", [])
+        call_or_exception(module.variable, "nl_sim_variable_0", "i4", None)
 
 
 # ---- descriptors of memory ---------------------------------------------------------------------------------
@@ -262,21 +265,21 @@ _memory = []
 _tensors = collections.deque(maxlen=1000)
 
 
-def memory():
-    """Device memory and host memory of 256 bytes each."""
+def device_and_host_memory():
+    """Returns 256 bytes of device memory and 256 bytes of host memory."""
     if not _memory:
         _memory.extend([cuda.to_device(np.arange(64, dtype="f4")), np.arange(64, dtype="f4")])
     return _memory
 
 
-def address(s):
-    device, host = memory()
+def pick_address(s):
+    device, host = device_and_host_memory()
     base = device.__cuda_array_interface__["data"][0]
     return s.pick((base, base, base, base + 4, base + 252, base + 256, base - 4, host.ctypes.data, 0, 1,
                    2**47, 2**64 - 8, s.word(64, False)))  # fmt: skip
 
 
-class Speaker:
+class DLPackSpeaker:
     """Speaks DLPack, not always well."""
 
     def __init__(self, s, capsule):
@@ -293,20 +296,20 @@ class Speaker:
 
 
 def use_array(array, s):
-    """Operations on an array that another object describes."""
+    """Runs operations on an array whose interface was drawn at random."""
     repr(array), array.shape, array.strides, array.size, array.dtype, array.nbytes
-    attempt(lambda: array.__cuda_array_interface__)
-    attempt(lambda: array.T)
-    attempt(lambda: array[s.integer()])
-    attempt(lambda: array[:: s.pick((1, 2, -1))])
-    attempt(array.reshape, -1)
+    call_or_exception(lambda: array.__cuda_array_interface__)
+    call_or_exception(lambda: array.T)
+    call_or_exception(lambda: array[s.integer()])
+    call_or_exception(lambda: array[:: s.pick((1, 2, -1))])
+    call_or_exception(array.reshape, -1)
     if array.nbytes <= 4096:  # only the simulator can check which memory exists
-        attempt(array.copy_to_host)
-        attempt(lambda: array.__setitem__(slice(None), 1))
+        call_or_exception(array.copy_to_host)
+        call_or_exception(lambda: array.__setitem__(slice(None), 1))
 
 
-@target
-def dlpack(data):
+@register_target
+def fuzz_dlpack(data):
     """Capsules with hostile tensors. An accepted capsule is released once; a rejected capsule is not
     changed."""
     s = Source(data)
@@ -314,18 +317,22 @@ def dlpack(data):
     count = s.below(5)
     shape = (ctypes.c_int64 * max(count, 1))(*[s.word() for _ in range(count)])
     strides = (ctypes.c_int64 * max(count, 1))(*[s.word() for _ in range(count)])
-    tensor = Tensor(
-        data=address(s), device_type=s.pick((2, 2, 2, 1, 3, 13, 7, -1, s.word(32))),
+    tensor = DLPackTensor(
+        data=pick_address(s), device_type=s.pick((2, 2, 2, 1, 3, 13, 7, -1, s.word(32))),
         device_id=s.pick((0, 0, 0, 1, -1, s.word(32))), ndim=s.pick((count, count, count, -1, s.word(32))),
         code=s.pick((2, 2, 0, 1, 4, 5, 6, s.byte())), bits=s.pick((32, 32, 8, 64, 16, 1, s.byte())),
         lanes=s.pick((1, 1, 1, 0, 4, 65535)), byte_offset=s.pick((0, 0, 4, s.word(64, False))),
     )  # fmt: skip
-    # (NumPy accepts 1, 3, 11 and 13 as host devices.) These cannot be checked: more dimensions than
-    # there are numbers (such a tensor has no shape at all here), and where the host has memory.
+    # (NumPy accepts 1, 3, 11 and 13 as host devices.) Two properties cannot be checked: ndim larger
+    # than the shape (such a tensor has shape NULL), and the extent of host memory.
     speaks = s.flag()
     is_host = tensor.device_type in (1, 3, 11) or (speaks and tensor.device_type == 13)
     if is_host:
-        tensor.data, tensor.byte_offset, count = memory()[1].ctypes.data, 0, min(tensor.ndim, 1)
+        tensor.data, tensor.byte_offset, count = (
+            device_and_host_memory()[1].ctypes.data,
+            0,
+            min(tensor.ndim, 1),
+        )
         shape[0], strides[0] = s.below(8), 1
         tensor.ndim = count
     if tensor.ndim <= count:
@@ -340,13 +347,13 @@ def dlpack(data):
     else:
         managed = ManagedTensor(tensor, None, deleter)
     capsule = _new_capsule(ctypes.addressof(managed), name, None)
-    given = Speaker(s, capsule) if speaks else capsule
+    given = DLPackSpeaker(s, capsule) if speaks else capsule
     # NumPy may hold a tensor for as long as an exception holds its array.
     _tensors.append((managed, shape, strides))
     _deleted.clear()
     taker = s.pick((cuda.from_dlpack, _core.from_dlpack, cuda.as_cuda_array, cuda.to_device))
-    array, _ = attempt(taker, given)
-    again, _ = attempt(taker, capsule)
+    array, _ = call_or_exception(taker, given)
+    again, _ = call_or_exception(taker, capsule)
     is_used = ctypes.pythonapi.PyCapsule_IsValid
     is_used.argtypes = [ctypes.py_object, ctypes.c_char_p]
     was_taken = any(is_used(capsule, b"used_" + n) for n in CAPSULES[:2]) and not name.startswith(
@@ -360,7 +367,7 @@ def dlpack(data):
     assert len(_deleted) == (was_taken and has_deleter), (len(_deleted), was_taken, has_deleter)
 
 
-class Interface:
+class InterfaceObject:
     pass
 
 
@@ -368,13 +375,13 @@ TYPESTRS = ("<f4", "<f4", "|u1", "<i8", ">f4", "<c16", "|V8", "O", "<f2", "", "f
             "\0f4", "é", "<f4,<i4", 5, None)  # fmt: skip
 
 
-@target
-def interface(data):
-    """Dictionaries of the CUDA Array Interface with odd fields."""
+@register_target
+def fuzz_interface(data):
+    """Reads dictionaries of the CUDA Array Interface with invalid fields."""
     s = Source(data)
     ndim = s.below(4)
 
-    def numbers(count):
+    def pick_numbers(count):
         values = tuple(s.integer() for _ in range(count))
         return (
             values
@@ -383,14 +390,14 @@ def interface(data):
         )
 
     what = {
-        "shape": numbers(ndim),
+        "shape": pick_numbers(ndim),
         "typestr": s.pick(TYPESTRS),
         "data": s.pick(
-            ((address(s), s.flag()),) * 5
+            ((pick_address(s), s.flag()),) * 5
             + (None, (1,), (None, True), ("a", 0), (2**70, False), (-1, 0))
         ),
         "version": s.pick((3, 3, 3, 2, 0, 4, -1, None, 2**70, "3")),
-        "strides": s.pick((None, None, numbers(ndim), numbers(ndim + 1))),
+        "strides": s.pick((None, None, pick_numbers(ndim), pick_numbers(ndim + 1))),
         "stream": s.pick((None, None, None, 1, 2, 0, -1, 2**70, "1")),
     }
     if s.flag(6):
@@ -401,13 +408,15 @@ def interface(data):
         )
     for _ in range(s.below(3)):
         what.pop(s.pick(tuple(what) or ("x",)), None)
-    thing = Interface()
+    thing = InterfaceObject()
     thing.__cuda_array_interface__ = what if not s.flag(16) else s.pick((None, 5, [what], "x"))
-    array, _ = attempt(s.pick((cuda.as_cuda_array, _core.from_interface, cuda.to_device)), thing)
+    array, _ = call_or_exception(
+        s.pick((cuda.as_cuda_array, _core.from_interface, cuda.to_device)), thing
+    )
     if isinstance(array, _core.DeviceArray):
         use_array(array, s)
-    attempt(empty_kernel("array<float>")[1, 1], thing)
-    attempt(empty_kernel("float*")[1, 1], thing)
+    call_or_exception(empty_kernel("array<float>")[1, 1], thing)
+    call_or_exception(empty_kernel("float*")[1, 1], thing)
 
 
 # ---- launches -----------------------------------------------------------------------------------------------
@@ -433,46 +442,46 @@ def body_kernels():
     if _bodies is None:
 
         @cuda.jit
-        def free(a, b):
+        def untyped_kernel(a, b):
             ""
 
         @cuda.jit(["void(float32[:], int32)", "void(float64[:], int64)"])
-        def given(a, b):
+        def typed_kernel(a, b):
             ""
 
-        _bodies = free, given
+        _bodies = untyped_kernel, typed_kernel
     return _bodies
 
 
-class Odd:
-    """Returns odd values for the attributes that are read."""
+class OddObject:
+    """An object whose attributes return unusual values."""
 
     def __init__(self, s):
         self.kind = s.below(6)
 
-    def _answer(self):
+    def _odd_value(self):
         if self.kind == 0:
             raise KeyError("odd")
         return (None, "text", 2**70, self, -1)[self.kind - 1]
 
     def __index__(self):
-        return self._answer()
+        return self._odd_value()
 
     __float__ = __complex__ = __bool__ = __len__ = __index__
 
     @property
     def __cuda_array_interface__(self):
-        return self._answer()
+        return self._odd_value()
 
     def __dlpack_device__(self):
-        return self._answer()
+        return self._odd_value()
 
     def __cuda_stream__(self):
-        return self._answer()
+        return self._odd_value()
 
 
-def value(s):
-    device, host = memory()
+def pick_value(s):
+    device, host = device_and_host_memory()
     kind = s.below(20)
     if kind < 3:
         return s.integer()
@@ -483,7 +492,7 @@ def value(s):
     if kind < 8:
         return device[s.integer() : s.integer() : s.pick((1, 2, -1, -3))]
     if kind == 8:
-        return attempt(device.reshape, tuple(s.integer(9) for _ in range(s.below(4))))[0]
+        return call_or_exception(device.reshape, tuple(s.integer(9) for _ in range(s.below(4))))[0]
     if kind == 9:
         return host[s.integer() :: s.pick((1, 2, -1))]
     if kind == 10:
@@ -494,19 +503,21 @@ def value(s):
             s.below(3)
         )
     if kind == 12:
-        return Odd(s)
+        return OddObject(s)
     if kind == 13:
         dtype = s.pick(("f4", "i4", "f8", "f4,i4", "?"))
-        return attempt(cuda.device_array, tuple(s.below(4) for _ in range(s.below(3))), dtype)[0]
+        return call_or_exception(
+            cuda.device_array, tuple(s.below(4) for _ in range(s.below(3))), dtype
+        )[0]
     if kind == 14:
-        return [value(s) for _ in range(s.below(3))]
-    return s.pick((None, "x", b"abc", (), (1, 2), [1], {}, len, Odd, memoryview(b"abc"), np.dtype("f4"),
+        return [pick_value(s) for _ in range(s.below(3))]
+    return s.pick((None, "x", b"abc", (), (1, 2), [1], {}, len, OddObject, memoryview(b"abc"), np.dtype("f4"),
                    2**200, -(2**63), bytearray(4), cuda.default_stream()))  # fmt: skip
 
 
-@target
-def launches(data):
-    """Any arguments for kernels of any parameters, with any configuration."""
+@register_target
+def fuzz_launches(data):
+    """Launches kernels with random parameters, arguments and configurations."""
     s = Source(data)
     if s.flag(3):
         kernel = s.pick(body_kernels())
@@ -517,22 +528,22 @@ def launches(data):
     configuration = (1, s.pick((1, 32)))
     if s.flag(3):
         configuration = tuple(
-            value(s) if s.flag(3) else s.pick((1, 1, 2, (1, 1), (2, 2, 1), 0, -1))
+            pick_value(s) if s.flag(3) else s.pick((1, 1, 2, (1, 1), (2, 2, 1), 0, -1))
             for _ in range(s.below(6))
         )
     if s.flag(8):
         count = s.below(5)
-    launcher, _ = attempt(lambda: kernel[configuration])
+    launcher, _ = call_or_exception(lambda: kernel[configuration])
     if launcher is not None:
         # A grid of millions of blocks is not an error, only slow.
-        grid = attempt(lambda: int(np.prod(launcher.griddim, dtype="f8")))[0]
+        grid = call_or_exception(lambda: int(np.prod(launcher.griddim, dtype="f8")))[0]
         if grid is None or grid <= 4096:
-            attempt(launcher, *[value(s) for _ in range(count)])
-    attempt(cuda.synchronize)
+            call_or_exception(launcher, *[pick_value(s) for _ in range(count)])
+    call_or_exception(cuda.synchronize)
 
 
-@target
-def indexing(data):
+@register_target
+def fuzz_indexing(data):
     """Tests slices and indices of device arrays: Each call returns NumPy's result, or raises an error if
     NumPy does."""
     s = Source(data)
@@ -542,14 +553,16 @@ def indexing(data):
     for _ in range(1 + s.below(3)):
         key = tuple(
             s.pick((s.integer(5), slice(s.integer(5), s.integer(5), s.pick((None, 1, 2, -1, -2, s.integer()))),
-                    slice(None), Ellipsis, None, np.int8(1), True, Odd(s), 1.5, "x"))
+                    slice(None), Ellipsis, None, np.int8(1), True, OddObject(s), 1.5, "x"))
             for _ in range(s.below(5))
         )  # fmt: skip
         if len(key) == 1 and s.flag():
             key = key[0]
-        theirs, wrong = attempt(host.__getitem__, key)
-        ours, problem = attempt(device.__getitem__, key)
-        odd = any(isinstance(k, (Odd, bool)) for k in (key if isinstance(key, tuple) else (key,)))
+        theirs, wrong = call_or_exception(host.__getitem__, key)
+        ours, problem = call_or_exception(device.__getitem__, key)
+        odd = any(
+            isinstance(k, (OddObject, bool)) for k in (key if isinstance(key, tuple) else (key,))
+        )
         if odd:
             return
         if wrong is not None:
@@ -570,9 +583,9 @@ def indexing(data):
 _ufuncs = []
 
 
-@target
-def ufuncs(data):
-    """Ufuncs with absurd arguments: operands, out=, where=, axis=, dtype=, and methods."""
+@register_target
+def fuzz_ufuncs(data):
+    """Calls ufuncs and their methods with invalid operands, out=, where=, axis= and dtype=."""
     from numbalite import guvectorize, vectorize
 
     if not _ufuncs:
@@ -608,19 +621,19 @@ def ufuncs(data):
             )
         )
         options[option] = s.pick(
-            (value(s), None, s.integer(), (0,), (value(s),), "same_kind", "f4")
+            (pick_value(s), None, s.integer(), (0,), (pick_value(s),), "same_kind", "f4")
         )
-    made, _ = attempt(called, *[value(s) for _ in range(s.below(5))], **options)
+    made, _ = call_or_exception(called, *[pick_value(s) for _ in range(s.below(5))], **options)
     if isinstance(made, _core.DeviceArray) and made.nbytes < 1 << 16:
-        attempt(made.copy_to_host)
+        call_or_exception(made.copy_to_host)
 
 
 _scope = {"np": np, "cuda": cuda}
 
 
-@target
-def decorators(data):
-    """Decorators and modules with absurd options, signatures and bodies."""
+@register_target
+def fuzz_decorators(data):
+    """Calls decorators and cuda.module with invalid options, signatures and bodies."""
     from numbalite import guvectorize, jit, vectorize
 
     s = Source(data)
@@ -644,7 +657,7 @@ def decorators(data):
     text = f"def f({', '.join(p for p in parameters if p not in ('class',))}):\n    {s.pick(bodies)!r}\n"
     exec(compile(text, "<fuzz>", "exec"), _scope)
     function = s.pick(
-        (_scope["f"], _scope["f"], _scope["f"], None, 5, "a + b", len, Odd(s), lambda a: a)
+        (_scope["f"], _scope["f"], _scope["f"], None, 5, "a + b", len, OddObject(s), lambda a: a)
     )
     options = {}
     known = ("debug", "boundscheck", "opt", "lineinfo", "fastmath", "max_registers", "launch_bounds", "link", "std",
@@ -652,7 +665,7 @@ def decorators(data):
              "source", "identity", "target", "nopython", "writable_args", "x")  # fmt: skip
     for _ in range(s.below(3)):
         options[s.pick(known)] = s.pick((True, False, None, 0, 1, -1, 4, 2**40, "c++17", "c++3", "cuda", "cpu", (), (1,),
-                                         (0, 0), [], ["-DX=1"], ["-nonsense"], {"a.h": ""}, {1: 2}, 1.5, b"x", Odd(s)))  # fmt: skip
+                                         (0, 0), [], ["-DX=1"], ["-nonsense"], {"a.h": ""}, {1: 2}, 1.5, b"x", OddObject(s)))  # fmt: skip
     signature = (
         s.text(TYPE_TOKENS, 8)
         if s.flag()
@@ -660,31 +673,33 @@ def decorators(data):
     )
     kind = s.below(6)
     if kind == 0:
-        made, _ = attempt(lambda: cuda.jit(signature, **options)(function))
+        made, _ = call_or_exception(lambda: cuda.jit(signature, **options)(function))
     elif kind == 1:
-        made, _ = attempt(cuda.jit, function, **options)
+        made, _ = call_or_exception(cuda.jit, function, **options)
     elif kind == 2:
-        made, _ = attempt(lambda: vectorize([signature], **{"target": "cuda", **options})(function))
+        made, _ = call_or_exception(
+            lambda: vectorize([signature], **{"target": "cuda", **options})(function)
+        )
     elif kind == 3:
         layout = s.text(LAYOUT_TOKENS, 8) if s.flag() else "(n)->()"
-        made, _ = attempt(
+        made, _ = call_or_exception(
             lambda: guvectorize([signature], layout, **{"target": "cuda", **options})(function)
         )
     elif kind == 4:
-        made, _ = attempt(
+        made, _ = call_or_exception(
             cuda.reduce, function, **{k: v for k, v in options.items() if k != "name"}
         )
     else:
-        made, _ = attempt(lambda: jit(signature, **options)(function))
+        made, _ = call_or_exception(lambda: jit(signature, **options)(function))
     if made is not None and callable(made) and s.flag(4):
-        attempt(repr, made)
-        attempt(made, *[value(s) for _ in range(s.below(3))])
+        call_or_exception(repr, made)
+        call_or_exception(made, *[pick_value(s) for _ in range(s.below(3))])
 
 
 # ---- all of them --------------------------------------------------------------------------------------------
 
 
-def prepare():
+def prepare_process():
     """Once in a process."""
     os.environ.setdefault("NUMBALITE_DRIVER", "sim")
     warnings.simplefilter("ignore")
@@ -699,5 +714,5 @@ def live_objects():
     traced.drop_traces()
     for _ in range(3):
         gc.collect()
-    attempt(cuda.synchronize)
+    call_or_exception(cuda.synchronize)
     return dict(_core.live())

@@ -12,12 +12,12 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 TARGETS = re.findall(r"^@target\ndef (\w+)", (HERE / "targets.py").read_text(), re.M)
-# Kernels are compiled by the inputs, so there are fewer of them.
+# Inputs of these targets compile kernels, so fewer inputs are run.
 INPUTS = {"launches": 30, "ufuncs": 60, "decorators": 30, "interface": 200, "cached": 80,
           "folder": 60, "headers": 100, "handles": 150, "pickles": 200}  # fmt: skip
 
 
-def run(name, *arguments):
+def run_fuzzer(name, *arguments):
     return subprocess.run(
         [sys.executable, HERE / "run.py", name, *map(str, arguments)],
         capture_output=True, text=True, timeout=200, check=False,
@@ -27,7 +27,7 @@ def run(name, *arguments):
 @pytest.mark.parametrize("name", TARGETS)
 def test_short_fuzz_run_finds_no_failure(name, tmp_path):
     count = INPUTS.get(name, 400)
-    result = run(name, "--inputs", count, "--seconds", 60, "--keep", tmp_path)
+    result = run_fuzzer(name, "--inputs", count, "--seconds", 60, "--keep", tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
     done = re.search(rf"{name}: (\d+) inputs", result.stdout)
     assert done and int(done[1]) > 20

@@ -19,8 +19,8 @@ def add(x, y, z):
     "int i = grid<1>(); if (i < z.size()) z[i] = x[i] + y[i];"
 
 
-class Unknown:
-    """Returns the array that is made from the dictionary of its CUDA Array Interface."""
+class UnknownArray:
+    """Wraps an array of another library, so that only its CUDA Array Interface can be read."""
 
     def __init__(self, array):
         self.array = array
@@ -32,7 +32,7 @@ class Unknown:
 
 def assert_same_by_both_paths(array):
     """Checks that both code paths return the same array, and returns it."""
-    known, asked = _core.from_interface(array), _core.from_interface(Unknown(array))
+    known, asked = _core.from_interface(array), _core.from_interface(UnknownArray(array))
     assert (known.shape, known.strides, known.dtype) == (asked.shape, asked.strides, asked.dtype)
     assert (known.address, known.readonly) == (asked.address, asked.readonly)
     return known

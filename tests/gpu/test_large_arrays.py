@@ -56,7 +56,7 @@ def values_at_marks(array, size):
 
 
 @pytest.fixture(params=SIZES, ids=("2**31", "2**32"))
-def size(request):
+def array_size(request):
     return request.param
 
 
@@ -64,91 +64,97 @@ def ones_at_marks(size):
     return [1] * len(marked_indices(size))
 
 
-def test_elementwise_with_64_bit_indices(size):
-    x = zeros_with_ones_at_marks(size)
+def test_elementwise_with_64_bit_indices(array_size):
+    x = zeros_with_ones_at_marks(array_size)
     y = x + x
-    assert values_at_marks(y, size) == [2] * len(marked_indices(size))
+    assert values_at_marks(y, array_size) == [2] * len(marked_indices(array_size))
     np.add(x, y, out=y, where=x == 1)
-    assert values_at_marks(y, size) == [3] * len(marked_indices(size)) and int(y.sum()) == 3 * len(
-        marked_indices(size)
-    )
+    assert values_at_marks(y, array_size) == [3] * len(marked_indices(array_size)) and int(
+        y.sum()
+    ) == 3 * len(marked_indices(array_size))
 
 
-def test_reductions_with_64_bit_indices(size):
-    x = zeros_with_ones_at_marks(size)
-    count = len(marked_indices(size))
+def test_reductions_with_64_bit_indices(array_size):
+    x = zeros_with_ones_at_marks(array_size)
+    count = len(marked_indices(array_size))
     assert int(x.sum()) == int(np.count_nonzero(x)) == count
     assert int(x.max()) == 1 and int(x.argmax()) == 0 and bool(x.any()) and not bool(x.all())
     x[0] = x[1] = x[5] = 0
     assert int(x.argmax()) == HALF - 1
-    assert float(x.mean()) == pytest.approx((count - 3) / size, rel=1e-9)
-    rows = x[: size // 4 * 4].reshape(-1, 4)
+    assert float(x.mean()) == pytest.approx((count - 3) / array_size, rel=1e-9)
+    rows = x[: array_size // 4 * 4].reshape(-1, 4)
     expected = [0] * 4
-    for i in marked_indices(size):
-        if i not in (0, 1, 5) and i < size // 4 * 4:
+    for i in marked_indices(array_size):
+        if i not in (0, 1, 5) and i < array_size // 4 * 4:
             expected[i % 4] += 1
     assert np.sum(rows, axis=0, dtype="i8").copy_to_host().tolist() == expected
     assert int(rows.sum(axis=1, dtype="i1")[HALF // 4]) == sum(
-        HALF <= i < HALF + 4 for i in marked_indices(size)
+        HALF <= i < HALF + 4 for i in marked_indices(array_size)
     )
     assert int(rows.max(axis=1).sum()) == len(
-        {i // 4 for i in marked_indices(size) if i not in (0, 1, 5) and i < size // 4 * 4}
+        {
+            i // 4
+            for i in marked_indices(array_size)
+            if i not in (0, 1, 5) and i < array_size // 4 * 4
+        }
     )
 
 
-def test_scan_with_64_bit_indices(size):
-    x = zeros_with_ones_at_marks(size, needs=6)
+def test_scan_with_64_bit_indices(array_size):
+    x = zeros_with_ones_at_marks(array_size, needs=6)
     sums = np.cumsum(x, dtype="i1")
-    assert values_at_marks(sums, size) == list(range(1, len(marked_indices(size)) + 1))
+    assert values_at_marks(sums, array_size) == list(range(1, len(marked_indices(array_size)) + 1))
 
 
-def test_sort_with_64_bit_indices(size):
-    x = zeros_with_ones_at_marks(size, needs=6)
+def test_sort_with_64_bit_indices(array_size):
+    x = zeros_with_ones_at_marks(array_size, needs=6)
     x.sort()
-    count = len(marked_indices(size))
-    assert int(x[: size - count].sum()) == 0 and int(x[size - count :].sum()) == count
+    count = len(marked_indices(array_size))
+    assert int(x[: array_size - count].sum()) == 0 and int(x[array_size - count :].sum()) == count
 
 
-def test_masks_and_gathers_with_64_bit_indices(size):
-    x = zeros_with_ones_at_marks(size, needs=12)
-    assert x[x == 1].size == len(marked_indices(size))
-    assert np.flatnonzero(x).copy_to_host().tolist() == marked_indices(size)
-    indices = cuda.to_device(np.array(marked_indices(size)))
-    assert x[indices].copy_to_host().tolist() == ones_at_marks(size)
+def test_masks_and_gathers_with_64_bit_indices(array_size):
+    x = zeros_with_ones_at_marks(array_size, needs=12)
+    assert x[x == 1].size == len(marked_indices(array_size))
+    assert np.flatnonzero(x).copy_to_host().tolist() == marked_indices(array_size)
+    indices = cuda.to_device(np.array(marked_indices(array_size)))
+    assert x[indices].copy_to_host().tolist() == ones_at_marks(array_size)
     x[indices] = 3
-    assert values_at_marks(x, size) == [3] * len(marked_indices(size)) and int(
+    assert values_at_marks(x, array_size) == [3] * len(marked_indices(array_size)) and int(
         x.sum(dtype="i8")
-    ) == 3 * len(marked_indices(size))
-    assert values_at_marks(np.where(x == 3, np.int8(5), np.int8(0)), size) == [5] * len(
-        marked_indices(size)
+    ) == 3 * len(marked_indices(array_size))
+    assert values_at_marks(np.where(x == 3, np.int8(5), np.int8(0)), array_size) == [5] * len(
+        marked_indices(array_size)
     )
 
 
-def test_copies_of_views_with_64_bit_indices(size):
-    x = zeros_with_ones_at_marks(size, needs=4)
+def test_copies_of_views_with_64_bit_indices(array_size):
+    x = zeros_with_ones_at_marks(array_size, needs=4)
     backwards = x[::-1]
     y = backwards.copy()
-    assert [int(y[size - 1 - i]) for i in marked_indices(size)] == ones_at_marks(size)
+    assert [int(y[array_size - 1 - i]) for i in marked_indices(array_size)] == ones_at_marks(
+        array_size
+    )
     every = x[::3].copy()
-    assert int(every.sum()) == sum(i % 3 == 0 for i in marked_indices(size))
+    assert int(every.sum()) == sum(i % 3 == 0 for i in marked_indices(array_size))
     joined = np.concatenate([x[:5], x])
-    assert joined.size == size + 5 and int(joined[5 + HALF]) == 1
+    assert joined.size == array_size + 5 and int(joined[5 + HALF]) == 1
     tail = x[HALF - 2 :].copy_to_host()
     assert [i for i in range(12) if tail[i]] == [
-        i - HALF + 2 for i in marked_indices(size) if HALF - 2 <= i < HALF + 10
+        i - HALF + 2 for i in marked_indices(array_size) if HALF - 2 <= i < HALF + 10
     ]
 
 
-def test_astype_with_64_bit_indices(size):
-    x = zeros_with_ones_at_marks(size, needs=4)
-    y = x.astype("u1") if size > HALF * 2 else x.astype("f4")
-    assert values_at_marks(y, size) == ones_at_marks(size) and float(y.sum(dtype="f8")) == len(
-        marked_indices(size)
-    )
+def test_astype_with_64_bit_indices(array_size):
+    x = zeros_with_ones_at_marks(array_size, needs=4)
+    y = x.astype("u1") if array_size > HALF * 2 else x.astype("f4")
+    assert values_at_marks(y, array_size) == ones_at_marks(array_size) and float(
+        y.sum(dtype="f8")
+    ) == len(marked_indices(array_size))
 
 
-def test_kernels_with_64_bit_indices(size):
-    x = zeros_with_ones_at_marks(size, needs=2)
+def test_kernels_with_64_bit_indices(array_size):
+    x = zeros_with_ones_at_marks(array_size, needs=2)
 
     @cuda.jit
     def twice(x):
@@ -160,24 +166,24 @@ def test_kernels_with_64_bit_indices(size):
         if i < x.size:
             x[i] *= 3
 
-    twice[math.ceil(size / 1024), 1024](x)
-    thrice[math.ceil(size / 1024), 1024](x)
-    assert values_at_marks(x, size) == [6] * len(marked_indices(size)) and int(
+    twice[math.ceil(array_size / 1024), 1024](x)
+    thrice[math.ceil(array_size / 1024), 1024](x)
+    assert values_at_marks(x, array_size) == [6] * len(marked_indices(array_size)) and int(
         x.sum(dtype="i8")
-    ) == 6 * len(marked_indices(size))
+    ) == 6 * len(marked_indices(array_size))
 
 
 @vectorize(["int8(int8, int8)"], target="cuda")
-def added(x, y):
+def add_int8(x, y):
     "x + y"
 
 
-def test_ufunc_of_broadcast_operands_with_64_bit_indices(size):
-    x = zeros_with_ones_at_marks(size, needs=4)
-    columns = x[: size // 2 * 2].reshape(-1, 2)
-    y = added(columns, cuda.to_device(np.array([1, 2], "i1")))
-    assert int(y.sum(dtype="i8")) == size // 2 * 3 + sum(
-        i < size // 2 * 2 for i in marked_indices(size)
+def test_ufunc_of_broadcast_operands_with_64_bit_indices(array_size):
+    x = zeros_with_ones_at_marks(array_size, needs=4)
+    columns = x[: array_size // 2 * 2].reshape(-1, 2)
+    y = add_int8(columns, cuda.to_device(np.array([1, 2], "i1")))
+    assert int(y.sum(dtype="i8")) == array_size // 2 * 3 + sum(
+        i < array_size // 2 * 2 for i in marked_indices(array_size)
     )
     assert int(y[HALF // 2, 0]) == 2
 
@@ -185,28 +191,28 @@ def test_ufunc_of_broadcast_operands_with_64_bit_indices(size):
 GUFUNCS = {}
 
 
-def gufunc(name, signature, layout, body, **options):
+def register_gufunc(name, signature, layout, body, **options):
     scope = {}
     exec(f"def {name}(x, y):\n    {body!r}\n", scope)
     GUFUNCS[name] = guvectorize([signature], layout, target="cuda", **options)(scope[name])
     return GUFUNCS[name]
 
 
-last = gufunc("last", "void(int8[:], int8[:])", "(n)->()", "y[0] = x[x.size() - 1];")
-total = gufunc(
+last = register_gufunc("last", "void(int8[:], int8[:])", "(n)->()", "y[0] = x[x.size() - 1];")
+total = register_gufunc(
     "total",
     "void(int8[:], int8[:])",
     "(n)->()",
     "int sum = 0; for (int i = 0; i < x.size(); ++i) sum += x[i]; y[0] = sum;",
 )
-block_total = gufunc(
+block_total = register_gufunc(
     "block_total",
     "void(int8[:], int8[:])",
     "(n)->()",
     "if (threadIdx.x == 0) { int sum = 0; for (int i = 0; i < x.size(); ++i) sum += x[i]; y[0] = sum; }",
     block=True,
 )
-running = gufunc(
+running = register_gufunc(
     "running",
     "void(int8[:], int8[:])",
     "(n)->(n)",
@@ -219,7 +225,7 @@ running = gufunc(
 @pytest.mark.parametrize("name", ("last", "total", "running"))
 @pytest.mark.parametrize("broadcast", (False, True))
 def test_gufuncs_with_64_bit_loop_indices(name, staged, n, broadcast):
-    """More than 2**31 loop indices, with cores in memory and with repeated cores."""
+    """Tests more than 2**31 loop indices, with all cores in memory, and with one core broadcast."""
     loop = HALF + 4
     f = GUFUNCS[name]
     if broadcast:
@@ -258,9 +264,9 @@ def test_dot_products_with_64_bit_indices():
     assert float(x.std()) == 0
 
 
-def test_random_numbers_and_bincount_with_64_bit_indices(size):
+def test_random_numbers_and_bincount_with_64_bit_indices(array_size):
     rng = cuda.random.default_rng(1)
-    x = rng.integers(0, 4, size, dtype="i1")
+    x = rng.integers(0, 4, array_size, dtype="i1")
     counts = np.bincount(x[: HALF + 777]).copy_to_host()
     assert counts.sum() == HALF + 777 and abs(counts / counts.sum() - 0.25).max() < 1e-3
     tail = x[-1000:].copy_to_host()

@@ -19,7 +19,7 @@ def needs_the_linker():
 
 
 @pytest.fixture
-def compiled():
+def linkable_code():
     """Returns the function after(x) = x + 1, compiled to PTX and to a cubin for this GPU."""
 
     @cuda.jit(device=True)
@@ -33,11 +33,11 @@ def compiled():
     return sorted(found, key=lambda code: code.name)
 
 
-def test_linked_kernels_run(compiled):
-    for code in compiled:
+def test_linked_kernels_run(linkable_code):
+    for code in linkable_code:
 
         @cuda.jit(link=[DECLARED, code])
-        def body(x):
+        def store_after(x):
             "x[grid<1>()] = after(grid<1>());"
 
         unit = cuda.jit(
@@ -45,31 +45,31 @@ def test_linked_kernels_run(compiled):
             "__global__ void k(int* x) { x[threadIdx.x] = after(threadIdx.x) + c - 5; }",
             link=[code],
         )
-        for kernel in (body, unit):
+        for kernel in (store_after, unit):
             x = cuda.to_device(np.zeros(4, "i4"))
             kernel[1, 4](x)
             assert x.copy_to_host().tolist() == [1, 2, 3, 4], code.name
 
 
-def test_device_functions_link_their_code(compiled, tmp_path):
+def test_device_functions_link_their_code(linkable_code, tmp_path):
     path = tmp_path / "after.ptx"
-    path.write_text(compiled[1].data)
+    path.write_text(linkable_code[1].data)
 
     @cuda.jit(device=True, link=[DECLARED, path])
     def twice(x):
         "return after(after(x));"
 
     @cuda.jit
-    def k(x):
+    def store_twice(x):
         "x[0] = twice(x[0]);"
 
     @vectorize(["int32(int32)"], target="cuda")
-    def u(x):
+    def twice_ufunc(x):
         "return twice(x);"
 
     x = cuda.to_device(np.full(1, 5, "i4"))
-    k[1, 1](x)
-    assert x.copy_to_host()[0] == 7 and u(x).copy_to_host()[0] == 9
+    store_twice[1, 1](x)
+    assert x.copy_to_host()[0] == 7 and twice_ufunc(x).copy_to_host()[0] == 9
 
 
 def test_declared_functions_link_ptx_and_cubin():
@@ -79,9 +79,9 @@ def test_declared_functions_link_ptx_and_cubin():
         twice = cuda.declare_device("twice", "int64(int64)", link=kind(code, name=output))
 
         @cuda.jit
-        def k(x):
+        def store_twice(x):
             "x[0] = twice(x[0]);"
 
         x = cuda.to_device(np.full(1, 5))
-        k[1, 1](x)
+        store_twice[1, 1](x)
         assert x.copy_to_host()[0] == 10

@@ -49,7 +49,7 @@ def slow_rows(x, y):
     """
 
 
-def launch(x, y):
+def launch_slow_copy(x, y):
     slow_copy[SIZE // 256, 256](x, y, SIZE)
     return y
 
@@ -74,12 +74,19 @@ def into_output(x, y):
     return y
 
 
-def rows(x, y):
+def launch_slow_rows(x, y):
     slow_rows(x.reshape(-1, 1024), y.reshape(-1, 1024))
     return y
 
 
-CALLS = (launch, launch_python, launch_wrapped, launch_exported, into_output, rows)
+CALLS = (
+    launch_slow_copy,
+    launch_python,
+    launch_wrapped,
+    launch_exported,
+    into_output,
+    launch_slow_rows,
+)
 ids = [call.__name__ for call in CALLS]
 
 
@@ -158,7 +165,7 @@ def test_operands_of_different_owners_are_ordered(torch, cupy):
         with torch.cuda.stream(torch.cuda.Stream()), cupy.cuda.Stream(non_blocking=True):
             for value in range(10):
                 fill[kx](x, value)
-                launch(x, y)
+                launch_slow_copy(x, y)
                 fill[kx](x, -1)
                 z = y * 1
                 fill[ky](y, -1)
@@ -184,7 +191,9 @@ def test_a_named_stream_is_ordered_after_the_tensors_work(torch):
     assert (y == 51).all()
 
 
-@pytest.mark.parametrize("call", (launch, launch_wrapped, into_output), ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "call", (launch_slow_copy, launch_wrapped, into_output), ids=lambda f: f.__name__
+)
 def test_kernels_are_captured_in_a_torch_graph(torch, call):
     x, y = torch.zeros(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
     call(x, y)  # compiles
@@ -200,8 +209,8 @@ def test_kernels_are_captured_in_a_torch_graph(torch, call):
 
 
 def test_allocations_in_a_graph_of_torch_raise(torch):
-    """The graph would use a new array after its release: the allocation raises an error, and the graph is
-    complete."""
+    """An allocation during the capture raises an error, because the graph would use the array after its
+    release; the rest of the graph works."""
     x, y = torch.zeros(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
     slow_next(x, out=y)
     torch.cuda.synchronize()
@@ -218,12 +227,12 @@ def test_allocations_in_a_graph_of_torch_raise(torch):
 
 def test_device_arrays_are_captured_in_a_torch_graph(torch):
     x, y = torch.zeros(SIZE, device="cuda"), cuda.to_device(np.zeros(SIZE, "f4"))
-    launch(x, y)
+    launch_slow_copy(x, y)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         x += 1
-        launch(x, y)
+        launch_slow_copy(x, y)
     for i in range(1, 4):
         graph.replay()
         torch.cuda.synchronize()

@@ -160,7 +160,7 @@ def test_kernels_on_two_streams_overlap():
     start, end = cuda.event(), cuda.event()
     cycles = 20_000_000
 
-    def took(*streams):
+    def elapsed_time(*streams):
         cuda.synchronize()
         start.record()
         for stream in streams:
@@ -169,9 +169,9 @@ def test_kernels_on_two_streams_overlap():
         end.synchronize()
         return start.elapsed_time(end)
 
-    took(one)
-    alone = took(one)
-    assert took(one, two) < 1.5 * alone
+    elapsed_time(one)
+    alone = elapsed_time(one)
+    assert elapsed_time(one, two) < 1.5 * alone
 
 
 def test_launch_returns_before_the_kernel_ends():

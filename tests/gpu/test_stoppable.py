@@ -41,7 +41,7 @@ def test_endless_kernels_stop_and_the_next_launch_is_right(names):
         assert re.search(r"kernel \w+, block \(\d+,0,0\), thread \(\d+,0,0\)", text), line
         if float(milliseconds) > LATEST:
             late.append(line)
-    assert len(late) <= 1, late  # another process may use the GPU for a moment
+    assert len(late) <= 1, late  # another process may use the GPU at this time
 
 
 RANDOM = r"""
@@ -58,7 +58,7 @@ def add(a, b):
     "return a + b;"
 kept = cuda.to_device(np.arange(4096, dtype=np.float32))
 stream = cuda.stream()
-def work(i):
+def launch_and_copy(i):
     x = cuda.to_device(np.zeros(4096, np.float32))
     host = np.ones(4096, np.float32)
     m.steps[1, 256](x, 100)
@@ -73,7 +73,7 @@ def work(i):
         m.waits[2, 64](cuda.to_device(np.zeros(1, np.int32)))
         cuda.synchronize()
     assert (x.copy_to_host() == 110).all()
-def again():
+def collect_and_synchronize():
     gc.collect()
     cuda.synchronize()
     gc.collect()
@@ -81,27 +81,27 @@ def again():
 for i in (1, 2, 3, 4):
     signal.setitimer(signal.ITIMER_REAL, 2 if i == 4 else 0)
     try:
-        work(i)
+        launch_and_copy(i)
     except KeyboardInterrupt:
         pass
-before = again()
+before = collect_and_synchronize()
 r, count = random.Random(int(sys.argv[1])), 0
 while count < 200:
     signal.setitimer(signal.ITIMER_REAL, r.uniform(0.001, 0.03))
     try:
         for i in range(1, 1000000):
-            work(i)
+            launch_and_copy(i)
     except KeyboardInterrupt:
         count += 1
     signal.setitimer(signal.ITIMER_REAL, 0)
     if count % 20 == 0:
-        work(1)
+        launch_and_copy(1)
         assert (kept.copy_to_host() == np.arange(4096)).all()
 try:
     time.sleep(0.1)
 except KeyboardInterrupt:
     pass
-after = again()
+after = collect_and_synchronize()
 assert after == before, (before, after)
 print("interrupted", count)
 """
@@ -192,7 +192,7 @@ x, out = np.ones(64, np.int32), np.zeros(64, np.int32)
 x[37] = -1
 device = cuda.to_device(x)
 stream = cuda.stream()
-def reported(work):
+def reported_error(work):
     try:
         work()
     except errors.KernelError as problem:
@@ -206,7 +206,7 @@ for work in (
     lambda: (m.positive[2, 32, stream](device, kept), stream.synchronize()),
     lambda: m.positive[2, 32](x, out),
 ):
-    text = reported(work)
+    text = reported_error(work)
     assert "no negative numbers" in text, text
     assert not out.any()
     m.good[1, 64](kept)

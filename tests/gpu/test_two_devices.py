@@ -28,12 +28,12 @@ def add(array, stream=0):
     with cuda.gpus[array.device]:
         slow_add[4, 64, stream](array, ROUNDS)
 
-def same(device, host, number):
+def assert_device_array(device, host, number):
     assert device.device == number, device
     assert (device.shape, device.dtype) == (host.shape, host.dtype)
     np.testing.assert_array_equal(device.copy_to_host(), host)
 
-class Gate:
+class StreamGate:
     '''Holds a stream up until it is opened; says whether somebody waited for it in vain.'''
     def __init__(self, stream, number):
         self.opened, self.late = threading.Event(), False
@@ -48,7 +48,7 @@ class Gate:
                 cuda.synchronize()
         assert not self.late, "a call waited for the stream"
 
-def streams(number):
+def make_streams(number):
     with cuda.gpus[number]:
         return {"default": 0, "blocking": cuda.stream(), "non-blocking": cuda.stream(non_blocking=True)}
 for gpu in cuda.gpus.lst[:2]:
@@ -74,11 +74,11 @@ def on_two(run_python, driver_kind):
     if driver_kind == "cuda" and len(cuda.gpus) < 2:
         pytest.skip("needs two GPUs")
 
-    def run(code, *arguments, **environment):
+    def run_on_two_devices(code, *arguments, **environment):
         environment = {"NUMBALITE_DRIVER": driver_kind, "NUMBALITE_SIM_DEVICES": "2", **environment}
         return run_python(START + code, *arguments, **environment)
 
-    return run
+    return run_on_two_devices
 
 
 # ---- copies
@@ -93,25 +93,25 @@ hosts = [
 for host in hosts:
     first = cuda.to_device(host)
     second = cuda.to_device(first, device=1)
-    same(second, host, 1)
+    assert_device_array(second, host, 1)
     assert second.strides == first.strides
-    same(cuda.to_device(second, device=0), host, 0)
+    assert_device_array(cuda.to_device(second, device=0), host, 0)
     back = cuda.device_array_like(first)
     back.copy_to_device(second)
-    same(back, host, 0)
+    assert_device_array(back, host, 0)
 rows = large.reshape(1024, -1)
 first, second = cuda.to_device(rows), cuda.to_device(np.zeros_like(rows), device=1)
 for key in (np.s_[::2], np.s_[:, 5:500], np.s_[::-1, ::3], np.s_[3:9, 4:5], np.s_[100]):
     expected = second.copy_to_host()
     second[key] = first[key]
     expected[key] = rows[key]
-    same(second, expected, 1)
-    same(cuda.to_device(first[key], device=1), rows[key], 1)
+    assert_device_array(second, expected, 1)
+    assert_device_array(cuda.to_device(first[key], device=1), rows[key], 1)
 second[...] = first[7]                    # broadcast
-same(second, np.broadcast_to(rows[7], rows.shape), 1)
+assert_device_array(second, np.broadcast_to(rows[7], rows.shape), 1)
 whole = cuda.device_array(rows.shape, "i8")
 whole[...] = second.astype("f8")          # converted
-same(whole, second.copy_to_host().astype("i8"), 0)
+assert_device_array(whole, second.copy_to_host().astype("i8"), 0)
 assert cuda.get_current_device().id == 0
 """)
 
@@ -120,11 +120,11 @@ def test_copies_between_devices_support_every_memory_kind(on_two):
     """Tests pooled, plain, mapped, managed and foreign memory as source and as destination."""
     on_two("""
 host = np.arange(5000.0)
-def managed():
+def managed_view():
     return cuda.as_cuda_array(cuda.managed_array(5000))
 def mapped():
     return cuda.as_cuda_array(cuda.mapped_array(5000))
-makers = [lambda: cuda.device_array(5000), lambda: cuda.ipc_array(5000), mapped, managed]
+makers = [lambda: cuda.device_array(5000), lambda: cuda.ipc_array(5000), mapped, managed_view]
 for make in makers:
     for take in makers:
         first = make()
@@ -143,19 +143,19 @@ for make in makers:
         cuda.synchronize()
         with cuda.gpus[1]:
             cuda.synchronize()
-class Foreign:
+class ForeignArray:
     def __init__(self, array):
         self.array = array
         self.__cuda_array_interface__ = array.__cuda_array_interface__
 with cuda.gpus[1]:
     there = cuda.to_device(host)
-    foreign = Foreign(there)
-same(cuda.to_device(foreign, device=0), host, 0)
+    foreign = ForeignArray(there)
+assert_device_array(cuda.to_device(foreign, device=0), host, 0)
 mine = cuda.device_array(5000)
 mine[...] = foreign
-same(mine, host, 0)
+assert_device_array(mine, host, 0)
 assert cuda.as_cuda_array(foreign).device == 1
-same(cuda.from_dlpack(there, device=0), host, 0)
+assert_device_array(cuda.from_dlpack(there, device=0), host, 0)
 """)
 
 
@@ -167,7 +167,7 @@ def test_copies_between_devices_run_in_stream_order(on_two, part):
         f"PART = {part}"
         + """
 for number in 0, 1:                        # the device that the copy's stream is of
-    for name, stream in streams(number).items():
+    for name, stream in make_streams(number).items():
         for pause in 0, 1:                 # which side is busy
             a, b = cuda.to_device(np.zeros(1000)), cuda.to_device(np.full(1000, 10.0), device=1)
             seen = cuda.to_device(np.zeros(1000), device=1)
@@ -179,7 +179,7 @@ for number in 0, 1:                        # the device that the copy's stream i
                 cuda.synchronize()
             gate = None
             if name != "non-blocking" or pause == number:
-                gate = Gate(on[pause], pause)
+                gate = StreamGate(on[pause], pause)
             add(a, on[0]) if name != "non-blocking" or number == 0 else None
             seen.copy_to_device(b, on[1]) if name != "non-blocking" or number == 1 else None
             b[PART].copy_to_device(a[PART], stream)
@@ -209,15 +209,15 @@ def test_copies_between_devices_order_both_arrays_streams(on_two):
     """A copy without a stream runs after the earlier work of the source's stream, and before later
     work of the destination's."""
     on_two("""
-for kinds in [(a, b) for a in streams(0) for b in streams(1)]:
-    here, there = streams(0)[kinds[0]], streams(1)[kinds[1]]
+for kinds in [(a, b) for a in make_streams(0) for b in make_streams(1)]:
+    here, there = make_streams(0)[kinds[0]], make_streams(1)[kinds[1]]
     a = cuda.to_device(np.zeros(1000)).bind(here)
     b = cuda.to_device(np.zeros(1000), device=1).bind(there)
     cuda.synchronize()
     with cuda.gpus[1]:
         cuda.synchronize()
     for part in (..., np.s_[::2]):
-        gate = Gate(here, 0)
+        gate = StreamGate(here, 0)
         add(a, here)
         b[part] = a[part]
         a.fill(7)
@@ -234,9 +234,9 @@ def test_alternating_copies_between_devices_are_ordered(on_two):
     """Two devices increment one element alternately; the element counts the steps."""
     on_two("""
 turns = 25 if SIM else 300
-for name in streams(0):
+for name in make_streams(0):
     for part in (..., np.s_[::-1], np.s_[1::2]):
-        here, there = streams(0)[name], streams(1)[name]
+        here, there = make_streams(0)[name], make_streams(1)[name]
         a, b = cuda.to_device(np.zeros(1000)), cuda.to_device(np.zeros(1000), device=1)
         cuda.synchronize()
         with cuda.gpus[1]:
@@ -260,12 +260,12 @@ def test_temporary_memory_is_not_reused_before_its_copy_ends(on_two):
     early."""
     on_two("""
 for number in 0, 1:
-    for name, stream in streams(number).items():
+    for name, stream in make_streams(number).items():
         for part in (..., np.s_[1::2]):
             sources = [cuda.to_device(np.full(1000, i, "f8")) for i in range(20)]
             kept = []
             cuda.synchronize()
-            gate = Gate(stream, number)
+            gate = StreamGate(stream, number)
             for i in range(20):
                 a = sources.pop(0)
                 with cuda.gpus[1]:
@@ -299,16 +299,16 @@ with cuda.gpus[1]:
     stream = cuda.stream()
 with pytest.raises(errors.CudaAPIError, match="belongs to another device"):
     slow_add[1, 32, stream](zero, 1)
-same(zero, zero.copy_to_host(stream=stream), 0)   # copies may be in any device's stream
+assert_device_array(zero, zero.copy_to_host(stream=stream), 0)   # copies may be in any device's stream
 host = cuda.pinned_array(1000)
 host[:] = 3
 zero.copy_to_device(host, stream)
 stream.synchronize()
 assert (zero.copy_to_host() == 3).all()
-class Foreign:
+class ForeignStream:
     def __cuda_stream__(self):
         return 0, stream.handle
-one.copy_to_device(zero, Foreign())
+one.copy_to_device(zero, ForeignStream())
 stream.synchronize()
 assert (one.copy_to_host() == 3).all()
 if len(cuda.gpus) > 2:
@@ -325,10 +325,10 @@ event.wait(late)
 one.copy_to_device(zero, late)
 late.synchronize()
 assert (one.copy_to_host() == 4).all()
-worker = streams(0)["non-blocking"]
-late = streams(1)["non-blocking"]
+worker = make_streams(0)["non-blocking"]
+late = make_streams(1)["non-blocking"]
 for part in (..., np.s_[::-1]):
-    gate = Gate(worker, 0)
+    gate = StreamGate(worker, 0)
     add(zero, worker)
     event.record(worker)
     event.wait(late)                        # what makes the source is known to this stream alone
@@ -368,26 +368,26 @@ def plus(x, y):
 @guvectorize(["void(float64[:], float64[:])"], "(n)->()", target="cuda")
 def total(x, out):
     "double t = 0; for (int i = 0; i < x.size(); ++i) t += x[i]; out[0] = t;"
-class Foreign:
+class ForeignArray:
     def __init__(self, array):
         self.__cuda_array_interface__ = array.__cuda_array_interface__
 reduction = cuda.reduce("a + b")
 before = one.copy_to_host()
 calls = [
     lambda: slow_add[1, 32](one, 1), lambda: plus(zero, one), lambda: plus(zero, 1, out=one), lambda: zero + one,
-    lambda: slow_add[1, 32](Foreign(one), 1),
+    lambda: slow_add[1, 32](ForeignArray(one), 1),
 ]
 for call in calls:
     with pytest.raises(ValueError, match=r"on device \\d, but the .* on device \\d"):
         call()
 np.testing.assert_array_equal(one.copy_to_host(), before)
-same(plus(one, 1), before + 1, 1)          # functions run where all their arrays are
-same(plus(Foreign(one), 1), before + 1, 1)
-same(np.sqrt(one), np.sqrt(before), 1)
+assert_device_array(plus(one, 1), before + 1, 1)          # functions run where all their arrays are
+assert_device_array(plus(ForeignArray(one), 1), before + 1, 1)
+assert_device_array(np.sqrt(one), np.sqrt(before), 1)
 assert total(one).device == 1
 with cuda.gpus[1]:
     slow_add[4, 64](one, 1)
-    same(plus(one, 1), before + 2, 1)
+    assert_device_array(plus(one, 1), before + 2, 1)
     assert plus.reduce(one) == (before + 1).sum() and total(one).device == 1
     with pytest.raises(ValueError, match=r"on device 0, but the .* on device 1"):
         slow_add[1, 32](zero, 1)
@@ -417,7 +417,7 @@ for number in (0, 1, 0, 1, 1):
     with cuda.gpus[number]:
         x = cuda.device_array(64)
         look_up[1, 64, 0, 60000](x)
-        same(x, np.tile(table, 16)[::-1], number)
+        assert_device_array(x, np.tile(table, 16)[::-1], number)
         module.count[2, 32]()
 for number, launches in (0, 2), (1, 3):
     with cuda.gpus[number]:
@@ -429,7 +429,7 @@ for number, launches in (0, 2), (1, 3):
 def test_threads_use_both_devices(on_two):
     on_two("""
 problems = []
-def work(number):
+def use_device(number):
     rng = np.random.default_rng(number)
     try:
         cuda.select_device(number % 2)
@@ -455,7 +455,7 @@ def work(number):
         assert cuda.get_current_device().id == number % 2
     except BaseException as problem:
         problems.append(problem)
-threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+threads = [threading.Thread(target=use_device, args=(i,)) for i in range(6)]
 [t.start() for t in threads]; [t.join() for t in threads]
 assert not problems, problems
 assert cuda.get_current_device().id == 0
@@ -486,7 +486,7 @@ for number in 0, 1:
                 cuda.synchronize()
                 a -= 1
             b = cuda.to_device(a, device=1 - number)
-            same(b, a.copy_to_host(), 1 - number)
+            assert_device_array(b, a.copy_to_host(), 1 - number)
             cuda.synchronize()
         staged = ipc._ipc_handle.open_staged(cuda.current_context())
         assert staged.size == 8000
@@ -571,54 +571,54 @@ pools[1].limit = None
 del there
 for pool in pools:
     pool.trim()
-same(cuda.to_device(zero, device=1), zero.copy_to_host(), 1)
+assert_device_array(cuda.to_device(zero, device=1), zero.copy_to_host(), 1)
 """)
 
 
 def test_copies_between_devices_survive_failing_driver_calls(on_two):
-    """Copies between devices with each driver call and each allocation failing in turn."""
+    """Each driver call and each allocation of a copy between devices fails in turn."""
     on_two("""
 from numbalite import errors
 from numbalite.runtime import traced
 zero, one = zero[:8], one[:8]
-streams_ = [0, streams(0)["non-blocking"], streams(1)["blocking"]]
+streams_ = [0, make_streams(0)["non-blocking"], make_streams(1)["blocking"]]
 gc.collect()
 gc.freeze()
-def live():
+def live_objects():
     traced.drop_traces()
     gc.collect()
     for gpu in cuda.gpus.lst[:2]:
         with gpu:
             cuda.synchronize()
-    return dict(_core.live())
+    return dict(_core.live_objects())
 for stream in streams_:
     for part in (..., np.s_[::-1]):
-        def copy():
+        def copy_part():
             one[part].copy_to_device(zero[part], stream)
         zero.fill(5)
-        copy()
-        before = live()
+        copy_part()
+        before = live_objects()
         for arm in (_core.fail_call_at, _core.fail_alloc_at):
             for step in range(1, 200):
                 one.fill(0)
-                live()
+                live_objects()
                 arm(step)
                 failed = False
                 try:
-                    copy()
+                    copy_part()
                 except (errors.CudaAPIError, MemoryError):
                     failed = True
                 finally:
                     seen = arm(0)
-                assert live() == before, (step, part)
+                assert live_objects() == before, (step, part)
                 if not failed:
                     assert (one.copy_to_host() == 5).all(), (step, part)
                     if seen < step:
                         break
             else:
                 raise SystemExit("it never got through")
-        copy()
-        live()
+        copy_part()
+        live_objects()
         assert (one.copy_to_host() == 5).all()
 """)
 
@@ -626,7 +626,7 @@ for stream in streams_:
 def test_reset_of_one_device_keeps_the_other(on_two):
     """A reset of one device does not affect memory of the other device."""
     on_two("""
-stream = streams(1)["non-blocking"]
+stream = make_streams(1)["non-blocking"]
 one[::-1].copy_to_device(zero, stream)
 zero[::-1].copy_to_device(one, stream)
 stream.synchronize()
@@ -637,12 +637,12 @@ with pytest.raises(RuntimeError, match="was reset"):
 with pytest.raises(RuntimeError, match="was reset"):
     one.copy_to_device(zero)
 again = cuda.to_device(zero, device=1)
-same(again, zero.copy_to_host(), 1)
-again[::-1].copy_to_device(zero, streams(1)["non-blocking"])
-zero[::-1].copy_to_device(again, streams(0)["non-blocking"])
+assert_device_array(again, zero.copy_to_host(), 1)
+again[::-1].copy_to_device(zero, make_streams(1)["non-blocking"])
+zero[::-1].copy_to_device(again, make_streams(0)["non-blocking"])
 cuda.close()
 again = cuda.to_device(np.zeros(10), device=1)
-same(cuda.to_device(again, device=0), np.zeros(10), 0)
+assert_device_array(cuda.to_device(again, device=0), np.zeros(10), 0)
 """)
 
 
@@ -661,7 +661,7 @@ except Exception as problem:
 @cuda.jit("void(const float64[:], float64[:])")
 def take_over(x, y):
     "int i = grid<1>(); if (i < x.size()) y[i] = x[i];"
-for name, stream in streams(0).items():
+for name, stream in make_streams(0).items():
     for number in range(5):
         there = cuda.to_device(np.full(20000, number, "f8"), device=1)
         add(there)                         # on its own device first, not waited for
@@ -670,7 +670,7 @@ for name, stream in streams(0).items():
         view = there[::2]
         del there
         slow_add[16, 64, stream](view, ROUNDS)
-        same(view, np.full(10000, number + 4.0), 1)
+        assert_device_array(view, np.full(10000, number + 4.0), 1)
         del view                           # its memory goes to the next round's array
     host, there = np.zeros(100), cuda.to_device(np.arange(100.0), device=1)
     take_over[1, 128, stream](there, host)      # a host array in the same call

@@ -148,7 +148,7 @@ def task_of(pair):
     after = pair.run(True)
     names = list(given)
 
-    def function(*arguments):
+    def reference_function(*arguments):
         known = dict(zip(names, arguments, strict=True))
         wanted = pair.expect(
             *(np.copy(known[name]) for name in inspect.signature(pair.expect).parameters)
@@ -164,12 +164,12 @@ def task_of(pair):
         if isinstance(value, np.ndarray)
         and (after[name].tobytes() != value.tobytes() or _is_parameter_written(text_of(pair), name))
     ]
-    function.__name__ = pair.name
-    function.__signature__ = inspect.Signature(
+    reference_function.__name__ = pair.name
+    reference_function.__signature__ = inspect.Signature(
         [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
     )
-    function.__annotations__ = {
-        name: _type(value, name in written) for name, value in given.items()
+    reference_function.__annotations__ = {
+        name: _type_name(value, name in written) for name, value in given.items()
     }
     return taskfile.task(
         sizes=[1],
@@ -178,7 +178,7 @@ def task_of(pair):
         launch=lambda *arguments: (launch["grid"], launch["block"], launch.get("shared", 0)),
         values={name: lambda rng, n, value=value: value for name, value in given.items()},
         inout=written,
-    )(function)
+    )(reference_function)
 
 
 def _is_parameter_written(text, name):
@@ -186,7 +186,7 @@ def _is_parameter_written(text, name):
     return re.search(rf"&{name}\b|\b{name}\[[^]]*\]\s*([-+*/|&^]?=[^=]|\+\+|--)", text)
 
 
-def _type(value, is_written):
+def _type_name(value, is_written):
     if not isinstance(value, np.ndarray):
         return np.result_type(value).name
     axes = ", ".join([":"] * (value.ndim - 1) + ["::1"])
@@ -258,7 +258,7 @@ def verdict_on(name, text, folder, kind="", speed=False):
     return judging.judge(task, str(path), kind=kind, speed=speed)
 
 
-def submissions(which):
+def select_submissions(which):
     """Returns (title, task, text, kind, part of the verdict, is the time judged) of "honest" kernels, "twins" or
     "attacks"."""
     from judge.twins import TWINS
@@ -282,7 +282,7 @@ def main():
     wrongly."""
     which = sys.argv[1:2] or ["honest", "twins", "attacks"]
     part, parts = map(int, sys.argv[2:4]) if len(sys.argv) > 3 else (0, 1)
-    work = [(kind, *each) for kind in which for each in submissions(kind)][part::parts]
+    work = [(kind, *each) for kind in which for each in select_submissions(kind)][part::parts]
     wrong, slowest = 0, (0, "")
     for kind, name, task, text, form, message, speed in work:
         with tempfile.TemporaryDirectory() as folder:

@@ -112,7 +112,7 @@ BOTH = pytest.mark.parametrize("library", ["numpy", "torch"])
 
 
 @pytest.fixture
-def reference(library):
+def reference_sources(library):
     if library == "torch":
         pytest.importorskip("torch")
     return {"numpy": (GPU_MODE, KERNELBENCH), "torch": (GPU_MODE_TORCH, KERNELBENCH_TORCH)}[library]
@@ -129,8 +129,8 @@ def gpu_mode(folder, text):
 
 
 @BOTH
-def test_tasks_of_gpu_mode_are_read(reference, tmp_path):
-    path = gpu_mode(tmp_path, reference[0])
+def test_tasks_of_gpu_mode_are_read(reference_sources, tmp_path):
+    path = gpu_mode(tmp_path, reference_sources[0])
     task = taskfile.load(path)
     assert task.name == "blend"
     assert task.signature == "void(const float32[:, ::1], const float32[:, ::1], float32[:, ::1])"
@@ -151,9 +151,9 @@ def test_tasks_of_gpu_mode_are_read(reference, tmp_path):
 
 
 @BOTH
-def test_tasks_of_kernelbench_are_read(reference, tmp_path):
+def test_tasks_of_kernelbench_are_read(reference_sources, tmp_path):
     path = tmp_path / "12_Sum_of_rows_.py"
-    path.write_text(reference[1])
+    path.write_text(reference_sources[1])
     task = taskfile.load(str(path))
     assert task.name == "Sum_of_rows"
     assert task.signature == "void(const float32[:, ::1], float32[::1])"

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from judge.attacks import ATTACKS, PUBLIC, PYTHON_ATTACKS, TIMED, python, source
+from judge.attacks import ATTACKS, PUBLIC, PYTHON_ATTACKS, TIMED, cuda_answer, python_answer
 from judge.corpus import BOUNDARY, HONEST, PRECISION, TASKS, WRONG, task_of, text_of, verdict_on
 from judge.twins import TWINS
 
@@ -92,7 +92,7 @@ def test_sources_with_pointers_pass(tmp_path):
         if (i < 1000) out[i] = a[i] + b[i];
     }
     """
-    # A task whose arrays have one length.
+    # Defines a task whose arrays have one length.
     path = tmp_path / "task.py"
     path.write_text(
         "from numbalite.judge import task\\n"
@@ -149,7 +149,7 @@ def test_limits_end_a_submission(limit, value, extra, part, tmp_path, monkeypatc
     """An incomplete message of a submission, or its use of too much memory, ends the submission with the
     reason."""
     monkeypatch.setattr(judging if limit == "_PATIENCE" else process, limit, value)
-    verdict = verdict_on("vadd", python(extra), tmp_path, "py")
+    verdict = verdict_on("vadd", python_answer(extra), tmp_path, "py")
     assert not verdict.passed and part in str(verdict), str(verdict)
 
 
@@ -167,11 +167,11 @@ def test_functions_that_compilers_call_are_accepted(tmp_path, monkeypatch):
 
 def test_harmless_variants_of_attacks_pass(tmp_path):
     """Without the attacks around a kernel, the judge accepts the kernel."""
-    verdict = verdict_on("vadd", source("#define BLOCK 256"), tmp_path, speed=True)
+    verdict = verdict_on("vadd", cuda_answer("#define BLOCK 256"), tmp_path, speed=True)
     assert verdict.passed, str(verdict)
     assert verdict.times["predicted"] > 0
     assert "not measured" in verdict.times["note"]
-    assert verdict_on("vadd", python(value="a[i] + b[i]"), tmp_path, "py").passed
+    assert verdict_on("vadd", python_answer(value="a[i] + b[i]"), tmp_path, "py").passed
 
 
 REFUSED = {
@@ -284,12 +284,12 @@ def test_tolerance_follows_from_the_condition_number():
     ],
 )
 def test_invalid_task_definitions_raise(given, annotation, error, message):
-    def f(x):
+    def assign_one(x):
         x[:] = 1
 
-    f.__annotations__["x"] = annotation
+    assign_one.__annotations__["x"] = annotation
     with pytest.raises(error, match=message):
-        task([10], lambda x: (1, 32), **given)(f)
+        task([10], lambda x: (1, 32), **given)(assign_one)
 
 
 def test_task_parameter_without_a_type_raises():

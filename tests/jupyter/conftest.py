@@ -9,7 +9,7 @@ from numbalite import config
 
 
 @pytest.fixture(scope="session")
-def _ipython(tmp_path_factory):
+def _ipython_shell(tmp_path_factory):
     import os
 
     os.environ["IPYTHONDIR"] = str(tmp_path_factory.mktemp("ipython"))
@@ -26,54 +26,58 @@ def _ipython(tmp_path_factory):
 
 
 @pytest.fixture
-def shell(_ipython, monkeypatch):
+def ipython_shell(_ipython_shell, monkeypatch):
     """Returns the shell with the extension loaded, without names of other tests. The shell's module is
     `__main__` until the test ends: the processes that later tests start read the specification of the real
     `__main__`."""
-    monkeypatch.setitem(sys.modules, "__main__", _ipython.user_module)
-    _ipython.reset(new_session=False)
-    _ipython.run_line_magic("load_ext", "numbalite")
-    _ipython.run_cell("import numpy as np\nfrom numbalite import cuda")
-    yield _ipython
+    monkeypatch.setitem(sys.modules, "__main__", _ipython_shell.user_module)
+    _ipython_shell.reset(new_session=False)
+    _ipython_shell.run_line_magic("load_ext", "numbalite")
+    _ipython_shell.run_cell("import numpy as np\nfrom numbalite import cuda")
+    yield _ipython_shell
     vars(config).pop("STOPPABLE", None)  # %load_ext has set it
-    # Frees all device memory of the test.
-    _ipython.reset(new_session=False)
-    _ipython.last_execution_result = None
+    # Releases all device memory that the test allocated.
+    _ipython_shell.reset(new_session=False)
+    _ipython_shell.last_execution_result = None
     for name in ("last_exc", "last_value", "last_traceback"):
         vars(sys).pop(name, None)
     gc.collect()
 
 
 @pytest.fixture
-def run(shell):
-    """Returns run(cell), which returns the cell's result or raises its exception.
+def run_cell(ipython_shell):
+    """Returns run_cell(cell), which returns the cell's result or raises its exception.
 
     Without a history all cells have the same number, so the disk cache finds their kernels.
     """
 
-    def run(cell, store_history=False):
-        result = shell.run_cell(cell, store_history=store_history)
+    def run_and_return(cell, store_history=False):
+        result = ipython_shell.run_cell(cell, store_history=store_history)
         result.raise_error()
         return result.result
 
-    return run
+    return run_and_return
 
 
 @pytest.fixture
-def notebook(root):
-    """Returns notebook(*cells), which runs the cells in a new kernel and returns each cell's outputs; errors
+def run_notebook(checkout_root):
+    """Returns run_notebook(*cells), which runs the cells in a new kernel and returns each cell's outputs; errors
     are outputs, too."""
     import os
 
     import nbclient
     from nbformat.v4 import new_code_cell, new_notebook
 
-    def run(*cells, captured=True, hint="0"):  # the note about the extension
-        environment = {**os.environ, "PYTHONPATH": str(root), "NUMBALITE_NOTEBOOK_HINT": hint}
+    def run_cells(*cells, captured=True, hint="0"):  # the note about the extension
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(checkout_root),
+            "NUMBALITE_NOTEBOOK_HINT": hint,
+        }
         if captured:  # else ipykernel leaves file 1 alone
             del environment["PYTEST_CURRENT_TEST"]
         book = new_notebook(cells=[new_code_cell(cell) for cell in cells])
         nbclient.NotebookClient(book, allow_errors=True, timeout=120).execute(env=environment)
         return [cell.outputs for cell in book.cells]
 
-    return run
+    return run_cells

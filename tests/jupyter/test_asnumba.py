@@ -24,17 +24,17 @@ def without_numba(monkeypatch):
     sys.modules.update(kept)
 
 
-def test_numba_programs_run_unmodified_in_cells(without_numba, run):
-    run("%numba")
-    run("from numba import cuda as numbas, types")
-    assert run("numbas is cuda and types.float32(0.5)") == 0.5
-    run("%numba")  # again
+def test_numba_programs_run_unmodified_in_cells(without_numba, run_cell):
+    run_cell("%numba")
+    run_cell("from numba import cuda as numbas, types")
+    assert run_cell("numbas is cuda and types.float32(0.5)") == 0.5
+    run_cell("%numba")  # again
 
 
-def test_numba_magic_rejects_arguments_and_imported_numba(without_numba, run, monkeypatch):
+def test_numba_magic_rejects_arguments_and_imported_numba(without_numba, run_cell, monkeypatch):
     with pytest.raises(UsageError, match="%numba takes nothing, not '3'"):
-        run("%numba 3")
+        run_cell("%numba 3")
     monkeypatch.setitem(sys.modules, "numba", sys)
     with pytest.raises(UsageError, match="numba itself is imported already .*restart the kernel"):
-        run("%numba")
+        run_cell("%numba")
     del sys.modules["numba"]

@@ -66,34 +66,34 @@ const shared = Object.fromEntries(Object.entries(modules).map(([n, m]) => [n, { 
 
 
 @pytest.fixture
-def colours(root):
-    """Returns colours(string, language="python"), which returns a list of (colour, word)."""
+def colours_of(checkout_root):
+    """Returns colours_of(string, language="python"), which returns a list of (colour, word)."""
     if shutil.which("node") is None:
         pytest.skip("needs node")
-    script = root / "numbalite/jupyter/labextension/static/remoteEntry.js"
+    script = checkout_root / "numbalite/jupyter/labextension/static/remoteEntry.js"
 
-    def ask(string, language="python"):
+    def run_highlighter(string, language="python"):
         command = ["node", "-e", HARNESS, script, language]
         done = subprocess.run(command, input=string, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return [tuple(pair) for pair in json.loads(done.stdout)]
 
-    return ask
+    return run_highlighter
 
 
-def test_kernel_strings_are_highlighted_as_cpp(colours):
+def test_kernel_strings_are_highlighted_as_cpp(colours_of):
     kernel = '"""\n    // sum\n    __shared__ float s[32];\n    if (threadIdx.x < 3) s[0] = grid<1>();\n    """'
-    found = colours(kernel)
+    found = colours_of(kernel)
     for pair in (
         ("comment", "// sum"), ("keyword", "__shared__"), ("type", "float"), ("number", "32"),
         ("atom", "threadIdx"), ("keyword", "if"), ("variableName", "s"),
     ):  # fmt: skip
         assert found.count(pair) >= 1, (pair, found)
     assert [word for _, word in found].count("if") == 1, "once, though seen in two visible ranges"
-    assert colours("r'return x * 2;'")[0] == ("keyword", "return")
+    assert colours_of("r'return x * 2;'")[0] == ("keyword", "return")
 
 
-def test_other_strings_keep_their_colour(colours):
-    assert colours('"""A docstring; it is text."""') == []
-    assert colours('"plain"') == []
-    assert colours('"return 1;"', "javascript") == []
+def test_other_strings_keep_their_colour(colours_of):
+    assert colours_of('"""A docstring; it is text."""') == []
+    assert colours_of('"plain"') == []
+    assert colours_of('"return 1;"', "javascript") == []

@@ -1,4 +1,5 @@
-"""In a real Jupyter kernel: the note about the extension, and the progress line of long kernels."""
+"""Tests in a real Jupyter kernel: the note about the extension, and the progress line of long
+kernels."""
 
 import os
 import re
@@ -19,8 +20,8 @@ def text_of(outputs):
     return "".join(o.get("text", "") + o.get("data", {}).get("text/plain", "") for o in outputs)
 
 
-def test_the_first_import_mentions_the_extension_once(notebook):
-    first, second, third = notebook(
+def test_the_first_import_mentions_the_extension_once(run_notebook):
+    first, second, third = run_notebook(
         QUIET + "from numbalite import cuda\nprint('done')",
         "from numbalite import cuda, jit",
         "import numbalite.cuda as nc",
@@ -45,8 +46,8 @@ def test_the_first_import_mentions_the_extension_once(notebook):
     ],
     ids=["before", "after", "earlier", "no cuda", "switched off", "lessons", "other programs"],
 )
-def test_extension_hint_is_not_shown_if_useless(notebook, cells):
-    assert HINT not in "".join(map(text_of, notebook(*cells, hint="1")))
+def test_extension_hint_is_not_shown_if_useless(run_notebook, cells):
+    assert HINT not in "".join(map(text_of, run_notebook(*cells, hint="1")))
 
 
 def test_extension_hint_is_not_shown_outside_of_notebooks(run_python):
@@ -54,8 +55,8 @@ def test_extension_hint_is_not_shown_outside_of_notebooks(run_python):
     assert "load_ext" not in run_python("import IPython\nfrom numbalite import cuda").stdout
 
 
-def test_a_store_past_the_end_names_the_cell_of_the_launch(notebook):
-    (outputs,) = notebook(
+def test_a_store_past_the_end_names_the_cell_of_the_launch(run_notebook):
+    (outputs,) = run_notebook(
         QUIET + "import numpy as np\nfrom numbalite import cuda\n"
         "d = cuda.to_device(np.zeros(10, 'f4'))\n"
         "@cuda.jit\ndef over(x):\n    'x.data()[10] = 1;'\n"
@@ -91,7 +92,7 @@ def test_progress_counts_the_blocks_of_a_running_grid():
     thread = threading.Thread(target=poll_progress)
     thread.start()
     count = 20_000
-    while True:  # takes some tenths of a second on any machine
+    while True:  # runs for some tenths of a second on any machine
         begun = time.monotonic()
         kernel[4000, 1](x, count)
         cuda.synchronize()
@@ -140,7 +141,7 @@ def run_cells_and_collect_outputs(root, cells, environment):
 
     shown = []
 
-    class Client(nbclient.NotebookClient):
+    class RecordingClient(nbclient.NotebookClient):
         def process_message(self, message, cell, index):
             if message["msg_type"] in ("display_data", "update_display_data"):
                 shown.append((index, message["content"]["data"].get("text/plain", "")))
@@ -148,16 +149,16 @@ def run_cells_and_collect_outputs(root, cells, environment):
 
     book = new_notebook(cells=[new_code_cell(cell) for cell in cells])
     environment = {**os.environ, "PYTHONPATH": str(root), **environment}
-    Client(book, timeout=120).execute(env=environment)
+    RecordingClient(book, timeout=120).execute(env=environment)
     return [cell.outputs for cell in book.cells], shown
 
 
 SETUP = "%load_ext numbalite\n" + QUIET + "import numpy as np\nfrom numbalite import cuda\n" + LONG
 
 
-def test_long_kernels_show_progress(root):
+def test_long_kernels_show_progress(checkout_root):
     outputs, shown = run_cells_and_collect_outputs(
-        root, [SETUP, "run(3.5)\nprint('end')", "1 + 1"], {}
+        checkout_root, [SETUP, "run(3.5)\nprint('end')", "1 + 1"], {}
     )
     lines = [text for index, text in shown if index == 1 and text]
     simulated = r"spin on the simulator: \d+ of 512 blocks … \d+ s"
@@ -167,8 +168,8 @@ def test_long_kernels_show_progress(root):
     assert [index for index, text in shown if index == 2 and text] == []
 
 
-def test_progress_can_be_disabled(root):
+def test_progress_can_be_disabled(checkout_root):
     _, shown = run_cells_and_collect_outputs(
-        root, [SETUP, "run(3)"], {"NUMBALITE_NOTEBOOK_PROGRESS": "0"}
+        checkout_root, [SETUP, "run(3)"], {"NUMBALITE_NOTEBOOK_PROGRESS": "0"}
     )
     assert [text for index, text in shown if "blocks" in text or "at work" in text] == []

@@ -21,7 +21,7 @@ def stream_text(outputs):
     return "".join(o.text for o in outputs)
 
 
-def test_notebook_shows_errors_and_prints_in_order(notebook):
+def test_notebook_shows_errors_and_prints_in_order(run_notebook):
     """Tests several features in one Jupyter kernel, because its start takes longer than all tests."""
     wrong = "%%cuda\n__global__ void k(int *x) {\n    x[0] = nothing;\n}"
     in_order = (
@@ -34,7 +34,7 @@ def test_notebook_shows_errors_and_prints_in_order(notebook):
         "from numbalite.compilers import Source\n"
         "with progress.watch(Source('', name='/x/slow <1>.cu'), ('cuda', 9, 0)):\n    time.sleep(2)"
     )
-    outputs = notebook(
+    outputs = run_notebook(
         SETUP, PRINTS, in_order, late, "print('next')", shell_too, wrong, "tell", slow
     )
     _, made, ordered, waited, following, spawned, refused, shown, slowly = outputs
@@ -58,20 +58,20 @@ def test_notebook_shows_errors_and_prints_in_order(notebook):
 
 
 @pytest.mark.parametrize("captured", [True, False], ids=["captured", "not captured"])
-def test_printf_appears_in_the_cell_without_the_extension(notebook, captured):
+def test_printf_appears_in_the_cell_without_the_extension(run_notebook, captured):
     """printf also appears in the cell in lessons that only use decorators, however ipykernel
     redirects file descriptor 1."""
     kernel = (
         "import warnings\nwarnings.simplefilter('ignore')\nfrom numbalite import cuda\n"
         "@cuda.jit('void(int32)')\ndef tell(n):\n    r'printf(\"kernel %d\\n\", n);'"
     )
-    _, told = notebook(
+    _, told = run_notebook(
         kernel, "print('a')\ntell[1, 1](1)\ncuda.synchronize()\nprint('b')", captured=captured
     )
     assert stream_text(told) == "a\nkernel 1\nb\n"
 
 
-def test_missing_gpu_is_shown_as_a_note(notebook):
+def test_missing_gpu_is_shown_as_a_note(run_notebook):
     """A first notebook without a GPU has no red output; warnings of other libraries stay on
     stderr."""
     no_gpu = "import os\nos.environ.update(NUMBALITE_DRIVER='auto', CUDA_VISIBLE_DEVICES='')"
@@ -82,7 +82,7 @@ def test_missing_gpu_is_shown_as_a_note(notebook):
         "with warnings.catch_warnings():\n    warnings.simplefilter('ignore')\n"
         "    warn('nobody hears', PerformanceWarning)"
     )
-    _, (simulated,), (performance,), (foreign,), quiet = notebook(
+    _, (simulated,), (performance,), (foreign,), quiet = run_notebook(
         no_gpu, first, slow, others, silent
     )
     assert simulated.output_type == performance.output_type == "display_data"
@@ -93,7 +93,7 @@ def test_missing_gpu_is_shown_as_a_note(notebook):
     assert quiet == []
 
 
-def test_a_warning_about_a_kernel_is_a_note_with_the_line_of_the_cell(notebook):
+def test_a_warning_about_a_kernel_is_a_note_with_the_line_of_the_cell(run_notebook):
     kernel = (
         "import numpy as np\nfrom numbalite import KernelWarning, cuda\n@cuda.jit\ndef k(x):\n"
         "    '''\n    if (threadIdx.x < 1);\n        x[0] = 2;\n    '''\nk[1, 1](np.ones(1))"
@@ -101,7 +101,7 @@ def test_a_warning_about_a_kernel_is_a_note_with_the_line_of_the_cell(notebook):
     error = f"import warnings\nwarnings.simplefilter('error', KernelWarning)\n{kernel}"
     back = "warnings.simplefilter('default', KernelWarning)\n%load_ext numbalite"
     whole = "%%cuda\n__global__ void k(int *x) {\n    x[0] == 1;\n}"
-    (note,), (raised,), _, (unit,) = notebook(kernel, error, back, whole)
+    (note,), (raised,), _, (unit,) = run_notebook(kernel, error, back, whole)
     text = note.data["text/plain"]
     assert text.startswith("note: Cell In[1], line 6: the ; ends the if")
     assert "    if (threadIdx.x < 1);\n" in text and "<pre" in note.data["text/html"]
@@ -119,11 +119,11 @@ def test_progress_is_shown_and_removed(monkeypatch):
 
     sent = []
 
-    class Publisher:
+    class DisplayPublisher:
         def publish(self, data, metadata, transient, update):
             sent.append((data.get("text/plain"), update, transient["display_id"]))
 
-    shell = SimpleNamespace(display_pub=Publisher(), kernel=object())
+    shell = SimpleNamespace(display_pub=DisplayPublisher(), kernel=object())
     monkeypatch.setattr(session, "shell", lambda: shell)
     monkeypatch.setattr(progress, "DELAY", 0.05)
     monkeypatch.setattr(progress, "STEP", 0.05)
@@ -148,10 +148,14 @@ def test_progress_is_shown_and_removed(monkeypatch):
     assert not sent
 
 
-def test_the_front_end_extension_has_our_version(root):
-    package = json.loads((root / "numbalite/jupyter/labextension/package.json").read_text())
+def test_the_front_end_extension_has_our_version(checkout_root):
+    package = json.loads(
+        (checkout_root / "numbalite/jupyter/labextension/package.json").read_text()
+    )
     assert package["version"] == numbalite.__version__
-    script = root / "numbalite/jupyter/labextension" / package["jupyterlab"]["_build"]["load"]
+    script = (
+        checkout_root / "numbalite/jupyter/labextension" / package["jupyterlab"]["_build"]["load"]
+    )
     assert f"_JUPYTERLAB.{package['name']} = " in script.read_text()
 
 

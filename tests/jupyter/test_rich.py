@@ -1,5 +1,5 @@
-"""The display of objects in a notebook: the contents of tables, and that displaying has no side
-effects."""
+"""Tests the display of objects in a notebook: the tables' contents, and that the display has no
+side effects."""
 
 import re
 
@@ -15,14 +15,14 @@ def html_as_text(html):
 
     opened = []
 
-    class Checker(HTMLParser):
+    class HTMLChecker(HTMLParser):
         def handle_starttag(self, tag, attributes):
             opened.append(tag)
 
         def handle_endtag(self, tag):
             assert opened.pop() == tag
 
-    checker = Checker()
+    checker = HTMLChecker()
     checker.feed(html)
     checker.close()
     assert not opened
@@ -93,10 +93,10 @@ def test_html_of_a_source_kernel_shows_its_types():
     assert "k(x, n) kernel f<...>(x) kernel c __constant__ variable" in shown
 
 
-def test_html_of_a_launcher_shows_occupancy(shell):
+def test_html_of_a_launcher_shows_occupancy(ipython_shell):
     kernel = new_kernel()
     launcher = kernel[(4, 2), 64]
-    formatter = shell.display_formatter.formatters["text/html"]
+    formatter = ipython_shell.display_formatter.formatters["text/html"]
     assert "scale[4 × 2, 64] kernel with its grid" in html_as_text(formatter(launcher))
     launcher(np.ones(4, np.float32), 2.0)
     shown = html_as_text(formatter(launcher))
@@ -122,10 +122,10 @@ def test_html_of_ufuncs_shows_types_and_layout():
 
 def test_html_of_device_functions_shows_parameters():
     @cuda.jit(device=True)
-    def less(a, b):
+    def is_less(a, b):
         "return a < b;"
 
-    assert html_repr_of(less).startswith(" less(a, b) device function")
+    assert html_repr_of(is_less).startswith(" is_less(a, b) device function")
 
 
 def test_arrays_show_their_first_elements():
@@ -146,7 +146,7 @@ def test_arrays_show_their_first_elements():
     assert "&lt;b&gt;" in cuda.to_device(np.array(["<b>"]))._repr_html_()
 
 
-def test_html_of_devices_streams_and_pools_shows_attributes(shell):
+def test_html_of_devices_streams_and_pools_shows_attributes(ipython_shell):
     device = cuda.get_current_device()
     assert device.name in html_repr_of(device) and "multiprocessors" in html_repr_of(device)
     assert html_repr_of(cuda.gpus[0]) == html_repr_of(device)
@@ -160,7 +160,7 @@ def test_html_of_devices_streams_and_pools_shows_attributes(shell):
     event = cuda.event()
     event.record()
     event.synchronize()
-    shown = html_as_text(shell.display_formatter.formatters["text/html"](event))
+    shown = html_as_text(ipython_shell.display_formatter.formatters["text/html"](event))
     assert "happened" in shown and "yes" in shown
     assert "memory pool of device 0 used cached peak" in html_repr_of(cuda.memory_pool())
     assert "host memory pool" in html_repr_of(cuda.host_memory_pool())

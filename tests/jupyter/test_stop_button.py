@@ -21,11 +21,11 @@ NEXT = """waits[4, 32](ones)
 print(int(kept.sum()), int(ones[1]), config.STOPPABLE)"""
 
 
-class Notebook:
+class NotebookKernel:
     def __init__(self, manager, client):
         self.manager, self.client = manager, client
 
-    def run(self, cell, seconds=None, timeout=60):
+    def run_cell(self, cell, seconds=None, timeout=60):
         """Returns the output of a cell, its error's name and value, and the time after the
         interrupt.
 
@@ -57,21 +57,21 @@ class Notebook:
 
 
 @pytest.fixture
-def start(root):
+def start_notebook(checkout_root):
     started = []
 
-    def start(**environment):
+    def start_kernel(**environment):
         manager = KernelManager()
-        variables = {**os.environ, "PYTHONPATH": str(root), "NUMBALITE_NOTEBOOK_HINT": "0"}
+        variables = {**os.environ, "PYTHONPATH": str(checkout_root), "NUMBALITE_NOTEBOOK_HINT": "0"}
         variables.pop("NUMBALITE_STOPPABLE", None)
         manager.start_kernel(env={**variables, **environment})
         client = manager.client()
         started.append((manager, client))
         client.start_channels()
         client.wait_for_ready(timeout=60)
-        return Notebook(manager, client)
+        return NotebookKernel(manager, client)
 
-    yield start
+    yield start_kernel
     for manager, client in started:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
@@ -83,20 +83,20 @@ def start(root):
     "cell",
     ["waits[4, 32](x); cuda.synchronize()", "waits[4, 32](x); print(x)", "waits[4, 32](np.zeros(2, np.int32))"],
 )  # fmt: skip
-def test_the_stop_button_ends_the_cell_and_keeps_the_arrays(start, cell):
-    notebook = start()
-    assert notebook.run(SETUP)[1] == ("", "")
+def test_the_stop_button_ends_the_cell_and_keeps_the_arrays(start_notebook, cell):
+    notebook = start_notebook()
+    assert notebook.run_cell(SETUP)[1] == ("", "")
     for _ in range(2):
-        _, (name, value), took = notebook.run(cell, seconds=0.5)
+        _, (name, value), took = notebook.run_cell(cell, seconds=0.5)
         assert name == "KeyboardInterrupt" and "waits" in value
         assert took < 5
-        text, error, _ = notebook.run(NEXT)
+        text, error, _ = notebook.run_cell(NEXT)
         assert (text.split(), error) == (["499500", "5", "True"], ("", ""))
 
 
 @pytest.mark.skipif(cuda.is_simulated(), reason="the simulator stops every kernel")
-def test_without_the_option_the_message_recommends_it(start):
-    notebook = start(NUMBALITE_STOPPABLE="0")
-    notebook.run(SETUP)
-    _, (name, value), _ = notebook.run("waits[4, 32](x); cuda.synchronize()", seconds=0.5)
+def test_without_the_option_the_message_recommends_it(start_notebook):
+    notebook = start_notebook(NUMBALITE_STOPPABLE="0")
+    notebook.run_cell(SETUP)
+    _, (name, value), _ = notebook.run_cell("waits[4, 32](x); cuda.synchronize()", seconds=0.5)
     assert name == "KeyboardInterrupt" and "stoppable=True" in value

@@ -11,12 +11,12 @@ KERNEL = "@cuda.jit('void(float32[:])')\ndef add_one(x):\n    'int i = grid<1>()
 
 
 @pytest.fixture
-def time_line(run):
+def time_line(run_cell):
     """Returns time_line(line), which returns the result of %gpu_timeit; the notebook has a kernel and a
     device array."""
-    run(KERNEL)
-    run("d = cuda.to_device(np.zeros(64, 'f4'))")
-    return run
+    run_cell(KERNEL)
+    run_cell("d = cuda.to_device(np.zeros(64, 'f4'))")
+    return run_cell
 
 
 def test_gpu_timeit_returns_times_and_bandwidth(time_line, capsys):

@@ -1,4 +1,4 @@
-"""The arguments that a launch accepts, and its messages for others, which are never launched."""
+"""Tests the arguments that a launch accepts, and the messages for arguments that it rejects."""
 
 import re
 import warnings
@@ -10,7 +10,7 @@ from kit.lines import lines_of
 import numbalite
 from numbalite import cuda, errors
 
-# Host arrays as arguments are convenient here; their warning has tests of its own.
+# These tests pass host arrays for convenience; other tests check the warning.
 
 
 def case_id(value):
@@ -104,23 +104,23 @@ def test_invalid_arguments_for_a_float_raise(value):
 
 
 def test_objects_with_index_are_accepted_as_integers():
-    class Seven:
+    class IndexSeven:
         def __index__(self):
             return 7
 
     out = cuda.to_device(np.zeros(1, "i4"))
-    scalar_kernel("int")[1, 1](Seven(), out)
+    scalar_kernel("int")[1, 1](IndexSeven(), out)
     assert out[0] == 7
 
 
 def test_failing_argument_conversion_raises_its_error():
-    class Broken:
+    class FailingIndexObject:
         def __index__(self):
             raise ZeroDivisionError("mine")
 
     out = cuda.to_device(np.zeros(1, "i4"))
     with pytest.raises((ZeroDivisionError, TypeError)):
-        scalar_kernel("int")[1, 1](Broken(), out)
+        scalar_kernel("int")[1, 1](FailingIndexObject(), out)
 
 
 # ---- arrays ----------------------------------------------------------------------------------------------
@@ -178,15 +178,15 @@ def test_a_plain_pointer_takes_contiguous_arrays_alone():
 
 def test_strided_arrays_need_an_array_parameter():
     @cuda.jit("void(const float32[:, ::1], float32[:, :])")
-    def rows(x, y):
+    def copy_rows(x, y):
         "auto [i, j] = grid<2>(); if (i < y.shape[0] && j < y.shape[1]) y(i, j) = x(i, j);"
 
     x = np.arange(12, dtype="f4").reshape(3, 4)
     out = cuda.device_array((3, 4), np.float32)
-    rows[1, (8, 8)](cuda.to_device(x), out)
+    copy_rows[1, (8, 8)](cuda.to_device(x), out)
     np.testing.assert_array_equal(out.copy_to_host(), x)
     with pytest.raises(TypeError, match="'x'"):
-        rows[1, (8, 8)](cuda.to_device(np.asfortranarray(x)), out)
+        copy_rows[1, (8, 8)](cuda.to_device(np.asfortranarray(x)), out)
 
 
 def test_keyword_arguments_are_matched():
@@ -200,7 +200,7 @@ def test_keyword_arguments_are_matched():
 
 
 def test_const_array_parameters_are_not_copied_back():
-    """For const parameters and cuda.In, the kernel's changes of the copy are not copied back."""
+    """Copies for const parameters and cuda.In are not copied back to the host."""
     y = np.zeros(8, "f4")
     frozen = X.copy()
     frozen.flags.writeable = False
@@ -247,7 +247,7 @@ def test_swapped_and_misaligned_arrays_raise():
     assert not raw.flags.aligned
     y = np.zeros(8, "f4")
     try:
-        saxpy[1, 32](1.0, raw, y)  # packing it is fine, refusing it too
+        saxpy[1, 32](1.0, raw, y)  # the launch may pack the array or reject it
     except (TypeError, ValueError) as error:
         assert "align" in str(error)
 
@@ -273,7 +273,7 @@ PAIR = np.dtype([("x", "f4"), ("n", "i4")])
 
 
 @cuda.jit
-def advance(r):
+def advance_record(r):
     "r.x += 3; atomicAdd(&r.n, 1);"
 
 
@@ -288,18 +288,18 @@ def test_kernels_write_to_records():
     device, own = cuda.to_device(table), cuda.device_array((), PAIR)
     own.copy_to_device(np.zeros((), PAIR))
     for record in (table[1], device[1], own, own[()]):
-        advance[1, 1](record)
+        advance_record[1, 1](record)
     assert table.tolist() == device.copy_to_host().tolist() == [(0, 0), (3, 1), (0, 0)]
     assert own.copy_to_host().item() == (6, 2)
     record = np.zeros((), PAIR)[()]
     for transfer in (cuda.In, cuda.InOut, cuda.In):
-        advance[1, 1](transfer(record))
+        advance_record[1, 1](transfer(record))
     assert record.item() == (3, 1)
-    assert len(advance.signatures) == 1
+    assert len(advance_record.signatures) == 1
     frozen = np.zeros(1, PAIR)
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="'r'.*read-only"):
-        advance[1, 1](frozen[0])
+        advance_record[1, 1](frozen[0])
 
 
 def test_kernels_write_to_arrays_without_dimensions():
@@ -314,13 +314,13 @@ def test_kernels_write_to_arrays_without_dimensions():
 
 def test_reference_parameters_write_to_one_element_arrays():
     @cuda.jit("void(float64[()], const float64[()], PAIR, const PAIR, float32)")
-    def k(x, y, p, q, value):
+    def add_references(x, y, p, q, value):
         "x += y; p.x = q.x + value;"
 
     x, y = np.array(1.0), cuda.to_device(np.array(2.0))
     p, q = np.zeros(1, PAIR), np.ones(1, PAIR)
     q.flags.writeable = False
-    k[1, 1](x, y, p[0], q[0], np.array(0.5))
+    add_references[1, 1](x, y, p[0], q[0], np.array(0.5))
     assert x == 3 and p["x"] == 1.5 and q["x"] == 1
     for given, reason in (
         ((1.0, y, p[0], q[0], 1), r"'x': expected double & \(a float64 array of shape \(\)\)"),
@@ -331,7 +331,7 @@ def test_reference_parameters_write_to_one_element_arrays():
         ((x, y, np.zeros((), "i8")[()], q[0], 1), "'p'"),
     ):
         with pytest.raises(TypeError, match=reason):
-            k[1, 1](*given)
+            add_references[1, 1](*given)
     assert x == 3
 
 
@@ -361,7 +361,7 @@ def test_device_scalars_are_read_in_stream_order():
 # ---- types of C++ without a NumPy dtype
 # ------------------------------------------------------------------
 @pytest.fixture(scope="module")
-def cpp():
+def cpp_module():
     return cuda.module(r"""
         #include <cuda_bf16.h>
         struct S { float a, b, c; };
@@ -384,7 +384,7 @@ def assert_raises_type_error(kernel, *arguments, exception=TypeError, match):
         kernel[1, 1](*arguments)
 
 
-def test_vector_pointers_accept_arrays_of_numbers(cpp):
+def test_vector_pointers_accept_arrays_of_numbers(cpp_module):
     v, out = np.arange(8, dtype="f4"), np.zeros(1, "f4")
     for form in (
         v.reshape(2, 4),
@@ -393,63 +393,75 @@ def test_vector_pointers_accept_arrays_of_numbers(cpp):
         cuda.to_device(v.reshape(2, 4)),
     ):
         out[0] = 0
-        cpp.vectors[1, 1](form, out)
+        cpp_module.vectors[1, 1](form, out)
         assert out[0] == 5
     wanted = r"float4\* \(a C-contiguous float32 array of shape \(n, 4\)\)"
     assert_raises_type_error(
-        cpp.vectors, v, out, match=wanted + r".*last axis must have 4 items.*x.reshape\(-1, 4\)"
+        cpp_module.vectors,
+        v,
+        out,
+        match=wanted + r".*last axis must have 4 items.*x.reshape\(-1, 4\)",
     )
-    assert_raises_type_error(cpp.vectors, v.reshape(4, 2), out, match="last axis must have 4 items")
     assert_raises_type_error(
-        cpp.vectors, v.reshape(2, 4).astype("f8"), out, match=wanted + r".*astype\('float32'\)"
+        cpp_module.vectors, v.reshape(4, 2), out, match="last axis must have 4 items"
+    )
+    assert_raises_type_error(
+        cpp_module.vectors,
+        v.reshape(2, 4).astype("f8"),
+        out,
+        match=wanted + r".*astype\('float32'\)",
     )
     unaligned = cuda.to_device(np.zeros(12, "f4"))[1:9].reshape(2, 4)
     assert_raises_type_error(
-        cpp.vectors, unaligned, out, exception=ValueError, match="aligned to 16 bytes"
+        cpp_module.vectors, unaligned, out, exception=ValueError, match="aligned to 16 bytes"
     )
 
 
-def test_advised_view_has_the_structs_field_count(cpp):
+def test_advised_view_has_the_structs_field_count(cpp_module):
     assert_raises_type_error(
-        cpp.records,
+        cpp_module.records,
         np.zeros(3, "f4"),
         match=r"12 bytes.*view it as records, such as x.view\('f4,f4,f4'\)",
     )
-    assert_raises_type_error(cpp.records, np.zeros(3, "i2"), match=r"x.view\('i2,i2,i2,i2,i2,i2'\)")
     assert_raises_type_error(
-        cpp.records, np.zeros(3, "f8"), match=r"records of 12 bytes, x.view\(\[...\]\)"
+        cpp_module.records, np.zeros(3, "i2"), match=r"x.view\('i2,i2,i2,i2,i2,i2'\)"
+    )
+    assert_raises_type_error(
+        cpp_module.records, np.zeros(3, "f8"), match=r"records of 12 bytes, x.view\(\[...\]\)"
     )
 
 
-def test_pointers_accept_none_and_addresses(cpp):
+def test_pointers_accept_none_and_addresses(cpp_module):
     x, out = cuda.to_device(np.zeros(4, "f4")), np.zeros(1, "i4")
     address = x.__cuda_array_interface__["data"][0]
     for a, b, expected in ((None, 0, 3), (x, None, 1), (address + 4, address, 0), (0, x, 2)):
-        cpp.null[1, 1](a, b, out)
+        cpp_module.null[1, 1](a, b, out)
         assert out[0] == expected
     for wrong, why in ((5, "no address in device memory"), (-1, "no address"), (2**64, "no address"),
                        (address + 2, "not aligned to 4 bytes"), (out.ctypes.data, "no address in device memory")):  # fmt: skip
-        assert_raises_type_error(cpp.null, wrong, 0, out, exception=ValueError, match=f"'a'.*{why}")
-    assert_raises_type_error(cpp.null, False, 0, out, match="'a'")
-    assert_raises_type_error(cpp.null, x, 0, 1.5, match="'out'")
+        assert_raises_type_error(
+            cpp_module.null, wrong, 0, out, exception=ValueError, match=f"'a'.*{why}"
+        )
+    assert_raises_type_error(cpp_module.null, False, 0, out, match="'a'")
+    assert_raises_type_error(cpp_module.null, x, 0, 1.5, match="'out'")
 
     @cuda.jit(numbalite.void(numbalite.types.CPointer(numbalite.float32), numbalite.int32))
-    def store(p, i):
+    def store_seven(p, i):
         "if (p) p[i] = 7;"
 
-    store[1, 1](address, 2)
-    store[1, 1](None, 2)
+    store_seven[1, 1](address, 2)
+    store_seven[1, 1](None, 2)
     assert x.copy_to_host().tolist() == [0, 0, 7, 0]
     assert_raises_type_error(saxpy, 1.0, None, X, match="'x'")
 
 
-def test_pointer_arrays_accept_addresses(cpp):
+def test_pointer_arrays_accept_addresses(cpp_module):
     x = [cuda.to_device(np.array([i, 10.0 * i], "f4")) for i in range(3)]
     addresses = np.array([a.__cuda_array_interface__["data"][0] for a in x], "u8")
-    cpp.rows[1, 1](addresses, cuda.to_device(addresses), 3)
+    cpp_module.rows[1, 1](addresses, cuda.to_device(addresses), 3)
     assert [a[0] for a in x] == [0, 11, 22]
     assert_raises_type_error(
-        cpp.rows,
+        cpp_module.rows,
         x[0],
         addresses,
         3,
@@ -457,23 +469,23 @@ def test_pointer_arrays_accept_addresses(cpp):
     )
 
 
-def test_bfloat16_parameters_round_to_nearest_even(cpp):
+def test_bfloat16_parameters_round_to_nearest_even(cpp_module):
     out = np.zeros(2, "u2")
     cases = [(1.5, 0x3FC0), (np.float32(-3), 0xC040), (7, 0x40E0), (-0.0, 0x8000), (1e-45, 0),
              (1.00390625, 0x3F80), (1.0039062500001, 0x3F81), (1.01171875, 0x3F82), (3.3895e38, 0x7F7F),
              (float("-inf"), 0xFF80)]  # fmt: skip
     for value, bits in cases:
-        cpp.bfloat[1, 1](out, value, (0, value))
+        cpp_module.bfloat[1, 1](out, value, (0, value))
         assert out.tolist() == [bits, bits]
     assert_raises_type_error(
-        cpp.bfloat, out, 1e39, (0, 0), exception=OverflowError, match="'a'.*does not fit"
+        cpp_module.bfloat, out, 1e39, (0, 0), exception=OverflowError, match="'a'.*does not fit"
     )
     assert_raises_type_error(
-        cpp.bfloat, out, 1j, (0, 0), match=r"'a': expected __nv_bfloat16 \(a float\)"
+        cpp_module.bfloat, out, 1j, (0, 0), match=r"'a': expected __nv_bfloat16 \(a float\)"
     )
-    assert_raises_type_error(cpp.bfloat, out, 1.0, 1.0, match="'c'.*tuple of 2 numbers")
+    assert_raises_type_error(cpp_module.bfloat, out, 1.0, 1.0, match="'c'.*tuple of 2 numbers")
     assert_raises_type_error(
-        cpp.bfloat,
+        cpp_module.bfloat,
         np.zeros(2, "f4"),
         1.0,
         (0, 0),
@@ -481,10 +493,10 @@ def test_bfloat16_parameters_round_to_nearest_even(cpp):
     )
 
 
-def test_bfloat16_arrays_of_ml_dtypes_are_accepted(cpp):
+def test_bfloat16_arrays_of_ml_dtypes_are_accepted(cpp_module):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     x = np.zeros(2, ml_dtypes.bfloat16)
-    cpp.bfloat[1, 1](x, ml_dtypes.bfloat16(7), (0, 2.5))
+    cpp_module.bfloat[1, 1](x, ml_dtypes.bfloat16(7), (0, 2.5))
     assert x.tolist() == [7, 2.5]
     kernel = cuda.jit(saxpy_like)
     assert_raises_type_error(
@@ -492,29 +504,37 @@ def test_bfloat16_arrays_of_ml_dtypes_are_accepted(cpp):
     )
 
 
-def test_vector_parameters_accept_numbers_and_tuples(cpp):
+def test_vector_parameters_accept_numbers_and_tuples(cpp_module):
     out = np.zeros(3, "f4")
     for d, expected in ((7, 711), ((7,), 711), ((7, 8), 781), ([7, 8, 9], 789), (np.int64(2), 211)):
-        cpp.values[1, 1](d, (1, 2, 3), np.float32([1, 2, 3, 4]), (0.5,), out)
+        cpp_module.values[1, 1](d, (1, 2, 3), np.float32([1, 2, 3, 4]), (0.5,), out)
         assert out.tolist() == [expected, 13, 6.5]
     rest = (1, 2, 3), (1, 2, 3, 4), (0,), out
     assert_raises_type_error(
-        cpp.values,
+        cpp_module.values,
         (1, 2, 3, 4),
         *rest,
         match=r"'d': expected dim3 \(an int, or a tuple of up to 3\)",
     )
-    assert_raises_type_error(cpp.values, 1.5, *rest, match="'d'")
+    assert_raises_type_error(cpp_module.values, 1.5, *rest, match="'d'")
     assert_raises_type_error(
-        cpp.values, (1, -1), *rest, exception=OverflowError, match="parameter 1 'd.y'.*does not fit"
+        cpp_module.values,
+        (1, -1),
+        *rest,
+        exception=OverflowError,
+        match="parameter 1 'd.y'.*does not fit",
     )
     assert_raises_type_error(
-        cpp.values, 1, (1, 2), *rest[1:], match=r"'i': expected int3 \(a tuple of 3 numbers\)"
+        cpp_module.values,
+        1,
+        (1, 2),
+        *rest[1:],
+        match=r"'i': expected int3 \(a tuple of 3 numbers\)",
     )
     assert_raises_type_error(
-        cpp.values, 1, (1, 2, 3.5), *rest[1:], match="parameter 2 'i.z'.*float 3.5"
+        cpp_module.values, 1, (1, 2, 3.5), *rest[1:], match="parameter 2 'i.z'.*float 3.5"
     )
-    assert_raises_type_error(cpp.values, 1, 3, *rest[1:], match="'i'.*int 3")
+    assert_raises_type_error(cpp_module.values, 1, 3, *rest[1:], match="'i'.*int 3")
 
 
 def test_complex_scalars_are_accepted():
@@ -641,12 +661,12 @@ def test_a_compile_error_names_the_users_line():
     with pytest.raises(errors.CompileError) as caught:
 
         @cuda.jit("void(float32[:])")
-        def broken(x):
+        def undefined_name(x):
             """
             x[0] = undefined_x;
             """
 
-        broken[1, 1](np.zeros(1, "f4"))
+        undefined_name[1, 1](np.zeros(1, "f4"))
     text = str(caught.value)
     assert "undefined_x" in text
     line = int(re.search(r"test_arguments\.py[:(](\d+)", text)[1])

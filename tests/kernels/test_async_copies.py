@@ -1,5 +1,7 @@
-"""Asynchronous copies, and barriers that some threads share: cuda_pipeline.h, <cuda/barrier>, <cuda/pipeline>,
-<cuda/latch>, <cuda/semaphore>, cooperative_groups/memcpy_async.h; on whichever driver there is."""
+"""Tests asynchronous copies and barriers of groups of threads: cuda_pipeline.h, <cuda/barrier>,
+<cuda/pipeline>,
+<cuda/latch>, <cuda/semaphore>, cooperative_groups/memcpy_async.h. They run on the driver of the
+session."""
 
 import contextlib
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from kit.launch import launch
+from kit.launch import run_on_copies
 
 from numbalite import cuda
 
@@ -52,31 +52,31 @@ INTEGERS = [name for name in NUMBERS if "int" in name]
 
 
 @pytest.fixture(scope="module")
-def atomics():
+def atomics_module():
     names = [f"count<{name}>" for name in NUMBERS] + [f"bits<{name}>" for name in INTEGERS]
     return cuda.module(ATOMICS, names=names)  # compiled at once
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_atomics_update_every_number_type(atomics, name):
+def test_atomics_update_every_number_type(atomics_module, name):
     dtype = NUMBERS[name]
     # A neighbour with an odd value on both sides shows whether an atomic on a narrow type changes
     # the rest of the word.
     start = np.array([0, 120, 5, 5, 5, 5, 0, 0, 0, 77], dtype)
-    (out,) = launch(atomics[f"count<{name}>"], 2, 40, start)
+    (out,) = run_on_copies(atomics_module[f"count<{name}>"], 2, 40, start)
     assert out.tolist() == [80, 40, 39, 0, 39, 0, 80, 5, 1, 77]
 
 
 @pytest.mark.parametrize("name", INTEGERS)
-def test_bitwise_atomics_update_every_integer_type(atomics, name):
+def test_bitwise_atomics_update_every_integer_type(atomics_module, name):
     start = np.array([0, 127, 0, 0, 0, 99], NUMBERS[name])
-    (out,) = launch(atomics[f"bits<{name}>"], 1, 33, start)
+    (out,) = run_on_copies(atomics_module[f"bits<{name}>"], 1, 33, start)
     assert out.tolist() == [15, 112, 1, 3, 7, 99]
 
 
-def test_atomics_accept_an_array_and_an_index(atomics):
-    a, b, c = launch(
-        atomics.through_arrays,
+def test_atomics_accept_an_array_and_an_index(atomics_module):
+    a, b, c = run_on_copies(
+        atomics_module.through_arrays,
         1,
         32,
         np.zeros(2, np.float32),
@@ -131,13 +131,15 @@ __global__ void k(array<int, 2> a, array<int, 3> b, array<int, 4, layout::F> c, 
 def test_atomics_accept_up_to_four_indices():
     a, b = np.full((1, 2), 9, np.int32), np.arange(6, dtype=np.int32).reshape(1, 2, 3)
     c = np.asfortranarray(np.full((1, 1, 1, 2), 5, np.int32))
-    a, b, c, old = launch(cuda.jit(source=SEVERAL), 1, 1, a, b, c, np.zeros(7, np.int32))
+    a, b, c, old = run_on_copies(cuda.jit(source=SEVERAL), 1, 1, a, b, c, np.zeros(7, np.int32))
     assert old.tolist() == [9, 5, 5, 5, 7, 3, 7]
     assert a.tolist() == [[9, 8]] and b.tolist() == [[[0, 1, 2], [3, 4, 50]]]
     assert c.tolist() == [[[[6, -7]]]]
 
 
-def test_atomic_max_and_min_handle_nan(atomics):
+def test_atomic_max_and_min_handle_nan(atomics_module):
     nan = math.nan
-    (out,) = launch(atomics.not_a_number, 1, 1, np.array([nan, 2, nan, 2, nan, 5.0]), nan)
+    (out,) = run_on_copies(
+        atomics_module.not_a_number, 1, 1, np.array([nan, 2, nan, 2, nan, 5.0]), nan
+    )
     assert np.array_equal(out, [nan, 2, 1, 2, 1, -3], equal_nan=True)

@@ -1,5 +1,5 @@
-"""cuda.autotune. The simulator has no useful times; most tests here let it measure, to test
-everything but the times."""
+"""cuda.autotune. Times on the simulator are meaningless, but most tests of this file let it
+measure, to test all other functions."""
 
 import csv
 import json
@@ -33,7 +33,7 @@ def own_cache(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def measuring(monkeypatch):
+def measure_on_simulator(monkeypatch):
     """The simulator measures, too."""
     monkeypatch.setattr(tuned, "measures_here", lambda: True)
 
@@ -76,7 +76,7 @@ def test_simulator_uses_the_first_variant_with_a_note(monkeypatch):
     assert kernel.tuning.measured == 0
 
 
-def test_autotune_measures_all_variants_of_a_small_space(measuring):
+def test_autotune_measures_all_variants_of_a_small_space(measure_on_simulator):
     kernel = make_tuned_saxpy(prune=False)
     check_tuned_saxpy(kernel, 1000)
     table = kernel.tuning
@@ -87,7 +87,7 @@ def test_autotune_measures_all_variants_of_a_small_space(measuring):
     assert 0 < table.best.occupancy <= 1
 
 
-def test_autotune_chooses_once_for_each_class_of_sizes(measuring):
+def test_autotune_chooses_once_for_each_class_of_sizes(measure_on_simulator):
     kernel = make_tuned_saxpy()
     check_tuned_saxpy(kernel, 600)
     check_tuned_saxpy(kernel, 1000)
@@ -99,13 +99,13 @@ def test_autotune_chooses_once_for_each_class_of_sizes(measuring):
     assert len(kernel.tunings) == 3
 
 
-def test_autotune_key_contains_all_arrays_by_default(measuring):
+def test_autotune_key_contains_all_arrays_by_default(measure_on_simulator):
     kernel = make_tuned_saxpy(key=None)
     check_tuned_saxpy(kernel, 600)
     assert kernel.tuning.sizes == "x: 2**9, y: 2**9"
 
 
-def test_autotune_results_are_reused_in_a_second_process(measuring):
+def test_autotune_results_are_reused_in_a_second_process(measure_on_simulator):
     check_tuned_saxpy(make_tuned_saxpy(), 1000)
     again = make_tuned_saxpy()
     check_tuned_saxpy(again, 900)
@@ -117,7 +117,7 @@ def test_autotune_results_are_reused_in_a_second_process(measuring):
     assert other.tuning.origin == "measured"
 
 
-def test_damaged_tuning_table_is_measured_again(measuring, monkeypatch):
+def test_damaged_tuning_table_is_measured_again(measure_on_simulator, monkeypatch):
     check_tuned_saxpy(make_tuned_saxpy(), 1000)
     monkeypatch.setattr(
         Tuning, "from_bytes", staticmethod(lambda data: 1 // len(data[:0] or b"x") and None)
@@ -135,10 +135,10 @@ def test_invalid_stored_tuning_tables_raise(stored):
         Tuning.from_bytes(stored)
 
 
-def test_kernels_with_python_bodies_are_tuned(measuring):
+def test_kernels_with_python_bodies_are_tuned(measure_on_simulator):
     @cuda.autotune(over={"BLOCK": [32, 64], "ITEMS": [1, 4]})
     @cuda.jit
-    def blocksum(x, out):
+    def block_sum(x, out):
         shared = cuda.shared.array(BLOCK, np.float64)  # noqa: F821
         t, total = cuda.threadIdx.x, 0.0
         for k in range(ITEMS):  # noqa: F821
@@ -154,18 +154,18 @@ def test_kernels_with_python_bodies_are_tuned(measuring):
             cuda.atomic.add(out, 0, total)
 
     x, out = cuda.to_device(np.arange(1000.0)), cuda.to_device(np.zeros(1))
-    blocksum[lambda x, BLOCK, ITEMS, **_: (-(-x.size // (BLOCK * ITEMS)), BLOCK)](x, out)
+    block_sum[lambda x, BLOCK, ITEMS, **_: (-(-x.size // (BLOCK * ITEMS)), BLOCK)](x, out)
     assert out[0] == 499500
-    assert blocksum.tuning.measured == 4
+    assert block_sum.tuning.measured == 4
 
 
-def test_compiler_options_can_be_tuned(measuring):
+def test_compiler_options_can_be_tuned(measure_on_simulator):
     kernel = make_tuned_saxpy(over={**SPACE, "max_registers": [32, 64]})
     check_tuned_saxpy(kernel, 500, lambda n, BLOCK, UNROLL, **_: launch_grid(n, BLOCK, UNROLL))
     assert kernel.variant(BLOCK=64, UNROLL=2, max_registers=32).options.max_registers == 32
 
 
-def test_autotune_accepts_a_kernel_factory(measuring):
+def test_autotune_accepts_a_kernel_factory(measure_on_simulator):
     source = """
     template<int BLOCK, int ITEMS> __global__ void fill(int *x, int n) {
         for (int k = 0; k < ITEMS; k++) {
@@ -185,29 +185,29 @@ def test_autotune_accepts_a_kernel_factory(measuring):
     assert fill.tuning.measured == 4
 
 
-def test_results_of_variants_are_compared(measuring):
+def test_results_of_variants_are_compared(measure_on_simulator):
     @cuda.autotune(over={"BLOCK": [64, 128]})
     @cuda.jit
-    def wrong(x):
+    def store_block_size(x):
         "x[grid<1>()] = BLOCK;"
 
     x = cuda.to_device(np.zeros(128, np.float32))
     with pytest.raises(
         measure.VariantError, match=r"x differs by 128 of 128 elements between BLOCK="
     ):
-        wrong[lambda BLOCK, **_: (128 // BLOCK, BLOCK)](x)
+        store_block_size[lambda BLOCK, **_: (128 // BLOCK, BLOCK)](x)
     assert not x.copy_to_host().any()  # only copies were written
 
 
 @pytest.mark.parametrize(("given", "passes"), [(None, True), (1e-9, False), (1e-2, True)])
-def test_variants_with_other_results_raise(measuring, given, passes):
+def test_variants_with_other_results_raise(measure_on_simulator, given, passes):
     @cuda.autotune(over={"BLOCK": [64, 128]}, tolerance=given)
     @cuda.jit
-    def nearly(x):
+    def store_nearly_equal(x):
         "x[grid<1>()] = 1 + BLOCK * 1e-7f;"
 
     x = cuda.to_device(np.zeros(128, np.float32))
-    launch = nearly[lambda BLOCK, **_: (128 // BLOCK, BLOCK)]
+    launch = store_nearly_equal[lambda BLOCK, **_: (128 // BLOCK, BLOCK)]
     if passes:
         launch(x)
     else:
@@ -220,7 +220,7 @@ def test_variants_with_other_results_raise(measuring, given, passes):
     [np.s_[:, :], np.s_[::2, 1:], np.s_[::-1, ::3], np.s_[1:1, :], np.s_[:, 5:6]],
     ids=str,
 )
-def test_strided_arguments_are_restored_between_variants(measuring, view):
+def test_strided_arguments_are_restored_between_variants(measure_on_simulator, view):
     @cuda.autotune(over={"BLOCK": [32, 64]})
     @cuda.jit
     def double(x, columns):
@@ -238,21 +238,21 @@ def test_strided_arguments_are_restored_between_variants(measuring, view):
     assert np.array_equal(device.copy_to_host(), expected)
 
 
-def test_host_arrays_are_restored_between_variants(measuring):
+def test_host_arrays_are_restored_between_variants(measure_on_simulator):
     kernel = make_tuned_saxpy()
     x, y = np.arange(500, dtype=np.float32), np.ones(500, np.float32)
     kernel[launch_grid](2.0, cuda.In(x), y, 500)
     assert np.array_equal(y, 1 + 2 * x)
 
 
-def test_autotune_restores_an_array_passed_twice(measuring):
+def test_autotune_restores_an_array_passed_twice(measure_on_simulator):
     kernel = make_tuned_saxpy()
     x, _ = saxpy_data(300)
     kernel[launch_grid](2.0, x, x, 300)
     assert np.array_equal(x.copy_to_host(), 3 * np.arange(300, dtype=np.float32))
 
 
-def test_autotune_accepts_keywords_and_fixed_configurations(measuring):
+def test_autotune_accepts_keywords_and_fixed_configurations(measure_on_simulator):
     @cuda.autotune(over={"UNROLL": [1, 2, 4]})
     @cuda.jit
     def add(a, x):
@@ -267,53 +267,53 @@ def test_autotune_accepts_keywords_and_fixed_configurations(measuring):
     assert (x.copy_to_host() == 5).all()
 
 
-def test_variants_that_cannot_win_are_not_launched(measuring):
+def test_variants_that_cannot_win_are_not_launched(measure_on_simulator):
     @cuda.autotune(over={"BLOCK": [64, 4096], "UNUSED": [1, 2]})
     @cuda.jit
-    def one(x):
+    def store_one(x):
         "x[grid<1>()] = 1;"
 
     x = cuda.to_device(np.zeros(128, np.float32))
-    one[lambda BLOCK, **_: (128 // min(BLOCK, 128), BLOCK)](x)
-    assert one.tuning.measured == 1
-    reasons = [trial.why for trial in one.tuning]
+    store_one[lambda BLOCK, **_: (128 // min(BLOCK, 128), BLOCK)](x)
+    assert store_one.tuning.measured == 1
+    reasons = [trial.why for trial in store_one.tuning]
     assert sum("blocks of 4096 threads" in why for why in reasons) == 2
     assert sum("the same code and launch" in why for why in reasons) == 1
 
 
-def test_unlaunchable_variants_raise(measuring):
+def test_unlaunchable_variants_raise(measure_on_simulator):
     kernel = make_tuned_saxpy(over={"BLOCK": [4096], "UNROLL": [1]})
     x, y = saxpy_data(10)
     with pytest.raises(RuntimeError, match="no variant can be launched.*4096 threads"):
         kernel[launch_grid](2.0, x, y, 10)
 
 
-def test_variants_that_do_not_compile_are_skipped(measuring):
+def test_variants_that_do_not_compile_are_skipped(measure_on_simulator):
     @cuda.autotune(over={"BLOCK": [64, 128]})
     @cuda.jit
-    def picky(x):
+    def require_large_blocks(x):
         """
         static_assert(BLOCK > 64, "blocks are larger");
         x[grid<1>()] = 1;
         """
 
     x = cuda.to_device(np.zeros(128, np.float32))
-    picky[lambda BLOCK, **_: (128 // BLOCK, BLOCK)](x)
-    assert picky.tuning.best.constants == {"BLOCK": 128}
-    assert picky.tuning[-1].status == "failed"
+    require_large_blocks[lambda BLOCK, **_: (128 // BLOCK, BLOCK)](x)
+    assert require_large_blocks.tuning.best.constants == {"BLOCK": 128}
+    assert require_large_blocks.tuning[-1].status == "failed"
 
 
-def test_error_is_raised_if_no_variant_compiles(measuring):
+def test_error_is_raised_if_no_variant_compiles(measure_on_simulator):
     @cuda.autotune(over={"BLOCK": [64, 128]})
     @cuda.jit
-    def broken(x):
+    def undefined_name(x):
         "x[0] = BLOCK + unknown;"
 
     with pytest.raises(CompileError, match="unknown"):
-        broken[lambda BLOCK, **_: (1, BLOCK)](cuda.to_device(np.zeros(1)))
+        undefined_name[lambda BLOCK, **_: (1, BLOCK)](cuda.to_device(np.zeros(1)))
 
 
-def test_trials_and_where_limit_the_search(measuring):
+def test_trials_and_where_limit_the_search(measure_on_simulator):
     over = {"BLOCK": [32, 64, 96, 128, 160, 192, 224, 256], "UNROLL": [1, 2, 4, 8]}
     kernel = make_tuned_saxpy(
         over=over, trials=5, where=lambda BLOCK, UNROLL: BLOCK * UNROLL <= 512
@@ -323,7 +323,7 @@ def test_trials_and_where_limit_the_search(measuring):
     assert all(t.constants["BLOCK"] * t.constants["UNROLL"] <= 512 for t in kernel.tuning)
 
 
-def test_large_tuning_spaces_are_searched_partially(measuring):
+def test_large_tuning_spaces_are_searched_partially(measure_on_simulator):
     kernel = make_tuned_saxpy(
         over={"BLOCK": list(range(32, 352, 32)), "UNROLL": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}
     )
@@ -332,7 +332,7 @@ def test_large_tuning_spaces_are_searched_partially(measuring):
     assert sum(trial.status == "skipped" for trial in kernel.tuning) > 50
 
 
-def test_tuning_table_can_be_exported(measuring, tmp_path):
+def test_tuning_table_can_be_exported(measure_on_simulator, tmp_path):
     kernel = make_tuned_saxpy()
     check_tuned_saxpy(kernel, 1000)
     exported = json.loads(json.dumps(kernel.tuning.as_dict()))
@@ -347,7 +347,7 @@ def test_tuning_table_can_be_exported(measuring, tmp_path):
     assert "BLOCK  UNROLL" in text
 
 
-def test_the_disk_cache_counts_and_removes_tables(measuring):
+def test_the_disk_cache_counts_and_removes_tables(measure_on_simulator):
     check_tuned_saxpy(make_tuned_saxpy(), 1000)
     assert cache.usage()[1] > 0
     cache.clear()
@@ -356,7 +356,7 @@ def test_the_disk_cache_counts_and_removes_tables(measuring):
     assert again.tuning.origin == "measured"
 
 
-def test_untuned_kernel_raises_in_a_capture(measuring):
+def test_untuned_kernel_raises_in_a_capture(measure_on_simulator):
     kernel = make_tuned_saxpy()
     x, y = saxpy_data(100)
     stream = cuda.stream()
@@ -384,7 +384,7 @@ def test_invalid_autotune_arguments_raise(given, error, message):
         make_tuned_saxpy(**given)
 
 
-def test_invalid_launch_functions_raise(measuring):
+def test_invalid_launch_functions_raise(measure_on_simulator):
     kernel = make_tuned_saxpy()
     x, y = saxpy_data(10)
     with pytest.raises(TypeError, match=r"returns \(grid, block\)"):

@@ -129,35 +129,35 @@ __global__ void __cluster_dims__(2) from_afar(int *out) {
 
 
 @pytest.fixture(scope="module")
-def module():
+def bulk_copy_module():
     if not cuda.is_simulated() and cuda.get_current_device().compute_capability < (9, 0):
         pytest.skip("needs compute capability 9.0")
     return cuda.module(SOURCE)
 
 
-def test_bulk_copies_transfer_global_and_shared_memory(module):
+def test_bulk_copies_transfer_global_and_shared_memory(bulk_copy_module):
     x = np.random.default_rng(0).integers(-999, 999, 128).astype(np.int32)
     want = x[63::-1] + x[64:]
     for looks in looked_at():
         with looks:
             given, sums = cuda.to_device(x), cuda.to_device(x[:64])
             out = cuda.device_array(64, np.int32)
-            module.tiles[1, 64](given, sums, out)
+            bulk_copy_module.tiles[1, 64](given, sums, out)
             np.testing.assert_array_equal(out.copy_to_host(), want)
             np.testing.assert_array_equal(sums.copy_to_host(), want + x[:64])
-            module.by_barrier[1, 64](given, out)
+            bulk_copy_module.by_barrier[1, 64](given, out)
             np.testing.assert_array_equal(out.copy_to_host(), x[63::-1])
-            module.everywhere[2, 32](given, out)
+            bulk_copy_module.everywhere[2, 32](given, out)
             np.testing.assert_array_equal(out.copy_to_host(), np.tile(x[31::-1], 2))
-            module.from_afar[2, 32](out)
+            bulk_copy_module.from_afar[2, 32](out)
             np.testing.assert_array_equal(out.copy_to_host(), [*range(100, 132), *range(32)])
 
 
-def test_barrier_state_follows_arrivals(module):
+def test_barrier_state_follows_arrivals(bulk_copy_module):
     for looks in looked_at():
         with looks:
             out = cuda.device_array(6, np.uint32)
-            module.states[1, 32](out)
+            bulk_copy_module.states[1, 32](out)
             assert out.copy_to_host().tolist() == [3, 0, 0, 1, 2, 1]
 
 

@@ -156,31 +156,31 @@ SOURCE = VALUES + THREADS + PROPERTIES + THRUST
 
 
 @pytest.fixture(scope="module")
-def module():
+def cccl_module():
     return cuda.module(SOURCE)
 
 
-def test_cccl_functions_return_expected_values(module):
+def test_cccl_functions_return_expected_values(cccl_module):
     y = np.zeros(15)
-    module.values[1, 1](np.arange(1, 5, dtype=np.int32), y)
+    cccl_module.values[1, 1](np.arange(1, 5, dtype=np.int32), y)
     assert list(y) == RESULTS
 
 
-def test_cuda_atomics_and_barriers_synchronize_threads(module):
+def test_cuda_atomics_and_barriers_synchronize_threads(cccl_module):
     x = np.append(np.arange(64), [0, 0]).astype(np.int32)
-    module.threads[1, 64](x)
+    cccl_module.threads[1, 64](x)
     assert x[64] == sum(i * (64 - i) for i in range(64)) and x[65] == 64
 
 
-def test_cache_hints_have_no_effect(module):
+def test_cache_hints_have_no_effect(cccl_module):
     x, y = np.arange(1, 5, dtype=np.int32), np.zeros(5, np.int32)
-    module.properties[1, 4](x, y)
+    cccl_module.properties[1, 4](x, y)
     assert list(y) == [2, 4, 6, 8, 1]
 
 
-def test_thrust_iterators_work_in_kernels(module):
+def test_thrust_iterators_work_in_kernels(cccl_module):
     x, y = np.arange(2, 10, dtype=np.int32), np.zeros(7, np.int32)
-    module.iterators[1, 32](x, y)
+    cccl_module.iterators[1, 32](x, y)
     assert list(y) == [107, 25, 6, 45, 9, 16, 4 * int((x**2).sum())]
 
 

@@ -1,6 +1,7 @@
 """Checked kernels (debug=True, boundscheck=True): the message of a failed check, and that the context survives.
 
-All tests here run on the simulator and on a GPU. Kernels are compiled with both kinds of checks if
+All tests of this file run on the simulator and on a GPU. Kernels are compiled with both kinds of
+checks if
 the result could differ."""
 
 import re
@@ -138,11 +139,11 @@ def test_bounds_are_checked_in_every_layout():
 
 def test_empty_arrays_have_no_element():
     @cuda.jit(debug=True)
-    def read(x, y):
+    def read_first(x, y):
         "y[0] = x[0];"
 
-    assert "shape (0,)" in str(kernel_error_of(read[1, 1], device_zeros(0), device_zeros()))
-    assert kernel_error_of(read[1, 1], device_zeros(), device_zeros(0)).index == 0
+    assert "shape (0,)" in str(kernel_error_of(read_first[1, 1], device_zeros(0), device_zeros()))
+    assert kernel_error_of(read_first[1, 1], device_zeros(), device_zeros(0)).index == 0
 
 
 def test_bounds_of_host_arrays_are_checked():
@@ -166,44 +167,44 @@ def test_out_of_bounds_index_in_a_device_function_is_reported():
         """
 
     @cuda.jit(debug=True)
-    def read(x, out):
+    def read_past_end(x, out):
         "out[0] = element_after(x, x.size());"
 
-    problem = kernel_error_of(read[1, 1], device_zeros(5), device_zeros())
-    assert (problem.kernel, problem.array, problem.index) == ("read", "x", 6)
+    problem = kernel_error_of(read_past_end[1, 1], device_zeros(5), device_zeros())
+    assert (problem.kernel, problem.array, problem.index) == ("read_past_end", "x", 6)
     assert (problem.file, problem.line) == (__file__, line_of("IN THE FUNCTION"))
 
 
 def test_bounds_of_atomics_are_checked():
     @cuda.jit(debug=True)
-    def count(x, i):
+    def increment_element(x, i):
         "atomic_add(x, i, 1);"
 
     x = device_zeros(3, "i4")
-    assert kernel_error_of(count[4, 8], x, 3).others == 31
-    count[4, 8](x, 2)
+    assert kernel_error_of(increment_element[4, 8], x, 3).others == 31
+    increment_element[4, 8](x, 2)
     assert x.copy_to_host().tolist() == [0, 0, 32]
 
 
 def test_atomics_with_several_indices_are_checked():
     @cuda.jit(debug=True)
-    def count(x, i, j):
+    def increment_two_dimensional(x, i, j):
         """
         int k = 0;
         atomic_add(x, {i, j}, k + 1);    // THE ATOMIC
         """
 
     x = device_zeros((2, 3), "i4")
-    problem = kernel_error_of(count[1, 1], x, 1, 3)
+    problem = kernel_error_of(increment_two_dimensional[1, 1], x, 1, 3)
     assert (problem.array, problem.index, problem.line) == ("x", 3, line_of("THE ATOMIC"))
-    assert kernel_error_of(count[1, 1], x, 2, 0).index == 2
-    count[4, 8](x, 1, 0)
+    assert kernel_error_of(increment_two_dimensional[1, 1], x, 2, 0).index == 2
+    increment_two_dimensional[4, 8](x, 1, 0)
     assert x.copy_to_host().tolist() == [[0, 0, 0], [32, 0, 0]]
 
 
 def test_bounds_of_shared_and_local_arrays_are_checked():
     @cuda.jit(debug=True)
-    def k(out, where, i):
+    def index_shared_and_local(out, where, i):
         """
         __shared__ float tile[32];
         float own[4] = {1, 2, 3, 4};
@@ -215,14 +216,14 @@ def test_bounds_of_shared_and_local_arrays_are_checked():
         """
 
     out = device_zeros(32)
-    k[1, 32](out, 1, 0)
+    index_shared_and_local[1, 32](out, 1, 0)
     assert out.copy_to_host().tolist() == list(range(32))
-    k[1, 32](out, 0, 1)
+    index_shared_and_local[1, 32](out, 0, 1)
     assert set(out.copy_to_host().tolist()) == {4.0}
-    problem = kernel_error_of(k[1, 32], out, 1, 1)
+    problem = kernel_error_of(index_shared_and_local[1, 32], out, 1, 1)
     assert (problem.index, problem.thread, problem.others) == (32, (31, 0, 0), 0)
     assert "of an array with shape (32,)" in str(problem)
-    problem = kernel_error_of(k[1, 32], out, 0, 2)
+    problem = kernel_error_of(index_shared_and_local[1, 32], out, 0, 2)
     assert "axis 0 of an array with shape (2, 2)" in str(problem) and problem.others == 31
 
 
@@ -253,7 +254,7 @@ def test_bounds_in_a_cpp_source_are_checked():
 @both
 def test_failed_assert_reports_thread_and_line(checked):
     @cuda.jit(**checked)
-    def k(x, limit):
+    def assert_below_limit(x, limit):
         """
         int i = grid<1>();
         assert(i < limit && "a, b");  // THE ASSERT
@@ -261,8 +262,8 @@ def test_failed_assert_reports_thread_and_line(checked):
         """
 
     x = device_zeros(64)
-    problem = kernel_error_of(k[2, 32], x, 50)
-    assert (problem.kernel, problem.block, problem.others) == ("k", (1, 0, 0), 13)
+    problem = kernel_error_of(assert_below_limit[2, 32], x, 50)
+    assert (problem.kernel, problem.block, problem.others) == ("assert_below_limit", (1, 0, 0), 13)
     assert problem.thread[0] >= 18
     assert (problem.file, problem.line) == (__file__, line_of("THE ASSERT"))
     assert 'assertion `i < limit && "a, b"` failed' in str(problem)
@@ -305,7 +306,7 @@ def test_trap_and_abort_are_reported(checked):
 @both
 def test_barriers_do_not_wait_for_threads_that_failed(checked):
     @cuda.jit(**checked)
-    def k(x, out):
+    def fault_before_barrier(x, out):
         """
         __shared__ int seen[64];
         int i = threadIdx.x;
@@ -320,7 +321,7 @@ def test_barriers_do_not_wait_for_threads_that_failed(checked):
 
     x = cuda.to_device(np.ones(40, "i4"))
     out = device_zeros(64, "i4")
-    problem = kernel_error_of(k[1, 64], x, out)
+    problem = kernel_error_of(fault_before_barrier[1, 64], x, out)
     assert problem.array == "x" and problem.others == 23
     assert out.copy_to_host()[:40].tolist() == [40] * 40
     assert_device_works()
@@ -328,7 +329,7 @@ def test_barriers_do_not_wait_for_threads_that_failed(checked):
 
 def test_cooperative_kernel_ends_after_a_finding():
     @cuda.jit(debug=True)
-    def k(x, out, bad):
+    def fault_in_cooperative_grid(x, out, bad):
         """
         auto g = cg::this_grid();
         int i = grid<1>();
@@ -340,10 +341,10 @@ def test_cooperative_kernel_ends_after_a_finding():
         """
 
     out = device_zeros(128, "i4")
-    problem = kernel_error_of(k[4, 32], device_zeros(), out, 2)
+    problem = kernel_error_of(fault_in_cooperative_grid[4, 32], device_zeros(), out, 2)
     assert problem.block == (2, 0, 0) and problem.others == 31
     assert out.copy_to_host().sum() == 0, "no thread passes a barrier that not all have reached"
-    k[4, 32](device_zeros(), out, -1)
+    fault_in_cooperative_grid[4, 32](device_zeros(), out, -1)
     assert out.copy_to_host().tolist() == [2] * 128
     assert_device_works()
 
@@ -354,17 +355,17 @@ def test_cooperative_kernel_ends_after_a_finding():
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_error_is_raised_on_the_launch_stream(non_blocking):
     @cuda.jit("void(int32[:], int32)", debug=True)
-    def put(x, i):
+    def store_seven(x, i):
         "x[i] = 7;"
 
     stream, other = (cuda.stream(non_blocking=non_blocking) for _ in range(2))
     x = device_zeros(2, "i4")
     cuda.synchronize()
-    put[1, 1, other](x, 0)
-    problem = kernel_error_of(put[1, 1, stream], x, 2)
+    store_seven[1, 1, other](x, 0)
+    problem = kernel_error_of(store_seven[1, 1, stream], x, 2)
     assert problem.array == "x"
-    put[1, 1, other](x, 1)
-    put[1, 1, stream](x, 1)
+    store_seven[1, 1, other](x, 1)
+    store_seven[1, 1, stream](x, 1)
     stream.synchronize()
     other.synchronize()
     assert x.copy_to_host().tolist() == [7, 7]
@@ -372,7 +373,7 @@ def test_error_is_raised_on_the_launch_stream(non_blocking):
 
 def test_checked_kernels_run_in_graphs():
     @cuda.jit("void(int32[:], int32)", debug=True)
-    def put(x, i):
+    def store_seven(x, i):
         "x[i] = 7;"
 
     @cuda.jit("void(int32[:], int32)", boundscheck=True)
@@ -383,7 +384,7 @@ def test_checked_kernels_run_in_graphs():
     x, y = device_zeros(2, "i4"), device_zeros(3, "i4")
     cuda.synchronize()
     with stream.capture() as graph:
-        put[1, 1, stream](x, 0)
+        store_seven[1, 1, stream](x, 0)
         add[1, 1, stream](y, 0)
         add[1, 1, stream](y, 1)
     graph.launch(stream)
@@ -393,7 +394,7 @@ def test_checked_kernels_run_in_graphs():
     graph.launches[2].update(y, 1)
     graph.launches[0].update(x, 2)
     problem = kernel_error_of(graph.launch, stream)
-    assert (problem.kernel, problem.array, problem.index) == ("put", "x", 2)
+    assert (problem.kernel, problem.array, problem.index) == ("store_seven", "x", 2)
     graph.launches[0].update(x, 1)
     graph.launch(stream)
     stream.synchronize()
@@ -424,14 +425,14 @@ def test_graph_kernels_of_one_module_are_both_named():
 
 def test_kernels_are_checked_on_every_device():
     @cuda.jit("void(int32[:], int32)", debug=True)
-    def put(x, i):
+    def store_seven(x, i):
         "x[i] = 7;"
 
     for device in range(len(cuda.gpus)):
         with cuda.gpus[device]:
             x = device_zeros(2, "i4")
-            assert kernel_error_of(put[1, 1], x, 2).array == "x"
-            put[1, 1](x, 1)
+            assert kernel_error_of(store_seven[1, 1], x, 2).array == "x"
+            store_seven[1, 1](x, 1)
             assert x.copy_to_host().tolist() == [0, 7]
 
 
@@ -440,7 +441,7 @@ def test_concurrent_findings_are_reported_once():
     from concurrent.futures import ThreadPoolExecutor
 
     @cuda.jit("void(int32[:], int32)", debug=True)
-    def put(x, i):
+    def store_seven(x, i):
         "x[i] = 7;"
 
     def launch_in_a_stream(seed):
@@ -450,9 +451,9 @@ def test_concurrent_findings_are_reported_once():
         found = 0
         for k in range(20):
             try:
-                put[1, 1, stream](x, 4 if (k + seed) % 4 == 0 else k % 4)
+                store_seven[1, 1, stream](x, 4 if (k + seed) % 4 == 0 else k % 4)
             except KernelError as problem:
-                assert problem.index == 4 and problem.kernel == "put"
+                assert problem.index == 4 and problem.kernel == "store_seven"
                 found += 1
         stream.synchronize()
         return found
@@ -469,20 +470,20 @@ def test_concurrent_findings_are_reported_once():
 @both
 def test_failed_assert_in_a_ufunc_is_reported(checked):
     @vectorize(["float32(float32)"], target="cuda", **checked)
-    def root(x):
+    def checked_sqrt(x):
         """
         assert(x >= 0);  // IN THE UFUNC
         return sqrt(x);
         """
 
-    assert root(np.float32([4, 9])).tolist() == [2, 3]
+    assert checked_sqrt(np.float32([4, 9])).tolist() == [2, 3]
     x = np.ones(1000, "f4")
     x[[100, 900]] = -1  # of different threads
-    problem = kernel_error_of(root, x)
-    assert problem.kernel == "root" and problem.others == 1
+    problem = kernel_error_of(checked_sqrt, x)
+    assert problem.kernel == "checked_sqrt" and problem.others == 1
     assert (problem.file, problem.line) == (__file__, line_of("IN THE UFUNC"))
     assert "assertion `x >= 0` failed" in str(problem)
-    assert root(device_zeros(3)).copy_to_host().tolist() == [0, 0, 0]
+    assert checked_sqrt(device_zeros(3)).copy_to_host().tolist() == [0, 0, 0]
 
 
 @both

@@ -44,7 +44,7 @@ OTHERS = {
 }  # fmt: skip
 
 
-def expressions():
+def cmath_expressions():
     """Returns C++ expressions of the floats a, b and c -> a Python function with the same result,
     or None."""
     found = {}
@@ -63,8 +63,8 @@ def expressions():
     return {**found, **OTHERS}
 
 
-def source():
-    lines = [f"out[{i}] = {text};" for i, text in enumerate(expressions())]
+def cmath_source():
+    lines = [f"out[{i}] = {text};" for i, text in enumerate(cmath_expressions())]
     return "\n".join([
         "#include <cmath>",
         "__global__ void k(const float* x, double* out) {",
@@ -75,11 +75,11 @@ def source():
 
 
 def test_cmath_functions_match_python():
-    kernel = cuda.module(source())["k"]
+    kernel = cuda.module(cmath_source())["k"]
     numbers = np.array([0.3125, 1.75, -2.5], np.float32)
-    out = np.zeros(len(expressions()))
+    out = np.zeros(len(cmath_expressions()))
     kernel[1, 1](numbers, out)
-    for found, (text, f) in zip(out, expressions().items(), strict=True):
+    for found, (text, f) in zip(out, cmath_expressions().items(), strict=True):
         if f:
             assert found == pytest.approx(float(f(*numbers.tolist())), rel=1e-6, abs=1e-6), text
 
@@ -87,7 +87,7 @@ def test_cmath_functions_match_python():
 @needs_nvrtc
 @pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
 def test_cmath_functions_compile_for_a_gpu(cc):
-    assert cuda.compile(source(), cc=cc)
+    assert cuda.compile(cmath_source(), cc=cc)
 
 
 def test_std_functions_require_their_header():

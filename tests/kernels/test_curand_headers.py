@@ -61,7 +61,7 @@ __global__ void one(unsigned *xorwow) {
 """
 
 
-class Twister(ctypes.Structure):
+class MTGP32State(ctypes.Structure):
     """curandStateMtgp32"""
 
     _fields_ = [
@@ -71,11 +71,11 @@ class Twister(ctypes.Structure):
 
 
 @pytest.fixture(scope="module")
-def kernels():
+def curand_kernels():
     return cuda.module(SOURCE)
 
 
-def twist(start, tables, count):
+def mtgp32_numbers(start, tables, count):
     """Computes MTGP32 with the recursion and the tempering of Saito's paper."""
     x, out = [int(v) for v in start], []
     for i in range(count):
@@ -90,25 +90,25 @@ def twist(start, tables, count):
     return np.array(out, np.uint32)
 
 
-def test_mtgp32_matches_the_reference(kernels):
+def test_mtgp32_matches_the_reference(curand_kernels):
     """Runs with checks, because the threads of a block write and read one shared state in turns."""
     rng = np.random.default_rng(1)
     tables = rng.integers(0, 2**32, 32, np.uint32)
-    state = np.zeros(1, np.dtype(Twister))
+    state = np.zeros(1, np.dtype(MTGP32State))
     state["s"][0, :351] = rng.integers(0, 2**32, 351, np.uint32)
     out, real = np.zeros(4 * 64, np.uint32), np.zeros(64, np.float32)
-    expected = twist(state["s"][0, :351], tables, 5 * 64)
+    expected = mtgp32_numbers(state["s"][0, :351], tables, 5 * 64)
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
-        kernels.twister[1, 64](tables, cuda.to_device(state), out, real)
+        curand_kernels.twister[1, 64](tables, cuda.to_device(state), out, real)
     np.testing.assert_array_equal(out, expected[:256])
     np.testing.assert_allclose(real, (expected[256:] + 0.5) / 2**32, rtol=1e-6)
 
 
-def test_mrg_sobol_and_xorwow_match_references(kernels):
+def test_mrg_sobol_and_xorwow_match_references(curand_kernels):
     n = 256
     mrg, sobol, counts, xorwow, own = np.zeros((5, n), np.uint32)
     vectors = 1 << np.arange(31, -1, -1, dtype=np.uint32)  # of Sobol's first dimension
-    kernels.others[1, n](mrg, sobol, vectors, counts, xorwow)
+    curand_kernels.others[1, n](mrg, sobol, vectors, counts, xorwow)
     cuda.module(OWN).one[1, n](own)
     a, b = [12345] * 3, [12345] * 3
     for value in mrg:

@@ -1,6 +1,6 @@
 """Damaged images and images of other users in the disk cache are compiled again.
 
-The cases of tests/null/test_cache.py, at a kernel's launch.
+Repeats the cases of tests/null/test_cache.py by launching a kernel.
 """
 
 import os
@@ -12,11 +12,11 @@ import pytest
 from numbalite import cuda, errors
 from numbalite.compilers import cache, compile_count, image
 
-pytestmark = pytest.mark.usefixtures("unchecked")  # compilations are counted
+pytestmark = pytest.mark.usefixtures("disabled_checks")  # compilations are counted
 SOURCE = "__global__ void k(int* x) { x[threadIdx.x] = threadIdx.x + 1; }  // a unit of this test: "
 
 
-def run(text):
+def run_cached_kernel(text):
     """Compiles or loads the kernel and runs it; returns the number of compiler runs."""
     before = compile_count()
     kernel = cuda.jit(SOURCE + text)
@@ -26,7 +26,7 @@ def run(text):
     return compile_count() - before
 
 
-def entry(folder):
+def cache_entry(folder):
     (path,) = folder.glob("*.image")
     return path
 
@@ -38,54 +38,54 @@ DAMAGES = [
 
 
 def test_damaged_cache_files_are_compiled_again(own_cache):
-    assert run("damaged") == 1 and run("damaged") == 0
+    assert run_cached_kernel("damaged") == 1 and run_cached_kernel("damaged") == 0
     for damage in DAMAGES:
-        path = entry(own_cache)
+        path = cache_entry(own_cache)
         good = path.read_bytes()
         path.write_bytes(damage(good))
-        assert run("damaged") == 1 and run("damaged") == 0
-        assert stat.S_IMODE(os.stat(entry(own_cache)).st_mode) == 0o600
+        assert run_cached_kernel("damaged") == 1 and run_cached_kernel("damaged") == 0
+        assert stat.S_IMODE(os.stat(cache_entry(own_cache)).st_mode) == 0o600
 
 
 def test_valid_files_with_a_foreign_image_are_replaced(own_cache):
     """The image has the right key and checksum, as if another version or a copied folder had left
     it."""
-    assert run("foreign") == 1
-    key = bytes.fromhex(entry(own_cache).name.partition(".")[0])
+    assert run_cached_kernel("foreign") == 1
+    key = bytes.fromhex(cache_entry(own_cache).name.partition(".")[0])
     kept = cache.load(key)
     for data in (b"", b"no image at all", b"\x7fELF" + bytes(200), b"NLSIMG01" + bytes(64)):
         assert cache.store(key, kept.replace(data=data))
-        assert run("foreign") == 1 and run("foreign") == 0
+        assert run_cached_kernel("foreign") == 1 and run_cached_kernel("foreign") == 0
         assert cache.load(key).data != data
 
 
 def test_pipe_in_place_of_a_cache_file_is_replaced(own_cache):
-    assert run("pipe") == 1
-    path = entry(own_cache)
+    assert run_cached_kernel("pipe") == 1
+    path = cache_entry(own_cache)
     path.unlink()
     os.mkfifo(path)
-    assert run("pipe") == 1 and run("pipe") == 0
+    assert run_cached_kernel("pipe") == 1 and run_cached_kernel("pipe") == 0
 
 
 def test_an_invalid_image_is_reported_with_its_origin(own_cache, monkeypatch):
     monkeypatch.setattr(image.Image, "data", property(lambda self: b"no image at all"))
     with pytest.raises((ValueError, errors.CudaAPIError), match="no image") as caught:
         cuda.jit(SOURCE + "nothing")[1, 1](cuda.to_device(np.zeros(4, "i4")))
-    assert str(entry(own_cache)) in str(caught.value) and "k" in str(caught.value)
+    assert str(cache_entry(own_cache)) in str(caught.value) and "k" in str(caught.value)
 
 
 def test_cache_files_writable_by_others_are_ignored(own_cache):
     """Files of any origin are rejected; other users have no access to the directory itself."""
-    assert run("open") == 1
+    assert run_cached_kernel("open") == 1
     for mode in (0o666, 0o620, 0o602):
-        entry(own_cache).chmod(mode)
-        assert run("open") == 1 and run("open") == 0
-        assert stat.S_IMODE(os.stat(entry(own_cache)).st_mode) == 0o600
+        cache_entry(own_cache).chmod(mode)
+        assert run_cached_kernel("open") == 1 and run_cached_kernel("open") == 0
+        assert stat.S_IMODE(os.stat(cache_entry(own_cache)).st_mode) == 0o600
 
 
 def test_cache_files_of_other_users_are_ignored(own_cache, monkeypatch):
-    assert run("others") == 1
-    path = entry(own_cache)
+    assert run_cached_kernel("others") == 1
+    path = cache_entry(own_cache)
     key = bytes.fromhex(path.name.partition(".")[0])
     if os.geteuid() == 0:  # give it to another user
         os.chown(path, 12345, -1)
@@ -102,4 +102,4 @@ def test_link_to_a_directory_writable_by_others_is_rejected(tmp_path, monkeypatc
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "link"))
     with pytest.warns(errors.CacheWarning, match="others may write to"):
         assert cache.directory() is None
-    assert run("kept nowhere") == 1 and run("kept nowhere") == 1
+    assert run_cached_kernel("kept nowhere") == 1 and run_cached_kernel("kept nowhere") == 1

@@ -1,4 +1,4 @@
-"""The device library, computed and compared: arrays, complex numbers, random numbers, groups.
+"""Compares results of the device library: arrays, complex numbers, random numbers, groups.
 
 Each test runs one small translation unit through the public API, on the session's driver.
 """
@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from kit.launch import launch
+from kit.launch import run_on_copies
 
 from numbalite import cuda
 from numbalite.errors import CompileError, KernelError
@@ -30,11 +30,11 @@ __global__ void where(long long *out, int dims) {
 
 def test_grid_and_gridsize_return_indices():
     kernel = cuda.jit(source=GRID)
-    (out,) = launch(kernel, 3, 5, np.zeros((15, 6), np.int64), 1)
+    (out,) = run_on_copies(kernel, 3, 5, np.zeros((15, 6), np.int64), 1)
     assert [row[:3].tolist() for row in out] == [[i, 15, i] for i in range(15)]
-    (out,) = launch(kernel, (2, 3), (4, 2), np.zeros((6, 8, 6), np.int64), 2)
+    (out,) = run_on_copies(kernel, (2, 3), (4, 2), np.zeros((6, 8, 6), np.int64), 2)
     assert all(out[y, x, :4].tolist() == [x, y, 8, 6] for y in range(6) for x in range(8))
-    (out,) = launch(kernel, (1, 2, 3), (2, 1, 2), np.zeros((6, 2, 2, 6), np.int64), 3)
+    (out,) = run_on_copies(kernel, (1, 2, 3), (2, 1, 2), np.zeros((6, 2, 2, 6), np.int64), 3)
     places = np.ndindex(6, 2, 2)
     assert all(out[z, y, x].tolist() == [x, y, z, 2, 2, 6] for z, y, x in places)
 
@@ -45,7 +45,7 @@ FACTORS = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]], np.float32)
 
 
 @cuda.jit
-def loops(x, m, rows, total):
+def loop_over_ranges(x, m, rows, total):
     """
     for (float &v : x) v += 1;
     for (auto v : x) total[0] += v;
@@ -68,7 +68,7 @@ def loops(x, m, rows, total):
     "order, debug", [("C", False), ("F", False), ("strided", False), ("strided", True)]
 )
 def test_range_for_loops_iterate_over_arrays(order, debug):
-    kernel = cuda.jit(debug=True)(loops.py_func) if debug else loops
+    kernel = cuda.jit(debug=True)(loop_over_ranges.py_func) if debug else loop_over_ranges
     x, m = np.arange(24.0, dtype=np.float32), np.arange(48.0).reshape(6, 8)
     if order == "strided":
         device_x, device_m = cuda.to_device(x)[20::-3], cuda.to_device(m)[::-2, 1::2]
@@ -87,7 +87,7 @@ def test_range_for_loops_iterate_over_arrays(order, debug):
 
 def test_range_for_loops_accept_empty_and_const_arrays():
     @cuda.jit("void(const float32[:], const float32[:, ::1], float32[:])")
-    def sums(x, m, out):
+    def sum_ranges(x, m, out):
         """
         for (auto v : x) out[0] += v;
         for (auto row : m) for (const float &v : row) out[1] += v;
@@ -95,14 +95,14 @@ def test_range_for_loops_accept_empty_and_const_arrays():
 
     for n in (0, 1, 5):
         x, m, out = np.full(n, 2, np.float32), np.ones((n, 3), np.float32), np.zeros(2, np.float32)
-        (_, _, out) = launch(sums, 1, 1, x, m, out)
+        (_, _, out) = run_on_copies(sum_ranges, 1, 1, x, m, out)
         assert out.tolist() == [2 * n, 3 * n]
 
 
 @pytest.mark.sim
 def test_loops_over_arrays_are_checked():
     @cuda.jit
-    def total(x, out):
+    def store_total(x, out):
         """
         float sum = 0;
         for (float v : x) sum += v;
@@ -112,12 +112,12 @@ def test_loops_over_arrays_are_checked():
 
     x, out = cuda.device_array(8, np.float32), cuda.device_array(2, np.float32)
     with cuda.checks("unwritten"), pytest.raises(KernelError, match=r"reads x\[0\]") as caught:
-        total[1, 1](x, out)
+        store_total[1, 1](x, out)
         cuda.synchronize()
     assert caught.value.kind == "unwritten"
     x[:] = 1
     with cuda.checks("race"), pytest.raises(KernelError, match=r" x\[\d\]") as caught:
-        total[1, 2](x, out)
+        store_total[1, 2](x, out)
         cuda.synchronize()
     assert caught.value.kind == "race"
 
@@ -168,7 +168,7 @@ __global__ void by_hand(const float *p, float *out) {
 
 
 @pytest.fixture(scope="module")
-def arrays():
+def array_kernels():
     return cuda.module(ARRAYS)
 
 
@@ -178,13 +178,13 @@ def run_copy(kernel, a, order):
     return b.copy_to_host()
 
 
-def test_two_dimensional_arrays_index_every_layout(arrays):
+def test_two_dimensional_arrays_index_every_layout(array_kernels):
     host = np.arange(12, dtype=np.float32).reshape(3, 4)
     expected = host * 101
-    assert np.array_equal(run_copy(arrays.c_order, cuda.to_device(host), "C"), expected)
+    assert np.array_equal(run_copy(array_kernels.c_order, cuda.to_device(host), "C"), expected)
     f = cuda.to_device(np.asfortranarray(host))
-    assert np.array_equal(run_copy(arrays.f_order, f, "F"), expected)
-    assert np.array_equal(run_copy(arrays.strided, f, "C"), expected)
+    assert np.array_equal(run_copy(array_kernels.f_order, f, "F"), expected)
+    assert np.array_equal(run_copy(array_kernels.strided, f, "C"), expected)
 
 
 @pytest.mark.parametrize(
@@ -192,43 +192,47 @@ def test_two_dimensional_arrays_index_every_layout(arrays):
     [np.s_[::2, ::3], np.s_[::-1, ::-1], np.s_[3:0:-2, 1:], np.s_[:0, :], np.s_[:, 2:3]],
     ids=str,
 )
-def test_arrays_index_any_strides(arrays, index):
+def test_arrays_index_any_strides(array_kernels, index):
     host = np.arange(42, dtype=np.float32).reshape(6, 7)
     a = cuda.to_device(host)[index]
-    assert np.array_equal(run_copy(arrays.strided, a, "C"), host[index] * 101)
+    assert np.array_equal(run_copy(array_kernels.strided, a, "C"), host[index] * 101)
 
 
-def test_arrays_index_transposed_and_broadcast_views(arrays):
+def test_arrays_index_transposed_and_broadcast_views(array_kernels):
     host = np.arange(20, dtype=np.float32).reshape(4, 5)
-    assert np.array_equal(run_copy(arrays.strided, cuda.to_device(host).T, "C"), host.T * 101)
+    assert np.array_equal(
+        run_copy(array_kernels.strided, cuda.to_device(host).T, "C"), host.T * 101
+    )
 
 
-def test_three_dimensional_arrays_index_every_layout(arrays):
+def test_three_dimensional_arrays_index_every_layout(array_kernels):
     host = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
     a = cuda.to_device(np.repeat(host, 2, axis=1))[:, ::2]
     c, f = cuda.to_device(host), cuda.to_device(np.asfortranarray(host))
-    (out,) = launch(arrays.three, 1, 1, a, c, f, np.zeros(6, np.int32))
+    (out,) = run_on_copies(array_kernels.three, 1, 1, a, c, f, np.zeros(6, np.int32))
     i, j, k = np.indices(host.shape)
     assert out.tolist() == [int((host * (i * 100 + j * 10 + k)).sum())] * 6
 
 
-def test_five_dimensional_arrays_index_every_layout(arrays):
+def test_five_dimensional_arrays_index_every_layout(array_kernels):
     host = np.arange(2 * 1 * 3 * 2 * 4, dtype=np.int32).reshape(2, 1, 3, 2, 4)
     f, g = np.asfortranarray(host), np.asfortranarray(host[..., 1])
     a = cuda.to_device(np.repeat(host, 2, axis=3))[:, :, :, ::2]
     args = [a, *map(cuda.to_device, (host, f, g))]
-    (out,) = launch(arrays.five, 1, 1, *args, np.zeros(8, np.int32))
+    (out,) = run_on_copies(array_kernels.five, 1, 1, *args, np.zeros(8, np.int32))
     assert out.tolist() == [host[1, 0, 2, 1, 3]] * 6 + [host[1, 0, 2, 1, 1]] * 2
 
 
-def test_array_has_its_shape(arrays):
+def test_array_has_its_shape(array_kernels):
     a = cuda.to_device(np.ones((4, 6, 5)))[::2, ::-3, 1:]
-    (out,) = launch(arrays.facts, 1, 1, a, np.zeros(9, np.int64))
+    (out,) = run_on_copies(array_kernels.facts, 1, 1, a, np.zeros(9, np.int64))
     assert out.tolist() == [2 * 2 * 4, 3, 1, 2, 2, 4, 480, -120, 8]
 
 
-def test_arrays_can_be_constructed_from_pointers(arrays):
-    _, out = launch(arrays.by_hand, 1, 1, np.arange(12, dtype=np.float32), np.zeros(2, np.float32))
+def test_arrays_can_be_constructed_from_pointers(array_kernels):
+    _, out = run_on_copies(
+        array_kernels.by_hand, 1, 1, np.arange(12, dtype=np.float32), np.zeros(2, np.float32)
+    )
     assert out.tolist() == [5.0, 10.0]
 
 
@@ -381,7 +385,7 @@ POINTS = [
 
 
 @pytest.fixture(scope="module")
-def complexes():
+def complex_kernels():
     return cuda.module(COMPLEX)
 
 
@@ -392,10 +396,12 @@ def close(found, expected, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_complex_functions_match_numpy(complexes, dtype):
+def test_complex_functions_match_numpy(complex_kernels, dtype):
     real = "float" if dtype == np.complex64 else "double"
     z = np.array([*POINTS[5:], 1 + 1e-6j, 1e-3j, -40 + 2j], dtype)
-    _, out = launch(complexes[f"unary<{real}>"], 1, 32, z, np.zeros((len(UNARY), z.size), dtype))
+    _, out = run_on_copies(
+        complex_kernels[f"unary<{real}>"], 1, 32, z, np.zeros((len(UNARY), z.size), dtype)
+    )
     for name, row in zip(UNARY, out, strict=True):
         inverse = name.startswith("a")
         expected = getattr(np, f"arc{name[1:]}" if inverse else name)(z.astype(np.complex128))
@@ -407,11 +413,11 @@ def test_complex_functions_match_numpy(complexes, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_complex_arithmetic_matches_numpy(complexes, dtype):
+def test_complex_arithmetic_matches_numpy(complex_kernels, dtype):
     real = "float" if dtype == np.complex64 else "double"
     x, y = (v.ravel().astype(dtype) for v in np.meshgrid(POINTS[1:8], POINTS[1:9]))
     zeros = np.zeros((len(BINARY), x.size), dtype)
-    _, _, out = launch(complexes[f"binary<{real}>"], 2, 32, x, y, zeros)
+    _, _, out = run_on_copies(complex_kernels[f"binary<{real}>"], 2, 32, x, y, zeros)
     a, b = x.astype(np.complex128), y.astype(np.complex128)
     for expression, row in zip(BINARY, out, strict=True):
         expression = expression.replace("real()", "real").replace("imag()", "imag")
@@ -420,43 +426,51 @@ def test_complex_arithmetic_matches_numpy(complexes, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_abs_angle_and_parts_match_numpy(complexes, dtype):
+def test_abs_angle_and_parts_match_numpy(complex_kernels, dtype):
     real = np.float32 if dtype == np.complex64 else np.float64
     name = "float" if dtype == np.complex64 else "double"
     z = np.array(POINTS, dtype)
-    _, out = launch(complexes[f"parts<{name}>"], 1, 32, z, np.zeros((10, z.size), real))
+    _, out = run_on_copies(
+        complex_kernels[f"parts<{name}>"], 1, 32, z, np.zeros((10, z.size), real)
+    )
     expected = [np.abs(z), np.angle(z), np.abs(z) ** 2, z.real, z.imag, z.real, z.imag]
     for row, right in zip(out, expected, strict=False):
         assert close(row, right, real)
     assert (out[7:] == 1).all()
 
 
-def test_complex_arithmetic_with_real_numbers(complexes):
+def test_complex_arithmetic_with_real_numbers(complex_kernels):
     z, d, n = 1.5 - 2j, 0.5, 3
-    (out,) = launch(complexes.mixed, 1, 1, np.complex64(z), d, n, np.zeros(9, np.complex128))
+    (out,) = run_on_copies(
+        complex_kernels.mixed, 1, 1, np.complex64(z), d, n, np.zeros(9, np.complex128)
+    )
     expected = [(z * d + n - 1) / 2, d / z, z**3, z**-2, -z, 2.0**z, 2 * z, 5 + 3j, 4]
     assert np.allclose(out, expected, rtol=1e-6)
 
 
-def test_complex_arithmetic_avoids_overflow(complexes):
+def test_complex_arithmetic_avoids_overflow(complex_kernels):
     big, tiny = 1e300, 1e-300
     x = np.array([big + big * 1j, tiny + tiny * 1j, big * 1j, complex(math.inf, 1), 0], complex)
     y = np.array([big - big * 1j, tiny - tiny * 1j, big, complex(1, 0), 0], complex)
-    _, _, out = launch(
-        complexes["binary<double>"], 1, 32, x, y, np.zeros((len(BINARY), 5), complex)
+    _, _, out = run_on_copies(
+        complex_kernels["binary<double>"], 1, 32, x, y, np.zeros((len(BINARY), 5), complex)
     )
     assert np.allclose(out[3][:3], [1j, 1j, 1j])
     assert out[3][3].real == math.inf
     assert np.isnan(out[3][4])
     assert out[4][4] == 1  # pow(0, 0)
     z = np.array([big * (1 + 1j), tiny * (3 + 4j), complex(-math.inf, 0), -4 - 0j, -0.0], complex)
-    _, roots = launch(complexes["unary<double>"], 1, 32, z, np.zeros((len(UNARY), 5), complex))
+    _, roots = run_on_copies(
+        complex_kernels["unary<double>"], 1, 32, z, np.zeros((len(UNARY), 5), complex)
+    )
     assert np.allclose(roots[3][:2], [cmath.sqrt(z[0]), cmath.sqrt(z[1])], rtol=1e-14, atol=0)
     assert roots[3][2] == complex(0, math.inf)
     assert roots[3][3] == cmath.sqrt(z[3])
     assert np.isclose(roots[1][0], cmath.log(z[0]))
     flat = np.array([300 + 1j, -300 - 2j, 40j, 1e-9], complex)
-    _, out = launch(complexes["unary<double>"], 1, 32, flat, np.zeros((len(UNARY), 4), complex))
+    _, out = run_on_copies(
+        complex_kernels["unary<double>"], 1, 32, flat, np.zeros((len(UNARY), 4), complex)
+    )
     assert np.allclose(out[9], [cmath.tanh(v) for v in flat], rtol=1e-14, atol=0)
 
 
@@ -479,7 +493,7 @@ __global__ void k(float *out) {
 
 
 def test_tuples_support_structured_bindings():
-    (out,) = launch(cuda.jit(source=TUPLES), 1, 1, np.zeros(9, np.float32))
+    (out,) = run_on_copies(cuda.jit(source=TUPLES), 1, 1, np.zeros(9, np.float32))
     assert np.allclose(out, [5, math.atan2(4, 3), 3.5, ord("x"), 7, 0.5, 1, 7, 8])
 
 
@@ -567,7 +581,9 @@ SEQUENCES = {
 def test_xoroshiro_numbers_match_numba():
     states = np.array(SEQUENCES[1, 0][:2], STATE)
     module = cuda.module(RANDOM)
-    states, bits, out = launch(module.draw, 1, 1, states, np.zeros(6, np.uint64), np.zeros(16))
+    states, bits, out = run_on_copies(
+        module.draw, 1, 1, states, np.zeros(6, np.uint64), np.zeros(16)
+    )
     assert [hex(b) for b in bits[:4].tolist()] == [
         "0xe05863863b1a0286",
         "0x35d4f476e08d5559",
@@ -594,7 +610,7 @@ def test_xoroshiro_numbers_match_numba():
 
 def test_xoroshiro_states_by_sequential_jumps_match_numba():
     module = cuda.module(RANDOM)
-    (states,) = launch(module.jump, 1, 1, np.zeros(5, STATE), 1, 5)
+    (states,) = run_on_copies(module.jump, 1, 1, np.zeros(5, STATE), 1, 5)
     assert states.tolist() == SEQUENCES[1, 0]
 
 
@@ -602,12 +618,12 @@ def test_xoroshiro_states_by_sequential_jumps_match_numba():
 def test_xoroshiro_states_by_parallel_init_match_numba(seed, start):
     init = cuda.jit(source='#include "numbalite/random_init.cuh"\n', name="nl_random_init")
     n = 37
-    (states,) = launch(init, 1, 32, np.zeros(n + 1, STATE), n, seed, start)
+    (states,) = run_on_copies(init, 1, 32, np.zeros(n + 1, STATE), n, seed, start)
     known = SEQUENCES[seed, start]
     assert states[: len(known)].tolist() == known
     assert states[n].tolist() == (0, 0)
     # The numbers do not depend on the grid: the tail of one array equals the head of a later array.
-    (later,) = launch(init, 1, 32, np.zeros(3, STATE), 3, seed, start + 34)
+    (later,) = run_on_copies(init, 1, 32, np.zeros(3, STATE), 3, seed, start + 34)
     assert states[34:n].tolist() == later.tolist()
 
 
@@ -689,7 +705,7 @@ __global__ void whole(int *cells, int *out, int rounds) {
 
 
 def test_warp_shuffles_and_reductions_match_expected():
-    out, wide = launch(
+    out, wide = run_on_copies(
         cuda.jit(source=WARPS), 1, 32, np.zeros((6, 32), np.int32), np.zeros((2, 32))
     )
     lanes = np.arange(32)
@@ -706,17 +722,17 @@ def test_warp_shuffles_and_reductions_match_expected():
 
 
 @pytest.fixture(scope="module")
-def groups():
+def group_kernels():
     return cuda.module(GROUPS)
 
 
-def test_thread_block_group_sums_a_block(groups):
-    (out,) = launch(groups.sums, 3, 64, np.zeros(3, np.int32))
+def test_thread_block_group_sums_a_block(group_kernels):
+    (out,) = run_on_copies(group_kernels.sums, 3, 64, np.zeros(3, np.int32))
     assert out.tolist() == [64 * 63 // 2] * 3
 
 
-def test_tiled_partitions_compute_tile_sums(groups):
-    (out,) = launch(groups.tiles, 1, 32, np.zeros((8, 32), np.int32))
+def test_tiled_partitions_compute_tile_sums(group_kernels):
+    (out,) = run_on_copies(group_kernels.tiles, 1, 32, np.zeros((8, 32), np.int32))
     me = np.arange(32)
     tile, rank = me // 8, me % 8
     assert out[0].tolist() == (tile * 64 + 28).tolist()
@@ -735,8 +751,8 @@ def test_tiled_partitions_compute_tile_sums(groups):
             assert out[7, m] == same * 100 + len(label) * 10 + label.index(m)
 
 
-def test_coalesced_group_contains_active_threads(groups):
-    (out,) = launch(groups.some, 1, 32, np.zeros((3, 32), np.int32))
+def test_coalesced_group_contains_active_threads(group_kernels):
+    (out,) = run_on_copies(group_kernels.some, 1, 32, np.zeros((3, 32), np.int32))
     members = [m for m in range(32) if m % 4 == 1]
     for rank, m in enumerate(members):
         assert out[0, m] == sum(members) * 10000 + 800 + rank
@@ -749,7 +765,9 @@ def test_coalesced_group_contains_active_threads(groups):
 def test_grid_group_synchronizes_all_blocks():
     kernel = cuda.jit(source=GROUPS, name="whole", cooperative=True)
     n, rounds = 4 * 32, 5
-    cells, out = launch(kernel, 4, 32, np.arange(n, dtype=np.int32), np.zeros(n, np.int32), rounds)
+    cells, out = run_on_copies(
+        kernel, 4, 32, np.arange(n, dtype=np.int32), np.zeros(n, np.int32), rounds
+    )
     expected = (np.arange(n) + rounds) % n + rounds
     assert cells.tolist() == expected.tolist()
     assert out.tolist() == (expected * 2 + 1).tolist()

@@ -1,5 +1,5 @@
-"""DPX: minimum and maximum of three, of a sum, and with 0, on 32-bit words and on their halves,
-against NumPy."""
+"""Compares DPX functions with NumPy: minimum and maximum of three numbers, of a sum, and with 0, on
+32-bit words and on their 16-bit halves."""
 
 import itertools
 
@@ -22,7 +22,7 @@ OF_TWO = {"vimax": lambda a, b, _: np.maximum(a, b), "vimin": lambda a, b, _: np
 WHICH = {"vibmax": np.greater_equal, "vibmin": np.less_equal}
 
 
-def expressions():
+def dpx_expressions():
     """{name: (expression, dtype of a lane, expected value)}"""
     result = {}
     for lanes, dtype in LANES.items():
@@ -44,7 +44,7 @@ def _or_zero(meant):
     return lambda a, b, c: np.maximum(meant(a, b, c), 0)
 
 
-EXPRESSIONS = expressions()
+EXPRESSIONS = dpx_expressions()
 HEAD = """__global__ void every(const unsigned *x, const unsigned *y, const unsigned *z, unsigned *o, bool *p, int n) {
     int i = threadIdx.x + blockIdx.x * blockDim.x;
     if (i >= n)
@@ -54,7 +54,7 @@ HEAD = """__global__ void every(const unsigned *x, const unsigned *y, const unsi
 """
 
 
-def source():
+def dpx_source():
     lines = [
         f"    o[{at} * n + i] = {expression}; p[{2 * at} * n + i] = low; p[{2 * at + 1} * n + i] = high;"
         for at, (expression, _, _) in enumerate(EXPRESSIONS.values())
@@ -63,8 +63,8 @@ def source():
 
 
 def triples_of_limits():
-    """Three arrays of 32-bit words: all triples of the limits of 32 bits, and all triples of the
-    limits of 16 bits in both halves."""
+    """Returns three arrays of 32-bit words: all triples of 32-bit limits, and all triples of 16-bit
+    limits in both halves."""
     edges = np.array([0, 1, -1, 2**31 - 1, -(2**31), -(2**31) + 1, 123456789])
     wide = np.array(list(itertools.product(edges, repeat=3))).astype(np.int32).view(np.uint32)
     edges = np.array([0, 1, -1, 2**15 - 1, -(2**15), -(2**15) + 1, 12345])
@@ -78,7 +78,7 @@ def test_dpx_functions_match_the_manual():
     n = a.size
     out = np.zeros((len(EXPRESSIONS), n), np.uint32)
     predicates = np.zeros((len(EXPRESSIONS), 2, n), bool)
-    cuda.module(source()).every[-(-n // 128), 128](a, b, c, out, predicates, n)
+    cuda.module(dpx_source()).every[-(-n // 128), 128](a, b, c, out, predicates, n)
     for at, (name, (_, dtype, meant)) in enumerate(EXPRESSIONS.items()):
         x, y, z = (word.view(dtype) for word in (a, b, c))
         expected = meant(x, y, z).astype(dtype).view(np.uint32)
@@ -91,4 +91,6 @@ def test_dpx_functions_match_the_manual():
 @needs_nvrtc
 @pytest.mark.parametrize("capability", [(8, 0), (9, 0)])
 def test_nvrtc_compiles_the_dpx_source(capability):
-    assert nvrtc.compile(Source(source(), "dpx.cu", ("every",), describe=False), capability).data
+    assert nvrtc.compile(
+        Source(dpx_source(), "dpx.cu", ("every",), describe=False), capability
+    ).data

@@ -35,14 +35,14 @@ total = cuda.declare_device("total", "float32(const float32[:, :])", link=SOURCE
 
 
 @cuda.jit(device=True)
-def inner(x):
+def doubled_plus_one(x):
     "return doubled(x) + 1;"
 
 
 @cuda.jit
 def call_all_functions(x, m, out):
     """
-    x[0] = inner(x[0]) + doubled(1) + plus(x[1], 0.5f) + const42();
+    x[0] = doubled_plus_one(x[0]) + doubled(1) + plus(x[1], 0.5f) + const42();
     bump(x.data() + 1);
     out[0] = total(m); zero(&out[1]);
     """
@@ -68,14 +68,14 @@ def test_foreign_function_has_name_signature_and_repr():
 
 def test_foreign_functions_work_in_cpu_functions():
     @vectorize(["int64(int64)"])
-    def u(x):
+    def doubled_ufunc(x):
         "doubled(x) + 1"
 
     @jit
-    def f(x):
+    def doubled_on_cpu(x):
         "return doubled(x);"
 
-    assert u(np.arange(3)).tolist() == [1, 3, 5] and f(4) == 8
+    assert doubled_ufunc(np.arange(3)).tolist() == [1, 3, 5] and doubled_on_cpu(4) == 8
     itself = vectorize(["int64(int64)"], target="cuda")(doubled)
     assert itself(np.arange(3)).tolist() == [0, 2, 4]
 
@@ -88,14 +88,14 @@ def test_kernel_link_option_supplies_the_code():
         "x[0] = late(x[0]);"
 
     @cuda.jit
-    def without(x):
+    def call_late_without_link(x):
         "x[0] = late(x[0]);"
 
     x = np.array([3])
     with_code[1, 1](x)
     assert x[0] == 6
     with pytest.raises(errors.CompileError, match=r"twice(?s:.*)hint: .* as link="):
-        without[1, 1](x)
+        call_late_without_link[1, 1](x)
 
 
 def test_declared_cooperative_functions_launch_cooperatively():
@@ -106,7 +106,7 @@ def test_declared_cooperative_functions_launch_cooperatively():
         "return waits(x);"
 
     @cuda.jit
-    def k(x):
+    def call_cooperative(x):
         "x[0] = call_waits(x[0]);"
 
     @cuda.jit(cooperative=False)
@@ -114,7 +114,7 @@ def test_declared_cooperative_functions_launch_cooperatively():
         "x[0] = call_waits(x[0]);"
 
     x = np.array([3])
-    for kernel, factor, is_so in ((k, 2, True), (not_so, 4, False)):
+    for kernel, factor, is_so in ((call_cooperative, 2, True), (not_so, 4, False)):
         kernel[1, 1](x)
         assert x[0] == 3 * factor
         (overload,) = kernel.overloads.values()

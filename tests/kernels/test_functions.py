@@ -44,7 +44,8 @@ __global__ void without_a_mode(double *o) {
     o[4] = (__isnan(o[2]) != 0) + 2 * (__isinf(1 / o[5]) != 0) + 4 * (__finite(o[2]) != 0);
 }
 """
-# Both 16-bit types have the following functions: T is one of the two half types, P its pair type, OTHER the
+# Source that calls the functions of both 16-bit types: T is one of the two half types, P its pair type,
+# OTHER the
 # other half type.
 SIXTEEN = """
 #include <cuda_bf16.h>
@@ -168,7 +169,7 @@ __global__ void sizes(int *o) {
 """
 
 
-def sixteen(name):
+def half_type_source(name):
     this, other = TYPES[name], TYPES[_other_type(name)]
     return SIXTEEN % (this, this, this, other, other)
 
@@ -252,7 +253,7 @@ def test_half2_and_bfloat162_functions_match_numpy(name):
     x[:6], y[:6] = [nan, 0, nan, minus, 1 + one, 0], [0, nan, nan, 0, 1 + one, minus]
     masks, sums = np.zeros((6, 32), np.uint32), np.zeros(64, np.uint16)
     steps, other = np.zeros(8, np.uint16), np.zeros(2, np.uint16)
-    cuda.module(sixteen(name)).pairs[1, 32](x, y, z, masks, sums, steps, other)
+    cuda.module(half_type_source(name)).pairs[1, 32](x, y, z, masks, sums, steps, other)
     a, b, c = (_half_words_as_numbers(words, name) for words in (x, y, z))
     unordered = np.isnan(a) | np.isnan(b)
     relations = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
@@ -307,6 +308,6 @@ def test_sources_may_define_their_own_warp_size():
 @needs_nvrtc
 @pytest.mark.parametrize("capability", [(8, 0), (9, 0)])
 def test_nvrtc_compiles_the_functions_source(capability):
-    for source in (ROUNDED, *map(sixteen, TYPES), BARRIERS, PLACES, WARP_SIZE):
+    for source in (ROUNDED, *map(half_type_source, TYPES), BARRIERS, PLACES, WARP_SIZE):
         kernels = tuple(re.findall(r"__global__ void (\w+)", source))
         assert nvrtc.compile(Source(source, "k.cu", kernels, describe=False), capability).data

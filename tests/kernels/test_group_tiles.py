@@ -1,4 +1,5 @@
-"""Tiles of cooperative groups, also of several warps, and parts of tiles; on whichever driver there is."""
+"""Tests tiles of cooperative groups, also of several warps, and parts of tiles, on the driver of the
+session."""
 
 import contextlib
 
@@ -70,7 +71,7 @@ __global__ void parts(int *out) {
 
 
 @pytest.fixture(scope="module")
-def kernels():
+def tile_kernels():
     return cuda.module(SOURCE, names=[f"tiles<{n}>" for n in SIZES])
 
 
@@ -79,11 +80,11 @@ def with_checks():
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_tiles_larger_than_a_warp_match_numpy(kernels, size):
+def test_tiles_larger_than_a_warp_match_numpy(tile_kernels, size):
     x = np.random.default_rng(size).integers(0, 200, THREADS).astype(np.int32)
     out = np.zeros((11, THREADS), np.int32)
     with with_checks():
-        kernels[f"tiles<{size}>"][1, (32, 32)](x, out)
+        tile_kernels[f"tiles<{size}>"][1, (32, 32)](x, out)
     tiles, rank = x.reshape(-1, size), np.arange(size)
     is_there = (tiles == 77).any(1, keepdims=True)
     numbers = np.arange(THREADS // size)[:, None]
@@ -106,14 +107,14 @@ def test_tiles_larger_than_a_warp_match_numpy(kernels, size):
         )
 
 
-def test_tile_sums_have_a_fixed_order(kernels):
+def test_tile_sums_have_a_fixed_order(tile_kernels):
     """Reduces the 32 lanes of each warp as a butterfly, then the warps; the order determines the
     last bits of the result."""
     x = np.random.default_rng(3).normal(size=128).astype(np.float32)
     out = np.zeros((2, 128), np.float32)
-    kernels.sums[1, 128](x, out)
+    tile_kernels.sums[1, 128](x, out)
 
-    def butterfly(values):
+    def butterfly_sum(values):
         while len(values) > 1:
             values = values[: len(values) // 2] + values[len(values) // 2 :]
         return values[0]
@@ -126,16 +127,16 @@ def test_tile_sums_have_a_fixed_order(kernels):
         return values
 
     warps = x.reshape(4, 32)
-    assert (out[0] == butterfly(np.array([butterfly(warp) for warp in warps]))).all()
+    assert (out[0] == butterfly_sum(np.array([butterfly_sum(warp) for warp in warps]))).all()
     scans = [scan(warp) for warp in warps]
     before = scan(np.array([one[-1] for one in scans]))
     scans[1:] = [one + sum_ for one, sum_ in zip(scans[1:], before, strict=False)]
     assert (out[1] == np.concatenate(scans)).all()
 
 
-def test_tile_partitions_have_a_rank(kernels):
+def test_tile_partitions_have_a_rank(tile_kernels):
     out = np.zeros((6, 64), np.int32)
-    kernels.parts[1, 64](out)
+    tile_kernels.parts[1, 64](out)
     for me in range(64):
         lane, first = me % 32, me // 32 * 32
         same = [i for i in range(first, me) if (i % 3 == 0) == (me % 3 == 0)]
@@ -151,14 +152,14 @@ def test_tile_partitions_have_a_rank(kernels):
 
 
 @pytest.mark.sim
-def test_incomplete_tiles_are_reported(kernels):
+def test_incomplete_tiles_are_reported(tile_kernels):
     with pytest.raises(errors.KernelError, match="tile of 128 threads .* only 96 from thread 0 on"):
-        kernels.sums[1, 96](np.zeros(128, np.float32), np.zeros(256, np.float32))
+        tile_kernels.sums[1, 96](np.zeros(128, np.float32), np.zeros(256, np.float32))
 
 
 @pytest.mark.sim
 def test_shuffle_sources_that_differ_are_reported():
-    """A GPU would pass the choice of one thread to all threads."""
+    """On a GPU, all threads would use the value of one thread."""
     kernel = cuda.jit(
         source="""
     #include <cooperative_groups.h>

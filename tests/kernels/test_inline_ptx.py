@@ -123,29 +123,29 @@ __global__ void warps(unsigned* o) {
 
 
 @pytest.fixture(scope="module")
-def kernels():
+def ptx_kernels():
     return cuda.module(SOURCE)
 
 
-def test_inline_ptx_arithmetic_matches_expected(kernels):
+def test_inline_ptx_arithmetic_matches_expected(ptx_kernels):
     out = np.zeros(23, np.uint32)
-    kernels.scalars[1, 1](out, np.array([3], np.float32))
+    ptx_kernels.scalars[1, 1](out, np.array([3], np.float32))
     assert out.tolist() == [
         0xBE, 0xFFFFFFBE, 0x12345FF8, 7, 1, 0xFFFFFFFE, 2, 3, 10, 5, 2**32 - 3, 0, 0, 0x44442222, 9, 1,
         0x42004500, 3, 15, 11, 364, 0x7FFF8001, 0x00010100,
     ]  # fmt: skip
 
 
-def test_inline_ptx_loads_and_stores_memory(kernels):
+def test_inline_ptx_loads_and_stores_memory(ptx_kernels):
     out = np.arange(19, dtype=np.uint32)
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
-        kernels.memory[1, 1, 0, 16](out)
+        ptx_kernels.memory[1, 1, 0, 16](out)
     assert out.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 1, 203, 5, 6, 14, 14, 17, 15, 7778, 1, 407]
 
 
-def test_inline_ptx_warp_operations_match_expected(kernels):
+def test_inline_ptx_warp_operations_match_expected(ptx_kernels):
     out = np.zeros((7, 32), np.uint32)
-    kernels.warps[1, 32](out.reshape(-1))
+    ptx_kernels.warps[1, 32](out.reshape(-1))
     lanes = np.arange(32)
     assert out[0].tolist() == [0, *range(1, 63, 2)]
     assert np.all(out[1] == 0xAAAAAAAA) and np.array_equal(out[2], lanes ^ 1)
@@ -254,8 +254,8 @@ __global__ void pass_on(int* out, int rounds) {
 
 
 def test_named_barriers_synchronize_half_blocks():
-    """One half of a block produces, the other half consumes; each of two consecutive blocks starts
-    with initialized barriers."""
+    """One half of a block produces data, the other half consumes it; each of two consecutive blocks
+    starts with initialized barriers."""
     m = cuda.module(NUMBERED)
     out = np.zeros((3, 64), np.int32)
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():

@@ -1,4 +1,5 @@
-"""Inspection of kernels; kernels in other processes and ahead of time; random states."""
+"""Tests inspection of kernels, kernels in other processes, ahead-of-time compilation, and random
+states."""
 
 import copy
 import pickle
@@ -6,11 +7,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from kit.arrays import zeros
+from kit.arrays import zeros_array
 
 from numbalite import cuda, errors, float32, float64, int32, njit, types, vectorize, void
 
-# Host arrays as arguments are convenient here; their warning has tests of its own.
+# These tests pass host arrays for convenience; other tests check the warning.
 
 
 SCALE = 3
@@ -39,7 +40,7 @@ __global__ void one(float* y) { y[threadIdx.x] = 1; }
 
 
 def test_inspect_source_returns_cpp_per_signature():
-    x = zeros()
+    x = zeros_array()
     set_elements[1, 4](x, 1)
     sources = set_elements.inspect_source()
     assert 'extern "C" __global__ void nl_set_elements(' in sources[float32[::1], types.int64]
@@ -61,18 +62,29 @@ def _empty_kernel(x):
 
 def test_compiled_kernels_report_resource_usage():
     @cuda.jit("void(float32[:])")
-    def k(x):
+    def copy_through_shared(x):
         "__shared__ float s[64]; s[threadIdx.x] = x[threadIdx.x]; __syncthreads(); x[0] = s[1];"
 
-    assert k.get_shared_mem_per_block() == 256
-    assert k.get_max_threads_per_block() >= 256 and k.get_regs_per_thread() >= 0
-    assert k.get_local_mem_per_thread() >= 0 and k.get_const_mem_size() >= 0
-    (compiled,) = k.overloads.values()
+    assert copy_through_shared.get_shared_mem_per_block() == 256
+    assert (
+        copy_through_shared.get_max_threads_per_block() >= 256
+        and copy_through_shared.get_regs_per_thread() >= 0
+    )
+    assert (
+        copy_through_shared.get_local_mem_per_thread() >= 0
+        and copy_through_shared.get_const_mem_size() >= 0
+    )
+    (compiled,) = copy_through_shared.overloads.values()
     assert compiled.shared_mem_per_block == 256 and compiled.entry_name
-    assert k.occupancy(128) >= 1 and k.occupancy((16, 8), 1024) >= 1
-    assert k.max_cooperative_grid_blocks(128) >= k.occupancy(128)
+    assert (
+        copy_through_shared.occupancy(128) >= 1
+        and copy_through_shared.occupancy((16, 8), 1024) >= 1
+    )
+    assert copy_through_shared.max_cooperative_grid_blocks(128) >= copy_through_shared.occupancy(
+        128
+    )
     assert compiled.max_cooperative_grid_blocks((16, 8)) >= 1
-    set_elements[1, 4](zeros(), 1)
+    set_elements[1, 4](zeros_array(), 1)
     assert set_elements.get_regs_per_thread((float32[::1], types.int64)) >= 0
     assert set(set_elements.get_regs_per_thread()) == set(set_elements.signatures)
     unit = cuda.jit(source=SOURCE, name="one")
@@ -84,15 +96,18 @@ def test_occupancy_query_supports_opt_in_shared_memory():
     occupancy must do so, too."""
 
     @cuda.jit("void(float32[:])")
-    def k(x):
+    def use_dynamic_shared(x):
         "extern __shared__ float s[]; int i = grid<1>(); s[threadIdx.x] = i; if (i < x.size()) x[i] = s[threadIdx.x];"
 
     device = cuda.get_current_device()
     most = device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
     assert most > 48 * 1024
-    assert k.occupancy(64, most) == 1 and k.occupancy(64, most // 4) >= 2
-    assert k.occupancy(64, most + 1) == 0
-    k.forall(64, sharedmem=most)(zeros(64))
+    assert (
+        use_dynamic_shared.occupancy(64, most) == 1
+        and use_dynamic_shared.occupancy(64, most // 4) >= 2
+    )
+    assert use_dynamic_shared.occupancy(64, most + 1) == 0
+    use_dynamic_shared.forall(64, sharedmem=most)(zeros_array(64))
 
 
 def test_failed_compilation_adds_no_overload():
@@ -100,17 +115,20 @@ def test_failed_compilation_adds_no_overload():
     for."""
 
     @cuda.jit
-    def plane(a):
+    def increment_plane(a):
         "auto [x, y] = grid<2>(); a(x, y) += 1;"
 
-    plane[1, (2, 2)](zeros((2, 2)))
-    for fail in (lambda: plane[1, (2, 2)](zeros(4)), lambda: plane.compile("void(float64[:])")):
+    increment_plane[1, (2, 2)](zeros_array((2, 2)))
+    for fail in (
+        lambda: increment_plane[1, (2, 2)](zeros_array(4)),
+        lambda: increment_plane.compile("void(float64[:])"),
+    ):
         with pytest.raises(errors.CompileError):
             fail()
-        assert len(plane.signatures) == 1
-        assert list(plane.occupancy(64)) == plane.signatures
-        assert set(plane.inspect_source()) == set(plane.signatures)
-    plane[1, (2, 2)](zeros((2, 2)))
+        assert len(increment_plane.signatures) == 1
+        assert list(increment_plane.occupancy(64)) == increment_plane.signatures
+        assert set(increment_plane.inspect_source()) == set(increment_plane.signatures)
+    increment_plane[1, (2, 2)](zeros_array((2, 2)))
 
 
 def test_inspect_asm_returns_ptx_per_signature():
@@ -140,9 +158,9 @@ def test_inspect_sass_needs_a_disassembler():
 def test_inspect_methods_work_for_every_kind_of_kernel():
     """Without a signature, returns a dict indexed by argument types, as in numba, also for one
     overload."""
-    typed = cuda.jit("void(float32[:], float32)")(body)
+    typed = cuda.jit("void(float32[:], float32)")(store_value)
     unit = cuda.jit("__global__ void unit(float* x, float v) { x[threadIdx.x] = v; }")
-    for kernel in typed, unit, cuda.jit(body).specialize(float32[:], float32):
+    for kernel in typed, unit, cuda.jit(store_value).specialize(float32[:], float32):
         ((args, text),) = kernel.inspect_source().items()
         assert (args,) == tuple(kernel.signatures) and kernel.inspect_source(args) == text
         try:
@@ -150,7 +168,7 @@ def test_inspect_methods_work_for_every_kind_of_kernel():
         except errors.CudaSupportError:
             continue
         assert kernel.inspect_asm(args) == text and ".entry" in text
-    assert cuda.jit(body).inspect_source() == {}
+    assert cuda.jit(store_value).inspect_source() == {}
     with pytest.raises(
         TypeError, match="a block is its number of threads, or a tuple of 1 to 3, not 'a'"
     ):
@@ -159,19 +177,23 @@ def test_inspect_methods_work_for_every_kind_of_kernel():
         typed.occupancy(32, 1.5)
 
 
-def body(x, v):
+def store_value(x, v):
     "x[threadIdx.x] = v;"
 
 
 def test_py_func_is_the_function():
-    kernel, device = cuda.jit(body), cuda.jit(device=True)(body)
+    kernel, device = cuda.jit(store_value), cuda.jit(device=True)(store_value)
     remedies = "launch it.*simulator", "call it in a kernel"
     for function, remedy in zip((kernel.py_func, device.py_func), remedies, strict=True):
-        assert function == body and function.__wrapped__ is body and function.__name__ == "body"
-        assert function.__code__ is body.__code__
-        with pytest.raises(TypeError, match=r"body is C\+\+ in a string.*" + remedy):
-            function(zeros(), 1)
-        x = zeros()
+        assert (
+            function == store_value
+            and function.__wrapped__ is store_value
+            and function.__name__ == "store_value"
+        )
+        assert function.__code__ is store_value.__code__
+        with pytest.raises(TypeError, match=r"store_value is C\+\+ in a string.*" + remedy):
+            function(zeros_array(), 1)
+        x = zeros_array()
         cuda.jit("void(float32[:], float32)")(function)[1, 4](x, 5)
         assert (x == 5).all()
     unit = cuda.jit("__global__ void unit(float* x, float v) { x[threadIdx.x] = v; }")
@@ -185,25 +207,27 @@ def test_py_func_is_the_function():
 def test_py_func_of_functions_that_are_called(make):
     """A body that is a string without statements raises an error instead of returning None."""
 
-    def strung(x):
+    def string_function(x):
         "return 2 * x;"
 
-    def python(x):
+    def python_function(x):
         return 2 * x
 
-    function = make(strung)
-    assert function.py_func.__wrapped__ is strung
-    with pytest.raises(TypeError, match=r"strung is C\+\+ in a string.*: call strung itself"):
+    function = make(string_function)
+    assert function.py_func.__wrapped__ is string_function
+    with pytest.raises(
+        TypeError, match=r"string_function is C\+\+ in a string.*: call string_function itself"
+    ):
         function.py_func(3.0)
-    assert make(python).py_func is python
+    assert make(python_function).py_func is python_function
     assert make(function.py_func)(3.0) == njit(njit(function.py_func).py_func)(3.0) == 6
 
 
 def test_doc_argument_sets_the_docstring():
     text = "Fills x with v."
-    kernel = cuda.jit(doc=text)(body)
-    assert cuda.jit(body).__doc__ == body.__doc__ and kernel.__doc__ == text
-    assert cuda.jit(device=True, doc=text)(body).__doc__ == text
+    kernel = cuda.jit(doc=text)(store_value)
+    assert cuda.jit(store_value).__doc__ == store_value.__doc__ and kernel.__doc__ == text
+    assert cuda.jit(device=True, doc=text)(store_value).__doc__ == text
     assert pickle.loads(pickle.dumps(kernel)).__doc__ == text
     unit = "__global__ void unit(float* x, float v) { x[threadIdx.x] = v; }"
     assert cuda.jit(unit, doc=text).__doc__ == text and cuda.jit(unit).__doc__ is None
@@ -217,8 +241,8 @@ def record_call(seen, x, *what):
 
 def test_pre_launch_callbacks_are_called():
     """Each launcher has numba's pre_launch_callbacks, a list of functions f(kernel, launcher)."""
-    for kernel in cuda.jit(body), cuda.jit("void(float32[:], float32)")(body):
-        x, seen = zeros(), []
+    for kernel in cuda.jit(store_value), cuda.jit("void(float32[:], float32)")(store_value):
+        x, seen = zeros_array(), []
         configured = kernel[1, 4]
         configured.pre_launch_callbacks.append(partial(record_call, seen, x))
         configured(x, 3)
@@ -253,18 +277,18 @@ def test_kernels_are_pickled(kind):
     bias = 5
 
     @cuda.jit(device=True)
-    def biased(v):
+    def add_bias(v):
         "return v + bias + SCALE;"
 
     @cuda.jit
-    def closure(x, v):
-        "x[grid<1>()] = biased(v);"
+    def call_add_bias(x, v):
+        "x[grid<1>()] = add_bias(v);"
 
     text = "__global__ void unit(float* x, float v) { x[threadIdx.x] = v; }"
     kernel = {"set_elements": set_elements, "typed": cuda.jit("void(float32[:], float32)")(set_elements.py_func),
-              "unit": cuda.jit(text), "closure": closure}[kind]  # fmt: skip
+              "unit": cuda.jit(text), "closure": call_add_bias}[kind]  # fmt: skip
     again = pickle.loads(pickle.dumps(kernel))
-    x = zeros()
+    x = zeros_array()
     again[1, 4](x, 3)
     assert (x == (3 + bias + SCALE if kind == "closure" else 3)).all()
     assert repr(again) == repr(kernel) and copy.copy(kernel) is kernel
@@ -288,7 +312,7 @@ def test_pickled_kernels_in_a_new_process(run_python, tmp_path):
 
 
 @pytest.fixture
-def nvrtc():
+def skip_without_nvrtc():
     try:
         cuda.compile("__global__ void k() {}", cc=(8, 0))
     except errors.CudaSupportError:
@@ -299,7 +323,7 @@ def add(x, y):
     "return x + y;"
 
 
-def test_compile_returns_device_function_code(nvrtc):
+def test_compile_returns_device_function_code(skip_without_nvrtc):
     text, result = cuda.compile(add, "float32(float32, float32)", cc=(8, 0))
     assert result is float32 and ".func  (.param .b32" in text and "add(" in text
     assert "sm_80" in text
@@ -307,7 +331,7 @@ def test_compile_returns_device_function_code(nvrtc):
     assert "plus(" in text and "sm_90" in text
 
 
-def test_compile_returns_ptx_and_cubin(nvrtc):
+def test_compile_returns_ptx_and_cubin(skip_without_nvrtc):
     text, result = cuda.compile_ptx(_empty_kernel, "void(float32[:])", cc=(8, 0))
     assert cuda.compile_all(_empty_kernel, "void(float32[:])", device=False, cc=(8, 0)) == (
         [text],
@@ -319,7 +343,7 @@ def test_compile_returns_ptx_and_cubin(nvrtc):
     assert ".entry" in cuda.compile(set_to_double, "void(int32[:], int32)", cc=(7, 5))[0]
 
 
-def test_compile_python_device_functions(nvrtc):
+def test_compile_python_device_functions(skip_without_nvrtc):
     def twice(x):
         return x + x
 
@@ -333,27 +357,27 @@ def test_compile_python_device_functions(nvrtc):
     assert code[:4] == b"\xedCN\x7f" and result is float32
 
 
-def test_inspect_asm_returns_ptx_of_device_functions(nvrtc):
-    def rounded(x, y, z):
+def test_inspect_asm_returns_ptx_of_device_functions(skip_without_nvrtc):
+    def multiply_add(x, y, z):
         return x * y + z
 
     types = (float64,) * 3
-    fused = cuda.jit(types, device=True)(rounded)
+    fused = cuda.jit(types, device=True)(multiply_add)
     assert "fma.rn.f64" in fused.inspect_asm(types)
     assert fused.inspect_asm() == {types: fused.inspect_asm(types)}
-    assert "fma.rn" not in cuda.jit(device=True, opt=False)(rounded).inspect_asm(types)
-    forced = cuda.jit(device=True, inline="always")(rounded)
+    assert "fma.rn" not in cuda.jit(device=True, opt=False)(multiply_add).inspect_asm(types)
+    forced = cuda.jit(device=True, inline="always")(multiply_add)
 
     @cuda.jit("void(float64[:])")
-    def inlines(x):
+    def call_forced_inline(x):
         x[0] = forced(x[0], 2, x[1])
 
-    assert "call." not in inlines.inspect_lto_ptx((float64[:],))
+    assert "call." not in call_forced_inline.inspect_lto_ptx((float64[:],))
     with pytest.raises(RuntimeError, match="device function"):
         fused.inspect_sass(types)
 
 
-def test_compile_rejects_invalid_arguments(nvrtc):
+def test_compile_rejects_invalid_arguments(skip_without_nvrtc):
     with pytest.raises(errors.CompileError, match="undefined_x"):
         cuda.compile("__global__ void k() { undefined_x; }", cc=(8, 0))
     with pytest.raises(
@@ -384,11 +408,11 @@ def test_xoroshiro_states_match_numba():
     np.testing.assert_array_equal(later, host[50:])
 
     @cuda.jit((random.xoroshiro128p_type[:], float32[:]))
-    def draw(states, out):
+    def draw_uniform(states, out):
         "int i = grid<1>(); if (i < out.size()) out[i] = xoroshiro128p_uniform_float32(states, i);"
 
-    out = zeros(100)
-    draw[1, 128](states, out)
+    out = zeros_array(100)
+    draw_uniform[1, 128](states, out)
     assert (0 <= out).all() and (out < 1).all() and len(set(out)) > 90
     assert (states.copy_to_host() != host).all()
     with pytest.raises(TypeError, match="kernels"):

@@ -9,13 +9,13 @@ import threading
 
 import numpy as np
 import pytest
-from kit.arrays import zeros
+from kit.arrays import zeros_array
 
 import numbalite
 from numbalite import _core, cuda, errors, float32, float64, types, void
 from numbalite.compilers import compile_count
 
-# Host arrays as arguments are convenient here; their warning has tests of its own.
+# These tests pass host arrays for convenience; other tests check the warning.
 
 
 def without_checks():
@@ -30,7 +30,7 @@ def test_jit_without_arguments_compiles_lazily():
     def fill(x, v):
         "x[grid<1>()] = v;"
 
-    x = zeros()
+    x = zeros_array()
     fill[1, 4](x, 2.5)
     assert (x == 2.5).all()
     assert fill.__name__ == "fill" and fill.__doc__ == "x[grid<1>()] = v;"
@@ -49,7 +49,7 @@ def test_signatures_of_every_form_are_accepted(signature):
         "x[grid<1>()] = v;"
 
     assert fill.signatures == [(float32[:], float32)] and fill.specialized
-    x = zeros()
+    x = zeros_array()
     fill[2, 2](x, 3)
     assert (x == 3).all()
 
@@ -59,7 +59,7 @@ def test_jit_with_empty_parentheses_compiles_lazily():
     def fill(x):
         "x[grid<1>()] = 1;"
 
-    x = zeros()
+    x = zeros_array()
     fill[1, 4](x)
     assert x.all() and fill.signatures == [(float32[::1],)]
 
@@ -69,7 +69,7 @@ def test_jit_is_callable_with_signature_and_function():
         "x[grid<1>()] = 1;"
 
     kernel = cuda.jit("void(int32[:])")(fill)
-    x = zeros(dtype="i4")
+    x = zeros_array(dtype="i4")
     kernel[1, 4](x)
     assert x.all() and kernel.py_func.__wrapped__ is fill
     x[:] = 0
@@ -88,7 +88,7 @@ __global__ void one(float* y) { y[threadIdx.x] = 1; }
 
 def test_jit_compiles_a_cpp_source():
     axpy = cuda.jit(source=SOURCE, name="axpy<float>")
-    x, y = np.arange(4, dtype="f4"), zeros()
+    x, y = np.arange(4, dtype="f4"), zeros_array()
     axpy[1, 32](2.0, x, y, 4)
     np.testing.assert_array_equal(y, 2 * x)
     assert repr(axpy) == "<CUDA kernel axpy<float>(a, x, y, n)>"
@@ -96,7 +96,7 @@ def test_jit_compiles_a_cpp_source():
 
 def test_jit_accepts_a_source_as_first_argument():
     kernel = cuda.jit("__global__ void only(float* y) { y[threadIdx.x] = 7; }")
-    y = zeros()
+    y = zeros_array()
     kernel[1, 4](y)
     assert (y == 7).all() and kernel.__name__ == "only"
 
@@ -105,7 +105,7 @@ def test_jit_accepts_a_source_file(tmp_path):
     (tmp_path / "values.h").write_text("#define VALUE 9\n")
     path = tmp_path / "kernel.cu"
     path.write_text('#include "values.h"\n__global__ void k(int* y) { y[0] = VALUE; }\n')
-    y = zeros(1, "i4")
+    y = zeros_array(1, "i4")
     cuda.jit(source=path)[1, 1](y)
     assert y[0] == 9
 
@@ -123,7 +123,7 @@ def test_ambiguous_kernel_of_a_source_raises():
 
 def test_a_signature_of_a_source_is_checked():
     text = "__global__ void k(float* y, int n) { y[0] = n; }"
-    y = zeros(1)
+    y = zeros_array(1)
     cuda.jit("void(float32[:], int32)", source=text)[1, 1](y, 3)
     assert y[0] == 3
     with pytest.raises(errors.SignatureError, match=r"float\* y, int n"):
@@ -150,11 +150,12 @@ def test_jit_rejects_a_body_as_signature():
 
 def test_jit_rejects_invalid_bodies():
     with pytest.raises(
-        TypeError, match=r"(?s)kernel: the body of a kernel.*f-string.*@cuda.jit\n    def kernel"
+        TypeError,
+        match=r"(?s)f_string_body: the body of a kernel.*f-string.*@cuda.jit\n    def f_string_body",
     ):
 
         @cuda.jit
-        def kernel(x):
+        def f_string_body(x):
             f"x[0] = {x};"  # noqa: B021
 
 
@@ -162,7 +163,7 @@ def test_kernel_with_a_return_type_raises():
     with pytest.raises(TypeError, match=r"CUDA kernel must have void return type\."):
 
         @cuda.jit("int32(int32[:])")
-        def kernel(x):
+        def kernel_with_result(x):
             ""
 
     with pytest.raises(TypeError, match=r"CUDA kernel must have void return type\."):
@@ -173,7 +174,7 @@ def test_parameters_and_signature_must_agree():
     with pytest.raises(errors.SignatureError, match="2 parameters .x, n.*has 1"):
 
         @cuda.jit("void(int32[:])")
-        def kernel(x, n):
+        def missing_parameter_type(x, n):
             ""
 
 
@@ -186,11 +187,11 @@ def test_jit_rejects_unsupported_parameter_kinds(header):
 
 def test_jit_of_a_kernel_raises():
     @cuda.jit
-    def kernel(x):
+    def empty_kernel(x):
         ""
 
     with pytest.raises(TypeError, match="compiled already"):
-        cuda.jit(kernel)
+        cuda.jit(empty_kernel)
 
 
 # --- types of the arguments ----------------------------------------------------------------------------
@@ -202,7 +203,7 @@ def set_elements(x, v):
 
 
 def test_kernel_is_compiled_once_for_each_list_of_types():
-    x = zeros()
+    x = zeros_array()
     set_elements[1, 4](x, 1)
     count = compile_count()
     set_elements[2, 2](x, 2)
@@ -217,12 +218,12 @@ def test_kernel_is_compiled_once_for_each_list_of_types():
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16"])
 def test_kernels_copy_every_dtype(dtype):
     @cuda.jit
-    def copy(x, y):
+    def copy_elements(x, y):
         "int i = grid<1>(); if (i < y.size()) y[i] = x[i];"
 
     x = np.array([0, 1, 1, 0, 1]).astype(dtype)
     y = np.zeros_like(x)
-    copy[1, 8](x, y)
+    copy_elements[1, 8](x, y)
     np.testing.assert_array_equal(x, y)
 
 
@@ -263,37 +264,37 @@ def test_kernels_access_packed_records():
     packed = np.dtype([("a", "i1"), ("x", "f8")])
 
     @cuda.jit
-    def set_(p):
+    def set_fields(p):
         "int i = grid<1>(); p[i].a = i; p[i].x = i + 0.5;"
 
     p = np.zeros(3, packed)
-    set_[1, 3](p)
+    set_fields[1, 3](p)
     assert p["x"].tolist() == [0.5, 1.5, 2.5] and p["a"].tolist() == [0, 1, 2]
 
 
 def test_const_array_parameters_accept_read_only_arrays():
     @cuda.jit("void(const float32[:], float32[:])")
-    def copy(x, y):
+    def copy_elements(x, y):
         "y[grid<1>()] = x[grid<1>()];"
 
-    x, y = np.arange(4, dtype="f4"), zeros()
+    x, y = np.arange(4, dtype="f4"), zeros_array()
     x.flags.writeable = False
-    copy[1, 4](x, y)
+    copy_elements[1, 4](x, y)
     np.testing.assert_array_equal(x, y)
     with pytest.raises(errors.CompileError):
 
         @cuda.jit("void(const float32[:])")
-        def write(x):
+        def write_const(x):
             "x[0] = 1;"
 
 
 def test_signatures_accept_pointer_types():
     @cuda.jit("void(const float32*, float32*)")
-    def copy(x, y):
+    def copy_pointers(x, y):
         "y[threadIdx.x] = x[threadIdx.x];"
 
-    x, y = np.arange(4, dtype="f4"), zeros()
-    copy[1, 4](x, y)
+    x, y = np.arange(4, dtype="f4"), zeros_array()
+    copy_pointers[1, 4](x, y)
     np.testing.assert_array_equal(x, y)
 
 
@@ -307,7 +308,7 @@ def set_to_double(x, v):
 
 @pytest.mark.parametrize("dtype, value", [("i4", 3), ("f4", 1.5), ("f8", 1.5), ("f8", 3)])
 def test_matching_signature_is_launched(dtype, value):
-    x = zeros(dtype=dtype)
+    x = zeros_array(dtype=dtype)
     set_to_double[1, 4](x, value)
     assert (x == value * 2).all()
     assert len(set_to_double.overloads) == 3 and not set_to_double.specialized
@@ -317,11 +318,11 @@ def test_arguments_without_a_matching_signature_raise():
     with pytest.raises(
         TypeError, match=r"(?s)no signature of set_to_double takes.*int16.*void\(int32"
     ):
-        set_to_double[1, 4](zeros(dtype="i2"), 1)
+        set_to_double[1, 4](zeros_array(dtype="i2"), 1)
     with pytest.raises(TypeError):
-        set_to_double[1, 4](zeros(dtype="i4"), 1.5)
+        set_to_double[1, 4](zeros_array(dtype="i4"), 1.5)
     with pytest.raises(TypeError):
-        set_to_double[1, 4](zeros())
+        set_to_double[1, 4](zeros_array())
 
 
 @cuda.jit(["void(float32[:], float32, float64)", "void(float32[:], float64, float32)"])
@@ -330,7 +331,7 @@ def add_two_arguments(x, a, b):
 
 
 def test_ambiguous_overloads_raise():
-    x = zeros(1)
+    x = zeros_array(1)
     add_two_arguments[1, 1](x, np.float32(1), np.float64(2))
     assert x[0] == 3
     with pytest.raises(TypeError, match="(?s)ambiguous.*float64, float32"):
@@ -342,7 +343,7 @@ def test_exact_types_come_before_conversions():
     def size_of_type(x, v):
         "x[0] = sizeof(v) * (v / 2 == 0.5 ? 1 : 10);"
 
-    x = zeros(1, "f8")
+    x = zeros_array(1, "f8")
     for value, result in ((1, 80), (1.0, 8), (np.float32(1), 4), (np.int16(1), 80)):
         size_of_type[1, 1](x, value)
         assert x[0] == result, value
@@ -363,13 +364,13 @@ def test_one_kernel_serves_c_and_f_order():
 
 def test_launch_without_configuration_raises():
     with pytest.raises(ValueError, match="launch configuration"):
-        set_elements(zeros(), 1)
+        set_elements(zeros_array(), 1)
     with pytest.raises(ValueError, match="must specify at least the griddim and blockdim"):
         set_elements[1]
 
 
 def test_configure_accepts_keyword_arguments():
-    x = zeros()
+    x = zeros_array()
     set_elements.configure(1, 4)(x=x, v=2)
     assert (x == 2).all()
     set_elements.configure((2,), (2,), stream=0, sharedmem=0)(x, v=3)
@@ -389,7 +390,7 @@ def increment_below_n(x, n):
 @pytest.mark.parametrize("n", [1, 100, 1025])
 @pytest.mark.parametrize("tpb", [0, 32])
 def test_forall_covers_n_elements(n, tpb):
-    x = zeros(n)
+    x = zeros_array(n)
     increment_below_n.forall(n, tpb)(x, n)
     assert (x == 1).all()
     increment_below_n.forall(n, tpb=tpb)(n=n, x=x)
@@ -412,64 +413,66 @@ def test_forall_of_zero_elements_launches_nothing():
 
 def test_specialize_fixes_the_signature():
     @cuda.jit
-    def k(x, v):
+    def store_value(x, v):
         "x[grid<1>()] = v;"
 
-    x = zeros()
-    special = k.specialize(x, 1.0)
-    assert special.specialized and not k.specialized
+    x = zeros_array()
+    special = store_value.specialize(x, 1.0)
+    assert special.specialized and not store_value.specialized
     assert special.signatures == [(float32[::1], float64)]
     special[1, 4](x, 3)
-    assert (x == 3).all() and k.specialize(zeros(), 2.0) is special
-    with pytest.raises(RuntimeError, match="already specialized: k takes"):
+    assert (x == 3).all() and store_value.specialize(zeros_array(), 2.0) is special
+    with pytest.raises(RuntimeError, match="already specialized: store_value takes"):
         special.specialize(x, 1.0)
     with pytest.raises(TypeError):
-        special[1, 4](zeros(dtype="f8"), 3)
-    assert k.specialize(float32[::1], float64) is special  # types instead of arguments
-    strided = k.specialize(float32[:], 1)
+        special[1, 4](zeros_array(dtype="f8"), 3)
+    assert store_value.specialize(float32[::1], float64) is special  # types instead of arguments
+    strided = store_value.specialize(float32[:], 1)
     assert strided.signatures == [(float32[:], types.int64)]
-    strided[1, 4](zeros(8)[::2], 1)
-    with pytest.raises(TypeError, match=r"k.specialize: 2 arguments .* \(x, v\), not 1"):
-        k.specialize(x)
-    with pytest.raises(TypeError, match="k.specialize: parameter 'v': .*a type such as"):
-        k.specialize(x, object())
+    strided[1, 4](zeros_array(8)[::2], 1)
+    with pytest.raises(TypeError, match=r"store_value.specialize: 2 arguments .* \(x, v\), not 1"):
+        store_value.specialize(x)
+    with pytest.raises(TypeError, match="store_value.specialize: parameter 'v': .*a type such as"):
+        store_value.specialize(x, object())
 
 
 def test_compile_adds_an_overload():
     @cuda.jit
-    def k(x):
+    def store_one(x):
         "x[grid<1>()] = 1;"
 
-    compiled = k.compile("void(float32[::1])")
+    compiled = store_one.compile("void(float32[::1])")
     count = compile_count()
     with without_checks():  # a checked launch compiles for itself
-        k[1, 4](zeros())
-    assert compile_count() == count and k.overloads == {(float32[::1],): compiled}
-    assert k.compile((float32[::1],)) is compiled
+        store_one[1, 4](zeros_array())
+    assert compile_count() == count and store_one.overloads == {(float32[::1],): compiled}
+    assert store_one.compile((float32[::1],)) is compiled
     with pytest.raises(RuntimeError, match="compiles no more"):
         set_to_double.compile("void(int16[:], int16)")
     with pytest.raises(TypeError, match="void"):
-        k.compile("int32(float32[:])")
-    k.disable_compile()
-    k[1, 4](zeros())
-    with pytest.raises(TypeError, match=r"No matching definition.*float64.*: k compiles no more"):
-        k[1, 4](zeros(dtype="f8"))
+        store_one.compile("int32(float32[:])")
+    store_one.disable_compile()
+    store_one[1, 4](zeros_array())
+    with pytest.raises(
+        TypeError, match=r"No matching definition.*float64.*: store_one compiles no more"
+    ):
+        store_one[1, 4](zeros_array(dtype="f8"))
     with pytest.raises(RuntimeError, match="compiles no more"):
-        k.compile("void(float64[::1])")
-    k.disable_compile(False)
-    k[1, 4](zeros(dtype="f8"))
+        store_one.compile("void(float64[::1])")
+    store_one.disable_compile(False)
+    store_one[1, 4](zeros_array(dtype="f8"))
 
 
 def test_kernel_is_compiled_once_by_several_threads():
     @cuda.jit
-    def k(x, v):
+    def store_tripled(x, v):
         "x[grid<1>()] = v * 3;"
 
-    arrays, problems = [zeros() for _ in range(8)], []
+    arrays, problems = [zeros_array() for _ in range(8)], []
 
     def launch_and_record_error(x, v):
         try:
-            k[1, 4](x, v)
+            store_tripled[1, 4](x, v)
         except Exception as problem:
             problems.append(problem)
 
@@ -480,7 +483,7 @@ def test_kernel_is_compiled_once_by_several_threads():
         thread.start()
     for thread in threads:
         thread.join()
-    assert not problems and len(k.overloads) == 1
+    assert not problems and len(store_tripled.overloads) == 1
     assert [x[0] for x in arrays] == [v * 3 for v in range(8)]
 
 
@@ -515,22 +518,22 @@ def test_dynamic_shared_memory_size_is_configured():
     assert x.tolist() == [3, 2, 1, 0]
 
 
-class Holder:
+class KernelHolder:
     @staticmethod
     @cuda.jit("void(float32[:])")
-    def static(x):
+    def static_kernel(x):
         "x[0] = 42;"
 
     @cuda.jit
-    def plain(x):
+    def plain_kernel(x):
         "x[0] = 43;"
 
 
 def test_kernels_work_as_class_attributes():
-    x = zeros(1)
-    Holder.static[1, 1](x)
+    x = zeros_array(1)
+    KernelHolder.static_kernel[1, 1](x)
     assert x[0] == 42
-    Holder().plain[1, 1](x)
+    KernelHolder().plain_kernel[1, 1](x)
     assert x[0] == 43
 
 
@@ -586,7 +589,7 @@ def test_missing_body_without_source_raises(run_python):
 
 def test_grid_sync_launches_cooperatively():
     @cuda.jit("void(int32[:], int32[:])")
-    def k(x, y):
+    def sync_grid_and_reverse(x, y):
         """
         int i = grid<1>();
         x[i] = i + 1;
@@ -594,26 +597,26 @@ def test_grid_sync_launches_cooperatively():
         y[i] = x[x.size() - 1 - i];
         """
 
-    x, y = zeros(8, "i4"), zeros(8, "i4")
-    k[4, 2](x, y)
+    x, y = zeros_array(8, "i4"), zeros_array(8, "i4")
+    sync_grid_and_reverse[4, 2](x, y)
     assert y.tolist() == list(range(8, 0, -1))
 
 
-@pytest.mark.usefixtures("unchecked")  # compilations are counted
+@pytest.mark.usefixtures("disabled_checks")  # compilations are counted
 def test_unpickled_kernel_is_not_compiled_or_loaded(monkeypatch):
     """Unpickling a kernel compiles nothing, because the kernel may never be launched in the new process."""
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
     unit = "__constant__ int c = 1; template <class T> __global__ void k(T* x) { x[0] += c; }"
 
     @numbalite.guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
-    def generalized(x, y):
+    def add_one_gufunc(x, y):
         "y(0) = x(0) + 1;"
 
     made = {
         "unit": cuda.jit(unit, name="k<float>"),
         "body": cuda.jit("void(float32[:])")(_adds_one),
         "ufunc": numbalite.vectorize(["float32(float32)"], target="cuda")(_plus_one),
-        "generalized": generalized,
+        "generalized": add_one_gufunc,
         "host": numbalite.jit("float32(float32)")(_plus_one),
     }
     pickled = pickle.dumps(made)

@@ -34,10 +34,10 @@ count = itertools.count()
 
 
 @pytest.fixture
-def load(tmp_path, monkeypatch):
-    """load(text) -> a module of its own, from a file."""
+def load_text(tmp_path, monkeypatch):
+    """load_text(text) -> a module of its own, from a file."""
 
-    def load(text):
+    def load_module(text):
         name = f"warned_{next(count)}"
         file = tmp_path / f"{name}.py"
         file.write_text(text)
@@ -47,7 +47,7 @@ def load(tmp_path, monkeypatch):
         spec.loader.exec_module(module)
         return module
 
-    return load
+    return load_module
 
 
 def input_and_output_arrays():
@@ -62,8 +62,8 @@ def warnings_of(do):
     return [one for one in found if one.category is KernelWarning]
 
 
-def test_the_warning_is_at_the_users_line(load):
-    module = load(KERNEL)
+def test_the_warning_is_at_the_users_line(load_text):
+    module = load_text(KERNEL)
     x, out = input_and_output_arrays()
     (found,) = warnings_of(lambda: module.halves[1, 4](x, out))
     assert (found.filename, found.lineno) == (module.__file__, 8)
@@ -81,23 +81,23 @@ def test_the_class_is_a_warning_of_numbalite():
     assert (found.text, found.file, found.line, found.shown) == ("text", "k.py", 3, "line")
 
 
-def test_a_compilation_warns_once(load):
-    module = load(KERNEL)
+def test_a_compilation_warns_once(load_text):
+    module = load_text(KERNEL)
     x, out = input_and_output_arrays()
     d = cuda.to_device(x), cuda.to_device(out)
 
-    def launches():
+    def launch_repeatedly():
         for _ in range(3):
             module.halves[1, 4](*d)
             module.halves[2, 2](*d)
 
-    assert len(warnings_of(launches)) == 1
+    assert len(warnings_of(launch_repeatedly)) == 1
     doubles = np.ones(4), np.ones(4)
     assert len(warnings_of(lambda: module.halves[1, 4](*doubles))) == 1
 
 
-def test_the_default_filter_shows_a_line_once(load):
-    module = load(KERNEL)
+def test_the_default_filter_shows_a_line_once(load_text):
+    module = load_text(KERNEL)
     with warnings.catch_warnings(record=True) as found:
         warnings.resetwarnings()
         warnings.simplefilter("default")
@@ -117,29 +117,29 @@ def test_the_default_filter_shows_a_line_once(load):
     ],
     ids=lambda filters: "-".join(filters),
 )
-def test_filters_select_by_category_line_message_and_module(load, filters):
-    module = load(KERNEL)
+def test_filters_select_by_category_line_message_and_module(load_text, filters):
+    module = load_text(KERNEL)
 
-    def launch():
+    def launch_with_filters():
         warnings.filterwarnings("ignore", **filters)
         module.halves[1, 4](*input_and_output_arrays())
 
-    assert warnings_of(launch) == []
+    assert warnings_of(launch_with_filters) == []
 
 
-def test_a_filter_for_another_line_or_module_does_not_hide_it(load):
-    module = load(KERNEL)
+def test_a_filter_for_another_line_or_module_does_not_hide_it(load_text):
+    module = load_text(KERNEL)
 
-    def launch():
+    def launch_with_other_filters():
         warnings.filterwarnings("ignore", category=KernelWarning, lineno=7)
         warnings.filterwarnings("ignore", category=KernelWarning, module="another")
         module.halves[1, 4](*input_and_output_arrays())
 
-    assert len(warnings_of(launch)) == 1
+    assert len(warnings_of(launch_with_other_filters)) == 1
 
 
-def test_kernel_warning_as_an_error_prevents_the_launch(load):
-    module = load(KERNEL)
+def test_kernel_warning_as_an_error_prevents_the_launch(load_text):
+    module = load_text(KERNEL)
     x, out = input_and_output_arrays()
     with warnings.catch_warnings():
         warnings.simplefilter("error", KernelWarning)
@@ -153,15 +153,15 @@ def test_kernel_warning_as_an_error_prevents_the_launch(load):
     assert (out == 0).all()
 
 
-def test_kernel_warning_as_an_error_prevents_compilation(load):
+def test_kernel_warning_as_an_error_prevents_compilation(load_text):
     text = KERNEL.replace("cuda.jit", 'cuda.jit("void(float32[:], float32[:])")')
     with warnings.catch_warnings():
         warnings.simplefilter("error", KernelWarning)
         with pytest.raises(KernelWarning, match="write 1.0f/2"):
-            load(text)
+            load_text(text)
 
 
-def test_a_kernel_from_the_disk_cache_warns_again(run_python, tmp_path, unchecked):
+def test_a_kernel_from_the_disk_cache_warns_again(run_python, tmp_path, disabled_checks):
     file = tmp_path / "program.py"
     file.write_text(
         KERNEL
@@ -302,15 +302,15 @@ def call(x, out):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_string_code_warns(load, kind):
+def test_every_kind_of_string_code_warns(load_text, kind):
     text, line = KINDS[kind]
 
-    def run():
-        module = load(text)
+    def call_and_load():
+        module = load_text(text)
         module.call(*input_and_output_arrays())
         return module
 
-    found = warnings_of(run)
+    found = warnings_of(call_and_load)
     assert found and {(pathlib.Path(one.filename).parent.name, one.lineno) for one in found} == {
         (pathlib.Path(found[0].filename).parent.name, line)
     }
@@ -327,9 +327,9 @@ def test_warning_about_a_source_file_names_the_file(tmp_path):
     assert (found.filename, found.lineno) == (str(file), 4)
 
 
-def test_a_wrong_number_of_indices_is_an_error(load):
+def test_a_wrong_number_of_indices_is_an_error(load_text):
     text = KERNEL.replace("1/2 * x[i]", "x[i, 0]")
-    module = load(text)
+    module = load_text(text)
     with pytest.raises(
         CompileError, match=r"x\[i, 0\] has 2 indices.*x has one dimension: write x\[i\]"
     ) as found:
@@ -340,26 +340,26 @@ def test_a_wrong_number_of_indices_is_an_error(load):
 
 def test_wrong_number_of_indices_in_a_device_function_is_an_error():
     @cuda.jit(device=True)
-    def element(x, i, j):
+    def element_2d(x, i, j):
         "return x[i, j];"
 
     @cuda.jit
-    def k(x, out):
-        "out(0, 0) = element(x, 0, 1);"
+    def call_element_2d(x, out):
+        "out(0, 0) = element_2d(x, 0, 1);"
 
     x = np.ones((2, 2))
     with pytest.raises(CompileError, match=r"write x\(i, j\) for 2, x\[i\] for one"):
-        k[1, 1](x, x.copy())
+        call_element_2d[1, 1](x, x.copy())
 
 
 def test_captured_numbers_are_checked_as_divisors():
     PARTS = 3
 
     @cuda.jit
-    def k(x):
+    def scale_by_parts(x):
         "x[0] *= 1/PARTS;"
 
-    (found,) = warnings_of(lambda: k[1, 1](np.ones(1)))
+    (found,) = warnings_of(lambda: scale_by_parts[1, 1](np.ones(1)))
     assert "1/PARTS divides integers, which gives 0: write 1.0f/PARTS" in str(found.message)
 
 
@@ -415,7 +415,7 @@ BY_SIGNATURES = {
 
 @pytest.mark.parametrize("kind", BY_SIGNATURES)
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
-def test_mistakes_in_one_of_several_signatures_do_not_warn(load, kind, target):
+def test_mistakes_in_one_of_several_signatures_do_not_warn(load_text, kind, target):
     """x < 0 is always false for unsigned integers, but useful if another signature has signed
     numbers."""
     draw = random.Random(f"{os.environ[VARIABLE]} {kind} {target}")
@@ -427,7 +427,7 @@ def test_mistakes_in_one_of_several_signatures_do_not_warn(load, kind, target):
     imports = "from numbalite import cuda, guvectorize, jit, vectorize\n"
     for types, expected in [(same, 1), (mixed, 0), (mixed[:1], mixed[0] in UNSIGNED)]:
         text = textwrap.dedent(BY_SIGNATURES[kind].format(types=types, target=target))
-        found = warnings_of(lambda text=text: load(imports + text))
+        found = warnings_of(lambda text=text: load_text(imports + text))
         if (kind, target) == ("generalized ufunc", "cuda") and cuda.is_simulated():
             expected = 0  # a template: host compilers, unlike NVRTC, do not warn of types there
         texts = [str(one.message) for one in found]
@@ -438,7 +438,7 @@ def test_mistakes_in_one_of_several_signatures_do_not_warn(load, kind, target):
 def test_mistakes_for_one_type_warn_with_several_signatures(target):
     def make_ufunc():
         @numbalite.vectorize(["int64(int64)", "int32(int32)"], target=target)
-        def f(x):
+        def overflowing_shift(x):
             "return x + (x << 40) + (1 << 40);"
 
     assert len(warnings_of(make_ufunc)) >= 1
@@ -450,22 +450,22 @@ def test_mistakes_in_one_device_function_signature_do_not_warn():
         "return x < 0 ? -x : x;"
 
     @cuda.jit(["float32(int32, int32)", "float32(float32, float32)"], device=True)
-    def ratio(i, n):
+    def integer_ratio(i, n):
         "float u = i / n; return u;"
 
     @cuda.jit(["uint8(uint8)", "uint32(uint32)"], device=True)
-    def wrong(x):
+    def unsigned_magnitude(x):
         "return x < 0 ? -x : x;"
 
     @cuda.jit
-    def right(x, out):
-        "out[0] = magnitude(x[0]) + ratio(1.0f, 2.0f);"
+    def call_device_functions(x, out):
+        "out[0] = magnitude(x[0]) + integer_ratio(1.0f, 2.0f);"
 
     @cuda.jit
-    def never(x, out):
-        "out[0] = wrong(x[0]);"
+    def call_unsigned_magnitude(x, out):
+        "out[0] = unsigned_magnitude(x[0]);"
 
     x, out = np.ones(1, np.uint8), np.zeros(1, np.float32)
-    assert warnings_of(lambda: right[1, 1](x, out)) == []
+    assert warnings_of(lambda: call_device_functions[1, 1](x, out)) == []
     assert out[0] == 1.5
-    assert len(warnings_of(lambda: never[1, 1](x, out))) == 1
+    assert len(warnings_of(lambda: call_unsigned_magnitude[1, 1](x, out))) == 1

@@ -1,4 +1,5 @@
-"""__launch_bounds__: how many threads a block may have. The simulator enforces the limit as a GPU
+"""Tests __launch_bounds__, which limits the number of threads of a block. The simulator enforces
+the limit as a GPU
 does."""
 
 import numpy as np

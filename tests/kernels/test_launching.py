@@ -6,14 +6,14 @@ import weakref
 
 import numpy as np
 import pytest
-from kit.arrays import Foreign, empty, on_device
-from kit.calls import traced
+from kit.arrays import ForeignArray, on_device, zeroed_device_array
+from kit.calls import traced_calls
 
 from numbalite import _core, config, cuda, errors
 
 
 @pytest.fixture
-def kernel(core_kernels):
+def kernel_by_name(core_kernels):
     return core_kernels
 
 
@@ -32,16 +32,16 @@ class IntegerLikeSeven:
     ([2, 3, 4], [5, 6, 7], (2, 3, 4, 5, 6, 7)),
     (np.int8(2), (np.int64(3), IntegerLikeSeven(), True + 0), (2, 1, 1, 3, 7, 1)),
 ], ids=repr)  # fmt: skip
-def test_launch_configuration_is_normalized(kernel, grid, block, expected):
-    out = empty(6, "u4")
-    launcher = kernel("where")[grid, block]
+def test_launch_configuration_is_normalized(kernel_by_name, grid, block, expected):
+    out = zeroed_device_array(6, "u4")
+    launcher = kernel_by_name("where")[grid, block]
     launcher(out)
     assert tuple(out[i] for i in range(6)) == expected
     assert launcher.config == (expected[:3], expected[3:], 0, 0)
     assert (launcher.griddim, launcher.blockdim) == (expected[:3], expected[3:])
-    assert launcher.dispatcher is kernel("where")
+    assert launcher.dispatcher is kernel_by_name("where")
     stream = _core.Stream()
-    launcher = kernel("where")[grid, block, stream, 16]
+    launcher = kernel_by_name("where")[grid, block, stream, 16]
     assert launcher.config == (expected[:3], expected[3:], stream, 16)
     launcher(out)
 
@@ -56,12 +56,12 @@ def test_launch_configuration_is_normalized(kernel, grid, block, expected):
     (TypeError, (1, 1, 0, 1.5)), (TypeError, (1, 1, 0, None)), (ValueError, (1, 1, 0, -1)),
     (ValueError, (1, 1, 0, 2**40)), (ValueError, (1, 1, 0, 2**70)),
 ], ids=repr)  # fmt: skip
-def test_invalid_launch_configurations_raise(kernel, exception, key):
+def test_invalid_launch_configurations_raise(kernel_by_name, exception, key):
     with pytest.raises(exception):
-        kernel("nothing")[key]
+        kernel_by_name("nothing")[key]
 
 
-def test_launch_limits_are_checked_before_arguments(kernel):
+def test_launch_limits_are_checked_before_arguments(kernel_by_name):
     device = cuda.get_current_device()
     threads, z = device.MAX_THREADS_PER_BLOCK, device.MAX_BLOCK_DIM_Z
     for grid, block, shared, text in [
@@ -75,37 +75,37 @@ def test_launch_limits_are_checked_before_arguments(kernel):
     ]:
         for name in ("saxpy", "nothing"):
             with pytest.raises(ValueError, match=rf"^{name}\(\): .*{text}"):
-                kernel(name)[grid, block, 0, shared]("wrong", "arguments")
+                kernel_by_name(name)[grid, block, 0, shared]("wrong", "arguments")
 
 
-def test_launch_opts_in_to_48_kib_of_shared_memory(kernel):
+def test_launch_opts_in_to_48_kib_of_shared_memory(kernel_by_name):
     """The kernel opts in to more than 48 KiB of shared memory once."""
-    out = empty(64, "i4")
+    out = zeroed_device_array(64, "i4")
     for size in (64 * 4, 49152, 50000, 60000, 1024):
-        kernel("shared")[1, 64, 0, size](out)
+        kernel_by_name("shared")[1, 64, 0, size](out)
         assert [out[i] for i in (0, 1, 63)] == [63, 62, 0]
 
-    def launch():
+    def launch_large_shared():
         for size in (60000, 61000, 61000):
-            kernel("shared")[1, 64, 0, size](out)
+            kernel_by_name("shared")[1, 64, 0, size](out)
 
-    calls = traced(launch)
+    calls = traced_calls(launch_large_shared)
     assert sum("FuncSetAttribute" in call for call in calls) == 1
 
 
-def test_warm_launch_makes_one_driver_call(kernel):
-    x, y = on_device(np.ones(4, "f4")), empty(4, "f4")
-    launch, stream = kernel("saxpy")[1, 4], _core.Stream()
+def test_warm_launch_makes_one_driver_call(kernel_by_name):
+    x, y = on_device(np.ones(4, "f4")), zeroed_device_array(4, "f4")
+    launch, stream = kernel_by_name("saxpy")[1, 4], _core.Stream()
     launch(2.0, x, y, 4)
-    kernel("saxpy")[1, 4, stream](2.0, x, y, 4)
+    kernel_by_name("saxpy")[1, 4, stream](2.0, x, y, 4)
 
-    def launches():
+    def launch_kernels():
         launch(2.0, x, y, 4)
-        launch(np.float64(2), x, Foreign(y), n=np.int32(4))
-        kernel("saxpy")[1, 4](2, x, y, 4)
-        kernel("saxpy")[1, 4, stream](2, x, y, 4)
+        launch(np.float64(2), x, ForeignArray(y), n=np.int32(4))
+        kernel_by_name("saxpy")[1, 4](2, x, y, 4)
+        kernel_by_name("saxpy")[1, 4, stream](2, x, y, 4)
 
-    calls = traced(launches)
+    calls = traced_calls(launch_kernels)
     if (
         _core.device_count() > 1
     ):  # each call queries the current device and the device of the memory
@@ -114,15 +114,15 @@ def test_warm_launch_makes_one_driver_call(kernel):
     assert calls == ["cuLaunchKernel"] * 4
 
 
-def test_cooperative_and_cluster_launches_are_limited(kernel):
-    out = empty(6, "u4")
-    together = kernel("where", cooperative=True)
+def test_cooperative_and_cluster_launches_are_limited(kernel_by_name):
+    out = zeroed_device_array(6, "u4")
+    together = kernel_by_name("where", cooperative=True)
     together[2, 32](out)
     assert out[0] == 2
     with pytest.raises(ValueError, match=r"cooperative grid of \d+ blocks.*limit of \d+"):
         together[(65535, 65535), 1024](out)
     clustered = _core.Dispatcher("where", ["out"], typed=True, cluster=(2, 1, 1))
-    clustered._only(0, kernel.of("where"))
+    clustered._only(0, kernel_by_name.of("where"))
     with pytest.raises(
         ValueError, match="grid dimension x is 3, which is no multiple of the cluster's 2"
     ):
@@ -132,9 +132,9 @@ def test_cooperative_and_cluster_launches_are_limited(kernel):
         assert out[0] == 4
 
 
-def test_call_without_configuration_raises(kernel):
+def test_call_without_configuration_raises(kernel_by_name):
     with pytest.raises(ValueError, match="launch configuration"):
-        kernel("nothing")()
+        kernel_by_name("nothing")()
     with pytest.raises(TypeError):
         _core.Launcher()
 
@@ -159,12 +159,12 @@ CODES = {"i64": 5, "u64": 9, "f64": 12, "f32": 11, "boolean": 1, "c128": 14}
 
 
 @pytest.fixture
-def lazy_kernel(kernel):
-    return LazyDispatcher({(c, c): kernel.of(name) for name, c in CODES.items()})
+def lazy_kernel(kernel_by_name):
+    return LazyDispatcher({(c, c): kernel_by_name.of(name) for name, c in CODES.items()})
 
 
 def test_kernels_are_looked_up_once(lazy_kernel):
-    outs = {dtype: empty(1, dtype) for dtype in ("i8", "u8", "f8", "f4", "?", "c16")}
+    outs = {dtype: zeroed_device_array(1, dtype) for dtype in ("i8", "u8", "f8", "f4", "?", "c16")}
     bound = lazy_kernel[1, 1]
     calls = [(3, "i8"), (2**63, "u8"), (2.5, "f8"), (np.float32(1.5), "f4"), (True, "?"), (2j, "c16"),
              (np.int64(-3), "i8"), (on_device(np.array(7)), "i8"), (np.array(2.25), "f8")]  # fmt: skip
@@ -175,23 +175,23 @@ def test_kernels_are_looked_up_once(lazy_kernel):
                 launch(value, outs[dtype])
                 expected = value if not isinstance(value, _core.DeviceArray) else value[()]
                 assert outs[dtype][0] == expected
-                launch(value, Foreign(outs[dtype]))
+                launch(value, ForeignArray(outs[dtype]))
                 launch(value, out=outs[dtype])
     assert len(lazy_kernel.asked) == 8, "six types of numbers, two of arrays without dimensions"
     device, codes, args = lazy_kernel.asked[0]
     assert device == 0 and codes == (5, 5) and args == (3, outs["i8"])
 
 
-def test_resolver_errors_propagate(lazy_kernel, kernel):
-    out = empty(1, "i8")
+def test_resolver_errors_propagate(lazy_kernel, kernel_by_name):
+    out = zeroed_device_array(1, "i8")
     lazy_kernel.kernels = {(5, 5): ZeroDivisionError("mine")}
     with pytest.raises(ZeroDivisionError, match="mine"):
         lazy_kernel[1, 1](1, out)
-    for wrong in (None, 3, kernel("i64"), "kernel"):
+    for wrong in (None, 3, kernel_by_name("i64"), "kernel"):
         lazy_kernel.kernels = {(5, 5): wrong}
         with pytest.raises(TypeError, match="Kernel is needed"):
             lazy_kernel[1, 1](1, out)
-    lazy_kernel.kernels = {(5, 5): kernel.of("saxpy")}
+    lazy_kernel.kernels = {(5, 5): kernel_by_name.of("saxpy")}
     with pytest.raises(TypeError, match="missing 2"):
         lazy_kernel[1, 1](1, out)
     assert out[0] == 0
@@ -201,14 +201,14 @@ def test_resolver_errors_propagate(lazy_kernel, kernel):
     with pytest.raises(TypeError, match="Kernel is needed"):
         plain._only(0, None)
     with pytest.raises(ValueError, match="4 bytes"):
-        plain._add(0, b"123", kernel.of("i64"))
+        plain._add(0, b"123", kernel_by_name.of("i64"))
     with pytest.raises(TypeError):
         plain._add(0, "1234", None)
     if _core.device_count() > 1:
         with pytest.raises(ValueError, match="loaded on device 0"):
-            plain._only(1, kernel.of("i64"))
+            plain._only(1, kernel_by_name.of("i64"))
     with pytest.raises(IndexError):
-        plain._only(99, kernel.of("i64"))
+        plain._only(99, kernel_by_name.of("i64"))
 
 
 def test_resolver_that_changes_the_device_raises(lazy_kernel):
@@ -216,13 +216,13 @@ def test_resolver_that_changes_the_device_raises(lazy_kernel):
         pytest.skip("one device")
     resolve = lazy_kernel.kernels.copy()
 
-    class Moving(dict):
+    class DeviceChangingDict(dict):
         def get(self, codes):
             _core.select_device(1)
             return resolve[codes]
 
-    lazy_kernel.kernels = Moving()
-    out = empty(1, "i8")
+    lazy_kernel.kernels = DeviceChangingDict()
+    out = zeroed_device_array(1, "i8")
     try:
         lazy_kernel[1, 1](5, out)
     finally:
@@ -231,7 +231,7 @@ def test_resolver_that_changes_the_device_raises(lazy_kernel):
 
 
 def test_a_lazy_kernel_rejects_unsupported_arguments(lazy_kernel):
-    out = empty(1, "i8")
+    out = zeroed_device_array(1, "i8")
     for value in (
         "s",
         [1],
@@ -251,10 +251,10 @@ def test_a_lazy_kernel_rejects_unsupported_arguments(lazy_kernel):
     assert not lazy_kernel.asked
 
 
-def test_kernels_can_be_added_and_forgotten(lazy_kernel, kernel):
-    out = empty(1, "f8")
+def test_kernels_can_be_added_and_forgotten(lazy_kernel, kernel_by_name):
+    out = zeroed_device_array(1, "f8")
     codes = _core.typecodes((1.0, out))
-    lazy_kernel._add(0, codes, kernel.of("f64"))
+    lazy_kernel._add(0, codes, kernel_by_name.of("f64"))
     bound = lazy_kernel[1, 1]
     bound(1.5, out)
     assert out[0] == 1.5 and not lazy_kernel.asked
@@ -265,13 +265,15 @@ def test_kernels_can_be_added_and_forgotten(lazy_kernel, kernel):
     assert len(codes) == 8
 
 
-def test_dispatcher_stores_many_type_combinations(lazy_kernel, kernel):
-    reals, integers = empty(1, "f8"), empty(1, "i8")
-    for n in range(60):  # not used here, but defined in the same table
-        lazy_kernel._add(0, _core.typecodes((1,) * n), kernel.of("i64"))
-    lazy_kernel._add(0, _core.typecodes((1.0, reals)), kernel.of("i64"))
-    lazy_kernel._add(0, _core.typecodes((1.0, reals)), kernel.of("f64"))  # the newer one counts
-    lazy_kernel._add(0, _core.typecodes((1, integers)), kernel.of("i64"))
+def test_dispatcher_stores_many_type_combinations(lazy_kernel, kernel_by_name):
+    reals, integers = zeroed_device_array(1, "f8"), zeroed_device_array(1, "i8")
+    for n in range(60):  # unused by this test, but defined in the same table
+        lazy_kernel._add(0, _core.typecodes((1,) * n), kernel_by_name.of("i64"))
+    lazy_kernel._add(0, _core.typecodes((1.0, reals)), kernel_by_name.of("i64"))
+    lazy_kernel._add(
+        0, _core.typecodes((1.0, reals)), kernel_by_name.of("f64")
+    )  # the newer one counts
+    lazy_kernel._add(0, _core.typecodes((1, integers)), kernel_by_name.of("i64"))
     bound = lazy_kernel[1, 1]
     for value in range(20):
         bound(value + 0.5, reals)
@@ -280,14 +282,14 @@ def test_dispatcher_stores_many_type_combinations(lazy_kernel, kernel):
     assert not lazy_kernel.asked
     for codes in range(100):  # slots of unreferenced launches are reused
         lazy_kernel._clear()
-        lazy_kernel._add(0, _core.typecodes((codes, integers)), kernel.of("i64"))
+        lazy_kernel._add(0, _core.typecodes((codes, integers)), kernel_by_name.of("i64"))
     bound(3, integers)
     assert integers[0] == 3 and not lazy_kernel.asked
 
 
-def test_dispatcher_rejects_invalid_arguments(lazy_kernel, kernel):
+def test_dispatcher_rejects_invalid_arguments(lazy_kernel, kernel_by_name):
     with pytest.raises(RuntimeError, match="once"):
-        _core.Dispatcher.__init__(kernel("saxpy"), "again")
+        _core.Dispatcher.__init__(kernel_by_name("saxpy"), "again")
     wrong = [(), (3,), ("k", 3), ("k", [3]), ("k", None, False, False, (1.5,))]
     wrong += [("k", ["x"], False, False, None, None, None, given) for given in (3, (1, 2))]
     for arguments in wrong:
@@ -298,9 +300,9 @@ def test_dispatcher_rejects_invalid_arguments(lazy_kernel, kernel):
         bare[1, 1](1)
 
 
-def test_launches_keep_no_arguments_or_dispatchers_alive(kernel):
-    lazy = LazyDispatcher({(5, 5): kernel.of("i64")})
-    array, host = empty(1, "i8"), np.zeros(1, "i8")
+def test_launches_keep_no_arguments_or_dispatchers_alive(kernel_by_name):
+    lazy = LazyDispatcher({(5, 5): kernel_by_name.of("i64")})
+    array, host = zeroed_device_array(1, "i8"), np.zeros(1, "i8")
     launcher = lazy[1, 1]
     launcher(1, array)
     launcher(1, host)
@@ -320,12 +322,12 @@ def test_launches_keep_no_arguments_or_dispatchers_alive(kernel):
 
 
 # ---- host arrays are announced ----
-def test_host_array_warning_is_raised_once(kernel):
+def test_host_array_warning_is_raised_once(kernel_by_name):
     said = []
     dispatcher = _core.Dispatcher(
         "saxpy", list("axyn"), typed=True, warn_host=lambda: said.append(1)
     )
-    dispatcher._only(0, kernel.of("saxpy"))
+    dispatcher._only(0, kernel_by_name.of("saxpy"))
     x, y = np.ones(4, "f4"), np.zeros(4, "f4")
     dispatcher[1, 4](1.0, cuda.In(x), cuda.InOut(y), 4)
     assert not said
@@ -337,7 +339,7 @@ def test_host_array_warning_is_raised_once(kernel):
         raise UserWarning("no")
 
     dispatcher = _core.Dispatcher("saxpy", list("axyn"), typed=True, warn_host=raise_warning)
-    dispatcher._only(0, kernel.of("saxpy"))
+    dispatcher._only(0, kernel_by_name.of("saxpy"))
     for _ in range(2):
         with pytest.raises(UserWarning):
             dispatcher[1, 4](1.0, x, y, 4)
@@ -345,20 +347,20 @@ def test_host_array_warning_is_raised_once(kernel):
 
 
 def test_small_grids_warn_about_low_occupancy(monkeypatch):
-    def kernel():
+    def make_small_grid_kernel():
         return cuda.jit(_set_first)
 
     monkeypatch.setattr(config, "CUDA_LOW_OCCUPANCY_WARNINGS", True)
     for grid in (128, (16, 8), (2, 2, 32)):
-        kernel()[grid, 1]
+        make_small_grid_kernel()[grid, 1]
     for grid in (127, (2, 3)):
         with pytest.warns(errors.PerformanceWarning, match="Grid size .* low occupancy") as told:
-            small = kernel()
+            small = make_small_grid_kernel()
             small[grid, 1]
             small[grid, 2]
         assert len(told) == 1 and told[0].filename == __file__
     monkeypatch.setattr(config, "CUDA_LOW_OCCUPANCY_WARNINGS", False)
-    kernel()[1, 1]
+    make_small_grid_kernel()[1, 1]
 
 
 def _set_first(x):
@@ -366,8 +368,8 @@ def _set_first(x):
 
 
 # ---- modules and kernels ----
-def test_invalid_modules_raise(kernel):
-    assert kernel.module.device == 0 and kernel.module.alive
+def test_invalid_modules_raise(kernel_by_name):
+    assert kernel_by_name.module.device == 0 and kernel_by_name.module.alive
     for wrong in (b"", b"\0", b"nonsense" * 100):
         with pytest.raises((ValueError, errors.CudaAPIError)):
             _core.Module(wrong)
@@ -375,13 +377,13 @@ def test_invalid_modules_raise(kernel):
         with pytest.raises(TypeError):
             _core.Module(wrong)
     with pytest.raises(errors.CudaAPIError, match="no_such_kernel"):
-        kernel.module.function("no_such_kernel", "k", [])
+        kernel_by_name.module.function("no_such_kernel", "k", [])
     with pytest.raises(errors.CudaAPIError, match="no_such_variable"):
-        kernel.module.variable("no_such_variable", "f4", 3)
+        kernel_by_name.module.variable("no_such_variable", "f4", 3)
 
 
-def test_invalid_parameter_descriptions_raise(kernel):
-    good = kernel.rows("f32")[0]
+def test_invalid_parameter_descriptions_raise(kernel_by_name):
+    good = kernel_by_name.rows("f32")[0]
     for changes in [{"kind": "thing"}, {"dtype": "float31"}, {"size": 8}, {"size": -1}, {"size": 2**40},
                     {"align": 0}, {"align": 3}, {"align": 2**20}, {"layout": "Q"}, {"ndim": -1},
                     {"kind": "array"}, {"kind": "array", "ndim": 33, "size": 8 + 33 * 16},
@@ -389,34 +391,38 @@ def test_invalid_parameter_descriptions_raise(kernel):
                     {"kind": "array", "ndim": 2**28, "size": 8}, {"kind": "struct", "size": 0},
                     {"dtype": ""}]:  # fmt: skip
         with pytest.raises(ValueError):
-            kernel.module.function(
-                kernel.image.lowered["f32"], "f32", [good._replace(**changes)] * 2
+            kernel_by_name.module.function(
+                kernel_by_name.image.lowered["f32"], "f32", [good._replace(**changes)] * 2
             )
     for wrong in (3, [3], [()], [("a",)], ["scalar"], [(*good[:4], "x", *good[5:])]):
         with pytest.raises(TypeError):
-            kernel.module.function(kernel.image.lowered["f32"], "f32", wrong)
+            kernel_by_name.module.function(kernel_by_name.image.lowered["f32"], "f32", wrong)
     with pytest.raises(ValueError, match="more than"):
-        kernel.module.function(
-            kernel.image.lowered["f32"], "f32", [good._replace(kind="struct", size=30000)] * 2
+        kernel_by_name.module.function(
+            kernel_by_name.image.lowered["f32"],
+            "f32",
+            [good._replace(kind="struct", size=30000)] * 2,
         )
     # compares with the attributes of the compiled kernel that the driver reports
-    rows = kernel.rows("f32")
+    rows = kernel_by_name.rows("f32")
     for wrong in ([*rows, rows[1]], rows[:1], [rows[1], rows[0]]):
         try:
-            kernel.module.function(kernel.image.lowered["f32"], "f32", wrong)
+            kernel_by_name.module.function(kernel_by_name.image.lowered["f32"], "f32", wrong)
         except RuntimeError as error:
             assert "f32" in str(error)
 
 
-def test_parameter_count_query_needs_cuda_13_2(kernel):
+def test_parameter_count_query_needs_cuda_13_2(kernel_by_name):
     """Before CUDA 13.2 no failing driver call is made, unless a user declares the parameters."""
-    rows = kernel.rows("f32")
+    rows = kernel_by_name.rows("f32")
 
-    def make(rows, claimed):
-        return kernel.module.function(kernel.image.lowered["f32"], "f32", rows, claimed=claimed)
+    def make_function(rows, claimed):
+        return kernel_by_name.module.function(
+            kernel_by_name.image.lowered["f32"], "f32", rows, claimed=claimed
+        )
 
     _core.trace(True)
-    make(rows, False)
+    make_function(rows, False)
     number = _core.traced().index("cuFuncGetParamCount") + 1
     try:
         for described, claimed, good, asked in [
@@ -428,7 +434,7 @@ def test_parameter_count_query_needs_cuda_13_2(kernel):
             _core.trace(True)
             _core.fail_call_at(number, 801)
             try:
-                make(described, claimed)
+                make_function(described, claimed)
             except RuntimeError as error:
                 assert not good and "f32" in str(error)
             else:
@@ -440,9 +446,9 @@ def test_parameter_count_query_needs_cuda_13_2(kernel):
         _core.trace(False)
 
 
-def test_kernel_attributes_and_occupancy_are_returned(kernel):
-    saxpy = kernel.of("saxpy")
-    assert (saxpy.name, saxpy.device, saxpy.module) == ("saxpy", 0, kernel.module)
+def test_kernel_attributes_and_occupancy_are_returned(kernel_by_name):
+    saxpy = kernel_by_name.of("saxpy")
+    assert (saxpy.name, saxpy.device, saxpy.module) == ("saxpy", 0, kernel_by_name.module)
     assert [row.name for row in saxpy.parameters] == ["a", "x", "y", "n"]
     assert saxpy.attribute(0) > 0 and saxpy.attribute(1) == 0
     assert saxpy.occupancy(256) > 0 and saxpy.occupancy(block=128, shared=1024) > 0
@@ -462,16 +468,19 @@ def test_kernel_attributes_and_occupancy_are_returned(kernel):
         copy.copy(saxpy)
 
 
-def test_module_variables_are_arrays(kernel):
-    module = _core.Module(kernel.image.data)
-    table = module.variable(kernel.image.lowered["table"], "f4", (2, 3))
+def test_module_variables_are_arrays(kernel_by_name):
+    module = _core.Module(kernel_by_name.image.data)
+    table = module.variable(kernel_by_name.image.lowered["table"], "f4", (2, 3))
     values = np.arange(6, dtype="f4").reshape(2, 3) + 0.5
     table._write(values)
     look_up = _core.Dispatcher("look_up", ["out"], typed=True)
     look_up._only(
-        0, module.function(kernel.image.lowered["look_up"], "look_up", kernel.rows("look_up"))
+        0,
+        module.function(
+            kernel_by_name.image.lowered["look_up"], "look_up", kernel_by_name.rows("look_up")
+        ),
     )
-    out = empty(6, "f4")
+    out = zeroed_device_array(6, "f4")
     look_up[1, 1](out)
     assert [out[i] for i in range(6)] == values.ravel().tolist()
     table[1, 1:2]._write(np.array([9], "f4"))
@@ -483,48 +492,55 @@ def test_module_variables_are_arrays(kernel):
     assert table[0, 1] == 1.5 and _core.live()["modules"] == before  # the array holds the module
     del table
     assert _core.live()["modules"] == before - 1
-    module = _core.Module(kernel.image.data)
+    module = _core.Module(kernel_by_name.image.data)
     for dtype, shape in [("f4", 7), ("f8", 6), ("f4", (2, 2)), ("f4", 0)]:
         with pytest.raises(ValueError, match="24 bytes"):
-            module.variable(kernel.image.lowered["table"], dtype, shape)
+            module.variable(kernel_by_name.image.lowered["table"], dtype, shape)
     with pytest.raises(TypeError):
-        module.variable(kernel.image.lowered["table"], "O", 3)
+        module.variable(kernel_by_name.image.lowered["table"], "O", 3)
 
 
 # ---- faults that kernels report ----
-def test_fault_records_are_passed_to_the_hook(kernel):
+def test_fault_records_are_passed_to_the_hook(kernel_by_name):
     records = []
 
-    class Boom(Exception):
+    class HookError(Exception):
         pass
 
-    def hook(record, kernels, arrays):
+    def record_fault(record, kernels, arrays):
         records.append(record)
         assert kernels == ("faulty",)
         (told,) = arrays
         assert told[0] == "out" and told[2:] == ((), (), 1), "a pointer has no shape"
-        raise Boom
+        raise HookError
 
-    rows = kernel.rows("faulty")
-    fault = kernel.image.lowered["fault_record"], hook
+    rows = kernel_by_name.rows("faulty")
+    fault = kernel_by_name.image.lowered["fault_record"], record_fault
     dispatcher = _core.Dispatcher("faulty", ["out", "value"], typed=True)
     dispatcher._only(
-        0, kernel.module.function(kernel.image.lowered["faulty"], "faulty", rows, fault)
+        0,
+        kernel_by_name.module.function(
+            kernel_by_name.image.lowered["faulty"], "faulty", rows, fault
+        ),
     )
     for stream in (0, _core.Stream(), _core.Stream(non_blocking=True)):
         records.clear()
         out = np.zeros(1, "i4")
-        with pytest.raises(Boom):
+        with pytest.raises(HookError):
             dispatcher[1, 1, stream](out, 7)
         assert np.frombuffer(records[0], "i4")[[0, 5]].tolist() == [7, 42]
         assert not any(records[0][256:]), "the variable ends here"
         dispatcher[1, 1, stream](out, 0)  # the entry is no longer cached, so this is a new launch
         assert len(records) == 1
-    for wrong in (3, ("fault_record",), (3, hook)):
+    for wrong in (3, ("fault_record",), (3, record_fault)):
         with pytest.raises(TypeError):
-            kernel.module.function(kernel.image.lowered["faulty"], "faulty", rows, wrong)
+            kernel_by_name.module.function(
+                kernel_by_name.image.lowered["faulty"], "faulty", rows, wrong
+            )
     with pytest.raises(errors.CudaAPIError):
-        kernel.module.function(kernel.image.lowered["faulty"], "faulty", rows, ("nowhere", hook))
+        kernel_by_name.module.function(
+            kernel_by_name.image.lowered["faulty"], "faulty", rows, ("nowhere", record_fault)
+        )
 
 
 # ---- resets ----

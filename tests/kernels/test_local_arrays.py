@@ -67,7 +67,7 @@ def test_local_arrays_with_escaping_addresses_use_local_memory():
 
 @needs_nvrtc
 def test_local_arrays_of_python_bodies_use_the_same_memory():
-    def constant(x, n):
+    def constant_bound(x, n):
         p = cuda.local.array(19, float32)
         for k in range(19):
             p[k] = x[k] * float32(2)
@@ -76,7 +76,7 @@ def test_local_arrays_of_python_bodies_use_the_same_memory():
             s += p[k] * x[n - k]
         x[0] = s
 
-    def variable(x, n):
+    def variable_bound(x, n):
         p = cuda.local.array(19, float32)
         for k in range(n):
             p[k] = x[k] * float32(2)
@@ -85,5 +85,5 @@ def test_local_arrays_of_python_bodies_use_the_same_memory():
             s += p[k] * x[n - k]
         x[0] = s
 
-    assert not has_local_array(constant)
-    assert has_local_array(variable)
+    assert not has_local_array(constant_bound)
+    assert has_local_array(variable_bound)

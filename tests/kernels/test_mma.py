@@ -138,14 +138,14 @@ def fragment_values(words, kind, where, shape):
 
 
 @pytest.fixture(scope="module")
-def module():
+def mma_module():
     if not cuda.is_simulated() and cuda.get_current_device().compute_capability < (8, 9):
         pytest.skip("the tensor cores of this GPU are older")
     return cuda.module(SOURCE + NEWER)
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_mma_ptx_matches_numpy(module, name):
+def test_mma_ptx_matches_numpy(mma_module, name):
     shape, kinds, more = PRODUCTS[name]
     m, n, k = matrix_extents(shape)
     kind_d, kind_a, kind_b, kind_c = kinds.split()
@@ -161,7 +161,7 @@ def test_mma_ptx_matches_numpy(module, name):
         fragment_registers(b.T, kind_b, element_positions(8, k, kind_b)),
         fragment_registers(c, kind_c, in_d),
     ]
-    getattr(module, name)[1, 32](*(x.reshape(-1) for x in given), d.reshape(-1))
+    getattr(mma_module, name)[1, 32](*(x.reshape(-1) for x in given), d.reshape(-1))
     if more == ".xor.popc":
         expected = (a[:, :, None] != b[None]).sum(1) + c
     else:
@@ -306,7 +306,7 @@ __global__ void halves(unsigned *out) {
 
 
 @pytest.fixture(scope="module")
-def mistakes():
+def mistakes_module():
     return cuda.module(MISTAKES)
 
 
@@ -321,10 +321,10 @@ def mistakes():
         ("halves", 32, "matrices.* names threads 16-31: ended"),
     ],
 )
-def test_mma_mistakes_are_reported(optimized, mistakes, name, threads, said):
+def test_mma_mistakes_are_reported(optimized, mistakes_module, name, threads, said):
     out = cuda.device_array(64, "u4")
     with pytest.raises(KernelError, match=said), cuda.checks():
-        getattr(mistakes, name)[1, threads, 0, 128 * (name == "outside")](out)
+        getattr(mistakes_module, name)[1, threads, 0, 128 * (name == "outside")](out)
 
 
 @pytest.mark.sim

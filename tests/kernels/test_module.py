@@ -11,7 +11,7 @@ import numbalite
 from numbalite import cuda, errors
 from numbalite.compilers import compile_count, toolkit
 
-# Host arrays as arguments are convenient here; their warning has tests of its own.
+# These tests pass host arrays for convenience; other tests check the warning.
 
 
 SOURCE = r"""
@@ -45,60 +45,65 @@ def compiles_for_gpus(module):
 
 
 @pytest.fixture
-def module():
+def physics_module():
     return cuda.module(SOURCE, headers=HEADERS, options=["-DUNUSED"])
 
 
-def test_kernels_are_attributes_of_the_module(module):
+def test_kernels_are_attributes_of_the_module(physics_module):
     x = np.zeros(4, "f4")
-    module.scale[1, 4](x, 4)
+    physics_module.scale[1, 4](x, 4)
     assert (x == 10).all()
-    module.fall[1, 4](x)
+    physics_module.fall[1, 4](x)
     assert x.tolist() == [11, 12, 13, 11]
-    assert module.scale is module.scale is module["scale"]
-    assert module.fall is module["physics::fall"]
+    assert physics_module.scale is physics_module.scale is physics_module["scale"]
+    assert physics_module.fall is physics_module["physics::fall"]
 
 
-def test_signatures_are_read_from_the_source(module):
+def test_signatures_are_read_from_the_source(physics_module):
     types = numbalite.types
-    assert module.scale.signatures == [(types.CPointer(types.float32), types.int32)]
-    assert str(module.by_value.signatures[0][0]) == "Params" and module.scale.specialized
-    assert module.get_function("scale") is module.scale
+    assert physics_module.scale.signatures == [(types.CPointer(types.float32), types.int32)]
+    assert (
+        str(physics_module.by_value.signatures[0][0]) == "Params"
+        and physics_module.scale.specialized
+    )
+    assert physics_module.get_function("scale") is physics_module.scale
 
 
-def test_kernels_are_compiled_together(module):
+def test_kernels_are_compiled_together(physics_module):
     count = compile_count()
     x = np.zeros(4, "f4")
-    module.scale[1, 4](x, 4)
-    module.fall[1, 4](x)
+    physics_module.scale[1, 4](x, 4)
+    physics_module.fall[1, 4](x)
     assert compile_count() == count
 
 
-def test_module_dir_and_repr_list_kernels(module):
-    assert {"scale", "fall", "by_value", "get_global"} <= set(dir(module))
-    assert "fill" not in dir(module) and "coefficients" not in dir(module)
-    assert repr(module) == ("<CUDA module module: physics::fall, scale, fill<...>, by_value>")
-    assert "scale" in module and "nothing" not in module
-    assert list(module) == ["physics::fall", "scale", "by_value"]
-    assert "void scale(float* x, int n)" in module.inspect_source()
+def test_module_dir_and_repr_list_kernels(physics_module):
+    assert {"scale", "fall", "by_value", "get_global"} <= set(dir(physics_module))
+    assert "fill" not in dir(physics_module) and "coefficients" not in dir(physics_module)
+    assert repr(physics_module) == (
+        "<CUDA module module: physics::fall, scale, fill<...>, by_value>"
+    )
+    assert "scale" in physics_module and "nothing" not in physics_module
+    assert list(physics_module) == ["physics::fall", "scale", "by_value"]
+    assert "void scale(float* x, int n)" in physics_module.inspect_source()
 
 
-def test_missing_kernel_names_raise_with_suggestions(module):
+def test_missing_kernel_names_raise_with_suggestions(physics_module):
     with pytest.raises(AttributeError, match=r"no kernel 'nothing'; it has physics::fall, scale"):
-        module.nothing
+        physics_module.nothing
     with pytest.raises(AttributeError, match=r"template.*module\['fill<float>'\]"):
-        module.fill
+        physics_module.fill
     with pytest.raises(KeyError, match="template"):
-        module["fill"]
+        physics_module["fill"]
     with pytest.raises(KeyError, match="no kernel"):
-        module["nothing"]
+        physics_module["nothing"]
     with pytest.raises(AttributeError, match="get_global"):
-        module.counter
+        physics_module.counter
     with pytest.raises(TypeError, match="by its name"):
-        module[1]
+        physics_module[1]
     with pytest.raises(KeyError, match=r"no variable 'nothing'.*counter"):
-        module.get_global("nothing")
-    assert not hasattr(module, "__wrapped__")
+        physics_module.get_global("nothing")
+    assert not hasattr(physics_module, "__wrapped__")
 
 
 def test_struct_variables_accept_records():
@@ -120,33 +125,35 @@ def test_struct_variables_accept_records():
         pairs.copy_to_device(np.zeros(2, [("x", "f4")]))
 
 
-def test_get_global_returns_device_variables(module):
-    module.get_global("coefficients")[:] = np.array([[0, 5], [0, 0]], "f4")
+def test_get_global_returns_device_variables(physics_module):
+    physics_module.get_global("coefficients")[:] = np.array([[0, 5], [0, 0]], "f4")
     x = np.zeros(4, "f4")
-    module.scale[1, 4](x, 4)
+    physics_module.scale[1, 4](x, 4)
     assert (x == 15).all()
-    counter = module.get_global("counter")
+    counter = physics_module.get_global("counter")
     assert counter.shape == () and counter.dtype == np.int32
     assert counter.copy_to_host() == 4
-    assert module.get_global("total").copy_to_host() == 0.5
-    gravity = module.get_global("physics::gravity")
-    assert gravity.shape == (3,) and module.get_global("gravity").copy_to_host().tolist() == [
+    assert physics_module.get_global("total").copy_to_host() == 0.5
+    gravity = physics_module.get_global("physics::gravity")
+    assert gravity.shape == (3,) and physics_module.get_global(
+        "gravity"
+    ).copy_to_host().tolist() == [
         1,
         2,
         3,
     ]
-    assert module.get_global("coefficients").shape == (2, 2)
+    assert physics_module.get_global("coefficients").shape == (2, 2)
 
 
-def test_class_type_variables_need_a_dtype(module):
+def test_class_type_variables_need_a_dtype(physics_module):
     dtype = np.dtype([("scale", "f4"), ("offset", "i4")])
-    params = module.get_global("params", dtype)
+    params = physics_module.get_global("params", dtype)
     assert params.copy_to_host()["scale"] == 2
-    assert module.get_global("params").dtype == np.dtype("V8")
+    assert physics_module.get_global("params").dtype == np.dtype("V8")
     with pytest.raises(TypeError, match="8 bytes"):
-        module.get_global("params", np.float32)
+        physics_module.get_global("params", np.float32)
     x = np.zeros(1, "f4")
-    module.by_value[1, 1](np.array((3, 4), dtype)[()], x)
+    physics_module.by_value[1, 1](np.array((3, 4), dtype)[()], x)
     assert x[0] == 7
 
 
@@ -166,7 +173,7 @@ def test_template_instances_are_items_of_the_module():
     assert [p.ctype for p in module["fill<double>"]._source.rows] == ["double*", "double"]
 
 
-@pytest.mark.usefixtures("unchecked")
+@pytest.mark.usefixtures("disabled_checks")
 def test_names_argument_compiles_instances():
     module = cuda.module(PLAIN, names=["fill<float>", "fill<int>"])
     count = compile_count()
@@ -178,14 +185,14 @@ def test_names_argument_compiles_instances():
     assert cuda.module(PLAIN, names="fill<float>")["fill<float>"] is not None
 
 
-def test_instances_before_the_first_launch_share_the_variables(module):
-    first, second = module["fill<float>"], module["fill<float, 3>"]
+def test_instances_before_the_first_launch_share_the_variables(physics_module):
+    first, second = physics_module["fill<float>"], physics_module["fill<float, 3>"]
     x = np.zeros(4, "f4")
     first[1, 4](x, 1)
     second[1, 4](x, 1)
     assert (x == 3).all()
-    module.scale[1, 4](x, 4)
-    assert module.get_global("counter").copy_to_host() == 4
+    physics_module.scale[1, 4](x, 4)
+    assert physics_module.get_global("counter").copy_to_host() == 4
 
 
 LATE = r"""
@@ -280,11 +287,11 @@ def test_module_compiles_its_source_immediately():
         cuda.module(PLAIN, device=True)
 
 
-def test_argument_types_are_checked(module):
+def test_argument_types_are_checked(physics_module):
     x = np.zeros(4, "f4")
     for args in ((x,), (x, 1.5), (x.astype("f8"), 1), (x[::2], 1), (x, 2**31)):
         with pytest.raises((TypeError, OverflowError, ValueError), match="scale"):
-            module.scale[1, 4](*args)
+            physics_module.scale[1, 4](*args)
     assert not x.any()
 
 
@@ -386,19 +393,19 @@ def test_kernel_has_its_module_and_variables():
     assert x[0] == 2.5 and kernel.module.k is kernel
 
     @cuda.jit
-    def body(x):
+    def empty_kernel(x):
         ""
 
     with pytest.raises(TypeError, match="body"):
-        body.get_global("c")
+        empty_kernel.get_global("c")
 
 
-def test_modules_are_pickled(module):
-    again = pickle.loads(pickle.dumps(module))
+def test_modules_are_pickled(physics_module):
+    again = pickle.loads(pickle.dumps(physics_module))
     x = np.zeros(4, "f4")
     again.scale[1, 4](x, 4)
-    assert (x == 10).all() and repr(again) == repr(module)
-    assert module.get_global("counter").copy_to_host() == 0, "a module of its own"
+    assert (x == 10).all() and repr(again) == repr(physics_module)
+    assert physics_module.get_global("counter").copy_to_host() == 0, "a module of its own"
 
 
 def test_only_kernels_that_wait_for_the_grid_are_launched_cooperatively():
@@ -452,7 +459,7 @@ def test_source_macros_of_any_name_compile(place):
 
 
 def test_editor_guard_macros_have_cuda_meaning():
-    """Macros for editors have CUDA's meaning for a compiler."""
+    """Macros for editors have CUDA's meaning when a compiler reads them."""
     module = cuda.module("""
         #ifndef __CUDACC__
         #define __device__
@@ -568,7 +575,7 @@ def test_variables_in_conditionals_are_found():
 
 @pytest.mark.parametrize("conditions", ["#if 1\nnamespace {", "namespace {\n#if 1"])
 def test_conditional_variables_in_unnamed_namespaces_are_found(conditions):
-    """Inside the file, the name also refers to the stand-in."""
+    """Within the source, the name refers to the stand-in, too."""
     closing = ["#endif", "}"] if conditions.startswith("namespace") else ["}", "#endif"]
     source = "\n".join([
         conditions, "__device__ int v = 3;", *closing, "__global__ void k(int *x) { x[0] = v; }"

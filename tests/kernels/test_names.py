@@ -73,14 +73,14 @@ def test_header_types_do_not_conflict_with_numbalites():
     """Generated code uses numbalite's types, even if a header defines types with the same names."""
 
     @cuda.jit(headers={"types.h": TYPES})
-    def k(x, z):
+    def use_header_types(x, z):
         """
         #include "types.h"
         x[0] = float16{1, 2}.b + complex<int>{5}.v + array{3}.f + z[0].real();
         """
 
     x = np.zeros(1, "f4")
-    k[1, 1](x, np.ones(1, "c8"))
+    use_header_types[1, 1](x, np.ones(1, "c8"))
     assert x[0] == 11
 
 

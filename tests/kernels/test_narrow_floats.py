@@ -1,4 +1,4 @@
-"""cuda_fp8.h, cuda_fp6.h and cuda_fp4.h: numbers of 8, 6 and 4 bits, and PTX's conversions of two of them."""
+"""Tests cuda_fp8.h, cuda_fp6.h and cuda_fp4.h: numbers of 8, 6 and 4 bits, and PTX's conversions of pairs."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ __global__ void types(int *o) {
 #endif
 }
 """
-FORMATS = {  # bits of exponent and fraction, number of codes of finite numbers, code of larger numbers
+FORMATS = {  # bits of the exponent and the fraction, number of finite codes, code of out-of-range numbers
     "e4m3": (4, 3, 127, 126),
     "e5m2": (5, 2, 124, 124),
     "e2m3": (2, 3, 32, 31),
@@ -101,11 +101,11 @@ def nearest_code(x, exponent, fraction, count, beyond):
 
 
 @pytest.fixture(scope="module")
-def module():
+def narrow_float_module():
     return cuda.module(SOURCE)
 
 
-def test_conversions_to_fp8_fp6_and_fp4_round(module):
+def test_conversions_to_fp8_fp6_and_fp4_round(narrow_float_module):
     rng = np.random.default_rng(0)
     x = rng.standard_normal(20000).astype("f4") * 2.0 ** rng.integers(-20, 17, 20000).astype("f4")
     ends = [finite_values(*of[:3]) for of in FORMATS.values()]
@@ -115,14 +115,14 @@ def test_conversions_to_fp8_fp6_and_fp4_round(module):
     )
     y = x.astype("f8")
     out = np.zeros((5, len(x)), "u1")
-    module.narrows[(len(x) + 255) // 256, 256](x, y, out.reshape(-1), len(x))
+    narrow_float_module.narrows[(len(x) + 255) // 256, 256](x, y, out.reshape(-1), len(x))
     for got, of in zip(out, FORMATS.values(), strict=True):
         np.testing.assert_array_equal(got, nearest_code(x, *of))
 
 
-def test_every_narrow_value_widens_exactly(module):
+def test_every_narrow_value_widens_exactly(narrow_float_module):
     out = np.zeros((5, 256), "f4")
-    module.widens[1, 256](out.reshape(-1))
+    narrow_float_module.widens[1, 256](out.reshape(-1))
     for got, (exponent, fraction, count, _) in zip(out, FORMATS.values(), strict=True):
         half = 2 ** (exponent + fraction)
         expected = np.append(
@@ -133,19 +133,23 @@ def test_every_narrow_value_widens_exactly(module):
         np.testing.assert_array_equal(got[: 2 * half], np.append(expected, -expected))
 
 
-def test_nan_converts_to_nan_or_the_largest_value(module):
+def test_nan_converts_to_nan_or_the_largest_value(narrow_float_module):
     out = np.zeros((5, 1), "u1")
-    module.narrows[1, 32](np.array([np.nan], "f4"), np.array([np.nan]), out.reshape(-1), 1)
+    narrow_float_module.narrows[1, 32](
+        np.array([np.nan], "f4"), np.array([np.nan]), out.reshape(-1), 1
+    )
     assert out.reshape(-1).tolist() == [0x7F, 0x7F, 31, 31, 7]
 
 
-def test_e8m0_conversion_rounds_to_powers_of_two(module):
+def test_e8m0_conversion_rounds_to_powers_of_two(narrow_float_module):
     """Returns an e8m0 code: the exponent of the next larger or the next smaller power of two."""
     exponent = np.arange(-140, 128)
     x = np.outer([1, -1, 1.25, 1 + 2.0**-20], 2.0**exponent).astype("f4").reshape(-1)
     x = np.concatenate([x, np.array([0, np.inf, np.nan], "f4")])
     out, values = np.zeros((3, len(x)), "u1"), np.zeros(len(x), "f4")
-    module.scales[(len(x) + 255) // 256, 256](x, x.astype("f8"), out.reshape(-1), values, len(x))
+    narrow_float_module.scales[(len(x) + 255) // 256, 256](
+        x, x.astype("f8"), out.reshape(-1), values, len(x)
+    )
     fraction, exponent = np.frexp(np.abs(x[:-3].astype("f8")))
     biased = exponent - 1 + np.array([[1], [1], [0]]) * (fraction > 0.5) + 127
     biased = np.clip(biased, 0, [[254], [255], [255]])
@@ -156,9 +160,9 @@ def test_e8m0_conversion_rounds_to_powers_of_two(module):
     )
 
 
-def test_narrow_vector_types_convert(module):
+def test_narrow_vector_types_convert(narrow_float_module):
     out = np.zeros(14, "i4")
-    module.types[1, 1](out)
+    narrow_float_module.types[1, 1](out)
     assert out.tolist()[:7] == [0x7E444038, 448321, 0x38BC, 8 + 3276700 - 128, 2, 0xA7, 0x44]
     assert out.tolist()[10:] == [0x7D81, 0x0081807F, 0x81BE, 124]
     if cuda.is_simulated() or cuda.get_current_device().compute_capability >= (8, 9):

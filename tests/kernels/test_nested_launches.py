@@ -86,42 +86,42 @@ __global__ void adds(float *x) { sums<<<1, 32>>>(x); }
 
 
 @pytest.fixture(scope="module")
-def module():
+def nested_launch_module():
     try:
         return cuda.module(SOURCE)
     except CudaSupportError as problem:  # a GPU without the toolkit's device runtime
         pytest.skip(str(problem))
 
 
-def test_child_kernels_run_before_tail_launches(module):
+def test_child_kernels_run_before_tail_launches(nested_launch_module):
     x = np.zeros(50, np.float32)
-    module.parent[1, 64](x, 50)
+    nested_launch_module.parent[1, 64](x, 50)
     assert (x == 35).all()
 
 
-def test_child_kernels_launch_kernels(module):
+def test_child_kernels_launch_kernels(nested_launch_module):
     count = np.zeros(6, np.int32)
-    module.tree[1, 1](count, 0)
+    nested_launch_module.tree[1, 1](count, 0)
     assert count.tolist() == [1, 2, 4, 8, 16, 32]
 
 
-def test_tail_launches_may_launch_kernels(module):
+def test_tail_launches_may_launch_kernels(nested_launch_module):
     """The depth of these launches is unlimited, because such a grid is not nested deeper than its
     parent."""
     n = np.array([300, 0], np.int32)
-    module.again[1, 1](n)
+    nested_launch_module.again[1, 1](n)
     assert n.tolist() == [0, 300]
 
 
-def test_parent_grid_ends_after_its_child_kernels(module):
+def test_parent_grid_ends_after_its_child_kernels(nested_launch_module):
     at, log = np.zeros(1, np.int32), np.zeros(9, np.int32)
-    module.order[1, 1](at, log, 1, 2)
+    nested_launch_module.order[1, 1](at, log, 1, 2)
     assert log[: at[0]].tolist() == [1, 11, 111, 112, 119, 12, 19]
 
 
-def test_child_kernels_access_the_parents_memory(module):
+def test_child_kernels_access_the_parents_memory(nested_launch_module):
     x = np.zeros(32, np.int32)
-    module.with_memory[1, 1](x)
+    nested_launch_module.with_memory[1, 1](x)
     assert x.tolist() == list(range(1, 33))
 
 

@@ -5,13 +5,13 @@ import pickle
 from operator import methodcaller
 
 import pytest
-from kit.arrays import zeros
+from kit.arrays import zeros_array
 from kit.lines import lines_of
 
 import numbalite
 from numbalite import cuda, errors
 
-# Host arrays as arguments are convenient here; their warning has tests of its own.
+# These tests pass host arrays for convenience; other tests check the warning.
 
 
 # --- options ------------------------------------------------------------------------------------------------
@@ -56,17 +56,17 @@ def test_invalid_jit_options_raise(option):
 )  # fmt: skip
 def test_each_jit_option_compiles(option):
     @cuda.jit("void(float32[:])", **option)
-    def k(x):
+    def store_three(x):
         "x[grid<1>()] = 3;"
 
-    x = zeros()
-    k[1, 4](x)
+    x = zeros_array()
+    store_three[1, 4](x)
     assert (x == 3).all()
 
 
 def test_jit_passes_compiler_options_and_headers():
     @cuda.jit(options=["-DVALUE=4", "-DOTHER"], headers={"mine.h": "#define MINE 5\n"})
-    def k(x):
+    def use_options_and_header(x):
         """
         #include "mine.h"
         #ifdef OTHER
@@ -74,8 +74,8 @@ def test_jit_passes_compiler_options_and_headers():
         #endif
         """
 
-    x = zeros(1)
-    k[1, 1](x)
+    x = zeros_array(1)
+    use_options_and_header[1, 1](x)
     assert x[0] == 9
 
 
@@ -90,15 +90,15 @@ def test_linked_sources_are_compiled(tmp_path):
     path = tmp_path / "helper.cu"
     path.write_text('extern "C" __device__ float helper(float x) { return x + 1; }\n')
 
-    class CUSource:
+    class LinkedSource:
         data, name = "__device__ float other(float x) { return 2 * x; }", "other.cu"
 
-    @cuda.jit(link=[str(path), CUSource()])
-    def k(x):
+    @cuda.jit(link=[str(path), LinkedSource()])
+    def call_linked(x):
         "x[0] = helper(other(3));"
 
-    x = zeros(1)
-    k[1, 1](x)
+    x = zeros_array(1)
+    call_linked[1, 1](x)
     assert x[0] == 7
     for name in ("a.ptx", "a.cu"):
         with pytest.raises(FileNotFoundError):
@@ -123,24 +123,24 @@ def test_device_functions_link_their_sources_once():
     three = cuda.CUSource("__device__ int three() { return 3; }", name="three.cu")
 
     @cuda.jit(device=True, link=[three])
-    def inner(x):
+    def multiply_by_three(x):
         "return three() * x;"
 
     @cuda.jit(device=True, link=three)
-    def outer(x):
-        "return inner(x) + three();"
+    def call_inner(x):
+        "return multiply_by_three(x) + three();"
 
     @cuda.jit(link=[three])
-    def k(x):
-        "x[0] = outer(x[0]) + three();"
+    def call_outer(x):
+        "x[0] = call_inner(x[0]) + three();"
 
     @numbalite.vectorize(["int32(int32)"], target="cuda")
-    def u(x):
-        "return outer(x);"
+    def outer_ufunc(x):
+        "return call_inner(x);"
 
-    x = zeros(1, "i4") + 2
-    k[1, 1](x)
-    assert x[0] == 12 and u(x)[0] == 39
+    x = zeros_array(1, "i4") + 2
+    call_outer[1, 1](x)
+    assert x[0] == 12 and outer_ufunc(x)[0] == 39
 
 
 @pytest.mark.sim
@@ -150,47 +150,47 @@ def test_simulator_rejects_compiled_linked_code(tmp_path):
     (tmp_path / "three.ptx").write_text("// PTX")
 
     @cuda.jit(device=True, link=[tmp_path / "three.ptx"])
-    def inner(x):
+    def identity_with_link(x):
         "return x;"
 
     @cuda.jit
     def call_inner(x):
-        "x[0] = inner(x[0]);"
+        "x[0] = identity_with_link(x[0]);"
 
     @cuda.jit(link=[cuda.LTOIR(b"", name="code.ltoir")])
-    def k(x):
+    def store_one_with_link(x):
         "x[0] = 1;"
 
-    for kernel, name in ((call_inner, "three.ptx"), (k, "code.ltoir")):
+    for kernel, name in ((call_inner, "three.ptx"), (store_one_with_link, "code.ltoir")):
         with pytest.raises(NotImplementedError, match=rf"{name}.*simulator.*source"):
-            kernel[1, 1](zeros())
+            kernel[1, 1](zeros_array())
     with pytest.raises(NotImplementedError, match="three.ptx"):
 
         @numbalite.vectorize(["int32(int32)"], target="cuda")
-        def u(x):
-            "return inner(x);"
+        def inner_ufunc(x):
+            "return identity_with_link(x);"
 
 
 def test_extension_prepares_arguments():
-    class Wrapped:
+    class WrappedValue:
         def __init__(self, array):
             self.array = array
 
-    class Extension:
+    class UnwrapExtension:
         def prepare_args(self, ty, val, stream, retr):
-            if isinstance(val, Wrapped):
+            if isinstance(val, WrappedValue):
                 retr.append(lambda: log.append("after"))
                 return ty, val.array
             return ty, val
 
     log = []
 
-    @cuda.jit(extensions=[Extension()])
-    def k(x, v):
+    @cuda.jit(extensions=[UnwrapExtension()])
+    def store_value(x, v):
         "x[grid<1>()] = v;"
 
-    x = zeros()
-    k[1, 4](Wrapped(x), 2)
+    x = zeros_array()
+    store_value[1, 4](WrappedValue(x), 2)
     assert (x == 2).all() and log == ["after"]
     again = pickle.loads(pickle.dumps(cuda.jit(extensions=[DoublingExtension()])(fill)))
     again[1, 4](x, 3)
@@ -211,7 +211,7 @@ def test_extensions_can_be_added_after_compilation():
     kernel."""
     source = "__global__ void fill(float* x, float v) { x[threadIdx.x] = v; }"
     for kernel in cuda.jit(fill), cuda.jit("void(float32[:], int32)")(fill), cuda.jit(source):
-        x = zeros()
+        x = zeros_array()
         assert kernel.extensions == []
         for add in (
             methodcaller("append", DoublingExtension()),
@@ -240,39 +240,43 @@ def test_extensions_can_be_added_after_compilation():
 @pytest.mark.lines
 def test_out_of_bounds_index_raises():
     @cuda.jit(debug=True)
-    def k(x, n):
+    def store_unchecked(x, n):
         """
         int i = grid<1>();
         x[i] = n;   // HERE
         """
 
-    x = zeros(10)
-    k[1, 10](x, 1)
+    x = zeros_array(10)
+    store_unchecked[1, 10](x, 1)
     with pytest.raises(errors.KernelError) as caught:
-        k[2, 8](x, 1)
+        store_unchecked[2, 8](x, 1)
     problem = caught.value
-    assert problem.kernel == "k" and problem.array == "x" and problem.index in range(10, 16)
+    assert (
+        problem.kernel == "store_unchecked"
+        and problem.array == "x"
+        and problem.index in range(10, 16)
+    )
     assert problem.block == (1, 0, 0) and problem.thread[0] in range(2, 8)
     assert problem.tid == problem.thread and "out of bounds" in str(problem)
     assert problem.line in lines_of("// HERE", __file__)
     assert problem.file == __file__ and f"{__file__}({problem.line})" in str(problem)
     x[:] = 0
-    k[1, 10](x, 2)
+    store_unchecked[1, 10](x, 2)
     assert (x == 2).all(), "the next launch works"
 
 
 def test_failed_assert_raises():
     @cuda.jit(debug=True)
-    def k(x):
+    def assert_below_three(x):
         "int i = grid<1>(); assert(i < 3); x[i] = 1;"
 
     with pytest.raises(errors.KernelError, match="i < 3"):
-        k[1, 4](zeros())
+        assert_below_three[1, 4](zeros_array())
 
 
 @pytest.mark.lines
 def test_debug_option_checks_source_kernels():
     k = cuda.jit(source="__global__ void k(array<float> x) {\n  x[threadIdx.x] = 1;\n}", debug=True)
     with pytest.raises(errors.KernelError) as caught:
-        k[1, 8](zeros())
+        k[1, 8](zeros_array())
     assert caught.value.kernel == "k" and caught.value.line

@@ -18,7 +18,7 @@ class Colour(enum.Enum):
     BLUE = 2.5
 
 
-class Level(enum.IntEnum):
+class LevelEnum(enum.IntEnum):
     LOW = 7
 
 
@@ -59,7 +59,7 @@ def test_tuple_arguments_are_unpacked():
 
 def test_kernels_accept_tuples_of_20_items():
     @cuda.jit
-    def k(t, u, out):
+    def sum_nested_tuple(t, u, out):
         """
         for (int i = 0; i < 20; ++i) out[i] = t[i];
         out[20] = get<8>(u) + get<16>(u) + get<2>(u)[1] + (t == t);
@@ -79,34 +79,34 @@ def test_kernels_accept_tuples_of_20_items():
         *[np.int8(3)] * 7,
         0.5,
     )
-    k[1, 1](tuple(range(20)), mixed, out)
+    sum_nested_tuple[1, 1](tuple(range(20)), mixed, out)
     assert out.tolist() == [*range(20), 12.5]
-    inspected_asm(k)
+    inspected_asm(sum_nested_tuple)
     with pytest.raises(errors.CompileError, match="items have the same type"):
-        k[1, 1]((1, 2.0), mixed, out)
+        sum_nested_tuple[1, 1]((1, 2.0), mixed, out)
 
 
 def test_records_in_tuples_are_passed_by_reference():
     @cuda.jit
-    def k(t):
+    def change_records(t):
         "auto& [r, s, both] = t; r.x = 3; s += 1; both.end.n = 9;"
 
     table, x, device = np.zeros(2, PAIR), np.array(2.0), cuda.to_device(np.zeros(2, PAIR))
-    k[1, 1]((table[1], x, Line(1, device[0])))
+    change_records[1, 1]((table[1], x, Line(1, device[0])))
     assert table.tolist() == [(0, 0), (3, 0)] and x == 3
     assert device.copy_to_host().tolist() == [(0, 9), (0, 0)]
-    inspected_asm(k)
+    inspected_asm(change_records)
 
 
 def test_signatures_accept_tuple_types():
     @cuda.jit("void(Tuple((float32, int32[:])), UniTuple(float64, 2))")
-    def k(t, u):
+    def combine_tuples(t, u):
         "get<1>(t)[0] = get<0>(t) + u[0] * u[1];"
 
     x = np.zeros(1, "i4")
-    k[1, 1]((1, x), (2.0, 3))
+    combine_tuples[1, 1]((1, x), (2.0, 3))
     assert x[0] == 7
-    k[1, 1]((1, x), [2.0, 4])  # a list of numbers where the signature has a tuple
+    combine_tuples[1, 1]((1, x), [2.0, 4])  # a list of numbers where the signature has a tuple
     assert x[0] == 9
     x[0] = 7
     for t, u, exception, reason in (
@@ -120,22 +120,22 @@ def test_signatures_accept_tuple_types():
         ((1e300, x), (2, 3), OverflowError, r"'t\[0\]'.*does not fit"),
     ):  # fmt: skip
         with pytest.raises(exception, match=reason):
-            k[1, 1](t, u)
+            combine_tuples[1, 1](t, u)
     assert x[0] == 7
 
 
 def test_matching_signature_of_a_tuple_is_launched():
     @cuda.jit(["void(UniTuple(int64, 2), float64[:])", "void(UniTuple(float64, 2), float64[:])"])
-    def k(t, out):
+    def divide_pair(t, out):
         "out[0] = t[0] / t[1];"
 
     out = np.zeros(1)
     for t, expected in (((3, 2), 1), ((3.0, 2.0), 1.5), ((3.0, np.float32(2)), 1.5)):
-        k[1, 1](t, out)
+        divide_pair[1, 1](t, out)
         assert out[0] == expected
     for wrong in ((1, 2, 3), (1, "a"), 3):
         with pytest.raises(TypeError):
-            k[1, 1](wrong, out)
+            divide_pair[1, 1](wrong, out)
 
 
 def test_graphs_keep_arrays_of_tuple_arguments():
@@ -160,28 +160,28 @@ def test_graphs_keep_arrays_of_tuple_arguments():
 
 def test_a_bad_index_into_an_array_of_a_tuple_names_it():
     @cuda.jit(debug=True)
-    def k(t):
+    def index_out_of_bounds(t):
         "get<1>(t)[5] = 1;"
 
     with pytest.raises(errors.KernelError, match=r"axis 0 of 't\[1\]' with shape \(3,\)"):
-        k[1, 1]((1, cuda.to_device(np.zeros(3))))
+        index_out_of_bounds[1, 1]((1, cuda.to_device(np.zeros(3))))
         cuda.synchronize()
 
 
 def test_overlapping_host_arrays_in_tuples_raise():
     @cuda.jit
-    def k(t, x):
+    def store_from_array(t, x):
         "get<0>(t)[0] = x[0];"
 
     x = np.arange(4.0)
     with pytest.raises(ValueError, match=r"parameters 1 't\[0\]' and 2 'x'.*overlap"):
-        k[1, 1]((x[:3],), x[1:])
-    k[1, 1]((x,), x)
+        store_from_array[1, 1]((x[:3],), x[1:])
+    store_from_array[1, 1]((x,), x)
 
 
 # ---- dates and times ---------------------------------------------------------------------------------
 @cuda.jit
-def shift(dates, by, start, out):
+def shift_dates(dates, by, start, out):
     "int i = grid<1>(); out[i] = dates[i] - start; dates[i] += by;"
 
 
@@ -189,14 +189,14 @@ def test_dates_and_times_are_int64():
     dates = np.array(["2020-01-01", "2020-03-01"], "M8[D]")
     for where in (dates, cuda.to_device(dates)):
         out = np.zeros(2, "m8[D]")
-        shift[1, 2](where, np.timedelta64(2, "D"), np.datetime64("2019-12-31"), out)
+        shift_dates[1, 2](where, np.timedelta64(2, "D"), np.datetime64("2019-12-31"), out)
         assert out.astype(int).tolist() == [1, 61]
         assert np.array(where)[0] == np.datetime64("2020-01-03")
-    first = shift.signatures[0]
+    first = shift_dates.signatures[0]
     assert first[0] == types.NPDatetime("D")[::1] and first[1] == types.NPTimedelta("D")
 
     @cuda.jit("void(int64[:], int64, int64[()])")
-    def plain(x, value, total):
+    def add_integers(x, value, total):
         "x[0] = value; total += x[1];"
 
     total = np.array(1, "m8[D]")
@@ -205,68 +205,68 @@ def test_dates_and_times_are_int64():
         np.array(5, "M8[s]"),
         cuda.to_device(np.array(5, "M8[s]")),
     ):
-        plain[1, 1](dates, value, total)
+        add_integers[1, 1](dates, value, total)
         assert dates.view("i8")[0] == 5
     with pytest.raises(TypeError, match="byte order"):
-        plain[1, 1](dates.astype(">M8[D]"), 1, total)
+        add_integers[1, 1](dates.astype(">M8[D]"), 1, total)
 
 
 # ---- None, dtypes, enumerations ----------------------------------------------------------------------
 def test_kernels_accept_none_dtypes_and_enum_members():
     @cuda.jit
-    def k(x, mask, T, colour, level, out):
+    def use_none_and_enums(x, mask, T, colour, level, out):
         """
         out[0] = mask == nullptr && is_none(mask) && !mask[3] && mask(1, 2) == 0; mask[0] = 1; out[1] = T(2.75); T y = colour; out[2] = y; out[3] = level;
         if (x) out[4] = 1; else out[4] = 2;
         """
 
     out = np.zeros(5)
-    k[1, 1](None, None, np.int32, Colour.BLUE, Level.LOW, out)
+    use_none_and_enums[1, 1](None, None, np.int32, Colour.BLUE, LevelEnum.LOW, out)
     assert out.tolist() == [1, 2, 2, 7, 2]
-    k[1, 1](True, None, np.dtype("f4"), Colour.RED, Level.LOW, out)
+    use_none_and_enums[1, 1](True, None, np.dtype("f4"), Colour.RED, LevelEnum.LOW, out)
     assert out.tolist() == [1, 2.75, 1, 7, 1]
-    k[1, 1](True, None, types.float32, Colour.RED, Level.LOW, out)
-    assert out.tolist() == [1, 2.75, 1, 7, 1] and len(k.signatures) == 2
-    assert str(k.signatures[0][:5]) == "(none, none, dtype(int32), float64, int64)"
-    inspected_asm(k)
-    special = k.specialize(None, None, np.int32, Colour.BLUE, Level.LOW, out)
-    special[1, 1](None, None, np.int32, Colour.BLUE, Level.LOW, out)
+    use_none_and_enums[1, 1](True, None, types.float32, Colour.RED, LevelEnum.LOW, out)
+    assert out.tolist() == [1, 2.75, 1, 7, 1] and len(use_none_and_enums.signatures) == 2
+    assert str(use_none_and_enums.signatures[0][:5]) == "(none, none, dtype(int32), float64, int64)"
+    inspected_asm(use_none_and_enums)
+    special = use_none_and_enums.specialize(None, None, np.int32, Colour.BLUE, LevelEnum.LOW, out)
+    special[1, 1](None, None, np.int32, Colour.BLUE, LevelEnum.LOW, out)
     for wrong, reason in (
         ((1, None, np.int32), "parameter 1 'x': expected None"),
         ((None, None, np.int64), "parameter 3 'T': expected the dtype int32"),
         ((None, np.int32, np.int32), "parameter 2 'mask'"),
     ):
         with pytest.raises(TypeError, match=reason):
-            special[1, 1](*wrong, Colour.BLUE, Level.LOW, out)
+            special[1, 1](*wrong, Colour.BLUE, LevelEnum.LOW, out)
     scalars = cuda.jit("__global__ void k(float a, int b, double* out) { *out = a + b; }")
-    scalars[1, 1](Colour.BLUE, Level.LOW, out[:1])
+    scalars[1, 1](Colour.BLUE, LevelEnum.LOW, out[:1])
     assert out[0] == 9.5
     with pytest.raises(TypeError, match="parameter 2 'b'.*Colour.BLUE"):
         scalars[1, 1](1.0, Colour.BLUE, out)
 
     @cuda.jit
-    def masked(x, mask, out):
+    def where_masked(x, mask, out):
         "int i = grid<1>(); out[i] = is_none(mask) || mask[i] ? x[i] : 0;"
 
     optional = cuda.jit(
         ["void(float64[:], bool_[:], float64[:])", "void(float64[:], none, float64[:])"]
-    )(masked.py_func)
+    )(where_masked.py_func)
     for mask, expected in ((None, [1, 1, 1]), (np.array([True, False, True]), [1, 0, 1])):
-        for kernel in (masked, optional):
+        for kernel in (where_masked, optional):
             kernel[1, 3](np.ones(3), mask, out[:3])
             assert out[:3].tolist() == expected
-    with pytest.raises(TypeError, match="no signature of masked takes"):
+    with pytest.raises(TypeError, match="no signature of where_masked takes"):
         optional[1, 3](np.ones(3), 1, out[:3])
 
 
 def test_argument_types_without_a_cpp_name_raise():
     @cuda.jit
-    def k(t):
+    def unnamed_argument(t):
         "get<0>(t);"
 
     odd = collections.namedtuple("odd", "double")
     with pytest.raises(TypeError, match="field name 'double' of .* is no C.. name"):
-        k[1, 1](odd(1))
+        unnamed_argument[1, 1](odd(1))
     for value in (
         ("a", 1),
         (1, [2]),
@@ -276,4 +276,4 @@ def test_argument_types_without_a_cpp_name_raise():
         types.void,
     ):
         with pytest.raises(TypeError, match="parameter 1 't'.*cannot be passed to a kernel"):
-            k[1, 1](value)
+            unnamed_argument[1, 1](value)

@@ -1,4 +1,4 @@
-"""Files of CUDA projects without changes: host code is left out, including that of the project's
+"""Compiles unchanged files of CUDA projects: host code is removed, also from the project's
 headers."""
 
 import numpy as np
@@ -77,7 +77,7 @@ void host_helper() {
 
 
 @pytest.fixture
-def program(tmp_path):
+def project_program(tmp_path):
     for name, text in (
         ("app/main.cu", PROGRAM),
         ("app/common.h", COMMON),
@@ -90,9 +90,9 @@ def program(tmp_path):
     return tmp_path / "app" / "main.cu"
 
 
-def test_complete_cuda_program_is_a_module(program):
-    options = [f"-I{program.parent.parent / 'include'}", "-DEXTRA=40"]
-    m = cuda.module(source=program, options=options, names=["fill<7>"])
+def test_complete_cuda_program_is_a_module(project_program):
+    options = [f"-I{project_program.parent.parent / 'include'}", "-DEXTRA=40"]
+    m = cuda.module(source=project_program, options=options, names=["fill<7>"])
     x = np.arange(4, dtype=np.float32)
     m.scale[1, 32](x, np.array([(2, 1)], "f4,i4")[0], 4)
     assert x.tolist() == [2 * i * i + 12 for i in range(4)]
@@ -117,9 +117,11 @@ def test_complete_cuda_program_is_a_module(program):
         assert f"{name} (" not in left_out
 
 
-def test_compile_errors_name_lines_of_the_project_file(program):
+def test_compile_errors_name_lines_of_the_project_file(project_program):
     with pytest.raises(CompileError, match=r"main\.cu\(41\): error: .*EXTRA"):
-        cuda.module(source=program, options=[f"-I{program.parent.parent / 'include'}"])
+        cuda.module(
+            source=project_program, options=[f"-I{project_program.parent.parent / 'include'}"]
+        )
 
 
 def test_device_only_files_are_unchanged(tmp_path):
@@ -215,7 +217,7 @@ void run(std::vector<int> &v) { LAUNCH(32); }
 
 
 def test_compiler_dependent_attributes_compile(tmp_path):
-    """A function marked by such a macro is device code, even if only templates use it."""
+    """A function that a macro marks as __device__ is compiled, even if only templates use it."""
     path = tmp_path / "folds.cu"
     path.write_text("""#include <vector>
 #ifdef __CUDACC__

@@ -1,16 +1,16 @@
-"""Names that kernels use from the Python scope: numbers, arrays, device functions."""
+"""Tests the values of the Python scope that kernels use: numbers, arrays, device functions."""
 
 import math
 
 import numpy as np
 import pytest
-from kit.arrays import zeros
+from kit.arrays import zeros_array
 
 import numbalite
 from numbalite import cuda, errors, float32, types, void
 from numbalite.compilers import compile_count
 
-# Host arrays as arguments are convenient here; their warning has tests of its own.
+# These tests pass host arrays for convenience; other tests check the warning.
 
 
 @cuda.jit
@@ -32,7 +32,7 @@ def test_numbers_of_the_scope_are_constants():
     z, infinity, not_a_number, low = 1 + 2j, math.inf, math.nan, -(2**63)
 
     @cuda.jit
-    def k(x):
+    def store_captured_numbers(x):
         """
         x[0] = SCALE; x[1] = offset; x[2] = flag; x[3] = big; x[4] = root; x[5] = z.imag();
         x[6] = infinity; x[7] = not_a_number; x[8] = low; x[9] = HALF;
@@ -40,8 +40,8 @@ def test_numbers_of_the_scope_are_constants():
         REAL t[SCALE]; static_assert(sizeof(t) == 12);
         """
 
-    x = zeros(10, "f8")
-    k[1, 1](x)
+    x = zeros_array(10, "f8")
+    store_captured_numbers[1, 1](x)
     expected = [3, 0.25, 1, 2**40, float(root), 2, math.inf, math.nan, -(2.0**63), 0.5]
     np.testing.assert_array_equal(x, expected)
     assert offset and flag and big and z and infinity and not_a_number and low
@@ -55,11 +55,11 @@ def test_local_variables_shadow_captured_names():
         i, total, at = n, float(n), np.full(9000, n, "f8")  # larger than constant memory
 
         @cuda.jit
-        def k(x):
+        def shadow_captured_names(x):
             "float total = 0; for (int i = 0; i < 3; i++) { float at = x[i]; total += at; } x[0] = total;"
 
         x = np.arange(3, dtype="f4")
-        k[1, 1](x)
+        shadow_captured_names[1, 1](x)
         assert x[0] == 3 and (i, total, at[0]) == (n, n, n)
         counts.append(compile_count())
     assert counts[0] == counts[2]
@@ -67,34 +67,34 @@ def test_local_variables_shadow_captured_names():
 
 def test_captured_arrays_become_constant_memory():
     @cuda.jit
-    def k(x):
+    def read_captured_arrays(x):
         """
         int i = grid<1>();
         if (i < TABLE.size()) x[i] = TABLE(i / 3, i % 3) * WEIGHTS[i % 3] + TABLE[1][0];
         if (i == 6) x[i] = TABLE.shape[0] * 10 + TABLE.shape[1];
         """
 
-    x = zeros(7)
-    k[1, 8](x)
+    x = zeros_array(7)
+    read_captured_arrays[1, 8](x)
     np.testing.assert_array_equal(x[:6].reshape(2, 3), TABLE * WEIGHTS + TABLE[1][0])
     assert x[6] == 23
 
 
 def test_device_functions_accept_array_arguments():
     @cuda.jit(device=True)
-    def total(a):
+    def sum_elements(a):
         "float t = 0; for (int i = 0; i < a.size(); ++i) t += a[i]; return t;"
 
     @cuda.jit("float32(const float32[:, :])", device=True)
-    def corner(a):
+    def element_1_2(a):
         "return a(1, 2);"
 
     @cuda.jit
-    def k(x):
-        "x[0] = total(WEIGHTS) + corner(TABLE);"
+    def call_array_functions(x):
+        "x[0] = sum_elements(WEIGHTS) + element_1_2(TABLE);"
 
-    x = zeros(1)
-    k[1, 1](x)
+    x = zeros_array(1)
+    call_array_functions[1, 1](x)
     assert x[0] == 6 + 5
 
 
@@ -103,21 +103,21 @@ def test_parameters_and_locals_shadow_captured_names():
     grid = 7
 
     @cuda.jit
-    def k(x, v):
+    def shadow_with_parameters(x, v):
         """
         int i = grid<1>();
         for (int n = 0; n < 2; ++n) x[i] += n + v;
         """
 
-    x = zeros()
-    k[1, 4](x, 3)
+    x = zeros_array()
+    shadow_with_parameters[1, 4](x, 3)
     assert (x == 7).all() and i and v and n and grid
 
 
 def test_rebinding_does_not_change_a_compiled_kernel():
     namespace = {"cuda": cuda, "N": 3}
     exec("@cuda.jit\ndef k(x):\n    'x[0] = N;'\n", namespace)
-    k, x = namespace["k"], zeros(1)
+    k, x = namespace["k"], zeros_array(1)
     k[1, 1](x)
     namespace["N"] = 4
     k[1, 1](x)
@@ -130,12 +130,12 @@ def test_rebinding_does_not_change_a_compiled_kernel():
 def test_closures_compile_one_kernel_per_value():
     def make_kernel(n):
         @cuda.jit
-        def k(x):
+        def store_captured_n(x):
             "x[0] = n;"
 
-        return k
+        return store_captured_n
 
-    x = zeros(1)
+    x = zeros_array(1)
     kernels = [make_kernel(n) for n in range(3)]
     for n, k in enumerate(kernels):
         k[1, 1](x)
@@ -144,7 +144,7 @@ def test_closures_compile_one_kernel_per_value():
 
 def test_preprocessor_lines_use_captured_numbers():
     @cuda.jit
-    def k(x):
+    def use_preprocessor(x):
         """
         #if SCALE == 3
             x[0] = SCALE + 1;
@@ -153,8 +153,8 @@ def test_preprocessor_lines_use_captured_numbers():
         #endif
         """
 
-    x = zeros(1)
-    k[1, 1](x)
+    x = zeros_array(1)
+    use_preprocessor[1, 1](x)
     assert x[0] == 4
 
 
@@ -162,25 +162,25 @@ def test_non_ascii_names_are_captured():
     σ = 2.0
 
     @cuda.jit
-    def k(x, μ):
+    def multiply_non_ascii(x, μ):
         "x[0] = σ * μ;  // σμ"
 
-    x = zeros(1)
-    k[1, 1](x, 3.0)
+    x = zeros_array(1)
+    multiply_non_ascii[1, 1](x, 3.0)
     assert x[0] == 6 and σ
 
 
 def test_macros_and_includes_in_a_body():
     @cuda.jit
-    def k(x):
+    def use_macros_and_includes(x):
         """
         #include <cuda_fp16.h>
         #define SQUARE(v) ((v) * (v))
         x[0] = SQUARE(__half2float(__float2half(3.0f)));
         """
 
-    x = zeros(1)
-    k[1, 1](x)
+    x = zeros_array(1)
+    use_macros_and_includes[1, 1](x)
     assert x[0] == 9
 
 
@@ -189,11 +189,11 @@ def test_capturing_a_large_array_raises_with_an_explanation():
     with pytest.raises(errors.CompileError, match="160000 bytes.*65536 bytes.*as an argument"):
 
         @cuda.jit("void(float64[:])")
-        def k(x):
+        def capture_large_array(x):
             "x[0] = data[0];"
 
     @cuda.jit("void(float64[:])")
-    def fine(x):
+    def shadow_large_array(x):
         "double data = 1; x[0] = data;"
 
     assert data.size
@@ -213,7 +213,7 @@ def square(x):
 
 
 @cuda.jit(device=True)
-def polar(x, y):
+def to_polar(x, y):
     "return make_tuple(sqrt(x * x + y * y), atan2(y, x));"
 
 
@@ -226,7 +226,7 @@ FACTOR = 10
 
 
 @cuda.jit(device=True, inline="always")
-def scaled(x):
+def scale_by_factor(x):
     "x * FACTOR"
 
 
@@ -239,19 +239,19 @@ def test_captured_device_functions_are_called():
     FACTOR = 1
 
     @cuda.jit
-    def k(x):
+    def call_captured_functions(x):
         """
         x[0] = axpy(2.0f, 3.0f, 4.0f);
         x[1] = square(3) + axpy(1, 2, 3);
-        auto [r, phi] = polar(3.0, 4.0);
+        auto [r, phi] = to_polar(3.0, 4.0);
         x[2] = r;
         x[3] = is_4_byte_float(3) * 10 + is_4_byte_float(3.0f);
-        x[4] = scaled(FACTOR);
+        x[4] = scale_by_factor(FACTOR);
         x[5] = factorial(10);
         """
 
-    x = zeros(6)
-    k[1, 1](x)
+    x = zeros_array(6)
+    call_captured_functions[1, 1](x)
     assert x.tolist() == [10, 14, 5, 12, 10, 3628800] and FACTOR
 
 
@@ -260,20 +260,20 @@ def test_renamed_device_functions_of_other_scopes_are_called():
         bias = 5
 
         @cuda.jit(device=True)
-        def shifted(x):
+        def add_bias(x):
             "return axpy(1, x, bias);"
 
         assert bias
-        return shifted
+        return add_bias
 
     f = make_device_function()
 
     @cuda.jit
-    def k(x):
+    def call_renamed_function(x):
         "x[0] = f(1);"
 
-    x = zeros(1)
-    k[1, 1](x)
+    x = zeros_array(1)
+    call_renamed_function[1, 1](x)
     assert x[0] == 6
 
 
@@ -289,29 +289,29 @@ def test_device_functions_accept_a_source():
     lerp = cuda.jit("__device__ float lerp(float a, float b) { return (a + b) / 2; }", device=True)
 
     @cuda.jit
-    def k(x):
+    def call_source_function(x):
         "x[0] = helper(lerp(1, 3));"
 
-    x = zeros(1)
-    k[1, 1](x)
+    x = zeros_array(1)
+    call_source_function[1, 1](x)
     assert x[0] == 5 and helper.name == "helper" and lerp.name == "lerp"
 
 
 def test_device_functions_write_to_arrays():
     @cuda.jit(device=True)
-    def put(a, i, v):
+    def store_element(a, i, v):
         "a[i] = v;"
 
     @cuda.jit("void(float32[:], int32)", device=True)
-    def clear(a, i):
+    def clear_element(a, i):
         "a[i] = 0;"
 
     @cuda.jit
-    def k(x):
-        "put(x, 1, 3); put(x, 2, 4); clear(x, 2);"
+    def call_storing_functions(x):
+        "store_element(x, 1, 3); store_element(x, 2, 4); clear_element(x, 2);"
 
-    x = zeros()
-    k[1, 1](x)
+    x = zeros_array()
+    call_storing_functions[1, 1](x)
     assert x.tolist() == [0, 3, 0, 0]
 
 
@@ -328,7 +328,7 @@ def test_calling_a_kernel_in_a_kernel_raises():
     with pytest.raises(errors.CompileError, match=r"set_elements is a kernel.*device=True"):
 
         @cuda.jit("void(float32[:])")
-        def k(x):
+        def call_kernel(x):
             "set_elements(x, 1);"
 
 
@@ -336,32 +336,32 @@ def test_library_and_macro_names_may_be_captured():
     array, complex, layout = np.arange(3, dtype="f4"), 2.5, 3
 
     @cuda.jit(device=True)
-    def shift(array, NAN):
+    def add_captured_nan(array, NAN):
         "return array[1] + NAN;"
 
     @cuda.jit
-    def k(out, tuple, z):
-        "out[0] = array[1] + complex + layout + tuple[0] + z.real() + shift(array, 1) + isnan(NAN);"
+    def capture_library_names(out, tuple, z):
+        "out[0] = array[1] + complex + layout + tuple[0] + z.real() + add_captured_nan(array, 1) + isnan(NAN);"
 
     out = np.zeros(1, "f4")
-    k[1, 1](out, np.ones(1, "f4"), np.complex64(1))
+    capture_library_names[1, 1](out, np.ones(1, "f4"), np.complex64(1))
     assert out[0] == 11.5
 
     @cuda.jit
-    def macros(NULL, NAN, threadIdx, warpSize, array, M_PI, float32):
+    def macro_named_parameters(NULL, NAN, threadIdx, warpSize, array, M_PI, float32):
         "array[0] = NULL + NAN + threadIdx + warpSize + M_PI + float32 + grid<1>();"
 
-    macros[1, 1](1, 2, 3, 4, out, 5, 6)
+    macro_named_parameters[1, 1](1, 2, 3, 4, out, 5, 6)
     assert out[0] == 21
 
 
 def test_macros_of_options_are_not_captured():
     @cuda.jit(options=["-DN=5", "-DT=float", "-DK"])
-    def k(x):
+    def use_option_macros(x):
         "T t = N + K; x[0] = t;"
 
     x = np.zeros(1, "f4")
-    k[1, 1](x)
+    use_option_macros[1, 1](x)
     assert x[0] == 6
 
 
@@ -375,14 +375,14 @@ def test_macros_shadow_captured_names():
         "return x + N;"
 
     @cuda.jit(options=["-DN=5"], headers={"m.h": "#define T float\n#define K 7\n"})
-    def k(x):
+    def use_shadowing_macros(x):
         """
         #include "m.h"
         T t = add_macro(N) + K; x[0] = t;
         """
 
     x = np.zeros(1, "f4")
-    k[1, 1](x)
+    use_shadowing_macros[1, 1](x)
     assert x[0] == 17 and (N, T, K[2]) == (1, 2, 2)
 
 
@@ -395,13 +395,13 @@ def test_header_macros_do_not_conflict_with_numbalites_headers():
     plus = cuda.jit("float32(float32)", device=True)(_plus_one)
 
     @cuda.jit(**given)
-    def kernel(x):
+    def use_header_macros(x):
         """
         #include "m.h"
         x[threadIdx.x] = plus(x[threadIdx.x]) + T(N);
         """
 
-    kernel[1, 3](x)
+    use_header_macros[1, 3](x)
     assert x.tolist() == [2, 3, 4] and plus.name == "_plus_one"
 
     @numbalite.jit("float32(float32)", **given)
@@ -448,7 +448,7 @@ def test_captured_scope_kernels_compile_for_gpus(cc):
     σ = 2.0
 
     @cuda.jit(launch_bounds=(128, 2))
-    def k(x, p, q, h):
+    def use_whole_scope(x, p, q, h):
         """
         #include <cooperative_groups.h>
         #define TWICE(v) ((v) + (v))
@@ -456,8 +456,8 @@ def test_captured_scope_kernels_compile_for_gpus(cc):
         x[i] = SCALE + infinity + z.imag() + w[0].real() + low + float(HALF) + σ + TABLE(1, 2) + WEIGHTS[1];
         p[i] = states[1]; p[i].v[1] = TWICE(flags[0]); q[i].x = 3;
         h[i] = halves[1];
-        auto [r, phi] = polar(x[0], x[1]);
-        x[i] += axpy(r, phi, 1) + square(2) + is_4_byte_float(3) + scaled(4) + factorial(5);
+        auto [r, phi] = to_polar(x[0], x[1]);
+        x[i] += axpy(r, phi, 1) + square(2) + is_4_byte_float(3) + scale_by_factor(4) + factorial(5);
         #if SCALE == 3
         auto block = cooperative_groups::this_thread_block();
         block.sync();
@@ -469,7 +469,7 @@ def test_captured_scope_kernels_compile_for_gpus(cc):
         [float32[:], types.from_dtype(particle)[:], types.from_dtype(packed)[::1], types.f2[:]],
     )
     try:
-        text, _ = cuda.compile(k, signature, cc=cc)
+        text, _ = cuda.compile(use_whole_scope, signature, cc=cc)
     except errors.CudaSupportError:
         pytest.skip("no NVRTC")
     assert ".entry nl_k(" in text and ".maxntid 128" in text

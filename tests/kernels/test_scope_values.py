@@ -1,4 +1,5 @@
-"""Values of the Python scope in kernels: tuples, empty arrays, device arrays, members of modules."""
+"""Tests values of the Python scope in kernels: tuples, empty arrays, device arrays, members of
+modules."""
 
 import collections
 import enum
@@ -29,7 +30,7 @@ DAY = np.datetime64("1970-01-11")
 
 
 @cuda.jit
-def constants(out):
+def use_constant_tuples(out):
     """
     __shared__ float tile[get<0>(TILE)][TILE[1]];
     tile[0][0] = 1;
@@ -46,11 +47,11 @@ def constants(out):
 def test_captured_enums_and_tuples_are_constants():
     out = np.zeros(6)
     expected = [9, 66, 4.5, 3, 13, math.pi + 5.5]
-    for kernel in (constants, pickle.loads(pickle.dumps(constants))):
+    for kernel in (use_constant_tuples, pickle.loads(pickle.dumps(use_constant_tuples))):
         kernel[1, 1](out)
         assert out.tolist() == expected
     try:
-        constants.inspect_asm()
+        use_constant_tuples.inspect_asm()
     except errors.CudaSupportError:
         pass
 
@@ -67,20 +68,20 @@ def test_captured_module_members_are_constants():
     lib.twice = twice
 
     @cuda.jit
-    def k(out):
+    def use_module_members(out):
         "lib.real z = 1.0 / 3; out[0] = lib.twice(z); out[1] = lib.n + lib.table[2]; out[2] = z;"
 
     out = np.zeros(3)
-    k[1, 1](out)
+    use_module_members[1, 1](out)
     third = np.float32(1 / 3)
     assert out.tolist() == [2 * third + 1, 10, third]
 
     @cuda.jit
-    def wrong(out):
+    def use_absent_member(out):
         "out[0] = lib.absent;"
 
     with pytest.raises(errors.CompileError, match=r"lib is a Python module: the source can name"):
-        wrong[1, 1](out)
+        use_absent_member[1, 1](out)
 
 
 def test_captured_device_arrays_are_passed_by_pointer():
@@ -90,19 +91,19 @@ def test_captured_device_arrays_are_passed_by_pointer():
     )
 
     @cuda.jit
-    def k(out):
+    def read_captured_arrays(out):
         "out[0] = data.size() + data[3]; out[1] = strided(1, 1) + strided.shape[1]; data[0] += 1;"
 
     out = np.zeros(2)
     for _ in range(2):
-        k[1, 1](out)
+        read_captured_arrays[1, 1](out)
     assert out.tolist() == [9, 7] and data[0] == 2
     stream = cuda.stream()
     target = cuda.to_device(out)
     with stream.capture() as graph:
-        k[1, 1, stream](target)
+        read_captured_arrays[1, 1, stream](target)
     seen = data.copy_to_host()
-    del k, data, strided
+    del read_captured_arrays, data, strided
     gc.collect()
     graph.launch()
     cuda.synchronize()
@@ -113,11 +114,11 @@ def test_captured_device_arrays_raise_in_cpu_functions():
     data = cuda.to_device(np.arange(3.0))
 
     @jit
-    def f(x):
+    def read_captured_on_cpu(x):
         "return x + data[0];"
 
     with pytest.raises(errors.CompileError, match="data is a device array.*pass it as an argument"):
-        f(1.0)
+        read_captured_on_cpu(1.0)
 
 
 def test_captured_device_arrays_raise_after_a_reset(run_python):

@@ -116,12 +116,12 @@ __global__ void {name}(const {TYPES[dtype]} *a, const {TYPES[dtype]} *b, const {
 
 
 @pytest.fixture(scope="module")
-def module():
+def tensor_core_module():
     return cuda.module(SOURCE + "".join(map(kernel_of, PRODUCTS)))
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_wmma_matches_numpy(module, name):
+def test_wmma_matches_numpy(tensor_core_module, name):
     m, n, k, dtype, wide, *by_rows = PRODUCTS[name]
     rng = np.random.default_rng(0)
     low = 0 if dtype == "u1" else -8
@@ -132,16 +132,16 @@ def test_wmma_matches_numpy(module, name):
         for x, rows in zip((a, b, c), by_rows, strict=True)
     ]
     d = cuda.device_array_like(given[2])
-    getattr(module, name)[1, 32](*given, d)
+    getattr(tensor_core_module, name)[1, 32](*given, d)
     got = d.copy_to_host() if by_rows[2] else d.copy_to_host().T
     np.testing.assert_array_equal(got, a.astype(int) @ b.astype(int) + 2 * c.astype(int))
 
 
-def test_wmma_fragment_layout_matches_a_gpu(module):
+def test_wmma_fragment_layout_matches_a_gpu(tensor_core_module):
     x = np.random.default_rng(1).integers(-8, 8, (16, 16)).astype("f4")
     bits = (x.view("u4") >> 16).astype("u2")
     out, where = cuda.device_array(513, "f4"), cuda.device_array((16, 16), "u1")
-    module.sum_of_rows[1, 32](cuda.to_device(bits).view("u2"), out, where)
+    tensor_core_module.sum_of_rows[1, 32](cuda.to_device(bits).view("u2"), out, where)
     out = out.copy_to_host()
     np.testing.assert_array_equal(
         out[:256].reshape(16, 16), np.repeat(x.sum(1), 16).reshape(16, 16)
@@ -153,31 +153,31 @@ def test_wmma_fragment_layout_matches_a_gpu(module):
 
 
 @pytest.mark.sim
-def test_wmma_mistakes_are_reported(module):
+def test_wmma_mistakes_are_reported(tensor_core_module):
     x, out = cuda.to_device(np.zeros(256, "f2")), cuda.device_array(256, "f4")
     with pytest.raises(KernelError, match="x points to 256 elements"), cuda.checks():
-        module.without_a_load[1, 32](x, out)
+        tensor_core_module.without_a_load[1, 32](x, out)
     with pytest.raises(KernelError, match="all 32 threads of a warp"):
-        module.without_a_load[1, 16](x, out)
+        tensor_core_module.without_a_load[1, 16](x, out)
         cuda.synchronize()
 
 
 def packed_words(x, bits):
-    """Returns numbers of so many bits, the first in the lowest bits of each 32-bit word."""
+    """Packs numbers of `bits` bits into 32-bit words; the first number is in the lowest bits."""
     places = np.arange(0, 32, bits, dtype=np.uint32)
     low = (x & ((1 << bits) - 1)).astype(np.uint32)
     return (low.reshape(*x.shape[:-1], -1, len(places)) << places).sum(-1, dtype=np.uint32)
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("s4", -8, 8), ("u4", 0, 16), ("b1", 0, 2)])
-def test_sub_byte_wmma_products_match_numpy(module, name, low, high):
+def test_sub_byte_wmma_products_match_numpy(tensor_core_module, name, low, high):
     bits, k = (1, 128) if name == "b1" else (4, 32)
     rng = np.random.default_rng(5)
     a, b = rng.integers(low, high, (8, 2 * k)), rng.integers(low, high, (8, k))
     c = rng.integers(-1000, 1000, (8, 8)).astype(np.int32)
     d = np.zeros((2, 8, 8), np.int32)
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
-        module[name][1, 32](packed_words(a, bits), packed_words(b, bits), c, d)
+        tensor_core_module[name][1, 32](packed_words(a, bits), packed_words(b, bits), c, d)
     a = a[:, :k]
     if name == "b1":
         expected = c + (a[:, None] ^ b).sum(-1), c + (a[:, None] & b).sum(-1)

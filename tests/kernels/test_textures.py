@@ -1,5 +1,5 @@
-"""Textures and surfaces on the driver of the session: addresses beyond edges, filters, shapes,
-lifetimes."""
+"""Tests textures and surfaces on the driver of the session: coordinates out of range, filters,
+shapes, lifetimes."""
 
 import gc
 import pickle
@@ -66,7 +66,7 @@ __global__ void outside(cudaSurfaceObject_t s) { surf1Dwrite(1, s, 4000); }
 
 
 @pytest.fixture(scope="module")
-def kernels():
+def texture_kernels():
     return cuda.module(SOURCE)
 
 
@@ -77,34 +77,41 @@ def run_and_read(kernel, texture, *coordinates, dtype=np.float32, count=None):
     return out
 
 
-def test_texture_address_modes_apply_beyond_the_edges(kernels):
+def test_texture_address_modes_apply_beyond_the_edges(texture_kernels):
     a = np.array([1, 2, 3, 4], np.float32)
     x = np.array([-1.5, -0.5, 0.5, 3.5, 4.5, 9.5], np.float32)
     expected = {"clamp": [1, 1, 1, 4, 4, 4], "border": [7, 7, 1, 4, 7, 7]}
     for address, values in expected.items():
         t = cuda.texture(a, address, border=7)
-        assert run_and_read(kernels.one, t, x).tolist() == values
+        assert run_and_read(texture_kernels.one, t, x).tolist() == values
         t = cuda.texture(a, (address,), border=(7,), normalized=True)
-        assert run_and_read(kernels.one, t, x / 4).tolist() == values
+        assert run_and_read(texture_kernels.one, t, x / 4).tolist() == values
     for address, values in {"wrap": [3, 4, 1, 4, 1, 2], "mirror": [2, 1, 1, 4, 4, 2]}.items():
         t = cuda.texture(a, address, normalized=True)
-        assert run_and_read(kernels.one, t, x / 4).tolist() == values
+        assert run_and_read(texture_kernels.one, t, x / 4).tolist() == values
 
 
-def test_texture_filter_weights_have_eight_bits(kernels):
+def test_texture_filter_weights_have_eight_bits(texture_kernels):
     a = np.array([0, 256, 0], np.float32)
     x = 0.5 + np.arange(0, 257) / 256
     t = cuda.texture(a, filter="linear")
-    assert run_and_read(kernels.one, t, x).tolist() == list(range(257))
-    between = run_and_read(kernels.one, t, x[:-1] + 1 / 1024)
+    assert run_and_read(texture_kernels.one, t, x).tolist() == list(range(257))
+    between = run_and_read(texture_kernels.one, t, x[:-1] + 1 / 1024)
     assert np.all(between == np.round(between))
     square = cuda.texture(np.array([[0, 256], [512, 1024]], np.float32), filter="linear")
-    assert run_and_read(kernels.two, square, [1, 0.5, 1.5], [1, 1, 1]).tolist() == [448, 256, 640]
+    assert run_and_read(texture_kernels.two, square, [1, 0.5, 1.5], [1, 1, 1]).tolist() == [
+        448,
+        256,
+        640,
+    ]
     box = cuda.texture(np.arange(8, dtype=np.float32).reshape(2, 2, 2), filter="linear")
-    assert run_and_read(kernels.three, box, [1, 0.5], [1, 1.5], [1, 0.5]).tolist() == [3.5, 2]
+    assert run_and_read(texture_kernels.three, box, [1, 0.5], [1, 1.5], [1, 0.5]).tolist() == [
+        3.5,
+        2,
+    ]
 
 
-def test_filtered_texture_sums_match_a_gpu(kernels):
+def test_filtered_texture_sums_match_a_gpu(texture_kernels):
     """Results of an H100, whose last bits differ from a sum that is rounded once."""
     for first, second, weight, result in (
         ("0x1.7f2a040000000p+0", "-0x1.de85960000000p-5", 215, "0x1.86754a0000000p-3"),
@@ -114,23 +121,27 @@ def test_filtered_texture_sums_match_a_gpu(kernels):
     ):
         texels = np.array([float.fromhex(first), float.fromhex(second)], np.float32)
         t = cuda.texture(texels, filter="linear")
-        assert run_and_read(kernels.one, t, [0.5 + weight / 256]).tolist() == [
+        assert run_and_read(texture_kernels.one, t, [0.5 + weight / 256]).tolist() == [
             float.fromhex(result)
         ]
 
 
-def test_texels_of_every_type_are_fetched(kernels):
+def test_texels_of_every_type_are_fetched(texture_kernels):
     x = np.arange(4) + 0.5
     for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32):
         a = np.array([0, 1, 100, np.iinfo(dtype).max], dtype)
         assert (
-            run_and_read(kernels.ints, cuda.texture(a), x, dtype=np.int32).astype(dtype).tolist()
+            run_and_read(texture_kernels.ints, cuda.texture(a), x, dtype=np.int32)
+            .astype(dtype)
+            .tolist()
             == a.tolist()
         )
     a = np.array([0, 0.5, -2, 65504], np.float16)
-    assert run_and_read(kernels.one, cuda.texture(a), x).tolist() == a.tolist()
+    assert run_and_read(texture_kernels.one, cuda.texture(a), x).tolist() == a.tolist()
     bytes_ = np.array([-128, -127, 0, 127], np.int8)
-    assert run_and_read(kernels.one, cuda.texture(bytes_, read="normalized"), x).tolist() == [
+    assert run_and_read(
+        texture_kernels.one, cuda.texture(bytes_, read="normalized"), x
+    ).tolist() == [
         -1,
         -1,
         0,
@@ -139,28 +150,30 @@ def test_texels_of_every_type_are_fetched(kernels):
     a = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
     t = cuda.texture(a, channels=4, read="normalized")
     out = np.zeros((3, 4), np.float32)
-    kernels.four[1, 3](t, np.arange(3, dtype=np.float32) + 0.5, np.full(3, 1.5, np.float32), out)
+    texture_kernels.four[1, 3](
+        t, np.arange(3, dtype=np.float32) + 0.5, np.full(3, 1.5, np.float32), out
+    )
     assert np.round(out * 255).tolist() == a[1].tolist()
 
 
-def test_layered_cubemap_and_gather_fetches_match_expected(kernels):
+def test_layered_cubemap_and_gather_fetches_match_expected(texture_kernels):
     rows = np.arange(6, dtype=np.float32).reshape(3, 2)
     planes = np.arange(12, dtype=np.float32).reshape(3, 2, 2)
     out = np.zeros((5, 2), np.float32)
     layers = np.array([0, 1, 2, 3, -1], np.int32)
     both = cuda.texture(rows, layered=True), cuda.texture(planes, layered=True)
-    kernels.layers[1, 5](*both, layers, out)
+    texture_kernels.layers[1, 5](*both, layers, out)
     assert out.tolist() == [[0, 2], [2, 6], [4, 10], [4, 10], [4, 10]]
     faces = np.repeat(np.arange(6, dtype=np.float32), 4).reshape(6, 2, 2)
     cubemap = cuda.texture(faces, cubemap=True, normalized=True)
     directions = np.array([[2, -2, 0, 0, 1, 1], [1, 1, 3, -3, 0, 0], [0, 0, 1, 1, 4, -4]])
-    assert run_and_read(kernels.cube, cubemap, *directions).tolist() == [0, 1, 2, 3, 4, 5]
+    assert run_and_read(texture_kernels.cube, cubemap, *directions).tolist() == [0, 1, 2, 3, 4, 5]
     out = np.zeros((1, 4), np.float32)
-    kernels.gather[1, 1](cuda.texture(planes[0], gather=True), out)
+    texture_kernels.gather[1, 1](cuda.texture(planes[0], gather=True), out)
     assert out.tolist() == [[2, 3, 1, 0]]
 
 
-def test_texture_fetches_write_to_a_given_address(kernels):
+def test_texture_fetches_write_to_a_given_address(texture_kernels):
     planes = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
     textures = [
         cuda.texture(planes[0], gather=True),
@@ -168,30 +181,30 @@ def test_texture_fetches_write_to_a_given_address(kernels):
         cuda.texture(planes, layered=True),
     ]
     out, there = np.zeros(9, np.float32), np.zeros(1, np.int32)
-    kernels.addressed[1, 1](*textures, out, there)
+    texture_kernels.addressed[1, 1](*textures, out, there)
     assert (out.tolist(), there[0]) == ([1, 1, 3, 2, 5, 4, 6, 2, 3], 6)
 
 
-def test_in_place_textures_share_the_arrays_memory(kernels):
+def test_in_place_textures_share_the_arrays_memory(texture_kernels):
     d = cuda.to_device(np.arange(4, dtype=np.float32) + 1)
     t = cuda.texture(d, in_place=True)
     d[1] = 20
-    assert run_and_read(kernels.fetch, t, count=6).tolist() == [0, 1, 20, 3, 4, 0]
+    assert run_and_read(texture_kernels.fetch, t, count=6).tolist() == [0, 1, 20, 3, 4, 0]
     wide = cuda.to_device(np.arange(512, dtype=np.float32).reshape(2, 256))
     t = cuda.texture(wide[:, :3], in_place=True)
     del wide
     gc.collect()
-    assert run_and_read(kernels.two, t, [0.5, 2.5, 3.5], [1.5, 1.5, 1.5]).tolist() == [
+    assert run_and_read(texture_kernels.two, t, [0.5, 2.5, 3.5], [1.5, 1.5, 1.5]).tolist() == [
         256,
         258,
         258,
     ]
 
 
-def test_surface_reads_and_writes_pixels(kernels):
+def test_surface_reads_and_writes_pixels(texture_kernels):
     a = np.arange(24, dtype=np.uint8).reshape(3, 4, 2)
     source, target = cuda.surface(a, channels=2), cuda.surface(np.zeros_like(a), channels=2)
-    kernels.shift[1, (4, 3)](source, target)
+    texture_kernels.shift[1, (4, 3)](source, target)
     expected = np.zeros_like(a)
     expected[:, 1:] = a[:, :-1, ::-1]
     assert np.array_equal(target.copy_to_host(), expected)
@@ -199,17 +212,20 @@ def test_surface_reads_and_writes_pixels(kernels):
     assert np.array_equal(target.copy_to_host(), a)
     assert (target.shape, target.dtype) == (a.shape, a.dtype)
     line = cuda.surface(np.arange(5, dtype=np.int32) + 1)
-    assert run_and_read(kernels.edges, line, count=3, dtype=np.int32).tolist() == [1, 5, 0]
+    assert run_and_read(texture_kernels.edges, line, count=3, dtype=np.int32).tolist() == [1, 5, 0]
     box = cuda.surface(np.zeros((2, 3, 4), np.float32))
-    kernels.deep[1, (4, 3, 2)](box)
+    texture_kernels.deep[1, (4, 3, 2)](box)
     assert np.array_equal(
         box.copy_to_host(), np.broadcast_to(np.arange(4, dtype=np.float32), (2, 3, 4))
     )
     t = cuda.texture(box)
-    assert run_and_read(kernels.three, t, [1.5, 9], [0.5, 0.5], [0.5, 0.5]).tolist() == [1, 3]
+    assert run_and_read(texture_kernels.three, t, [1.5, 9], [0.5, 0.5], [0.5, 0.5]).tolist() == [
+        1,
+        3,
+    ]
     del box  # the texture keeps the memory
     gc.collect()
-    assert run_and_read(kernels.three, t, [2.5], [0.5], [0.5]).tolist() == [2]
+    assert run_and_read(texture_kernels.three, t, [2.5], [0.5], [0.5]).tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +264,7 @@ def test_texture_objects_are_destroyed():
 
 
 @pytest.mark.skipif(not cuda.is_simulated(), reason="a GPU would lose its context")
-def test_simulator_reports_invalid_texture_objects(kernels):
+def test_simulator_reports_invalid_texture_objects(texture_kernels):
     out = np.zeros(1, np.float32)
     t = cuda.texture(np.ones(4, np.float32))
     stale = int(t)
@@ -256,18 +272,18 @@ def test_simulator_reports_invalid_texture_objects(kernels):
     gc.collect()
     for number, message in ((stale, "was destroyed"), (12345, "is none")):
         with pytest.raises(KernelError, match=message):
-            kernels.fetch[1, 1](number, out)
+            texture_kernels.fetch[1, 1](number, out)
             cuda.synchronize()
     surface = cuda.surface(np.zeros(4, np.int32))
     for kernel, arguments, message in (
-        (kernels.outside, (surface,), "outside of the surface"),
+        (texture_kernels.outside, (surface,), "outside of the surface"),
         (
-            kernels.edges,
+            texture_kernels.edges,
             (cuda.surface(np.zeros((2, 2), np.int32)), out.view(np.int32)),
             "another shape",
         ),
-        (kernels.fetch, (cuda.texture(np.ones(4, np.float32)), out), "linear memory"),
-        (kernels.one, (surface, out, out), "no such texture"),
+        (texture_kernels.fetch, (cuda.texture(np.ones(4, np.float32)), out), "linear memory"),
+        (texture_kernels.one, (surface, out, out), "no such texture"),
     ):
         with pytest.raises(KernelError, match=message):
             kernel[1, 1](*arguments)

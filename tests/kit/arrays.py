@@ -1,4 +1,4 @@
-"""Device arrays made by the extension itself, and the scalar types that its kernels are tested with."""
+"""Device arrays that the extension creates directly, and the scalar types that tests of kernels use."""
 
 import numpy as np
 
@@ -22,13 +22,14 @@ SCALARS = {
 }
 
 
-def zeros(n=4, dtype="f4"):
+def zeros_array(n=4, dtype="f4"):
     """Returns a host array for a small kernel."""
     return np.zeros(n, dtype)
 
 
-def empty(shape, dtype):
-    """Filled with zeros, so that results do not depend on earlier contents of the memory."""
+def zeroed_device_array(shape, dtype):
+    """Returns a device array of zeros, so that results do not depend on earlier contents of the
+    memory."""
     device = _core.device_empty(shape, dtype)
     device._fill(np.zeros((), dtype))
     return device
@@ -40,9 +41,9 @@ def on_device(host):
     return device
 
 
-class Foreign:
-    """Another library's array, by its CUDA Array Interface, which may have false entries: entries
-    are changed, and left out where the change is KeyError."""
+class ForeignArray:
+    """An array of another library with a CUDA Array Interface. `changes` replaces its entries;
+    KeyError removes an entry."""
 
     def __init__(self, array, **changes):
         self.array = array
@@ -50,8 +51,8 @@ class Foreign:
         self.__cuda_array_interface__ = {k: v for k, v in said.items() if v is not KeyError}
 
 
-class Speaker:
-    """Another library's array, which supports only DLPack."""
+class DLPackSpeaker:
+    """An array of another library that supports only DLPack."""
 
     def __init__(self, array):
         self.array = array
@@ -64,12 +65,12 @@ class Speaker:
 
 
 def assert_same_as_host(device, host):
-    """A device array of the host array's shape, dtype and values."""
+    """Returns a device array with the host array's shape, dtype and values."""
     assert type(device) is cuda.DeviceNDArray
-    equal(device, host)
+    assert_equal_arrays(device, host)
 
 
-def equal(found, expected):
+def assert_equal_arrays(found, expected):
     """Asserts equal shape, dtype and values; a device array is compared by its contents."""
     expected = np.asarray(expected)
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)

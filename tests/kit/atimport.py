@@ -33,7 +33,7 @@ def pytest_make_collect_report(collector):
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled_at_import(request):
-    """Compiles what the import of the module has deferred."""
+    """Compiles the kernels that the import of the module has deferred."""
     for compile_now in request.node.stash.get(_POSTPONED, ()):
         compile_now()
     request.node.stash[_POSTPONED] = []

@@ -1,9 +1,9 @@
-"""The driver calls that an operation makes."""
+"""Records the driver calls of an operation."""
 
 from numbalite import _core, cuda
 
 
-def traced(operation):
+def traced_calls(operation):
     """Their names, the oldest first."""
     _core.trace(True)
     try:
@@ -14,8 +14,8 @@ def traced(operation):
 
 
 def traced_again(operation):
-    """Returns the same for the second call: by then kernels are compiled, memory is pooled, and no
-    work is queued."""
+    """Returns the driver calls of the second call, when kernels are compiled, memory is pooled, and
+    no work is queued."""
     operation()
     cuda.synchronize()
-    return traced(operation)
+    return traced_calls(operation)

@@ -57,7 +57,7 @@ ARGUMENTS = {
 }  # fmt: skip
 
 
-class CoreKernels:
+class CoreKernelSet:
     """core_kernels(name) is a typed dispatcher with that kernel on device 0."""
 
     def __init__(self, image):
@@ -98,4 +98,4 @@ def compile_core_kernels():
         target = ("sim",)
     else:
         target = ("cuda", *cuda.get_current_device().compute_capability)
-    return CoreKernels(compilers.compile_source(unit, target))
+    return CoreKernelSet(compilers.compile_source(unit, target))

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 
-def _flip(draw, raw):
+def _flip_bits(draw, raw):
     changed = bytearray(raw)
     for _ in range(draw.randint(1, 30)):
         changed[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
@@ -13,7 +13,7 @@ def _flip(draw, raw):
 
 
 DAMAGES = [
-    _flip,
+    _flip_bits,
     lambda draw, raw: raw[: draw.randrange(len(raw))],
     lambda draw, raw: b"",
     lambda draw, raw: bytes(len(raw)),
@@ -22,11 +22,11 @@ DAMAGES = [
 
 
 def find_files(cache):
-    """Returns the files of these folders."""
+    """Returns the files of the folders that the cache keeps for compilers."""
     return sorted(path for path in Path(cache).glob("prelude-*/**/*") if path.is_file())
 
 
-def damage(cache, seed):
+def damage_files(cache, seed):
     """Damages one file of each folder, or all files."""
     draw = random.Random(seed)
     files = find_files(cache)
@@ -41,4 +41,4 @@ def damage(cache, seed):
 
 
 if __name__ == "__main__":
-    damage(sys.argv[1], int(sys.argv[2]))
+    damage_files(sys.argv[1], int(sys.argv[2]))

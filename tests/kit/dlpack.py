@@ -1,9 +1,9 @@
-"""The structs of DLPack's header, for capsules that are made by hand."""
+"""Structs of DLPack's header as ctypes, to create capsules in tests."""
 
 import ctypes
 
 
-class Tensor(ctypes.Structure):
+class DLPackTensor(ctypes.Structure):
     _fields_ = [
         ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
         ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
@@ -13,11 +13,15 @@ class Tensor(ctypes.Structure):
 
 
 class ManagedTensor(ctypes.Structure):
-    _fields_ = [("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+    _fields_ = [
+        ("tensor", DLPackTensor),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    ]
 
 
 class ManagedTensorVersioned(ctypes.Structure):
     _fields_ = [
         ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", Tensor),
+        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", DLPackTensor),
     ]  # fmt: skip

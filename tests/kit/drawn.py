@@ -1,9 +1,9 @@
-"""Strategies of the property tests: shapes, values, memory layouts, offsets; and the comparison of
-results.
+"""Hypothesis strategies of the property tests (shapes, values, memory layouts, offsets), and a
+comparison of results.
 
 An operand is drawn as values and a memory layout: the order of the axes in memory, steps over it
 (negative ones too), repeated axes, a field of packed records (so that elements are not aligned).
-The same bytes make it a NumPy array or a device array.
+The same bytes are used for a NumPy array or a device array.
 """
 
 import sys
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from numbalite import cuda
 
-from .arrays import Foreign, Speaker
+from .arrays import DLPackSpeaker, ForeignArray
 
 INTEGERS = "i1 u1 i2 u2 i4 u4 i8 u8".split()
 FLOATS = "f2 f4 f8".split()
@@ -32,12 +32,12 @@ def numba_name(dtype):
 LONG = any(word.startswith("--hypothesis-profile=long") for word in sys.argv)
 
 
-def examples(count):
-    """Returns a decorator: so many examples, always the same; with --hypothesis-profile=long thirty
-    times as many, drawn anew.
+def draw_examples(count):
+    """Returns a decorator that runs `count` fixed examples; --hypothesis-profile=long runs thirty
+    times as many new examples.
 
-    Only these are shrunk when they fail: if each example compiles, shrinking takes longer than a
-    test may.
+    Failing examples are shrunk only in this profile, because shrinking takes too long if each
+    example compiles.
     """
     return settings(
         max_examples=count * 30 if LONG else count,
@@ -78,7 +78,7 @@ def make_values(seed, shape, dtype, special=False, low=-100, high=100):
 
 
 # ---- shapes ----
-def shapes(min_dims=0, max_dims=5, most=6):
+def draw_shapes(min_dims=0, max_dims=5, most=6):
     return st.lists(
         st.sampled_from([0, 1, 1, 2, 2, 3, 3, 4, 5, most]), min_size=min_dims, max_size=max_dims
     ).map(tuple)
@@ -93,7 +93,7 @@ def parts_of(draw, shape):
 
 # ---- layouts ----
 @st.composite
-def recipes(draw, ndim, unaligned=True):
+def array_recipes(draw, ndim, unaligned=True):
     kind = draw(st.sampled_from(["packed", "packed", "F", "steps", "steps", "records"]))
     if kind == "records" and not unaligned:
         kind = "steps"
@@ -106,7 +106,8 @@ def recipes(draw, ndim, unaligned=True):
 
 
 class PlacedArray:
-    """Values in memory: `host` is a NumPy view of `base`; `device()` is the same on the device."""
+    """Values in memory: `host` is a NumPy view of `base`; `device()` returns a device array with
+    this layout."""
 
     def __init__(self, values, recipe, repeat=None):
         kind, order, steps = recipe
@@ -131,24 +132,24 @@ class PlacedArray:
 PLACES = ["host", "device", "device", "foreign", "dlpack", "list"]
 
 
-def put(placed, place):
-    """Returns the argument that a call gets."""
+def place_argument(placed, place):
+    """Returns the drawn array as an argument of the kind `place`, which is one of PLACES."""
     if place == "device":
         return placed.device()
     if place == "foreign":
-        return Foreign(placed.device())
+        return ForeignArray(placed.device())
     if (
         place == "dlpack"
         and placed.host.size
         and placed.host.strides
         == tuple(s // placed.host.itemsize * placed.host.itemsize for s in placed.host.strides)
     ):
-        return Speaker(placed.device())
+        return DLPackSpeaker(placed.device())
     return placed.host
 
 
 def on_device(argument):
-    return isinstance(argument, (cuda.DeviceNDArray, Speaker, Foreign))
+    return isinstance(argument, (cuda.DeviceNDArray, DLPackSpeaker, ForeignArray))
 
 
 def to_host(result):
@@ -156,7 +157,7 @@ def to_host(result):
 
 
 # ---- comparing ----
-def compare(result, expected, ulps=0, scale=0.0, where=None, device=None):
+def assert_close(result, expected, ulps=0, scale=0.0, where=None, device=None):
     """Asserts the same dtype, shape and numbers, within `ulps` of each number, or of `scale` if
     that is larger."""
     if device is not None:

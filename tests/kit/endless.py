@@ -1,8 +1,10 @@
-"""Kernels that never end, for test_stoppable.py: CASES is name -> the function that starts the
-kernel on an array of zeros.
+"""Kernels that never end, for test_stoppable.py: CASES maps each name to the function that starts
+the kernel on an array of zeros.
 
-`python endless.py NAME...` interrupts each one. It prints the name, the milliseconds from the signal to the exception,
-and the text. The text must report the kernel, and the next launch must be right.
+`python endless.py NAME...` starts and interrupts each named kernel. It prints the name, the milliseconds from the
+signal to the exception,
+and the text. The exception's text must name the kernel, and the next launch must have the right
+result.
 """
 
 import signal
@@ -24,7 +26,8 @@ HEAD = """
 namespace cg = cooperative_groups;
 """
 
-# name -> the body of `__global__ void name(int *x)`, with the shape of its launch where that matters.
+# Maps a name to the body of `__global__ void name(int *x)`, and to grid and block if the kernel needs
+# certain sizes.
 BODIES = {
     "for_ever": "unsigned n = 1; for (;;) { n = n * 1664525u + 1013904223u; if (n == 77777u && x[0] == 12345) break; } x[1] = n;",
     "while_volatile": "int n = 0; while (*(volatile int *)x == 0) n++; x[1] = n;",
@@ -75,13 +78,13 @@ __device__ function table[2] = {twice, deep};
 
 
 def _case_of_kernel(name, how):
-    def start(x):
+    def start_case(x):
         kernel = cuda.jit(source=text_of(name), name=name, stoppable=True, **how)
         shared = 4096 if name == "dynamic_shared" else 0
         kernel[64, 128, 0, shared](x)
         return cuda.synchronize
 
-    return start
+    return start_case
 
 
 def text_of(name):
@@ -100,86 +103,86 @@ def register_case(start):
     return start
 
 
-def _spin(**options):
+def _make_spin_kernel(**options):
     text = "__global__ void spin_kernel(int *x) { while (*(volatile int *)x == 0) { } x[1] = 1; }"
     return cuda.jit(source=text, stoppable=options.pop("stoppable", True), **options)
 
 
 @register_case
 def one_thread(x):
-    _spin()[1, 1](x)
+    _make_spin_kernel()[1, 1](x)
     return cuda.synchronize
 
 
 @register_case
 def many_blocks(x):
-    _spin()[20000, 256](x)
+    _make_spin_kernel()[20000, 256](x)
     return cuda.synchronize
 
 
 @register_case
-def debugged(x):
-    kernel = _spin(stoppable=None, debug=True)
+def debug_kernel(x):
+    kernel = _make_spin_kernel(stoppable=None, debug=True)
     kernel[1, 32](cuda.to_device(np.ones(1024, np.int32)))
     return lambda: kernel[4, 64](x)
 
 
 @register_case
-def unoptimised(x):
-    _spin(opt=0)[4, 64](x)
+def unoptimized_kernel(x):
+    _make_spin_kernel(opt=0)[4, 64](x)
     return cuda.synchronize
 
 
 @register_case
 def few_registers(x):
-    _spin(max_registers=24)[4, 64](x)
+    _make_spin_kernel(max_registers=24)[4, 64](x)
     return cuda.synchronize
 
 
 @register_case
 def python_body(x):
     @cuda.jit(stoppable=True)
-    def waits(x):
+    def wait_while_zero(x):
         n = 0
         while x[0] == 0:
             n += 1
             x[2] = n
         x[1] = n
 
-    waits[2, 32](x)
+    wait_while_zero[2, 32](x)
     return cuda.synchronize
 
 
 @register_case
 def python_nested(x):
     @cuda.jit(stoppable=True)
-    def waits(x):
+    def loop_nested(x):
         for i in range(1 << 30):
             for j in range(1 << 30):
                 x[3] = i + j
                 cuda.threadfence()
 
-    waits[2, 32](x)
+    loop_nested[2, 32](x)
     return cuda.synchronize
 
 
 @register_case
-def ufunc(x):
+def lazy_ufunc(x):
     @vectorize([int32(int32)], target="cuda", stoppable=True)
-    def endless(a):
+    def endless_ufunc(a):
         "while (a < 1000) a = a * 3 % 7; return a;"
 
-    return lambda: (endless(x), cuda.synchronize())
+    return lambda: (endless_ufunc(x), cuda.synchronize())
 
 
 @register_case
-def gufunc(x):
+def eager_gufunc(x):
     @guvectorize([(float32[:], float32[:])], "(n)->(n)", target="cuda", stoppable=True)
-    def endless(a, out):
+    def endless_gufunc(a, out):
         "for (long long i = 0; i < 10; ) { out[0] = a[0] + i; if (out[0] > 1e30f) i++; }"
 
     rows = cuda.to_device(np.zeros((4, 8), np.float32))
-    return lambda: (endless(rows), cuda.synchronize())
+    return lambda: (endless_gufunc(rows), cuda.synchronize())
 
 
 _ENDLESS = "while (a + b == 0) a = a * 3; return a + b;"  # for elements that are 0
@@ -202,7 +205,7 @@ def scan(x):
 
 @register_case
 def cub_scan(x):
-    """The blocks wait for the one before them, which waits for the flag."""
+    """Each block waits for the previous block; the first block waits for the flag."""
     kernel = cuda.jit(
         source="""
 #include <cub/block/block_scan.cuh>
@@ -227,7 +230,7 @@ __global__ void scans(int *x) {
 
 @register_case
 def dynamic_parallelism(x):
-    """The kernel that waits was launched by another kernel."""
+    """The waiting kernel is launched by another kernel."""
     module = cuda.module(
         """
 __global__ void child(int *x) { while (*(volatile int *)x == 0) { } x[1] = 1; }
@@ -241,9 +244,10 @@ __global__ void parent(int *x) { child<<<2, 32>>>(x); }
 
 @register_case
 def two_devices(x):
-    """One kernel on each device; the thread waits for the first. With one device, both arrays are
+    """Launches a kernel on each device; the host waits for the first kernel. With one device, both
+    arrays are
     on that device."""
-    kernel = _spin()
+    kernel = _make_spin_kernel()
     arrays = {}
     for device in {0, len(cuda.gpus) - 1}:
         with cuda.gpus[device]:
@@ -257,7 +261,7 @@ def two_devices(x):
 
 
 @register_case
-def file(x):
+def kernel_of_file(x):
     import pathlib
     import tempfile
 
@@ -268,8 +272,8 @@ def file(x):
 
 
 @register_case
-def graph(x):
-    kernel, stream = _spin(), cuda.stream()
+def captured_graph(x):
+    kernel, stream = _make_spin_kernel(), cuda.stream()
     kernel[1, 32, stream](cuda.to_device(np.ones(1024, np.int32)))
     stream.synchronize()
     with stream.capture() as captured:
@@ -280,15 +284,15 @@ def graph(x):
 
 @register_case
 def two_streams(x):
-    kernel, streams = _spin(), [cuda.stream(), cuda.stream(non_blocking=True)]
+    kernel, streams = _make_spin_kernel(), [cuda.stream(), cuda.stream(non_blocking=True)]
     for stream in streams:
         kernel[4, 32, stream](x)
     return streams[0].synchronize
 
 
 @register_case
-def queued(x):
-    kernel = _spin()
+def queued_launches(x):
+    kernel = _make_spin_kernel()
     for _ in range(500):
         kernel[4, 32](x)
     return cuda.synchronize
@@ -296,20 +300,20 @@ def queued(x):
 
 @register_case
 def more_than_the_queue(x):
-    kernel = _spin()
+    kernel = _make_spin_kernel()
     kernel[4, 32](x)
 
-    def launch():
+    def launch_3000_times():
         for _ in range(3000):
             kernel[4, 32](x)
         cuda.synchronize()
 
-    return launch
+    return launch_3000_times
 
 
 @register_case
-def event(x):
-    _spin()[4, 32](x)
+def recorded_event(x):
+    _make_spin_kernel()[4, 32](x)
     after = cuda.event()
     after.record()
     return after.synchronize
@@ -317,63 +321,63 @@ def event(x):
 
 @register_case
 def copy_to_host(x):
-    _spin()[4, 32](x)
+    _make_spin_kernel()[4, 32](x)
     return x.copy_to_host
 
 
 @register_case
 def large_copy(x):
     big = cuda.to_device(np.zeros(1 << 24, np.int32))
-    _spin()[4, 32](big)
+    _make_spin_kernel()[4, 32](big)
     return big.copy_to_host
 
 
 @register_case
 def copy_to_pinned(x):
     host = cuda.pinned_array(1024, np.int32)
-    _spin()[4, 32](x)
+    _make_spin_kernel()[4, 32](x)
     return lambda: x.copy_to_host(host)
 
 
 @register_case
-def upload(x):
+def large_upload(x):
     host = np.zeros(1 << 22, np.int32)
     big = cuda.to_device(host)
-    _spin()[4, 32](big)
+    _make_spin_kernel()[4, 32](big)
     return lambda: big.copy_to_device(host)
 
 
 @register_case
-def element(x):
-    _spin()[4, 32](x)
+def element_read(x):
+    _make_spin_kernel()[4, 32](x)
     return lambda: x[3]
 
 
 @register_case
-def total(x):
+def sum_of_array(x):
     x.sum().item() if hasattr(x.sum(), "item") else float(x.sum())
-    _spin()[4, 32](x)
+    _make_spin_kernel()[4, 32](x)
     return lambda: float(x.sum())
 
 
 @register_case
 def host_array(x):
-    kernel = _spin()
+    kernel = _make_spin_kernel()
     kernel[1, 32](np.ones(1024, np.int32))
     host = np.zeros(1024, np.int32)
 
-    def launch():
+    def launch_on_host_array():
         try:
             kernel[4, 32](host)
         finally:
             assert not host.any()
 
-    return launch
+    return launch_on_host_array
 
 
 @register_case
 def large_host_array(x):
-    kernel = _spin()
+    kernel = _make_spin_kernel()
     host = np.zeros(1 << 22, np.int32)
     kernel[1, 32](np.ones(1024, np.int32))
     return lambda: kernel[4, 32](host)
@@ -381,7 +385,7 @@ def large_host_array(x):
 
 @register_case
 def other_thread(x):
-    kernel = _spin()
+    kernel = _make_spin_kernel()
     kernel[1, 1](cuda.to_device(np.ones(2, np.int32)))
     thread = threading.Thread(target=lambda: (kernel[4, 32](x),))
     thread.start()
@@ -390,12 +394,12 @@ def other_thread(x):
 
 
 @register_case
-def reset(x):
-    _spin()[4, 32](x)
+def device_reset(x):
+    _make_spin_kernel()[4, 32](x)
     return cuda.get_current_device().reset
 
 
-def interrupt(start):
+def interrupt_call(start):
     """Returns (milliseconds from the signal to the exception, its text). An interrupt during a
     compilation has no text."""
     for _ in range(5):
@@ -425,6 +429,6 @@ if __name__ == "__main__":
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     for name in sys.argv[1:] or CASES:
         print(name, end=" ", flush=True)
-        milliseconds, text = interrupt(CASES[name])
+        milliseconds, text = interrupt_call(CASES[name])
         check_next()
         print(f"{milliseconds:.1f} {text}", flush=True)

@@ -1,12 +1,13 @@
-"""Fixtures that tests of several folders use. The plugin is loaded before a driver is chosen: it imports
-numbalite when a test asks."""
+"""Fixtures that tests of several folders use. The plugin is loaded before a driver is chosen: so it
+imports numbalite only in fixtures."""
 
 import pytest
 
 
 @pytest.fixture(scope="session")
 def core_kernels():
-    """core_kernels(name): a typed dispatcher of the extension with that kernel, on device 0."""
+    """Returns core_kernels(name), which returns a typed dispatcher of the extension with the named
+    kernel, on device 0."""
     from .core_kernels import compile_core_kernels
 
     return compile_core_kernels()
@@ -14,14 +15,14 @@ def core_kernels():
 
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
-    """An empty folder in which this test's compiled kernels are cached."""
+    """Creates an empty folder in which kernels that this test compiles are cached."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(folder))
     return folder
 
 
 @pytest.fixture
-def optimized(monkeypatch):
+def optimized_host_code(monkeypatch):
     """Compiles code for the CPU, simulated kernels included, at its default level. Use it where the optimizer could
     change what a test asserts. Other tests compile at level 0, which takes half the time."""
     monkeypatch.delenv("NUMBALITE_CPU_OPT", raising=False)
@@ -48,7 +49,7 @@ def reduction_limits():
 
 @pytest.fixture
 def planned_steps():
-    """{is it a scan: [the launches of each one that is planned in the test]}"""
+    """Maps is_scan to the list of launches of each reduction or scan that the test plans."""
     from numbalite import _core
 
     planned = {False: [], True: []}

@@ -1,4 +1,4 @@
-"""The Python functions of numbalite that run."""
+"""Records the Python functions of numbalite that a call runs."""
 
 import sys
 
@@ -7,11 +7,11 @@ def ours_in(function):
     """Returns the Python functions of numbalite that run in a call."""
     codes = []
 
-    def note(frame, event, _):
+    def record_call(frame, event, _):
         if event == "call" and "numbalite" in frame.f_globals["__name__"]:
             codes.append(frame.f_code)
 
-    sys.setprofile(note)
+    sys.setprofile(record_call)
     try:
         function()
     finally:

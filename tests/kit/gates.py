@@ -1,4 +1,4 @@
-"""Streams that are held at a point until the test lets them go on."""
+"""Blocks streams until the test opens a gate."""
 
 import threading
 
@@ -6,7 +6,8 @@ from numbalite import cuda
 
 
 def gate_in(stream):
-    """Returns (an event that the stream waits for, one that shows that it has passed it). The
+    """Returns (threading event that the stream waits for, threading event that is set after the
+    wait). The
     stream waits in a host function, so the host functions of all streams wait too: the driver runs
     them on one thread."""
     gate, passed = threading.Event(), threading.Event()
@@ -15,7 +16,8 @@ def gate_in(stream):
 
 
 class KernelGate:
-    """Holds a stream by a kernel until open() is called, or the `with` block ends. No other stream waits."""
+    """Blocks a stream with a kernel until open() is called, or the `with` block ends. No other stream
+    waits."""
 
     def __init__(self, stream):
         self._is_open = cuda.mapped_array(1, "i4")

@@ -25,7 +25,7 @@ def draw_sparse(rng, shape, dtype, form):
 
 
 def to_numbalite(a):
-    """Returns the same on the device."""
+    """Returns a copy of a sparse array on the device."""
     return getattr(sparse, f"{a.format}_array")(a)
 
 
@@ -47,7 +47,7 @@ def on_host(value):
     return value.get() if sparse.issparse(value) else value
 
 
-def agree(result, expected):
+def assert_agree(result, expected):
     """Asserts that both results have the same type, shape, dtype and values. Formats count for two
     dimensions."""
     if isinstance(expected, (type, tuple)):
@@ -68,8 +68,9 @@ def agree(result, expected):
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
-def check(expressions, seed, dtypes=DTYPES, formats=("csr", "csc", "coo")):
-    """Two arrays A and B of one shape, drawn from a seed, and a dense one, D: do all expressions agree?"""
+def check_expressions(expressions, seed, dtypes=DTYPES, formats=("csr", "csc", "coo")):
+    """Asserts that all expressions agree for two random sparse arrays A and B of one shape, and a dense
+    array D."""
     rng = np.random.default_rng(seed)
     shape = [(5, 6), (6, 5), (5, 5)][seed % 3]
     dtype = dtypes[seed % len(dtypes)]
@@ -83,7 +84,7 @@ def check(expressions, seed, dtypes=DTYPES, formats=("csr", "csc", "coo")):
             )
             expected = result_or_error(expression, {"A": a, "B": b, "D": dense, "sp": scipy})
             try:
-                agree(result, expected)
+                assert_agree(result, expected)
             except AssertionError as error:
                 case = f"{expression} of {first} and {second}, {dtype}, seed {seed}"
                 raise AssertionError(case) from error

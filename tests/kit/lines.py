@@ -1,4 +1,4 @@
-"""The lines of a test's file, to compare with the lines in error messages."""
+"""Finds lines of a test's file, to compare them with the lines in error messages."""
 
 
 def lines_of(mark, path):

@@ -1,4 +1,4 @@
-"""Marks of tests that need optional software, and where it is found."""
+"""Pytest marks for tests that need optional software, and functions that find this software."""
 
 import pathlib
 import shutil
@@ -14,8 +14,9 @@ needs_nvrtc = pytest.mark.skipif(not toolkit.libraries(), reason=NO_NVRTC)
 
 
 def numpy_since(version, change):
-    """For tests that compare with behaviour of NumPy since a release after 2.0, the oldest that
-    numbalite supports. Device arrays behave as NumPy's of the newest release. `change`: what the
+    """Marks tests of NumPy behaviour that is newer than NumPy 2.0, the oldest supported release.
+    Device arrays behave like arrays of NumPy's newest release. `change`: what
+    the
     release changed."""
     return pytest.mark.skipif(
         np.lib.NumpyVersion(np.__version__) < f"{version}.0", reason=f"NumPy {version}: {change}"

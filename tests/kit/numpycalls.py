@@ -1,5 +1,4 @@
-"""A call of each of NumPy's functions that accept arrays: small arguments, with arrays on the
-host."""
+"""Defines one call with small host arrays for each NumPy function that accepts arrays."""
 
 import numpy as np
 

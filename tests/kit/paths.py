@@ -1,4 +1,4 @@
-"""The path on which a child process imports modules."""
+"""Computes the PYTHONPATH of child processes."""
 
 import os
 

@@ -22,27 +22,29 @@ _OPERATIONS = {
 }  # fmt: skip
 
 
-class Misaligned(AssertionError):
+class MisalignedAccess(AssertionError):
     pass
 
 
-def run(ptx, parameters, memory, base, threads, blocks=1):
+def run_ptx(ptx, parameters, memory, base, threads, blocks=1):
     """Runs the only kernel of a PTX text: `parameters` are the bytes of its one parameter, `memory` a bytearray, whose
     first byte has the address `base`."""
     if isinstance(ptx, bytes):
         ptx = ptx.decode()
-    program, labels = _parse(ptx)
+    program, labels = _parse_ptx(ptx)
     for block in range(blocks):
         for thread in range(threads):
-            _Thread(parameters, memory, base, block, thread, threads, blocks).run(program, labels)
+            _PTXThread(parameters, memory, base, block, thread, threads, blocks).run(
+                program, labels
+            )
 
 
-def _parse(ptx):
+def _parse_ptx(ptx):
     text = re.sub(r"//.*", "", ptx)
     body = text[text.index(".entry") :]
     body = body[body.index("{") + 1 : body.rindex("}")]
     program, labels = [], {}
-    # a statement ends in a semicolon, a label in a colon
+    # a statement ends with a semicolon, a label with a colon
     for label, statement in re.findall(r"([$\w]+):(?!:)|([^;:]+);", body):
         if label:
             labels[label] = len(program)
@@ -67,7 +69,7 @@ def _to_float(value, bits):
     return struct.unpack(formats[1], struct.pack(formats[0], value & ((1 << bits) - 1)))[0]
 
 
-def _bits(value, bits):
+def _reinterpret_bits(value, bits):
     formats = {16: ("H", "e"), 32: ("I", "f"), 64: ("Q", "d")}[bits]
     return struct.unpack(formats[0], struct.pack(formats[1], value))[0]
 
@@ -78,7 +80,7 @@ def _to_kind(value, kind, bits):
     return _to_signed(value, bits) if kind == "s" else value & ((1 << bits) - 1)
 
 
-class _Thread:
+class _PTXThread:
     def __init__(self, parameters, memory, base, block, thread, threads, blocks):
         self.parameters = parameters
         self.memory = memory
@@ -192,7 +194,7 @@ class _Thread:
         (kind, bits), (of, of_bits) = types[0], types[-1]
         number = _to_kind(value, of, int(of_bits))
         if kind == "f":
-            return _bits(float(number), int(bits))
+            return _reinterpret_bits(float(number), int(bits))
         return int(number)
 
     def move_parts(self, to, of, bits):
@@ -215,7 +217,9 @@ class _Thread:
         registers = re.findall(r"[^{},\s]+", of)
         address, count = self.address(at), len(registers)
         if address % (size * count):
-            raise Misaligned(f"{name} at {address:#x}, which is no multiple of {size * count}")
+            raise MisalignedAccess(
+                f"{name} at {address:#x}, which is no multiple of {size * count}"
+            )
         # A generic address is an address of the parameter, which begins at 0, or of the memory,
         # which begins far behind it.
         if ".param" in name or (".global" not in name and 0 <= address < len(self.parameters)):

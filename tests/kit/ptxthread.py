@@ -14,7 +14,7 @@ _BINARY = {
 }  # fmt: skip
 
 
-class Thread:
+class PTXThread:
     """`flag(executed)` is the value that a load of the flag returns after `executed` statements.
     `end`: "ret", "exit", or None."""
 

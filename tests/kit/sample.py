@@ -1,14 +1,16 @@
-"""Draws some of many similar cases; each run of the suite on the simulator draws other cases.
+"""Runs a random sample of similar test cases; each run of the suite on the simulator draws another
+sample.
 
 A run keeps at most CASES cases of a parametrized test. The marker `cases(count)` sets another number for a
 test, a class or a module; `every_case` keeps all cases: for cheap cases, each of which tests a separate rule.
-A case that the command line names by its full id always runs. `some` and `one` draw within a test, and from
-thousands of cases.
+A case that the command line names by its full id always runs. `draw_cases` and `one` sample within a test, for
+example from thousands of cases.
 
-The seed is printed at the end of a run. NUMBALITE_TEST_SEED draws the same cases again,
-NUMBALITE_TEST_SEED=all runs all, and on a GPU, where compiling does not dominate, all run too.
+The seed is printed at the end of a run. NUMBALITE_TEST_SEED=N draws the same cases again;
+NUMBALITE_TEST_SEED=all runs all cases. On a GPU all cases run, because compilation does not
+dominate.
 
-The seed and the id of a test determine the numbers that the test draws with `random` and `generator()`.
+The seed and the id of a test determine the numbers that the test draws with `random` and `random_generator()`.
 """
 
 import collections
@@ -33,13 +35,13 @@ def pytest_configure():
 
 
 @pytest.fixture(autouse=True)
-def _seeded(request):
+def _seed_random(request):
     """Seeds the module `random`, so that NUMBALITE_TEST_SEED repeats a test."""
     random.seed(f"{os.environ[VARIABLE]} {request.node.nodeid}")
 
 
-def generator():
-    """A random number generator of NumPy. Each call in a test returns another generator."""
+def random_generator():
+    """Returns a NumPy random number generator. Each call in a test returns another generator."""
     return np.random.default_rng(random.getrandbits(64))
 
 
@@ -49,9 +51,9 @@ def _drawing_seed():
     return None if seed == "all" or os.environ.get("NUMBALITE_DRIVER") != "sim" else seed
 
 
-def some(count, cases, of=""):
-    """Returns `count` of the cases, in their order. Tests with a name (`of`) draw independently of
-    others."""
+def draw_cases(count, cases, of=""):
+    """Returns `count` of the cases, in their order. Calls with different names (`of`) draw
+    independently."""
     cases = list(cases)
     seed = _drawing_seed()
     if seed is None:
@@ -62,7 +64,7 @@ def some(count, cases, of=""):
 
 def one_case(cases, of=""):
     """One of the cases."""
-    return some(1, cases, of)
+    return draw_cases(1, cases, of)
 
 
 def _number_of_cases(item):
@@ -87,8 +89,8 @@ def _named_on_command_line(config):
 def pytest_collection_modifyitems(config, items):
     """Deselects the cases that were not drawn.
 
-    The rank of a case depends on the seed and its own id only: a test draws the same cases whichever
-    others are selected, and a case that is drawn in a complete run is drawn in each part of it.
+    The rank of a case depends on the seed and its own id only: a test draws the same cases no matter
+    which other tests are selected.
     """
     result = yield
     seed = _drawing_seed()

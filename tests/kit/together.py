@@ -1,5 +1,5 @@
-"""An object that several processes of a test run need, such as an extension or a site, is made by the first
-of these processes."""
+"""An object that several processes of a test run need, such as an extension or a site, is created by the
+first of these processes."""
 
 import fcntl
 import os

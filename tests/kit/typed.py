@@ -1,8 +1,8 @@
 """Numbers with numba's arithmetic. If Python runs a kernel's body with such numbers, it computes
 the expected results of the kernel.
 
-A Typed is a Python number with a dtype; its operators have numba's result types. Operations
-that numba does not define (a signed overflow, a division of integers by zero) raise Undefined.
+A TypedValue is a Python number with a dtype; its operators have numba's result types. Operations
+that numba does not define (a signed overflow, a division of integers by zero) raise UndefinedResult.
 """
 
 import math
@@ -11,7 +11,7 @@ import operator
 import numpy as np
 
 
-class Undefined(ArithmeticError):
+class UndefinedResult(ArithmeticError):
     """The result is undefined."""
 
 
@@ -22,19 +22,19 @@ def is_whole(t):
     return t.kind in "biu"
 
 
-def typed(value):
-    if isinstance(value, Typed):
+def to_typed(value):
+    if isinstance(value, TypedValue):
         return value
     kinds = {bool: BOOL, int: INT64, float: FLOAT64, complex: np.dtype("c16")}
-    return Typed(value, kinds[type(value)])
+    return TypedValue(value, kinds[type(value)])
 
 
 def _as_float(t):
-    """Returns the type of an operand in an operation with a float."""
+    """Returns the type to which an operand is converted in an operation with a float."""
     return t if not is_whole(t) else np.dtype("f4" if np.can_cast(t, "i2") else "f8")
 
 
-def common(a, b):
+def common_type_of(a, b):
     """Returns the type of a + b."""
     if is_whole(a) and is_whole(b):
         return UINT64 if a.kind == b.kind == "u" else INT64
@@ -47,28 +47,28 @@ def common_type(a, b):
     return np.promote_types(a, b)
 
 
-def cast(value, t):
+def cast_to_type(value, t):
     """Returns a number as another type, as C++ and numba cast."""
-    value, t = typed(value), np.dtype(t)
+    value, t = to_typed(value), np.dtype(t)
     v = value.value
     if t.kind == "b":
-        return Typed(bool(v), t)
+        return TypedValue(bool(v), t)
     if t.kind in "iu":
         if not is_whole(value.dtype):
             if not math.isfinite(v):
-                raise Undefined
+                raise UndefinedResult
             v = math.trunc(float(v))
             info = np.iinfo(t)
             if not info.min <= v <= info.max:
-                raise Undefined
+                raise UndefinedResult
         v = int(v) & (1 << 8 * t.itemsize) - 1
         if t.kind == "i" and v >> 8 * t.itemsize - 1:
             v -= 1 << 8 * t.itemsize
-        return Typed(v, t)
+        return TypedValue(v, t)
     if t.kind == "f":
         with np.errstate(all="ignore"):
-            return Typed(t.type(v if not is_whole(value.dtype) else int(v)), t)
-    return Typed(t.type(v), t)
+            return TypedValue(t.type(v if not is_whole(value.dtype) else int(v)), t)
+    return TypedValue(t.type(v), t)
 
 
 def make_result(value, t):
@@ -76,105 +76,105 @@ def make_result(value, t):
     if t.kind == "i":
         info = np.iinfo(t)
         if not info.min <= value <= info.max:
-            raise Undefined
-        return Typed(int(value), t)
+            raise UndefinedResult
+        return TypedValue(int(value), t)
     if t.kind == "u":
-        return Typed(int(value) & (1 << 8 * t.itemsize) - 1, t)
-    return Typed(t.type(value), t)
+        return TypedValue(int(value) & (1 << 8 * t.itemsize) - 1, t)
+    return TypedValue(t.type(value), t)
 
 
-def _binary(compute):
-    def method(self, other):
-        other = typed(other)
-        t = common(self.dtype, other.dtype)
-        a, b = cast(self, t).value, cast(other, t).value
+def _binary_operator(compute):
+    def apply_binary(self, other):
+        other = to_typed(other)
+        t = common_type_of(self.dtype, other.dtype)
+        a, b = cast_to_type(self, t).value, cast_to_type(other, t).value
         with np.errstate(all="ignore"):
             return make_result(compute(a, b), t)
 
-    return _with_reflected(method)
+    return _with_reflected(apply_binary)
 
 
 def _with_reflected(method):
-    def reflected(self, other):
-        return method(typed(other), self)
+    def apply_reflected(self, other):
+        return method(to_typed(other), self)
 
-    return method, reflected
+    return method, apply_reflected
 
 
-def _quotient(self, other):
-    other = typed(other)
-    t = common(self.dtype, other.dtype)
+def _true_division(self, other):
+    other = to_typed(other)
+    t = common_type_of(self.dtype, other.dtype)
     t = FLOAT64 if is_whole(t) else t
-    a, b = cast(self, t).value, cast(other, t).value
+    a, b = cast_to_type(self, t).value, cast_to_type(other, t).value
     if b == 0:
-        raise Undefined
+        raise UndefinedResult
     with np.errstate(all="ignore"):
         return make_result(a / b, t)
 
 
 def _floor_operation(which):
-    def compute(a, b):
+    def checked_floor(a, b):
         if b == 0 or not (math.isfinite(a) and math.isfinite(b)):
-            raise Undefined
+            raise UndefinedResult
         return which(a, b)
 
-    return compute
+    return checked_floor
 
 
-def _power(self, other):
-    other = typed(other)
+def _power_operator(self, other):
+    other = to_typed(other)
     if is_whole(other.dtype) and not is_whole(self.dtype):
         t = self.dtype
     else:
-        t = common(self.dtype, other.dtype)
+        t = common_type_of(self.dtype, other.dtype)
     if self.dtype == BOOL and other.dtype == np.int32:
         t = np.dtype("f4")
     if is_whole(t):
         if other.value < 0:
-            raise Undefined
+            raise UndefinedResult
         return make_result(self.value**other.value, t)
     if self.value == 0 or (self.value < 0 and not is_whole(other.dtype)):
-        raise Undefined
+        raise UndefinedResult
     with np.errstate(all="ignore"):
-        return make_result(cast(self, t).value ** float(other.value), t)
+        return make_result(cast_to_type(self, t).value ** float(other.value), t)
 
 
-def _bitwise(compute):
-    def method(self, other):
-        other = typed(other)
+def _bitwise_operator(compute):
+    def apply_bitwise(self, other):
+        other = to_typed(other)
         a, b = self.dtype, other.dtype
         if a == b == BOOL:
-            return Typed(bool(compute(self.value, other.value)), BOOL)
-        t = common(a, b)
-        return cast(compute(cast(self, t).value, cast(other, t).value), t)
+            return TypedValue(bool(compute(self.value, other.value)), BOOL)
+        t = common_type_of(a, b)
+        return cast_to_type(compute(cast_to_type(self, t).value, cast_to_type(other, t).value), t)
 
-    return _with_reflected(method)
+    return _with_reflected(apply_bitwise)
 
 
-def _shift(compute):
-    def method(self, other):
-        other = typed(other)
+def _shift_operator(compute):
+    def apply_shift(self, other):
+        other = to_typed(other)
         if not 0 <= other.value < 64:
-            raise Undefined
+            raise UndefinedResult
         t = UINT64 if self.dtype.kind == "u" else INT64
-        return cast(Typed(compute(int(self.value), int(other.value)), t), t)
+        return cast_to_type(TypedValue(compute(int(self.value), int(other.value)), t), t)
 
-    return _with_reflected(method)
+    return _with_reflected(apply_shift)
 
 
-def _comparison(compute):
-    def method(self, other):
-        other = typed(other)
+def _comparison_operator(compute):
+    def apply_comparison(self, other):
+        other = to_typed(other)
         a, b = self, other
         if not (is_whole(a.dtype) and is_whole(b.dtype)):
-            t = common(a.dtype, b.dtype)
-            a, b = cast(a, t), cast(b, t)
-        return Typed(bool(compute(a.value, b.value)), BOOL)
+            t = common_type_of(a.dtype, b.dtype)
+            a, b = cast_to_type(a, t), cast_to_type(b, t)
+        return TypedValue(bool(compute(a.value, b.value)), BOOL)
 
-    return method
+    return apply_comparison
 
 
-class Typed:
+class TypedValue:
     __slots__ = ("dtype", "value")
 
     def __init__(self, value, dtype):
@@ -184,21 +184,21 @@ class Typed:
         return f"{self.dtype.name}({self.value!r})"
 
     __hash__ = None
-    __add__, __radd__ = _binary(operator.add)
-    __sub__, __rsub__ = _binary(operator.sub)
-    __mul__, __rmul__ = _binary(operator.mul)
-    __truediv__, __rtruediv__ = _with_reflected(_quotient)
-    __floordiv__, __rfloordiv__ = _binary(_floor_operation(operator.floordiv))
-    __mod__, __rmod__ = _binary(_floor_operation(operator.mod))
-    __pow__, __rpow__ = _with_reflected(_power)
-    __and__, __rand__ = _bitwise(operator.and_)
-    __or__, __ror__ = _bitwise(operator.or_)
-    __xor__, __rxor__ = _bitwise(operator.xor)
-    __lshift__, __rlshift__ = _shift(operator.lshift)
-    __rshift__, __rrshift__ = _shift(operator.rshift)
-    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
-    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
-    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
+    __add__, __radd__ = _binary_operator(operator.add)
+    __sub__, __rsub__ = _binary_operator(operator.sub)
+    __mul__, __rmul__ = _binary_operator(operator.mul)
+    __truediv__, __rtruediv__ = _with_reflected(_true_division)
+    __floordiv__, __rfloordiv__ = _binary_operator(_floor_operation(operator.floordiv))
+    __mod__, __rmod__ = _binary_operator(_floor_operation(operator.mod))
+    __pow__, __rpow__ = _with_reflected(_power_operator)
+    __and__, __rand__ = _bitwise_operator(operator.and_)
+    __or__, __ror__ = _bitwise_operator(operator.or_)
+    __xor__, __rxor__ = _bitwise_operator(operator.xor)
+    __lshift__, __rlshift__ = _shift_operator(operator.lshift)
+    __rshift__, __rrshift__ = _shift_operator(operator.rshift)
+    __lt__, __le__ = _comparison_operator(operator.lt), _comparison_operator(operator.le)
+    __gt__, __ge__ = _comparison_operator(operator.gt), _comparison_operator(operator.ge)
+    __eq__, __ne__ = _comparison_operator(operator.eq), _comparison_operator(operator.ne)
 
     def _widened(self):
         if not is_whole(self.dtype):
@@ -210,16 +210,16 @@ class Typed:
         return self.dtype if self.dtype.kind == "u" else self._widened()
 
     def __neg__(self):
-        negated = make_result(-cast(self, self._narrow()).value, self._narrow())
-        return cast(negated, self._widened())
+        negated = make_result(-cast_to_type(self, self._narrow()).value, self._narrow())
+        return cast_to_type(negated, self._widened())
 
     def __pos__(self):
-        return cast(self, self._widened())
+        return cast_to_type(self, self._widened())
 
     def __invert__(self):
         if self.dtype == BOOL:
-            return Typed(not self.value, BOOL)
-        return cast(make_result(~self.value, self._narrow()), self._widened())
+            return TypedValue(not self.value, BOOL)
+        return cast_to_type(make_result(~self.value, self._narrow()), self._widened())
 
     def __abs__(self):
         if self.dtype.kind == "c":
@@ -230,8 +230,8 @@ class Typed:
 
     def __round__(self):
         if is_whole(self.dtype):
-            return cast(self, INT64)
-        return cast(Typed(np.rint(self.value), self.dtype), INT64)
+            return cast_to_type(self, INT64)
+        return cast_to_type(TypedValue(np.rint(self.value), self.dtype), INT64)
 
     def __bool__(self):
         return bool(self.value)
@@ -251,33 +251,33 @@ def _real_or_imaginary(number, name):
     )
 
 
-def _extreme(pick):
-    def function(first, *others):
-        result = typed(first)
-        for other in map(typed, others):
+def _extreme_of(pick):
+    def pick_extreme(first, *others):
+        result = to_typed(first)
+        for other in map(to_typed, others):
             t = common_type(result.dtype, other.dtype)
-            a, b = cast(result, t), cast(other, t)
+            a, b = cast_to_type(result, t), cast_to_type(other, t)
             if a.value != a.value or b.value != b.value:
-                raise Undefined
-            result = Typed(pick(a.value, b.value), t)
+                raise UndefinedResult
+            result = TypedValue(pick(a.value, b.value), t)
         return result
 
-    return function
+    return pick_extreme
 
 
-def _int(value):
-    value = typed(value)
-    return value if is_whole(value.dtype) and value.dtype != BOOL else cast(value, INT64)
+def _to_int(value):
+    value = to_typed(value)
+    return value if is_whole(value.dtype) and value.dtype != BOOL else cast_to_type(value, INT64)
 
 
-def _float(value):
-    value = typed(value)
-    return cast(value, FLOAT64) if is_whole(value.dtype) else value
+def _to_float(value):
+    value = to_typed(value)
+    return cast_to_type(value, FLOAT64) if is_whole(value.dtype) else value
 
 
 NAMES = {
-    "int": _int, "float": _float, "bool": lambda v: cast(v, BOOL), "abs": abs, "round": round,
-    "min": _extreme(min), "max": _extreme(max),
-    **{np.dtype(t).name: lambda v, t=t: cast(v, t) for t in "i1 i2 i4 i8 u1 u2 u4 u8 f4 f8 c8 c16".split()},
+    "int": _to_int, "float": _to_float, "bool": lambda v: cast_to_type(v, BOOL), "abs": abs, "round": round,
+    "min": _extreme_of(min), "max": _extreme_of(max),
+    **{np.dtype(t).name: lambda v, t=t: cast_to_type(v, t) for t in "i1 i2 i4 i8 u1 u2 u4 u8 f4 f8 c8 c16".split()},
 }  # fmt: skip
 """What a program finds under these names."""

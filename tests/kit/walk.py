@@ -1,4 +1,4 @@
-"""Repeats an operation and lets each of its steps fail once."""
+"""Repeats an operation, each time with another failing step."""
 
 import contextlib
 import gc
@@ -19,7 +19,7 @@ def count_live_objects():
 
 def walk_through(operation, arm):
     """Fails step 1, 2, 3... of the operation until it succeeds; checks each failure. Returns the failures."""
-    operation()  # runs once first, for objects that are made once (compiled, loaded, cached)
+    operation()  # run once before, so that compiled, loaded and cached objects exist
     cuda.synchronize()
     before = count_live_objects()
     for step in itertools.count(1):

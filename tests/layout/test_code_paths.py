@@ -21,7 +21,7 @@ WARM = ("A kernel launch", "An elementwise function", "A reduction", "An assignm
 MAX_WARM_DEPTH = 10
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     depth: int
     function: str
     file: str
@@ -32,7 +32,7 @@ def steps_of_path(text):
     for line in text.splitlines():
         row = re.fullmatch(r"( *)([\w.]+) {2,}([\w/]+\.(?:c|h|py))(?: {2,}.+)?", line)
         assert row, f"not `function  file  purpose`: {line!r}"
-        found.append(Step(len(row[1]) // 2, row[2], row[3]))
+        found.append(PathStep(len(row[1]) // 2, row[2], row[3]))
     return found
 
 

@@ -1,11 +1,12 @@
-"""Docstrings in numpydoc's form: sections in their order, which describe every parameter and the result."""
+"""Checks docstrings in numpydoc's form: the sections are in order and describe every parameter and the
+result."""
 
 import ast
 import re
 
 import pytest
 
-from .test_layout import ROOT, name
+from .test_layout import ROOT, relative_name
 
 TITLES = ("Parameters", "Returns", "Yields", "Raises", "Warns", "See Also", "Notes", "Examples")
 TITLE = re.compile(r"^(\S.*)\n(-{3,})$", re.M)
@@ -105,7 +106,7 @@ def documented_functions():
 FOUND = list(documented_functions())
 
 
-def parameters(node):
+def parameter_names(node):
     """Returns the names of the parameters of a function, or of the constructor of a class."""
     if isinstance(node, ast.ClassDef):
         made = [one for one in node.body if getattr(one, "name", "") == "__init__"]
@@ -118,7 +119,7 @@ def parameters(node):
 
 
 @pytest.mark.parametrize(
-    "found", FOUND, ids=[f"{name(path)}-{node.name}" for path, node, _ in FOUND]
+    "found", FOUND, ids=[f"{relative_name(path)}-{node.name}" for path, node, _ in FOUND]
 )
 def test_docstring_sections_are_valid_numpydoc(found):
     _, node, doc = found
@@ -132,7 +133,7 @@ def test_docstring_sections_are_valid_numpydoc(found):
     listed = re.search(r"^Parameters\n-+\n(.*?)(?=\n\n\S|\Z)", doc, re.M | re.S)
     described = NAMES.findall(listed[1]) if listed else []
     described = [one.lstrip("*") for row in described for one in row.split(", ")]
-    expected = parameters(node)
+    expected = parameter_names(node)
     if expected is not None:
         assert sorted(described) == sorted(expected), "the parameters"
     returned = getattr(node, "returns", None)

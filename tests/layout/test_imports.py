@@ -1,4 +1,4 @@
-"""The imports of numbalite's modules, read from the sources: no cycle, and none in a function
+"""Checks the imports of numbalite's modules in the sources: no cycles, and no import in a function
 without a reason. `numbalite._core`, and imports for type checkers only, do not count."""
 
 import ast
@@ -12,7 +12,7 @@ COMMAND = "each command loads what it needs"
 LESSON = "numbalite.course loads no driver and no compiler before an exercise is run"
 QUICK = "`import numbalite.cuda` stays quick"
 FAILED = "only what failed is explained"
-# Modules that import others of numbalite in functions -> which (* is any), and why.
+# Module -> (modules of numbalite that it imports in functions, * is any; reason).
 LATER = {
     "numbalite": ("jupyter", "what is below gets numbalite.jupyter from here, when it asks"),
     "numbalite.__main__": ("*", COMMAND),
@@ -103,7 +103,8 @@ LATER = {
 }
 
 
-# From the bottom up: a package imports only from earlier ones. The map in docs/contributing.md has
+# Packages from the bottom up: a package imports only from earlier packages of this list. The map in
+# docs/contributing.md has
 # the same order.
 ORDER = """types cxx compilers runtime profiler coverage kernels python ndarray ufuncs cpu algorithms functions linalg fft
     random sparse tuning cuda autograd operators torch jax numba editor jupyter judge course""".split()
@@ -116,7 +117,7 @@ UPWARD = {
 
 
 @functools.cache
-def modules():
+def module_files():
     """Name -> file."""
     found = {}
     for path in (ROOT / "numbalite").rglob("*.py"):
@@ -136,32 +137,32 @@ def imported_modules(module, node):
     else:
         base = node.module or ""
         if node.level:
-            is_package = modules()[module].name == "__init__.py"
+            is_package = module_files()[module].name == "__init__.py"
             parts = module.split(".")[: None if is_package else -1]
             parts = parts[: len(parts) - node.level + 1]
             base = ".".join([*parts, *([node.module] if node.module else [])])
         names = [f"{base}.{alias.name}" for alias in node.names]
     for name in names:
         if name.split(".")[0] == "numbalite" and not name.startswith("numbalite._core"):
-            while name not in modules():
+            while name not in module_files():
                 name = name.rpartition(".")[0]
             yield name
 
 
 @functools.cache
-def imports(module):
+def module_imports(module):
     """Returns (imports when the module is loaded, imports in functions)."""
     found = set(), set()
     functions = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda
 
-    def walk(node, depth):
+    def collect_imports(node, depth):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, (ast.Import, ast.ImportFrom)):
                 found[depth].update(imported_modules(module, child))
             elif not is_for_type_checkers(child):
-                walk(child, depth or isinstance(child, functions))
+                collect_imports(child, depth or isinstance(child, functions))
 
-    walk(ast.parse(modules()[module].read_text()), 0)
+    collect_imports(ast.parse(module_files()[module].read_text()), 0)
     return tuple(names - {module} for names in found)
 
 
@@ -175,7 +176,7 @@ def allowed_imports(module):
 
 def test_imports_have_no_cycles():
     """Cycles through an import in a function also count."""
-    graph = {module: set().union(*imports(module)) for module in modules()}
+    graph = {module: set().union(*module_imports(module)) for module in module_files()}
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as problem:
@@ -184,8 +185,8 @@ def test_imports_have_no_cycles():
 
 def test_imports_in_functions_have_a_reason():
     without = {}
-    for module in modules():
-        late, known = imports(module)[1], allowed_imports(module)
+    for module in module_files():
+        late, known = module_imports(module)[1], allowed_imports(module)
         if "*" not in known and late - known:
             without[module] = sorted(late - known)
     assert not without, "import at the top, or say why not in LATER"
@@ -194,24 +195,24 @@ def test_imports_in_functions_have_a_reason():
 def test_deferred_imports_are_listed_and_used():
     for module, (names, _) in LATER.items():
         if names != "*":
-            assert allowed_imports(module) == imports(module)[1], (
+            assert allowed_imports(module) == module_imports(module)[1], (
                 f"{module}: LATER names what is not so"
             )
 
 
 def test_frontend_and_errors_import_nothing_else():
-    assert imports("numbalite.frontend") == (set(), set())
-    assert imports("numbalite.errors") == ({"numbalite.frontend"}, set())
-    assert imports("numbalite.config") == ({"numbalite.errors"}, set())
+    assert module_imports("numbalite.frontend") == (set(), set())
+    assert module_imports("numbalite.errors") == ({"numbalite.frontend"}, set())
+    assert module_imports("numbalite.config") == ({"numbalite.errors"}, set())
 
 
 def test_packages_below_do_not_import_the_front_end():
-    for module in modules():
+    for module in module_files():
         if (
             not module.startswith(("numbalite.jupyter", "numbalite.course"))
             and module != "numbalite"
         ):
-            names = set().union(*imports(module))
+            names = set().union(*module_imports(module))
             assert not any(name.startswith("numbalite.jupyter") for name in names), module
 
 
@@ -244,10 +245,10 @@ def package_imports():
     """Returns a dict from each package to the packages that its modules import, at the top and in
     functions."""
     found = {package: set() for package in ORDER}
-    for module in modules():
+    for module in module_files():
         package = package_of(module)
         if package:
-            found[package] |= {package_of(name) for name in set().union(*imports(module))}
+            found[package] |= {package_of(name) for name in set().union(*module_imports(module))}
     return {package: names - {package, None} for package, names in found.items()}
 
 
@@ -265,7 +266,7 @@ def test_packages_import_from_below():
 
 def test_docstrings_of_packages_list_their_imports():
     for package, names in package_imports().items():
-        text = ast.get_docstring(ast.parse(modules()[f"numbalite.{package}"].read_text()))
+        text = ast.get_docstring(ast.parse(module_files()[f"numbalite.{package}"].read_text()))
         found = re.search(r"(?:Uses|package \w+ uses) ([^.]*)\.", " ".join(text.split()))
         assert found, f"{package}: its docstring does not say what it uses"
         listed = set(re.findall(r"\w+", found[1])) & set(ORDER)

@@ -1,4 +1,4 @@
-"""The dependency rules, read from the sources: no compiler, no device, seconds.
+"""Checks the dependency rules in the sources, in seconds, without a compiler or a device.
 
 base <- driver <- core <- py. The simulator (sim) is one implementation of the driver table, in
 packages of its own."""
@@ -75,7 +75,7 @@ def package_of(relative):
     return "/".join(parts[: 2 if parts[0] == "sim" else 1])
 
 
-def name(path):
+def relative_name(path):
     return str(path.relative_to(ROOT))
 
 
@@ -84,17 +84,17 @@ def of_each_c_file(rule):
     that violate it."""
 
     @functools.wraps(rule)
-    def test():
+    def test_rule():
         broken = []
         for path in C_FILES:
             try:
                 rule(path)
             except AssertionError as problem:
-                broken.append(f"{name(path)}: {problem}")
+                broken.append(f"{relative_name(path)}: {problem}")
         assert not broken, "\n".join(broken)
 
-    del test.__wrapped__  # pytest would look for its parameter
-    return test
+    del test_rule.__wrapped__  # pytest would treat the parameter `path` as a fixture
+    return test_rule
 
 
 def test_every_package_has_include_rules():
@@ -116,7 +116,7 @@ def test_includes_follow_the_package_order(c_file):
         elif included.split("/")[0] in {"sim", *BELOW}:
             assert (CEXT / included).exists(), f"{included} does not exist"
             assert package_of(included) in BELOW[package], (
-                f"{name(c_file)} must not include {included}"
+                f"{relative_name(c_file)} must not include {included}"
             )
         if included == "host/abi.h":  # likewise
             assert package == "core"
@@ -133,12 +133,12 @@ def find_cycles(graph):
     by Tarjan."""
     order, low, stack, found = {}, {}, [], []
 
-    def visit(node):
+    def visit_node(node):
         order[node] = low[node] = len(order)
         stack.append(node)
         for other in sorted(graph.get(node, ())):
             if other not in order:
-                visit(other)
+                visit_node(other)
                 low[node] = min(low[node], low[other])
             elif other in stack:
                 low[node] = min(low[node], order[other])
@@ -150,7 +150,7 @@ def find_cycles(graph):
 
     for node in sorted(graph):
         if node not in order:
-            visit(node)
+            visit_node(node)
     return found
 
 
@@ -189,7 +189,7 @@ def test_python_header_is_included_only_in_py(c_file):
         if included in {"Python.h", "structmember.h", "frameobject.h"}:
             assert package == "py", f"{included} outside py/"
         if included.startswith("numpy/"):
-            assert name(c_file) in {"cext/py/hostarray.c", "cext/py/hostufunc.c"}, (
+            assert relative_name(c_file) in {"cext/py/hostarray.c", "cext/py/hostufunc.c"}, (
                 f"{included} outside py/hostarray.c and py/hostufunc.c"
             )
     if package != "py":
@@ -201,7 +201,7 @@ def test_python_header_is_included_only_in_py(c_file):
 def test_threads_are_created_in_one_file(c_file):
     """Only base/lock names pthread and the atomic builtins; the rest of cext uses its functions.
 
-    Code that only an instrumented build compiles, to tell the sanitizers about fibers, is exempt.
+    Code of instrumented builds that announces fibers to sanitizers is exempt.
     """
     if c_file.relative_to(CEXT).parts[:2] in {("base", "lock.h"), ("base", "lock.c")}:
         return
@@ -211,7 +211,7 @@ def test_threads_are_created_in_one_file(c_file):
     assert not found, f"{sorted(set(found))}: belongs in base/lock"
 
 
-# Files that may test which driver is loaded: to open it, and to report it.
+# Files that may test which driver is loaded, in order to open or report it.
 ASKS_THE_KIND = {
     "cext/driver/driver.h", "cext/driver/driver.c", "cext/driver/driver_real.c",
     "cext/sim/driver/calls.c", "cext/core/device.c", "cext/py/device.c",
@@ -227,9 +227,11 @@ def test_no_code_branches_on_the_driver_kind():
     }
     for pattern, word in words.items():
         for path in sorted([*CEXT.rglob(pattern), *(ROOT / "numbalite").rglob(pattern)]):
-            if name(path) not in ASKS_THE_KIND:
+            if relative_name(path) not in ASKS_THE_KIND:
                 found = re.search(word, path.read_text())
-                assert not found, f"{name(path)}: {found[0]}: ask for what decides (driver.h)"
+                assert not found, (
+                    f"{relative_name(path)}: {found[0]}: ask for what decides (driver.h)"
+                )
 
 
 @of_each_c_file
@@ -240,7 +242,7 @@ def test_sources_include_their_header_first(c_file):
 
 
 def test_includes_of_the_simulator_and_of_kernels_exist():
-    """Only kernels that include a missing file would reveal it."""
+    """A missing file would fail only in kernels that include it."""
     sources = ROOT / "cuda_src"
     roots = [sources, *(sources / name for name in ("sim", "sim/include", "std", "host"))]
     missing = [
@@ -278,7 +280,7 @@ def test_c_code_reads_the_environment_in_one_file(c_file):
 def test_files_have_at_most_900_lines():
     code = {".c", ".h", ".py", ".cuh", ".cu"}
     long = {
-        name(path): lines
+        relative_name(path): lines
         for path in product_files()
         if path.suffix in code and (lines := len(path.read_text().splitlines())) > 900
     }
@@ -303,7 +305,7 @@ def test_python_reads_the_environment_in_config():
             found = re.findall(
                 r"os\.(?:getenv\([^)]*|environ(?:\.get\(|\[)[^)\]]*)", path.read_text()
             )
-            assert not found, f"{name(path)} reads {found}: add it to numbalite/config.py"
+            assert not found, f"{relative_name(path)} reads {found}: add it to numbalite/config.py"
 
 
 @of_each_c_file
@@ -320,7 +322,7 @@ def test_python_strings_contain_no_cuda_programs():
     """Python composes sources from templates (cuda_src/templates) and single lines; complete
     programs are files in cuda_src.
 
-    The demo is a user's program, its kernels are strings as any user's.
+    The demo may contain kernels as strings, because it is a user's program.
     """
     documented = (ast.Module, ast.FunctionDef, ast.ClassDef)
     for path in sorted((ROOT / "numbalite").rglob("*.py")):
@@ -335,11 +337,15 @@ def test_python_strings_contain_no_cuda_programs():
                 node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
             )
             if text not in texts and re.search(r"__global__|__device__|__syncthreads", text):
-                assert text.count("\n") <= 8, f"{name(path)}: move this to cuda_src:\n{text[:300]}"
-                assert 'extern "C" __global__' not in text, f"{name(path)}: cuda_src/templates"
+                assert text.count("\n") <= 8, (
+                    f"{relative_name(path)}: move this to cuda_src:\n{text[:300]}"
+                )
+                assert 'extern "C" __global__' not in text, (
+                    f"{relative_name(path)}: cuda_src/templates"
+                )
             if text not in texts:
                 found = re.search(r"template <typename.*\{", text)
-                assert not found, f"{name(path)}: cuda_src/templates/elements: {found[0]}"
+                assert not found, f"{relative_name(path)}: cuda_src/templates/elements: {found[0]}"
 
 
 def test_files_contain_no_local_paths():
@@ -350,12 +356,14 @@ def test_files_contain_no_local_paths():
     for path in product_files():
         if path.suffix in TEXT_SUFFIXES and path != here:
             found = marks.search(path.read_text(errors="replace"))
-            assert not found, f"{name(path)} names {found[0]}"
+            assert not found, f"{relative_name(path)} names {found[0]}"
 
 
 def test_tree_contains_no_binaries():
     for path in product_files():
-        assert path.suffix not in {".so", ".o", ".whl", ".cubin", ".pyc", ".zip", ".gz"}, name(path)
+        assert path.suffix not in {".so", ".o", ".whl", ".cubin", ".pyc", ".zip", ".gz"}, (
+            relative_name(path)
+        )
 
 
 def test_contributing_guide_lists_every_package():
@@ -375,16 +383,18 @@ def test_contributing_guide_lists_every_package():
 
 
 def test_every_package_documents_its_first_file():
-    """Python's packages are described in their docstring, with the packages they use; the others in
-    a table of docs/contributing.md."""
+    """Docstrings of Python packages describe the package and the packages that it uses; a table of
+    docs/contributing.md describes the other packages."""
     for path in sorted((ROOT / "numbalite").glob("*/__init__.py")):
         text = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split())
         assert re.search(r"\b(Uses|may use) ", text, re.IGNORECASE), (
-            f"{name(path)}: what may it use?"
+            f"{relative_name(path)}: what may it use?"
         )
         found = re.search(r"Begin with (?:(\w+\.py)|this file)", text)
-        assert found, f"{name(path)}: where does a reader begin?"
-        assert found[1] is None or (path.parent / found[1]).is_file(), f"{name(path)}: {found[1]}"
+        assert found, f"{relative_name(path)}: where does a reader begin?"
+        assert found[1] is None or (path.parent / found[1]).is_file(), (
+            f"{relative_name(path)}: {found[1]}"
+        )
     page = (ROOT / "docs" / "contributing.md").read_text()
     table = re.findall(r"^\| `([\w/]+)` \| (.*) \|$", page, re.MULTILINE)
     packages = {f"cext/{package}" for package in BELOW} | {"tests"}
@@ -402,7 +412,7 @@ def test_files_named_in_the_docs_exist():
         for path in re.findall(
             r"`((?:cext|numbalite|cuda_src|tests)/[\w/.]+\.\w+)`", page.read_text()
         ):
-            assert (ROOT / path).is_file(), f"{name(page)} names {path}"
+            assert (ROOT / path).is_file(), f"{relative_name(page)} names {path}"
     paths = (ROOT / "docs" / "contributing.md").read_text().partition("\n## Code paths\n")[2]
     paths = paths.partition("\n## ")[0]
     assert paths
@@ -415,24 +425,24 @@ def test_files_named_in_the_docs_exist():
 
 # ---- the built module --------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
-def symbols():
+def extension_symbols():
     """Returns [(type letter, name)] of the symbols that the extension module defines, local and global."""
     if not shutil.which("nm"):
         pytest.skip("no nm")
     from numbalite import _core
 
-    def nm(*options):
+    def run_nm(*options):
         out = subprocess.run(
             ["nm", *options, _core.__file__], capture_output=True, text=True, check=True
         )
         return [line.split()[-2:] for line in out.stdout.splitlines() if line.strip()]
 
-    return nm
+    return run_nm
 
 
-def test_extension_exports_only_its_init_function(symbols):
-    exported = {symbol for _, symbol in symbols("-D", "--defined-only")}
-    # Sanitizers and the linker add names of their own.
+def test_extension_exports_only_its_init_function(extension_symbols):
+    exported = {symbol for _, symbol in extension_symbols("-D", "--defined-only")}
+    # Ignores names that sanitizers and the linker add.
     exported = {
         s
         for s in exported
@@ -442,11 +452,12 @@ def test_extension_exports_only_its_init_function(symbols):
 
 
 @pytest.fixture(scope="module")
-def objects():
+def object_symbols():
     """Returns {unit: (names that its object file defines for other units, names that it uses from other
     units)}.
 
-    With hidden visibility the linker makes shared names local too: the object files tell them apart.
+    With hidden visibility the linker makes shared names local too: only the object files distinguish
+    them.
     """
     paths = sorted((ROOT / "build").glob("temp.*/cext/**/*.o"))
     if not paths or not shutil.which("nm"):
@@ -457,24 +468,24 @@ def objects():
     ).stdout.splitlines():
         path, _, rest = line.partition(".o:")
         unit = path.rpartition("/cext/")[2]
-        if (CEXT / unit).with_suffix(".c").exists():  # or left from a file that no longer exists
+        if (CEXT / unit).with_suffix(".c").exists():  # or the object of a deleted source file
             letter, symbol = rest.split()[-2:]
             found.setdefault(unit, (set(), set()))[letter == "U"].add(symbol)
     return found
 
 
-def test_c_functions_have_no_call_cycle(objects):
-    owner = {symbol: unit for unit, (defined, _) in objects.items() for symbol in defined}
+def test_c_functions_have_no_call_cycle(object_symbols):
+    owner = {symbol: unit for unit, (defined, _) in object_symbols.items() for symbol in defined}
     graph = {
         unit: {owner[symbol] for symbol in taken if symbol in owner} - {unit}
-        for unit, (_, taken) in objects.items()
+        for unit, (_, taken) in object_symbols.items()
     }
     assert_circles_are_named(graph, "call")
 
 
-def test_exported_symbols_begin_with_nl(objects):
+def test_exported_symbols_begin_with_nl(object_symbols):
     """The names of functions and variables that are not static begin with nl_."""
-    for unit, (defined, _) in objects.items():
+    for unit, (defined, _) in object_symbols.items():
         for symbol in defined:
             assert symbol == "PyInit__core" or re.match(r"_*(nl_|odr_asan|asan)", symbol), (
                 f"{unit}: {symbol}"

@@ -1,4 +1,4 @@
-"""Names of exported C functions, and phrases that no text of the project contains."""
+"""Checks the names of exported C functions, and phrases that no text of the project may contain."""
 
 import ast
 import json
@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from .test_layout import C_FILES, CEXT, name, product_files, strip_comments
+from .test_layout import C_FILES, CEXT, product_files, relative_name, strip_comments
 
-# Files whose exported functions have other prefixes, and why.
+# Files whose exported functions have other prefixes, with the reason.
 OTHER_PREFIXES = {
     "base/lock": (
         ("nl_mutex", "nl_cond", "nl_thread"),
@@ -43,10 +43,12 @@ PHRASES = {
     "what somebody|who asks|lets? go": "the caller, releases",
 }
 PREFIXES = re.compile(r"\b(?:MOST|LEAST|FEW)_[A-Z]\w*")  # write MAX_, MIN_, SMALL_
-TABLES = "docs/mistakes.md"  # names of pairs of kernels, with results recorded on a GPU
+TABLES = "docs/mistakes.md"  # contains names of kernel pairs in recorded results
 
 
-@pytest.mark.parametrize("path", [path for path in C_FILES if path.suffix == ".c"], ids=name)
+@pytest.mark.parametrize(
+    "path", [path for path in C_FILES if path.suffix == ".c"], ids=relative_name
+)
 def test_exported_names_begin_with_the_noun_of_their_file(path):
     stem = str(path.relative_to(CEXT).with_suffix(""))
     layer = {"py": "py_", "sim": "sim_"}.get(stem.split("/")[0], "")
@@ -89,11 +91,12 @@ def test_texts_use_the_terms_of_the_field():
         }:
             text = prose_of_file(path)
             found += [
-                f"{name(path)}: {phrase!r}: write {instead!r}"
+                f"{relative_name(path)}: {phrase!r}: write {instead!r}"
                 for phrase, instead in PHRASES.items()
                 if re.search(rf"\b(?:{phrase})\b", text)
             ]
             found += [
-                f"{name(path)}: {one}: write MAX_, MIN_ or SMALL_" for one in PREFIXES.findall(text)
+                f"{relative_name(path)}: {one}: write MAX_, MIN_ or SMALL_"
+                for one in PREFIXES.findall(text)
             ]
     assert not found, "\n".join(found)

@@ -10,14 +10,15 @@ import pytest
 from numbalite import _core
 
 STUB = pathlib.Path(__file__).resolve().parents[2] / "numbalite" / "_core.pyi"
-# Attributes that every extension type has, or that Python makes of its slots.
+# Attributes that every extension type has, or that Python creates from its slots.
 OF_ALL_TYPES = {
     *("__doc__", "__module__", "__new__", "__init__", "__repr__", "__init_subclass__"),
     "__vectorcalloffset__",
     *("__buffer__", "__release_buffer__"),  # since Python 3.12
 }
 
-# Python 3.15 generates these for functions of one argument and of none: ($self, object, /).
+# Parameter names that Python 3.15 generates for functions with one argument or none: ($self,
+# object, /).
 AUTOMATIC = re.compile(r"\(\$\w+(, object)?, /\)")
 
 
@@ -52,12 +53,14 @@ def test_stub_classes_have_the_extensions_members(name):
         if member in ("__new__", "__init__"):
             continue
         kind = type(vars(getattr(_core, name))[member]).__name__
-        is_data = isinstance(node, ast.AnnAssign) or "property" in decorators(node)
+        is_data = isinstance(node, ast.AnnAssign) or "property" in decorator_names(node)
         assert is_data == (kind in ("getset_descriptor", "member_descriptor")), member
-        assert ("classmethod" in decorators(node)) == (kind == "classmethod_descriptor"), member
+        assert ("classmethod" in decorator_names(node)) == (kind == "classmethod_descriptor"), (
+            member
+        )
 
 
-def decorators(node):
+def decorator_names(node):
     return {ast.unparse(decorator) for decorator in getattr(node, "decorator_list", ())}
 
 
@@ -75,7 +78,7 @@ def parameter_names(value, name):
     return [word.lstrip("*") for word in names if word.strip("*") and word[0] not in "/$"]
 
 
-def parameters(node, of_class):
+def parameter_list(node, of_class):
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     names = [argument.arg for argument in every]
@@ -104,6 +107,6 @@ def test_stub_parameters_match_the_extension():
     for name, value, node, of_class in stub_callables():
         names = parameter_names(value, name.rpartition(".")[2])
         if names is not None and node is not None:
-            assert parameters(node, of_class) == names, name
+            assert parameter_list(node, of_class) == names, name
             checked += 1
     assert checked > 60

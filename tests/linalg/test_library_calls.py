@@ -1,4 +1,5 @@
-"""Calls of CUDA's libraries at the lowest level, with functions of the C library in their place."""
+"""Tests the lowest level of calls of CUDA's libraries, with functions of the C library in place of
+CUDA's."""
 
 import gc
 import os
@@ -22,14 +23,15 @@ def is_open(number):
 
 @pytest.fixture
 def make_library_value():
-    """make_library_value(kept=None): a LibraryValue whose object is a file: its destruction closes the file."""
+    """Returns make_library_value(kept=None), which creates a LibraryValue for an open file; its destructor
+    closes the file."""
     made = []
 
-    def make(kept=None):
+    def make_value(kept=None):
         made.append(os.open(os.devnull, os.O_RDONLY))
         return _core.LibraryValue(made[-1], _core.LibraryCall(C, "close"), kept), made[-1]
 
-    yield make
+    yield make_value
     assert not any(map(is_open, made))
 
 
@@ -77,7 +79,7 @@ def test_a_graph_keeps_the_arguments_of_a_captured_call(make_library_value):
 
 
 def test_library_values_are_not_destroyed_after_a_reset(run_python):
-    """A library's objects were destroyed with the context, and are not destroyed a second time."""
+    """Objects of a library that were destroyed with the context are not destroyed again."""
     run_python(
         """
 import os

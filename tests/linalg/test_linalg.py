@@ -1,12 +1,13 @@
-"""np.linalg on device arrays, compared with NumPy for every dtype, batch, layout and size; and errors."""
+"""Compares np.linalg on device arrays with NumPy for every dtype, batch, layout and size, and tests
+errors."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.drawn import PlacedArray, examples, recipes, to_host
-from kit.likenumpy import alike
-from kit.sample import generator
+from kit.drawn import PlacedArray, array_recipes, draw_examples, to_host
+from kit.likenumpy import assert_same_result
+from kit.sample import random_generator
 
 from numbalite import _core, cuda
 from numbalite.errors import CudaAPIError
@@ -50,11 +51,11 @@ def draw_matrices(draw, square=False, matrices=None):
     values = random_matrix(draw, (*batch, m, n), dtype)
     if square:  # well-conditioned
         values = values + (30 * np.eye(n)).astype(dtype)
-    placed = PlacedArray(values, draw(recipes(values.ndim, unaligned=False)))
+    placed = PlacedArray(values, draw(array_recipes(values.ndim, unaligned=False)))
     return placed.host, placed.device()
 
 
-@examples(15)
+@draw_examples(15)
 @given(draw_matrices(square=True), st.data())
 def test_solve_matches_numpy(both, data):
     a, d = both
@@ -70,7 +71,7 @@ def test_solve_matches_numpy(both, data):
     assert_close(L.solve(d, data.draw(st.sampled_from([b, cuda.to_device(b)]))), expected)
 
 
-@examples(12)
+@draw_examples(12)
 @given(draw_matrices(square=True))
 def test_inv_det_and_cholesky_match_numpy(both):
     a, d = both
@@ -88,7 +89,7 @@ def test_inv_det_and_cholesky_match_numpy(both):
 @pytest.mark.parametrize("full", [False, True])
 def test_svd_of_large_matrices_is_accurate(dtype, full):
     """Some matrices are nearly singular; the polar decomposition perturbs them."""
-    rng = generator()
+    rng = random_generator()
     m, n = (int(one) for one in rng.integers(lapack.POLAR, lapack.POLAR + 30, 2))
     a = rng.standard_normal((3, m, n)) + 1j * rng.standard_normal((3, m, n))
     a = (a.real if dtype[0] == "f" else a).astype(dtype)
@@ -107,7 +108,7 @@ def test_svd_of_large_matrices_is_accurate(dtype, full):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 def test_cholesky_reads_one_triangle(dtype):
-    rng = generator()
+    rng = random_generator()
     for shape in ((1,), (5,), (40,), (3, 7)):
         n = shape[-1]
         half = rng.standard_normal((*shape, n)) + 1j * rng.standard_normal((*shape, n))
@@ -120,7 +121,7 @@ def test_cholesky_reads_one_triangle(dtype):
         assert_close(upper, lower.conj().swapaxes(-1, -2))
 
 
-@examples(12)
+@draw_examples(12)
 @given(draw_matrices(square=True), st.sampled_from("LUlu"))
 def test_eigh_matches_numpy(both, side):
     a, d = both
@@ -138,7 +139,7 @@ def test_eigh_matches_numpy(both, side):
     np.testing.assert_allclose(whole @ v, v * w[..., None, :], atol=1e-4 * size)
 
 
-@examples(15)
+@draw_examples(15)
 @given(draw_matrices(square=True), st.integers(0, 2))
 def test_eig_matches_numpy(both, turns):
     """Tests matrices with complex eigenvalues, and matrices with only real eigenvalues; eigenvectors equal
@@ -177,13 +178,13 @@ def test_eig_without_the_cusolver_function_raises(monkeypatch):
         L.eigvals(d)
 
 
-@examples(15)
+@draw_examples(15)
 @given(draw_matrices(), st.sampled_from(["reduced", "complete", "r", "raw"]))
 def test_qr_matches_numpy(both, mode):
     assert_close(L.qr(both[1], mode), L.qr(both[0], mode))
 
 
-@examples(15)
+@draw_examples(15)
 @given(draw_matrices(), st.booleans())
 def test_svd_matches_numpy(both, full):
     a, d = both
@@ -206,7 +207,7 @@ def test_svd_matches_numpy(both, full):
         assert_close(L.matrix_rank(d), L.matrix_rank(a))
 
 
-@examples(12)
+@draw_examples(12)
 @given(draw_matrices(), st.data())
 def test_pinv_and_lstsq_match_numpy(both, data):
     a, d = both
@@ -220,7 +221,7 @@ def test_pinv_and_lstsq_match_numpy(both, data):
         assert rank == expected[2] and rank.dtype == expected[2].dtype
 
 
-@examples(40)
+@draw_examples(40)
 @given(draw_matrices(), st.data())
 def test_norm_matches_numpy(both, data):
     a, d = both
@@ -243,8 +244,9 @@ def test_norm_matches_numpy(both, data):
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
 def test_norm_of_integers_is_exact(dtype):
-    """Integers are not converted to an array of float64; squares of one byte are summed exactly."""
-    whole = generator().integers(0, 256, (3, 500 * np.dtype(dtype).itemsize), np.uint8)
+    """Norms of integer arrays need no float64 copy, and squares of 8-bit integers are summed
+    exactly."""
+    whole = random_generator().integers(0, 256, (3, 500 * np.dtype(dtype).itemsize), np.uint8)
     a = whole % 2 == 1 if dtype == "?" else whole.view(dtype)
     d = cuda.to_device(a)
     for order, axis in ((None, None), (2, 0), ("fro", (0, 1)), (2, 1), (1, 1), (np.inf, 0), (0, 1)):
@@ -324,4 +326,4 @@ def test_hermitian_matrices_are_square():
     for matrix in (np.arange(6.0).reshape(2, 3), np.eye(2)):
         for name in ("matrix_rank", "pinv", "svd"):
             words = {"compute_uv": False} if name == "svd" else {}
-            alike(getattr(np.linalg, name), matrix, hermitian=True, **words)
+            assert_same_result(getattr(np.linalg, name), matrix, hermitian=True, **words)

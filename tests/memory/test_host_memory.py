@@ -13,7 +13,7 @@ from kit.gates import gate_in
 
 from numbalite import _core, cuda, errors
 
-LEAST = 256 << 10  # bytes from which results are in the pool, and several threads copy
+LEAST = 256 << 10  # minimum bytes for results in pooled memory and for copies by several threads
 MIB = 1 << 20
 
 
@@ -28,14 +28,14 @@ def add_grid(x):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _loaded():
+def _load_kernels():
     """Loads the kernels once, so that they do not count as a test's leak."""
     add[1, 1](cuda.to_device(np.zeros(1, np.float32)), 0)
     add_grid[1, 1](cuda.to_device(np.zeros((1, 1), np.float32)))
 
 
 @pytest.fixture
-def host():
+def host_pool():
     """Returns the empty pool of host memory."""
     pool = cuda.host_memory_pool()
     limit = pool.limit
@@ -47,8 +47,8 @@ def host():
 
 
 @pytest.fixture(params=[False, True], ids=["driver's way", "by threads"])
-def paths(request):
-    """Runs a test with the simulator's code path for copies, and with that of a GPU."""
+def copy_code_path(request):
+    """Runs a test twice: with the simulator's code path for copies, and with the GPU's."""
     _core.copy_settings(always=request.param, least=1 << 18)
     yield request.param
     _core.copy_settings(always=False, least=1 << 20)
@@ -144,7 +144,7 @@ def test_copies_of_pinned_arrays_are_asynchronous(count_live):
     assert gone() is None
 
 
-def test_pinned_memory_is_used_again(host):
+def test_pinned_memory_is_used_again(host_pool):
     addresses = set()
     for _ in range(10):
         array = cuda.pinned_array(50_000)
@@ -173,7 +173,8 @@ def test_mapped_array_is_accessed_by_kernels():
 
 
 def test_views_of_mapped_arrays_are_device_arrays():
-    """Views are device arrays too; results of arithmetic are ordinary arrays."""
+    """Views of the array can be used on the device, too; arithmetic returns ordinary NumPy
+    arrays."""
     array = cuda.mapped_array((5, 8), np.float32)
     array[:] = 0
     part = array[1:4, ::2]
@@ -336,26 +337,26 @@ def test_mapped_context_manager_yields_device_arrays():
 # ---- results
 
 
-def test_large_results_use_pooled_memory(host):
+def test_large_results_use_pooled_memory(host_pool):
     device = cuda.to_device(np.arange(100_000.0))
-    locked, used = host.locked, host.used
+    locked, used = host_pool.locked, host_pool.used
     seen = []
     for turn in range(5):
         result = device.copy_to_host()
         assert type(result) is np.ndarray and result.flags.writeable and result.flags.c_contiguous
         assert isinstance(result.base, _core.HostMemory) and result.base.kind == "result"
-        assert result.base.is_locked == (turn > 0)  # only from the second copy on: it is reused
+        assert result.base.is_locked == (turn > 0)  # from the second copy on, the memory is reused
         assert (result == np.arange(100_000.0)).all()
         seen.append(result.ctypes.data)
         result[:] = -1
         del result
     assert len(set(seen)) == 1
-    assert host.cached >= 800_000 and host.used == used
-    host.trim()
-    assert host.cached == 0 and host.locked <= locked
+    assert host_pool.cached >= 800_000 and host_pool.used == used
+    host_pool.trim()
+    assert host_pool.cached == 0 and host_pool.locked <= locked
 
 
-def test_results_are_ordinary_arrays(host):
+def test_results_are_ordinary_arrays(host_pool):
     source = np.asfortranarray(np.arange(90_000.0).reshape(300, 300))
     result = cuda.to_device(source).copy_to_host()
     assert result.flags.f_contiguous and (result == source).all()
@@ -374,9 +375,9 @@ def test_results_are_ordinary_arrays(host):
     assert cuda.to_device(result).copy_to_host().sum() == result.sum()
 
 
-def test_pinned_results_are_copied_and_pickled_as_ordinary_arrays(host):
-    """Page-locked memory changes nothing for the caller: with a stream, too, an upload has read the
-    arrays when it returns, and a download is complete."""
+def test_pinned_results_are_copied_and_pickled_as_ordinary_arrays(host_pool):
+    """Page-locked memory does not change the semantics, even with a stream: when an upload returns
+    it has read the arrays, and a download is complete."""
     device = cuda.to_device(np.ones(200_000, "f4"))
     device.copy_to_host()
     result = device.copy_to_host()
@@ -393,29 +394,29 @@ def test_pinned_results_are_copied_and_pickled_as_ordinary_arrays(host):
         result[:] = 1
 
 
-def test_small_results_use_ordinary_memory(host):
+def test_small_results_use_ordinary_memory(host_pool):
     result = cuda.to_device(np.zeros(LEAST // 8 - 1)).copy_to_host()
     assert result.base is None and result.flags.owndata
 
 
-def test_pinned_memory_limit_bounds_results(host):
-    host.limit = 2 * MIB
-    before = host.locked  # memory whose unlocking a test made fail
+def test_pinned_memory_limit_bounds_results(host_pool):
+    host_pool.limit = 2 * MIB
+    before = host_pool.locked  # memory that a test failed to unlock on purpose
     device = cuda.to_device(np.arange(MIB, dtype="u1"))
     for _ in range(3):
         results = [device.copy_to_host() for _ in range(6)]
         assert all((result == np.arange(MIB, dtype="u1")).all() for result in results)
-        assert host.locked - before <= 2 * MIB
+        assert host_pool.locked - before <= 2 * MIB
         del results
-        assert host.cached <= 2 * MIB
-    host.limit = 0
-    assert host.cached == 0
+        assert host_pool.cached <= 2 * MIB
+    host_pool.limit = 0
+    assert host_pool.cached == 0
     assert device.copy_to_host().flags.owndata
     with pytest.raises(ValueError):
-        host.limit = -1
-    assert "page-locked" in repr(host)
-    host.reset_peak()
-    assert host.peak == host.used <= host.held
+        host_pool.limit = -1
+    assert "page-locked" in repr(host_pool)
+    host_pool.reset_peak()
+    assert host_pool.peak == host_pool.used <= host_pool.held
 
 
 def test_environment_variable_sets_the_pinned_limit(run_python):
@@ -429,8 +430,9 @@ def test_environment_variable_sets_the_pinned_limit(run_python):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_copies_of_threshold_sizes_match_numpy(host, by_threads, seed):
-    """Sizes near every threshold between two copy methods, and near multiples of the chunk size."""
+def test_copies_of_threshold_sizes_match_numpy(host_pool, by_threads, seed):
+    """Tests sizes near every threshold between two copy methods, and near multiples of the chunk
+    size."""
     rng = random.Random(seed)
     borders = [1, 4096, 65536, LEAST, LEAST * 2, MIB, 2 * MIB, 8 * MIB, 5 * MIB]
     _core.copy_settings(
@@ -455,7 +457,7 @@ def test_copies_of_threshold_sizes_match_numpy(host, by_threads, seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_strided_copies_through_pinned_memory_match_numpy(host, paths, seed):
+def test_strided_copies_through_pinned_memory_match_numpy(host_pool, copy_code_path, seed):
     rng = random.Random(seed)
     data = random_bytes(4 * MIB, seed)
     for _ in range(8):
@@ -488,9 +490,9 @@ def test_strided_copies_through_pinned_memory_match_numpy(host, paths, seed):
         assert target.copy_to_host().tobytes() == expected.tobytes()
 
 
-def test_stream_uploads_read_the_source_before_returning(host, by_threads):
+def test_stream_uploads_read_the_source_before_returning(host_pool, by_threads):
     """The call does not wait for the stream, and the source may be changed immediately."""
-    used = host.used
+    used = host_pool.used
     for count in (10, 1000, 100_000, 600_000):
         stream = cuda.stream()
         source = np.ones(count, "f4")
@@ -505,11 +507,11 @@ def test_stream_uploads_read_the_source_before_returning(host, by_threads):
         again = cuda.to_device(np.zeros(count, "f4"), stream=cuda.stream(non_blocking=True))
         assert (again.copy_to_host() == 0).all()
         assert (device.copy_to_host() == 1).all()
-        del again, device  # their memory is freed here, after a wait for all streams
-    assert host.used == used
+        del again, device  # frees the memory of the arrays, after a wait for all streams
+    assert host_pool.used == used
 
 
-def test_downloads_wait_for_the_kernel(host, paths):
+def test_downloads_wait_for_the_kernel(host_pool, copy_code_path):
     for stream in (0, cuda.stream(), cuda.stream(non_blocking=True)):
         device = cuda.to_device(np.zeros(200_000, "f4"), stream=stream)
         for _ in range(5):
@@ -517,14 +519,14 @@ def test_downloads_wait_for_the_kernel(host, paths):
         assert (device.copy_to_host(stream=stream)[: 200 * 1024] == 5).all()
 
 
-def test_launch_arguments_are_copied_through_pinned_memory(host, paths):
+def test_launch_arguments_are_copied_through_pinned_memory(host_pool, copy_code_path):
     array = np.zeros(300_000, "f4")
     add[300, 1024](cuda.InOut(array), 2)
     assert (array == 2).all()
 
 
 @pytest.mark.leaks
-def test_pinned_results_of_many_sizes_keep_their_values(host):
+def test_pinned_results_of_many_sizes_keep_their_values(host_pool):
     rng = random.Random(3)
     kept = []
     for _ in range(60):
@@ -535,10 +537,10 @@ def test_pinned_results_of_many_sizes_keep_their_values(host):
     assert all(len(set(result.tolist())) == 1 for result in kept[:3])
 
 
-def test_pinned_results_may_be_dropped_in_a_callback(host):
+def test_pinned_results_may_be_dropped_in_a_callback(host_pool):
     """A result may be released in a stream callback, which must make no driver calls."""
     stream = cuda.stream()
-    host.limit, used = MIB, host.used
+    host_pool.limit, used = MIB, host_pool.used
     held = [[cuda.to_device(np.ones(MIB, "u1")).copy_to_host() for _ in range(4)]]
     held[0].append(cuda.mapped_array(10))
     stream.add_callback(lambda *unused: held.clear())
@@ -548,4 +550,4 @@ def test_pinned_results_may_be_dropped_in_a_callback(host):
             break
         time.sleep(0.01)
     cuda.synchronize()
-    assert not held and host.used == used
+    assert not held and host_pool.used == used

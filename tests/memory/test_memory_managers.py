@@ -36,13 +36,13 @@ class CountingMemoryManager(cuda.HostOnlyCUDAMemoryManager):
         address = memory.address
         self.live[address] = size
 
-        def finalizer():
+        def clear_memory():
             del self.live[address]
             nonlocal memory
             memory = None
 
         return cuda.MemoryPointer(
-            self.context, type(self).pointer(address), size, finalizer=finalizer
+            self.context, type(self).pointer(address), size, finalizer=clear_memory
         )
 
     def get_memory_info(self):
@@ -63,7 +63,7 @@ class CountingMemoryManager(cuda.HostOnlyCUDAMemoryManager):
 
 
 @pytest.fixture(params=[int, ctypes.c_void_p, ctypes.c_uint64])
-def plugged(request):
+def plugged_manager(request):
     CountingMemoryManager.made.clear()
     CountingMemoryManager.pointer = request.param
     cuda.set_memory_manager(CountingMemoryManager)
@@ -72,13 +72,13 @@ def plugged(request):
     gc.collect()
 
 
-def manager():
+def active_manager():
     return next(one for one in CountingMemoryManager.made if one.context is not None)
 
 
-def test_plugged_manager_allocates_every_array(plugged):
+def test_plugged_manager_allocates_every_array(plugged_manager):
     array = cuda.device_array(100, np.float32)
-    mine = manager()
+    mine = active_manager()
     assert mine.live == {array.address: 400} and mine.log == ["initialize"]
     assert mine is cuda.current_context().memory_manager
     array.copy_to_device(np.ones(100, "f4"))
@@ -96,10 +96,10 @@ def test_plugged_manager_allocates_every_array(plugged):
     assert not mine.live and cuda.device_array(0).size == 0
 
 
-def test_plugged_manager_allocates_copies_of_host_arguments(plugged):
+def test_plugged_manager_allocates_copies_of_host_arguments(plugged_manager):
     seen = []
     cuda.device_array(1, "f4")
-    mine = manager()
+    mine = active_manager()
     original = mine.memalloc
     mine.memalloc = lambda size: seen.append(size) or original(size)
     x = np.ones(50, "f4")
@@ -108,25 +108,25 @@ def test_plugged_manager_allocates_copies_of_host_arguments(plugged):
 
 
 @pytest.mark.parametrize("non_blocking", [False, True])
-def test_plugged_manager_frees_arrays_of_streams(plugged, non_blocking):
+def test_plugged_manager_frees_arrays_of_streams(plugged_manager, non_blocking):
     stream = cuda.stream(non_blocking=non_blocking)
     array = cuda.to_device(np.ones(50, "f4"), stream=stream)
     double[1, 64, stream](array)
     assert (array.copy_to_host(stream=stream) == 2).all()
     del array
-    assert not manager().live
+    assert not active_manager().live
 
 
-def test_plugged_manager_interface_methods_are_called(plugged):
+def test_plugged_manager_interface_methods_are_called(plugged_manager):
     context = cuda.current_context()
     assert context.get_memory_info() == (32, 64) and context.get_memory_info().total == 64
     with cuda.defer_cleanup(), context.defer_cleanup():
         pass
-    assert manager().log == ["initialize", "defer", "defer", "undefer", "undefer"]
+    assert active_manager().log == ["initialize", "defer", "defer", "undefer", "undefer"]
     memory = context.memalloc(64)
-    assert memory.size == 64 and memory.device_pointer_value in manager().live
+    assert memory.size == 64 and memory.device_pointer_value in active_manager().live
     memory.free()
-    assert not manager().live
+    assert not active_manager().live
     pinned, mapped = cuda.pinned_array(10), cuda.mapped_array(10)
     pinned[:] = mapped[:] = 1
     assert cuda.is_cuda_array(mapped) and pinned.sum() == 10
@@ -135,29 +135,29 @@ def test_plugged_manager_interface_methods_are_called(plugged):
     assert locked.device_pointer_value == held.ctypes.data
     locked.free()
     with pytest.raises(NotImplementedError):
-        manager().get_ipc_handle(None)
+        active_manager().get_ipc_handle(None)
     assert context.memhostalloc(100).nbytes == 100
     assert context.memallocmanaged(100).nbytes == 100
 
 
-def test_failing_memory_manager_raises(plugged):
+def test_failing_memory_manager_raises(plugged_manager):
     cuda.device_array(1)
-    manager().memalloc = lambda size: 1 / 0
+    active_manager().memalloc = lambda size: 1 / 0
     with pytest.raises(ZeroDivisionError):
         cuda.device_array(10)
-    manager().memalloc = lambda size: None
+    active_manager().memalloc = lambda size: None
     with pytest.raises(AttributeError):
         cuda.to_device(np.ones(10))
 
 
 def test_manager_of_another_version_raises():
-    class Old(CountingMemoryManager):
+    class OldVersionManager(CountingMemoryManager):
         interface_version = 2
 
     with pytest.raises(
         RuntimeError, match="EMM Plugin interface has version 2 - version 1 required"
     ):
-        cuda.set_memory_manager(Old)
+        cuda.set_memory_manager(OldVersionManager)
     assert cuda.memory_pool().device == 0
     with pytest.raises(TypeError):
         cuda.BaseCUDAMemoryManager()
@@ -166,7 +166,7 @@ def test_manager_of_another_version_raises():
 def test_context_memalloc_works_without_a_plugin():
     context = cuda.current_context()
     memory = context.memalloc(1000)
-    array = cuda.as_cuda_array(_Over(memory))
+    array = cuda.as_cuda_array(_OverMemory(memory))
     array.fill(3)
     assert (array.copy_to_host() == 3).all()
     assert context.get_memory_info().total > 1000
@@ -177,7 +177,7 @@ def test_context_memalloc_works_without_a_plugin():
         assert getattr(driver, name).__name__
 
 
-class _Over:
+class _OverMemory:
     def __init__(self, memory):
         self.memory = memory
         self.__cuda_array_interface__ = {

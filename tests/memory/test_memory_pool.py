@@ -19,7 +19,7 @@ def fill(x, value):
 
 
 @pytest.fixture
-def pool():
+def empty_pool():
     """Returns the pool of device 0, emptied and with a limit of 256 MiB."""
     pool = cuda.memory_pool()
     before = pool.cache_limit
@@ -38,7 +38,7 @@ def driver_calls(function):
         function()
     finally:
         _core.trace(False)
-    # With several devices, the current device is queried.
+    # With several devices, an allocation also queries the current device.
     return [call for call in _core.traced() if call != "cuCtxGetCurrent"]
 
 
@@ -56,116 +56,120 @@ def test_simulator_pool_caches_no_memory():
     assert pool.cached == 0
 
 
-def test_repeated_allocation_makes_no_driver_call(pool):
-    def repeat(count):
+def test_repeated_allocation_makes_no_driver_call(empty_pool):
+    def allocate_repeatedly(count):
         for _ in range(10):
             make_array(count)
 
     make_array()
-    assert driver_calls(lambda: repeat(SIZE)) == []
-    assert driver_calls(lambda: repeat(SIZE - 3)) == []  # of the same class
+    assert driver_calls(lambda: allocate_repeatedly(SIZE)) == []
+    assert driver_calls(lambda: allocate_repeatedly(SIZE - 3)) == []  # of the same class
 
 
-def test_default_stream_memory_is_reused_without_waiting(pool):
-    def work():
+def test_default_stream_memory_is_reused_without_waiting(empty_pool):
+    def fill_arrays():
         for _ in range(10):
             fill[64, 1024](make_array(), 1)
 
-    work()
-    assert set(driver_calls(work)) == {"cuLaunchKernel"}
+    fill_arrays()
+    assert set(driver_calls(fill_arrays)) == {"cuLaunchKernel"}
 
 
-def test_pool_reports_used_cached_and_peak_bytes(pool):
-    pool.reset_peak()
-    used = pool.used
+def test_pool_reports_used_cached_and_peak_bytes(empty_pool):
+    empty_pool.reset_peak()
+    used = empty_pool.used
     array = make_array()
-    assert pool.used - used == array.nbytes == 4 * SIZE
-    assert pool.peak == pool.used
+    assert empty_pool.used - used == array.nbytes == 4 * SIZE
+    assert empty_pool.peak == empty_pool.used
     view = array[5:]
     del array
-    assert pool.used - used == 4 * SIZE  # the view keeps it
+    assert empty_pool.used - used == 4 * SIZE  # the view keeps it
     del view
-    assert pool.used == used and pool.cached == 4 * SIZE and pool.held == used + 4 * SIZE
-    assert pool.peak == used + 4 * SIZE
-    pool.reset_peak()
-    assert pool.peak == used
+    assert (
+        empty_pool.used == used
+        and empty_pool.cached == 4 * SIZE
+        and empty_pool.held == used + 4 * SIZE
+    )
+    assert empty_pool.peak == used + 4 * SIZE
+    empty_pool.reset_peak()
+    assert empty_pool.peak == used
     make_array()
-    assert pool.cached == 4 * SIZE
-    pool.trim()
-    assert pool.cached == 0
+    assert empty_pool.cached == 4 * SIZE
+    empty_pool.trim()
+    assert empty_pool.cached == 0
     assert re.fullmatch(
-        r"<memory pool of device 0: .+ used, 0 bytes cached, peak .+, limit none>", repr(pool)
+        r"<memory pool of device 0: .+ used, 0 bytes cached, peak .+, limit none>", repr(empty_pool)
     )
 
 
-def test_pool_rounding_wastes_little_memory(pool):
+def test_pool_rounding_wastes_little_memory(empty_pool):
     rng = random.Random(1)
     for _ in range(200):
         size = int(2 ** rng.uniform(0, 24))
-        before = pool.used
+        before = empty_pool.used
         array = cuda.device_array(size, np.uint8)
-        taken = pool.used - before
+        taken = empty_pool.used - before
         assert size <= taken <= max(size * 1.125, size + 512)
         assert cuda.to_device(np.zeros(1)).copy_to_host()[0] == 0
         del array
 
 
-def test_pool_limit_raises_out_of_memory(pool):
-    pool.limit = pool.used + (1 << 20)
+def test_pool_limit_raises_out_of_memory(empty_pool):
+    empty_pool.limit = empty_pool.used + (1 << 20)
     first = cuda.device_array(1 << 19, np.uint8)
     with pytest.raises(errors.CudaAPIError) as caught:
         cuda.device_array(1 << 20, np.uint8)
     text = str(caught.value)
     assert "1048576 bytes on device 0" in text
-    assert f"memory_pool().limit is {pool.limit}" in text
-    assert f"arrays of this process use {pool.used}" in text and "held for reuse" in text
+    assert f"memory_pool().limit is {empty_pool.limit}" in text
+    assert f"arrays of this process use {empty_pool.used}" in text and "held for reuse" in text
     assert caught.value.code == 2
     del first
     cuda.device_array(1 << 20, np.uint8)
-    pool.limit = None
-    assert pool.limit is None
+    empty_pool.limit = None
+    assert empty_pool.limit is None
     cuda.device_array(1 << 24, np.uint8)
     for wrong in (-1, -5):
         with pytest.raises(ValueError, match="negative"):
-            pool.limit = wrong
+            empty_pool.limit = wrong
     with pytest.raises(TypeError):
-        pool.cache_limit = None
+        empty_pool.cache_limit = None
 
 
-def test_cached_memory_is_limited(pool):
-    pool.cache_limit = 10 << 20
+def test_cached_memory_is_limited(empty_pool):
+    empty_pool.cache_limit = 10 << 20
     for size in range(1, 200):
         cuda.device_array(size << 14, np.uint8)
-        assert pool.cached <= 10 << 20
-    assert pool.cached > 5 << 20
+        assert empty_pool.cached <= 10 << 20
+    assert empty_pool.cached > 5 << 20
     cuda.device_array(11 << 20, np.uint8)  # too large to be kept
-    assert pool.cached <= 10 << 20
-    pool.cache_limit = 1 << 20
-    assert pool.cached <= 1 << 20
-    pool.cache_limit = 0
-    assert pool.cached == 0
+    assert empty_pool.cached <= 10 << 20
+    empty_pool.cache_limit = 1 << 20
+    assert empty_pool.cached <= 1 << 20
+    empty_pool.cache_limit = 0
+    assert empty_pool.cached == 0
 
 
-def test_the_oldest_block_is_released_first(pool):
-    pool.cache_limit = 4 * (4 * SIZE)
+def test_the_oldest_block_is_released_first(empty_pool):
+    empty_pool.cache_limit = 4 * (4 * SIZE)
     arrays = [make_array(), make_array(2 * SIZE)]
     del arrays[0]
     del arrays[0]
-    make_array()  # used again, so that the larger block is now the oldest
+    make_array()  # reuses this block, so that the larger block is now the oldest
     arrays = [make_array(SIZE // 2 * 3)]
     del arrays[0]
     assert driver_calls(make_array) == []
 
 
-def test_out_of_memory_trims_the_pool(pool):
+def test_out_of_memory_trims_the_pool(empty_pool):
     """A failed allocation is repeated after the pool was emptied."""
     make_array()
-    assert pool.cached
+    assert empty_pool.cached
     make_large = lambda: cuda.device_array(3 * SIZE, np.float32)
     _core.trace(True)
     make_large()
     _core.trace(False)
-    pool.trim()
+    empty_pool.trim()
     make_array()
     asked = [call == "cuCtxGetCurrent" for call in _core.traced()]
     _core.fail_call_at(asked.index(False) + 1, 2)
@@ -173,18 +177,18 @@ def test_out_of_memory_trims_the_pool(pool):
         array = make_large()
     finally:
         _core.fail_call_at(0)
-    assert pool.cached == 0
+    assert empty_pool.cached == 0
     array.fill(1)
     del array
 
 
 @pytest.mark.sim
-def test_out_of_memory_error_reports_usage(pool):
+def test_out_of_memory_error_reports_usage(empty_pool):
     total = cuda.current_context().get_memory_info().total
     make_array()
     with pytest.raises(errors.CudaAPIError, match="are free; arrays of this process use"):
         cuda.device_array(total + 1, np.uint8)
-    assert pool.cached == 0
+    assert empty_pool.cached == 0
     assert (cuda.to_device(np.ones(3)).copy_to_host() == 1).all()
 
 
@@ -199,8 +203,8 @@ def keep_stream_busy(stream, seconds=0.2):
 
 
 @pytest.mark.parametrize("non_blocking", [False, True], ids=["ordered", "apart"])
-def test_memory_in_use_by_a_stream_is_not_handed_out(pool, non_blocking):
-    """Drops an array while work of its stream is waiting, and creates and fills others."""
+def test_memory_in_use_by_a_stream_is_not_handed_out(empty_pool, non_blocking):
+    """Drops an array while work of its stream is waiting, then creates and fills other arrays."""
     stream = cuda.stream(non_blocking=non_blocking)
     one = make_array()
     fill[64, 1024, stream](one, 1)
@@ -220,14 +224,14 @@ def test_memory_in_use_by_a_stream_is_not_handed_out(pool, non_blocking):
     assert all((other.copy_to_host() == 9).all() for other in others)
 
 
-def test_other_streams_wait_before_reusing_default_stream_memory(pool):
+def test_other_streams_wait_before_reusing_default_stream_memory(empty_pool):
     """Memory is reused immediately, but a stream that is not ordered with the default one waits."""
     first, apart = cuda.stream(), cuda.stream(non_blocking=True)
     out = cuda.pinned_array(SIZE, np.float32)
     make_array()
     keep_stream_busy(first)
     one = make_array()
-    fill[64, 1024](one, 3)  # after `first`, for it is on the default stream
+    fill[64, 1024](one, 3)  # runs after `first`, because it is on the default stream
     del one
     two = make_array()  # the same memory
     fill[64, 1024, apart](two, 5)
@@ -238,9 +242,9 @@ def test_other_streams_wait_before_reusing_default_stream_memory(pool):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_stream_operations_keep_values(pool, seed):
-    """Arrays created, filled, copied and dropped on streams of every kind: no array contains the values of
-    another."""
+def test_random_stream_operations_keep_values(empty_pool, seed):
+    """Arrays are created, filled, copied and dropped on streams of every kind; no array contains values of
+    another array."""
     rng = random.Random(seed)
     streams = [
         0,
@@ -274,21 +278,21 @@ def test_random_stream_operations_keep_values(pool, seed):
         assert (got == expected).all()
 
 
-def test_memory_of_several_streams_is_reused(pool):
+def test_memory_of_several_streams_is_reused(empty_pool):
     """Memory that several streams used is reused without a wait for the device."""
     for stream in (cuda.stream(), cuda.stream(non_blocking=True)):
-        pool.trim()
+        empty_pool.trim()
         for _ in range(600):
             fill[64, 1024, stream](make_array(), 1)
-        assert pool.cached <= 130 << 20
-        assert pool.cached < 300 * 4 * SIZE
+        assert empty_pool.cached <= 130 << 20
+        assert empty_pool.cached < 300 * 4 * SIZE
 
 
-def test_exported_addresses_delay_memory_reuse(pool):
-    """If the address was exported, any stream may use the memory: it is reused when the device is
-    idle."""
+def test_exported_addresses_delay_memory_reuse(empty_pool):
+    """If the address was exported, any stream may use the memory, so it is reused only when the
+    device is idle."""
     cuda.synchronize()
-    pool.trim()
+    empty_pool.trim()
     array = make_array()
     array.__cuda_array_interface__
     address = array.address
@@ -326,8 +330,8 @@ gc.collect()
 
 
 @pytest.mark.sim
-@pytest.mark.usefixtures("unchecked")
-def test_trim_reports_writes_outside_of_arrays(pool):
+@pytest.mark.usefixtures("disabled_checks")
+def test_trim_reports_writes_outside_of_arrays(empty_pool):
     """With the pool enabled, writes out of bounds are still detected, but only when the memory is
     freed."""
 
@@ -340,7 +344,7 @@ def test_trim_reports_writes_outside_of_arrays(pool):
     with pytest.raises(errors.KernelError, match="before the beginning"):
         cuda.synchronize()
         del x
-        pool.trim()
+        empty_pool.trim()
         cuda.synchronize()
 
 
@@ -376,13 +380,13 @@ assert cuda.memory_pool(1).cached == 0 and cuda.memory_pool(0).used == 8192
 
 
 @pytest.mark.leaks
-def test_freed_arrays_return_to_the_pool(pool):
+def test_freed_arrays_return_to_the_pool(empty_pool):
     for _ in range(2000):
         make_array(random.randrange(1, 5000))
 
 
 def test_process_exits_cleanly_with_live_arrays(run_python):
-    """Live arrays, pooled memory, queued work: the process ends without output."""
+    """A process with live arrays, pooled memory and queued work ends without output."""
     done = run_python(
         """
 import numpy as np
@@ -404,7 +408,7 @@ del kept[3:]
 
 @pytest.mark.sim
 def test_pool_works_without_driver_pools(run_python):
-    """On a device without memory pools, the cache works the same over cuMemAlloc and cuMemFree."""
+    """On a device without memory pools, the pool caches memory from cuMemAlloc in the same way."""
     run_python(
         """
 import numpy as np
@@ -453,7 +457,7 @@ def release_threshold():
     )
 
 
-def test_driver_pool_has_the_cache_limit(pool):
+def test_driver_pool_has_the_cache_limit(empty_pool):
     assert release_threshold() == ["cuMemPoolSetAttribute"]
 
 
@@ -479,8 +483,8 @@ else: raise AssertionError
 """)
 
 
-def test_a_small_array_is_freed_without_a_wait(pool):
-    pool.cache_limit = 0
+def test_a_small_array_is_freed_without_a_wait(empty_pool):
+    empty_pool.cache_limit = 0
     make_array()
     assert not [
         call for call in driver_calls(make_array) if "Synchronize" in call or "Trim" in call

@@ -1,6 +1,6 @@
-"""Host arrays of one call are copied together, large ones in chunks by several threads, medium ones
-directly from page-locked memory, a kernel's small ones as one copy: any mixture of sizes, strides
-and kinds gives NumPy's results."""
+"""Tests the copies of a call's host arrays, for any mixture of sizes, strides and kinds. Large
+arrays are copied in chunks by several threads, medium arrays directly from page-locked memory,
+small kernel arguments in one copy."""
 
 import concurrent.futures
 import mmap
@@ -13,7 +13,7 @@ from kit.calls import traced_again
 
 from numbalite import _core, cuda, errors, guvectorize, vectorize
 
-# host arrays as arguments of kernels
+# silences the warning about host arrays as kernel arguments
 
 MIB = 1 << 20
 MANY = 31
@@ -38,7 +38,7 @@ def _as_on_a_gpu():
 @pytest.fixture(
     params=range(len(SMALL_RINGS)), ids=["tiny ring", "small ring", "one thread", "as is"]
 )
-def rings(request):
+def small_rings(request):
     _core.copy_settings(**SMALL_RINGS[request.param])
 
 
@@ -58,7 +58,7 @@ total = vectorize(
 
 
 @cuda.jit("void(const float32[:], float32[:], float32[:], int32[:], const uint8[:])")
-def kernel(a, b, c, d, e):
+def add_to_rows(a, b, c, d, e):
     """
     for (long long i = grid<1>(); i < c.size(); i += gridsize<1>()) {
         c[i] = a[i] + b[i] + (i < e.size() ? e[i] : 0);
@@ -95,7 +95,7 @@ def random_operand(rng, n, dtype="f8"):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_staged_ufunc_calls_of_two_operands_match_numpy(rings, seed):
+def test_staged_ufunc_calls_of_two_operands_match_numpy(small_rings, seed):
     rng = random.Random(seed)
     sizes = [1, 500, 4097, 8191, 16384, 40_000, 65_537, 131_072, 300_001]
     for _ in range(12):
@@ -113,7 +113,7 @@ def test_staged_ufunc_calls_of_two_operands_match_numpy(rings, seed):
 
 
 @pytest.mark.parametrize("n", [3, 1000, 5001, 20_000])
-def test_staged_ufunc_calls_of_many_operands_match_numpy(rings, n):
+def test_staged_ufunc_calls_of_many_operands_match_numpy(small_rings, n):
     xs = [np.full(n, i, "f4") for i in range(MANY)]
     xs[3] = xs[3][:, None][:, 0]
     xs[5] = np.arange(2 * n, dtype="f4")[::2]
@@ -123,7 +123,7 @@ def test_staged_ufunc_calls_of_many_operands_match_numpy(rings, n):
     np.testing.assert_array_equal(total(*xs), np.sum(xs, axis=0, dtype="f4"))
 
 
-def test_staged_ufunc_calls_of_broadcast_operands_match_numpy(rings):
+def test_staged_ufunc_calls_of_broadcast_operands_match_numpy(small_rings):
     rows, columns = np.arange(700.0)[:, None], np.arange(900.0)
     grid = np.arange(630_000.0).reshape(700, 900)
     for x, y in [
@@ -141,7 +141,7 @@ def test_staged_ufunc_calls_of_broadcast_operands_match_numpy(rings):
 
 
 @pytest.mark.parametrize("n", [1000, 30_000, 200_000])
-def test_staged_operands_may_share_memory(rings, n):
+def test_staged_operands_may_share_memory(small_rings, n):
     x = np.arange(float(n))
     np.testing.assert_array_equal(double_and_add(x, x), x * 3)
     np.testing.assert_array_equal(double_and_add(x[1:], x[:-1]), x[1:] * 2 + x[:-1])
@@ -167,13 +167,13 @@ def test_small_operands_use_page_locked_memory_directly(size):
 
 @pytest.mark.parametrize("n", [100, 20_000, 200_001])
 @pytest.mark.parametrize("streamed", [False, True], ids=["default", "streamed"])
-def test_staged_kernel_arguments_are_copied_both_ways(rings, n, streamed):
+def test_staged_kernel_arguments_are_copied_both_ways(small_rings, n, streamed):
     stream = cuda.stream() if streamed else 0
     a, b, c = np.arange(n, dtype="f4"), np.ones(2 * n, "f4")[::2], np.zeros(n, "f4")
     d, e = np.zeros(n // 3, "i4"), np.full(n // 2, 3, "u1")
     for turn in range(2):
         before = b.copy()
-        kernel[32, 128, stream](a, cuda.InOut(b), cuda.Out(c), cuda.InOut(d), cuda.In(e))
+        add_to_rows[32, 128, stream](a, cuda.InOut(b), cuda.Out(c), cuda.InOut(d), cuda.In(e))
         wanted = a + before
         wanted[: n // 2] += 3
         np.testing.assert_array_equal(c, wanted)
@@ -186,18 +186,18 @@ def test_staged_kernel_arguments_are_copied_both_ways(rings, n, streamed):
     "n, all_fit", [(3, True), (600, True), (2_500, True), (5_000, False), (40_000, False)]
 )
 def test_small_kernel_arguments_are_copied_together(n, all_fit):
-    """Small arrays need one copy in each direction, whatever their number, layout and direction;
-    larger arrays are copied separately."""
+    """Small arrays need one copy in each direction, regardless of their number and layout; larger
+    arrays are copied separately."""
     a, b, c = np.arange(n, dtype="f4"), np.ones(2 * n, "f4")[::-2], np.full((2, n), -1, "f4")
     d, e = np.arange(4 * n, dtype="i4")[3::4], np.full(n, 3, "u1")
     turns = 0
 
-    def operation():
+    def launch_with_host_arrays():
         nonlocal turns
-        kernel[8, 128](a, cuda.InOut(b), cuda.Out(c[1]), cuda.InOut(d), cuda.In(e))
+        add_to_rows[8, 128](a, cuda.InOut(b), cuda.Out(c[1]), cuda.InOut(d), cuda.In(e))
         turns += 1
 
-    calls = traced_again(operation)
+    calls = traced_again(launch_with_host_arrays)
     np.testing.assert_array_equal(c[1], a + turns + 3)
     assert (b == 1 + turns).all() and (d == np.arange(n) * 4 + 3 + 2 * turns).all()
     assert (c[0] == -1).all()
@@ -216,7 +216,9 @@ def test_array_passed_twice_is_copied_once():
     np.testing.assert_array_equal(y, x * 3)
     assert _core.copied() == (x.nbytes, y.nbytes)
     small = np.arange(5, dtype="f4")
-    traced_again(lambda: kernel[1, 8](small, small, small, np.zeros(2, "i4"), np.zeros(0, "u1")))
+    traced_again(
+        lambda: add_to_rows[1, 8](small, small, small, np.zeros(2, "i4"), np.zeros(0, "u1"))
+    )
     assert _core.copied() == (256 + 8, 256 + 8)
 
 
@@ -227,15 +229,15 @@ def test_small_arguments_of_many_threads_are_copied():
     stream.add_callback(lambda *unused: time.sleep(0.2))
     held.record(stream)
 
-    def call(k):
+    def launch_in_thread(k):
         a, b, c = np.full(50, k, "f4"), np.ones(50, "f4"), np.zeros(50, "f4")
         mine = cuda.stream(non_blocking=True)
         held.wait(mine)
-        kernel[1, 64, mine](a, b, c, np.zeros(2, "i4"), np.zeros(0, "u1"))
+        add_to_rows[1, 64, mine](a, b, c, np.zeros(2, "i4"), np.zeros(0, "u1"))
         return (c == k + 1).all() and (b == 2).all()
 
     with concurrent.futures.ThreadPoolExecutor(40) as threads:
-        assert all(threads.map(call, range(80)))
+        assert all(threads.map(launch_in_thread, range(80)))
 
 
 @pytest.mark.sim
@@ -264,19 +266,20 @@ def test_checkers_treat_packed_arguments_as_separate_memory():
     assert x[63] == 1
 
 
-def test_staged_gufunc_operands_match_numpy(rings):
+def test_staged_gufunc_operands_match_numpy(small_rings):
     @guvectorize(["void(float64[:], float64[:], float64[:])"], "(n),(n)->(n)", target="cuda")
-    def crossed(x, y, z):
+    def subtract_reversed(x, y, z):
         "for (int i = 0; i < z.size(); ++i) z[i] = x[i] - y[z.size() - 1 - i];"
 
     x, y = np.arange(180_000.0).reshape(-1, 3), np.ones((60_000, 3))
-    np.testing.assert_array_equal(crossed(x, y), x - y[:, ::-1])
-    np.testing.assert_array_equal(crossed(x[::-1], y[0]), x[::-1] - y[0])
+    np.testing.assert_array_equal(subtract_reversed(x, y), x - y[:, ::-1])
+    np.testing.assert_array_equal(subtract_reversed(x[::-1], y[0]), x[::-1] - y[0])
 
 
 @pytest.mark.parametrize("non_blocking", [False, True])
-def test_staging_buffers_in_use_are_not_overwritten(rings, non_blocking):
-    """The stream is blocked; calls that need not wait continue, and their staged data is kept."""
+def test_staging_buffers_in_use_are_not_overwritten(small_rings, non_blocking):
+    """While the stream is blocked, calls that need not wait return, and their staged data stays
+    valid."""
     stream = cuda.stream(non_blocking=non_blocking)
     outs = [cuda.device_array(50_000, np.float64, stream=stream) for _ in range(4)]
     stream.add_callback(lambda *unused: time.sleep(0.1))
@@ -290,7 +293,8 @@ def test_staging_buffers_in_use_are_not_overwritten(rings, non_blocking):
 
 @pytest.mark.sim
 def test_operands_are_not_waited_for():
-    """One launch and one wait, however many operands there are; few copies to the device."""
+    """A call makes one launch and one wait for any number of operands, and few copies to the
+    device."""
     n = MIB // 4
     xs = [np.full(n, float(i)) for i in range(2)]
     double_and_add(*xs), double_and_add(*xs)
@@ -306,20 +310,20 @@ def test_operands_are_not_waited_for():
     assert not any(name.startswith("cuMemAlloc") or "Register" in name for name in calls[launch:])
 
 
-def test_staged_calls_return_several_outputs(rings):
+def test_staged_calls_return_several_outputs(small_rings):
     @guvectorize(["void(float32[:], float32[:], float32[:])"], "(n)->(n),(n)", target="cuda")
-    def both(x, up, down):
+    def plus_and_minus_one(x, up, down):
         "for (int i = 0; i < x.size(); ++i) { up[i] = x[i] + 1; down[i] = x[i] - 1; }"
 
     x = np.arange(300_000, dtype="f4").reshape(-1, 4)
     for _ in range(3):
-        up, down = both(x)
+        up, down = plus_and_minus_one(x)
         np.testing.assert_array_equal(up, x + 1)
         np.testing.assert_array_equal(down, x - 1)
 
 
 @pytest.mark.parametrize("size", [1, 65_536, 65_537, 256 << 10, 5 * MIB + 3])
-def test_copies_by_every_staging_ring_keep_values(rings, size):
+def test_copies_by_every_staging_ring_keep_values(small_rings, size):
     data = np.random.default_rng(size).integers(0, 256, size, dtype=np.uint8)
     for stream in (0, cuda.stream(), cuda.stream(non_blocking=True)):
         there = cuda.to_device(data, stream=stream)
@@ -344,12 +348,12 @@ def test_copies_fill_new_and_used_pages():
 
 
 def array_in_new_pages(size):
-    """Returns an array of untouched pages, which begins at the start of a page."""
+    """Returns a page-aligned array to whose pages no physical memory is mapped yet."""
     return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), "u1")
 
 
 @pytest.mark.parametrize("size", [2 * MIB, 2 * MIB + 1, 5 * MIB - 4095])
-def test_copies_into_parts_of_new_pages_keep_neighbours(rings, size):
+def test_copies_into_parts_of_new_pages_keep_neighbours(small_rings, size):
     """The array may begin anywhere in a huge page; the neighbouring bytes are unchanged."""
     data = np.random.default_rng(size).integers(1, 256, size, dtype=np.uint8)
     there = cuda.to_device(data)
@@ -362,7 +366,7 @@ def test_copies_into_parts_of_new_pages_keep_neighbours(rings, size):
 
 
 @pytest.mark.parametrize("non_blocking", [False, True])
-def test_copies_into_new_pages_wait_for_a_busy_stream(rings, non_blocking):
+def test_copies_into_new_pages_wait_for_a_busy_stream(small_rings, non_blocking):
     """The pages are populated while the work runs; the copy still runs after the work."""
     stream = cuda.stream(non_blocking=non_blocking)
     data = np.arange(3 * MIB // 4, dtype="f8")
@@ -373,7 +377,7 @@ def test_copies_into_new_pages_wait_for_a_busy_stream(rings, non_blocking):
     np.testing.assert_array_equal(result, data * 2 + 1)
 
 
-def test_results_in_new_pages_keep_their_values(rings):
+def test_results_in_new_pages_keep_their_values(small_rings):
     data = np.arange(3 * MIB // 2, dtype="u4")
     there = cuda.to_device(data)
     cuda.host_memory_pool().trim()

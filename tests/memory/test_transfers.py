@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from kit.calls import traced
+from kit.calls import traced_calls
 from numpy.lib.stride_tricks import as_strided
 
 from numbalite import _core, cuda
@@ -119,12 +119,12 @@ def test_large_ragged_copies_are_split():
 
 def driver_calls_of(operation):
     """Returns the driver calls that move or set memory."""
-    return [name for name in traced(operation) if name.startswith("cuMem")]
+    return [name for name in traced_calls(operation) if name.startswith("cuMem")]
 
 
 def test_transfers_make_the_minimum_of_driver_calls():
-    """The documented minimum: one call for arrays that are contiguous on both sides, or a box of
-    long rows."""
+    """Copies make the documented minimum of calls: one for arrays that are contiguous on both
+    sides, or for a box of long rows."""
     # Larger arrays are copied in chunks, through page-locked memory
     host = np.zeros((10, 20, 300), "f4")
     there = cuda.to_device(host)

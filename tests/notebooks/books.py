@@ -1,8 +1,8 @@
-"""Notebooks as the tests handle them: read, completed with solutions, and run.
+"""Reads notebooks, inserts solutions, and runs the notebooks, for tests.
 
-They run in a Jupyter kernel, as they do for readers. If the packages for that are missing (a GPU
-machine without internet), the cells are executed in this process, with a stand-in for plots if
-matplotlib is missing too; only notebooks with IPython's magics cannot run so.
+Notebooks run in a Jupyter kernel, as for readers. If Jupyter's packages are missing (a GPU machine
+without internet), the cells run in this process, and a stand-in replaces matplotlib if it is
+missing; notebooks with IPython's magics are not supported there.
 """
 
 import importlib.util
@@ -32,17 +32,17 @@ print(_json.dumps([[v.name, v.passed, str(v)] for v in _judging.verdicts]))
 """
 
 
-def name(path):
+def notebook_name(path):
     """Returns names of notebooks in tests: "1_ufuncs/exercises"."""
     return str(path.relative_to(FOLDER).with_suffix(""))
 
 
-def read(path):
+def read_notebook(path):
     with open(path, encoding="utf-8") as file:
         return json.load(file)
 
 
-def source(cell):
+def cell_source(cell):
     return "".join(cell["source"])
 
 
@@ -50,12 +50,12 @@ def code_cells(book):
     return [cell for cell in book["cells"] if cell["cell_type"] == "code"]
 
 
-def assessed(book):
+def assessed_names(book):
     """Returns the names that a notebook's cells pass to the judge: exercises, and tasks of a lesson."""
     return _calls_of("assess|check", book)
 
 
-def tasks(book):
+def task_names(book):
     """Returns only the names of the tasks."""
     return _calls_of("check", book)
 
@@ -64,11 +64,11 @@ def _calls_of(functions, book):
     return [
         found
         for cell in code_cells(book)
-        for found in re.findall(rf'^(?:{functions})\(\s*"(\w+)"', source(cell), re.M)
+        for found in re.findall(rf'^(?:{functions})\(\s*"(\w+)"', cell_source(cell), re.M)
     ]
 
 
-def solutions(path):
+def read_solutions(path):
     """Returns {cell id: text} for the notebook at `path`, from notebooks/solutions/<its folder>.py."""
     file = FOLDER / "solutions" / f"{path.parent.name}.py"
     if path.parent == FOLDER or not file.exists():
@@ -79,7 +79,7 @@ def solutions(path):
 
 def fill_with_solutions(book, path):
     """Returns the notebook with the solutions in its cells."""
-    answers = solutions(path)
+    answers = read_solutions(path)
     cells = [
         {**cell, "source": answers[cell["id"]]} if cell["id"] in answers else cell
         for cell in book["cells"]
@@ -87,12 +87,12 @@ def fill_with_solutions(book, path):
     return {**book, "cells": cells}
 
 
-def run(book, path, kernels):
+def run_notebook(book, path, kernels):
     """Runs the notebook from top to bottom; returns [name, passed, text] of each of the judge's
     verdicts."""
     if kernels is None:
         return run_here(book, path)
-    wanted = bool(assessed(book))
+    wanted = bool(assessed_names(book))
     if wanted:
         report = {"cell_type": "code", "id": "report", "metadata": {}, "execution_count": None}
         book = {**book, "cells": [*book["cells"], {**report, "outputs": [], "source": _REPORT}]}
@@ -104,7 +104,7 @@ def run(book, path, kernels):
     return json.loads("".join("".join(output["text"]) for output in outputs))
 
 
-class Kernels:
+class NotebookKernels:
     """A process that runs notebooks one after the other, each in a Jupyter kernel of its own."""
 
     def __init__(self):
@@ -136,7 +136,7 @@ class Kernels:
         assert answer, "the process that runs notebooks has ended"
         problem = json.loads(answer)
         assert problem is None, problem
-        return read(file)
+        return read_notebook(file)
 
     def close(self):
         self.process.stdin.close()
@@ -152,12 +152,12 @@ def run_here(book, path):
 
     judged = len(judging.verdicts)
     names = {"__name__": "__main__"}
-    with warnings.catch_warnings(), _plots():
+    with warnings.catch_warnings(), _plots_without_window():
         warnings.simplefilter("ignore")
         for number, cell in enumerate(book["cells"]):
             if cell["cell_type"] != "code":
                 continue
-            run_cell(source(cell), f"<{path.stem}, cell {number}>", names)
+            run_cell(cell_source(cell), f"<{path.stem}, cell {number}>", names)
     return [[v.name, v.passed, str(v)] for v in judging.verdicts[judged:]]
 
 
@@ -169,13 +169,15 @@ def run_cell(text, place, names):
 
 def uses_magic(book):
     """Does a cell need IPython itself?"""
-    return any(re.search(r"^\s*[%!]|get_ipython", source(cell), re.M) for cell in code_cells(book))
+    return any(
+        re.search(r"^\s*[%!]|get_ipython", cell_source(cell), re.M) for cell in code_cells(book)
+    )
 
 
 # ---- plots without a display -------------------------------------------------------------------------------
 
 
-class _plots:
+class _plots_without_window:
     """Returns matplotlib without a window, or, if it is missing, an object that accepts every call."""
 
     def __enter__(self):
@@ -184,7 +186,7 @@ class _plots:
         self.modules = []
         if importlib.util.find_spec("matplotlib") is None:
             for module in ("matplotlib", "matplotlib.pyplot", "matplotlib.patches"):
-                sys.modules[module] = _Module(module)
+                sys.modules[module] = _PermissiveModule(module)
                 self.modules.append(module)
             sys.modules["matplotlib"].pyplot = sys.modules["matplotlib.pyplot"]
             sys.modules["matplotlib"].patches = sys.modules["matplotlib.patches"]
@@ -199,39 +201,39 @@ class _plots:
             sys.modules["matplotlib.pyplot"].close("all")
 
 
-class _Anything:
+class _PermissiveObject:
     """A stand-in that accepts every call, has every attribute, and can be unpacked to any number of
     items."""
 
     def __call__(self, *args, **kwargs):
-        return _Anything()
+        return _PermissiveObject()
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return _Anything()
+        return _PermissiveObject()
 
     def __getitem__(self, index):
-        return _Anything()
+        return _PermissiveObject()
 
     def __iter__(self):
-        return iter([_Anything()])
+        return iter([_PermissiveObject()])
 
 
-class _Module(types.ModuleType):
+class _PermissiveModule(types.ModuleType):
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return _subplots if name == "subplots" else _Anything()
+        return _make_subplots if name == "subplots" else _PermissiveObject()
 
 
-def _subplots(rows=1, columns=1, **options):
+def _make_subplots(rows=1, columns=1, **options):
     import numpy as np
 
     rows, columns = options.get("nrows", rows), options.get("ncols", columns)
     axes = np.empty((rows, columns), object)
     for at in np.ndindex(axes.shape):
-        axes[at] = _Anything()
+        axes[at] = _PermissiveObject()
     if options.get("squeeze", True):
         axes = axes.squeeze()
-    return _Anything(), axes[()] if axes.ndim == 0 else axes
+    return _PermissiveObject(), axes[()] if axes.ndim == 0 else axes

@@ -1,4 +1,5 @@
-"""Shared by the tests here: books.py, and the process that runs notebooks."""
+"""Fixtures of this folder: makes books.py importable, and starts the process that runs
+notebooks."""
 
 import pathlib
 import sys
@@ -9,13 +10,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))  # books, outputs
 
 
 @pytest.fixture(scope="session")
-def kernels(driver_kind):
-    """Runs notebooks in Jupyter kernels; None where the packages for that are missing."""
+def notebook_kernels(driver_kind):
+    """Runs notebooks in Jupyter kernels; Returns None if the packages of Jupyter are missing."""
     import books
 
     if not books.HAS_KERNEL:
         yield None
         return
-    running = books.Kernels()
+    running = books.NotebookKernels()
     yield running
     running.close()

@@ -1,5 +1,5 @@
-"""Imported before kernels are forked: the judge, the modules that draw and store figures, and a
-first figure, which loads the fonts."""
+"""Loads modules before kernels are forked: the judge, modules for figures, and fonts (by drawing a
+first figure)."""
 
 import io
 

@@ -1,7 +1,8 @@
 """Runs notebooks in Jupyter kernels: reads a path from each line of its input, and writes the results there.
 
-Answers each line with one line of JSON: null, or the error. The kernels are this interpreter,
-whatever kernels are registered on the machine. The imports of a kernel take longer than many
+Answers each line with one line of JSON: null, or the error. Kernels use this interpreter,
+regardless of the kernels that are registered on the machine. The imports of a kernel take longer
+than many
 notebooks, so they are done once: a kernel is a fork of a process that has done only these imports.
 """
 
@@ -17,31 +18,34 @@ IMPORTED = (
 )  # fmt: skip
 
 
-def serve(arguments):
+def serve_kernel(arguments):
     """A Jupyter kernel in a separate process."""
     from ipykernel.kernelapp import IPKernelApp
 
     os.setsid()
-    sys.modules["debugpy"] = None  # the debugger is not used, and ipykernel would load it each time
-    os.environ["JPY_PARENT_PID"] = str(os.getppid())  # it ends with the process it was forked from
+    sys.modules["debugpy"] = (
+        None  # disables the debugger, which ipykernel would load for each kernel
+    )
+    os.environ["JPY_PARENT_PID"] = str(os.getppid())  # the kernel ends with its parent process
 
-    class App(IPKernelApp):
+    class KernelApp(IPKernelApp):
         def init_code(self):
-            # matplotlib does this when it is imported into a kernel; here it was imported before the fork.
+            # matplotlib selects its backend when a kernel imports it, but this kernel was forked after the
+            # import.
             if "matplotlib.pyplot" in sys.modules:
                 self.shell.enable_matplotlib("inline")
             super().init_code()
 
-    App.launch_instance(argv=arguments)
+    KernelApp.launch_instance(argv=arguments)
 
 
-class Process:
+class KernelProcess:
     """A kernel's process, with the interface of subprocess.Popen."""
 
     stdin = stdout = stderr = None
 
     def __init__(self, arguments):
-        self.forked = forked = FORKS.Process(target=serve, args=(arguments,))
+        self.forked = forked = FORKS.Process(target=serve_kernel, args=(arguments,))
         forked.start()
         self.pid, self.kill, self.terminate = forked.pid, forked.kill, forked.terminate
 
@@ -62,20 +66,20 @@ def make_kernel():
     from jupyter_client.provisioning import LocalProvisioner
     from traitlets import default
 
-    class Forked(LocalProvisioner):
+    class ForkedProvisioner(LocalProvisioner):
         async def launch_kernel(self, cmd, **kwargs):
-            self.process = Process(cmd[1:])
+            self.process = KernelProcess(cmd[1:])
             self.pid = self.process.pid
             return self.connection_info
 
-    class Kernel(AsyncKernelManager):
+    class ForkedKernel(AsyncKernelManager):
         """A kernel of this interpreter, with which the parent communicates through sockets in the file
         system."""
 
         def __init__(self, *args, **kwargs):
             super().__init__(*args, **kwargs)
             self.kernel_id = "kernel"
-            self.provisioner = Forked(
+            self.provisioner = ForkedProvisioner(
                 kernel_id=self.kernel_id, kernel_spec=self.kernel_spec, parent=self
             )
 
@@ -89,10 +93,10 @@ def make_kernel():
             spec.argv = [sys.executable, "-f", "{connection_file}"]
             return spec
 
-    return Kernel
+    return ForkedKernel
 
 
-def execute(file, kernel):
+def execute_notebook(file, kernel):
     """Runs the notebook in a file and puts the results there; None, or what went wrong."""
     import nbformat
     from nbclient import NotebookClient
@@ -127,7 +131,7 @@ def main():
     FORKS.set_forkserver_preload(list(IMPORTED))
     kernel = make_kernel()
     for line in sys.stdin:
-        print(json.dumps(execute(line.strip(), kernel)), file=answers, flush=True)
+        print(json.dumps(execute_notebook(line.strip(), kernel)), file=answers, flush=True)
 
 
 if __name__ == "__main__":

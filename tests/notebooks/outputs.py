@@ -1,4 +1,4 @@
-"""Stores the outputs of the notebooks' cells: those of the simulator, and next to them those of a GPU.
+"""Stores the outputs of the notebooks' cells on the simulator, and recorded outputs of a GPU.
 
     python tests/notebooks/outputs.py [NOTEBOOK ...]       run on the simulator, results stored
     python tests/notebooks/outputs.py --record FILE        on a GPU: the measuring cells' outputs, into FILE
@@ -7,7 +7,7 @@
 A cell with the tag "measured" has outputs that depend on the machine. The GPU's output is in a
 separate cell below it, so that it is still there when a reader runs the notebook; it is removed
 when the cell above changes. Each notebook contains a digest of the programs whose results are
-stored in it: `problems` lists the cells that differ.
+stored in it: `outdated_cells` lists the cells that differ.
 """
 
 import argparse
@@ -28,13 +28,13 @@ TAG = "measured"
 RECORDED = "-recorded"
 
 
-def digest(text):
+def digest_of_text(text):
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def programs(book):
+def digest_of_code(book):
     """Returns a digest of all code cells of a notebook."""
-    return digest("\0".join(map(books.source, books.code_cells(book))))
+    return digest_of_text("\0".join(map(books.cell_source, books.code_cells(book))))
 
 
 def is_measured(cell):
@@ -45,31 +45,33 @@ def is_recorded(cell):
     return cell["id"].endswith(RECORDED)
 
 
-def problems(book):
+def outdated_cells(book):
     """Returns the cells whose stored results are outdated, one sentence each."""
     found = []
-    if book["metadata"].get("numbalite", {}).get("programs") != programs(book):
+    if book["metadata"].get("numbalite", {}).get("programs") != digest_of_code(book):
         found.append("the stored results are those of other programs")
     before = None
     for cell in book["cells"]:
         if is_recorded(cell):
             fits = before is not None and cell["id"] == before["id"] + RECORDED
-            if not fits or cell["metadata"].get("program") != digest(books.source(before)):
+            if not fits or cell["metadata"].get("program") != digest_of_text(
+                books.cell_source(before)
+            ):
                 found.append(f"{cell['id']} is of another program")
         before = cell
     return found
 
 
-def write(book, path):
+def write_notebook(book, path):
     path.write_text(json.dumps(book, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 # --- on the simulator ------------------------------------------------------------------------------------
 
 
-def store(path, kernels):
+def store_outputs(path, kernels):
     """Runs a notebook as readers get it, and stores the outputs of its cells."""
-    book = books.read(path)
+    book = books.read_notebook(path)
     done = kernels.execute(book)
     ran = {cell["id"]: cell for cell in done["cells"]}
     kept, before = [], None
@@ -78,14 +80,15 @@ def store(path, kernels):
             cell["outputs"] = _normalized_outputs(ran[cell["id"]]["outputs"])
             cell["execution_count"] = ran[cell["id"]]["execution_count"]
         stale = is_recorded(cell) and (
-            before is None or cell["metadata"].get("program") != digest(books.source(before))
+            before is None
+            or cell["metadata"].get("program") != digest_of_text(books.cell_source(before))
         )
         if not stale:
             kept.append(cell)
             before = cell
     book["cells"] = kept
-    book["metadata"]["numbalite"] = {"programs": programs(book)}
-    write(book, path)
+    book["metadata"]["numbalite"] = {"programs": digest_of_code(book)}
+    write_notebook(book, path)
 
 
 def _normalized_outputs(outputs):
@@ -101,13 +104,13 @@ def _normalize_output(output):
         output["text"] = "".join(output["text"]).splitlines(keepends=True)
     for kind, data in output.get("data", {}).items():
         if kind.startswith("image/png"):
-            output["data"][kind] = _smaller("".join(data))
+            output["data"][kind] = _smaller_picture("".join(data))
         elif isinstance(data, (str, list)):
             output["data"][kind] = "".join(data).splitlines(keepends=True)
     return output
 
 
-def _smaller(picture):
+def _smaller_picture(picture):
     """Returns a picture with 256 colours, in base64."""
     from PIL import Image
 
@@ -120,7 +123,7 @@ def _smaller(picture):
 # --- on a GPU --------------------------------------------------------------------------------------------
 
 
-def record(paths, file, seconds):
+def record_measurements(paths, file, seconds):
     """Runs the notebooks that measure, in this process, and records the texts and figures of the
     measuring cells."""
     import matplotlib
@@ -132,31 +135,36 @@ def record(paths, file, seconds):
     device = f"a machine with {where().removeprefix('On ').removesuffix('.')} and {cores} CPU cores"
     taken, end = {"device": device, "books": {}}, time.time() + seconds
     for path in paths:
-        book = books.read(path)
+        book = books.read_notebook(path)
         if not any(map(is_measured, books.code_cells(book))) or time.time() > end:
             continue
         began = time.time()
-        taken["books"][books.name(path)] = cells = {}
+        taken["books"][books.notebook_name(path)] = cells = {}
         names = {"__name__": "__main__"}
         for cell in books.code_cells(book):
-            said, text = io.StringIO(), books.source(cell)
+            said, text = io.StringIO(), books.cell_source(cell)
             try:
                 with contextlib.redirect_stdout(said):
                     books.run_cell(text, f"<{path.stem}, cell {cell['id']}>", names)
             except BaseException:
-                print(books.name(path), cell["id"], traceback.format_exc(limit=-3), sep="\n")
+                print(
+                    books.notebook_name(path), cell["id"], traceback.format_exc(limit=-3), sep="\n"
+                )
                 break
             drawn = _open_figures()
             if is_measured(cell):
                 cells[cell["id"]] = {
-                    "program": digest(text), "text": said.getvalue(), "pictures": drawn,
+                    "program": digest_of_text(text), "text": said.getvalue(), "pictures": drawn,
                 }  # fmt: skip
-        print(f"{books.name(path)}: {len(cells)} cells, {time.time() - began:.1f} s", flush=True)
+        print(
+            f"{books.notebook_name(path)}: {len(cells)} cells, {time.time() - began:.1f} s",
+            flush=True,
+        )
         file.write_text(json.dumps(taken))
 
 
 def _open_figures():
-    """Returns the figures that are there, as PNG in base64, and closes them."""
+    """Returns all open figures as PNG in base64, and closes the figures."""
     import matplotlib.pyplot as plt
 
     pictures = []
@@ -169,25 +177,25 @@ def _open_figures():
 
 
 def insert_outputs(paths, file):
-    """Inserts the recorded outputs below their cells, if these are unchanged."""
+    """Inserts the recorded outputs below their cells, if the cells are unchanged."""
     taken = json.loads(file.read_text())
     for path in paths:
-        cells = taken["books"].get(books.name(path), {})
+        cells = taken["books"].get(books.notebook_name(path), {})
         if not cells:
             continue
-        book = books.read(path)
+        book = books.read_notebook(path)
         made = []
         for cell in book["cells"]:
             if is_recorded(cell) and cell["id"].removesuffix(RECORDED) in cells:
                 continue
             made.append(cell)
             recorded = cells.get(cell["id"])
-            if recorded and recorded["program"] == digest(books.source(cell)):
+            if recorded and recorded["program"] == digest_of_text(books.cell_source(cell)):
                 made.append(
                     _cell_with_output(cell, taken["device"], recorded["text"], recorded["pictures"])
                 )
         book["cells"] = made
-        write(book, path)
+        write_notebook(book, path)
 
 
 def _cell_with_output(cell, device, text, pictures):
@@ -199,10 +207,10 @@ def _cell_with_output(cell, device, text, pictures):
     for number, picture in enumerate(pictures):
         name = f"recorded-{number}.png" if number else "recorded.png"
         parts.append(f"![the figure above, on {device}](attachment:{name})")
-        attachments[name] = {"image/png": _smaller(picture)}
+        attachments[name] = {"image/png": _smaller_picture(picture)}
     made = {
         "cell_type": "markdown", "id": cell["id"] + RECORDED,
-        "metadata": {"program": digest(books.source(cell))},
+        "metadata": {"program": digest_of_text(books.cell_source(cell))},
         "source": "\n\n".join(parts).splitlines(keepends=True),
     }  # fmt: skip
     return {**made, "attachments": attachments} if attachments else made
@@ -218,15 +226,15 @@ def main():
     paths = [path.resolve() for path in given.notebooks] or books.NOTEBOOKS
     sys.path.insert(0, str(books.ROOT))
     if given.record:
-        record(paths, given.record, given.seconds)
+        record_measurements(paths, given.record, given.seconds)
     elif given.recorded:
         insert_outputs(paths, given.recorded)
     else:
         os.environ["NUMBALITE_DRIVER"] = "sim"
-        kernels = books.Kernels()
+        kernels = books.NotebookKernels()
         for path in paths:
-            print(books.name(path), flush=True)
-            store(path, kernels)
+            print(books.notebook_name(path), flush=True)
+            store_outputs(path, kernels)
         kernels.close()
 
 

@@ -1,4 +1,4 @@
-"""The programs in the notebooks' folder run, in processes as a user would start them."""
+"""Runs the programs in the notebooks' folder as a user would start them."""
 
 import pathlib
 import re

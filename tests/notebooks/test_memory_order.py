@@ -8,7 +8,7 @@ import books
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# A kernel -> why its first number counts along the first index.
+# Kernel -> reason why the first number of its grid belongs to the first index.
 MEANT = {
     "increment_2d": "lesson 3.1 begins with it and asks for its speed",
     "warps_down_columns": "lesson 3.1 compares it with warps along rows",
@@ -22,7 +22,11 @@ _KERNEL = re.compile(r"^def (\w+)\(.*?(?=^\S|\Z)", re.M | re.S)
 def notebook_kernels():
     """Yields (file, name, text) of the kernels with a grid in two dimensions."""
     paths = sorted(ROOT.glob("notebooks/**/*.ipynb"))
-    found = [(path, books.source(cell)) for path in paths for cell in books.read(path)["cells"]]
+    found = [
+        (path, books.cell_source(cell))
+        for path in paths
+        for cell in books.read_notebook(path)["cells"]
+    ]
     for path in [
         ROOT / "README.md",
         *ROOT.glob("docs/**/*.md"),
@@ -36,7 +40,8 @@ def notebook_kernels():
 
 
 def non_adjacent_accesses(text):
-    """Accesses whose first index is the first number of the grid and whose last one is the second."""
+    """Yields accesses whose first index is the first number of the grid and whose last index is the
+    second number."""
     first, second = next(filter(all, ((m[1] or m[3], m[2] or m[4]) for m in _GRID.finditer(text))))
     pattern = rf"\w+[(\[] *{first}\b[^,()\[\]]*(?:, *|\] *\[) *{second}\b[^,()\[\]]*[)\]]"
     return re.findall(pattern, text)
@@ -50,6 +55,6 @@ def test_notebooks_contain_kernels_to_check():
 def test_neighbouring_threads_use_neighbouring_elements(case):
     _, name, text = case
     wrong = non_adjacent_accesses(text)
-    if _TRANSPOSITION.search(text):  # one of the two dimensions exists in any case
+    if _TRANSPOSITION.search(text):  # at least one of the dimensions is known
         return
     assert not wrong or name in MEANT, wrong

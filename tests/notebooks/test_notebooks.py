@@ -13,14 +13,14 @@ import pytest
 
 from numbalite.course import exercises
 
-WITH_ANSWERS = [path for path in books.NOTEBOOKS if books.assessed(books.read(path))]
-WITH_TASKS = [path for path in WITH_ANSWERS if books.tasks(books.read(path))]
+WITH_ANSWERS = [path for path in books.NOTEBOOKS if books.assessed_names(books.read_notebook(path))]
+WITH_TASKS = [path for path in WITH_ANSWERS if books.task_names(books.read_notebook(path))]
 WITH_EXERCISES = [path for path in WITH_ANSWERS if path not in WITH_TASKS]
 
 
-@pytest.fixture(params=books.NOTEBOOKS, ids=books.name)
-def notebook(request):
-    return request.param, books.read(request.param)
+@pytest.fixture(params=books.NOTEBOOKS, ids=books.notebook_name)
+def notebook_and_path(request):
+    return request.param, books.read_notebook(request.param)
 
 
 def test_notebooks_are_found():
@@ -28,9 +28,9 @@ def test_notebooks_are_found():
 
 
 @pytest.mark.every_case
-def test_notebooks_are_valid_nbformat(notebook):
+def test_notebooks_are_valid_nbformat(notebook_and_path):
     """What nbformat 4.5 asks for."""
-    _, book = notebook
+    _, book = notebook_and_path
     assert book["nbformat"] == 4 and book["nbformat_minor"] >= 5
     assert book["metadata"]["kernelspec"]["name"] == "python3"
     identities = [cell["id"] for cell in book["cells"]]
@@ -48,12 +48,12 @@ def test_notebooks_are_valid_nbformat(notebook):
 
 
 @pytest.mark.every_case
-def test_stored_outputs_match_their_cells(notebook):
+def test_stored_outputs_match_their_cells(notebook_and_path):
     """The stored results belong to the cells above them; a GPU's results are below the cells that
     produced them."""
-    path, book = notebook
-    assert not outputs.problems(book), (
-        f"{outputs.problems(book)}: python tests/notebooks/outputs.py {path}"
+    path, book = notebook_and_path
+    assert not outputs.outdated_cells(book), (
+        f"{outputs.outdated_cells(book)}: python tests/notebooks/outputs.py {path}"
     )
     text = json.dumps(book)
     assert str(books.ROOT) not in text and str(pathlib.Path.home()) not in text
@@ -64,25 +64,25 @@ def test_stale_outputs_are_detected(tmp_path, monkeypatch):
     """A change of a program is detected, and removes the GPU's recorded output."""
     cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": 1}
     book = {"cells": [{**cell, "id": "a", "source": ["1 + 1"]}], "metadata": {}, "nbformat": 4}
-    assert outputs.problems(book) == ["the stored results are those of other programs"]
-    book["metadata"]["numbalite"] = {"programs": outputs.programs(book)}
+    assert outputs.outdated_cells(book) == ["the stored results are those of other programs"]
+    book["metadata"]["numbalite"] = {"programs": outputs.digest_of_code(book)}
     path, recording = tmp_path / "book.ipynb", tmp_path / "recording.json"
-    outputs.write(book, path)
-    said = {"program": outputs.digest("1 + 1"), "text": "2", "pictures": []}
+    outputs.write_notebook(book, path)
+    said = {"program": outputs.digest_of_text("1 + 1"), "text": "2", "pictures": []}
     recording.write_text(json.dumps({"device": "a GPU", "books": {"book": {"a": said}}}))
     monkeypatch.setattr(books, "FOLDER", tmp_path)
     outputs.insert_outputs([path], recording)
-    book = books.read(path)
-    assert outputs.problems(book) == [] and "on a GPU" in books.source(book["cells"][1])
+    book = books.read_notebook(path)
+    assert outputs.outdated_cells(book) == [] and "on a GPU" in books.cell_source(book["cells"][1])
     book["cells"][0]["source"] = ["1 + 2"]
-    assert outputs.problems(book)[1:] == ["a-recorded is of another program"]
-    outputs.write(book, path)
-    outputs.store(path, Nothing)
-    book = books.read(path)
-    assert outputs.problems(book) == [] and len(book["cells"]) == 1
+    assert outputs.outdated_cells(book)[1:] == ["a-recorded is of another program"]
+    outputs.write_notebook(book, path)
+    outputs.store_outputs(path, IdleKernels)
+    book = books.read_notebook(path)
+    assert outputs.outdated_cells(book) == [] and len(book["cells"]) == 1
 
 
-class Nothing:
+class IdleKernels:
     """Runs nothing."""
 
     def execute(book):
@@ -90,64 +90,68 @@ class Nothing:
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("path", sorted((books.FOLDER / "slides").glob("*.ipynb")), ids=books.name)
+@pytest.mark.parametrize(
+    "path", sorted((books.FOLDER / "slides").glob("*.ipynb")), ids=books.notebook_name
+)
 def test_slides_have_cells_and_notes(path):
     """Each cell is a slide, a continuation of a slide, or a note for the teacher; slides are
     short."""
-    cells = books.read(path)["cells"]
+    cells = books.read_notebook(path)["cells"]
     kinds = [cell["metadata"]["slideshow"]["slide_type"] for cell in cells]
     assert set(kinds) <= {"slide", "fragment", "-", "notes"} and kinds[0] == "slide"
     assert kinds.count("slide") >= 8 and kinds.count("notes") >= 4
-    assert all(len(books.source(cell).splitlines()) <= 20 for cell in cells)
+    assert all(len(books.cell_source(cell).splitlines()) <= 20 for cell in cells)
 
 
-@pytest.mark.parametrize("path", books.NOTEBOOKS, ids=books.name)
-def test_notebook_runs_without_errors(path, kernels):
-    book = books.read(path)
-    if kernels is None and books.uses_magic(book):
+@pytest.mark.parametrize("path", books.NOTEBOOKS, ids=books.notebook_name)
+def test_notebook_runs_without_errors(path, notebook_kernels):
+    book = books.read_notebook(path)
+    if notebook_kernels is None and books.uses_magic(book):
         pytest.skip("its magic words need IPython, which is not installed")
-    verdicts = books.run(books.fill_with_solutions(book, path), path, kernels)
-    assert [name for name, _, _ in verdicts] == books.assessed(book)
+    verdicts = books.run_notebook(books.fill_with_solutions(book, path), path, notebook_kernels)
+    assert [name for name, _, _ in verdicts] == books.assessed_names(book)
     for _, passed, text in verdicts:
         assert passed, text
 
 
-@pytest.mark.parametrize("path", WITH_EXERCISES, ids=books.name)
+@pytest.mark.parametrize("path", WITH_EXERCISES, ids=books.notebook_name)
 def test_unfilled_notebook_passes_no_exercise(path):
     """The distributed notebook runs to its end, and no exercise passes."""
-    book = books.read(path)
+    book = books.read_notebook(path)
     verdicts = books.run_here(book, path)
-    assert [name for name, _, _ in verdicts] == books.assessed(book)
+    assert [name for name, _, _ in verdicts] == books.assessed_names(book)
     for _, passed, text in verdicts:
         assert not passed, text
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("path", WITH_TASKS, ids=books.name)
+@pytest.mark.parametrize("path", WITH_TASKS, ids=books.notebook_name)
 def test_no_task_passes_unfilled(path):
     """The results equal the stored results of the distributed notebook."""
-    book = books.read(path)
+    book = books.read_notebook(path)
     said = "".join(json.dumps(cell["outputs"]) for cell in books.code_cells(book))
-    for name in books.tasks(book):
+    for name in books.task_names(book):
         assert f"{name}: not passed" in said and f"{name}: passed" not in said
 
 
 def test_every_lesson_of_two_sections_has_tasks():
-    lessons = [p for p in books.NOTEBOOKS if re.match(r"[12]_\w+/\d", books.name(p))]
+    lessons = [p for p in books.NOTEBOOKS if re.match(r"[12]_\w+/\d", books.notebook_name(p))]
     assert len(lessons) >= 10 and set(lessons) <= set(WITH_TASKS)
 
 
 def test_every_exercise_is_assigned_in_a_notebook():
-    set_somewhere = [name for path in WITH_EXERCISES for name in books.assessed(books.read(path))]
+    set_somewhere = [
+        name for path in WITH_EXERCISES for name in books.assessed_names(books.read_notebook(path))
+    ]
     assert {kind.name for kind in exercises().values() if kind.section} <= set(set_somewhere)
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("path", WITH_ANSWERS, ids=books.name)
+@pytest.mark.parametrize("path", WITH_ANSWERS, ids=books.notebook_name)
 def test_every_exercise_has_a_solution(path):
-    cells = {cell["id"] for cell in books.code_cells(books.read(path))}
-    for name in books.assessed(books.read(path)):
-        assert f"{name}-exercise" in cells and f"{name}-exercise" in books.solutions(path)
+    cells = {cell["id"] for cell in books.code_cells(books.read_notebook(path))}
+    for name in books.assessed_names(books.read_notebook(path)):
+        assert f"{name}-exercise" in cells and f"{name}-exercise" in books.read_solutions(path)
 
 
 @pytest.mark.every_case
@@ -158,6 +162,8 @@ def test_every_solution_has_its_cell(file):
     folder = books.FOLDER / file.stem
     paths = sorted(folder.glob("*.ipynb"))
     assert paths, f"no notebooks in {folder.name}"
-    identities = [cell["id"] for path in paths for cell in books.code_cells(books.read(path))]
-    for identity in books.solutions(paths[0]):
+    identities = [
+        cell["id"] for path in paths for cell in books.code_cells(books.read_notebook(path))
+    ]
+    for identity in books.read_solutions(paths[0]):
         assert identities.count(identity) == 1, identity

@@ -11,7 +11,7 @@ from numbalite import cuda
 from numbalite.compilers import host, hostbuild
 
 README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
-# A program, and its expected output, if a block without a language follows.
+# Matches a program, and its expected output if a block without a language follows.
 PROGRAM = re.compile(r"```python\n(.*?)```\n(?:\n```\n(.*?)```\n)?", re.S)
 
 

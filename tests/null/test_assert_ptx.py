@@ -44,10 +44,10 @@ def test_asserts_call_the_function_of_the_module(is_stoppable):
 
 @needs_nvrtc
 def test_asserts_are_unchanged_without_a_linker(monkeypatch):
-    def missing():
+    def raise_without_nvjitlink():
         raise CudaSupportError("no nvJitLink")
 
-    monkeypatch.setattr(toolkit, "linker_library", missing)
+    monkeypatch.setattr(toolkit, "linker_library", raise_without_nvjitlink)
     image = nvrtc.compile(SOURCE, (9, 0))
     assert image.kind == "cubin" and not image.catches and b"__assertfail" in image.ptx
 

@@ -1,4 +1,4 @@
-"""The disk cache: its entries, the files that it rejects, and eviction."""
+"""Tests the disk cache: its entries, the files that it rejects, and eviction."""
 
 import os
 import stat
@@ -25,7 +25,7 @@ IMAGE = images.Image(
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
+def cache_folder(tmp_path, monkeypatch):
     """A cache of this test's own."""
     path = tmp_path / "cache"
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(path))
@@ -33,132 +33,136 @@ def folder(tmp_path, monkeypatch):
     return path
 
 
-def key(number):
+def cache_key(number):
     return cache.digest("test", number)
 
 
 def cache_file_of(folder, number):
-    return folder / (key(number).hex() + ".image")
+    return folder / (cache_key(number).hex() + ".image")
 
 
-def test_stored_image_is_loaded(folder):
-    assert cache.load(key(1)) is None
-    assert cache.store(key(1), IMAGE)
-    assert cache.load(key(1)) == IMAGE
-    assert cache.load(key(2)) is None
-    assert cache.usage() == (1, cache_file_of(folder, 1).stat().st_size)
+def test_stored_image_is_loaded(cache_folder):
+    assert cache.load(cache_key(1)) is None
+    assert cache.store(cache_key(1), IMAGE)
+    assert cache.load(cache_key(1)) == IMAGE
+    assert cache.load(cache_key(2)) is None
+    assert cache.usage() == (1, cache_file_of(cache_folder, 1).stat().st_size)
 
 
-def test_cache_files_are_private(folder):
-    cache.store(key(1), IMAGE)
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert stat.S_IMODE(cache_file_of(folder, 1).stat().st_mode) == 0o600
-    assert os.listdir(folder) == [cache_file_of(folder, 1).name], "no temporary file is left"
+def test_cache_files_are_private(cache_folder):
+    cache.store(cache_key(1), IMAGE)
+    assert stat.S_IMODE(cache_folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(cache_file_of(cache_folder, 1).stat().st_mode) == 0o600
+    assert os.listdir(cache_folder) == [cache_file_of(cache_folder, 1).name], (
+        "no temporary file is left"
+    )
 
 
 @pytest.mark.parametrize("length", [0, 1, 15, 16, 31, 47, 48, 49, 200, -1])
-def test_truncated_files_are_removed(folder, length):
-    cache.store(key(1), IMAGE)
-    path = cache_file_of(folder, 1)
+def test_truncated_files_are_removed(cache_folder, length):
+    cache.store(cache_key(1), IMAGE)
+    path = cache_file_of(cache_folder, 1)
     path.write_bytes(path.read_bytes()[:length])
-    assert cache.load(key(1)) is None
+    assert cache.load(cache_key(1)) is None
     assert not path.exists(), "a bad file goes"
 
 
-def test_every_flipped_byte_is_detected(folder):
+def test_every_flipped_byte_is_detected(cache_folder):
     small = IMAGE.replace(data=b"xy", source="", log="")
-    cache.store(key(1), small)
-    path = cache_file_of(folder, 1)
+    cache.store(cache_key(1), small)
+    path = cache_file_of(cache_folder, 1)
     raw = path.read_bytes()
     for at in range(len(raw)):
         path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
-        assert cache.load(key(1)) is None
+        assert cache.load(cache_key(1)) is None
 
 
-def test_foreign_files_are_not_loaded(folder):
-    cache.store(key(1), IMAGE)
-    cache_file_of(folder, 2).write_bytes(cache_file_of(folder, 1).read_bytes())
-    assert cache.load(key(2)) is None, "the file of another key"
-    cache_file_of(folder, 3).write_bytes(b"#!/bin/sh\n")
-    assert cache.load(key(3)) is None
-    cache_file_of(folder, 4).mkdir()
-    assert cache.load(key(4)) is None
-    cache_file_of(folder, 5).symlink_to(cache_file_of(folder, 1))
-    assert cache.load(key(5)) is None
+def test_foreign_files_are_not_loaded(cache_folder):
+    cache.store(cache_key(1), IMAGE)
+    cache_file_of(cache_folder, 2).write_bytes(cache_file_of(cache_folder, 1).read_bytes())
+    assert cache.load(cache_key(2)) is None, "the file of another key"
+    cache_file_of(cache_folder, 3).write_bytes(b"#!/bin/sh\n")
+    assert cache.load(cache_key(3)) is None
+    cache_file_of(cache_folder, 4).mkdir()
+    assert cache.load(cache_key(4)) is None
+    cache_file_of(cache_folder, 5).symlink_to(cache_file_of(cache_folder, 1))
+    assert cache.load(cache_key(5)) is None
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
-def test_directory_writable_by_others_is_rejected(folder, mode):
-    folder.mkdir()
-    folder.chmod(mode)
+def test_directory_writable_by_others_is_rejected(cache_folder, mode):
+    cache_folder.mkdir()
+    cache_folder.chmod(mode)
     with pytest.warns(errors.CacheWarning, match="others may write"):
-        assert not cache.store(key(1), IMAGE)
-    assert not cache.store(key(1), IMAGE), "and only one warning"
-    assert cache.load(key(1)) is None and os.listdir(folder) == []
+        assert not cache.store(cache_key(1), IMAGE)
+    assert not cache.store(cache_key(1), IMAGE), "and only one warning"
+    assert cache.load(cache_key(1)) is None and os.listdir(cache_folder) == []
 
 
-def test_file_in_place_of_the_cache_folder_warns(folder):
-    folder.write_text("")
+def test_file_in_place_of_the_cache_folder_warns(cache_folder):
+    cache_folder.write_text("")
     with pytest.warns(errors.CacheWarning):
         assert cache.directory() is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
-def test_directory_of_another_user_warns(folder):
-    folder.mkdir(mode=0o700)
-    os.chown(folder, 12345, 12345)
+def test_directory_of_another_user_warns(cache_folder):
+    cache_folder.mkdir(mode=0o700)
+    os.chown(cache_folder, 12345, 12345)
     with pytest.warns(errors.CacheWarning, match="another user"):
         assert cache.directory() is None
 
 
-def test_disabled_cache_stores_nothing(folder, monkeypatch):
+def test_disabled_cache_stores_nothing(cache_folder, monkeypatch):
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
-    assert cache.directory() is None and not cache.store(key(1), IMAGE)
-    assert cache.load(key(1)) is None and not folder.exists()
+    assert cache.directory() is None and not cache.store(cache_key(1), IMAGE)
+    assert cache.load(cache_key(1)) is None and not cache_folder.exists()
     assert cache.load(None) is None and not cache.store(None, IMAGE)
 
 
 def test_an_unwritable_folder_disables_the_cache(monkeypatch):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", "/proc/nowhere/cache")
     with pytest.warns(errors.CacheWarning):
-        assert not cache.store(key(1), IMAGE)
+        assert not cache.store(cache_key(1), IMAGE)
 
 
-def test_the_least_recently_used_entry_is_removed(folder):
+def test_the_least_recently_used_entry_is_removed(cache_folder):
     for number in range(10):
-        cache.store(key(number), IMAGE)
-        os.utime(cache_file_of(folder, number), (1000 + number,) * 2)
-    size = cache_file_of(folder, 0).stat().st_size
-    os.utime(cache_file_of(folder, 0))  # used just now
+        cache.store(cache_key(number), IMAGE)
+        os.utime(cache_file_of(cache_folder, number), (1000 + number,) * 2)
+    size = cache_file_of(cache_folder, 0).stat().st_size
+    os.utime(cache_file_of(cache_folder, 0))  # used just now
     removed = cache.trim(5 * size)
-    left = {n for n in range(10) if cache_file_of(folder, n).exists()}
+    left = {n for n in range(10) if cache_file_of(cache_folder, n).exists()}
     assert removed == 6 and left == {0, 7, 8, 9}, "the oldest, down to four fifths"
     assert cache.trim(5 * size) == 0
 
 
-def test_cache_hit_updates_the_last_use(folder):
-    cache.store(key(1), IMAGE)
-    path = cache_file_of(folder, 1)
+def test_cache_hit_updates_the_last_use(cache_folder):
+    cache.store(cache_key(1), IMAGE)
+    path = cache_file_of(cache_folder, 1)
     os.utime(path, (1000, 1000))
-    cache.load(key(1))
+    cache.load(cache_key(1))
     assert time.time() - path.stat().st_mtime < 60
 
 
-def test_cache_size_is_bounded(folder, monkeypatch):
-    cache.store(key("size"), IMAGE)
-    size = cache_file_of(folder, "size").stat().st_size
+def test_cache_size_is_bounded(cache_folder, monkeypatch):
+    cache.store(cache_key("size"), IMAGE)
+    size = cache_file_of(cache_folder, "size").stat().st_size
     monkeypatch.setenv("NUMBALITE_CACHE_SIZE", str(40 * size))
     for number in range(400):
-        cache.store(key(number), IMAGE)
+        cache.store(cache_key(number), IMAGE)
     count, total = cache.usage()
     assert 0 < total < 3 * 40 * size and count < 120
-    assert not cache.store(key("big"), IMAGE.replace(data=bytes(50 * size)))
+    assert not cache.store(cache_key("big"), IMAGE.replace(data=bytes(50 * size)))
 
 
-def test_abandoned_temporary_files_are_removed(folder):
-    cache.store(key(1), IMAGE)
-    half = cache_file_of(folder, 1).read_bytes()[:100]
-    old, empty, new = (folder / f"{key(1).hex()}.image.{n}-0123456789ab.tmp" for n in (1, 2, 3))
+def test_abandoned_temporary_files_are_removed(cache_folder):
+    cache.store(cache_key(1), IMAGE)
+    half = cache_file_of(cache_folder, 1).read_bytes()[:100]
+    old, empty, new = (
+        cache_folder / f"{cache_key(1).hex()}.image.{n}-0123456789ab.tmp" for n in (1, 2, 3)
+    )
     for path in (old, empty, new):
         path.write_bytes(half if path != empty else b"")
     os.utime(old, (1000, 1000))
@@ -175,10 +179,13 @@ def make_precompiled_prelude(folder, name):
     return path
 
 
-def test_cache_size_includes_precompiled_headers(folder):
-    cache.store(key(1), IMAGE)
+def test_cache_size_includes_precompiled_headers(cache_folder):
+    cache.store(cache_key(1), IMAGE)
     count, size = cache.usage()
-    old, new = make_precompiled_prelude(folder, "old"), make_precompiled_prelude(folder, "new")
+    old, new = (
+        make_precompiled_prelude(cache_folder, "old"),
+        make_precompiled_prelude(cache_folder, "new"),
+    )
     marks = sum((path / "CACHEDIR.TAG").stat().st_size for path in (old, new))
     assert cache.usage() == (count, size + 2000 + marks)
     os.utime(old, (1000, 1000))
@@ -186,19 +193,19 @@ def test_cache_size_includes_precompiled_headers(folder):
     assert not old.exists() and new.exists()
 
 
-def test_clear_removes_only_cache_files(folder):
-    cache.store(key(1), IMAGE)
-    cache.store(key(2), IMAGE)
-    make_precompiled_prelude(folder, "of_some_compiler")
-    (folder / "notes.txt").write_text("not ours")
+def test_clear_removes_only_cache_files(cache_folder):
+    cache.store(cache_key(1), IMAGE)
+    cache.store(cache_key(2), IMAGE)
+    make_precompiled_prelude(cache_folder, "of_some_compiler")
+    (cache_folder / "notes.txt").write_text("not ours")
     assert cache.clear() == 2
-    assert os.listdir(folder) == ["notes.txt"]
+    assert os.listdir(cache_folder) == ["notes.txt"]
 
 
-def test_foreign_files_are_kept(folder):
+def test_foreign_files_are_kept(cache_folder):
     """The cache keeps foreign files of any name and age."""
-    cache.store(key(1), IMAGE)
-    image = cache_file_of(folder, 1).read_bytes()
+    cache.store(cache_key(1), IMAGE)
+    image = cache_file_of(cache_folder, 1).read_bytes()
     theirs = {
         "holiday.image": image,
         f"{'a' * 32}.image": b"not what we write",
@@ -210,19 +217,19 @@ def test_foreign_files_are_kept(folder):
         "numbalite-notes/notes.txt": b"words",
     }
     for name, contents in theirs.items():
-        path = folder / name
+        path = cache_folder / name
         path.parent.mkdir(mode=0o700, exist_ok=True)
         path.write_bytes(contents)
         for each in (path, path.parent):
-            if each != folder:
+            if each != cache_folder:
                 os.utime(each, (1000, 1000))
-    (folder / f"{'d' * 32}.image").mkdir()
-    (folder / "linked").write_bytes(image)
-    (folder / f"{'e' * 32}.image").symlink_to(folder / "linked")
+    (cache_folder / f"{'d' * 32}.image").mkdir()
+    (cache_folder / "linked").write_bytes(image)
+    (cache_folder / f"{'e' * 32}.image").symlink_to(cache_folder / "linked")
     cache.trim(0)
-    assert cache.clear() == 0 and not cache_file_of(folder, 1).exists(), "trimmed already"
-    found = [p for p in folder.rglob("*") if p.is_file() and not p.is_symlink()]
-    assert {str(p.relative_to(folder)): p.read_bytes() for p in found} == {
+    assert cache.clear() == 0 and not cache_file_of(cache_folder, 1).exists(), "trimmed already"
+    found = [p for p in cache_folder.rglob("*") if p.is_file() and not p.is_symlink()]
+    assert {str(p.relative_to(cache_folder)): p.read_bytes() for p in found} == {
         **theirs,
         "linked": image,
     }
@@ -276,7 +283,7 @@ print(bad)
 """
 
 
-def test_concurrent_processes_share_the_cache(folder):
+def test_concurrent_processes_share_the_cache(cache_folder):
     import numbalite
 
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(cache.__file__))))
@@ -290,7 +297,7 @@ def test_concurrent_processes_share_the_cache(folder):
     for writer in writers:
         out, _ = writer.communicate(timeout=60)
         assert writer.returncode == 0 and out.strip() == "0"
-    assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
+    assert not [name for name in os.listdir(cache_folder) if name.endswith(".tmp")]
 
 
 def test_image_bytes_are_exact():

@@ -253,23 +253,25 @@ def test_locals_of_the_enclosing_functions_come_first():
     LEVEL = "outer"
     outer_only = 2
 
-    def inner():
+    def define_in_function():
         LEVEL = "inner"
         inner_only = 3
 
-        def kernel():
+        def text_kernel():
             "text"
 
         assert inner_only
-        return scope_values(kernel, "LEVEL", "inner_only", "outer_only", "ONLY_GLOBAL", "missing")
+        return scope_values(
+            text_kernel, "LEVEL", "inner_only", "outer_only", "ONLY_GLOBAL", "missing"
+        )
 
-    assert inner() == ["inner", 3, 2, 1, None] and LEVEL and outer_only
+    assert define_in_function() == ["inner", 3, 2, 1, None] and LEVEL and outer_only
 
 
 def test_class_bodies_are_not_enclosing_scopes():
     LEVEL = "function"
 
-    class Holder:
+    class KernelHolder:
         LEVEL = "class"
 
         def kernel(self):
@@ -277,19 +279,19 @@ def test_class_bodies_are_not_enclosing_scopes():
 
         found = scope_values(kernel, "LEVEL")
 
-    assert Holder.found == [LEVEL]
+    assert KernelHolder.found == [LEVEL]
 
 
 def test_functions_use_the_scope_of_their_module():
-    def make():
+    def make_kernel():
         LEVEL = "maker"
 
-        def kernel():
+        def text_kernel():
             "text"
 
-        return kernel, LEVEL
+        return text_kernel, LEVEL
 
-    kernel, _ = make()
+    kernel, _ = make_kernel()
     LEVEL = "caller"
     assert scope_values(kernel, "LEVEL") == ["module"] and LEVEL
 
@@ -297,20 +299,20 @@ def test_functions_use_the_scope_of_their_module():
 def test_scope_keeps_only_names_of_the_source():
     N, big = 3, np.zeros(1000)
 
-    def kernel():
+    def text_kernel():
         "text"
 
-    assert scope_of(kernel, ["N"]).locals == {"N": 3} and N and big.size
+    assert scope_of(text_kernel, ["N"]).locals == {"N": 3} and N and big.size
 
 
 def test_scope_uses_current_values_of_loop_variables():
     found = []
     for n in range(3):  # noqa: B007
 
-        def kernel():
+        def text_kernel():
             "text"
 
-        found += scope_values(kernel, "n")
+        found += scope_values(text_kernel, "n")
     assert found == [0, 1, 2] and n == 2
 
 

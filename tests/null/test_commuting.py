@@ -65,10 +65,10 @@ def test_redefined_names_are_not_recognized():
         "return x;"
 
     @cuda.jit(device=True)
-    def least(a, b):
+    def call_min(a, b):
         "return min(a, b);"
 
-    assert not commutes(least, I4)
+    assert not commutes(call_min, I4)
     assert commutes(element_function_of("max(a, b)"), I4)
     assert not commutes(cuda.reduce("max(a, b)", options=["-Dmax=first"]).function, I4)
 
@@ -90,14 +90,14 @@ def test_parameter_names_and_types_may_differ():
     assert commutes(add, I4)
 
     @cuda.jit("int32(float32, int8)", device=True)
-    def mixed(a, b):
+    def add_mixed_types(a, b):
         "return a + b;"
 
-    assert not commutes(mixed, I4)
+    assert not commutes(add_mixed_types, I4)
     assert not commutes(
-        cuda.jit("float32(float32, float32)", device=True)(_smaller), I4
+        cuda.jit("float32(float32, float32)", device=True)(_select_smaller), I4
     )  # its numbers are floats
 
 
-def _smaller(a, b):
+def _select_smaller(a, b):
     "return a < b ? a : b;"

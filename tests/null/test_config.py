@@ -1,4 +1,4 @@
-"""The table of environment variables: defaults, aliases, bad values, lazy reading."""
+"""Tests the table of environment variables: defaults, aliases, invalid values, lazy reading."""
 
 import os
 import pathlib

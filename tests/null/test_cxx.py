@@ -1,5 +1,5 @@
-"""Reading C++ text: tokens, kernels, variables, and the names that a source uses but does not
-define."""
+"""Tests the scanner of C++ text: tokens, kernels, variables, and the names that a source uses but
+does not define."""
 
 import random
 
@@ -263,15 +263,15 @@ def test_usable_names_of_a_function_are_found():
 
 
 def test_the_time_for_free_names_grows_linearly():
-    def run(count):
+    def make_search(count):
         text = "".join(f"float f{i}(float x) {{ return x * {i}; }}\n" for i in range(count))
 
-        def search():
+        def search_names():
             assert "x" in free_names(text + "x"), "behind all of its declarations"
 
-        return search
+        return search_names
 
-    assert grows_linearly(run, 1000, 8000)
+    assert grows_linearly(make_search, 1000, 8000)
 
 
 PIECES = [
@@ -309,8 +309,8 @@ def test_tokens_cover_random_text(seed):
     ],
 )
 def test_megabytes_are_read_in_linear_time(piece):
-    def run(count):
+    def make_scan(count):
         text = piece * count
         return lambda: scanner.scan(text)
 
-    assert grows_linearly(run, 125_000 // len(piece), 1_000_000 // len(piece))
+    assert grows_linearly(make_scan, 125_000 // len(piece), 1_000_000 // len(piece))

@@ -1,4 +1,4 @@
-"""The headers that numbalite includes in a source, and the record that a failed check writes."""
+"""Tests which headers numbalite includes in a source, and the record that a failed check writes."""
 
 import re
 import struct
@@ -116,7 +116,7 @@ def test_out_of_bounds_record_is_decoded():
     )
 
 
-class Interface:
+class InterfaceObject:
     def __init__(self, **fields):
         self.__cuda_array_interface__ = {"version": 3, "typestr": "<f4", **fields}
 
@@ -147,9 +147,9 @@ def test_out_of_bounds_message_names_the_array(address, ndim, shape, expected):
         ("down", 2999, (8,), (-4,), 4),
         ("empty", 5000, (0, 3), (12, 4), 4),
         ("pointer", 6000, (), (), 1),
-        ("torch", Interface(shape=(2, 3), data=(7008, False), strides=None)),
-        ("odd", Interface(shape=(2, 3), data=(8000, False), strides=(1,))),
-        ("odd", Interface(shape=None)),
+        ("torch", InterfaceObject(shape=(2, 3), data=(7008, False), strides=None)),
+        ("odd", InterfaceObject(shape=(2, 3), data=(8000, False), strides=(1,))),
+        ("odd", InterfaceObject(shape=None)),
         ("odd", 5),
     ]
     found = {"kind": "index", "address": address, "ndim": ndim, "shape": shape}

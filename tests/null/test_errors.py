@@ -1,4 +1,4 @@
-"""The classes of exceptions: their bases, messages and attributes; numba's names for them."""
+"""Tests exception classes: bases, messages, attributes, and aliases with numba's names."""
 
 import copy
 import pickle

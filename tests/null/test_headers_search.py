@@ -133,7 +133,7 @@ def test_headers_of_cuda_12_pip_packages_are_found(tmp_path):
 
 @pytest.mark.parametrize("version, found", [("12.9", 0), ("12.4", 1), ("12.3", 1), (None, 1)])
 def test_headers_of_a_newer_toolkit_are_not_added(tmp_path, monkeypatch, version, found):
-    """The CCCL of a newer toolkit includes headers that an older NVRTC cannot compile."""
+    """An older NVRTC does not use the CCCL of a newer toolkit, whose headers it cannot compile."""
     root, other = tmp_path / "site/nvidia", tmp_path / "toolkit/include"
     library = write_file(root / "cuda_nvrtc/lib/libnvrtc.so.12")
     write_file(root / "cuda_runtime/include/cuda_fp16.h")
@@ -174,7 +174,7 @@ def test_missing_cuda_12_headers_name_their_package(tmp_path):
 
 
 @pytest.fixture
-def bundle(tmp_path, monkeypatch):
+def bundled_headers(tmp_path, monkeypatch):
     """Replaces NVRTC by one with two bundled headers; returns a list of the folders that are written."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     written = []
@@ -195,45 +195,47 @@ def make_nvrtc_of_version(folder, version):
 
 
 @pytest.mark.parametrize("version, expected", [("13.3", 1), ("14.0", 1), ("13.2", 0), ("12.9", 0)])
-def test_bundled_headers_precede_other_toolkits(tmp_path, monkeypatch, bundle, version, expected):
+def test_bundled_headers_precede_other_toolkits(
+    tmp_path, monkeypatch, bundled_headers, version, expected
+):
     library = make_nvrtc_of_version(tmp_path / "site/nvidia/cu13/lib", version)
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
     other = tmp_path / "toolkit/include"
     for name in ("cuda_fp16.h", "crt/host_defines.h", "cuda/std/version"):
         write_file(other / name)
     found = toolkit.include_directories(library)
-    assert len(bundle) == expected
+    assert len(bundled_headers) == expected
     assert found[-1] == str(other) and len(found) == (3 if expected else 1)
     if expected:
         assert os.path.isfile(f"{found[0]}/cuda_fp16.h") and found[1] == f"{found[0]}/cccl"
 
 
-def test_bundled_headers_supply_only_missing_parts(tmp_path, bundle):
+def test_bundled_headers_supply_only_missing_parts(tmp_path, bundled_headers):
     library = make_nvrtc_of_version(tmp_path / "site/nvidia/cu13/lib", "13.5")
     root = tmp_path / "site/nvidia/cu13/include"
     write_file(root / "cuda_fp16.h")
     write_file(root / "crt/host_defines.h")
     first, second = toolkit.include_directories(library)
-    assert first == str(root) and second.endswith("/cccl") and len(bundle) == 1
+    assert first == str(root) and second.endswith("/cccl") and len(bundled_headers) == 1
     write_file(root / "cccl/cuda/std/version")
     toolkit._directories.clear()
     assert toolkit.include_directories(library) == (str(root), str(root / "cccl"))
 
 
-def test_bundled_headers_are_written_once_and_again_after_their_removal(tmp_path, bundle):
+def test_bundled_headers_are_written_once_and_again_after_their_removal(tmp_path, bundled_headers):
     library = make_nvrtc_of_version(tmp_path / "site/nvidia/cu13/lib", "13.5")
     first = toolkit.include_directories(library)
     toolkit._directories.clear()
-    assert toolkit.include_directories(library) == first and len(bundle) == 1
+    assert toolkit.include_directories(library) == first and len(bundled_headers) == 1
     shutil.rmtree(first[0])
-    assert toolkit.include_directories(library) == first and len(bundle) == 2
+    assert toolkit.include_directories(library) == first and len(bundled_headers) == 2
     assert toolkit.include_directories() == first
 
 
-def test_without_a_cache_there_are_no_bundled_headers(tmp_path, monkeypatch, bundle):
+def test_without_a_cache_there_are_no_bundled_headers(tmp_path, monkeypatch, bundled_headers):
     library = make_nvrtc_of_version(tmp_path / "site/nvidia/cu13/lib", "13.5")
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
-    assert toolkit.include_directories(library) == () and not bundle
+    assert toolkit.include_directories(library) == () and not bundled_headers
 
 
 def test_mathdx_is_found_beside_whatever_toolkit_there_is(tmp_path):
@@ -266,12 +268,12 @@ def test_toolkit_supplies_headers_missing_in_packages(tmp_path, monkeypatch):
     )
 
 
-def test_recommended_packages_match_the_extras(root):
+def test_recommended_packages_match_the_extras(checkout_root):
     """Errors name only packages that exist, even if numbalite runs from a checkout."""
     from numbalite.compilers import host
 
-    text = (root / "pyproject.toml").read_text()
-    c_text = (root / "cext/driver/nvrtc.c").read_text().replace("\\", "")
+    text = (checkout_root / "pyproject.toml").read_text()
+    c_text = (checkout_root / "cext/driver/nvrtc.c").read_text().replace("\\", "")
     for extra in ("cuda13", "cuda12"):
         (requirement,) = re.findall(rf"^{extra} = \[(.*)\]$", text, re.M)
         assert requirement in toolkit.INSTALL and requirement in c_text
@@ -470,14 +472,14 @@ def test_notebook_cell_numbers_do_not_change_the_cache_key(tmp_path, monkeypatch
     monkeypatch.setenv("NUMBALITE_NVRTC", write_file(tmp_path / "libnvrtc.so.13"))
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
 
-    def key():
+    def key_of_cell():
         cell = f"/tmp/ipykernel_{os.getpid()}/123.py"
         source = Source(f'#line 1 "{cell}"\n', name=cell, users=(Lines(cell, 1, 2),))
         return unit_key(source, ("cuda", 9, 0))
 
-    first = key()
+    first = key_of_cell()
     monkeypatch.setattr(os, "getpid", lambda: 99)
-    assert key() == first
+    assert key_of_cell() == first
 
 
 # ---- NVRTC's options and messages

@@ -122,8 +122,8 @@ def test_import_takes_a_fraction_of_numpys_time(run_python):
 
 
 def test_import_of_an_unbuilt_checkout_raises(run_python, tmp_path):
-    """Imports as if a program is started in the checkout while the package is installed in another
-    folder."""
+    """Imports the package as a program that is started in the checkout while the package is
+    installed elsewhere."""
     import numbalite
 
     folder = tmp_path / "numbalite"
@@ -131,7 +131,7 @@ def test_import_of_an_unbuilt_checkout_raises(run_python, tmp_path):
     for name in ("__init__.py", "frontend.py"):
         (folder / name).write_bytes(pathlib.Path(numbalite.__file__).with_name(name).read_bytes())
     (folder / "_core.cpython-27-other.so").touch()
-    (folder / "_core.pyi").touch()  # types for editors: no extension module
+    (folder / "_core.pyi").touch()  # stub files for editors are no extension module
     result = run_python(
         "try:\n    from numbalite import _core\nexcept ImportError as problem:\n    print(problem)",
         PYTHONPATH=str(tmp_path),

@@ -16,7 +16,7 @@ DIMS, OPERANDS = 32, 64
 KINDS = ["flat", "rows", "shifted", "tiled", "single", "strided32", "strided64"]
 
 
-class Operand(ctypes.Structure):
+class LoopOperand(ctypes.Structure):
     _fields_ = (
         ("ndim", ctypes.c_int),
         ("by_value", ctypes.c_int),
@@ -28,7 +28,7 @@ class Operand(ctypes.Structure):
     )
 
 
-class Loop(ctypes.Structure):
+class LoopPlan(ctypes.Structure):
     _fields_ = (
         ("kind", ctypes.c_int),
         ("operands", ctypes.c_int),
@@ -44,12 +44,12 @@ class Loop(ctypes.Structure):
     )
 
 
-class Divider(ctypes.Structure):
+class FastDivider(ctypes.Structure):
     _fields_ = (("magic", ctypes.c_uint32), ("shift", ctypes.c_uint32))
 
 
 @pytest.fixture(scope="module")
-def core(tmp_path_factory):
+def core_library(tmp_path_factory):
     compiler = next((c for c in ("gcc", "clang", "cc") if shutil.which(c)), None)
     if compiler is None:
         pytest.skip("no C compiler")
@@ -60,7 +60,7 @@ def core(tmp_path_factory):
         check=True,
     )  # fmt: skip
     library = ctypes.CDLL(str(path))
-    library.nl_loop_divider.restype = Divider
+    library.nl_loop_divider.restype = FastDivider
     library.nl_loop_divider.argtypes = [ctypes.c_uint32]
     library.nl_loop_size.restype = ctypes.c_size_t
     library.nl_loop_threads.restype = ctypes.c_int64
@@ -69,30 +69,30 @@ def core(tmp_path_factory):
     return library
 
 
-def int64s(values):
+def int64_array(values):
     return (ctypes.c_int64 * max(len(values), 1))(*values)
 
 
 def describe_operands(arrays):
-    operands = (Operand * len(arrays))()
+    operands = (LoopOperand * len(arrays))()
     for operand, a in zip(operands, arrays):
         operand.ndim, operand.by_value = a.ndim, 0
-        operand.shape, operand.strides = int64s(a.shape), int64s(a.strides)
+        operand.shape, operand.strides = int64_array(a.shape), int64_array(a.strides)
         operand.address, operand.itemsize = a.__array_interface__["data"][0], a.itemsize
         operand.align = a.dtype.alignment
     return operands
 
 
 def make_loop(core, *arrays):
-    operands, loop = describe_operands(arrays), Loop()
+    operands, loop = describe_operands(arrays), LoopPlan()
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    core.nl_loop_make(ctypes.byref(loop), operands, len(arrays), len(shape), int64s(shape))
+    core.nl_loop_make(ctypes.byref(loop), operands, len(arrays), len(shape), int64_array(shape))
     return loop
 
 
 def walk_loop(core, loop, itemsizes, per_thread=4):
-    """Returns the addresses that a kernel computes, one tuple for each element, from the written
-    parameter alone."""
+    """Returns the addresses that a kernel computes, one tuple for each element, from the parameter
+    block alone."""
     n, dims, kind = loop.operands, loop.dims, KINDS[loop.kind]
     block = ctypes.create_string_buffer(core.nl_loop_size(ctypes.byref(loop)))
     core.nl_loop_write(ctypes.byref(loop), per_thread, block)
@@ -108,7 +108,7 @@ def walk_loop(core, loop, itemsizes, per_thread=4):
     if kind in ("rows", "shifted"):
         (count, columns, advance, by_row), rest = words[:4], words[4:]
         pieces = core.nl_loop_threads(ctypes.byref(loop), per_thread)
-        by_row = Divider.from_buffer_copy(struct.pack("<q", by_row))
+        by_row = FastDivider.from_buffer_copy(struct.pack("<q", by_row))
         for piece in range(pieces):
             row = ((piece * by_row.magic >> 32) + piece) >> by_row.shift
             assert row == piece // (pieces // count)
@@ -117,7 +117,10 @@ def walk_loop(core, loop, itemsizes, per_thread=4):
     else:
         (count, columns, advance), rest = (words[0], 1, 0), words[1:]
     shape, rest = rest[:dims], rest[dims:]
-    by, rest = [Divider.from_buffer_copy(struct.pack("<q", w)) for w in rest[:dims]], rest[dims:]
+    by, rest = (
+        [FastDivider.from_buffer_copy(struct.pack("<q", w)) for w in rest[:dims]],
+        rest[dims:],
+    )
     strides = np.array(rest[: n * steps]).reshape(n, steps)
     inner = [(advance >> k & 1) * size for k, size in enumerate(itemsizes)]
     around = [0] * n
@@ -142,7 +145,7 @@ def walk_loop(core, loop, itemsizes, per_thread=4):
     return met
 
 
-def addresses(arrays):
+def expected_addresses(arrays):
     """What should be met."""
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     whole = [np.broadcast_to(a, shape) for a in arrays]
@@ -157,7 +160,7 @@ def addresses(arrays):
 def check_loop_coverage(core, *arrays):
     loop = make_loop(core, *arrays)
     met = walk_loop(core, loop, [a.itemsize for a in arrays])
-    assert set(met) == addresses(arrays)
+    assert set(met) == expected_addresses(arrays)
     assert len(met) == loop.count == np.prod(np.broadcast_shapes(*(a.shape for a in arrays)))
     return KINDS[loop.kind], loop.dims
 
@@ -170,113 +173,134 @@ def make_array_at_offset(shape, dtype="f4", shift=0):
     return raw[start : start + n].view(dtype).reshape(shape)
 
 
-def test_contiguous_and_broadcast_operands_select_kernels(core):
+def test_contiguous_and_broadcast_operands_select_kernels(core_library):
     a = make_array_at_offset((4, 6, 64))
-    assert check_loop_coverage(core, a, a) == ("flat", 0)
-    assert check_loop_coverage(core, a, make_array_at_offset(())) == ("flat", 0)
-    assert check_loop_coverage(core, make_array_at_offset(()), make_array_at_offset(())) == (
+    assert check_loop_coverage(core_library, a, a) == ("flat", 0)
+    assert check_loop_coverage(core_library, a, make_array_at_offset(())) == ("flat", 0)
+    assert check_loop_coverage(
+        core_library, make_array_at_offset(()), make_array_at_offset(())
+    ) == (
         "flat",
         0,
     )
-    assert check_loop_coverage(core, a, a[0, 0]) == ("rows", 1)
-    assert check_loop_coverage(core, a, a[:, 0:1]) == ("rows", 2)
-    assert check_loop_coverage(core, a, a[:, :, :1]) == ("rows", 1)
-    assert check_loop_coverage(core, a[:, ::2], a[:, :3]) == ("rows", 2)
-    assert check_loop_coverage(core, a[:, :, ::2], a[:, :, :32]) == ("strided32", 2)
-    assert check_loop_coverage(core, a[::-1, ::-1, ::-1], a[::-1, ::-1, ::-1]) == ("flat", 0)
-    assert check_loop_coverage(core, a[::-1], a) == ("rows", 1)
-    assert check_loop_coverage(core, a.T, a.T) == ("flat", 0)
-    assert check_loop_coverage(core, make_array_at_offset((4, 8)), make_array_at_offset((8,))) == (
+    assert check_loop_coverage(core_library, a, a[0, 0]) == ("rows", 1)
+    assert check_loop_coverage(core_library, a, a[:, 0:1]) == ("rows", 2)
+    assert check_loop_coverage(core_library, a, a[:, :, :1]) == ("rows", 1)
+    assert check_loop_coverage(core_library, a[:, ::2], a[:, :3]) == ("rows", 2)
+    assert check_loop_coverage(core_library, a[:, :, ::2], a[:, :, :32]) == ("strided32", 2)
+    assert check_loop_coverage(core_library, a[::-1, ::-1, ::-1], a[::-1, ::-1, ::-1]) == (
+        "flat",
+        0,
+    )
+    assert check_loop_coverage(core_library, a[::-1], a) == ("rows", 1)
+    assert check_loop_coverage(core_library, a.T, a.T) == ("flat", 0)
+    assert check_loop_coverage(
+        core_library, make_array_at_offset((4, 8)), make_array_at_offset((8,))
+    ) == (
         "strided32",
         2,
     )  # rows too short
 
 
-def test_alignment_selects_the_kernel(core):
+def test_alignment_selects_the_kernel(core_library):
     a = make_array_at_offset((256,))
-    assert check_loop_coverage(core, a[4:132], a[:128]) == ("flat", 0)
-    assert check_loop_coverage(core, a[1:129], a[:128]) == ("strided32", 1)
+    assert check_loop_coverage(core_library, a[4:132], a[:128]) == ("flat", 0)
+    assert check_loop_coverage(core_library, a[1:129], a[:128]) == ("strided32", 1)
     eight, bytes_of = make_array_at_offset((256,), "f8"), make_array_at_offset((256,), "u1")
-    assert check_loop_coverage(core, eight[1:129], eight[:128]) == ("single", 1)
-    assert check_loop_coverage(core, bytes_of[1:129], bytes_of[:128]) == ("shifted", 1)
-    assert check_loop_coverage(core, a[1:129], bytes_of[:128]) == ("shifted", 1)
+    assert check_loop_coverage(core_library, eight[1:129], eight[:128]) == ("single", 1)
+    assert check_loop_coverage(core_library, bytes_of[1:129], bytes_of[:128]) == ("shifted", 1)
+    assert check_loop_coverage(core_library, a[1:129], bytes_of[:128]) == ("shifted", 1)
     many = np.lib.stride_tricks.as_strided(a[1:], ((1 << 21) + 1,), (4,))
-    assert KINDS[make_loop(core, many).kind] == "shifted"
-    assert check_loop_coverage(core, a[:128], a[1:2]) == (
+    assert KINDS[make_loop(core_library, many).kind] == "shifted"
+    assert check_loop_coverage(core_library, a[:128], a[1:2]) == (
         "flat",
         0,
     )  # one element needs only its own alignment
-    assert check_loop_coverage(core, make_array_at_offset((16,), shift=2), a[:16]) == (
+    assert check_loop_coverage(core_library, make_array_at_offset((16,), shift=2), a[:16]) == (
         "strided64",
         1,
     )
     rows = make_array_at_offset((4, 130))[:, :128]
-    assert check_loop_coverage(core, rows, make_array_at_offset((4, 128))) == ("strided32", 2)
-    assert check_loop_coverage(core, rows, make_array_at_offset((4, 128), "u1")) == ("shifted", 1)
+    assert check_loop_coverage(core_library, rows, make_array_at_offset((4, 128))) == (
+        "strided32",
+        2,
+    )
+    assert check_loop_coverage(core_library, rows, make_array_at_offset((4, 128), "u1")) == (
+        "shifted",
+        1,
+    )
     cube = make_array_at_offset((3, 4, 130))[:, :3, 1:129]
-    assert check_loop_coverage(core, cube, make_array_at_offset((3, 3, 128))) == ("strided32", 3)
-    assert check_loop_coverage(core, cube, make_array_at_offset((3, 3, 128), "u1")) == (
+    assert check_loop_coverage(core_library, cube, make_array_at_offset((3, 3, 128))) == (
+        "strided32",
+        3,
+    )
+    assert check_loop_coverage(core_library, cube, make_array_at_offset((3, 3, 128), "u1")) == (
         "shifted",
         2,
     )
     assert check_loop_coverage(
-        core, make_array_at_offset((16,), "c16", 8), make_array_at_offset((16,), "c16")
+        core_library, make_array_at_offset((16,), "c16", 8), make_array_at_offset((16,), "c16")
     ) == ("shifted", 1)
 
 
-def test_transposed_operands_select_tiles(core):
+def test_transposed_operands_select_tiles(core_library):
     a, b = make_array_at_offset((40, 48)), make_array_at_offset((48, 40))
-    assert check_loop_coverage(core, a, b.T) == ("tiled", 1)
-    assert check_loop_coverage(core, a, b.T, a) == ("tiled", 1)
-    assert check_loop_coverage(core, a, b.T[:, 1:2]) == ("strided32", 2)  # a short row
-    assert check_loop_coverage(core, a[:, ::2], b.T[:, :24]) == ("strided32", 2)  # too few columns
-    assert check_loop_coverage(core, a[:, ::-1], b.T) == ("tiled", 1)
+    assert check_loop_coverage(core_library, a, b.T) == ("tiled", 1)
+    assert check_loop_coverage(core_library, a, b.T, a) == ("tiled", 1)
+    assert check_loop_coverage(core_library, a, b.T[:, 1:2]) == ("strided32", 2)  # a short row
+    assert check_loop_coverage(core_library, a[:, ::2], b.T[:, :24]) == (
+        "strided32",
+        2,
+    )  # too few columns
+    assert check_loop_coverage(core_library, a[:, ::-1], b.T) == ("tiled", 1)
     cube, other = make_array_at_offset((33, 3, 40)), make_array_at_offset((40, 3, 33))
-    assert check_loop_coverage(core, cube, other.transpose(2, 1, 0)) == ("tiled", 1)
+    assert check_loop_coverage(core_library, cube, other.transpose(2, 1, 0)) == ("tiled", 1)
     four, other = make_array_at_offset((2, 33, 3, 32)), make_array_at_offset((2, 32, 3, 33))
-    assert check_loop_coverage(core, four, other.transpose(0, 3, 2, 1)) == ("tiled", 2)
-    assert check_loop_coverage(core, make_array_at_offset((40, 40), "f4", 2), b[:40].T) == (
+    assert check_loop_coverage(core_library, four, other.transpose(0, 3, 2, 1)) == ("tiled", 2)
+    assert check_loop_coverage(core_library, make_array_at_offset((40, 40), "f4", 2), b[:40].T) == (
         "strided64",
         2,
     )
 
-    def threads(per_thread, *arrays):
-        return core.nl_loop_threads(ctypes.byref(make_loop(core, *arrays)), per_thread)
+    def thread_count(per_thread, *arrays):
+        return core_library.nl_loop_threads(
+            ctypes.byref(make_loop(core_library, *arrays)), per_thread
+        )
 
-    assert threads(16, a, b.T) == 256
-    assert threads(4, a, b.T) == 4 * 256
-    assert threads(16, cube, make_array_at_offset((40, 3, 33)).transpose(2, 1, 0)) == 3 * 256
+    assert thread_count(16, a, b.T) == 256
+    assert thread_count(4, a, b.T) == 4 * 256
+    assert thread_count(16, cube, make_array_at_offset((40, 3, 33)).transpose(2, 1, 0)) == 3 * 256
 
 
-def test_large_strides_select_64_bit_offsets(core):
+def test_large_strides_select_64_bit_offsets(core_library):
     far = np.lib.stride_tricks.as_strided(make_array_at_offset((1,)), (3,), (1 << 30,))
-    loop = make_loop(core, far)
+    loop = make_loop(core_library, far)
     assert KINDS[loop.kind] == "strided64"
     near = np.lib.stride_tricks.as_strided(make_array_at_offset((1,)), (2,), (1 << 30,))
-    assert KINDS[make_loop(core, near).kind] == "strided32"
+    assert KINDS[make_loop(core_library, near).kind] == "strided32"
     many = np.lib.stride_tricks.as_strided(make_array_at_offset((1,), "u1"), (1 << 32,), (1,))
-    loop = make_loop(core, many)
+    loop = make_loop(core_library, many)
     assert (KINDS[loop.kind], loop.count) == ("flat", 1 << 32)
-    assert core.nl_loop_threads(ctypes.byref(loop), 16) == 1 << 28
+    assert core_library.nl_loop_threads(ctypes.byref(loop), 16) == 1 << 28
 
 
 @pytest.mark.parametrize(("rows", "by_row"), [(1 << 15, True), (1 << 17, False)])
-def test_large_loops_are_split_below_32_bits(core, rows, by_row):
-    """With more than 2**32 parts, the division by the number of parts needs no magic number."""
+def test_large_loops_are_split_below_32_bits(core_library, rows, by_row):
+    """Divisors above 2**32 need no magic number."""
     one, column = make_array_at_offset((1,)), make_array_at_offset((rows, 1))
     wide = np.lib.stride_tricks.as_strided(one, (rows, 1 << 16), (0, 4))
-    loop = make_loop(core, wide, column)
+    loop = make_loop(core_library, wide, column)
     assert KINDS[loop.kind] == "rows" and loop.operands == 2
-    block = ctypes.create_string_buffer(core.nl_loop_size(ctypes.byref(loop)))
-    core.nl_loop_write(ctypes.byref(loop), 4, block)
-    divider = Divider.from_buffer_copy(block, 16 * 2 + 8 * 3)
-    assert (divider.magic != 0) == by_row and core.nl_loop_threads(
+    block = ctypes.create_string_buffer(core_library.nl_loop_size(ctypes.byref(loop)))
+    core_library.nl_loop_write(ctypes.byref(loop), 4, block)
+    divider = FastDivider.from_buffer_copy(block, 16 * 2 + 8 * 3)
+    assert (divider.magic != 0) == by_row and core_library.nl_loop_threads(
         ctypes.byref(loop), 4
     ) == rows << 14
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_random_views_are_covered_exactly_once(core, seed):
+def test_random_views_are_covered_exactly_once(core_library, seed):
     random = np.random.default_rng(seed)
     ndim = int(random.integers(1, 6))
     shape = tuple(int(n) for n in random.integers(1, 5, ndim))
@@ -290,24 +314,24 @@ def test_random_views_are_covered_exactly_once(core, seed):
         a = base.transpose(order := random.permutation(ndim)).copy().transpose(np.argsort(order))
         a = a[tuple(slice(None, None, s) for s in steps)]
         arrays.append(a[(0,) * int(random.integers(0, ndim))] if random.random() < 0.3 else a)
-    check_loop_coverage(core, *arrays)
+    check_loop_coverage(core_library, *arrays)
 
 
 @pytest.mark.parametrize("ndim", range(1, 33))
-def test_strides_are_padded_to_the_kernels_dimensions(core, ndim):
+def test_strides_are_padded_to_the_kernels_dimensions(core_library, ndim):
     steps = [8 * 3 ** min(k, 30) for k in reversed(range(ndim))]
     a = np.lib.stride_tricks.as_strided(make_array_at_offset((1,)), (2,) * ndim, steps)
-    loop = make_loop(core, a)
+    loop = make_loop(core_library, a)
     assert loop.ndim == ndim
     assert loop.dims == next(d for d in (1, 2, 3, 4, 8, 16, 32) if d >= ndim)
 
 
-def test_division_by_multiplication_is_exact(core):
+def test_division_by_multiplication_is_exact(core_library):
     random = np.random.default_rng(1)
     divisors = [*range(1, 70), 2**16 - 1, 2**16, 2**16 + 1, 2**30, 2**31 - 1, 2**31]
     divisors += [int(d) for d in random.integers(1, 2**31, 200)]
     for divisor in divisors:
-        by = core.nl_loop_divider(divisor)
+        by = core_library.nl_loop_divider(divisor)
         near = [
             k * divisor + e for k in (1, 2, 3, 1000, (2**31 - 2) // divisor) for e in (-1, 0, 1)
         ]
@@ -318,7 +342,7 @@ def test_division_by_multiplication_is_exact(core):
                 assert (high + n) >> by.shift == n // divisor, (n, divisor)
 
 
-def test_axis_order_matches_numpys_iterator(core):
+def test_axis_order_matches_numpys_iterator(core_library):
     """The strides of NumPy's results show its axis order."""
     random = np.random.default_rng(2)
     for _ in range(200):
@@ -338,6 +362,6 @@ def test_axis_order_matches_numpys_iterator(core):
         expected = iterator.operands[-1].strides
         found = (ctypes.c_int * ndim)()
         strides = (ctypes.c_int64 * ndim)()
-        core.nl_loop_order(describe_operands(arrays), len(arrays), ndim, found)
-        core.nl_loop_dense(ndim, int64s(whole), found, ctypes.c_int64(8), strides)
+        core_library.nl_loop_order(describe_operands(arrays), len(arrays), ndim, found)
+        core_library.nl_loop_dense(ndim, int64_array(whole), found, ctypes.c_int64(8), strides)
         assert tuple(strides) == expected

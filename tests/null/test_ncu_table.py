@@ -4,7 +4,7 @@ import math
 
 import pytest
 from bench import ncu_table
-from bench.ncu_table import COUNTERS, Launch, Row
+from bench.ncu_table import COUNTERS, CounterRow, LaunchRecord
 
 METRICS = list(
     dict.fromkeys(
@@ -83,12 +83,20 @@ def test_conflicts_of_addresses_are_preferred_to_all_conflicts():
 
 
 def test_a_second_recording_adds_metrics_to_the_launches_of_the_first():
-    def launch(kernel, **values):
-        return Launch(kernel, (1, 1, 1), (32, 1, 1), values)
+    def make_launch(kernel, **values):
+        return LaunchRecord(kernel, (1, 1, 1), (32, 1, 1), values)
 
-    first = [launch("f", loads=1, conflicts=9), launch("f", loads=2), launch("g", loads=3)]
-    second = [launch("f", conflicts=4), launch("h", conflicts=5), launch("f", conflicts=6)]
-    merged = ncu_table.merge([first, second])
+    first = [
+        make_launch("f", loads=1, conflicts=9),
+        make_launch("f", loads=2),
+        make_launch("g", loads=3),
+    ]
+    second = [
+        make_launch("f", conflicts=4),
+        make_launch("h", conflicts=5),
+        make_launch("f", conflicts=6),
+    ]
+    merged = ncu_table.merge_recordings([first, second])
     assert [one.kernel for one in merged] == ["f", "f", "g"]
     assert [one.values for one in merged] == [
         {"loads": 1, "conflicts": 4},
@@ -137,12 +145,22 @@ def test_rates_are_compared_in_points(predicted, measured, error):
 
 
 def test_launches_are_matched_by_kernel_and_shape_in_their_order():
-    def launch(kernel, blocks, number):
-        return Launch(kernel, (blocks, 1, 1), (32, 1, 1), {"n": number})
+    def make_launch(kernel, blocks, number):
+        return LaunchRecord(kernel, (blocks, 1, 1), (32, 1, 1), {"n": number})
 
-    expected = [launch("f", 1, 0), launch("f", 2, 1), launch("f", 1, 2), launch("g", 1, 3)]
-    measured = [launch("fill", 1, 9), launch("f", 2, 1), launch("f", 1, 0), launch("f", 1, 2)]
-    pairs, alone = ncu_table.match(expected, measured)
+    expected = [
+        make_launch("f", 1, 0),
+        make_launch("f", 2, 1),
+        make_launch("f", 1, 2),
+        make_launch("g", 1, 3),
+    ]
+    measured = [
+        make_launch("fill", 1, 9),
+        make_launch("f", 2, 1),
+        make_launch("f", 1, 0),
+        make_launch("f", 1, 2),
+    ]
+    pairs, alone = ncu_table.match_launches(expected, measured)
     assert all(a.values == b.values for a, b in pairs)
     assert len(pairs) == 3
     assert [one.kernel for one in alone] == ["g", "fill"]
@@ -155,28 +173,35 @@ def test_kernel_versions_are_compared_by_time():
         "same_1": (1.0, 3.0), "same_2": (2.0, 3.1),
         "alone_1": (1.0, 1.0),
     }  # fmt: skip
-    assert ncu_table.versions(times) == [("copy", True), ("sum", False)]
+    assert ncu_table.compare_versions(times) == [("copy", True), ("sum", False)]
 
 
 def test_the_time_of_a_kernel_is_the_sum_of_its_launches():
-    def launch(kernel, time):
-        return Launch(kernel, (1, 1, 1), (32, 1, 1), {"time": time})
+    def make_launch(kernel, time):
+        return LaunchRecord(kernel, (1, 1, 1), (32, 1, 1), {"time": time})
 
-    pairs = [(launch("f", 1.0), launch("f", 2.0)), (launch("g", None), launch("g", 5.0))]
-    pairs.append((launch("f", 0.5), launch("f", 0.25)))
+    pairs = [
+        (make_launch("f", 1.0), make_launch("f", 2.0)),
+        (make_launch("g", None), make_launch("g", 5.0)),
+    ]
+    pairs.append((make_launch("f", 0.5), make_launch("f", 0.25)))
     assert ncu_table.times_of(pairs) == {"f": (1.5, 2.25), "g": (0, 5.0)}
 
 
 def test_the_table_has_shares_targets_and_misses():
-    def row(counter, predicted, measured, bound="DRAM"):
+    def make_row(counter, predicted, measured, bound="DRAM"):
         error = ncu_table.error_of(predicted, measured)
-        return Row("p", "k", counter, predicted, measured, error, bound)
+        return CounterRow("p", "k", counter, predicted, measured, error, bound)
 
-    rows = [row("registers", 32, 32), row("registers", 30, 32)]
-    rows += [row("dram_bytes", (90, 110), 100)] * 4 + [row("dram_bytes", (90, 110), 200)]
-    rows += [row("time", 1e-4, 1.05e-4), row("time", 1e-4, 2e-4), row("time", 1e-4, 1e-4, "issue")]
-    lonely = [("p", Launch("other", (1, 1, 1), (32, 1, 1), {}))]
-    text = ncu_table.table(rows, [("copy", True), ("sum", False)], lonely)
+    rows = [make_row("registers", 32, 32), make_row("registers", 30, 32)]
+    rows += [make_row("dram_bytes", (90, 110), 100)] * 4 + [make_row("dram_bytes", (90, 110), 200)]
+    rows += [
+        make_row("time", 1e-4, 1.05e-4),
+        make_row("time", 1e-4, 2e-4),
+        make_row("time", 1e-4, 1e-4, "issue"),
+    ]
+    lonely = [("p", LaunchRecord("other", (1, 1, 1), (32, 1, 1), {}))]
+    text = ncu_table.format_table(rows, [("copy", True), ("sum", False)], lonely)
     assert "| registers | 2 | ± 0% | 50% | 100% **missed** |" in text
     assert "| dram_bytes | 5 | ± 10% | 80% | 80% |" in text
     assert "median error 4.8% (target 10%)" in text

@@ -10,8 +10,9 @@ FILES = ["lesson.py", "<cell [1]: x>", "a folder/of (mine).cu", "C++ kernel: k.c
 SHOWN = ["          NUMBALITE_DIMENSIONS(2);\n          ^", "  x = 3;\n  ^~~~~"]
 
 
-def context(draw, file, line):
-    """Returns the wordings of NVRTC's releases for the line that led to an error: 12.0, 12.2 and later, and
+def context_lines(draw, file, line):
+    """Returns the formats in which NVRTC's releases report the line that led to an error: 12.0, 12.2 and
+    later, and
     others."""
     return draw.choice(
         [
@@ -36,8 +37,11 @@ def test_error_in_a_header_is_at_the_users_line(seed):
     draw = random.Random(seed)
     own = sorted(n for n in headers.in_memory() if n.startswith("numbalite"))
     file = draw.choice(FILES)
-    led = [context(draw, draw.choice(own), draw.randint(1, 400)) for _ in range(draw.randint(0, 2))]
-    led.append(context(draw, file, 1234))
+    led = [
+        context_lines(draw, draw.choice(own), draw.randint(1, 400))
+        for _ in range(draw.randint(0, 2))
+    ]
+    led.append(context_lines(draw, file, 1234))
     notes = [random_note(draw, draw.choice(own)) for _ in range(draw.randint(0, 3))]
     between = draw.randint(0, len(notes))
     parts = [
@@ -59,7 +63,7 @@ def test_error_in_the_users_file_keeps_its_line(seed):
     first = f"lesson.py(15): error: no operator matches\n            operand types are: int = float\n{SHOWN[1]}"
     notes = [random_note(draw, draw.choice(own)) for _ in range(draw.randint(0, 3))]
     mine = "lesson.py(3): note #1234-D: declared here\n  int x;\n      ^"
-    led = context(draw, "lesson.py", 40)
+    led = context_lines(draw, "lesson.py", 40)
     text = nvrtclog.at_the_users_line("\n".join([first, *notes, led, mine]), FILES)
     assert text == f"{first}\n{led}\n{mine}"
 

@@ -23,7 +23,7 @@ def make_pack_entries(count):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def pack_folder(tmp_path, monkeypatch):
     """Returns a folder for packs; clears the cached contents of other packs."""
     monkeypatch.setattr(pack, "FOLDER", str(tmp_path))
     pack._for_target.cache_clear()
@@ -32,19 +32,19 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("block", [1, 3000, 1 << 20])
-def test_packed_images_are_read_unchanged(folder, monkeypatch, block):
+def test_packed_images_are_read_unchanged(pack_folder, monkeypatch, block):
     monkeypatch.setattr(pack, "BLOCK", block)
     written = make_pack_entries(40)
-    pack.write(folder / "a.pack", ((k, i.replace(ptx=b"ptx", log="log")) for k, i in written))
-    read = pack.Pack((folder / "a.pack").read_bytes())
+    pack.write(pack_folder / "a.pack", ((k, i.replace(ptx=b"ptx", log="log")) for k, i in written))
+    read = pack.Pack((pack_folder / "a.pack").read_bytes())
     assert len(read) == 40 and read.digest == pack.digest_of_sources()
     for key, expected in random.Random(block).sample(written, 40):
         assert read.get(key) == expected
     assert read.get(cache.digest("another")) is None
 
 
-def test_a_damaged_pack_loses_images_and_raises_nothing_else(folder):
-    path = folder / "a.pack"
+def test_a_damaged_pack_loses_images_and_raises_nothing_else(pack_folder):
+    path = pack_folder / "a.pack"
     written = make_pack_entries(5)
     pack.write(path, written)
     raw = path.read_bytes()
@@ -76,11 +76,11 @@ def test_the_key_does_not_depend_on_the_folder_of_the_package():
         assert pack.key_of(other) != pack.key_of(here)
 
 
-def test_a_packed_image_is_used_instead_of_a_compilation(folder, tmp_path, monkeypatch):
+def test_a_packed_image_is_used_instead_of_a_compilation(pack_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     source = Source('extern "C" __global__ void k() { }', kernels=("k",), describe=False)
     packed = make_image(3)
-    pack.write(folder / "sm_90.pack", [(pack.key_of(source), packed)])
+    pack.write(pack_folder / "sm_90.pack", [(pack.key_of(source), packed)])
     count = compilers.compile_count()
     assert compilers.compile_source(source, TARGET) == packed
     assert compilers.compile_source(source, ("cuda", 9, 1)) == packed  # the same major number
@@ -91,9 +91,9 @@ def test_a_packed_image_is_used_instead_of_a_compilation(folder, tmp_path, monke
     assert compilers.compile_count() == count + 2
 
 
-def test_a_pack_of_other_files_is_ignored(folder, monkeypatch):
+def test_a_pack_of_other_files_is_ignored(pack_folder, monkeypatch):
     source = Source('extern "C" __global__ void k() { }', kernels=("k",), describe=False)
-    pack.write(folder / "sm_90.pack", [(pack.key_of(source), make_image(3))])
+    pack.write(pack_folder / "sm_90.pack", [(pack.key_of(source), make_image(3))])
     assert pack.load(source, TARGET) is not None
     pack._for_target.cache_clear()
     monkeypatch.setattr(pack, "digest_of_sources", lambda: bytes(16))

@@ -65,7 +65,7 @@ extern "C" int blocks(int major, int minor, int warps, int max_blocks, int share
 
 @pytest.fixture(scope="module")
 def occupancy_of_nvidia(tmp_path_factory):
-    """NVIDIA's own calculation of the occupancy is in a header of the toolkit."""
+    """Compares the occupancy with NVIDIA's calculation in a header of the toolkit."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     found = [
         path

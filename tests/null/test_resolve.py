@@ -13,7 +13,7 @@ WEAK = (int, float, complex)
 CODES = "?bBhHiIlLefdFD"
 
 
-class Ufunc:
+class UfuncStandIn:
     """A stand-in with the attributes of a ufunc that `resolve` reads."""
 
     __name__ = "f"
@@ -27,7 +27,7 @@ _kept = []
 
 @pytest.fixture(scope="module")
 def numpy_ufunc():
-    """Returns a function make(types, nin, nout), for instance make(["ff->f"], 2, 1), which returns a
+    """Returns a function make_ufunc(types, nin, nout), for instance make_ufunc(["ff->f"], 2, 1), which returns a
     numpy.ufunc."""
     try:
         from numpy._core._multiarray_umath import _UFUNC_API as capsule
@@ -44,7 +44,7 @@ def numpy_ufunc():
     new = ctypes.PYFUNCTYPE(ctypes.py_object, p, p, p, i, i, i, i, s, s, i)(table[1])
     run = ctypes.CFUNCTYPE(None, p, p, p, p)(lambda *_: None)
 
-    def make(loops, nin, nout=1):
+    def make_ufunc(loops, nin, nout=1):
         n = len(loops)
         functions = (p * n)(*[ctypes.cast(run, p).value] * n)
         data = (p * n)()
@@ -56,12 +56,12 @@ def numpy_ufunc():
             n, nin, nout, -1, b"f", b"", 0,
         )  # fmt: skip
 
-    return make
+    return make_ufunc
 
 
 def resolve_dtypes(loops, nin, inputs, outputs=(), **options):
     found = [tuple(np.dtype(t) for t in loop) for loop in loops]
-    request = resolve.Request(Ufunc(nin, len(loops[0]) - nin), inputs, outputs, **options)
+    request = resolve.Request(UfuncStandIn(nin, len(loops[0]) - nin), inputs, outputs, **options)
     return resolve.choose(request, found)
 
 

@@ -41,7 +41,7 @@ print(json.dumps(found))
 """
 
 
-def test_a_run_draws_a_few_cases_of_each_test(run_python, root, tmp_path):
+def test_a_run_draws_a_few_cases_of_each_test(run_python, checkout_root, tmp_path):
     (tmp_path / "test_it.py").write_text(PROGRAM)
     named = [f"test_it.py::test_product[{a}-x]" for a in range(5)]
     sessions = [
@@ -56,25 +56,27 @@ def test_a_run_draws_a_few_cases_of_each_test(run_python, root, tmp_path):
         ([str(tmp_path / named[0]), "test_it.py::TestSeven"], "1", "sim"),
     ]
     found = json.loads(
-        run_python(SESSIONS, json.dumps(sessions), PYTHONPATH=f"{root}:{root / 'tests'}").stdout
+        run_python(
+            SESSIONS, json.dumps(sessions), PYTHONPATH=f"{checkout_root}:{checkout_root / 'tests'}"
+        ).stdout
     )
     first, again, other, every, on_a_gpu, one_test, part, by_name, mixed = found
 
-    def count(cases):
+    def cases_per_test(cases):
         tests = collections.Counter(case.partition("[")[0] for case in cases)
         names = ("test_product", "TestSeven::test_numbers", "test_every", "test_alone")
         return [tests[name] for name in names]
 
-    assert count(first) == count(other) == [2, 7, 20, 1]
+    assert cases_per_test(first) == cases_per_test(other) == [2, 7, 20, 1]
     assert first == again != other
-    assert count(every) == count(on_a_gpu) == [60, 20, 20, 1]
+    assert cases_per_test(every) == cases_per_test(on_a_gpu) == [60, 20, 20, 1]
     # The random cases of a test do not depend on the other selected tests.
     assert one_test == [case for case in first if "product" in case]
-    assert count(part) == [2, 0, 0, 0]
+    assert cases_per_test(part) == [2, 0, 0, 0]
     assert {case for case in one_test if case.endswith("-x]")} <= set(part)
     # A case runs if the command line contains its full name.
     assert by_name == [name.partition("::")[2] for name in named]
-    assert count(mixed) == [1, 7, 0, 0] and mixed[0] == by_name[0]
+    assert cases_per_test(mixed) == [1, 7, 0, 0] and mixed[0] == by_name[0]
 
 
 DRAWING = """
@@ -111,10 +113,10 @@ print(json.dumps(found))
 """
 
 
-def test_the_seed_repeats_the_random_numbers_of_a_test(run_python, tmp_path, root):
+def test_the_seed_repeats_the_random_numbers_of_a_test(run_python, tmp_path, checkout_root):
     (tmp_path / "test_drawing.py").write_text(DRAWING)
     sessions = [(["."], "1"), (["test_drawing.py::test_two"], "1"), (["."], "2")]
-    out = run_python(DRAWN, json.dumps(sessions), PYTHONPATH=str(root / "tests")).stdout
+    out = run_python(DRAWN, json.dumps(sessions), PYTHONPATH=str(checkout_root / "tests")).stdout
     first, part, other = json.loads(out)
     one, two = first.values()
     assert len(set(one)) == 5 and not set(one) & set(two)

@@ -24,7 +24,7 @@ def arrays_of_each_layout():
     yield base[:1].reshape(())
 
 
-def factorings(size):
+def shapes_of_size(size):
     if size == 0:
         return [(0,), (0, 3), (2, 0, 5)]
     found = {(size,), (1, size), (size, 1), (1, size, 1)}
@@ -37,7 +37,7 @@ def factorings(size):
 @pytest.mark.parametrize("order", "CF")
 def test_reshaped_strides_match_numpy(order):
     for array in arrays_of_each_layout():
-        for shape in factorings(array.size):
+        for shape in shapes_of_size(array.size):
             strides = shapes.strides_after(array.shape, array.strides, array.itemsize, shape, order)
             expected = array.reshape(shape, order=order)
             if strides is None:

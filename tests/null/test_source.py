@@ -64,14 +64,14 @@ def test_position_of_a_body_is_its_source_line():
         "a decorator",
         "of several lines",
     )
-    def kernel(x):
+    def needle_body(x):
         # a comment
         r"""
         int i = 0;
         x[i] = NEEDLE;
         """
 
-    text = of_function(kernel)
+    text = of_function(needle_body)
     with open(__file__, encoding="utf-8") as file:
         line = position_of(text, "NEEDLE")[1]
         assert "x[i] = NEEDLE" in file.read().split("\n")[line - 1]
@@ -105,15 +105,15 @@ def test_body_of_a_notebook_cell_is_found():
 
 
 def test_ipython_names_the_cell(monkeypatch):
-    class Compile:
+    class CodeNameCompiler:
         def format_code_name(self, name):
             return ("Cell", "In[3]") if name == "<ipython-input-3-abc>" else None
 
-    class Shell:
-        compile = Compile()
+    class IPythonShell:
+        compile = CodeNameCompiler()
 
     module = type(sys)("IPython")
-    module.get_ipython = Shell
+    module.get_ipython = IPythonShell
     monkeypatch.setitem(sys.modules, "IPython", module)
     names = add_notebook_cell('def kernel(x):\n    "NEEDLE;"\n')
     assert of_function(names["kernel"]).label == "Cell In[3]"
@@ -144,19 +144,22 @@ def test_body_is_read_from_the_imported_function(tmp_path):
 
 
 def test_functions_of_one_name_have_their_own_lines():
-    def make(which):
+    def make_kernel(which):
         if which:
 
-            def kernel():
+            def two_branches():
                 "one;"
         else:
 
-            def kernel():
+            def two_branches():
                 "two;"
 
-        return kernel
+        return two_branches
 
-    assert of_function(make(True)).value == "one;" and of_function(make(False)).value == "two;"
+    assert (
+        of_function(make_kernel(True)).value == "one;"
+        and of_function(make_kernel(False)).value == "two;"
+    )
 
 
 BODIES = {
@@ -240,13 +243,13 @@ def test_other_strings_have_the_name_of_the_kernel():
 # --- what is generated ---------------------------------------------------------------------------------
 
 
-def definition(body, parameters=("x",), name="kernel", **values):
+def make_definition(body, parameters=("x",), name="kernel", **values):
     text = linemap.consecutive_text(body, "lesson.py", 10)
     return Definition(name, parameters, text, Scope({}, values))
 
 
 def kernel_source(body, signature="void(float32[:])", parameters=("x",), **values):
-    return source_of(definition(body, parameters, **values), signatures.parse(signature))
+    return source_of(make_definition(body, parameters, **values), signatures.parse(signature))
 
 
 def source_of(made, *given):
@@ -257,7 +260,7 @@ def source_of(made, *given):
 
 
 def make_device_function(body, parameters, name, *given, **values):
-    made = definition(body, parameters, name, **values)
+    made = make_definition(body, parameters, name, **values)
     return DeviceFunction(made, [signatures.parse(s) for s in given])
 
 
@@ -278,7 +281,7 @@ def test_generated_lines_follow_the_users_lines():
 
 
 def test_launch_bounds_are_written():
-    made = source_of(definition(""), signatures.parse("void(int32)"), (128, 2))
+    made = source_of(make_definition(""), signatures.parse("void(int32)"), (128, 2))
     assert "void __launch_bounds__(128, 2) nl_kernel(int x)" in made.text
 
 
@@ -343,7 +346,7 @@ def test_macros_of_a_body_are_undefined_after_it():
 
 def test_records_are_defined_once():
     record = np.dtype([("a", "f4")])
-    made = definition("x[0].a = y.a;", ("x", "y"))
+    made = make_definition("x[0].a = y.a;", ("x", "y"))
     signature = signatures.parse("void(r[:], r)", {"r": record}.get)
     assert source_of(made, signature).text.count("struct record_") == 1
 

@@ -13,7 +13,7 @@ HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n"
 CONDITIONS = ("lt", "le", "gt", "ge", "ne", "eq")
 
 
-class Loops:
+class RandomLoopKernels:
     """Random kernels. Each iteration stores the counter."""
 
     def __init__(self, seed):
@@ -95,16 +95,18 @@ def small_budget(monkeypatch):
 @pytest.mark.parametrize("group", range(80))
 def test_stoppable_loops_keep_results_and_end_after_the_flag(group):
     for seed in range(group * 25, group * 25 + 25):
-        ptx = Loops(seed).kernel()
+        ptx = RandomLoopKernels(seed).kernel()
         tested, _ = stoppable.instrument(ptx)
-        plain = ptxthread.Thread(ptx, None).run(1500)
-        same = ptxthread.Thread(tested, lambda executed: 0).run(
+        plain = ptxthread.PTXThread(ptx, None).run(1500)
+        same = ptxthread.PTXThread(tested, lambda executed: 0).run(
             40000, len(plain.stored) + (plain.end is not None)
         )
         assert same.stored[: len(plain.stored)] == plain.stored, ptx
         assert same.end == plain.end, ptx
         when = random.Random(seed).randint(2, 1000)
-        stops = ptxthread.Thread(tested, lambda executed, when=when: int(executed > when)).run(5000)
+        stops = ptxthread.PTXThread(tested, lambda executed, when=when: int(executed > when)).run(
+            5000
+        )
         assert stops.executed < when + 10 * BUDGET, ptx
 
 
@@ -133,7 +135,7 @@ def count_loop(body):
         ),
         # The bound changes.
         ("L: add.s32 %i, %i, 1; ld.global.u32 %n, [%a]; setp.lt.s32 %p, %i, %n; @%p bra L;", None),
-        # In these loops the counter changes twice, or not in each iteration.
+        # In these loops the counter changes twice per iteration, or not in every iteration.
         ("L: add.s32 %i, %i, 1; add.s32 %i, %i, 1; setp.lt.s32 %p, %i, %n; @%p bra L;", None),
         ("L: @%q add.s32 %i, %i, 1; setp.lt.s32 %p, %i, %n; @%p bra L;", None),
         (

@@ -1,5 +1,5 @@
-"""The instructions that test the stop flag: their positions in PTX, and that NVRTC and nvJitLink
-accept them."""
+"""Tests the instructions that test the stop flag: their positions in PTX, and whether NVRTC and
+nvJitLink accept them."""
 
 import re
 import textwrap

@@ -1,4 +1,4 @@
-"""The search of cuda.autotune, on computed times, compared with a random search."""
+"""Compares the search of cuda.autotune with a random search, on computed times."""
 
 import itertools
 
@@ -33,11 +33,11 @@ def run_search(points, times, start, budget):
     """Returns (the measured rows, the best measured time)."""
     rows = []
 
-    def measured(row):
+    def measure_row(row):
         rows.append(row)
         return times[row]
 
-    search.search(points, start, budget, measured)
+    search.search(points, start, budget, measure_row)
     return rows, times[rows].min()
 
 
@@ -65,13 +65,13 @@ def test_failed_variants_do_not_count_as_trials():
     points, times = random_landscape(2)
     launched = []
 
-    def measured(row):
+    def measure_even_row(row):
         if row % 2:
             return None
         launched.append(row)
         return times[row]
 
-    search.search(points, 1, 12, measured)
+    search.search(points, 1, 12, measure_even_row)
     assert len(launched) == 12
     search.search(points, 0, 10**6, lambda row: None)  # ends without any measured time
 

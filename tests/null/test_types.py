@@ -1,4 +1,4 @@
-"""Type objects: their C++ and NumPy equivalents, and their text."""
+"""Tests type objects: their C++ and NumPy equivalents, and their text."""
 
 import copy
 import pickle
@@ -188,7 +188,7 @@ def test_random_states_have_numbalites_struct():
     assert t.cxx == "xoroshiro128p_state" and t.is_predefined
 
 
-class Foreign:
+class ForeignArray:
     def __init__(self, array, strides=False):
         self.array, self.strides = array, strides
 
@@ -207,9 +207,9 @@ class Foreign:
         (np.float32(1), float32), (np.bool_(1), boolean), (np.zeros(3, "f4"), float32[::1]),
         (np.zeros((3, 4), "i4"), int32[:, ::1]), (np.zeros((3, 4), "i4").T, int32[::1, :]),
         (np.zeros((3, 4), "i4")[:, ::2], int32[:, :]), (np.zeros((), "f4"), float32[()]),
-        (Foreign(np.zeros((3, 4), "i4")), int32[:, ::1]),
-        (Foreign(np.zeros((3, 4), "i4").T, True), int32[::1, :]),
-        (Foreign(np.zeros((3, 4), "i4")[:, 1:], True), int32[:, :]),
+        (ForeignArray(np.zeros((3, 4), "i4")), int32[:, ::1]),
+        (ForeignArray(np.zeros((3, 4), "i4").T, True), int32[::1, :]),
+        (ForeignArray(np.zeros((3, 4), "i4")[:, 1:], True), int32[:, :]),
     ],
 )  # fmt: skip
 def test_typeof_returns_numbas_types(value, t):

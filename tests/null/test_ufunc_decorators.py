@@ -24,44 +24,66 @@ def assert_refused(error, words, make):
 
 @pytest.mark.parametrize("target", ["cuda", "cpu", "parallel"])
 def test_invalid_arguments_of_vectorize_raise(target):
-    def decorate(*given, function=times_k, **more):
+    def make_vectorize_call(*given, function=times_k, **more):
         return lambda: vectorize(*given, target=target, **more)(function)
 
-    assert_refused(errors.SignatureError, "1 parameter, .* has 2", decorate(["f4(f4, f4)"]))
-    assert_refused(errors.SignatureError, "guvectorize", decorate(["f4(f4[:])"]))
-    assert_refused(errors.SignatureError, "returns nothing", decorate(["void(f4)"]))
-    assert_refused(errors.SignatureError, "twice", decorate(["f4(f4)", "f8(f4)"]))
     assert_refused(
-        errors.SignatureError, "different numbers", decorate(["f4(f4)", "UniTuple(f8, 2)(f8)"])
+        errors.SignatureError, "1 parameter, .* has 2", make_vectorize_call(["f4(f4, f4)"])
     )
-    assert_refused(errors.SignatureError, "not a type", decorate(["flot(f4)"]))
-    assert_refused(TypeError, "did you mean fastmath", decorate(["f4(f4)"], fastmaths=True))
-    assert_refused(TypeError, "object mode", decorate(["f4(f4)"], forceobj=True))
-    assert_refused(ValueError, "reorderable", decorate(["f4(f4)"], identity="none"))
-    assert_refused(TypeError, "name= and args= go with source=", decorate(["f4(f4)"], name="f"))
+    assert_refused(errors.SignatureError, "guvectorize", make_vectorize_call(["f4(f4[:])"]))
+    assert_refused(errors.SignatureError, "returns nothing", make_vectorize_call(["void(f4)"]))
+    assert_refused(errors.SignatureError, "twice", make_vectorize_call(["f4(f4)", "f8(f4)"]))
     assert_refused(
-        TypeError, "a list is not possible", decorate(["f4(f4)"], function=lambda x: [x])
+        errors.SignatureError,
+        "different numbers",
+        make_vectorize_call(["f4(f4)", "UniTuple(f8, 2)(f8)"]),
     )
-    assert_refused(TypeError, "whose body is a string", decorate(["f4(f4)"], function=3))
+    assert_refused(errors.SignatureError, "not a type", make_vectorize_call(["flot(f4)"]))
+    assert_refused(
+        TypeError, "did you mean fastmath", make_vectorize_call(["f4(f4)"], fastmaths=True)
+    )
+    assert_refused(TypeError, "object mode", make_vectorize_call(["f4(f4)"], forceobj=True))
+    assert_refused(ValueError, "reorderable", make_vectorize_call(["f4(f4)"], identity="none"))
+    assert_refused(
+        TypeError, "name= and args= go with source=", make_vectorize_call(["f4(f4)"], name="f")
+    )
+    assert_refused(
+        TypeError, "a list is not possible", make_vectorize_call(["f4(f4)"], function=lambda x: [x])
+    )
+    assert_refused(TypeError, "whose body is a string", make_vectorize_call(["f4(f4)"], function=3))
 
 
 def test_invalid_arguments_of_guvectorize_raise():
-    def decorate(*given, **more):
+    def make_guvectorize_call(*given, **more):
         return lambda: guvectorize(*given, **more)(copy_first)
 
-    assert_refused(TypeError, "needs the layout", decorate(["void(f4[:], f4[:])"]))
+    assert_refused(TypeError, "needs the layout", make_guvectorize_call(["void(f4[:], f4[:])"]))
     assert_refused(
-        errors.SignatureError, "cannot return values", decorate(["f4(f4[:], f4[:])"], "(n)->()")
+        errors.SignatureError,
+        "cannot return values",
+        make_guvectorize_call(["f4(f4[:], f4[:])"], "(n)->()"),
     )
-    assert_refused(errors.SignatureError, "2 parameters", decorate(["void(f4[:])"], "(n)->()"))
-    assert_refused(ValueError, 'block=True is for target="cuda"', decorate("(n)->()", block=True))
-    assert_refused(ValueError, "no parameter 'z'", decorate("(n)->()", writable_args=("z",)))
-    assert_refused(ValueError, "1 is not an input", decorate("(n)->()", writable_args=(1,)))
-    assert_refused(TypeError, "by name or number", decorate("(n)->()", writable_args="x"))
-    const = decorate(["void(const f4[:], f4[:])"], "(n)->()", writable_args=(0,))
+    assert_refused(
+        errors.SignatureError, "2 parameters", make_guvectorize_call(["void(f4[:])"], "(n)->()")
+    )
+    assert_refused(
+        ValueError, 'block=True is for target="cuda"', make_guvectorize_call("(n)->()", block=True)
+    )
+    assert_refused(
+        ValueError, "no parameter 'z'", make_guvectorize_call("(n)->()", writable_args=("z",))
+    )
+    assert_refused(
+        ValueError, "1 is not an input", make_guvectorize_call("(n)->()", writable_args=(1,))
+    )
+    assert_refused(
+        TypeError, "by name or number", make_guvectorize_call("(n)->()", writable_args="x")
+    )
+    const = make_guvectorize_call(["void(const f4[:], f4[:])"], "(n)->()", writable_args=(0,))
     assert_refused(errors.SignatureError, "which is not const", const)
-    assert_refused(TypeError, "no option 'fastmth'", decorate("(n)->()", fastmth=True))
-    assert_refused(ValueError, "cuda, cpu, parallel", decorate("(n)->()", target="tpu"))
+    assert_refused(TypeError, "no option 'fastmth'", make_guvectorize_call("(n)->()", fastmth=True))
+    assert_refused(
+        ValueError, "cuda, cpu, parallel", make_guvectorize_call("(n)->()", target="tpu")
+    )
 
 
 def test_element_functions_accept_every_form():

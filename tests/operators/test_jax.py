@@ -1,11 +1,12 @@
-"""numbalite.jax: calls against JAX's own functions, under jit, vmap and grad; check_grads."""
+"""Compares calls of numbalite.jax with JAX's own functions, under jit, vmap and grad, and runs
+check_grads."""
 
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from kit.sample import generator
+from kit.sample import random_generator
 
 from numbalite import cuda, guvectorize, vectorize
 
@@ -39,7 +40,7 @@ def make_ufunc(text, args="x", signatures=DD, target="cuda"):
 
 
 def random_jax_array(*shape):
-    return jnp.asarray(generator().uniform(0.1, 0.9, shape))
+    return jnp.asarray(random_generator().uniform(0.1, 0.9, shape))
 
 
 @pytest.mark.parametrize("target", ["cuda", "cpu", "parallel"])
@@ -90,7 +91,7 @@ def matmul(a, b, c):
 
 
 @guvectorize(["void(float64[:], float64[:], float64[:])"], "(3),(3)->(3)", target="cuda")
-def cross(a, b, c):
+def cross_product(a, b, c):
     """
     for (int i = 0; i < 3; ++i) {
         int j = (i + 1) % 3, k = (i + 2) % 3;
@@ -100,7 +101,7 @@ def cross(a, b, c):
 
 
 def test_jax_gufunc_gradients_match_jax():
-    f = call(cross)
+    f = call(cross_product)
     a, b = random_jax_array(4, 3), random_jax_array(3)
     check_grads(f, (a, b), 1, modes=["rev"])
     found = jax.vmap(jax.grad(lambda a, b: f(a, b).sum(), 1), (0, None))(a, b)
@@ -273,12 +274,12 @@ def test_training_losses_equal_those_of_jax():
 
         @jax.jit
         @jax.value_and_grad
-        def step(weights):
+        def loss_and_gradient(weights):
             return ((activation(activation(x @ weights[0]) @ weights[1]) - y) ** 2).mean()
 
         found = []
         for _ in range(200):
-            loss, gradients = step(weights)
+            loss, gradients = loss_and_gradient(weights)
             found.append(float(loss))
             weights = [w - 0.5 * g for w, g in zip(weights, gradients, strict=True)]
         return found
@@ -296,14 +297,14 @@ def test_prepared_launches_read_and_write_the_buffers_of_their_call(monkeypatch)
     stream = cuda.stream()
     arrays = [cuda.to_device(np.arange(n, n + 8, dtype="f4")) for n in range(4)]
 
-    def buffer(array, size):
+    def address_and_size(array, size):
         return array.__cuda_array_interface__["data"][0], (size,)
 
     for first, second, size in [(0, 1, 8), (0, 1, 8), (1, 0, 8), (2, 0, 5), (2, 0, 8), (0, 1, 8), (3, 1, 1)]:  # fmt: skip
         out = cuda.to_device(np.full(8, -1, "f4"))
         run(
-            [buffer(arrays[first], size), buffer(arrays[second], size)],
-            [buffer(out, size)],
+            [address_and_size(arrays[first], size), address_and_size(arrays[second], size)],
+            [address_and_size(out, size)],
             int(stream.handle),
         )
         stream.synchronize()

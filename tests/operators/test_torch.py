@@ -1,8 +1,9 @@
-"""numbalite.torch: operators against torch's own functions, opcheck, gradcheck."""
+"""Compares operators of numbalite.torch with torch's own functions, and runs opcheck and
+gradcheck."""
 
 import numpy as np
 import pytest
-from kit.sample import generator
+from kit.sample import random_generator
 
 from numbalite import _core, cuda, guvectorize, vectorize
 
@@ -31,12 +32,12 @@ def make_ufunc(text, args="x", signatures=DD, target="cuda"):
     return vectorize(signatures, target=target, source=text, args=args, name="f")
 
 
-def constants(*shape):
-    return torch.from_numpy(np.asarray(generator().uniform(0.1, 0.9, shape)))
+def random_constants(*shape):
+    return torch.from_numpy(np.asarray(random_generator().uniform(0.1, 0.9, shape)))
 
 
-def doubles(*shape):
-    return constants(*shape).requires_grad_()
+def random_variables(*shape):
+    return random_constants(*shape).requires_grad_()
 
 
 # ---- twenty operators
@@ -62,7 +63,7 @@ def total(x, result):
 
 
 @guvectorize(["void(float64[:], float64[:], float64[:])"], "(3),(3)->(3)", target="parallel")
-def cross(a, b, c):
+def cross_product(a, b, c):
     """
     for (int i = 0; i < 3; ++i) {
         int j = (i + 1) % 3, k = (i + 2) % 3;
@@ -128,38 +129,38 @@ def launch_blocks(x, *rest):
     return -(-max(x.size, 1) // 32), 32
 
 
-def floats(*shape):
-    return torch.from_numpy(generator().random(shape).astype("f4"))
+def random_floats(*shape):
+    return torch.from_numpy(random_generator().random(shape).astype("f4"))
 
 
 OPERATORS = {
-    "one input": (lambda: make_ufunc("return sin(x);"), {}, lambda: (doubles(3, 4),)),
-    "two inputs": (lambda: make_ufunc("return x * y;", "x, y", DDD), {}, lambda: (doubles(3, 4), doubles(4))),
-    "scalars": (lambda: make_ufunc("return x - y;", "x, y", DDD), {}, lambda: (doubles(), doubles())),
-    "empty": (lambda: make_ufunc("return x + y;", "x, y", DDD), {}, lambda: (doubles(0, 3), doubles(3))),
-    "transposed": (lambda: make_ufunc("return x / y;", "x, y", DDD), {}, lambda: (doubles(4, 3).T, doubles(3, 4))),
-    "parallel": (lambda: make_ufunc("return exp(x);", target="parallel"), {}, lambda: (doubles(5),)),
-    "on the cpu": (lambda: make_ufunc("return exp(x);", target="cpu"), {}, lambda: (doubles(5)[::2],)),
+    "one input": (lambda: make_ufunc("return sin(x);"), {}, lambda: (random_variables(3, 4),)),
+    "two inputs": (lambda: make_ufunc("return x * y;", "x, y", DDD), {}, lambda: (random_variables(3, 4), random_variables(4))),
+    "scalars": (lambda: make_ufunc("return x - y;", "x, y", DDD), {}, lambda: (random_variables(), random_variables())),
+    "empty": (lambda: make_ufunc("return x + y;", "x, y", DDD), {}, lambda: (random_variables(0, 3), random_variables(3))),
+    "transposed": (lambda: make_ufunc("return x / y;", "x, y", DDD), {}, lambda: (random_variables(4, 3).T, random_variables(3, 4))),
+    "parallel": (lambda: make_ufunc("return exp(x);", target="parallel"), {}, lambda: (random_variables(5),)),
+    "on the cpu": (lambda: make_ufunc("return exp(x);", target="cpu"), {}, lambda: (random_variables(5)[::2],)),
     "two results": (
         lambda: make_ufunc("return make_tuple(x + y, x * y);", "x, y", ["Tuple((float64, float64))(float64, float64)"]),
-        {}, lambda: (doubles(2, 3), doubles(2, 1)),
+        {}, lambda: (random_variables(2, 3), random_variables(2, 1)),
     ),
     "types": (
         lambda: make_ufunc("return x * y;", "x, y", ["float32(float32, float32)", *DDD]), {},
-        lambda: (floats(4), doubles(4)),
+        lambda: (random_floats(4), random_variables(4)),
     ),
-    "an integer": (lambda: make_ufunc("return x * n;", "x, n", ["float64(float64, int32)"]), {}, lambda: (doubles(3), torch.arange(3, dtype=torch.int32))),
-    "comparison": (lambda: make_ufunc("return x > y;", "x, y", ["boolean(float64, float64)"]), {}, lambda: (doubles(3), doubles(3))),
-    "no signature": (lambda: make_ufunc("return x * x;", signatures=()), {}, lambda: (doubles(3),)),
-    "matrix product": (lambda: matmul, {}, lambda: (constants(2, 3, 4), constants(4, 5))),
-    "a sum": (lambda: total, {}, lambda: (floats(2, 5),)),
-    "fixed dimensions": (lambda: cross, {}, lambda: (doubles(4, 3), doubles(3))),
-    "a written input": (lambda: scale_rows, {}, lambda: (constants(4, 3), constants(4))),
-    "a block": (lambda: block_total, {}, lambda: (constants(3, 100),)),
-    "a kernel that writes": (lambda: axpy, {"launch": launch_blocks}, lambda: (constants(40), 2.0, torch.zeros(40).double())),
-    "a kernel with results": (lambda: product, {"launch": launch_blocks, "out_shapes": lambda x, y: x}, lambda: (doubles(40), doubles(40))),
-    "a Python body": (lambda: python_body, {"launch": launch_blocks, "out_shapes": lambda x, n: [x.shape, (n,)]}, lambda: (floats(40), 40)),
-    "a kernel of a module": (lambda: MODULE.clamp, {"launch": lambda *args: (-(-args[3] // 32), 32)}, lambda: (floats(40), 0.5, torch.zeros(40), 40)),
+    "an integer": (lambda: make_ufunc("return x * n;", "x, n", ["float64(float64, int32)"]), {}, lambda: (random_variables(3), torch.arange(3, dtype=torch.int32))),
+    "comparison": (lambda: make_ufunc("return x > y;", "x, y", ["boolean(float64, float64)"]), {}, lambda: (random_variables(3), random_variables(3))),
+    "no signature": (lambda: make_ufunc("return x * x;", signatures=()), {}, lambda: (random_variables(3),)),
+    "matrix product": (lambda: matmul, {}, lambda: (random_constants(2, 3, 4), random_constants(4, 5))),
+    "a sum": (lambda: total, {}, lambda: (random_floats(2, 5),)),
+    "fixed dimensions": (lambda: cross_product, {}, lambda: (random_variables(4, 3), random_variables(3))),
+    "a written input": (lambda: scale_rows, {}, lambda: (random_constants(4, 3), random_constants(4))),
+    "a block": (lambda: block_total, {}, lambda: (random_constants(3, 100),)),
+    "a kernel that writes": (lambda: axpy, {"launch": launch_blocks}, lambda: (random_constants(40), 2.0, torch.zeros(40).double())),
+    "a kernel with results": (lambda: product, {"launch": launch_blocks, "out_shapes": lambda x, y: x}, lambda: (random_variables(40), random_variables(40))),
+    "a Python body": (lambda: python_body, {"launch": launch_blocks, "out_shapes": lambda x, n: [x.shape, (n,)]}, lambda: (random_floats(40), 40)),
+    "a kernel of a module": (lambda: MODULE.clamp, {"launch": lambda *args: (-(-args[3] // 32), 32)}, lambda: (random_floats(40), 0.5, torch.zeros(40), 40)),
 }  # fmt: skip
 
 
@@ -239,12 +240,14 @@ def operator_of_group(texts, args):
 @pytest.mark.parametrize("names", in_groups(FUNCTIONS), ids=lambda n: n[0])
 def test_gradcheck_passes_for_unary_functions(names):
     op = operator_of_group([f"{name}(x)" for name in names], "x")
-    assert torch.autograd.gradcheck(op, (doubles(4),))
+    assert torch.autograd.gradcheck(op, (random_variables(4),))
 
 
 @pytest.mark.parametrize("texts", in_groups(OF_TWO, 20), ids=["all"])
 def test_gradcheck_passes_for_binary_functions(texts):
-    assert torch.autograd.gradcheck(operator_of_group(texts, "x, y"), (doubles(4), doubles(4)))
+    assert torch.autograd.gradcheck(
+        operator_of_group(texts, "x, y"), (random_variables(4), random_variables(4))
+    )
 
 
 def random_expression(random, depth):
@@ -273,21 +276,21 @@ def test_gradcheck_passes_for_random_programs(seed):
     op = operator(unique_operator_name())(
         make_ufunc(random_program(np.random.default_rng(seed)), "x, y", DDD)
     )
-    x, y = doubles(6), doubles(6)
+    x, y = random_variables(6), random_variables(6)
     assert torch.autograd.gradcheck(op, (x, y))
 
 
 def test_gradients_by_broadcast_tensors_are_summed():
     op = operator(unique_operator_name())(make_ufunc("return sin(x) * y * y;", "x, y", DDD))
     for shapes in [((3, 4), (4,)), ((3, 1), (1, 4)), ((), (2, 3)), ((2, 1, 3), (5, 1))]:
-        inputs = tuple(doubles(*shape) for shape in shapes)
+        inputs = tuple(random_variables(*shape) for shape in shapes)
         assert torch.autograd.gradcheck(op, inputs)
         assert torch.autograd.gradgradcheck(op, inputs)
 
 
 def test_gradients_of_higher_orders_match_torch():
     op = operator(unique_operator_name())(make_ufunc("return sin(x) * exp(y);", "x, y", DDD))
-    x, y = doubles(3), doubles(3)
+    x, y = random_variables(3), random_variables(3)
     found = op(x, y)
     for _ in range(3):
         (found,) = torch.autograd.grad(found.sum(), x, create_graph=True)
@@ -299,12 +302,12 @@ def test_gradcheck_passes_for_two_results_and_mixed_types():
     op = operator(unique_operator_name())(
         make_ufunc("return make_tuple(x * y, sin(x));", "x, y", two)
     )
-    assert torch.autograd.gradcheck(op, (doubles(3, 2), doubles(2)))
-    assert torch.autograd.gradgradcheck(op, (doubles(3, 2), doubles(2)))
+    assert torch.autograd.gradcheck(op, (random_variables(3, 2), random_variables(2)))
+    assert torch.autograd.gradgradcheck(op, (random_variables(3, 2), random_variables(2)))
     mixed = operator(unique_operator_name())(
         make_ufunc("return x * y * n;", "x, y, n", ["float64(float64, float64, int64)"])
     )
-    x, y, n = floats(3).requires_grad_(), doubles(3), torch.arange(3)
+    x, y, n = random_floats(3).requires_grad_(), random_variables(3), torch.arange(3)
     mixed(x, y, n).sum().backward()
     assert x.grad.dtype == torch.float32
     torch.testing.assert_close(x.grad, (y * n).detach().float())
@@ -318,18 +321,18 @@ def test_torch_uses_user_defined_derivative_rules():
 
 
 def test_gradcheck_passes_for_gufuncs():
-    op = operator(unique_operator_name())(cross)
-    assert torch.autograd.gradcheck(op, (doubles(4, 3), doubles(3)))
+    op = operator(unique_operator_name())(cross_product)
+    assert torch.autograd.gradcheck(op, (random_variables(4, 3), random_variables(3)))
     with pytest.raises(NotImplementedError, match="first derivatives only"):
-        torch.autograd.gradgradcheck(op, (doubles(3), doubles(3)))
+        torch.autograd.gradgradcheck(op, (random_variables(3), random_variables(3)))
 
 
 def test_gradcheck_passes_for_kernel_adjoints():
     op = operator(unique_operator_name(), launch=launch_blocks, out_shapes=lambda x, y: x.shape)(
         product
     )
-    assert torch.autograd.gradcheck(op, (doubles(7), doubles(7)))
-    x = doubles(7)
+    assert torch.autograd.gradcheck(op, (random_variables(7), random_variables(7)))
+    x = random_variables(7)
     op(x, x).sum().backward()
     torch.testing.assert_close(x.grad, 2 * x.detach())
 
@@ -343,8 +346,8 @@ COMPLEX = {
 }  # fmt: skip
 
 
-def complexes(*shape):
-    return torch.complex(constants(*shape), constants(*shape)).requires_grad_()
+def random_complexes(*shape):
+    return torch.complex(random_constants(*shape), random_constants(*shape)).requires_grad_()
 
 
 @pytest.mark.parametrize("text, signature", COMPLEX.values(), ids=COMPLEX)
@@ -354,29 +357,29 @@ def test_gradcheck_passes_for_complex_functions(text, signature):
             f"return {text};", "z, x"[: 1 + 3 * ("," in signature.rpartition("(")[2])], [signature]
         )
     )
-    inputs = [complexes(3, 2)]
+    inputs = [random_complexes(3, 2)]
     if op.operation.nin == 2:
         # a real tensor is a valid argument for a complex input
-        inputs.append(doubles(2) if "float64)" in signature else complexes(2))
+        inputs.append(random_variables(2) if "float64)" in signature else random_complexes(2))
         if signature.endswith("complex128)"):
-            assert torch.autograd.gradcheck(op, (inputs[0], doubles(2)))
+            assert torch.autograd.gradcheck(op, (inputs[0], random_variables(2)))
     assert torch.autograd.gradcheck(op, tuple(inputs))
 
 
 def test_gradcheck_passes_for_complex_python_bodies():
     @operator(unique_operator_name())
     @vectorize(["complex128(complex128, complex128)"], target="cpu")
-    def f(z, w):
+    def multiply_conjugate(z, w):
         return z * w.conjugate() + abs(z) * w.real
 
-    assert torch.autograd.gradcheck(f, (complexes(3), complexes(3)))
+    assert torch.autograd.gradcheck(multiply_conjugate, (random_complexes(3), random_complexes(3)))
 
 
 def test_complex_gradients_match_torch_and_exist_once():
     op = operator(unique_operator_name())(
         make_ufunc("return z * w;", "z, w", ["complex128(complex128, complex128)"])
     )
-    z, w = complexes(3), complexes(3)
+    z, w = random_complexes(3), random_complexes(3)
     found, expected = op(z.conj(), w), z.conj() * w  # a lazy conjugate
     torch.testing.assert_close(found, expected)
     found = torch.autograd.grad(found.abs().sum(), (z, w), create_graph=True)
@@ -388,7 +391,7 @@ def test_complex_gradients_match_torch_and_exist_once():
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_forward_mode_derivatives_raise():
     op = operator(unique_operator_name())(make_ufunc("return sin(x);"))
-    x = constants(3)
+    x = random_constants(3)
     with pytest.raises(NotImplementedError, match="no forward mode"):
         torch.func.jvp(op, (x,), (x,))
     with torch.autograd.forward_ad.dual_level():
@@ -409,30 +412,32 @@ def of_device(f, **options):
 def test_plans_of_ufuncs_depend_on_dtypes_only():
     both = ["float32(float32, float32)", *DDD]
     kernel = of_device(make_ufunc("return x - 2 * y;", "x, y", both))
-    random = generator()
+    random = random_generator()
     for _ in range(20):
         shape = tuple(random.integers(0, 4, random.integers(0, 4)))
-        x = constants(*shape)
-        y = constants(*(n if random.random() < 0.7 else 1 for n in shape[random.integers(0, 2) :]))
+        x = random_constants(*shape)
+        y = random_constants(
+            *(n if random.random() < 0.7 else 1 for n in shape[random.integers(0, 2) :])
+        )
         if random.random() < 0.5:
             x = x.mT.contiguous().mT if x.ndim > 1 else x.requires_grad_()
         found = kernel(x, y)
         torch.testing.assert_close(found, (x - 2 * y).detach())
         assert found.is_contiguous() and not found.requires_grad
     assert len(kernel.plans) == 1
-    x = torch.nn.Parameter(floats(3))
+    x = torch.nn.Parameter(random_floats(3))
     torch.testing.assert_close(kernel(x, x), -x.detach())
     assert len(kernel.plans) == 2
     with pytest.raises(ValueError, match="cannot be broadcast"):
-        kernel(constants(3), constants(4))
+        kernel(random_constants(3), random_constants(4))
     with pytest.raises(TypeError, match="torch.bfloat16 is not a dtype"):
-        kernel(torch.zeros(3, dtype=torch.bfloat16), constants(3))
+        kernel(torch.zeros(3, dtype=torch.bfloat16), random_constants(3))
 
 
 def test_plans_of_kernels_depend_on_shapes_and_numbers():
     kernel = of_device(python_body, launch=launch_blocks, out_shapes=lambda x, n: [x.shape, (n,)])
     for size, n in [(5, 3), (5, 4), (6, 4), (5, 3)]:
-        x = floats(size)
+        x = random_floats(size)
         values, numbers = kernel(x, n)
         torch.testing.assert_close(values[:n], 2 * x[:n])
         assert numbers.tolist() == list(range(n)) and values.shape == (size,)
@@ -450,7 +455,7 @@ def test_the_number_of_plans_is_limited():
 
 def test_calls_in_all_modes_have_equal_results():
     op = operator(unique_operator_name())(make_ufunc("return x * y;", "x, y", DDD))
-    x, y = doubles(3), constants(3)
+    x, y = random_variables(3), random_constants(3)
     found = [op(x, y), op(x.detach(), y), op.overload(y=y, x=x)]
     with torch.no_grad():
         found.append(op(x, y))
@@ -461,12 +466,12 @@ def test_calls_in_all_modes_have_equal_results():
         torch.testing.assert_close(one.detach().clone(), (x * y).detach())
     seen = []
 
-    class Mode(torch.utils._python_dispatch.TorchDispatchMode):
+    class DispatchMode(torch.utils._python_dispatch.TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             seen.append(func)
             return func(*args, **(kwargs or {}))
 
-    with Mode():
+    with DispatchMode():
         op(x.detach(), y)
     assert op.overload in seen
 
@@ -477,24 +482,24 @@ def test_calls_in_all_modes_have_equal_results():
 def test_compiled_programs_are_one_graph():
     op = operator(unique_operator_name())(make_ufunc("return sin(x) * y;", "x, y", DDD))
     compiled = torch.compile(lambda x, y: op(x, y).sum(), fullgraph=True, backend="aot_eager")
-    x, y = doubles(3, 4), doubles(4)
+    x, y = random_variables(3, 4), random_variables(4)
     compiled(x, y).backward()
     torch.testing.assert_close(x.grad, torch.cos(x.detach()) * y.detach())
     torch.testing.assert_close(y.grad, torch.sin(x.detach()).sum(0))
     for shape in [(5, 4), (6, 4)]:  # with symbols for the sizes
-        x = doubles(*shape)
+        x = random_variables(*shape)
         torch.testing.assert_close(compiled(x, y), (torch.sin(x) * y).sum())
 
 
 def test_operators_are_exported():
     op = operator(unique_operator_name())(make_ufunc("return x * x;"))
 
-    class Module(torch.nn.Module):
+    class OperatorModule(torch.nn.Module):
         def forward(self, x):
             return op(x) + 1
 
-    x = doubles(3).detach()
-    exported = torch.export.export(Module(), (x,))
+    x = random_variables(3).detach()
+    exported = torch.export.export(OperatorModule(), (x,))
     assert op.overload in [node.target for node in exported.graph.nodes]
     torch.testing.assert_close(exported.module()(x), x * x + 1)
 
@@ -502,14 +507,14 @@ def test_operators_are_exported():
 @pytest.mark.parametrize("dims", [(0, None), (1, 0), (None, 1), (2, 1)])
 def test_vmap_matches_torch(dims):
     op = operator(unique_operator_name())(make_ufunc("return x - y * y;", "x, y", DDD))
-    x, y = doubles(3, 3, 3), doubles(3, 3)
+    x, y = random_variables(3, 3, 3), random_variables(3, 3)
     expected = torch.vmap(lambda x, y: x - y * y, dims)(x, y)
     torch.testing.assert_close(torch.vmap(op, dims)(x, y), expected)
 
 
 def test_vmap_of_gufuncs_and_kernels_matches_torch():
     op = operator(unique_operator_name())(matmul)
-    a, b = doubles(2, 3, 4, 5), doubles(5, 6, 2)
+    a, b = random_variables(2, 3, 4, 5), random_variables(5, 6, 2)
     found = torch.vmap(op, (0, 2))(a, b)
     torch.testing.assert_close(found, torch.vmap(torch.matmul, (0, 2))(a, b))
     written = operator(unique_operator_name())(scale_rows)
@@ -519,13 +524,13 @@ def test_vmap_of_gufuncs_and_kernels_matches_torch():
     op = operator(unique_operator_name(), launch=launch_blocks, out_shapes=lambda x, y: x.shape)(
         product
     )
-    x, y = doubles(4, 3), doubles(4)
+    x, y = random_variables(4, 3), random_variables(4)
     torch.testing.assert_close(torch.vmap(op, (1, None), 1)(x, y), x * y[:, None])
 
 
 def test_jacobian_matches_torch():
     op = operator(unique_operator_name())(make_ufunc("return sin(x) * y;", "x, y", DDD))
-    x, y = doubles(4), constants(4)
+    x, y = random_variables(4), random_constants(4)
     found = torch.autograd.functional.jacobian(lambda x: op(x, y), x, vectorize=True)
     torch.testing.assert_close(found, torch.diag(torch.cos(x) * y))
 
@@ -547,45 +552,45 @@ def test_invalid_arguments_raise():
     with pytest.raises(TypeError, match="one signature"):
         operator(unique_operator_name(), launch=(1, 1))(cuda.jit(lambda x: None))
     with pytest.raises(TypeError, match="all its arrays are const"):
-        reads = cuda.jit("void(const float32[:])")(_reads)
+        reads = cuda.jit("void(const float32[:])")(_read_only)
         operator(unique_operator_name(), launch=(1, 1))(reads)
     op = operator(unique_operator_name())(f)
     with pytest.raises(ValueError, match="cannot be broadcast"):
-        op(doubles(3), doubles(4))
+        op(random_variables(3), random_variables(4))
     with pytest.raises(TypeError, match="torch.bfloat16 is not a dtype"):
-        op(torch.zeros(3, dtype=torch.bfloat16), doubles(3))
+        op(torch.zeros(3, dtype=torch.bfloat16), random_variables(3))
     with pytest.raises(ValueError, match="on cpu and meta|on meta and cpu"):
-        op(doubles(3), torch.zeros(3, device="meta", dtype=torch.float64))
+        op(random_variables(3), torch.zeros(3, device="meta", dtype=torch.float64))
 
 
-def _reads(x):
+def _read_only(x):
     "x[0];"
 
 
 def test_without_a_derivative_only_backward_fails():
     op = operator(unique_operator_name())(matmul)
-    result = op(doubles(2, 3), doubles(3, 2))
+    result = op(random_variables(2, 3), random_variables(3, 2))
     with pytest.raises(NotImplementedError, match="fixed sizes"):
         result.sum().backward()
-    kernel = cuda.jit("void(const float64[:], const float64[:], float64[:])")(_product)
+    kernel = cuda.jit("void(const float64[:], const float64[:], float64[:])")(_scalar_product)
     op = operator(unique_operator_name(), launch=launch_blocks, out_shapes=lambda x, y: x)(kernel)
-    result = op(doubles(2), doubles(2))
-    with pytest.raises(NotImplementedError, match="set _product.adjoint to a kernel"):
+    result = op(random_variables(2), random_variables(2))
+    with pytest.raises(NotImplementedError, match="set _scalar_product.adjoint to a kernel"):
         result.sum().backward()
     kernel.adjoint = kernel
     with pytest.raises(TypeError, match=r"has \(x, y, cotangent_z, gradient_x, gradient_y\)"):
-        op(doubles(2), doubles(2)).sum().backward()
+        op(random_variables(2), random_variables(2)).sum().backward()
     with pytest.raises(TypeError, match="adjoint is a kernel"):
         kernel.adjoint = 5
 
 
-def _product(x, y, z):
+def _scalar_product(x, y, z):
     "z[0] = x[0] * y[0];"
 
 
 def test_torch_operators_can_be_redefined():
     name = unique_operator_name()
-    x = doubles(3)
+    x = random_variables(3)
     torch.testing.assert_close(operator(name)(make_ufunc("return x;"))(x), x)
     op = operator(name)(make_ufunc("return 2 * x;"))
     torch.testing.assert_close(op(x), 2 * x)

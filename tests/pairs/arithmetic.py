@@ -1,16 +1,23 @@
-"""Results that are not finite: integer division by zero, and NaN and infinity from finite
-numbers."""
+"""Pairs with arithmetic mistakes: integer overflow, integer division by zero, and NaN or infinity
+from finite numbers."""
 
 import numpy as np
-from pairs.form import counts, floats, ints, pair, upto, zeros
+from pairs.form import (
+    ascending,
+    random_floats,
+    random_ints,
+    register_pair,
+    zero_counts,
+    zeros_of_shape,
+)
 
 N = 32
 
 # --- indices ---------------------------------------------------------------------------------------------
 
 
-@pair("overflow", grid=1, block=N, expect=lambda n: np.arange(N) < 1)
-def product_of_an_index_that_wraps_to_an_element(n: 65536, out: counts(N)):
+@register_pair("overflow", grid=1, block=N, expect=lambda n: np.arange(N) < 1)
+def product_of_an_index_that_wraps_to_an_element(n: 65536, out: zero_counts(N)):
     """
     __global__ void mark(int n, int* out) {
         int row = threadIdx.x * n;
@@ -21,8 +28,8 @@ def product_of_an_index_that_wraps_to_an_element(n: 65536, out: counts(N)):
     """
 
 
-@pair("overflow", grid=1, block=N, expect=lambda n: np.arange(N) == 0)
-def index_by_a_function_that_wraps(n: 65536, out: counts(N)):
+@register_pair("overflow", grid=1, block=N, expect=lambda n: np.arange(N) == 0)
+def index_by_a_function_that_wraps(n: 65536, out: zero_counts(N)):
     """
     __device__ int at(int i, int j, int n) { return i * n + j; }         //-!
     __device__ long long at(long long i, int j, int n) { return i * n + j; }  //+
@@ -33,8 +40,8 @@ def index_by_a_function_that_wraps(n: 65536, out: counts(N)):
     """
 
 
-@pair("overflow", grid=1, block=N, expect=lambda start: [1] + [0] * (N - 1))
-def sum_of_an_offset_and_a_length(start: 2**31 - 16, out: counts(N)):
+@register_pair("overflow", grid=1, block=N, expect=lambda start: [1] + [0] * (N - 1))
+def sum_of_an_offset_and_a_length(start: 2**31 - 16, out: zero_counts(N)):
     """
     __device__ void put(int* out, int i) {
         if (i >= 0 && i < N) out[i] = 1;
@@ -48,8 +55,8 @@ def sum_of_an_offset_and_a_length(start: 2**31 - 16, out: counts(N)):
     """
 
 
-@pair("overflow", grid=1, block=N, expect=lambda h: np.zeros(N, int) + 1)
-def hashes_wrap_and_indices_do_not(h: 2**31 - 1, out: counts(N)):
+@register_pair("overflow", grid=1, block=N, expect=lambda h: np.zeros(N, int) + 1)
+def hashes_wrap_and_indices_do_not(h: 2**31 - 1, out: zero_counts(N)):
     """
     __global__ void mark(int h, int* out) {
         int hash = h, t = threadIdx.x;
@@ -65,8 +72,8 @@ def hashes_wrap_and_indices_do_not(h: 2**31 - 1, out: counts(N)):
 # --- integers --------------------------------------------------------------------------------------------
 
 
-@pair("divide", grid=1, block=N, expect=lambda s, n: s // np.maximum(n, 1))
-def mean_of_nothing(s: ints(N, below=99), n: ints(N, below=4), mean: counts(N)):
+@register_pair("divide", grid=1, block=N, expect=lambda s, n: s // np.maximum(n, 1))
+def mean_of_nothing(s: random_ints(N, below=99), n: random_ints(N, below=4), mean: zero_counts(N)):
     """
     int i = grid<1>();
     mean[i] = s[i] / n[i];                            //-!
@@ -74,8 +81,8 @@ def mean_of_nothing(s: ints(N, below=99), n: ints(N, below=4), mean: counts(N)):
     """
 
 
-@pair("divide", grid=1, block=N, right={"groups": 4}, expect=lambda: np.arange(N) % 4)
-def remainder_by_a_parameter_that_is_zero(groups: 0, out: counts(N)):
+@register_pair("divide", grid=1, block=N, right={"groups": 4}, expect=lambda: np.arange(N) % 4)
+def remainder_by_a_parameter_that_is_zero(groups: 0, out: zero_counts(N)):
     """
     __global__ void group(int groups, int* out) {
         out[threadIdx.x] = threadIdx.x % groups;      //!
@@ -83,8 +90,8 @@ def remainder_by_a_parameter_that_is_zero(groups: 0, out: counts(N)):
     """
 
 
-@pair("divide", grid=1, block=N, expect=lambda: 100 // (1 + np.arange(N) // 8))
-def division_by_a_rounded_fraction(out: counts(N)):
+@register_pair("divide", grid=1, block=N, expect=lambda: 100 // (1 + np.arange(N) // 8))
+def division_by_a_rounded_fraction(out: zero_counts(N)):
     """
     int i = grid<1>();
     out[i] = 100 / (i / 8);                           //-!
@@ -92,9 +99,11 @@ def division_by_a_rounded_fraction(out: counts(N)):
     """
 
 
-@pair("divide", grid=1, block=1, expect=lambda a, b: np.gcd(a, b))
+@register_pair("divide", grid=1, block=1, expect=lambda a, b: np.gcd(a, b))
 def common_divisor_one_step_too_far(
-    a: ints(4, low=1, below=99), b: ints(4, low=1, below=99, seed=2), out: counts(4)
+    a: random_ints(4, low=1, below=99),
+    b: random_ints(4, low=1, below=99, seed=2),
+    out: zero_counts(4),
 ):
     """
     for (int i = 0; i < 4; ++i) {
@@ -113,8 +122,8 @@ def common_divisor_one_step_too_far(
 # --- floating point --------------------------------------------------------------------------------------
 
 
-@pair("nan", grid=1, block=N, expect=lambda x: np.sqrt(np.maximum(x, 0)))
-def root_of_a_negative_number(x: floats(N, low=-1), out: zeros(N)):
+@register_pair("nan", grid=1, block=N, expect=lambda x: np.sqrt(np.maximum(x, 0)))
+def root_of_a_negative_number(x: random_floats(N, low=-1), out: zeros_of_shape(N)):
     """
     int i = grid<1>();
     out[i] = sqrt(x[i]);                              //-!
@@ -122,9 +131,9 @@ def root_of_a_negative_number(x: floats(N, low=-1), out: zeros(N)):
     """
 
 
-@pair("nan", grid=1, block=4, expect=lambda v: unit(v))
+@register_pair("nan", grid=1, block=4, expect=lambda v: unit_vectors(v))
 def length_one_of_a_vector_of_zeros(
-    v: np.array([[3, 4], [0, 0], [0, 1], [1, 0]], np.float32), out: zeros(4, 2)
+    v: np.array([[3, 4], [0, 0], [0, 1], [1, 0]], np.float32), out: zeros_of_shape(4, 2)
 ):
     """
     int i = threadIdx.x;
@@ -135,13 +144,15 @@ def length_one_of_a_vector_of_zeros(
     """  # fmt: skip
 
 
-def unit(v):
+def unit_vectors(v):
     length = np.hypot(*v.T)[:, None]
     return v / np.where(length > 0, length, 1)
 
 
-@pair("nan", grid=1, block=N, expect=lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum())
-def softmax_that_overflows(x: floats(N, high=100), out: zeros(N)):
+@register_pair(
+    "nan", grid=1, block=N, expect=lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum()
+)
+def softmax_that_overflows(x: random_floats(N, high=100), out: zeros_of_shape(N)):
     """
     int i = threadIdx.x;
     float most = 0, sum = 0;
@@ -151,8 +162,10 @@ def softmax_that_overflows(x: floats(N, high=100), out: zeros(N)):
     """
 
 
-@pair("nan", grid=1, block=N, expect=lambda p: -(p * np.log(np.where(p > 0, p, 1))))
-def logarithm_of_zero(p: np.append(floats(N - 1), np.float32(0)), entropy: zeros(N)):
+@register_pair("nan", grid=1, block=N, expect=lambda p: -(p * np.log(np.where(p > 0, p, 1))))
+def logarithm_of_zero(
+    p: np.append(random_floats(N - 1), np.float32(0)), entropy: zeros_of_shape(N)
+):
     """
     int i = grid<1>();
     entropy[i] = -p[i] * log(p[i]);                   //-!
@@ -160,10 +173,10 @@ def logarithm_of_zero(p: np.append(floats(N - 1), np.float32(0)), entropy: zeros
     """
 
 
-@pair(
+@register_pair(
     "nan", grid=1, block=N, expect=lambda x: [(1 / (x[x != x[i]] - x[i])).sum() for i in range(N)]
 )
-def force_of_a_particle_on_itself(x: upto(N), force: zeros(N)):
+def force_of_a_particle_on_itself(x: ascending(N), force: zeros_of_shape(N)):
     """
     int i = grid<1>();
     float sum = 0;
@@ -174,9 +187,9 @@ def force_of_a_particle_on_itself(x: upto(N), force: zeros(N)):
     """
 
 
-@pair("nan", grid=1, block=N, expect=lambda a: np.arccos(np.clip(a, -1, 1)))
+@register_pair("nan", grid=1, block=N, expect=lambda a: np.arccos(np.clip(a, -1, 1)))
 def angle_of_a_cosine_beyond_one(
-    a: np.linspace(-1.001, 1.001, N).astype(np.float32), out: zeros(N)
+    a: np.linspace(-1.001, 1.001, N).astype(np.float32), out: zeros_of_shape(N)
 ):
     """
     int i = grid<1>();
@@ -185,8 +198,10 @@ def angle_of_a_cosine_beyond_one(
     """
 
 
-@pair("nan", grid=1, block=N, expect=lambda x: x.astype(np.float32) ** 2 / 64)
-def energy_in_half_precision(x: floats(N, low=200, high=400, dtype=np.float16), e: zeros(N)):
+@register_pair("nan", grid=1, block=N, expect=lambda x: x.astype(np.float32) ** 2 / 64)
+def energy_in_half_precision(
+    x: random_floats(N, low=200, high=400, dtype=np.float16), e: zeros_of_shape(N)
+):
     """
     int i = grid<1>();
     e[i] = float(x[i] * x[i]) / 64;                   //-!

@@ -1,7 +1,7 @@
-"""Asynchronous copies for which no thread has waited, and blocks of a cluster."""
+"""Pairs with asynchronous copies that no thread waits for, and with clusters of blocks."""
 
 import numpy as np
-from pairs.form import floats, pair, upto, zeros
+from pairs.form import ascending, random_floats, register_pair, zeros_of_shape
 
 N = 64
 TILES = 4
@@ -9,8 +9,8 @@ TILES = 4
 # --- copies of a thread ----------------------------------------------------------------------------------
 
 
-@pair("race", array="s", grid=1, block=N, expect=lambda x: 2 * x)
-def tile_read_before_its_copy_is_waited_for(x: floats(N), out: zeros(N)):
+@register_pair("race", array="s", grid=1, block=N, expect=lambda x: 2 * x)
+def tile_read_before_its_copy_is_waited_for(x: random_floats(N), out: zeros_of_shape(N)):
     """
     #include <cuda_pipeline.h>
     __global__ void twice(const float *x, float *out) {
@@ -25,8 +25,8 @@ def tile_read_before_its_copy_is_waited_for(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("race", array="s", grid=1, block=N, expect=lambda x: x.reshape(TILES, N).sum(0))
-def last_tile_is_still_under_way(x: floats(TILES * N), out: zeros(N)):
+@register_pair("race", array="s", grid=1, block=N, expect=lambda x: x.reshape(TILES, N).sum(0))
+def last_tile_is_still_under_way(x: random_floats(TILES * N), out: zeros_of_shape(N)):
     """
     __global__ void add_tiles(const float *x, float *out) {
         __shared__ float s[2][N];
@@ -48,8 +48,8 @@ def last_tile_is_still_under_way(x: floats(TILES * N), out: zeros(N)):
     """
 
 
-@pair("race", array="s", grid=1, block=N, expect=lambda x: x[::-1])
-def own_part_is_there_but_not_the_others(x: floats(N), out: zeros(N)):
+@register_pair("race", array="s", grid=1, block=N, expect=lambda x: x[::-1])
+def own_part_is_there_but_not_the_others(x: random_floats(N), out: zeros_of_shape(N)):
     """
     #include <cuda_pipeline.h>
     __global__ void reversed(const float *x, float *out) {
@@ -65,8 +65,8 @@ def own_part_is_there_but_not_the_others(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("race", array="x", grid=1, block=N, expect=lambda x: {"x": 0 * x, "out": x})
-def source_cleared_before_it_is_copied(x: floats(N), out: zeros(N)):
+@register_pair("race", array="x", grid=1, block=N, expect=lambda x: {"x": 0 * x, "out": x})
+def source_cleared_before_it_is_copied(x: random_floats(N), out: zeros_of_shape(N)):
     """
     #include <cuda_pipeline.h>
     __global__ void move(float *x, float *out) {
@@ -82,8 +82,8 @@ def source_cleared_before_it_is_copied(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("race", array="s", grid=1, block=N, expect=lambda x: x)
-def wait_for_copies_that_are_in_no_group(x: floats(N), out: zeros(N)):
+@register_pair("race", array="s", grid=1, block=N, expect=lambda x: x)
+def wait_for_copies_that_are_in_no_group(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __global__ void copy(const float *x, float *out) {
         __shared__ float s[N];
@@ -97,8 +97,8 @@ def wait_for_copies_that_are_in_no_group(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("race", array="s", grid=1, block=N, expect=lambda x: x.reshape(TILES, N).sum(0))
-def stage_released_but_never_waited_for(x: floats(TILES * N), out: zeros(N)):
+@register_pair("race", array="s", grid=1, block=N, expect=lambda x: x.reshape(TILES, N).sum(0))
+def stage_released_but_never_waited_for(x: random_floats(TILES * N), out: zeros_of_shape(N)):
     """
     #include <cuda/pipeline>
     __global__ void add_tiles(const float *x, float *out) {
@@ -127,8 +127,8 @@ def stage_released_but_never_waited_for(x: floats(TILES * N), out: zeros(N)):
 # ------------------------------------------------------------
 
 
-@pair("race", array="s", grid=1, block=N, expect=lambda x: x[::-1])
-def barrier_instead_of_a_wait(x: floats(N), out: zeros(N)):
+@register_pair("race", array="s", grid=1, block=N, expect=lambda x: x[::-1])
+def barrier_instead_of_a_wait(x: random_floats(N), out: zeros_of_shape(N)):
     """
     #include <cooperative_groups.h>
     #include <cooperative_groups/memcpy_async.h>
@@ -143,8 +143,8 @@ def barrier_instead_of_a_wait(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("race", array="s", grid=1, block=N, expect=lambda x: x[::-1])
-def arrival_without_a_wait(x: floats(N), out: zeros(N)):
+@register_pair("race", array="s", grid=1, block=N, expect=lambda x: x[::-1])
+def arrival_without_a_wait(x: random_floats(N), out: zeros_of_shape(N)):
     """
     #include <cuda/barrier>
     #include <cooperative_groups.h>
@@ -162,8 +162,8 @@ def arrival_without_a_wait(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("race", array="s", grid=1, block=N, expect=lambda x: x.reshape(TILES, N).sum(0))
-def wait_for_the_phase_before(x: floats(TILES * N), out: zeros(N)):
+@register_pair("race", array="s", grid=1, block=N, expect=lambda x: x.reshape(TILES, N).sum(0))
+def wait_for_the_phase_before(x: random_floats(TILES * N), out: zeros_of_shape(N)):
     """
     __device__ void wait_for(unsigned barrier, unsigned parity) {
         asm volatile("{.reg .pred done;\\n"
@@ -195,8 +195,8 @@ def wait_for_the_phase_before(x: floats(TILES * N), out: zeros(N)):
     """
 
 
-@pair("race", array="s", grid=1, block=N, expect=lambda x: x)
-def tile_changed_while_it_is_stored(x: floats(N), out: zeros(N)):
+@register_pair("race", array="s", grid=1, block=N, expect=lambda x: x)
+def tile_changed_while_it_is_stored(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __global__ void store(const float *x, float *out) {
         __shared__ alignas(16) float s[N];
@@ -219,8 +219,8 @@ def tile_changed_while_it_is_stored(x: floats(N), out: zeros(N)):
 # --- clusters --------------------------------------------------------------------------------------------
 
 
-@pair("race", array="s", grid=2, block=N, expect=lambda x: np.roll(x, N))
-def part_of_another_block_before_it_is_there(x: upto(2 * N), out: zeros(2 * N)):
+@register_pair("race", array="s", grid=2, block=N, expect=lambda x: np.roll(x, N))
+def part_of_another_block_before_it_is_there(x: ascending(2 * N), out: zeros_of_shape(2 * N)):
     """
     #include <cooperative_groups.h>
     __cluster_dims__(2) __global__ void exchange(const float *x, float *out) {

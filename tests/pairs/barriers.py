@@ -1,15 +1,15 @@
-"""Barriers and warp collectives that some of the expected threads do not reach."""
+"""Pairs with barriers and warp collectives that some expected threads do not reach."""
 
 import numpy as np
-from pairs.form import counts, floats, ints, pair, zeros
+from pairs.form import random_floats, random_ints, register_pair, zero_counts, zeros_of_shape
 
 N = 64
 
 # --- barriers of the block -------------------------------------------------------------------------------
 
 
-@pair("sync", grid=2, block=N, expect=lambda x: x[np.r_[63:-1:-1, 99:63:-1]])
-def return_before_a_barrier(x: floats(100), out: zeros(100)):
+@register_pair("sync", grid=2, block=N, expect=lambda x: x[np.r_[63:-1:-1, 99:63:-1]])
+def return_before_a_barrier(x: random_floats(100), out: zeros_of_shape(100)):
     """
     __shared__ float s[N];
     int i = grid<1>(), t = threadIdx.x, first = blockIdx.x * N;
@@ -24,8 +24,8 @@ def return_before_a_barrier(x: floats(100), out: zeros(100)):
     """
 
 
-@pair("sync", grid=1, block=N, expect=lambda x: x[::-1])
-def barrier_in_a_branch(x: floats(N), out: zeros(N)):
+@register_pair("sync", grid=1, block=N, expect=lambda x: x[::-1])
+def barrier_in_a_branch(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __shared__ float s[N];
     int t = threadIdx.x;
@@ -39,8 +39,8 @@ def barrier_in_a_branch(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("sync", grid=1, block=N, expect=lambda x: x.sum())
-def barrier_inside_the_guard_of_a_reduction(x: floats(N), out: zeros(1)):
+@register_pair("sync", grid=1, block=N, expect=lambda x: x.sum())
+def barrier_inside_the_guard_of_a_reduction(x: random_floats(N), out: zeros_of_shape(1)):
     """
     __shared__ float s[N];
     int t = threadIdx.x;
@@ -57,8 +57,8 @@ def barrier_inside_the_guard_of_a_reduction(x: floats(N), out: zeros(1)):
     """
 
 
-@pair("sync", grid=1, block=N, expect=lambda x: np.where(np.arange(N) % 2, x, 2 * x)[::-1])
-def barriers_in_both_branches(x: floats(N), out: zeros(N)):
+@register_pair("sync", grid=1, block=N, expect=lambda x: np.where(np.arange(N) % 2, x, 2 * x)[::-1])
+def barriers_in_both_branches(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __shared__ float s[N];
     int t = threadIdx.x;
@@ -74,8 +74,8 @@ def barriers_in_both_branches(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("sync", grid=1, block=N, expect=lambda n: {"out": [n.sum()]})
-def barrier_in_a_loop_of_different_lengths(n: ints(N, below=9, low=1), out: counts(1)):
+@register_pair("sync", grid=1, block=N, expect=lambda n: {"out": [n.sum()]})
+def barrier_in_a_loop_of_different_lengths(n: random_ints(N, below=9, low=1), out: zero_counts(1)):
     """
     int t = threadIdx.x;
     for (int k = 0; k < n[t]; ++k) {                  //-
@@ -86,8 +86,8 @@ def barrier_in_a_loop_of_different_lengths(n: ints(N, below=9, low=1), out: coun
     """
 
 
-@pair("sync", grid=1, block=N, expect=lambda x: np.cumsum(x > 5)[-1])
-def counting_barrier_behind_a_condition(x: ints(N, below=10), out: counts(1)):
+@register_pair("sync", grid=1, block=N, expect=lambda x: np.cumsum(x > 5)[-1])
+def counting_barrier_behind_a_condition(x: random_ints(N, below=10), out: zero_counts(1)):
     """
     int t = threadIdx.x;
     int many = 0;
@@ -98,8 +98,8 @@ def counting_barrier_behind_a_condition(x: ints(N, below=10), out: counts(1)):
     """
 
 
-@pair("sync", grid=1, block=N, expect=lambda: {"rounds": 4})
-def loop_left_by_one_thread_before_the_barrier(rounds: counts(1), x: ints(N, below=9)):
+@register_pair("sync", grid=1, block=N, expect=lambda: {"rounds": 4})
+def loop_left_by_one_thread_before_the_barrier(rounds: zero_counts(1), x: random_ints(N, below=9)):
     """
     int t = threadIdx.x;
     for (int round = 0; round < 5; ++round) {
@@ -112,8 +112,12 @@ def loop_left_by_one_thread_before_the_barrier(rounds: counts(1), x: ints(N, bel
     """
 
 
-@pair("sync", grid=2, block=32, cooperative=True, expect=lambda x: x.reshape(2, 32)[::-1].ravel())
-def barrier_over_the_grid_for_some_blocks(x: floats(64), y: zeros(64), out: zeros(64)):
+@register_pair(
+    "sync", grid=2, block=32, cooperative=True, expect=lambda x: x.reshape(2, 32)[::-1].ravel()
+)
+def barrier_over_the_grid_for_some_blocks(
+    x: random_floats(64), y: zeros_of_shape(64), out: zeros_of_shape(64)
+):
     """
     #include "numbalite/groups.cuh"
     __global__ void exchange(const float* x, float* y, float* out) {
@@ -127,9 +131,9 @@ def barrier_over_the_grid_for_some_blocks(x: floats(64), y: zeros(64), out: zero
     """
 
 
-@pair("sync", grid=1, block=2 * N, expect=lambda x: np.repeat(x.reshape(2, N).max(1), N))
+@register_pair("sync", grid=1, block=2 * N, expect=lambda x: np.repeat(x.reshape(2, N).max(1), N))
 def tile_of_warps_that_only_one_warp_calls(
-    x: ints(2 * N, below=1000), out: zeros(2 * N, dtype=np.int32)
+    x: random_ints(2 * N, below=1000), out: zeros_of_shape(2 * N, dtype=np.int32)
 ):
     """
     #include <cooperative_groups.h>
@@ -148,8 +152,8 @@ def tile_of_warps_that_only_one_warp_calls(
 # --- collectives of a warp -------------------------------------------------------------------------------
 
 
-@pair("sync", grid=1, block=32, expect=lambda x: np.sum(x[:20]))
-def shuffle_whose_mask_names_absent_lanes(x: ints(32, below=9), out: counts(1)):
+@register_pair("sync", grid=1, block=32, expect=lambda x: np.sum(x[:20]))
+def shuffle_whose_mask_names_absent_lanes(x: random_ints(32, below=9), out: zero_counts(1)):
     """
     int lane = threadIdx.x;
     int sum = 0;
@@ -163,8 +167,8 @@ def shuffle_whose_mask_names_absent_lanes(x: ints(32, below=9), out: counts(1)):
     """
 
 
-@pair("sync", grid=1, block=32, expect=lambda x: (x % 2 == 1).sum())
-def ballot_in_a_branch(x: ints(32, below=10), out: counts(1)):
+@register_pair("sync", grid=1, block=32, expect=lambda x: (x % 2 == 1).sum())
+def ballot_in_a_branch(x: random_ints(32, below=10), out: zero_counts(1)):
     """
     int lane = threadIdx.x;
     unsigned int odd = 0;
@@ -174,8 +178,8 @@ def ballot_in_a_branch(x: ints(32, below=10), out: counts(1)):
     """
 
 
-@pair("sync", grid=1, block=32, expect=lambda x: x[16])
-def mask_that_does_not_name_the_caller(x: floats(32), out: zeros(32)):
+@register_pair("sync", grid=1, block=32, expect=lambda x: x[16])
+def mask_that_does_not_name_the_caller(x: random_floats(32), out: zeros_of_shape(32)):
     """
     int lane = threadIdx.x;
     float v = 0;
@@ -185,8 +189,8 @@ def mask_that_does_not_name_the_caller(x: floats(32), out: zeros(32)):
     """
 
 
-@pair("sync", grid=1, block=32, expect=lambda x: x[::-1])
-def warp_barrier_in_a_branch(x: floats(32), out: zeros(32)):
+@register_pair("sync", grid=1, block=32, expect=lambda x: x[::-1])
+def warp_barrier_in_a_branch(x: random_floats(32), out: zeros_of_shape(32)):
     """
     __shared__ float s[32];
     int lane = threadIdx.x;
@@ -200,8 +204,8 @@ def warp_barrier_in_a_branch(x: floats(32), out: zeros(32)):
     """
 
 
-@pair("sync", grid=1, block=48, expect=lambda x: [x[:32].sum(), x[32:].sum()])
-def shuffle_in_a_warp_that_is_not_full(x: ints(48, below=9), out: counts(2)):
+@register_pair("sync", grid=1, block=48, expect=lambda x: [x[:32].sum(), x[32:].sum()])
+def shuffle_in_a_warp_that_is_not_full(x: random_ints(48, below=9), out: zero_counts(2)):
     """
     int t = threadIdx.x;
     int sum = x[t];
@@ -215,8 +219,8 @@ def shuffle_in_a_warp_that_is_not_full(x: ints(48, below=9), out: counts(2)):
     """
 
 
-@pair("sync", grid=1, block=32, expect=lambda x: [x[::2].sum(), x[1::2].sum()])
-def different_masks_for_one_collective(x: ints(32, below=9), out: counts(2)):
+@register_pair("sync", grid=1, block=32, expect=lambda x: [x[::2].sum(), x[1::2].sum()])
+def different_masks_for_one_collective(x: random_ints(32, below=9), out: zero_counts(2)):
     """
     int lane = threadIdx.x;
     unsigned int mask = lane % 2 ? 0xffffffff : 0x55555555;  //-
@@ -226,8 +230,8 @@ def different_masks_for_one_collective(x: ints(32, below=9), out: counts(2)):
     """
 
 
-@pair("sync", grid=1, block=32, expect=lambda x: x[:20].max())
-def return_before_a_shuffle(x: ints(32, below=99), out: counts(1)):
+@register_pair("sync", grid=1, block=32, expect=lambda x: x[:20].max())
+def return_before_a_shuffle(x: random_ints(32, below=99), out: zero_counts(1)):
     """
     int lane = threadIdx.x, most = 0;
     if (lane >= 20) return;                           //-
@@ -241,8 +245,8 @@ def return_before_a_shuffle(x: ints(32, below=99), out: counts(1)):
 # --- shuffles from lanes that the mask does not name -----------------------------------------------------
 
 
-@pair("sync", grid=1, block=32, expect=lambda x: x[:16].sum())
-def butterfly_wider_than_its_mask(x: ints(32, below=9), out: counts(1)):
+@register_pair("sync", grid=1, block=32, expect=lambda x: x[:16].sum())
+def butterfly_wider_than_its_mask(x: random_ints(32, below=9), out: zero_counts(1)):
     """
     int lane = threadIdx.x;
     if (lane < 16) {
@@ -255,8 +259,8 @@ def butterfly_wider_than_its_mask(x: ints(32, below=9), out: counts(1)):
     """
 
 
-@pair("sync", grid=1, block=32, expect=lambda x: np.where(np.arange(32) % 2, x[1], 0))
-def broadcast_from_a_lane_that_takes_no_part(x: ints(32, below=9), out: counts(32)):
+@register_pair("sync", grid=1, block=32, expect=lambda x: np.where(np.arange(32) % 2, x[1], 0))
+def broadcast_from_a_lane_that_takes_no_part(x: random_ints(32, below=9), out: zero_counts(32)):
     """
     int lane = threadIdx.x;
     if (lane % 2) {
@@ -267,8 +271,8 @@ def broadcast_from_a_lane_that_takes_no_part(x: ints(32, below=9), out: counts(3
     """
 
 
-@pair("sync", grid=1, block=32, expect=lambda x: x[:20].sum())
-def reduction_of_twenty_lanes_as_if_of_all(x: ints(32, below=9, low=1), out: counts(1)):
+@register_pair("sync", grid=1, block=32, expect=lambda x: x[:20].sum())
+def reduction_of_twenty_lanes_as_if_of_all(x: random_ints(32, below=9, low=1), out: zero_counts(1)):
     """
     int lane = threadIdx.x;
     unsigned int mask = __ballot_sync(0xffffffff, lane < 20);
@@ -284,8 +288,8 @@ def reduction_of_twenty_lanes_as_if_of_all(x: ints(32, below=9, low=1), out: cou
     """
 
 
-@pair("sync", grid=1, block=32, expect=lambda x: x[:8].sum())
-def last_sums_with_a_step_too_many(x: ints(32, below=9, low=1), out: counts(1)):
+@register_pair("sync", grid=1, block=32, expect=lambda x: x[:8].sum())
+def last_sums_with_a_step_too_many(x: random_ints(32, below=9, low=1), out: zero_counts(1)):
     """
     int lane = threadIdx.x;
     if (lane < 8) {

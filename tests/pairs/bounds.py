@@ -1,20 +1,29 @@
-"""Invalid indices and addresses in global memory: past an array, before an array, in a freed array,
-misaligned."""
+"""Pairs with invalid indices and addresses in global memory: past an array, before it, in freed
+memory, misaligned."""
 
 import numpy as np
-from pairs.form import addresses_of, counts, floats, ints, pair, part_of, upto, zeros
+from pairs.form import (
+    addresses_of,
+    ascending,
+    part_of,
+    random_floats,
+    random_ints,
+    register_pair,
+    zero_counts,
+    zeros_of_shape,
+)
 
 N = 100
 TPB = 32
 TILE = 8
 TABLE = np.arange(1, 6, dtype=np.float32)
-GRID = -(-N // TPB)  # blocks that are enough for N elements: 128 threads
+GRID = -(-N // TPB)  # Number of blocks that N elements need: 128 threads
 
 # --- the edges -------------------------------------------------------------------------------------------
 
 
-@pair("memory", array="c", grid=GRID, block=TPB, expect=lambda: 1)
-def threads_beyond_the_end(c: zeros(N)):
+@register_pair("memory", array="c", grid=GRID, block=TPB, expect=lambda: 1)
+def threads_beyond_the_end(c: zeros_of_shape(N)):
     """
     int i = grid<1>();
     c[i] = 1;                                         //-!
@@ -22,8 +31,8 @@ def threads_beyond_the_end(c: zeros(N)):
     """
 
 
-@pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: 2 * x)
-def guard_that_lets_one_too_many_in(x: floats(N)):
+@register_pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: 2 * x)
+def guard_that_lets_one_too_many_in(x: random_floats(N)):
     """
     int i = grid<1>();
     if (i <= x.size()) x[i] *= 2;                     //-!
@@ -31,8 +40,10 @@ def guard_that_lets_one_too_many_in(x: floats(N)):
     """
 
 
-@pair("memory", grid=GRID, block=TPB, expect=lambda x, y: 2 * x + y)
-def guard_for_pointers_with_one_too_many(a: 2.0, x: floats(N), y: floats(N, seed=2), n: N):
+@register_pair("memory", grid=GRID, block=TPB, expect=lambda x, y: 2 * x + y)
+def guard_for_pointers_with_one_too_many(
+    a: 2.0, x: random_floats(N), y: random_floats(N, seed=2), n: N
+):
     """
     __global__ void saxpy(float a, const float* x, float* y, int n) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -43,8 +54,8 @@ def guard_for_pointers_with_one_too_many(a: 2.0, x: floats(N), y: floats(N, seed
     """
 
 
-@pair("memory", array="x", grid=GRID, block=TPB, right={"n": N}, expect=lambda x: x + 1)
-def length_given_in_bytes(x: floats(N), n: 4 * N):
+@register_pair("memory", array="x", grid=GRID, block=TPB, right={"n": N}, expect=lambda x: x + 1)
+def length_given_in_bytes(x: random_floats(N), n: 4 * N):
     """
     __global__ void increment(float* x, int n) {
         for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
@@ -53,8 +64,8 @@ def length_given_in_bytes(x: floats(N), n: 4 * N):
     """
 
 
-@pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: np.diff(x, prepend=0))
-def left_neighbour_of_the_first(x: floats(N), out: zeros(N)):
+@register_pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: np.diff(x, prepend=0))
+def left_neighbour_of_the_first(x: random_floats(N), out: zeros_of_shape(N)):
     """
     int i = grid<1>();
     if (i >= out.size()) return;
@@ -63,8 +74,8 @@ def left_neighbour_of_the_first(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: np.diff(x, append=x[-1]))
-def right_neighbour_of_the_last(x: floats(N), out: zeros(N), n: N):
+@register_pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: np.diff(x, append=x[-1]))
+def right_neighbour_of_the_last(x: random_floats(N), out: zeros_of_shape(N), n: N):
     """
     __global__ void difference(const float* x, float* out, int n) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -74,8 +85,8 @@ def right_neighbour_of_the_last(x: floats(N), out: zeros(N), n: N):
     """
 
 
-@pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: x[::-1])
-def reversal_that_starts_behind_the_end(x: floats(N), out: zeros(N)):
+@register_pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: x[::-1])
+def reversal_that_starts_behind_the_end(x: random_floats(N), out: zeros_of_shape(N)):
     """
     int i = grid<1>(), n = x.size();
     if (i < n) out[i] = x[n - i];                     //-!
@@ -83,8 +94,10 @@ def reversal_that_starts_behind_the_end(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("memory", array="x", grid=1, block=TPB, expect=lambda x: np.append(x[:-1] + x[1:], x[-1]))
-def unsigned_index_below_zero(x: floats(TPB), out: zeros(TPB)):
+@register_pair(
+    "memory", array="x", grid=1, block=TPB, expect=lambda x: np.append(x[:-1] + x[1:], x[-1])
+)
+def unsigned_index_below_zero(x: random_floats(TPB), out: zeros_of_shape(TPB)):
     """
     unsigned int i = threadIdx.x;
     out[TPB - 1 - i] = x[TPB - 1 - i] + x[TPB - i];   //-!
@@ -92,8 +105,8 @@ def unsigned_index_below_zero(x: floats(TPB), out: zeros(TPB)):
     """
 
 
-@pair("memory", grid=1, block=1, expect=lambda x: x[::-1].cumsum()[::-1])
-def countdown_that_never_falls_below_zero(x: floats(8), out: zeros(8)):
+@register_pair("memory", grid=1, block=1, expect=lambda x: x[::-1].cumsum()[::-1])
+def countdown_that_never_falls_below_zero(x: random_floats(8), out: zeros_of_shape(8)):
     """
     float sum = 0;
     for (unsigned int i = 7; i >= 0; --i)             //-
@@ -102,14 +115,14 @@ def countdown_that_never_falls_below_zero(x: floats(8), out: zeros(8)):
     """
 
 
-@pair(
+@register_pair(
     "memory",
     array="history",
     grid=1,
     block=8,
     expect=lambda history: history[[5, 6, 7, 0, 1, 2, 3, 4]],
 )
-def ring_buffer_with_a_negative_remainder(history: floats(8), out: zeros(8)):
+def ring_buffer_with_a_negative_remainder(history: random_floats(8), out: zeros_of_shape(8)):
     """
     int i = threadIdx.x;
     out[i] = history[(i - 3) % 8];                    //-!
@@ -117,9 +130,13 @@ def ring_buffer_with_a_negative_remainder(history: floats(8), out: zeros(8)):
     """
 
 
-@pair("memory", array="edges", grid=1, block=64, expect=lambda x: np.minimum(1 + 10 * x // 1, 10))
+@register_pair(
+    "memory", array="edges", grid=1, block=64, expect=lambda x: np.minimum(1 + 10 * x // 1, 10)
+)
 def bin_of_the_largest_value(
-    x: np.append(floats(63), np.float32(1)), edges: upto(11)[1:], out: zeros(64)
+    x: np.append(random_floats(63), np.float32(1)),
+    edges: ascending(11)[1:],
+    out: zeros_of_shape(64),
 ):
     """
     int i = grid<1>();
@@ -129,8 +146,12 @@ def bin_of_the_largest_value(
     """
 
 
-@pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x, find: np.searchsorted(x, find))
-def binary_search_behind_the_last(x: upto(10), find: floats(N, high=12), out: counts(N)):
+@register_pair(
+    "memory", array="x", grid=GRID, block=TPB, expect=lambda x, find: np.searchsorted(x, find)
+)
+def binary_search_behind_the_last(
+    x: ascending(10), find: random_floats(N, high=12), out: zero_counts(N)
+):
     """
     int i = grid<1>();
     if (i >= find.size()) return;
@@ -150,8 +171,8 @@ def binary_search_behind_the_last(x: upto(10), find: floats(N, high=12), out: co
 # --- several dimensions ----------------------------------------------------------------------------------
 
 
-@pair("memory", array="a", grid=(2, 3), block=(8, 8), expect=lambda a: 2 * a)
-def rows_and_columns_swapped(a: floats(24, 16)):
+@register_pair("memory", array="a", grid=(2, 3), block=(8, 8), expect=lambda a: 2 * a)
+def rows_and_columns_swapped(a: random_floats(24, 16)):
     """
     auto [j, i] = grid<2>();
     a(j, i) *= 2;                                     //-!
@@ -159,8 +180,8 @@ def rows_and_columns_swapped(a: floats(24, 16)):
     """
 
 
-@pair("memory", array="v", grid=(2, 1, 1), block=(4, 4, 2), expect=lambda v: v + 1)
-def axes_of_a_volume_in_the_wrong_order(v: floats(2, 4, 8)):
+@register_pair("memory", array="v", grid=(2, 1, 1), block=(4, 4, 2), expect=lambda v: v + 1)
+def axes_of_a_volume_in_the_wrong_order(v: random_floats(2, 4, 8)):
     """
     auto [x, y, z] = grid<3>();
     v(x, y, z) += 1;                                  //-!
@@ -168,8 +189,8 @@ def axes_of_a_volume_in_the_wrong_order(v: floats(2, 4, 8)):
     """
 
 
-@pair("memory", array="image", grid=(3, 2), block=(8, 8), expect=lambda image: 1 - image)
-def guard_in_one_direction_only(image: floats(12, 20)):
+@register_pair("memory", array="image", grid=(3, 2), block=(8, 8), expect=lambda image: 1 - image)
+def guard_in_one_direction_only(image: random_floats(12, 20)):
     """
     auto [x, y] = grid<2>();
     if (x < image.shape[1])                           //-
@@ -178,8 +199,10 @@ def guard_in_one_direction_only(image: floats(12, 20)):
     """
 
 
-@pair("memory", array="a", grid=(3, 1), block=(8, 8), right={"width": 20}, expect=lambda a: -a)
-def wrong_length_of_a_row(a: floats(8, 20), width: 24):
+@register_pair(
+    "memory", array="a", grid=(3, 1), block=(8, 8), right={"width": 20}, expect=lambda a: -a
+)
+def wrong_length_of_a_row(a: random_floats(8, 20), width: 24):
     """
     __global__ void negate(float* a, int width) {
         int x = blockIdx.x * blockDim.x + threadIdx.x, y = threadIdx.y;
@@ -188,8 +211,8 @@ def wrong_length_of_a_row(a: floats(8, 20), width: 24):
     """
 
 
-@pair("memory", array="out", grid=(3, 1), block=(8, 8), expect=lambda x: x.T)
-def transposition_with_the_wrong_row_length(x: floats(8, 20), out: zeros(20, 8)):
+@register_pair("memory", array="out", grid=(3, 1), block=(8, 8), expect=lambda x: x.T)
+def transposition_with_the_wrong_row_length(x: random_floats(8, 20), out: zeros_of_shape(20, 8)):
     """
     __global__ void transpose(const float* x, float* out) {
         int j = blockIdx.x * blockDim.x + threadIdx.x, i = threadIdx.y;
@@ -199,8 +222,8 @@ def transposition_with_the_wrong_row_length(x: floats(8, 20), out: zeros(20, 8))
     """
 
 
-@pair("memory", array="x", grid=(3, 3), block=(TILE, TILE), expect=lambda x: x.T)
-def transposition_of_a_tile_at_the_edge(x: floats(20, 20), out: zeros(20, 20)):
+@register_pair("memory", array="x", grid=(3, 3), block=(TILE, TILE), expect=lambda x: x.T)
+def transposition_of_a_tile_at_the_edge(x: random_floats(20, 20), out: zeros_of_shape(20, 20)):
     """
     __shared__ float tile[TILE][TILE + 1];
     int n = x.shape[0], i = blockIdx.y * TILE + threadIdx.y, j = blockIdx.x * TILE + threadIdx.x;
@@ -212,14 +235,16 @@ def transposition_of_a_tile_at_the_edge(x: floats(20, 20), out: zeros(20, 20)):
     """
 
 
-@pair(
+@register_pair(
     "memory",
     array="x",
     grid=2,
     block=TPB,
     expect=lambda x, weights: np.convolve(x, weights[::-1], "same"),
 )
-def convolution_over_the_edge(x: floats(64), weights: floats(5, seed=2), out: zeros(64)):
+def convolution_over_the_edge(
+    x: random_floats(64), weights: random_floats(5, seed=2), out: zeros_of_shape(64)
+):
     """
     int i = grid<1>(), n = x.size();
     float sum = 0;
@@ -235,24 +260,28 @@ def convolution_over_the_edge(x: floats(64), weights: floats(5, seed=2), out: ze
 # --- indices that are data -------------------------------------------------------------------------------
 
 
-@pair(
+@register_pair(
     "memory",
     array="x",
     grid=1,
     block=TPB,
-    right={"index": ints(TPB, below=10)},
+    right={"index": random_ints(TPB, below=10)},
     expect=lambda x, index: x[index],
 )
-def index_in_the_data_too_large(x: floats(10), index: ints(TPB, below=11), out: zeros(TPB)):
+def index_in_the_data_too_large(
+    x: random_floats(10), index: random_ints(TPB, below=11), out: zeros_of_shape(TPB)
+):
     """
     int i = grid<1>();
     out[i] = x[index[i]];                             //!
     """  # fmt: skip
 
 
-@pair("memory", array="first", grid=1, block=TPB, expect=lambda val: val.reshape(10, 3).sum(1))
+@register_pair(
+    "memory", array="first", grid=1, block=TPB, expect=lambda val: val.reshape(10, 3).sum(1)
+)
 def sparse_rows_counted_from_one(
-    first: np.arange(0, 33, 3, dtype=np.int32), val: floats(30), y: zeros(10)
+    first: np.arange(0, 33, 3, dtype=np.int32), val: random_floats(30), y: zeros_of_shape(10)
 ):
     """
     int row = grid<1>();
@@ -265,7 +294,7 @@ def sparse_rows_counted_from_one(
     """
 
 
-@pair(
+@register_pair(
     "memory",
     array="first",
     grid=1,
@@ -274,7 +303,7 @@ def sparse_rows_counted_from_one(
     expect=lambda val: val.reshape(10, 3).sum(1),
 )
 def sparse_row_pointers_without_the_last(
-    first: np.arange(0, 30, 3, dtype=np.int32), val: floats(30), y: zeros(10)
+    first: np.arange(0, 30, 3, dtype=np.int32), val: random_floats(30), y: zeros_of_shape(10)
 ):
     """
     __global__ void sum_rows(const int* first, const float* val, float* y) {
@@ -288,8 +317,8 @@ def sparse_row_pointers_without_the_last(
     """  # fmt: skip
 
 
-@pair("memory", array="value", grid=1, block=4, expect=lambda: [6, 5, 3, 0])
-def list_followed_past_its_end(next: np.array([1, 2, 3, -1], np.int32), value: upto(4)):
+@register_pair("memory", array="value", grid=1, block=4, expect=lambda: [6, 5, 3, 0])
+def list_followed_past_its_end(next: np.array([1, 2, 3, -1], np.int32), value: ascending(4)):
     """
     int i = threadIdx.x;
     float sum = 0;
@@ -304,10 +333,10 @@ def list_followed_past_its_end(next: np.array([1, 2, 3, -1], np.int32), value: u
     """
 
 
-@pair(
+@register_pair(
     "memory", array="x", grid=2, block=64, expect=lambda x: x[np.arange(128) * 40503 * 65537 % 97]
 )
-def index_that_overflows_an_int(x: floats(97), out: zeros(128)):
+def index_that_overflows_an_int(x: random_floats(97), out: zeros_of_shape(128)):
     """
     int i = grid<1>();
     int hash = i * 40503 * 65537;                     //-
@@ -316,7 +345,7 @@ def index_that_overflows_an_int(x: floats(97), out: zeros(128)):
     """
 
 
-@pair(
+@register_pair(
     "memory",
     array="text",
     grid=1,
@@ -324,7 +353,7 @@ def index_that_overflows_an_int(x: floats(97), out: zeros(128)):
     right={"text": np.frombuffer(b"kernel\0", np.int8)},
     expect=lambda text: len(text) - 1,
 )
-def text_without_its_final_zero(text: np.frombuffer(b"kernel", np.int8), length: counts(1)):
+def text_without_its_final_zero(text: np.frombuffer(b"kernel", np.int8), length: zero_counts(1)):
     """
     __global__ void measure(const char* text, int* length) {
         int n = 0;
@@ -334,8 +363,8 @@ def text_without_its_final_zero(text: np.frombuffer(b"kernel", np.int8), length:
     """  # fmt: skip
 
 
-@pair("memory", array="TABLE", grid=1, block=TPB, expect=lambda: TABLE[np.arange(TPB) % 5])
-def entry_behind_a_constant_table(out: zeros(TPB)):
+@register_pair("memory", array="TABLE", grid=1, block=TPB, expect=lambda: TABLE[np.arange(TPB) % 5])
+def entry_behind_a_constant_table(out: zeros_of_shape(TPB)):
     """
     int i = grid<1>();
     out[i] = TABLE[i % 6];                            //-!
@@ -343,8 +372,8 @@ def entry_behind_a_constant_table(out: zeros(TPB)):
     """
 
 
-@pair("memory", array="x", grid=1, block=TPB, expect=lambda: 1)
-def element_behind_a_view(x: part_of(zeros(64), slice(10, 30))):
+@register_pair("memory", array="x", grid=1, block=TPB, expect=lambda: 1)
+def element_behind_a_view(x: part_of(zeros_of_shape(64), slice(10, 30))):
     """
     int i = grid<1>();
     if (i < 21) x[i] = 1;                             //-!
@@ -355,8 +384,8 @@ def element_behind_a_view(x: part_of(zeros(64), slice(10, 30))):
 # --- addresses -------------------------------------------------------------------------------------------
 
 
-@pair("memory", array="x", grid=1, block=TPB, expect=lambda x: 2 * x)
-def last_vector_of_four_reaches_over_the_end(x: floats(102)):
+@register_pair("memory", array="x", grid=1, block=TPB, expect=lambda x: 2 * x)
+def last_vector_of_four_reaches_over_the_end(x: random_floats(102)):
     """
     __global__ void twice(float* x) {
         int i = threadIdx.x, n = 102;
@@ -371,8 +400,8 @@ def last_vector_of_four_reaches_over_the_end(x: floats(102)):
     """
 
 
-@pair("memory", array="x", grid=1, block=TPB, expect=lambda x: x[1:].reshape(16, 4).sum(1))
-def vector_of_four_at_an_odd_place(x: floats(65), out: zeros(16)):
+@register_pair("memory", array="x", grid=1, block=TPB, expect=lambda x: x[1:].reshape(16, 4).sum(1))
+def vector_of_four_at_an_odd_place(x: random_floats(65), out: zeros_of_shape(16)):
     """
     __global__ void sums(const float* x, float* out) {
         int i = threadIdx.x;
@@ -385,7 +414,7 @@ def vector_of_four_at_an_odd_place(x: floats(65), out: zeros(16)):
     """
 
 
-@pair(
+@register_pair(
     "memory",
     array="bytes",
     grid=1,
@@ -394,7 +423,9 @@ def vector_of_four_at_an_odd_place(x: floats(65), out: zeros(16)):
     expect=lambda bytes: bytes[8:40].view(np.float64),
 )
 def number_of_eight_bytes_behind_an_odd_header(
-    bytes: np.frombuffer(bytes(range(44)), np.uint8), at: 4, out: zeros(4, dtype=np.float64)
+    bytes: np.frombuffer(bytes(range(44)), np.uint8),
+    at: 4,
+    out: zeros_of_shape(4, dtype=np.float64),
 ):
     """
     __global__ void read(const unsigned char* bytes, int at, double* out) {
@@ -404,8 +435,8 @@ def number_of_eight_bytes_behind_an_odd_header(
     """  # fmt: skip
 
 
-@pair("memory", array="x", grid=1, block=TPB, expect=lambda x: x)
-def floats_taken_for_doubles(x: floats(TPB), out: zeros(TPB)):
+@register_pair("memory", array="x", grid=1, block=TPB, expect=lambda x: x)
+def floats_taken_for_doubles(x: random_floats(TPB), out: zeros_of_shape(TPB)):
     """
     __global__ void copy(const void* x, float* out) {
         const double* from = (const double*)x;        //-
@@ -415,8 +446,8 @@ def floats_taken_for_doubles(x: floats(TPB), out: zeros(TPB)):
     """
 
 
-@pair("memory", array="x", grid=1, block=TPB, expect=lambda x: x + 1)
-def pointer_moved_before_the_beginning(x: floats(TPB)):
+@register_pair("memory", array="x", grid=1, block=TPB, expect=lambda x: x + 1)
+def pointer_moved_before_the_beginning(x: random_floats(TPB)):
     """
     __global__ void increment(float* x) {
         float* from_one = x - 1;
@@ -426,8 +457,14 @@ def pointer_moved_before_the_beginning(x: floats(TPB)):
     """
 
 
-@pair("memory", grid=1, block=TPB, right={"table": addresses_of(TPB)}, expect=lambda: upto(TPB) + 1)
-def memory_that_has_been_freed(table: addresses_of(TPB, freed=True), out: zeros(TPB)):
+@register_pair(
+    "memory",
+    grid=1,
+    block=TPB,
+    right={"table": addresses_of(TPB)},
+    expect=lambda: ascending(TPB) + 1,
+)
+def memory_that_has_been_freed(table: addresses_of(TPB, freed=True), out: zeros_of_shape(TPB)):
     """
     int i = grid<1>();
     const float* x = (const float*)table[0];
@@ -435,8 +472,10 @@ def memory_that_has_been_freed(table: addresses_of(TPB, freed=True), out: zeros(
     """  # fmt: skip
 
 
-@pair("memory", grid=1, block=1, right={"table": addresses_of(1)}, expect=lambda: 3)
-def result_written_through_a_null_pointer(table: zeros(1, dtype=np.uint64), out: zeros(1)):
+@register_pair("memory", grid=1, block=1, right={"table": addresses_of(1)}, expect=lambda: 3)
+def result_written_through_a_null_pointer(
+    table: zeros_of_shape(1, dtype=np.uint64), out: zeros_of_shape(1)
+):
     """
     float* x = (float*)table[0];
     *x = 3;                                           //!

@@ -1,8 +1,15 @@
-"""Mistakes from the exercises of a course that the other files do not contain: device functions,
-templates, structs, rows, bytes, tables, cooperative groups."""
+"""Pairs with other mistakes from the exercises of a course: device functions, templates, structs,
+rows, bytes, tables, cooperative groups."""
 
 import numpy as np
-from pairs.form import counts, ints, pair, uninitialized_array, upto, zeros
+from pairs.form import (
+    ascending,
+    random_ints,
+    register_pair,
+    uninitialized_array,
+    zero_counts,
+    zeros_of_shape,
+)
 
 N = 64  # threads of a block
 
@@ -12,8 +19,8 @@ BODIES["m"] = 1
 BINS = np.zeros(4, [("n", "i4"), ("sum", "f4")])
 
 
-@pair("race", array="x", grid=1, block=N, expect=lambda x: np.append(x[1:], x[-1]))
-def shift_to_the_left(x: upto(N)):
+@register_pair("race", array="x", grid=1, block=N, expect=lambda x: np.append(x[1:], x[-1]))
+def shift_to_the_left(x: ascending(N)):
     """
     int i = grid<1>();
     float next = i + 1 < x.size() ? x[i + 1] : x[i];
@@ -22,8 +29,8 @@ def shift_to_the_left(x: upto(N)):
     """
 
 
-@pair("race", array="x", grid=4, block=N // 2, expect=lambda x: x + 1)
-def stride_of_one_block(x: upto(2 * N)):
+@register_pair("race", array="x", grid=4, block=N // 2, expect=lambda x: x + 1)
+def stride_of_one_block(x: ascending(2 * N)):
     """
     int step = blockDim.x;                            //-
     int step = gridDim.x * blockDim.x;                //+
@@ -33,12 +40,12 @@ def stride_of_one_block(x: upto(2 * N)):
     """
 
 
-def forces(bodies):
+def expected_forces(bodies):
     return [np.sum(bodies["m"] * (bodies["x"] - x)) for x in bodies["x"]]
 
 
-@pair("race", array="b", grid=1, block=N, expect=lambda b: {"v": forces(b)})
-def bodies_moved_while_others_look(b: BODIES, v: zeros(N)):
+@register_pair("race", array="b", grid=1, block=N, expect=lambda b: {"v": expected_forces(b)})
+def bodies_moved_while_others_look(b: BODIES, v: zeros_of_shape(N)):
     """
     struct body { float x, v, m; };
     __global__ void pull(body *b, float *v) {
@@ -53,10 +60,10 @@ def bodies_moved_while_others_look(b: BODIES, v: zeros(N)):
     """
 
 
-@pair(
+@register_pair(
     "race", array="bins", grid=2, block=N, expect=lambda keys: {"n": np.bincount(keys, minlength=4)}
 )
-def counts_in_structs(keys: ints(2 * N, below=4), bins: BINS, n: counts(4)):
+def counts_in_structs(keys: random_ints(2 * N, below=4), bins: BINS, n: zero_counts(4)):
     """
     struct bin { int n; float sum; };
     __global__ void count(const int *keys, bin *bins, int *n) {
@@ -70,8 +77,8 @@ def counts_in_structs(keys: ints(2 * N, below=4), bins: BINS, n: counts(4)):
     """
 
 
-@pair("race", array="n", grid=2, block=N, expect=lambda x: (x.reshape(2, N) > 30).sum(1))
-def counter_set_to_zero_by_one_thread(x: upto(2 * N), out: counts(2)):
+@register_pair("race", array="n", grid=2, block=N, expect=lambda x: (x.reshape(2, N) > 30).sum(1))
+def counter_set_to_zero_by_one_thread(x: ascending(2 * N), out: zero_counts(2)):
     """
     __shared__ int n;
     if (threadIdx.x == 0) n = 0;                      //!
@@ -82,8 +89,10 @@ def counter_set_to_zero_by_one_thread(x: upto(2 * N), out: counts(2)):
     """
 
 
-@pair("race", array="tile", grid=2, block=N, expect=lambda x: x.reshape(2, N)[:, ::-1].ravel())
-def reversal_in_a_template(x: upto(2 * N)):
+@register_pair(
+    "race", array="tile", grid=2, block=N, expect=lambda x: x.reshape(2, N)[:, ::-1].ravel()
+)
+def reversal_in_a_template(x: ascending(2 * N)):
     """
     template <class T, int SIZE> __device__ void reverse(T *x) {
         __shared__ T tile[SIZE];
@@ -95,8 +104,8 @@ def reversal_in_a_template(x: upto(2 * N)):
     """
 
 
-@pair("race", array="part", grid=1, block=N, expect=lambda x: x.sum())
-def tile_waits_for_itself_alone(x: upto(N), out: zeros(1)):
+@register_pair("race", array="part", grid=1, block=N, expect=lambda x: x.sum())
+def tile_waits_for_itself_alone(x: ascending(N), out: zeros_of_shape(1)):
     """
     #include <cooperative_groups.h>
     namespace cg = cooperative_groups;
@@ -114,8 +123,8 @@ def tile_waits_for_itself_alone(x: upto(N), out: zeros(1)):
     """
 
 
-@pair("race", array="s", grid=1, block=2 * N, expect=lambda x: x[::-1])
-def tile_of_warps_waits_for_itself_alone(x: upto(2 * N), out: zeros(2 * N)):
+@register_pair("race", array="s", grid=1, block=2 * N, expect=lambda x: x[::-1])
+def tile_of_warps_waits_for_itself_alone(x: ascending(2 * N), out: zeros_of_shape(2 * N)):
     """
     #include <cooperative_groups.h>
     namespace cg = cooperative_groups;
@@ -136,8 +145,8 @@ def tile_of_warps_waits_for_itself_alone(x: upto(2 * N), out: zeros(2 * N)):
     """
 
 
-@pair("race", array="b", grid=1, block=N, expect=lambda b: {"b": np.arange(N // 2) * 2})
-def two_threads_for_each_byte(b: zeros(N // 2, dtype=np.uint8)):
+@register_pair("race", array="b", grid=1, block=N, expect=lambda b: {"b": np.arange(N // 2) * 2})
+def two_threads_for_each_byte(b: zeros_of_shape(N // 2, dtype=np.uint8)):
     """
     int i = grid<1>();
     if (i % 2 == 0)                                   //+
@@ -145,7 +154,7 @@ def two_threads_for_each_byte(b: zeros(N // 2, dtype=np.uint8)):
     """
 
 
-@pair("race", array="z", grid=1, block=N, expect=lambda z: z * np.roll(z, -1))
+@register_pair("race", array="z", grid=1, block=N, expect=lambda z: z * np.roll(z, -1))
 def complex_numbers_in_place(z: np.exp(1j * np.arange(N)).astype(np.complex64)):
     """
     int i = grid<1>();
@@ -156,8 +165,12 @@ def complex_numbers_in_place(z: np.exp(1j * np.arange(N)).astype(np.complex64)):
     """
 
 
-@pair("memory", array="u", grid=(2, 2), block=(8, 8), expect=lambda u: u[:-2, :] + u[2:, :])
-def row_above_the_first_in_a_device_function(u: upto(256).reshape(16, 16), v: zeros(14, 16)):
+@register_pair(
+    "memory", array="u", grid=(2, 2), block=(8, 8), expect=lambda u: u[:-2, :] + u[2:, :]
+)
+def row_above_the_first_in_a_device_function(
+    u: ascending(256).reshape(16, 16), v: zeros_of_shape(14, 16)
+):
     """
     __device__ float at(array<const float, 2> u, int i, int j) {
         return u(i, j);                               //!
@@ -171,8 +184,8 @@ def row_above_the_first_in_a_device_function(u: upto(256).reshape(16, 16), v: ze
     """
 
 
-@pair("memory", array="a", grid=1, block=N, expect=lambda a: {"s": a.sum(1)})
-def row_with_one_number_too_many(a: upto(5 * 7).reshape(5, 7), s: zeros(5)):
+@register_pair("memory", array="a", grid=1, block=N, expect=lambda a: {"s": a.sum(1)})
+def row_with_one_number_too_many(a: ascending(5 * 7).reshape(5, 7), s: zeros_of_shape(5)):
     """
     int i = grid<1>();
     if (i >= a.shape[0]) return;
@@ -185,8 +198,8 @@ def row_with_one_number_too_many(a: upto(5 * 7).reshape(5, 7), s: zeros(5)):
     """
 
 
-@pair("memory", grid=1, block=N, expect=lambda x: np.convolve(x, [1, 2, 3, 2, 1], "same"))
-def table_that_is_too_short(x: upto(N), y: zeros(N)):
+@register_pair("memory", grid=1, block=N, expect=lambda x: np.convolve(x, [1, 2, 3, 2, 1], "same"))
+def table_that_is_too_short(x: ascending(N), y: zeros_of_shape(N)):
     """
     __constant__ float weights[5] = {1, 2, 3, 2, 1};
     __global__ void blur(const float *x, float *y) {
@@ -202,8 +215,8 @@ def table_that_is_too_short(x: upto(N), y: zeros(N)):
     """
 
 
-@pair("memory", array="x", grid=1, block=N // 2 - 1, expect=lambda x: x[2::2] + x[3::2])
-def pairs_of_numbers_at_odd_places(x: upto(N), y: zeros(N // 2 - 1)):
+@register_pair("memory", array="x", grid=1, block=N // 2 - 1, expect=lambda x: x[2::2] + x[3::2])
+def pairs_of_numbers_at_odd_places(x: ascending(N), y: zeros_of_shape(N // 2 - 1)):
     """
     __global__ void add(const float *x, float *y) {
         float2 v = reinterpret_cast<const float2 *>(x + 1)[threadIdx.x];   //-!
@@ -213,8 +226,8 @@ def pairs_of_numbers_at_odd_places(x: upto(N), y: zeros(N // 2 - 1)):
     """
 
 
-@pair("memory", grid=1, block=2, expect=lambda: [28, 28])
-def memory_of_the_kernels_own(x: counts(2)):
+@register_pair("memory", grid=1, block=2, expect=lambda: [28, 28])
+def memory_of_the_kernels_own(x: zero_counts(2)):
     """
     __global__ void heap(int *x) {
         int n = 8, sum = 0;
@@ -228,9 +241,9 @@ def memory_of_the_kernels_own(x: counts(2)):
     """
 
 
-@pair("unwritten", array="s", grid=2, block=N, expect=lambda x: {
+@register_pair("unwritten", array="s", grid=2, block=N, expect=lambda x: {
     "y": np.append(0, x[:-1]) + np.append(x[1:], 0)})  # fmt: skip
-def halo_at_the_ends(x: upto(2 * N), y: zeros(2 * N)):
+def halo_at_the_ends(x: ascending(2 * N), y: zeros_of_shape(2 * N)):
     """
     __shared__ float s[N + 2];
     int t = threadIdx.x + 1, i = grid<1>();
@@ -244,8 +257,8 @@ def halo_at_the_ends(x: upto(2 * N), y: zeros(2 * N)):
     """
 
 
-@pair("unwritten", array="sums", grid=1, block=N, expect=lambda a: {"sums": a.sum(0)})
-def sums_that_begin_with_anything(a: upto(4 * N).reshape(4, N), sums: uninitialized_array(N)):
+@register_pair("unwritten", array="sums", grid=1, block=N, expect=lambda a: {"sums": a.sum(0)})
+def sums_that_begin_with_anything(a: ascending(4 * N).reshape(4, N), sums: uninitialized_array(N)):
     """
     int j = grid<1>();
     sums[j] = 0;                                      //+
@@ -254,8 +267,8 @@ def sums_that_begin_with_anything(a: upto(4 * N).reshape(4, N), sums: uninitiali
     """
 
 
-@pair("sync", grid=1, block=N, expect=lambda x: {"out": x[:50].sum()})
-def shuffles_behind_the_end(x: upto(50), out: zeros(1)):
+@register_pair("sync", grid=1, block=N, expect=lambda x: {"out": x[:50].sum()})
+def shuffles_behind_the_end(x: ascending(50), out: zeros_of_shape(1)):
     """
     int i = grid<1>();
     if (i >= x.size()) return;                        //-
@@ -267,8 +280,10 @@ def shuffles_behind_the_end(x: upto(50), out: zeros(1)):
     """
 
 
-@pair("sync", grid=1, block=N, expect=lambda x: x / 2 ** np.ceil(np.log2(np.maximum(x, 1))))
-def halved_until_small_enough(x: upto(N)):
+@register_pair(
+    "sync", grid=1, block=N, expect=lambda x: x / 2 ** np.ceil(np.log2(np.maximum(x, 1)))
+)
+def halved_until_small_enough(x: ascending(N)):
     """
     __shared__ float s[N];
     int t = threadIdx.x;
@@ -283,8 +298,8 @@ def halved_until_small_enough(x: upto(N)):
     """
 
 
-@pair("hang", grid=1, block=N, expect=lambda: 1)
-def waiting_for_a_plain_variable(x: zeros(1)):
+@register_pair("hang", grid=1, block=N, expect=lambda: 1)
+def waiting_for_a_plain_variable(x: zeros_of_shape(1)):
     """
     __shared__ int ready;
     if (threadIdx.x == 0) ready = 0;

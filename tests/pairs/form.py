@@ -1,7 +1,7 @@
-"""The form of a pair: one kernel with one planted mistake, and the same kernel without it.
+"""Defines pairs: a kernel with one planted mistake, and the same kernel without the mistake.
 
-    @pair("race", array="s", grid=1, block=64, expect=lambda x: x.sum())
-    def reduction(x: floats(64), out: zeros(1)):
+    @register_pair("race", array="s", grid=1, block=64, expect=lambda x: x.sum())
+    def reduction(x: random_floats(64), out: zeros_of_shape(1)):
         '''
         __shared__ float s[64];
         int t = threadIdx.x;
@@ -14,11 +14,11 @@
         if (t == 0) out[0] = s[0];
         '''
 
-The marks say what differs: `//-` ends a line that only the wrong kernel has, `//+` one that only the
-right one has, `//!` a line that a report of the mistake may name (`//-!`: both). A line of the other kernel
-becomes an empty line, so that both kernels have the line numbers of this file. The annotation of a parameter
-is the argument with which the kernel is launched. A text that contains a __global__ function is a complete
-source. Constants of the file are in capitals.
+Marks define the differences: `//-` ends a line of the wrong kernel only, `//+` a line of the right
+kernel only, `//!` a line that the report of the mistake may name (`//-!`: both marks). A line of the
+other kernel becomes an empty line, so that both kernels have the line numbers of this file. The
+annotation of a parameter is the argument with which the kernel is launched. A text that contains a
+__global__ function is a complete source. Constants of the file are in capitals.
 
 The module can be imported without a device: kernels are compiled when they are requested.
 """
@@ -37,9 +37,9 @@ _MARK = re.compile(r"//([-+]?)(!?)(?: .*)?$")
 
 
 @dataclass(frozen=True)
-class Pair:
-    """A pair. `wrong` and `right` are the options in which the launches of the two
-    kernels differ."""
+class KernelPair:
+    """A wrong kernel and its correction. `wrong` and `right` are the options in which their
+    launches differ."""
 
     name: str
     theme: str
@@ -60,7 +60,7 @@ class Pair:
 
     @property
     def lines(self) -> set:
-        """The lines of the file that the report may name."""
+        """Returns the lines of the file that the report may name."""
         found = {
             self.first + number
             for number, line in enumerate(self.text.split("\n"))
@@ -100,7 +100,7 @@ class Pair:
         return bool(self.options) or any(isinstance(v, np.ndarray) for v in self.constants.values())
 
     def kernel(self, right: bool, **more):
-        """Returns the kernel as `cuda.jit` makes it; `more` are further options."""
+        """Returns the kernel, compiled by `cuda.jit`; `more` are further options."""
         from numbalite import cuda
 
         options = {**self.options, **(self.right.get("options", {}) if right else {}), **more}
@@ -114,7 +114,7 @@ class Pair:
         return cuda.jit(**options)(made)
 
     def arguments(self, right: bool) -> dict:
-        """Returns the arguments of a launch: arrays are copied to the device, and each Maker has created its
+        """Returns the arguments of a launch: arrays are copied to the device, and each DeviceArgument has created its
         argument."""
         from numbalite import cuda
 
@@ -124,7 +124,7 @@ class Pair:
         for name, value in given.items():
             if isinstance(value, np.ndarray):
                 value = cuda.to_device(value)
-            elif isinstance(value, Maker):
+            elif isinstance(value, DeviceArgument):
                 value = value.make(made)
             made[name] = value
         return made
@@ -165,16 +165,16 @@ class Pair:
                 np.testing.assert_array_equal(found, value, err_msg=name)
 
 
-class Together:
-    """The kernels of several pairs, compiled as one unit, because most of the compile time is
-    independent of their number."""
+class PairsUnit:
+    """Compiles the kernels of several pairs as one unit, because most of the compile time does not
+    depend on their number."""
 
     def __init__(self, pairs):
         self.pairs = [pair for pair in pairs if not pair.is_alone]
         self.module = None
 
     def kernel(self, pair, right):
-        """As Pair.kernel."""
+        """As KernelPair.kernel."""
         from numbalite import cuda
 
         if pair not in self.pairs:
@@ -182,13 +182,13 @@ class Together:
         if self.module is None:
             both = [(p, r) for p in self.pairs for r in (False, True)]
             text = "\n".join(_in_namespace(p, r) for p, r in both)
-            names = [_qualified(p, r) for p, r in both]
+            names = [_qualified_name(p, r) for p, r in both]
             # The optimization level of checked images, which are the images that run.
             self.module = cuda.module(text, names=names, opt=1)
-        return self.module[_qualified(pair, right)]
+        return self.module[_qualified_name(pair, right)]
 
 
-def _qualified(pair, right):
+def _qualified_name(pair, right):
     function = re.search(r"__global__ void (\w+)", pair.text)[1] if pair.is_source else "kernel"
     return f"{pair.name}_{'right' if right else 'wrong'}::{function}"
 
@@ -198,50 +198,55 @@ def _in_namespace(pair, right):
     text = pair.source(right)
     if not pair.is_source:
         arguments = pair.arguments(right)
-        parameters = ", ".join(f"{_ctype(v)} {name}" for name, v in arguments.items())
+        parameters = ", ".join(f"{_c_type(v)} {name}" for name, v in arguments.items())
         text = f"__global__ void kernel({parameters}) {{\n{text}\n}}"
     included = re.findall(r"^\s*#include.*$", text, re.M)
     return "\n".join([
         *included,
-        f"namespace {_qualified(pair, right).partition(':')[0]} {{",
+        f"namespace {_qualified_name(pair, right).partition(':')[0]} {{",
         pair.constant_lines(),
         *("" if line in included else line for line in text.split("\n")),
         "}",
     ])  # fmt: skip
 
 
-def _ctype(value):
+def _c_type(value):
     if not hasattr(value, "dtype"):
         return {int: "int", float: "float"}[type(value)]
     layout = "layout::C" if value.flags["C_CONTIGUOUS"] else "layout::any"
     return f"array<{value.dtype}, {value.ndim}, {layout}>"
 
 
-PAIRS: dict[str, Pair] = {}
+PAIRS: dict[str, KernelPair] = {}
 """All pairs of the themes that were imported, by name."""
 
 
-def pair(kind, *, grid, block, expect, array=None, shared=0, right=None, key=None, **options):
-    """Makes a pair of a function whose body is a marked string; see this file's beginning.
+def register_pair(
+    kind, *, grid, block, expect, array=None, shared=0, right=None, key=None, **options
+):
+    """Decorates a function whose body is a marked string: registers its pair. The module's
+    docstring describes the marks.
 
-    kind: which check finds the mistake. array: the name that the report must give. expect: the parameters
-    that it names, as they were, to what the last array must hold after the right kernel (or a dict of
-    several). key: what to compare instead of the arrays (np.sort where the order is open). right:
-    arguments, shared=, options={} of the right kernel's launch that are others. Further keyword arguments are
-    options of cuda.jit.
+    kind: the check that finds the mistake. array: the name that the report must contain. expect: function of
+    some parameters (before the launch) that returns the expected contents of the last array after the right
+    kernel, or a dict for several arrays. key: applied to arrays before the comparison (np.sort if the order
+    is undefined). right: arguments, shared= and options={} that differ in the right kernel's launch. Further
+    keyword arguments are options of cuda.jit.
     """
     assert kind in KINDS, kind
 
-    def make(function):
+    def make_pair(function):
         lines, start = inspect.getsourcelines(function)
         quotes = next(n for n, line in enumerate(lines) if line.strip().startswith(('"""', 'r"""')))
         text = function.__doc__
         if not text.startswith("\n"):
-            raise ValueError(f"{function.__name__}: the text begins on the line after the quotes")
+            raise ValueError(
+                f"{function.__name__}: the text must begin on the line after the quotes"
+            )
         code = function.__code__
         name = function.__name__
         assert name not in PAIRS, name
-        PAIRS[name] = made = Pair(
+        PAIRS[name] = made = KernelPair(
             name=name,
             theme=function.__module__.rpartition(".")[2],
             kind=kind,
@@ -260,49 +265,49 @@ def pair(kind, *, grid, block, expect, array=None, shared=0, right=None, key=Non
         )  # fmt: skip
         return made
 
-    return make
+    return make_pair
 
 
 # --- arguments -------------------------------------------------------------------------------------------
 
 
-class Maker:
-    """An argument that is created on the device for each launch, by a function of the earlier arguments."""
+class DeviceArgument:
+    """An argument that a function creates on the device for each launch, from the earlier arguments."""
 
     def __init__(self, make):
         self.make = make
 
 
-def floats(*shape, low=0.0, high=1.0, seed=1, dtype=np.float32):
+def random_floats(*shape, low=0.0, high=1.0, seed=1, dtype=np.float32):
     """Returns numbers between `low` and `high`, which are the same in each call."""
     return np.random.default_rng(seed).uniform(low, high, shape).astype(dtype)
 
 
-def ints(*shape, below, low=0, seed=1, dtype=np.int32):
+def random_ints(*shape, below, low=0, seed=1, dtype=np.int32):
     """Returns integers from `low` to `below - 1`, which are the same in each call."""
     return np.random.default_rng(seed).integers(low, below, shape).astype(dtype)
 
 
-def zeros(*shape, dtype=np.float32):
+def zeros_of_shape(*shape, dtype=np.float32):
     return np.zeros(shape, dtype)
 
 
 def uninitialized_array(*shape, dtype=np.float32):
     """Returns an uninitialized device array."""
 
-    def make(_):
+    def make_uninitialized(_):
         from numbalite import cuda
 
         return cuda.device_array(shape, dtype)
 
-    return Maker(make)
+    return DeviceArgument(make_uninitialized)
 
 
-def counts(*shape):
+def zero_counts(*shape):
     return np.zeros(shape, np.int32)
 
 
-def upto(n, dtype=np.float32):
+def ascending(n, dtype=np.float32):
     """0, 1, ..., n - 1."""
     return np.arange(n, dtype=dtype)
 
@@ -311,7 +316,7 @@ def addresses_of(*shape, freed=False):
     """Returns a device array over the address of another device array, which contains 1, 2, 3, ... and is
     freed first if `freed`."""
 
-    def make(made):
+    def make_addresses(made):
         from numbalite import cuda
 
         values = cuda.to_device(np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape))
@@ -319,16 +324,16 @@ def addresses_of(*shape, freed=False):
         maker.kept = None if freed else values
         return cuda.to_device(np.array([address], np.uint64))
 
-    maker = Maker(make)
+    maker = DeviceArgument(make_addresses)
     return maker
 
 
 def part_of(whole, index):
     """Returns a view of a larger array on the device."""
 
-    def make(_):
+    def make_part(_):
         from numbalite import cuda
 
         return cuda.to_device(whole)[index]
 
-    return Maker(make)
+    return DeviceArgument(make_part)

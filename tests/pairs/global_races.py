@@ -2,17 +2,26 @@
 synchronization."""
 
 import numpy as np
-from pairs.form import counts, floats, ints, pair, upto, zeros
+from pairs.form import (
+    ascending,
+    random_floats,
+    random_ints,
+    register_pair,
+    zero_counts,
+    zeros_of_shape,
+)
 
 N = 256
 BINS = 16
-KEYS = ints(N, below=BINS)
+KEYS = random_ints(N, below=BINS)
 
 # --- updates that are not atomic -------------------------------------------------------------------------
 
 
-@pair("race", array="bins", grid=4, block=64, expect=lambda x: np.bincount(x, minlength=BINS))
-def histogram_without_atomics(x: KEYS, bins: counts(BINS)):
+@register_pair(
+    "race", array="bins", grid=4, block=64, expect=lambda x: np.bincount(x, minlength=BINS)
+)
+def histogram_without_atomics(x: KEYS, bins: zero_counts(BINS)):
     """
     int i = grid<1>();
     if (i < x.size()) ++bins[x[i]];                   //-!
@@ -20,8 +29,8 @@ def histogram_without_atomics(x: KEYS, bins: counts(BINS)):
     """
 
 
-@pair("race", array="sum", grid=4, block=64, expect=lambda x: x.sum())
-def sum_by_plain_additions(x: floats(N), sum: zeros(1)):
+@register_pair("race", array="sum", grid=4, block=64, expect=lambda x: x.sum())
+def sum_by_plain_additions(x: random_floats(N), sum: zeros_of_shape(1)):
     """
     int i = grid<1>();
     sum[0] += x[i];                                   //-!
@@ -29,8 +38,8 @@ def sum_by_plain_additions(x: floats(N), sum: zeros(1)):
     """
 
 
-@pair("race", array="largest", grid=4, block=64, expect=lambda x: x.max())
-def maximum_by_reading_comparing_writing(x: upto(N, np.int32), largest: counts(1)):
+@register_pair("race", array="largest", grid=4, block=64, expect=lambda x: x.max())
+def maximum_by_reading_comparing_writing(x: ascending(N, np.int32), largest: zero_counts(1)):
     """
     int i = grid<1>();
     if (x[i] > largest[0]) largest[0] = x[i];         //-!
@@ -38,8 +47,8 @@ def maximum_by_reading_comparing_writing(x: upto(N, np.int32), largest: counts(1
     """
 
 
-@pair("race", array="sums", grid=(2, 4), block=(16, 16), expect=lambda a: a.sum(0))
-def sums_of_columns_by_a_grid_over_all_elements(a: floats(64, 32), sums: zeros(32)):
+@register_pair("race", array="sums", grid=(2, 4), block=(16, 16), expect=lambda a: a.sum(0))
+def sums_of_columns_by_a_grid_over_all_elements(a: random_floats(64, 32), sums: zeros_of_shape(32)):
     """
     auto [j, i] = grid<2>();
     sums[j] += a(i, j);                               //-!
@@ -47,9 +56,12 @@ def sums_of_columns_by_a_grid_over_all_elements(a: floats(64, 32), sums: zeros(3
     """
 
 
-@pair("race", array="y", grid=1, block=8, expect=lambda col, val, x: product(col, val, x))
+@register_pair("race", array="y", grid=1, block=8, expect=lambda col, val, x: product(col, val, x))
 def sparse_transposed_product_that_scatters(
-    col: ints(8, 3, below=6), val: floats(8, 3), x: floats(8), y: zeros(6)
+    col: random_ints(8, 3, below=6),
+    val: random_floats(8, 3),
+    x: random_floats(8),
+    y: zeros_of_shape(6),
 ):
     """
     int row = grid<1>();
@@ -65,9 +77,13 @@ def product(col, val, x):
     return y
 
 
-@pair("race", array="distance", grid=1, block=64, expect=lambda to, w: relaxed(to, w))
+@register_pair(
+    "race", array="distance", grid=1, block=64, expect=lambda to, w: expected_distances(to, w)
+)
 def relaxation_without_atomic_min(
-    to: ints(64, below=8), w: ints(64, below=100, seed=2), distance: np.full(8, 1000, np.int32)
+    to: random_ints(64, below=8),
+    w: random_ints(64, below=100, seed=2),
+    distance: np.full(8, 1000, np.int32),
 ):
     """
     int e = grid<1>();
@@ -76,14 +92,14 @@ def relaxation_without_atomic_min(
     """
 
 
-def relaxed(to, w):
+def expected_distances(to, w):
     distance = np.full(8, 1000)
     np.minimum.at(distance, to, w)
     return distance
 
 
-@pair("race", array="force", grid=1, block=32, expect=lambda x: (x[:, None] - x).sum(1))
-def forces_added_to_both_partners(x: floats(32), force: zeros(32)):
+@register_pair("race", array="force", grid=1, block=32, expect=lambda x: (x[:, None] - x).sum(1))
+def forces_added_to_both_partners(x: random_floats(32), force: zeros_of_shape(32)):
     """
     int i = grid<1>();
     for (int j = i + 1; j < 32; ++j) {
@@ -96,8 +112,8 @@ def forces_added_to_both_partners(x: floats(32), force: zeros(32)):
     """
 
 
-@pair("race", array="count", grid=2, block=64, expect=lambda x: (x > 0.5).sum())
-def counter_among_the_variables_of_the_module(x: floats(128), out: counts(1)):
+@register_pair("race", array="count", grid=2, block=64, expect=lambda x: (x > 0.5).sum())
+def counter_among_the_variables_of_the_module(x: random_floats(128), out: zero_counts(1)):
     """
     __device__ int count = 0;
     __device__ unsigned int arrived = 0;
@@ -115,9 +131,9 @@ def counter_among_the_variables_of_the_module(x: floats(128), out: counts(1)):
     """
 
 
-@pair("race", array="state", grid=1, block=32, expect=lambda: last_states(32))
+@register_pair("race", array="state", grid=1, block=32, expect=lambda: last_states(32))
 def random_state_shared_by_threads(
-    state: np.arange(1, 33, dtype=np.uint32), out: zeros(32, dtype=np.uint32)
+    state: np.arange(1, 33, dtype=np.uint32), out: zeros_of_shape(32, dtype=np.uint32)
 ):
     """
     int i = grid<1>();
@@ -140,7 +156,7 @@ def last_states(n):
 # --- lists that threads append to ------------------------------------------------------------------------
 
 
-@pair(
+@register_pair(
     "race",
     array="length",
     grid=2,
@@ -149,7 +165,7 @@ def last_states(n):
     expect=lambda x: np.concatenate([np.flatnonzero(x > 7), np.full(128 - (x > 7).sum(), -1)]),
 )
 def place_in_a_list_read_beside_the_atomic(
-    x: ints(128, below=10), length: counts(1), list: np.full(128, -1, np.int32)
+    x: random_ints(128, below=10), length: zero_counts(1), list: np.full(128, -1, np.int32)
 ):
     """
     int i = grid<1>();
@@ -162,7 +178,7 @@ def place_in_a_list_read_beside_the_atomic(
     """  # fmt: skip
 
 
-@pair(
+@register_pair(
     "race",
     array="length",
     grid=2,
@@ -171,7 +187,7 @@ def place_in_a_list_read_beside_the_atomic(
     expect=lambda x: {"list": np.concatenate([x[x > 7], np.zeros(128 - (x > 7).sum())])},
 )
 def place_in_a_list_by_a_plain_counter(
-    x: ints(128, below=10), length: counts(1), list: counts(128)
+    x: random_ints(128, below=10), length: zero_counts(1), list: zero_counts(128)
 ):
     """
     int i = grid<1>();
@@ -183,8 +199,10 @@ def place_in_a_list_by_a_plain_counter(
     """  # fmt: skip
 
 
-@pair("race", array="used", grid=1, block=64, expect=lambda x: (x > 0).sum() > 20)
-def atomics_mixed_with_plain_reads(x: ints(64, below=4), used: counts(1), full: counts(1)):
+@register_pair("race", array="used", grid=1, block=64, expect=lambda x: (x > 0).sum() > 20)
+def atomics_mixed_with_plain_reads(
+    x: random_ints(64, below=4), used: zero_counts(1), full: zero_counts(1)
+):
     """
     int i = grid<1>();
     if (x[i] > 0) {
@@ -198,8 +216,8 @@ def atomics_mixed_with_plain_reads(x: ints(64, below=4), used: counts(1), full: 
 # --- elements that several threads own -------------------------------------------------------------------
 
 
-@pair("race", array="x", grid=2, block=64, expect=lambda x: x[::-1])
-def reversal_by_all_threads(x: upto(128)):
+@register_pair("race", array="x", grid=2, block=64, expect=lambda x: x[::-1])
+def reversal_by_all_threads(x: ascending(128)):
     """
     int i = grid<1>(), n = x.size();
     if (i < n) {                                      //-
@@ -211,8 +229,8 @@ def reversal_by_all_threads(x: upto(128)):
     """
 
 
-@pair("race", array="a", grid=(2, 2), block=(8, 8), expect=lambda a: a.T)
-def transposition_in_place_by_all_threads(a: floats(16, 16)):
+@register_pair("race", array="a", grid=(2, 2), block=(8, 8), expect=lambda a: a.T)
+def transposition_in_place_by_all_threads(a: random_floats(16, 16)):
     """
     auto [j, i] = grid<2>();
     if (i < 16 && j < 16) {                           //-
@@ -224,29 +242,33 @@ def transposition_in_place_by_all_threads(a: floats(16, 16)):
     """
 
 
-@pair(
+@register_pair(
     "race",
     array="out",
     grid=2,
     block=64,
     right={"to": np.random.default_rng(3).permutation(128).astype(np.int32)},
-    expect=lambda x, to: scattered(x, to),
+    expect=lambda x, to: expected_scatter(x, to),
 )
-def permutation_that_is_none(x: floats(128), to: ints(128, below=128), out: zeros(128)):
+def permutation_that_is_none(
+    x: random_floats(128), to: random_ints(128, below=128), out: zeros_of_shape(128)
+):
     """
     int i = grid<1>();
     out[to[i]] = x[i];                                //!
     """  # fmt: skip
 
 
-def scattered(x, to):
+def expected_scatter(x, to):
     out = np.zeros(128, np.float32)
     out[to] = x
     return out
 
 
-@pair("race", array="y", grid=1, block=16, expect=lambda x: x.reshape(16, 4).cumsum(1).ravel())
-def chunks_that_overlap_by_one(x: floats(64), y: zeros(64)):
+@register_pair(
+    "race", array="y", grid=1, block=16, expect=lambda x: x.reshape(16, 4).cumsum(1).ravel()
+)
+def chunks_that_overlap_by_one(x: random_floats(64), y: zeros_of_shape(64)):
     """
     int first = grid<1>() * 4;
     float sum = 0;
@@ -256,8 +278,8 @@ def chunks_that_overlap_by_one(x: floats(64), y: zeros(64)):
     """
 
 
-@pair("race", array="out", grid=2, block=64, expect=lambda x: x.reshape(4, 32).sum(1))
-def result_written_by_every_lane(x: floats(128), out: zeros(4)):
+@register_pair("race", array="out", grid=2, block=64, expect=lambda x: x.reshape(4, 32).sum(1))
+def result_written_by_every_lane(x: random_floats(128), out: zeros_of_shape(4)):
     """
     int i = grid<1>();
     float sum = x[i];
@@ -270,10 +292,10 @@ def result_written_by_every_lane(x: floats(128), out: zeros(4)):
 # --- stencils in place -----------------------------------------------------------------------------------
 
 
-@pair(
+@register_pair(
     "race", array="x", grid=2, block=64, expect=lambda x: np.r_[x[0], (x[:-2] + x[2:]) / 2, x[-1]]
 )
-def stencil_in_place(x: floats(128), y: zeros(128)):
+def stencil_in_place(x: random_floats(128), y: zeros_of_shape(128)):
     """
     int i = grid<1>();
     float v = x[i];
@@ -283,8 +305,10 @@ def stencil_in_place(x: floats(128), y: zeros(128)):
     """  # fmt: skip
 
 
-@pair("race", array="world", grid=(2, 2), block=(8, 8), expect=lambda world: lived(world))
-def game_of_life_in_place(world: ints(16, 16, below=2), later: counts(16, 16)):
+@register_pair(
+    "race", array="world", grid=(2, 2), block=(8, 8), expect=lambda world: next_generation(world)
+)
+def game_of_life_in_place(world: random_ints(16, 16, below=2), later: zero_counts(16, 16)):
     """
     auto [j, i] = grid<2>();
     int n = 0;
@@ -297,14 +321,14 @@ def game_of_life_in_place(world: ints(16, 16, below=2), later: counts(16, 16)):
     """
 
 
-def lived(world):
+def next_generation(world):
     moves = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j]
     n = sum(np.roll(world, move, (0, 1)) for move in moves)
     return (n == 3) | ((n == 2) & (world == 1))
 
 
-@pair("race", array="x", grid=2, block=32, cooperative=True, expect=lambda x: jacobi(x, 4))
-def iterations_without_a_barrier_over_the_grid(x: floats(66), y: floats(66)):
+@register_pair("race", array="x", grid=2, block=32, cooperative=True, expect=lambda x: jacobi(x, 4))
+def iterations_without_a_barrier_over_the_grid(x: random_floats(66), y: random_floats(66)):
     """
     #include "numbalite/groups.cuh"
     __global__ void iterate(float* x, float* y) {
@@ -329,8 +353,12 @@ def jacobi(x, count):
 # --- blocks that hand something over ---------------------------------------------------------------------
 
 
-@pair("race", array="sums", grid=4, block=64, expect=lambda x: x.reshape(4, 64).sum(1).cumsum())
-def result_of_another_block_read(x: ints(256, below=9), sums: counts(4), out: counts(4)):
+@register_pair(
+    "race", array="sums", grid=4, block=64, expect=lambda x: x.reshape(4, 64).sum(1).cumsum()
+)
+def result_of_another_block_read(
+    x: random_ints(256, below=9), sums: zero_counts(4), out: zero_counts(4)
+):
     """
     __shared__ int sum;
     if (threadIdx.x == 0) sum = 0;
@@ -347,8 +375,8 @@ def result_of_another_block_read(x: ints(256, below=9), sums: counts(4), out: co
     """
 
 
-@pair("race", array="out", grid=4, block=64, expect=lambda x: x.sum())
-def counter_of_block_scope_for_all_blocks(x: ints(256, below=9), out: counts(1)):
+@register_pair("race", array="out", grid=4, block=64, expect=lambda x: x.sum())
+def counter_of_block_scope_for_all_blocks(x: random_ints(256, below=9), out: zero_counts(1)):
     """
     #include <cuda/atomic>
     __global__ void count(const int *x, int *out) {
@@ -365,9 +393,9 @@ def counter_of_block_scope_for_all_blocks(x: ints(256, below=9), out: counts(1))
     """
 
 
-@pair("race", array="partial", grid=4, block=64, expect=lambda x: {"out": x.sum()})
+@register_pair("race", array="partial", grid=4, block=64, expect=lambda x: {"out": x.sum()})
 def last_block_without_a_fence(
-    x: ints(256, below=9), partial: counts(4), done: counts(1), out: counts(1)
+    x: random_ints(256, below=9), partial: zero_counts(4), done: zero_counts(1), out: zero_counts(1)
 ):
     """
     __shared__ int sum, last;
@@ -391,8 +419,12 @@ def last_block_without_a_fence(
     """
 
 
-@pair("race", array="data", grid=2, block=32, expect=lambda data: {"out": upto(32) * 2})
-def producer_and_consumer_without_a_fence(data: zeros(32), flag: counts(1), out: zeros(32)):
+@register_pair(
+    "race", array="data", grid=2, block=32, expect=lambda data: {"out": ascending(32) * 2}
+)
+def producer_and_consumer_without_a_fence(
+    data: zeros_of_shape(32), flag: zero_counts(1), out: zeros_of_shape(32)
+):
     """
     int t = threadIdx.x;
     if (blockIdx.x == 0) {
@@ -409,8 +441,10 @@ def producer_and_consumer_without_a_fence(data: zeros(32), flag: counts(1), out:
     """
 
 
-@pair("race", array="flag", grid=2, block=1, expect=lambda: {"out": np.full(4, 7.0)})
-def flag_that_is_an_ordinary_variable(data: zeros(4), flag: counts(1), out: zeros(4)):
+@register_pair("race", array="flag", grid=2, block=1, expect=lambda: {"out": np.full(4, 7.0)})
+def flag_that_is_an_ordinary_variable(
+    data: zeros_of_shape(4), flag: zero_counts(1), out: zeros_of_shape(4)
+):
     """
     if (blockIdx.x == 0) {
         for (int i = 0; i < 4; ++i) data[i] = 7;
@@ -430,8 +464,10 @@ def flag_that_is_an_ordinary_variable(data: zeros(4), flag: counts(1), out: zero
     """
 
 
-@pair("race", array="data", grid=2, block=32, expect=lambda: {"out": upto(32) + 1})
-def flag_set_before_the_data(data: zeros(32), flag: counts(1), out: zeros(32)):
+@register_pair("race", array="data", grid=2, block=32, expect=lambda: {"out": ascending(32) + 1})
+def flag_set_before_the_data(
+    data: zeros_of_shape(32), flag: zero_counts(1), out: zeros_of_shape(32)
+):
     """
     int t = threadIdx.x;
     if (blockIdx.x == 0) {
@@ -454,8 +490,8 @@ def flag_set_before_the_data(data: zeros(32), flag: counts(1), out: zeros(32)):
 LOCKED = 8
 
 
-@pair("race", array="balance", grid=LOCKED, block=1, expect=lambda: LOCKED * 5)
-def lock_released_before_the_write(lock: counts(1), balance: counts(1)):
+@register_pair("race", array="balance", grid=LOCKED, block=1, expect=lambda: LOCKED * 5)
+def lock_released_before_the_write(lock: zero_counts(1), balance: zero_counts(1)):
     """
     while (atomicCAS(&lock[0], 0, 1) != 0) {}
     __threadfence();
@@ -467,8 +503,8 @@ def lock_released_before_the_write(lock: counts(1), balance: counts(1)):
     """
 
 
-@pair("race", array="balance", grid=LOCKED, block=1, expect=lambda: LOCKED * 100)
-def lock_that_is_only_looked_at(lock: counts(1), balance: counts(1)):
+@register_pair("race", array="balance", grid=LOCKED, block=1, expect=lambda: LOCKED * 100)
+def lock_that_is_only_looked_at(lock: zero_counts(1), balance: zero_counts(1)):
     """
     for (int k = 0; k < 20; ++k) {
         while (atomicAdd(&lock[0], 0) != 0) {}        //-
@@ -482,8 +518,8 @@ def lock_that_is_only_looked_at(lock: counts(1), balance: counts(1)):
     """
 
 
-@pair("race", array="balance", grid=LOCKED, block=1, expect=lambda: [LOCKED // 2 * 5] * 2)
-def lock_of_another_account(lock: counts(2), balance: zeros(2)):
+@register_pair("race", array="balance", grid=LOCKED, block=1, expect=lambda: [LOCKED // 2 * 5] * 2)
+def lock_of_another_account(lock: zero_counts(2), balance: zeros_of_shape(2)):
     """
     int account = blockIdx.x % 2;
     int key = blockIdx.x / 2 % 2;                     //-
@@ -496,8 +532,8 @@ def lock_of_another_account(lock: counts(2), balance: zeros(2)):
     """
 
 
-@pair("race", array="total", grid=8, block=32, expect=lambda x: x.sum())
-def sum_of_all_blocks_by_an_atomic_of_one(x: ints(256, below=9), total: counts(1)):
+@register_pair("race", array="total", grid=8, block=32, expect=lambda x: x.sum())
+def sum_of_all_blocks_by_an_atomic_of_one(x: random_ints(256, below=9), total: zero_counts(1)):
     """
     atomicAdd_block(&total[0], x[grid<1>()]);         //-!
     atomicAdd(&total[0], x[grid<1>()]);               //+

@@ -1,13 +1,20 @@
 """Kernels that never end: loops without progress, locks that are never released, waits without a signal."""
 
 import numpy as np
-from pairs.form import counts, floats, ints, pair, upto, zeros
+from pairs.form import (
+    ascending,
+    random_floats,
+    random_ints,
+    register_pair,
+    zero_counts,
+    zeros_of_shape,
+)
 
 # --- loops -----------------------------------------------------------------------------------------------
 
 
-@pair("hang", grid=1, block=32, expect=lambda x: 2 * x)
-def stride_that_is_never_added(x: floats(100)):
+@register_pair("hang", grid=1, block=32, expect=lambda x: 2 * x)
+def stride_that_is_never_added(x: random_floats(100)):
     """
     int i = grid<1>();
     while (i < x.size()) {                            //!
@@ -17,9 +24,9 @@ def stride_that_is_never_added(x: floats(100)):
     """
 
 
-@pair("hang", grid=1, block=32, expect=lambda find: find)
+@register_pair("hang", grid=1, block=32, expect=lambda find: find)
 def binary_search_that_stops_halving(
-    x: upto(33, np.int32), find: ints(32, below=33), out: counts(32)
+    x: ascending(33, np.int32), find: random_ints(32, below=33), out: zero_counts(32)
 ):
     """
     int i = grid<1>(), low = 0, high = x.size();
@@ -33,8 +40,8 @@ def binary_search_that_stops_halving(
     """
 
 
-@pair("hang", grid=1, block=1, expect=lambda: 10)
-def sum_that_never_is_exactly_one(n: counts(1)):
+@register_pair("hang", grid=1, block=1, expect=lambda: 10)
+def sum_that_never_is_exactly_one(n: zero_counts(1)):
     """
     float x = 0;
     while (x != 1.0f) {                               //-!
@@ -45,8 +52,10 @@ def sum_that_never_is_exactly_one(n: counts(1)):
     """
 
 
-@pair("hang", grid=1, block=1, right={"next": np.array([1, 2, 3, -1], np.int32)}, expect=lambda: 4)
-def list_that_bites_its_tail(next: np.array([1, 2, 3, 1], np.int32), length: counts(1)):
+@register_pair(
+    "hang", grid=1, block=1, right={"next": np.array([1, 2, 3, -1], np.int32)}, expect=lambda: 4
+)
+def list_that_bites_its_tail(next: np.array([1, 2, 3, 1], np.int32), length: zero_counts(1)):
     """
     __global__ void measure(const int* next, int* length) {
         int n = 0;
@@ -56,8 +65,8 @@ def list_that_bites_its_tail(next: np.array([1, 2, 3, 1], np.int32), length: cou
     """
 
 
-@pair("hang", grid=1, block=1, expect=lambda n: [collatz_steps(k) for k in n])
-def iteration_that_does_not_converge(n: np.array([6, 27], np.int32), out: counts(2)):
+@register_pair("hang", grid=1, block=1, expect=lambda n: [collatz_steps(k) for k in n])
+def iteration_that_does_not_converge(n: np.array([6, 27], np.int32), out: zero_counts(2)):
     """
     for (int i = 0; i < 2; ++i) {
         int k = n[i];
@@ -81,8 +90,8 @@ def collatz_steps(k):
 # --- waiting ---------------------------------------------------------------------------------------------
 
 
-@pair("hang", grid=1, block=64, expect=lambda: {"out": 1})
-def flag_that_nobody_sets(flag: counts(1), out: counts(1)):
+@register_pair("hang", grid=1, block=64, expect=lambda: {"out": 1})
+def flag_that_nobody_sets(flag: zero_counts(1), out: zero_counts(1)):
     """
     int t = threadIdx.x;
     if (t == 0) atomicExch(&flag[0], 2);              //-
@@ -94,8 +103,8 @@ def flag_that_nobody_sets(flag: counts(1), out: counts(1)):
     """
 
 
-@pair("hang", grid=2, block=32, expect=lambda: {"out": 1})
-def more_arrivals_awaited_than_there_are_blocks(arrived: counts(1), out: counts(2)):
+@register_pair("hang", grid=2, block=32, expect=lambda: {"out": 1})
+def more_arrivals_awaited_than_there_are_blocks(arrived: zero_counts(1), out: zero_counts(2)):
     """
     if (threadIdx.x == 0) {
         atomicAdd(&arrived[0], 1);
@@ -106,8 +115,8 @@ def more_arrivals_awaited_than_there_are_blocks(arrived: counts(1), out: counts(
     """
 
 
-@pair("hang", grid=1, block=64, expect=lambda: {"account": [58, 42]})
-def locks_taken_in_opposite_order(lock: counts(2), account: np.array([50, 50], np.int32)):
+@register_pair("hang", grid=1, block=64, expect=lambda: {"account": [58, 42]})
+def locks_taken_in_opposite_order(lock: zero_counts(2), account: np.array([50, 50], np.int32)):
     """
     int t = threadIdx.x;
     if (t % 32 == 0) {
@@ -127,8 +136,8 @@ def locks_taken_in_opposite_order(lock: counts(2), account: np.array([50, 50], n
     """
 
 
-@pair("hang", grid=1, block=64, expect=lambda: {"count": 64})
-def lock_never_given_back(lock: counts(1), count: counts(1)):
+@register_pair("hang", grid=1, block=64, expect=lambda: {"count": 64})
+def lock_never_given_back(lock: zero_counts(1), count: zero_counts(1)):
     """
     bool done = false;
     while (!done) {                                   //!
@@ -144,8 +153,8 @@ def lock_never_given_back(lock: counts(1), count: counts(1)):
     """
 
 
-@pair("hang", grid=1, block=32, expect=lambda: {"count": 32})
-def lock_held_while_waiting_for_the_warp(lock: counts(1), count: counts(1)):
+@register_pair("hang", grid=1, block=32, expect=lambda: {"count": 32})
+def lock_held_while_waiting_for_the_warp(lock: zero_counts(1), count: zero_counts(1)):
     """
     while (atomicCAS(&lock[0], 0, 1) != 0) {}         //!
     __threadfence();
@@ -156,8 +165,8 @@ def lock_held_while_waiting_for_the_warp(lock: counts(1), count: counts(1)):
     """
 
 
-@pair("hang", grid=1, block=32, expect=lambda x: {"most": x.max()})
-def exchange_that_compares_with_an_old_value(x: floats(32), most: zeros(1)):
+@register_pair("hang", grid=1, block=32, expect=lambda x: {"most": x.max()})
+def exchange_that_compares_with_an_old_value(x: random_floats(32), most: zeros_of_shape(1)):
     """
     int* word = (int*)&most[0];
     int seen = atomicAdd(word, 0);

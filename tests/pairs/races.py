@@ -2,7 +2,14 @@
 accesses."""
 
 import numpy as np
-from pairs.form import counts, floats, ints, pair, upto, zeros
+from pairs.form import (
+    ascending,
+    random_floats,
+    random_ints,
+    register_pair,
+    zero_counts,
+    zeros_of_shape,
+)
 
 N = 128  # threads of a block, and elements
 BINS = 16
@@ -11,8 +18,8 @@ TILE = 8
 # --- reductions ------------------------------------------------------------------------------------------
 
 
-@pair("race", array="s", grid=2, block=N, expect=lambda x: x.reshape(2, N).sum(1))
-def reduction_without_barrier(x: floats(2 * N), out: zeros(2)):
+@register_pair("race", array="s", grid=2, block=N, expect=lambda x: x.reshape(2, N).sum(1))
+def reduction_without_barrier(x: random_floats(2 * N), out: zeros_of_shape(2)):
     """
     __shared__ float s[N];
     int t = threadIdx.x;
@@ -26,8 +33,8 @@ def reduction_without_barrier(x: floats(2 * N), out: zeros(2)):
     """
 
 
-@pair("race", array="s", grid=1, block=N, expect=lambda x: x.sum())
-def reduction_of_unfinished_loads(x: floats(N), out: zeros(1)):
+@register_pair("race", array="s", grid=1, block=N, expect=lambda x: x.sum())
+def reduction_of_unfinished_loads(x: random_floats(N), out: zeros_of_shape(1)):
     """
     __shared__ float s[N];
     int t = threadIdx.x;
@@ -41,8 +48,8 @@ def reduction_of_unfinished_loads(x: floats(N), out: zeros(1)):
     """
 
 
-@pair("race", array="s", grid=1, block=N, expect=lambda x: x.sum())
-def reduction_with_the_last_warp_unsynchronised(x: floats(N), out: zeros(1)):
+@register_pair("race", array="s", grid=1, block=N, expect=lambda x: x.sum())
+def reduction_with_the_last_warp_unsynchronised(x: random_floats(N), out: zeros_of_shape(1)):
     """
     __shared__ float s[N];
     int t = threadIdx.x;
@@ -66,8 +73,8 @@ def reduction_with_the_last_warp_unsynchronised(x: floats(N), out: zeros(1)):
     """
 
 
-@pair("race", array="partial", grid=1, block=N, expect=lambda x: x.sum())
-def partial_sums_of_warps_read_too_early(x: floats(N), out: zeros(1)):
+@register_pair("race", array="partial", grid=1, block=N, expect=lambda x: x.sum())
+def partial_sums_of_warps_read_too_early(x: random_floats(N), out: zeros_of_shape(1)):
     """
     __shared__ float partial[N / 32];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -84,8 +91,8 @@ def partial_sums_of_warps_read_too_early(x: floats(N), out: zeros(1)):
 
 
 # The one barrier is missing for both arrays: which of them is reported first depends on the compiler.
-@pair("race", grid=1, block=N, expect=lambda x: x.argmax())
-def argmax_that_overtakes_itself(x: floats(N), out: counts(1)):
+@register_pair("race", grid=1, block=N, expect=lambda x: x.argmax())
+def argmax_that_overtakes_itself(x: random_floats(N), out: zero_counts(1)):
     """
     __shared__ float best[N];
     __shared__ int where[N];
@@ -104,8 +111,8 @@ def argmax_that_overtakes_itself(x: floats(N), out: counts(1)):
     """
 
 
-@pair("race", array="mean", grid=1, block=N, expect=lambda x: x - x.mean())
-def mean_read_before_it_is_known(x: floats(N), out: zeros(N)):
+@register_pair("race", array="mean", grid=1, block=N, expect=lambda x: x - x.mean())
+def mean_read_before_it_is_known(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __shared__ float mean;
     __shared__ float s[N];
@@ -122,8 +129,10 @@ def mean_read_before_it_is_known(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("race", array="total", grid=1, block=N, expect=lambda x: np.repeat(x.sum(1), N).reshape(3, N))
-def total_reset_while_others_read_it(x: ints(3, N, below=9), out: counts(3, N)):
+@register_pair(
+    "race", array="total", grid=1, block=N, expect=lambda x: np.repeat(x.sum(1), N).reshape(3, N)
+)
+def total_reset_while_others_read_it(x: random_ints(3, N, below=9), out: zero_counts(3, N)):
     """
     __shared__ int total;
     int t = threadIdx.x;
@@ -138,14 +147,14 @@ def total_reset_while_others_read_it(x: ints(3, N, below=9), out: counts(3, N)):
     """
 
 
-@pair(
+@register_pair(
     "race",
     array="s",
     grid=1,
     block=N,
     expect=lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum(),
 )
-def softmax_that_reuses_its_scratch(x: floats(N), out: zeros(N)):
+def softmax_that_reuses_its_scratch(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __shared__ float s[N];
     int t = threadIdx.x;
@@ -170,8 +179,10 @@ def softmax_that_reuses_its_scratch(x: floats(N), out: zeros(N)):
 # --- histograms and counters -----------------------------------------------------------------------------
 
 
-@pair("race", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS))
-def shared_histogram_without_atomics(x: ints(N, below=BINS), out: counts(BINS)):
+@register_pair(
+    "race", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS)
+)
+def shared_histogram_without_atomics(x: random_ints(N, below=BINS), out: zero_counts(BINS)):
     """
     __shared__ int bins[BINS];
     int t = threadIdx.x;
@@ -184,8 +195,10 @@ def shared_histogram_without_atomics(x: ints(N, below=BINS), out: counts(BINS)):
     """
 
 
-@pair("race", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS))
-def shared_histogram_cleared_too_late(x: ints(N, below=BINS), out: counts(BINS)):
+@register_pair(
+    "race", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS)
+)
+def shared_histogram_cleared_too_late(x: random_ints(N, below=BINS), out: zero_counts(BINS)):
     """
     __shared__ int bins[BINS];
     int t = threadIdx.x;
@@ -197,7 +210,7 @@ def shared_histogram_cleared_too_late(x: ints(N, below=BINS), out: counts(BINS))
     """
 
 
-@pair(
+@register_pair(
     "race",
     array="found",
     grid=1,
@@ -205,7 +218,7 @@ def shared_histogram_cleared_too_late(x: ints(N, below=BINS), out: counts(BINS))
     key=np.sort,
     expect=lambda x: np.concatenate([x[x > 7], np.zeros(N - (x > 7).sum())]),
 )
-def compaction_with_a_plain_counter(x: ints(N, below=10), out: counts(N)):
+def compaction_with_a_plain_counter(x: random_ints(N, below=10), out: zero_counts(N)):
     """
     __shared__ int found;
     int t = threadIdx.x;
@@ -219,7 +232,7 @@ def compaction_with_a_plain_counter(x: ints(N, below=10), out: counts(N)):
     """  # fmt: skip
 
 
-@pair(
+@register_pair(
     "race",
     array="queue",
     grid=1,
@@ -227,7 +240,7 @@ def compaction_with_a_plain_counter(x: ints(N, below=10), out: counts(N)):
     key=np.sort,
     expect=lambda x: np.concatenate([x[x % 2 == 1] * 10, np.zeros(64 - (x % 2 == 1).sum())]),
 )
-def queue_read_while_it_is_filled(x: ints(64, below=100), out: counts(64)):
+def queue_read_while_it_is_filled(x: random_ints(64, below=100), out: zero_counts(64)):
     """
     __shared__ int queue[64];
     __shared__ int length;
@@ -243,14 +256,14 @@ def queue_read_while_it_is_filled(x: ints(64, below=100), out: counts(64)):
 # --- stencils and tiles ----------------------------------------------------------------------------------
 
 
-@pair(
+@register_pair(
     "race",
     array="s",
     grid=1,
     block=N,
     expect=lambda x: np.convolve(np.pad(x, 1), [0.25, 0.5, 0.25], "valid"),
 )
-def stencil_in_place_in_shared_memory(x: floats(N), out: zeros(N)):
+def stencil_in_place_in_shared_memory(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __shared__ float s[N + 2];
     int t = threadIdx.x;
@@ -265,14 +278,14 @@ def stencil_in_place_in_shared_memory(x: floats(N), out: zeros(N)):
     """  # fmt: skip
 
 
-@pair(
+@register_pair(
     "race",
     array="s",
     grid=2,
     block=64,
     expect=lambda x: np.convolve(np.pad(x, 1), [1, 1, 1], "valid"),
 )
-def convolution_halo_without_barrier(x: floats(128), out: zeros(128)):
+def convolution_halo_without_barrier(x: random_floats(128), out: zeros_of_shape(128)):
     """
     __shared__ float s[64 + 2];
     int i = grid<1>(), t = threadIdx.x;
@@ -284,8 +297,10 @@ def convolution_halo_without_barrier(x: floats(128), out: zeros(128)):
     """  # fmt: skip
 
 
-@pair("race", array="tile", grid=(2, 3), block=(TILE, TILE), expect=lambda x: x.T)
-def transposition_without_barrier(x: floats(3 * TILE, 2 * TILE), out: zeros(2 * TILE, 3 * TILE)):
+@register_pair("race", array="tile", grid=(2, 3), block=(TILE, TILE), expect=lambda x: x.T)
+def transposition_without_barrier(
+    x: random_floats(3 * TILE, 2 * TILE), out: zeros_of_shape(2 * TILE, 3 * TILE)
+):
     """
     __shared__ float tile[TILE][TILE + 1];
     int i = blockIdx.y * TILE, j = blockIdx.x * TILE;
@@ -295,9 +310,9 @@ def transposition_without_barrier(x: floats(3 * TILE, 2 * TILE), out: zeros(2 * 
     """
 
 
-@pair("race", array="a_tile", grid=(2, 2), block=(TILE, TILE), expect=lambda a, b: a @ b)
+@register_pair("race", array="a_tile", grid=(2, 2), block=(TILE, TILE), expect=lambda a, b: a @ b)
 def matmul_tile_used_before_it_is_loaded(
-    a: floats(16, 16), b: floats(16, 16, seed=2), c: zeros(16, 16)
+    a: random_floats(16, 16), b: random_floats(16, 16, seed=2), c: zeros_of_shape(16, 16)
 ):
     """
     __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];
@@ -316,9 +331,9 @@ def matmul_tile_used_before_it_is_loaded(
     """
 
 
-@pair("race", array="a_tile", grid=(2, 2), block=(TILE, TILE), expect=lambda a, b: a @ b)
+@register_pair("race", array="a_tile", grid=(2, 2), block=(TILE, TILE), expect=lambda a, b: a @ b)
 def matmul_tile_reloaded_while_it_is_used(
-    a: floats(16, 16), b: floats(16, 16, seed=2), c: zeros(16, 16)
+    a: random_floats(16, 16), b: random_floats(16, 16, seed=2), c: zeros_of_shape(16, 16)
 ):
     """
     __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];
@@ -337,8 +352,8 @@ def matmul_tile_reloaded_while_it_is_used(
     """
 
 
-@pair("race", array="s", grid=1, block=64, expect=lambda x: diffused(x, 5))
-def double_buffering_without_the_second_barrier(x: floats(66), out: zeros(66)):
+@register_pair("race", array="s", grid=1, block=64, expect=lambda x: expected_diffusion(x, 5))
+def double_buffering_without_the_second_barrier(x: random_floats(66), out: zeros_of_shape(66)):
     """
     __shared__ float s[2][66];
     int t = threadIdx.x + 1;
@@ -359,14 +374,14 @@ def double_buffering_without_the_second_barrier(x: floats(66), out: zeros(66)):
     """
 
 
-def diffused(x, steps):
+def expected_diffusion(x, steps):
     for _ in range(steps):
         x = np.concatenate([x[:1], x[1:-1] + 0.25 * np.diff(x, 2), x[-1:]])
     return x
 
 
-@pair("race", array="next", grid=1, block=64, expect=lambda x: x.reshape(4, 64).sum(0))
-def prefetch_into_the_buffer_in_use(x: floats(256), out: zeros(64)):
+@register_pair("race", array="next", grid=1, block=64, expect=lambda x: x.reshape(4, 64).sum(0))
+def prefetch_into_the_buffer_in_use(x: random_floats(256), out: zeros_of_shape(64)):
     """
     __shared__ float next[64];
     int t = threadIdx.x;
@@ -385,8 +400,8 @@ def prefetch_into_the_buffer_in_use(x: floats(256), out: zeros(64)):
 # --- scans, sorts, solvers -------------------------------------------------------------------------------
 
 
-@pair("race", array="s", grid=1, block=N, expect=lambda x: x.cumsum())
-def hillis_steele_scan_without_barrier(x: floats(N), out: zeros(N)):
+@register_pair("race", array="s", grid=1, block=N, expect=lambda x: x.cumsum())
+def hillis_steele_scan_without_barrier(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __shared__ float s[N];
     int t = threadIdx.x;
@@ -403,8 +418,8 @@ def hillis_steele_scan_without_barrier(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("race", array="s", grid=1, block=N // 2, expect=lambda x: x.cumsum() - x)
-def blelloch_scan_without_barrier(x: floats(N), out: zeros(N)):
+@register_pair("race", array="s", grid=1, block=N // 2, expect=lambda x: x.cumsum() - x)
+def blelloch_scan_without_barrier(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __shared__ float s[N];
     int t = threadIdx.x;
@@ -432,8 +447,8 @@ def blelloch_scan_without_barrier(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("race", array="s", grid=1, block=32, expect=lambda x: np.sort(x))
-def odd_even_sort_without_barrier(x: ints(64, below=1000), out: counts(64)):
+@register_pair("race", array="s", grid=1, block=32, expect=lambda x: np.sort(x))
+def odd_even_sort_without_barrier(x: random_ints(64, below=1000), out: zero_counts(64)):
     """
     __shared__ int s[64];
     int t = threadIdx.x;
@@ -455,8 +470,8 @@ def odd_even_sort_without_barrier(x: ints(64, below=1000), out: counts(64)):
     """
 
 
-@pair("race", array="s", grid=1, block=64, expect=lambda x: np.sort(x))
-def bitonic_sort_without_barrier(x: ints(64, below=1000), out: counts(64)):
+@register_pair("race", array="s", grid=1, block=64, expect=lambda x: np.sort(x))
+def bitonic_sort_without_barrier(x: random_ints(64, below=1000), out: zero_counts(64)):
     """
     __shared__ int s[64];
     int t = threadIdx.x;
@@ -478,8 +493,8 @@ def bitonic_sort_without_barrier(x: ints(64, below=1000), out: counts(64)):
     """
 
 
-@pair("race", array="m", grid=1, block=(8, 8), expect=lambda a: eliminated(a))
-def elimination_of_a_row_in_use(a: floats(8, 8, low=1, high=2), out: zeros(8, 8)):
+@register_pair("race", array="m", grid=1, block=(8, 8), expect=lambda a: expected_elimination(a))
+def elimination_of_a_row_in_use(a: random_floats(8, 8, low=1, high=2), out: zeros_of_shape(8, 8)):
     """
     __shared__ float m[8][8];
     int i = threadIdx.y, j = threadIdx.x;
@@ -495,15 +510,17 @@ def elimination_of_a_row_in_use(a: floats(8, 8, low=1, high=2), out: zeros(8, 8)
     """
 
 
-def eliminated(a):
+def expected_elimination(a):
     m = a.astype(np.float64) + 8 * np.eye(8)
     for k in range(7):
         m[k + 1 :] -= np.outer(m[k + 1 :, k] / m[k, k], m[k])
     return m
 
 
-@pair("race", array="s", grid=1, block=32, expect=lambda x: np.fft.fft(x))
-def fft_butterflies_without_barrier(x: floats(64), out: zeros(64, dtype=np.complex64)):
+@register_pair("race", array="s", grid=1, block=32, expect=lambda x: np.fft.fft(x))
+def fft_butterflies_without_barrier(
+    x: random_floats(64), out: zeros_of_shape(64, dtype=np.complex64)
+):
     """
     __shared__ complex64 s[64];
     int t = threadIdx.x;
@@ -526,8 +543,8 @@ def fft_butterflies_without_barrier(x: floats(64), out: zeros(64, dtype=np.compl
 # --- the wrong kind of synchronisation -------------------------------------------------------------------
 
 
-@pair("race", array="s", grid=1, block=64, expect=lambda x: x[::-1])
-def warp_barrier_where_the_block_needs_one(x: floats(64), out: zeros(64)):
+@register_pair("race", array="s", grid=1, block=64, expect=lambda x: x[::-1])
+def warp_barrier_where_the_block_needs_one(x: random_floats(64), out: zeros_of_shape(64)):
     """
     __shared__ float s[64];
     int t = threadIdx.x;
@@ -538,8 +555,8 @@ def warp_barrier_where_the_block_needs_one(x: floats(64), out: zeros(64)):
     """
 
 
-@pair("race", array="s", grid=1, block=64, expect=lambda x: x[::-1])
-def fence_where_the_block_needs_a_barrier(x: floats(64), out: zeros(64)):
+@register_pair("race", array="s", grid=1, block=64, expect=lambda x: x[::-1])
+def fence_where_the_block_needs_a_barrier(x: random_floats(64), out: zeros_of_shape(64)):
     """
     __shared__ float s[64];
     int t = threadIdx.x;
@@ -550,8 +567,8 @@ def fence_where_the_block_needs_a_barrier(x: floats(64), out: zeros(64)):
     """
 
 
-@pair("race", array="s", grid=1, block=32, expect=lambda x: np.roll(x, -1))
-def exchange_in_a_warp_without_syncwarp(x: floats(32), out: zeros(32)):
+@register_pair("race", array="s", grid=1, block=32, expect=lambda x: np.roll(x, -1))
+def exchange_in_a_warp_without_syncwarp(x: random_floats(32), out: zeros_of_shape(32)):
     """
     __shared__ float s[32];
     int t = threadIdx.x;
@@ -561,8 +578,10 @@ def exchange_in_a_warp_without_syncwarp(x: floats(32), out: zeros(32)):
     """
 
 
-@pair("race", array="s", grid=1, block=64, expect=lambda x: x.reshape(2, 32).cumsum(1).ravel())
-def warp_scan_without_syncwarp(x: floats(64), out: zeros(64)):
+@register_pair(
+    "race", array="s", grid=1, block=64, expect=lambda x: x.reshape(2, 32).cumsum(1).ravel()
+)
+def warp_scan_without_syncwarp(x: random_floats(64), out: zeros_of_shape(64)):
     """
     __shared__ float s[64];
     int t = threadIdx.x, lane = t % 32;
@@ -578,8 +597,8 @@ def warp_scan_without_syncwarp(x: floats(64), out: zeros(64)):
     """
 
 
-@pair("race", array="s", grid=1, block=64, expect=lambda x: np.repeat(x[::8], 8))
-def tile_barrier_over_too_few_lanes(x: floats(64), out: zeros(64)):
+@register_pair("race", array="s", grid=1, block=64, expect=lambda x: np.repeat(x[::8], 8))
+def tile_barrier_over_too_few_lanes(x: random_floats(64), out: zeros_of_shape(64)):
     """
     __shared__ float s[8];
     auto tile = cg::tiled_partition<4>(cg::this_thread_block());  //-
@@ -594,11 +613,14 @@ def tile_barrier_over_too_few_lanes(x: floats(64), out: zeros(64)):
 # --- dynamic shared memory -------------------------------------------------------------------------------
 
 
-@pair(
+@register_pair(
     "race", grid=1, block=64, shared=64 * 8, expect=lambda x, k: {"out": x[::-1], "keys": k[::-1]}
 )
 def carved_up_with_an_overlap(
-    x: floats(64), k: ints(64, below=99), out: zeros(64), keys: counts(64)
+    x: random_floats(64),
+    k: random_ints(64, below=99),
+    out: zeros_of_shape(64),
+    keys: zero_counts(64),
 ):
     """
     extern __shared__ float memory[];
@@ -614,8 +636,8 @@ def carved_up_with_an_overlap(
     """  # fmt: skip
 
 
-@pair("race", array="s", grid=1, block=64, shared=64 * 4, expect=lambda x: x[::-1])
-def dynamic_tile_without_barrier(x: upto(64), out: zeros(64)):
+@register_pair("race", array="s", grid=1, block=64, shared=64 * 4, expect=lambda x: x[::-1])
+def dynamic_tile_without_barrier(x: ascending(64), out: zeros_of_shape(64)):
     """
     extern __shared__ float s[];
     int t = threadIdx.x;

@@ -1,7 +1,14 @@
 """Kernels of students and researchers: images, particles, statistics, and random numbers."""
 
 import numpy as np
-from pairs.form import counts, floats, ints, pair, uninitialized_array, zeros
+from pairs.form import (
+    random_floats,
+    random_ints,
+    register_pair,
+    uninitialized_array,
+    zero_counts,
+    zeros_of_shape,
+)
 
 N = 64
 TILE = 8
@@ -13,15 +20,21 @@ CURAND = np.dtype("V48")  # curandState
 # --- images ----------------------------------------------------------------------------------------------
 
 
-def blurred(image, r=1):
+def expected_blur(image, r=1):
     padded = np.pad(image, r, "edge")
     h, w = image.shape
     size = 2 * r + 1
     return sum(padded[i : i + h, j : j + w] for i in range(size) for j in range(size)) / size**2
 
 
-@pair("memory", array="image", grid=(2, 2), block=(TILE, TILE), expect=lambda image: blurred(image))
-def blur_without_its_edges(image: floats(16, 16), out: zeros(16, 16)):
+@register_pair(
+    "memory",
+    array="image",
+    grid=(2, 2),
+    block=(TILE, TILE),
+    expect=lambda image: expected_blur(image),
+)
+def blur_without_its_edges(image: random_floats(16, 16), out: zeros_of_shape(16, 16)):
     """
     __global__ void blur(const float* image, float* out) {
         int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y;
@@ -37,14 +50,14 @@ def blur_without_its_edges(image: floats(16, 16), out: zeros(16, 16)):
     """
 
 
-@pair(
+@register_pair(
     "unwritten",
     array="tile",
     grid=(2, 2),
     block=(TILE, TILE),
-    expect=lambda image: blurred(image, R),
+    expect=lambda image: expected_blur(image, R),
 )
-def tile_whose_halo_is_half_as_wide(image: floats(16, 16), out: zeros(16, 16)):
+def tile_whose_halo_is_half_as_wide(image: random_floats(16, 16), out: zeros_of_shape(16, 16)):
     """
     __global__ void blur(const float* image, float* out) {
         __shared__ float tile[TILE + 2 * R][TILE + 2 * R];
@@ -65,8 +78,16 @@ def tile_whose_halo_is_half_as_wide(image: floats(16, 16), out: zeros(16, 16)):
     """
 
 
-@pair("race", array="tile", grid=(2, 2), block=(TILE, TILE), expect=lambda image: blurred(image, R))
-def halo_loaded_by_others_without_a_barrier(image: floats(16, 16), out: zeros(16, 16)):
+@register_pair(
+    "race",
+    array="tile",
+    grid=(2, 2),
+    block=(TILE, TILE),
+    expect=lambda image: expected_blur(image, R),
+)
+def halo_loaded_by_others_without_a_barrier(
+    image: random_floats(16, 16), out: zeros_of_shape(16, 16)
+):
     """
     __global__ void blur(const float* image, float* out) {
         __shared__ float tile[TILE + 2 * R][TILE + 2 * R];
@@ -84,9 +105,9 @@ def halo_loaded_by_others_without_a_barrier(image: floats(16, 16), out: zeros(16
     """
 
 
-@pair("memory", array="rgb", grid=1, block=N, expect=lambda rgb: rgb[:, ::-1])
+@register_pair("memory", array="rgb", grid=1, block=N, expect=lambda rgb: rgb[:, ::-1])
 def channels_of_a_pixel_taken_for_planes(
-    rgb: ints(N, 3, below=256, dtype=np.uint8), bgr: zeros(N, 3, dtype=np.uint8)
+    rgb: random_ints(N, 3, below=256, dtype=np.uint8), bgr: zeros_of_shape(N, 3, dtype=np.uint8)
 ):
     """
     __global__ void swap(const unsigned char* rgb, unsigned char* bgr) {
@@ -99,11 +120,11 @@ def channels_of_a_pixel_taken_for_planes(
     """
 
 
-@pair(
+@register_pair(
     "race", array="bins", grid=2, block=N, expect=lambda x: {"bins": np.bincount(x, minlength=256)}
 )
 def grey_levels_counted_without_an_atomic(
-    x: ints(2 * N, below=256, dtype=np.uint8), bins: counts(256)
+    x: random_ints(2 * N, below=256, dtype=np.uint8), bins: zero_counts(256)
 ):
     """
     bins[x[grid<1>()]]++;                             //-!
@@ -111,8 +132,12 @@ def grey_levels_counted_without_an_atomic(
     """
 
 
-@pair("race", array="local", grid=2, block=N, expect=lambda x: np.bincount(x, minlength=BINS))
-def local_histogram_added_up_before_it_is_done(x: ints(2 * N, below=BINS), out: counts(BINS)):
+@register_pair(
+    "race", array="local", grid=2, block=N, expect=lambda x: np.bincount(x, minlength=BINS)
+)
+def local_histogram_added_up_before_it_is_done(
+    x: random_ints(2 * N, below=BINS), out: zero_counts(BINS)
+):
     """
     __shared__ int local[BINS];
     int t = threadIdx.x;
@@ -127,8 +152,10 @@ def local_histogram_added_up_before_it_is_done(x: ints(2 * N, below=BINS), out: 
 # --- particles -------------------------------------------------------------------------------------------
 
 
-@pair("memory", array="state", grid=1, block=N, expect=lambda state: state[:3] + 0.5 * state[3:])
-def arrays_of_a_struct_with_one_too_many(state: floats(6, N), out: zeros(3, N)):
+@register_pair(
+    "memory", array="state", grid=1, block=N, expect=lambda state: state[:3] + 0.5 * state[3:]
+)
+def arrays_of_a_struct_with_one_too_many(state: random_floats(6, N), out: zeros_of_shape(3, N)):
     """
     __global__ void drift(const float* state, float* out) {
         const float *at[3], *v[3];
@@ -143,8 +170,10 @@ def arrays_of_a_struct_with_one_too_many(state: floats(6, N), out: zeros(3, N)):
     """
 
 
-@pair("race", array="x", grid=1, block=N, expect=lambda x: {"x": x + (np.roll(x, 1) - x) / 2})
-def positions_and_forces_in_one_step(x: floats(N)):
+@register_pair(
+    "race", array="x", grid=1, block=N, expect=lambda x: {"x": x + (np.roll(x, 1) - x) / 2}
+)
+def positions_and_forces_in_one_step(x: random_floats(N)):
     """
     int i = threadIdx.x;
     float force = x[(i + N - 1) % N] - x[i];          //!
@@ -153,9 +182,11 @@ def positions_and_forces_in_one_step(x: floats(N)):
     """
 
 
-@pair("race", array="cells", grid=2, block=N, key=np.sort, expect=lambda x: np.arange(2 * N))
+@register_pair(
+    "race", array="cells", grid=2, block=N, key=np.sort, expect=lambda x: np.arange(2 * N)
+)
 def places_in_cells_without_an_atomic(
-    x: ints(2 * N, below=1), cells: counts(1), out: counts(2 * N)
+    x: random_ints(2 * N, below=1), cells: zero_counts(1), out: zero_counts(2 * N)
 ):
     """
     int i = grid<1>(), place;
@@ -165,9 +196,11 @@ def places_in_cells_without_an_atomic(
     """
 
 
-@pair("unwritten", array="next", grid=1, block=N, expect=lambda key: np.bincount(key, minlength=4))
+@register_pair(
+    "unwritten", array="next", grid=1, block=N, expect=lambda key: np.bincount(key, minlength=4)
+)
 def lists_whose_heads_are_not_set(
-    key: ints(N, below=4), next: uninitialized_array(N, dtype=np.int32), out: counts(4)
+    key: random_ints(N, below=4), next: uninitialized_array(N, dtype=np.int32), out: zero_counts(4)
 ):
     """
     __shared__ int head[4];
@@ -188,8 +221,8 @@ def lists_whose_heads_are_not_set(
 # --- sums, scans, and other collective work --------------------------------------------------------------
 
 
-@pair("race", array="warps", grid=1, block=128, expect=lambda x: x.sum())
-def sums_of_warps_read_before_they_are_there(x: ints(128, below=9), out: counts(1)):
+@register_pair("race", array="warps", grid=1, block=128, expect=lambda x: x.sum())
+def sums_of_warps_read_before_they_are_there(x: random_ints(128, below=9), out: zero_counts(1)):
     """
     __shared__ int warps[4];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, sum = x[threadIdx.x];
@@ -204,8 +237,8 @@ def sums_of_warps_read_before_they_are_there(x: ints(128, below=9), out: counts(
     """
 
 
-@pair("race", array="total", grid=1, block=N, expect=lambda x: x.cumsum())
-def scan_of_warps_without_the_second_barrier(x: ints(N, below=9), out: counts(N)):
+@register_pair("race", array="total", grid=1, block=N, expect=lambda x: x.cumsum())
+def scan_of_warps_without_the_second_barrier(x: random_ints(N, below=9), out: zero_counts(N)):
     """
     __shared__ int total[2];
     int t = threadIdx.x, lane = t % 32, sum = x[t];
@@ -219,8 +252,8 @@ def scan_of_warps_without_the_second_barrier(x: ints(N, below=9), out: counts(N)
     """
 
 
-@pair("memory", array="s", grid=1, block=N, expect=lambda x: x.cumsum() - x)
-def exclusive_scan_that_starts_before_the_first(x: ints(N, below=9), out: counts(N)):
+@register_pair("memory", array="s", grid=1, block=N, expect=lambda x: x.cumsum() - x)
+def exclusive_scan_that_starts_before_the_first(x: random_ints(N, below=9), out: zero_counts(N)):
     """
     __shared__ int s[N];
     int t = threadIdx.x;
@@ -237,8 +270,8 @@ def exclusive_scan_that_starts_before_the_first(x: ints(N, below=9), out: counts
     """
 
 
-@pair("unwritten", array="s", grid=1, block=N, expect=lambda x: x.sum())
-def strided_sums_of_which_some_threads_have_none(x: ints(50, below=9), out: counts(1)):
+@register_pair("unwritten", array="s", grid=1, block=N, expect=lambda x: x.sum())
+def strided_sums_of_which_some_threads_have_none(x: random_ints(50, below=9), out: zero_counts(1)):
     """
     __shared__ int s[N];
     int t = threadIdx.x;
@@ -254,8 +287,8 @@ def strided_sums_of_which_some_threads_have_none(x: ints(50, below=9), out: coun
     """
 
 
-@pair("race", array="best", grid=1, block=N, expect=lambda x: x.max())
-def maximum_kept_in_a_shared_variable(x: ints(N, below=999), out: counts(1)):
+@register_pair("race", array="best", grid=1, block=N, expect=lambda x: x.max())
+def maximum_kept_in_a_shared_variable(x: random_ints(N, below=999), out: zero_counts(1)):
     """
     __shared__ int best;
     if (threadIdx.x == 0) best = 0;
@@ -267,8 +300,8 @@ def maximum_kept_in_a_shared_variable(x: ints(N, below=999), out: counts(1)):
     """
 
 
-@pair("hang", grid=1, block=N, expect=lambda n: [collatz(int(i)) for i in n])
-def collatz_of_zero(n: ints(N, below=20, low=0), out: counts(N)):
+@register_pair("hang", grid=1, block=N, expect=lambda n: [collatz(int(i)) for i in n])
+def collatz_of_zero(n: random_ints(N, below=20, low=0), out: zero_counts(N)):
     """
     int i = threadIdx.x, k = n[i], steps = 0;
     for (;;) {                                        //!
@@ -292,8 +325,10 @@ def collatz(k):
 # --- random numbers --------------------------------------------------------------------------------------
 
 
-@pair("race", array="seed", grid=1, block=WALKERS, key=lambda a: a > 0, expect=lambda: True)
-def one_seed_that_all_walkers_change(seed: counts(WALKERS) + 7, out: counts(WALKERS)):
+@register_pair(
+    "race", array="seed", grid=1, block=WALKERS, key=lambda a: a > 0, expect=lambda: True
+)
+def one_seed_that_all_walkers_change(seed: zero_counts(WALKERS) + 7, out: zero_counts(WALKERS)):
     """
     int i = threadIdx.x;
     int mine = 0;                                     //-
@@ -309,9 +344,11 @@ def is_uniform(a):
     return (a > 0) & (a <= 1)
 
 
-@pair("unwritten", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True)
+@register_pair(
+    "unwritten", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True
+)
 def random_states_that_nobody_starts(
-    states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros(WALKERS)
+    states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros_of_shape(WALKERS)
 ):
     """
     #include <curand_kernel.h>
@@ -323,9 +360,11 @@ def random_states_that_nobody_starts(
     """
 
 
-@pair("unwritten", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True)
+@register_pair(
+    "unwritten", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True
+)
 def random_states_that_are_not_written_back(
-    states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros(WALKERS)
+    states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros_of_shape(WALKERS)
 ):
     """
     #include <curand_kernel.h>
@@ -340,9 +379,9 @@ def random_states_that_are_not_written_back(
     """
 
 
-@pair("memory", array="states", grid=2, block=20, key=is_uniform, expect=lambda: True)
+@register_pair("memory", array="states", grid=2, block=20, key=is_uniform, expect=lambda: True)
 def more_walkers_than_random_states(
-    states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros(WALKERS)
+    states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros_of_shape(WALKERS)
 ):
     """
     #include <curand_kernel.h>
@@ -356,9 +395,9 @@ def more_walkers_than_random_states(
     """
 
 
-@pair("race", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True)
+@register_pair("race", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True)
 def one_random_state_for_all_walkers(
-    states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros(WALKERS)
+    states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros_of_shape(WALKERS)
 ):
     """
     #include <curand_kernel.h>

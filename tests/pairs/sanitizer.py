@@ -56,7 +56,7 @@ def use_exact_memory():
 
     driver = ctypes.CDLL("libcuda.so.1")
 
-    class Exact(cuda.HostOnlyCUDAMemoryManager):
+    class ExactMemoryManager(cuda.HostOnlyCUDAMemoryManager):
         def memalloc(self, size):
             address = ctypes.c_uint64()
             assert driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size or 1)) == 0
@@ -72,7 +72,7 @@ def use_exact_memory():
         def interface_version(self):
             return 1
 
-    cuda.set_memory_manager(Exact)
+    cuda.set_memory_manager(ExactMemoryManager)
 
 
 def run_in_this_process(names, right):
@@ -98,7 +98,7 @@ def run_in_this_process(names, right):
 LONELY = {"memory", "sync", "hang", "stack"}  # these kernels may destroy the context, or never end
 
 
-class Job(NamedTuple):
+class SanitizerJob(NamedTuple):
     """Kernels that one process launches, under a tool or, with None, without a tool."""
 
     pairs: list
@@ -110,18 +110,20 @@ def jobs_for(pairs, tools):
     """Returns the kernels to run, the slowest first."""
     lonely = [pair for pair in pairs if pair.kind in LONELY]
     social = [pair for pair in pairs if pair.kind not in LONELY]
-    jobs = [Job(social, False, None)]
+    jobs = [SanitizerJob(social, False, None)]
     if tools:
         for tool in dict.fromkeys(filter(None, TOOLS.values())):
             fitting = [pair for pair in pairs if TOOLS[pair.kind] == tool]
-            jobs.append(Job(fitting, True, tool))
-            jobs.append(Job([pair for pair in fitting if pair in social], False, tool))
-        jobs += [Job([pair], False, TOOLS[pair.kind]) for pair in lonely if TOOLS[pair.kind]]
-    jobs += [Job([pair], False, None) for pair in lonely]
+            jobs.append(SanitizerJob(fitting, True, tool))
+            jobs.append(SanitizerJob([pair for pair in fitting if pair in social], False, tool))
+        jobs += [
+            SanitizerJob([pair], False, TOOLS[pair.kind]) for pair in lonely if TOOLS[pair.kind]
+        ]
+    jobs += [SanitizerJob([pair], False, None) for pair in lonely]
     return [job for job in jobs if job.pairs]
 
 
-def run(job, sanitizer, limit):
+def run_job(job, sanitizer, limit):
     """Returns the text that a job prints."""
     command = [
         sys.executable,
@@ -152,7 +154,7 @@ def sanitizer_outcome_of(text, pair):
     return match[1] if match else "hangs"
 
 
-def findings(text, pair):
+def findings_of_pair(text, pair):
     """Returns the lines of a tool's output that contain the pair's kernel."""
     name = re.search(r"__global__ void (\w+)", pair.text)
     name = name[1] if name else f"nl_{pair.name}"
@@ -181,14 +183,14 @@ def on_gpu(arguments):
     texts = []
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         started = {
-            pool.submit(run, job, sanitizer, arguments.limit): job
+            pool.submit(run_job, job, sanitizer, arguments.limit): job
             for job in jobs_for(chosen, sanitizer)
         }
         for done in concurrent.futures.as_completed(started):
             job, text = started[done], done.result()
             which = "right" if job.right else "wrong"
             for pair in job.pairs:
-                row, said = table[pair.name], findings(text, pair)
+                row, said = table[pair.name], findings_of_pair(text, pair)
                 row[f"{which} {'under the tool' if job.tool else 'alone'}"] = sanitizer_outcome_of(
                     text, pair
                 )
@@ -210,14 +212,14 @@ def on_gpu(arguments):
 
 def on_simulator(arguments):
     os.environ["NUMBALITE_DRIVER"] = "sim"
-    from pairs.form import Together
+    from pairs.form import PairsUnit
     from pairs.themes import PAIRS
 
     from numbalite import cuda, errors
 
     table = {}
     themes = itertools.groupby(PAIRS.values(), lambda pair: pair.theme)
-    units = {theme: Together(pairs) for theme, pairs in themes}
+    units = {theme: PairsUnit(pairs) for theme, pairs in themes}
     for pair in PAIRS.values():
         if not re.search(arguments.only, pair.name):
             continue
@@ -240,12 +242,12 @@ def on_simulator(arguments):
 # --- the table ---------------------------------------------------------------------------------------------
 
 
-def _share(rows, key):
+def _share_of_rows(rows, key):
     count = sum(bool(row.get(key)) for row in rows)
     return f"{count} of {len(rows)}"
 
 
-def _alone(rows):
+def _results_without_checks(rows):
     """Returns the results of these mistakes on a GPU without checks, as "5 wrong numbers, 2
     errors"."""
     words = {"right": "right by luck", "wrong": "wrong numbers", "error": "error", "hangs": "hang"}
@@ -265,19 +267,19 @@ def summary_table(gpu, simulator):
         ours = [simulator[name] for name in names]
         theirs = [gpu[name] for name in names]
         lines.append(
-            f"| {title} | {len(names)} | {_share(ours, 'wrong found')} | {_share(ours, 'wrong line')} "
-            f"| {TOOLS[kind] or '-'} | {_share(theirs, 'wrong found')} | {_share(theirs, 'wrong line')} "
-            f"| {_alone(theirs)} |"
+            f"| {title} | {len(names)} | {_share_of_rows(ours, 'wrong found')} | {_share_of_rows(ours, 'wrong line')} "
+            f"| {TOOLS[kind] or '-'} | {_share_of_rows(theirs, 'wrong found')} | {_share_of_rows(theirs, 'wrong line')} "
+            f"| {_results_without_checks(theirs)} |"
         )
     every, everyone = list(simulator.values()), list(gpu.values())
     lines.append(
-        f"| all | {len(every)} | {_share(every, 'wrong found')} | {_share(every, 'wrong line')} "
-        f"| | {_share(everyone, 'wrong found')} | {_share(everyone, 'wrong line')} "
-        f"| {_alone(everyone)} |"
+        f"| all | {len(every)} | {_share_of_rows(every, 'wrong found')} | {_share_of_rows(every, 'wrong line')} "
+        f"| | {_share_of_rows(everyone, 'wrong found')} | {_share_of_rows(everyone, 'wrong line')} "
+        f"| {_results_without_checks(everyone)} |"
     )
     lines.append(
-        f"| corrected twins reported | {len(every)} | {_share(every, 'right found')} | "
-        f"| | {_share(everyone, 'right found')} | | |"
+        f"| corrected twins reported | {len(every)} | {_share_of_rows(every, 'right found')} | "
+        f"| | {_share_of_rows(everyone, 'right found')} | | |"
     )
     return lines
 
@@ -291,13 +293,13 @@ def table_of_pairs(gpu, simulator):
             if ours["theme"] == theme:
                 theirs = gpu[name]
                 lines.append(
-                    f"| {name.replace('_', ' ')} | {_verdict(ours, ours['kind'])} "
-                    f"| {_verdict(theirs, theirs['tool'])} | {theirs['wrong alone'].partition(':')[0]} |"
+                    f"| {name.replace('_', ' ')} | {_format_verdict(ours, ours['kind'])} "
+                    f"| {_format_verdict(theirs, theirs['tool'])} | {theirs['wrong alone'].partition(':')[0]} |"
                 )
     return lines
 
 
-def _verdict(row, what):
+def _format_verdict(row, what):
     if row.get("wrong found"):
         verdict = what if row["wrong line"] else f"{what}, no line"
     else:

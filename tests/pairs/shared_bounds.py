@@ -1,7 +1,7 @@
 """Indices beyond shared memory: arrays of fixed size, and memory whose size the launch specifies."""
 
 import numpy as np
-from pairs.form import counts, floats, ints, pair, zeros
+from pairs.form import random_floats, random_ints, register_pair, zero_counts, zeros_of_shape
 
 TPB = 64
 BINS = 16
@@ -10,8 +10,8 @@ TILE = 8
 # --- of fixed size ---------------------------------------------------------------------------------------
 
 
-@pair("memory", array="s", grid=1, block=TPB, expect=lambda x: np.append(x[1:], 0))
-def shared_neighbour_of_the_last_thread(x: floats(TPB), out: zeros(TPB)):
+@register_pair("memory", array="s", grid=1, block=TPB, expect=lambda x: np.append(x[1:], 0))
+def shared_neighbour_of_the_last_thread(x: random_floats(TPB), out: zeros_of_shape(TPB)):
     """
     __shared__ float s[TPB];
     int t = threadIdx.x;
@@ -22,8 +22,8 @@ def shared_neighbour_of_the_last_thread(x: floats(TPB), out: zeros(TPB)):
     """
 
 
-@pair("memory", array="s", grid=1, block=TPB, expect=lambda x: x + np.append(0, x[:-1]))
-def shared_neighbour_of_the_first_thread(x: floats(TPB), out: zeros(TPB)):
+@register_pair("memory", array="s", grid=1, block=TPB, expect=lambda x: x + np.append(0, x[:-1]))
+def shared_neighbour_of_the_first_thread(x: random_floats(TPB), out: zeros_of_shape(TPB)):
     """
     __shared__ float s[TPB];
     int t = threadIdx.x;
@@ -34,14 +34,14 @@ def shared_neighbour_of_the_first_thread(x: floats(TPB), out: zeros(TPB)):
     """
 
 
-@pair(
+@register_pair(
     "memory",
     array="s",
     grid=2,
     block=TPB,
     expect=lambda x: np.convolve(np.pad(x, 1), [1, 1, 1], "valid"),
 )
-def halo_for_which_there_is_no_room(x: floats(2 * TPB), out: zeros(2 * TPB)):
+def halo_for_which_there_is_no_room(x: random_floats(2 * TPB), out: zeros_of_shape(2 * TPB)):
     """
     __shared__ float s[TPB + 1];                      //-
     __shared__ float s[TPB + 2];                      //+
@@ -54,8 +54,10 @@ def halo_for_which_there_is_no_room(x: floats(2 * TPB), out: zeros(2 * TPB)):
     """  # fmt: skip
 
 
-@pair("memory", array="s", grid=1, block=96, right={"block": TPB}, expect=lambda x: x.sum())
-def block_larger_than_its_shared_array(x: floats(96), out: zeros(1)):
+@register_pair(
+    "memory", array="s", grid=1, block=96, right={"block": TPB}, expect=lambda x: x.sum()
+)
+def block_larger_than_its_shared_array(x: random_floats(96), out: zeros_of_shape(1)):
     """
     __shared__ float s[TPB];
     int t = threadIdx.x;
@@ -69,8 +71,8 @@ def block_larger_than_its_shared_array(x: floats(96), out: zeros(1)):
     """
 
 
-@pair("memory", array="s", grid=1, block=48, expect=lambda x: x.sum())
-def reduction_of_a_block_that_is_no_power_of_two(x: floats(48), out: zeros(1)):
+@register_pair("memory", array="s", grid=1, block=48, expect=lambda x: x.sum())
+def reduction_of_a_block_that_is_no_power_of_two(x: random_floats(48), out: zeros_of_shape(1)):
     """
     __shared__ float s[48];
     int t = threadIdx.x;
@@ -84,7 +86,7 @@ def reduction_of_a_block_that_is_no_power_of_two(x: floats(48), out: zeros(1)):
     """
 
 
-@pair(
+@register_pair(
     "memory",
     array="bins",
     grid=1,
@@ -92,7 +94,7 @@ def reduction_of_a_block_that_is_no_power_of_two(x: floats(48), out: zeros(1)):
     expect=lambda x: np.bincount(np.minimum(x, BINS - 1), minlength=BINS),
 )
 def shared_bin_for_the_largest_value(
-    x: np.append(ints(TPB - 1, below=BINS), BINS).astype(np.int32), out: counts(BINS)
+    x: np.append(random_ints(TPB - 1, below=BINS), BINS).astype(np.int32), out: zero_counts(BINS)
 ):
     """
     __shared__ int bins[BINS];
@@ -106,8 +108,8 @@ def shared_bin_for_the_largest_value(
     """  # fmt: skip
 
 
-@pair("memory", array="partial", grid=1, block=96, expect=lambda x: x.sum())
-def partial_sums_for_too_few_warps(x: floats(96), out: zeros(1)):
+@register_pair("memory", array="partial", grid=1, block=96, expect=lambda x: x.sum())
+def partial_sums_for_too_few_warps(x: random_floats(96), out: zeros_of_shape(1)):
     """
     __shared__ float partial[2];                      //-
     __shared__ float partial[3];                      //+
@@ -124,8 +126,8 @@ def partial_sums_for_too_few_warps(x: floats(96), out: zeros(1)):
     """
 
 
-@pair("memory", array="tile", grid=1, block=(16, 4), expect=lambda x: x.T)
-def rows_and_columns_of_a_tile_swapped(x: floats(4, 16), out: zeros(16, 4)):
+@register_pair("memory", array="tile", grid=1, block=(16, 4), expect=lambda x: x.T)
+def rows_and_columns_of_a_tile_swapped(x: random_floats(4, 16), out: zeros_of_shape(16, 4)):
     """
     __shared__ float tile[4][16];
     int i = threadIdx.y, j = threadIdx.x;
@@ -138,8 +140,10 @@ def rows_and_columns_of_a_tile_swapped(x: floats(4, 16), out: zeros(16, 4)):
     """
 
 
-@pair("memory", array="first", grid=1, block=TPB, expect=lambda x: {"out": x[::-1]})
-def index_that_lands_in_the_next_variable(x: floats(TPB), out: zeros(TPB), sums: zeros(TPB)):
+@register_pair("memory", array="first", grid=1, block=TPB, expect=lambda x: {"out": x[::-1]})
+def index_that_lands_in_the_next_variable(
+    x: random_floats(TPB), out: zeros_of_shape(TPB), sums: zeros_of_shape(TPB)
+):
     """
     __shared__ float first[TPB], second[TPB];
     int t = threadIdx.x;
@@ -157,7 +161,7 @@ def index_that_lands_in_the_next_variable(x: floats(TPB), out: zeros(TPB), sums:
 # --- with the launch's number of bytes -------------------------------------------------------------------
 
 
-@pair(
+@register_pair(
     "memory",
     array="s",
     grid=1,
@@ -166,7 +170,7 @@ def index_that_lands_in_the_next_variable(x: floats(TPB), out: zeros(TPB), sums:
     right={"shared": 4 * TPB},
     expect=lambda x: x[::-1],
 )
-def dynamic_memory_counted_in_elements(x: floats(TPB), out: zeros(TPB)):
+def dynamic_memory_counted_in_elements(x: random_floats(TPB), out: zeros_of_shape(TPB)):
     """
     extern __shared__ float s[];
     int t = threadIdx.x;
@@ -176,8 +180,10 @@ def dynamic_memory_counted_in_elements(x: floats(TPB), out: zeros(TPB)):
     """  # fmt: skip
 
 
-@pair("memory", array="s", grid=1, block=TPB, right={"shared": 4 * TPB}, expect=lambda x: x[::-1])
-def dynamic_memory_not_asked_for(x: floats(TPB), out: zeros(TPB)):
+@register_pair(
+    "memory", array="s", grid=1, block=TPB, right={"shared": 4 * TPB}, expect=lambda x: x[::-1]
+)
+def dynamic_memory_not_asked_for(x: random_floats(TPB), out: zeros_of_shape(TPB)):
     """
     extern __shared__ float s[];
     int t = threadIdx.x;
@@ -187,7 +193,7 @@ def dynamic_memory_not_asked_for(x: floats(TPB), out: zeros(TPB)):
     """
 
 
-@pair(
+@register_pair(
     "memory",
     array="memory",
     grid=1,
@@ -196,7 +202,10 @@ def dynamic_memory_not_asked_for(x: floats(TPB), out: zeros(TPB)):
     expect=lambda x, k: {"out": x[::-1], "keys": k[::-1]},
 )
 def carved_up_beyond_the_end(
-    x: floats(TPB), k: ints(TPB, below=99), out: zeros(TPB), keys: counts(TPB)
+    x: random_floats(TPB),
+    k: random_ints(TPB, below=99),
+    out: zeros_of_shape(TPB),
+    keys: zero_counts(TPB),
 ):
     """
     extern __shared__ float memory[];
@@ -212,7 +221,7 @@ def carved_up_beyond_the_end(
     """  # fmt: skip
 
 
-@pair(
+@register_pair(
     "memory",
     array="tile",
     grid=1,
@@ -221,7 +230,7 @@ def carved_up_beyond_the_end(
     right={"shared": 4 * TILE * (TILE + 1)},
     expect=lambda x: x.T,
 )
-def padding_that_the_size_leaves_out(x: floats(TILE, TILE), out: zeros(TILE, TILE)):
+def padding_that_the_size_leaves_out(x: random_floats(TILE, TILE), out: zeros_of_shape(TILE, TILE)):
     """
     extern __shared__ float tile[];
     int i = threadIdx.y, j = threadIdx.x;
@@ -231,8 +240,12 @@ def padding_that_the_size_leaves_out(x: floats(TILE, TILE), out: zeros(TILE, TIL
     """  # fmt: skip
 
 
-@pair("memory", grid=1, block=TPB, shared=12 * TPB, expect=lambda x: x[::-1].astype(np.float64))
-def double_at_the_place_of_a_float(x: floats(TPB), out: zeros(TPB, dtype=np.float64)):
+@register_pair(
+    "memory", grid=1, block=TPB, shared=12 * TPB, expect=lambda x: x[::-1].astype(np.float64)
+)
+def double_at_the_place_of_a_float(
+    x: random_floats(TPB), out: zeros_of_shape(TPB, dtype=np.float64)
+):
     """
     extern __shared__ float memory[];
     double* large = (double*)(memory + TPB + 1);      //-

@@ -1,18 +1,27 @@
 """Pixels, vectors and other structs, bit-fields, and memory that one call clears."""
 
 import numpy as np
-from pairs.form import counts, floats, ints, pair, uninitialized_array, zeros
+from pairs.form import (
+    random_floats,
+    random_ints,
+    register_pair,
+    uninitialized_array,
+    zero_counts,
+    zeros_of_shape,
+)
 
 N = 64
 BINS = 16
-PIXELS = ints(N, 3, below=256, dtype=np.uint8)
+PIXELS = random_ints(N, 3, below=256, dtype=np.uint8)
 GREYS = (PIXELS.astype(np.int32) @ [77, 151, 28] >> 8).astype(np.uint8)
 
 # --- structs that are defined with their shared variables --------------------------------------------------
 
 
-@pair("race", array="temp", grid=2, block=N, expect=lambda x: x.reshape(2, N)[:, ::-1].ravel())
-def union_of_two_phases_without_a_barrier(x: ints(2 * N, below=99), out: counts(2 * N)):
+@register_pair(
+    "race", array="temp", grid=2, block=N, expect=lambda x: x.reshape(2, N)[:, ::-1].ravel()
+)
+def union_of_two_phases_without_a_barrier(x: random_ints(2 * N, below=99), out: zero_counts(2 * N)):
     """
     __shared__ union { int numbers[N]; float halves[N]; } temp;
     int t = threadIdx.x, i = grid<1>();
@@ -26,8 +35,10 @@ def union_of_two_phases_without_a_barrier(x: ints(2 * N, below=99), out: counts(
     """
 
 
-@pair("unwritten", array="state", grid=2, block=N, expect=lambda x: [x[:N].sum(), x[N:].sum()])
-def struct_whose_total_has_no_first_value(x: ints(2 * N, below=9), out: counts(2)):
+@register_pair(
+    "unwritten", array="state", grid=2, block=N, expect=lambda x: [x[:N].sum(), x[N:].sum()]
+)
+def struct_whose_total_has_no_first_value(x: random_ints(2 * N, below=9), out: zero_counts(2)):
     """
     __shared__ struct State { int total; int numbers[N]; } state;
     int t = threadIdx.x;
@@ -40,8 +51,8 @@ def struct_whose_total_has_no_first_value(x: ints(2 * N, below=9), out: counts(2
     """
 
 
-@pair("memory", grid=1, block=N, expect=lambda x: np.roll(x, -1))
-def array_in_an_unnamed_struct_one_too_far(x: ints(N, below=99), out: counts(N)):
+@register_pair("memory", grid=1, block=N, expect=lambda x: np.roll(x, -1))
+def array_in_an_unnamed_struct_one_too_far(x: random_ints(N, below=99), out: zero_counts(N)):
     """
     __shared__ struct { int flag; int numbers[N]; } parts[1];
     int t = threadIdx.x;
@@ -55,8 +66,8 @@ def array_in_an_unnamed_struct_one_too_far(x: ints(N, below=99), out: counts(N))
 # --- pixels of three bytes -------------------------------------------------------------------------------
 
 
-@pair("memory", array="rgb", grid=2, block=40, expect=lambda: GREYS)
-def grey_of_pixels_beyond_the_last(rgb: PIXELS, grey: zeros(N, dtype=np.uint8)):
+@register_pair("memory", array="rgb", grid=2, block=40, expect=lambda: GREYS)
+def grey_of_pixels_beyond_the_last(rgb: PIXELS, grey: zeros_of_shape(N, dtype=np.uint8)):
     """
     __global__ void to_grey(const unsigned char* rgb, unsigned char* grey) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -67,9 +78,13 @@ def grey_of_pixels_beyond_the_last(rgb: PIXELS, grey: zeros(N, dtype=np.uint8)):
     """  # fmt: skip
 
 
-@pair("unwritten", array="rgb", grid=1, block=N, expect=lambda: np.repeat(GREYS, 3).reshape(N, 3))
+@register_pair(
+    "unwritten", array="rgb", grid=1, block=N, expect=lambda: np.repeat(GREYS, 3).reshape(N, 3)
+)
 def pixels_of_which_half_are_stored(
-    grey: GREYS, rgb: uninitialized_array(N, 3, dtype=np.uint8), out: zeros(N, 3, dtype=np.uint8)
+    grey: GREYS,
+    rgb: uninitialized_array(N, 3, dtype=np.uint8),
+    out: zeros_of_shape(N, 3, dtype=np.uint8),
 ):
     """
     __global__ void to_colour(const unsigned char* grey, unsigned char* rgb, unsigned char* out) {
@@ -83,7 +98,7 @@ def pixels_of_which_half_are_stored(
     """
 
 
-@pair("race", array="rgb", grid=1, block=N, expect=lambda: {"rgb": np.roll(PIXELS, -1, 0)})
+@register_pair("race", array="rgb", grid=1, block=N, expect=lambda: {"rgb": np.roll(PIXELS, -1, 0)})
 def pixels_shifted_in_place(rgb: PIXELS):
     """
     __global__ void shift(unsigned char* rgb) {
@@ -96,9 +111,9 @@ def pixels_shifted_in_place(rgb: PIXELS):
     """
 
 
-@pair("memory", array="to", grid=1, block=N, expect=lambda v: {"to": v})
+@register_pair("memory", array="to", grid=1, block=N, expect=lambda v: {"to": v})
 def displacements_stored_one_too_far(
-    v: ints(N, 3, below=9, dtype=np.int16), to: uninitialized_array(N, 3, dtype=np.int16)
+    v: random_ints(N, 3, below=9, dtype=np.int16), to: uninitialized_array(N, 3, dtype=np.int16)
 ):
     """
     __global__ void copy(const short* v, short* to) {
@@ -113,9 +128,9 @@ def displacements_stored_one_too_far(
 # --- vectors and structs ---------------------------------------------------------------------------------
 
 
-@pair("unwritten", array="force", grid=1, block=N, expect=lambda at: at)
+@register_pair("unwritten", array="force", grid=1, block=N, expect=lambda at: at)
 def forces_of_which_half_are_cleared(
-    at: floats(N, 4), force: uninitialized_array(N, 4), out: zeros(N, 4)
+    at: random_floats(N, 4), force: uninitialized_array(N, 4), out: zeros_of_shape(N, 4)
 ):
     """
     __global__ void forces(const float* at, float* force, float* out) {
@@ -136,9 +151,9 @@ def forces_of_which_half_are_cleared(
     """
 
 
-@pair("unwritten", array="m", grid=1, block=BINS, expect=lambda x: np.stack([x, 0 * x], 1))
+@register_pair("unwritten", array="m", grid=1, block=BINS, expect=lambda x: np.stack([x, 0 * x], 1))
 def moments_of_which_one_is_set(
-    x: floats(BINS), m: uninitialized_array(4 * BINS), out: zeros(BINS, 2)
+    x: random_floats(BINS), m: uninitialized_array(4 * BINS), out: zeros_of_shape(BINS, 2)
 ):
     """
     __global__ void moments(const float* x, float* m, float* out) {
@@ -155,8 +170,8 @@ def moments_of_which_one_is_set(
     """  # fmt: skip
 
 
-@pair("unwritten", grid=1, block=N, expect=lambda x: [x.sum(), x.max()])
-def summary_of_which_one_field_is_set(x: ints(N, below=99), out: counts(2)):
+@register_pair("unwritten", grid=1, block=N, expect=lambda x: [x.sum(), x.max()])
+def summary_of_which_one_field_is_set(x: random_ints(N, below=99), out: zero_counts(2)):
     """
     struct Summary { int sum, largest; float unused[10]; };
     __global__ void summarise(const int* x, int* out) {
@@ -175,9 +190,9 @@ def summary_of_which_one_field_is_set(x: ints(N, below=99), out: counts(2)):
     """
 
 
-@pair("unwritten", array="cells", grid=1, block=N, expect=lambda x: x % 8 + 1)
+@register_pair("unwritten", array="cells", grid=1, block=N, expect=lambda x: x % 8 + 1)
 def flags_of_which_some_are_set(
-    x: ints(N, below=99), cells: uninitialized_array(N, dtype=np.int32), out: counts(N)
+    x: random_ints(N, below=99), cells: uninitialized_array(N, dtype=np.int32), out: zero_counts(N)
 ):
     """
     struct Cell { unsigned kind : 3, seen : 5, count : 24; };
@@ -196,8 +211,10 @@ def flags_of_which_some_are_set(
 # --- cleared in one piece --------------------------------------------------------------------------------
 
 
-@pair("unwritten", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS))
-def memset_of_as_many_bytes_as_elements(x: ints(N, below=BINS), out: counts(BINS)):
+@register_pair(
+    "unwritten", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS)
+)
+def memset_of_as_many_bytes_as_elements(x: random_ints(N, below=BINS), out: zero_counts(BINS)):
     """
     __shared__ int bins[BINS];
     int t = threadIdx.x;
@@ -210,8 +227,8 @@ def memset_of_as_many_bytes_as_elements(x: ints(N, below=BINS), out: counts(BINS
     """
 
 
-@pair("memory", array="tile", grid=1, block=N, expect=lambda x: x)
-def memset_of_another_type_s_size(x: floats(N), out: zeros(N)):
+@register_pair("memory", array="tile", grid=1, block=N, expect=lambda x: x)
+def memset_of_another_type_s_size(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __shared__ float tile[N];
     int t = threadIdx.x;
@@ -223,8 +240,10 @@ def memset_of_another_type_s_size(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("race", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS))
-def memset_by_one_thread_without_barrier(x: ints(N, below=BINS), out: counts(BINS)):
+@register_pair(
+    "race", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS)
+)
+def memset_by_one_thread_without_barrier(x: random_ints(N, below=BINS), out: zero_counts(BINS)):
     """
     __shared__ int bins[BINS];
     int t = threadIdx.x;
@@ -239,9 +258,11 @@ def memset_by_one_thread_without_barrier(x: ints(N, below=BINS), out: counts(BIN
 # --- written by functions --------------------------------------------------------------------------------
 
 
-@pair("unwritten", array="whole", grid=1, block=N, expect=lambda x: np.modf(x)[0] + np.modf(x)[1])
+@register_pair(
+    "unwritten", array="whole", grid=1, block=N, expect=lambda x: np.modf(x)[0] + np.modf(x)[1]
+)
 def whole_parts_of_positive_numbers_alone(
-    x: floats(N, low=-9, high=9), whole: uninitialized_array(N), out: zeros(N)
+    x: random_floats(N, low=-9, high=9), whole: uninitialized_array(N), out: zeros_of_shape(N)
 ):
     """
     int i = threadIdx.x;
@@ -252,15 +273,17 @@ def whole_parts_of_positive_numbers_alone(
     """
 
 
-@pair(
+@register_pair(
     "memory",
     array="e",
     grid=1,
     block=N,
-    right={"e": counts(N)},
+    right={"e": zero_counts(N)},
     expect=lambda x: np.ldexp(*np.frexp(x)),
 )
-def exponents_for_half_of_the_numbers(x: floats(N), e: counts(N // 2), out: zeros(N)):
+def exponents_for_half_of_the_numbers(
+    x: random_floats(N), e: zero_counts(N // 2), out: zeros_of_shape(N)
+):
     """
     __global__ void split(const float* x, int* e, float* out) {
         int i = threadIdx.x;
@@ -270,7 +293,7 @@ def exponents_for_half_of_the_numbers(x: floats(N), e: counts(N // 2), out: zero
     """
 
 
-@pair("unwritten", array="head", grid=1, block=N, expect=lambda: {"head": np.arange(N)})
+@register_pair("unwritten", array="head", grid=1, block=N, expect=lambda: {"head": np.arange(N)})
 def heads_of_lists_of_which_half_are_set(head: uninitialized_array(N, dtype=np.int32)):
     """
     int i = threadIdx.x;

@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 from kit.sample import one_case
-from pairs.form import Together
+from pairs.form import PairsUnit
 from pairs.themes import KINDS, PAIRS
 
 from numbalite import cuda, errors
@@ -39,7 +39,7 @@ def test_wrong_and_right_kernels_differ():
 def kernel_of():
     """kernel_of(pair, right): a theme's kernels are one unit."""
     themes = itertools.groupby(PAIRS.values(), lambda pair: pair.theme)
-    units = {theme: Together(pairs) for theme, pairs in themes}
+    units = {theme: PairsUnit(pairs) for theme, pairs in themes}
     return lambda pair, right: units[pair.theme].kernel(pair, right)
 
 

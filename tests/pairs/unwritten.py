@@ -1,7 +1,14 @@
 """Reads of uninitialized shared memory, device memory, and parts of such memory."""
 
 import numpy as np
-from pairs.form import counts, floats, ints, pair, uninitialized_array, zeros
+from pairs.form import (
+    random_floats,
+    random_ints,
+    register_pair,
+    uninitialized_array,
+    zero_counts,
+    zeros_of_shape,
+)
 
 N = 64
 BINS = 16
@@ -10,8 +17,8 @@ TILE = 8
 # --- shared memory ---------------------------------------------------------------------------------------
 
 
-@pair("unwritten", array="sum", grid=2, block=N, expect=lambda x: x.sum())
-def shared_sum_without_a_beginning(x: ints(2 * N, below=9), out: counts(1)):
+@register_pair("unwritten", array="sum", grid=2, block=N, expect=lambda x: x.sum())
+def shared_sum_without_a_beginning(x: random_ints(2 * N, below=9), out: zero_counts(1)):
     """
     __shared__ int sum;
     if (threadIdx.x == 0) sum = 0;                    //+
@@ -22,8 +29,12 @@ def shared_sum_without_a_beginning(x: ints(2 * N, below=9), out: counts(1)):
     """
 
 
-@pair("unwritten", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS))
-def shared_histogram_half_of_which_is_cleared(x: ints(N, below=BINS), out: counts(BINS)):
+@register_pair(
+    "unwritten", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS)
+)
+def shared_histogram_half_of_which_is_cleared(
+    x: random_ints(N, below=BINS), out: zero_counts(BINS)
+):
     """
     __shared__ int bins[BINS];
     int t = threadIdx.x;
@@ -36,8 +47,8 @@ def shared_histogram_half_of_which_is_cleared(x: ints(N, below=BINS), out: count
     """
 
 
-@pair("unwritten", array="s", grid=2, block=N, expect=lambda x: [x[:N].sum(), x[N:].sum()])
-def reduction_of_a_block_that_is_not_full(x: floats(2 * N - 20), out: zeros(2)):
+@register_pair("unwritten", array="s", grid=2, block=N, expect=lambda x: [x[:N].sum(), x[N:].sum()])
+def reduction_of_a_block_that_is_not_full(x: random_floats(2 * N - 20), out: zeros_of_shape(2)):
     """
     __shared__ float s[N];
     int i = grid<1>(), t = threadIdx.x;
@@ -51,9 +62,11 @@ def reduction_of_a_block_that_is_not_full(x: floats(2 * N - 20), out: zeros(2)):
     """
 
 
-@pair("unwritten", array="b_tile", grid=(2, 2), block=(TILE, TILE), expect=lambda a, b: a @ b)
+@register_pair(
+    "unwritten", array="b_tile", grid=(2, 2), block=(TILE, TILE), expect=lambda a, b: a @ b
+)
 def matmul_tile_at_the_edge_not_filled_up(
-    a: floats(12, 12), b: floats(12, 12, seed=2), c: zeros(12, 12)
+    a: random_floats(12, 12), b: random_floats(12, 12, seed=2), c: zeros_of_shape(12, 12)
 ):
     """
     __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];
@@ -73,14 +86,14 @@ def matmul_tile_at_the_edge_not_filled_up(
     """
 
 
-@pair(
+@register_pair(
     "unwritten",
     array="s",
     grid=1,
     block=N,
     expect=lambda x: np.convolve(np.pad(x, 1), [1, 1, 1], "valid"),
 )
-def halo_that_nobody_loads(x: floats(N), out: zeros(N)):
+def halo_that_nobody_loads(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __shared__ float s[N + 2];
     int t = threadIdx.x;
@@ -92,8 +105,8 @@ def halo_that_nobody_loads(x: floats(N), out: zeros(N)):
     """  # fmt: skip
 
 
-@pair("unwritten", array="partial", grid=1, block=N, expect=lambda x: x.sum())
-def partial_sums_of_warps_that_do_not_exist(x: floats(N), out: zeros(1)):
+@register_pair("unwritten", array="partial", grid=1, block=N, expect=lambda x: x.sum())
+def partial_sums_of_warps_that_do_not_exist(x: random_floats(N), out: zeros_of_shape(1)):
     """
     __shared__ float partial[32];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -110,8 +123,10 @@ def partial_sums_of_warps_that_do_not_exist(x: floats(N), out: zeros(1)):
     """
 
 
-@pair("unwritten", array="s", grid=1, block=N, shared=8 * N, expect=lambda x: diffused(x))
-def second_buffer_read_first(x: floats(N), out: zeros(N)):
+@register_pair(
+    "unwritten", array="s", grid=1, block=N, shared=8 * N, expect=lambda x: expected_diffusion(x)
+)
+def second_buffer_read_first(x: random_floats(N), out: zeros_of_shape(N)):
     """
     extern __shared__ float s[];
     float* from = s + N;                              //-
@@ -127,14 +142,14 @@ def second_buffer_read_first(x: floats(N), out: zeros(N)):
     """
 
 
-def diffused(x):
+def expected_diffusion(x):
     for _ in range(2):
         x = (x + np.roll(x, -1)) / 2
     return x
 
 
-@pair("unwritten", array="s", grid=2, block=N, expect=lambda x: np.repeat(x[:4], N // 2))
-def table_filled_by_the_first_block_alone(x: floats(4), out: zeros(2 * N)):
+@register_pair("unwritten", array="s", grid=2, block=N, expect=lambda x: np.repeat(x[:4], N // 2))
+def table_filled_by_the_first_block_alone(x: random_floats(4), out: zeros_of_shape(2 * N)):
     """
     __shared__ float s[4];
     int i = grid<1>();
@@ -148,24 +163,26 @@ def table_filled_by_the_first_block_alone(x: floats(4), out: zeros(2 * N)):
 # --- device memory ---------------------------------------------------------------------------------------
 
 
-@pair("unwritten", array="out", grid=1, block=N, expect=lambda x: x, right={"out": zeros(N)})
-def addition_to_an_array_that_is_not_zero(x: floats(N), out: uninitialized_array(N)):
+@register_pair(
+    "unwritten", array="out", grid=1, block=N, expect=lambda x: x, right={"out": zeros_of_shape(N)}
+)
+def addition_to_an_array_that_is_not_zero(x: random_floats(N), out: uninitialized_array(N)):
     """
     int i = grid<1>();
     out[i] += x[i];                                   //!
     """
 
 
-@pair(
+@register_pair(
     "unwritten",
     array="bins",
     grid=1,
     block=N,
-    right={"bins": counts(BINS)},
+    right={"bins": zero_counts(BINS)},
     expect=lambda x: np.bincount(x, minlength=BINS),
 )
 def histogram_in_a_new_array(
-    x: ints(N, below=BINS), bins: uninitialized_array(BINS, dtype=np.int32)
+    x: random_ints(N, below=BINS), bins: uninitialized_array(BINS, dtype=np.int32)
 ):
     """
     __global__ void histogram(const int* x, int* bins) {
@@ -174,8 +191,8 @@ def histogram_in_a_new_array(
     """  # fmt: skip
 
 
-@pair("unwritten", array="y", grid=1, block=N, expect=lambda x: x[::-1])
-def half_of_an_array_filled(x: floats(N), y: uninitialized_array(N), out: zeros(N)):
+@register_pair("unwritten", array="y", grid=1, block=N, expect=lambda x: x[::-1])
+def half_of_an_array_filled(x: random_floats(N), y: uninitialized_array(N), out: zeros_of_shape(N)):
     """
     int i = grid<1>();
     if (i < N / 2)                                    //-
@@ -185,9 +202,9 @@ def half_of_an_array_filled(x: floats(N), y: uninitialized_array(N), out: zeros(
     """
 
 
-@pair("unwritten", array="first", grid=1, block=8, expect=lambda n: n.cumsum() - n)
+@register_pair("unwritten", array="first", grid=1, block=8, expect=lambda n: n.cumsum() - n)
 def offsets_whose_first_is_never_set(
-    n: ints(8, below=9), first: uninitialized_array(8, dtype=np.int32), out: counts(8)
+    n: random_ints(8, below=9), first: uninitialized_array(8, dtype=np.int32), out: zero_counts(8)
 ):
     """
     int i = grid<1>();
@@ -200,8 +217,10 @@ def offsets_whose_first_is_never_set(
     """  # fmt: skip
 
 
-@pair("unwritten", array="a", grid=(2, 2), block=(8, 8), expect=lambda: np.tri(16))
-def triangle_of_which_the_other_half_is_read(a: uninitialized_array(16, 16), out: zeros(16, 16)):
+@register_pair("unwritten", array="a", grid=(2, 2), block=(8, 8), expect=lambda: np.tri(16))
+def triangle_of_which_the_other_half_is_read(
+    a: uninitialized_array(16, 16), out: zeros_of_shape(16, 16)
+):
     """
     #include "numbalite.cuh"
     __global__ void unit(float* a, float* out) {

@@ -1,13 +1,13 @@
 """Reads of uninitialized local variables. g++ has no option that detects them."""
 
 import numpy as np
-from pairs.form import counts, floats, ints, pair, zeros
+from pairs.form import random_floats, random_ints, register_pair, zero_counts, zeros_of_shape
 
 N = 64
 
 
-@pair("unwritten", array="sum", grid=1, block=8, expect=lambda a: a.sum(1))
-def sum_that_begins_with_anything_in_it(a: floats(8, 16), out: zeros(8)):
+@register_pair("unwritten", array="sum", grid=1, block=8, expect=lambda a: a.sum(1))
+def sum_that_begins_with_anything_in_it(a: random_floats(8, 16), out: zeros_of_shape(8)):
     """
     int i = threadIdx.x;
     float sum;                                        //-
@@ -17,8 +17,8 @@ def sum_that_begins_with_anything_in_it(a: floats(8, 16), out: zeros(8)):
     """
 
 
-@pair("unwritten", array="most", grid=1, block=8, expect=lambda a: a.max(1))
-def maximum_without_a_first_value(a: floats(8, 16), out: zeros(8)):
+@register_pair("unwritten", array="most", grid=1, block=8, expect=lambda a: a.max(1))
+def maximum_without_a_first_value(a: random_floats(8, 16), out: zeros_of_shape(8)):
     """
     int i = threadIdx.x;
     float most;                                       //-
@@ -28,8 +28,8 @@ def maximum_without_a_first_value(a: floats(8, 16), out: zeros(8)):
     """
 
 
-@pair("unwritten", array="y", grid=1, block=N, expect=lambda x: np.maximum(x - 0.5, 0))
-def value_that_one_branch_sets(x: floats(N), out: zeros(N)):
+@register_pair("unwritten", array="y", grid=1, block=N, expect=lambda x: np.maximum(x - 0.5, 0))
+def value_that_one_branch_sets(x: random_floats(N), out: zeros_of_shape(N)):
     """
     int i = threadIdx.x;
     float y;
@@ -39,8 +39,10 @@ def value_that_one_branch_sets(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("unwritten", array="weight", grid=1, block=N, expect=lambda k: np.array([1, 2, 4, 0])[k])
-def switch_without_a_default(k: ints(N, below=4), out: zeros(N)):
+@register_pair(
+    "unwritten", array="weight", grid=1, block=N, expect=lambda k: np.array([1, 2, 4, 0])[k]
+)
+def switch_without_a_default(k: random_ints(N, below=4), out: zeros_of_shape(N)):
     """
     int i = threadIdx.x;
     float weight;
@@ -54,8 +56,8 @@ def switch_without_a_default(k: ints(N, below=4), out: zeros(N)):
     """
 
 
-@pair("unwritten", array="found", grid=1, block=N, expect=lambda x: (x > 0.9).any(1))
-def flag_that_begins_with_anything(x: floats(N, 4), out: counts(N)):
+@register_pair("unwritten", array="found", grid=1, block=N, expect=lambda x: (x > 0.9).any(1))
+def flag_that_begins_with_anything(x: random_floats(N, 4), out: zero_counts(N)):
     """
     int i = threadIdx.x;
     bool found;                                       //-
@@ -65,8 +67,8 @@ def flag_that_begins_with_anything(x: floats(N, 4), out: counts(N)):
     """
 
 
-@pair("unwritten", array="at", grid=1, block=N, expect=lambda x: x.argmin(1))
-def place_of_the_least_if_it_is_not_the_first(x: floats(N, 4), out: counts(N)):
+@register_pair("unwritten", array="at", grid=1, block=N, expect=lambda x: x.argmin(1))
+def place_of_the_least_if_it_is_not_the_first(x: random_floats(N, 4), out: zero_counts(N)):
     """
     int i = threadIdx.x;
     int at;                                           //-
@@ -77,14 +79,14 @@ def place_of_the_least_if_it_is_not_the_first(x: floats(N, 4), out: counts(N)):
     """
 
 
-@pair(
+@register_pair(
     "unwritten",
     array="bins",
     grid=1,
     block=8,
     expect=lambda x: np.apply_along_axis(np.bincount, 1, x, minlength=4),
 )
-def histogram_of_a_thread(x: ints(8, 16, below=4), out: counts(8, 4)):
+def histogram_of_a_thread(x: random_ints(8, 16, below=4), out: zero_counts(8, 4)):
     """
     int i = threadIdx.x;
     int bins[4];                                      //-
@@ -94,8 +96,10 @@ def histogram_of_a_thread(x: ints(8, 16, below=4), out: counts(8, 4)):
     """  # fmt: skip
 
 
-@pair("unwritten", array="w", grid=1, block=N, expect=lambda x: np.convolve(x, np.ones(5), "same"))
-def window_filled_but_for_its_last(x: floats(N), out: zeros(N)):
+@register_pair(
+    "unwritten", array="w", grid=1, block=N, expect=lambda x: np.convolve(x, np.ones(5), "same")
+)
+def window_filled_but_for_its_last(x: random_floats(N), out: zeros_of_shape(N)):
     """
     int i = threadIdx.x, n = x.shape[0];
     float w[5], sum = 0;
@@ -107,8 +111,10 @@ def window_filled_but_for_its_last(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("unwritten", array="r", grid=1, block=N, expect=lambda a: np.einsum("ijk,ik->ij", a, a[:, 0]))
-def product_with_a_matrix_of_registers(a: floats(N, 2, 2), out: zeros(N, 2)):
+@register_pair(
+    "unwritten", array="r", grid=1, block=N, expect=lambda a: np.einsum("ijk,ik->ij", a, a[:, 0])
+)
+def product_with_a_matrix_of_registers(a: random_floats(N, 2, 2), out: zeros_of_shape(N, 2)):
     """
     int i = threadIdx.x;
     float m[2][2], r[2];
@@ -121,8 +127,8 @@ def product_with_a_matrix_of_registers(a: floats(N, 2, 2), out: zeros(N, 2)):
     """
 
 
-@pair("unwritten", array="p", grid=1, block=N, expect=lambda x: x)
-def point_without_its_height(x: floats(N), out: zeros(N)):
+@register_pair("unwritten", array="p", grid=1, block=N, expect=lambda x: x)
+def point_without_its_height(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __global__ void lengths(const float* x, float* out) {
         float3 p;
@@ -133,8 +139,10 @@ def point_without_its_height(x: floats(N), out: zeros(N)):
     """
 
 
-@pair("unwritten", array="hits", grid=1, block=N, expect=lambda t: t)
-def field_that_is_copied_but_was_never_set(t: floats(N), hits: zeros(2 * N + 1), out: zeros(N)):
+@register_pair("unwritten", array="hits", grid=1, block=N, expect=lambda t: t)
+def field_that_is_copied_but_was_never_set(
+    t: random_floats(N), hits: zeros_of_shape(2 * N + 1), out: zeros_of_shape(N)
+):
     """
     struct Hit { float t, u; };
     __global__ void trace(const float* t, float* hits, float* out) {
@@ -151,8 +159,8 @@ def field_that_is_copied_but_was_never_set(t: floats(N), hits: zeros(2 * N + 1),
     """
 
 
-@pair("unwritten", array="rays", grid=1, block=N, expect=lambda t: 2 * t)
-def field_that_comes_from_memory_and_was_never_set(t: floats(N), out: zeros(N)):
+@register_pair("unwritten", array="rays", grid=1, block=N, expect=lambda t: 2 * t)
+def field_that_comes_from_memory_and_was_never_set(t: random_floats(N), out: zeros_of_shape(N)):
     """
     struct Ray { float at, length; int bounces; };
     __global__ void bounce(const float* t, float* out) {
@@ -168,15 +176,15 @@ def field_that_comes_from_memory_and_was_never_set(t: floats(N), out: zeros(N)):
 
 # --- fragments of a warp's matrices ----------------------------------------------------------------------
 
-A, B = (floats(16, 16, seed=s, dtype=np.float16) for s in (1, 2))
+A, B = (random_floats(16, 16, seed=s, dtype=np.float16) for s in (1, 2))
 
 
 def product(a, b):
     return a.astype(np.float32) @ b.astype(np.float32)
 
 
-@pair("unwritten", array="acc", grid=1, block=32, expect=product)
-def accumulator_that_is_not_filled(a: A, b: B, out: zeros(16, 16)):
+@register_pair("unwritten", array="acc", grid=1, block=32, expect=product)
+def accumulator_that_is_not_filled(a: A, b: B, out: zeros_of_shape(16, 16)):
     """
     #include <mma.h>
     __global__ void multiply(const half *a, const half *b, float *out) {
@@ -193,8 +201,8 @@ def accumulator_that_is_not_filled(a: A, b: B, out: zeros(16, 16)):
     """
 
 
-@pair("unwritten", array="of_b", grid=1, block=32, expect=product)
-def fragment_that_is_not_loaded(a: A, b: B, out: zeros(16, 16)):
+@register_pair("unwritten", array="of_b", grid=1, block=32, expect=product)
+def fragment_that_is_not_loaded(a: A, b: B, out: zeros_of_shape(16, 16)):
     """
     #include <mma.h>
     __global__ void multiply(const half *a, const half *b, float *out) {
@@ -211,10 +219,10 @@ def fragment_that_is_not_loaded(a: A, b: B, out: zeros(16, 16)):
     """
 
 
-@pair(
+@register_pair(
     "unwritten", array="acc", grid=1, block=32, expect=lambda a, b: np.tile(product(a, b), (2, 1))
 )
-def accumulators_stored_but_never_computed(a: A, b: B, out: zeros(32, 16)):
+def accumulators_stored_but_never_computed(a: A, b: B, out: zeros_of_shape(32, 16)):
     """
     #include <mma.h>
     __global__ void multiply(const half *a, const half *b, float *out) {

@@ -34,7 +34,7 @@ _PLAIN = re.compile(
 )
 
 
-def units(root: str, each: int) -> list:
+def kernel_files(root: str, each: int) -> list:
     """Returns the .cu files with kernels: at most `each` files of a project, evenly chosen."""
     found = []
     for project in sorted(os.listdir(root)):
@@ -45,13 +45,13 @@ def units(root: str, each: int) -> list:
             for name in names
             if name.endswith(".cu")
         )
-        paths = [path for path in paths if "__global__" in _read(path)]
+        paths = [path for path in paths if "__global__" in _read_text(path)]
         step = max(1, len(paths) / each) if each else 1
         found += [paths[int(i * step)] for i in range(int(len(paths) / step))]
     return found
 
 
-def _read(path):
+def _read_text(path):
     from numbalite.compilers import files
 
     return files.read_text(path, "replace")
@@ -63,7 +63,7 @@ def source_of(path: str):
     from numbalite.cxx.linemap import consecutive_text
     from numbalite.kernels import module, options
 
-    text = _read(path)
+    text = _read_text(path)
     kernels = {scanner.last_name(k.name): k.name for k in scanner.scan(text)[0] if k.template}
     names = [
         f"{kernels[name]}<{arguments}>"
@@ -85,7 +85,7 @@ def _compile_flags(path):
         above, folder = folder, os.path.dirname(folder)
         if above == folder:
             return []
-    lines = [line.strip() for line in _read(listed).splitlines()]
+    lines = [line.strip() for line in _read_text(listed).splitlines()]
     return [
         "-I" + os.path.normpath(os.path.join(folder, line[2:])) if line[:2] == "-I" else line
         for line in lines
@@ -147,7 +147,7 @@ def _error_of(compile, error):
 _QUOTED = re.compile(r'"[^"]*"|‘[^’]*’|\'[^\']*\'')
 
 
-def reason(text: str) -> str:
+def first_error(text: str) -> str:
     """Returns the first error, without its position."""
     for line in text.splitlines():
         if "error" in line:
@@ -168,22 +168,22 @@ def main() -> None:
     if given.results and os.path.exists(given.results):
         with open(given.results, encoding="utf-8") as file:
             known = {one["path"]: one for one in json.load(file)}
-    paths = [path for path in units(given.folder, given.each) if given.only in path]
+    paths = [path for path in kernel_files(given.folder, given.each) if given.only in path]
     results = dict(known)
     todo = [p for p in paths if not given.refused or not known.get(p) or known[p].get("sim")]
-    work = lambda path: _tried(path, known.get(path, {}))
+    work = lambda path: _try_file(path, known.get(path, {}))
     for path, done in in_parallel(todo, work, given.jobs):
         if isinstance(done, str):
             done = {"path": path, "nvrtc": done, "sim": ""}
         results[done["path"]] = done
         if given.results and len(results) % 10 == 0:
-            _write(given.results, results)
+            _write_results(given.results, results)
     if given.results:
-        _write(given.results, results)
-    report([results[path] for path in paths if path in results], given.folder)
+        _write_results(given.results, results)
+    print_report([results[path] for path in paths if path in results], given.folder)
 
 
-def _write(path, results):
+def _write_results(path, results):
     with open(path, "w", encoding="utf-8") as file:
         json.dump(list(results.values()), file, indent=1)
 
@@ -227,14 +227,14 @@ def _run_worker(work, item, reading, writing):
         os._exit(0)
 
 
-def _tried(path, known):
+def _try_file(path, known):
     try:
         return try_one(path, known)
     except Exception as problem:  # any other exception is a bug of numbalite
         return {"path": path, "nvrtc": "", "sim": f"error: {type(problem).__name__}: {problem}"}
 
 
-def report(results: list, root: str) -> None:
+def print_report(results: list, root: str) -> None:
     """The table, and the reasons."""
     rows = collections.defaultdict(lambda: [0, 0, 0])
     refused = collections.defaultdict(list)
@@ -243,12 +243,12 @@ def report(results: list, root: str) -> None:
         project = os.path.relpath(one["path"], root).split(os.sep)[0]
         rows[project][0] += 1
         if one["nvrtc"]:
-            by_nvrtc[_QUOTED.sub("...", reason(one["nvrtc"]))] += 1
+            by_nvrtc[_QUOTED.sub("...", first_error(one["nvrtc"]))] += 1
             continue
         rows[project][1] += 1
         rows[project][2] += not one["sim"]
         if one["sim"]:
-            refused[reason(one["sim"])].append(one["path"])
+            refused[first_error(one["sim"])].append(one["path"])
     print(f"{'project':44} {'units':>6} {'NVRTC':>6} {'simulator':>10}")
     for project, (count, taken, both) in rows.items():
         print(f"{project[:44]:44} {count:6} {taken:6} {both:10}")

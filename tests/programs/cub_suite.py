@@ -55,25 +55,27 @@ def main():
     given = parser.parse_args()
     folder = given.folder.resolve()
     if given.child is not None:
-        return child(folder, given.files[0], given.child)
+        return run_child(folder, given.files[0], given.child)
     tests = folder / "cub" / "test"
     if not tests.is_dir():
         parser.error(f"{folder} holds no tests of CUB")
     paths = sorted(path for pattern in FILES for path in tests.glob(pattern))
     paths = [p for p in paths if not given.files or any(part in p.name for part in given.files)]
-    todo = [(path, one) for path in paths for one in variants(path.read_text())[:: given.each]]
+    todo = [
+        (path, one) for path in paths for one in parameter_macros(path.read_text())[:: given.each]
+    ]
     results = []
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        running = [pool.submit(run, folder, path, one, given) for path, one in todo]
+        running = [pool.submit(run_image, folder, path, one, given) for path, one in todo]
         for future in concurrent.futures.as_completed(running):
             results.append(future.result())
             print(line_of(results[-1]), flush=True)
             if given.json:
                 given.json.write_text(json.dumps(results, indent=1))
-    return report(results)
+    return print_report(results)
 
 
-def variants(text):
+def parameter_macros(text):
     """Returns the combinations of a file's parameters, as macros."""
     lists = [
         [f"{name}={value}" for value in values.split(":")]
@@ -82,7 +84,7 @@ def variants(text):
     return list(itertools.product(*lists))
 
 
-def run(folder, path, macros, given):
+def run_image(folder, path, macros, given):
     """Runs one image in a process; returns its compile time, and a dict from tests to their first failed
     assertion."""
     name = str(path.relative_to(folder / "cub" / "test"))
@@ -117,7 +119,7 @@ def report_to_parent(**what):
     print("\x1e" + json.dumps(what), flush=True)
 
 
-def child(folder, name, macros):
+def run_child(folder, name, macros):
     """Compiles one image and runs its tests."""
     import numpy as np
 
@@ -138,7 +140,7 @@ def child(folder, name, macros):
     except CompileError as problem:
         return report_to_parent(error=str(problem))
     report_to_parent(compiled=True)
-    host = Host(module)
+    host = HostRequests(module)
     entry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(
         int(found[0])
     )
@@ -164,7 +166,7 @@ def without_launches(text):
         begin = _begin_of_name(text, at)
         end = text.index(">>>", at)
         opening = text.index("(", end)
-        closing = _closing(text, opening)
+        closing = _closing_parenthesis(text, opening)
         arguments = text[opening + 1 : closing].strip()
         call = f"[](auto... suite_a) {{ {text[begin:at].strip()}(suite_a...); }}"
         call += f", {arguments}" if arguments else ""
@@ -184,7 +186,7 @@ def _begin_of_name(text, at):
     return re.search(r"[\w:]+\s*\Z", text[:at]).start()
 
 
-def _closing(text, at):
+def _closing_parenthesis(text, at):
     depth = 0
     while True:
         depth += {"(": 1, ")": -1}.get(text[at], 0)
@@ -193,7 +195,7 @@ def _closing(text, at):
         at += 1
 
 
-class Host:
+class HostRequests:
     """Requests of a test's host half (suite::Program in host.h)."""
 
     def __init__(self, module):
@@ -245,7 +247,7 @@ def line_of(result):
     return f"{text}, {result['seconds']} s{': ' + error[0] if error else ''}"
 
 
-def report(results):
+def print_report(results):
     """Prints the failures by cause, and the number of passed tests."""
     causes = collections.Counter()
     for result in results:

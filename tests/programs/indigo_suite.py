@@ -43,7 +43,7 @@ def main():
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
-        return child(given.folder, given.child, not given.default, given.budget)
+        return run_child(given.folder, given.child, not given.default, given.budget)
     paths = sorted(given.folder.rglob("*.cu"))
     names = [str(p.relative_to(given.folder)) for p in paths if is_source(p)][:: given.each]
     if not names:
@@ -51,12 +51,12 @@ def main():
     units = [names[i : i + TOGETHER] for i in range(0, len(names), TOGETHER)]
     results = {}
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        for done in pool.map(lambda unit: run(given, unit), units):
+        for done in pool.map(lambda unit: run_unit(given, unit), units):
             results.update(done)
             print(f"{len(results)} of {len(names)}", file=sys.stderr, flush=True)
     if given.json:
         given.json.write_text(json.dumps(results, indent=1))
-    return report(results)
+    return print_report(results)
 
 
 def is_source(path):
@@ -67,7 +67,7 @@ def is_racy(name):
     return any(f"_{bug}" in pathlib.Path(name).stem for bug in RACES)
 
 
-def run(given, names):
+def run_unit(given, names):
     """Returns {name: {"verdict": kind, "text": sentence, "seconds": s}} for a unit, which runs in a separate
     process."""
     command = [sys.executable, __file__, str(given.folder), "--budget", str(given.budget)]
@@ -87,17 +87,17 @@ def run(given, names):
     return {name: done.get(name, failed) for name in names}
 
 
-def child(folder, names, exact, budget):
+def run_child(folder, names, exact, budget):
     import numpy as np
 
     from numbalite import cuda
     from numbalite.errors import KernelError
 
     module = cuda.module(
-        unit(folder, names), names=[f"v{i}::test_kernel" for i in range(len(names))], opt=1
+        combined_unit(folder, names), names=[f"v{i}::test_kernel" for i in range(len(names))], opt=1
     )
     for i, name in enumerate(names):
-        arguments = [cuda.to_device(a) for a in graph(np)]
+        arguments = [cuda.to_device(a) for a in random_graph(np)]
         begin = time.perf_counter()
         text, checks = "", cuda.checks("race", exact=exact, budget=budget)
         try:
@@ -117,7 +117,7 @@ def child(folder, names, exact, budget):
         )
 
 
-def unit(folder, names):
+def combined_unit(folder, names):
     """Returns the kernels of the sources, each in a namespace, with lines as in its file."""
     parts = []
     for i, name in enumerate(names):
@@ -128,7 +128,7 @@ def unit(folder, names):
     return "\n".join(parts)
 
 
-def graph(np):
+def random_graph(np):
     """Returns (nindex, nlist, data1, data2): each node has edges to some other nodes; nodes past the end have
     no edges."""
     rng = np.random.default_rng(1)
@@ -144,7 +144,7 @@ def graph(np):
     return nindex, nlist, data1, data2
 
 
-def report(results):
+def print_report(results):
     counts = collections.defaultdict(collections.Counter)
     for name, result in results.items():
         bugs = [bug for bug in (*RACES, "boundsBug") if f"_{bug}" in pathlib.Path(name).stem]

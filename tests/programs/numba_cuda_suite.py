@@ -41,7 +41,7 @@ def main():
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.report:
-        return report(json.loads(given.report.read_text()))
+        return print_report(json.loads(given.report.read_text()))
     folder = next(
         (
             f
@@ -53,17 +53,17 @@ def main():
     if folder is None:
         parser.error(f"{given.folder} holds no tests of numba-cuda")
     if given.child:
-        return child(folder, given.files[0])
+        return run_child(folder, given.files[0])
     names = sorted(str(f.relative_to(folder / "tests")) for f in folder.glob("tests/**/test_*.py"))
     names = [n for n in names if not given.files or any(part in n for part in given.files)]
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        found = dict(zip(names, pool.map(lambda name: run(folder, name, given.limit), names)))
+        found = dict(zip(names, pool.map(lambda name: run_file(folder, name, given.limit), names)))
     if given.json:
         given.json.write_text(json.dumps(found, indent=1))
-    return report(found)
+    return print_report(found)
 
 
-def run(folder, name, limit):
+def run_file(folder, name, limit):
     """Runs one file in a process: test -> (outcome, reason)."""
     begin = time.monotonic()
     process = subprocess.Popen(
@@ -90,7 +90,7 @@ def run(folder, name, limit):
     return found
 
 
-def report(found):
+def print_report(found):
     groups = {reason: [0, 0] for reason in (*GROUPS, None)}
     sides = {"with kernels": [0, 0], "of the host's side": [0, 0]}
     skipped = 0
@@ -162,10 +162,10 @@ def private_class(name):
     """Returns a stand-in class for a class of numba's internals; for an exception, an exception class."""
     if name.endswith("Error"):
         return type(name, (Exception,), {})
-    return InsideType(name, (Inside,), {"SUPPORTED": False})
+    return InsideType(name, (NumbaInternal,), {"SUPPORTED": False})
 
 
-class Inside(metaclass=InsideType):
+class NumbaInternal(metaclass=InsideType):
     """A stand-in for numba's internals: it can be imported, subclassed and called, without
     effect."""
 
@@ -181,7 +181,7 @@ class Inside(metaclass=InsideType):
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return Inside()
+        return NumbaInternal()
 
     def __class_getitem__(cls, _):
         return cls
@@ -253,7 +253,7 @@ def write_result(test, how, why):
     os.write(OUT, f"\n\x1e{json.dumps([test, (how, why)])}\n".encode())
 
 
-class Result(unittest.TestResult):
+class PrintingResult(unittest.TestResult):
     """Prints the outcome of each test as soon as it ends."""
 
     def tell(self, test, how, why=""):
@@ -276,22 +276,24 @@ class Result(unittest.TestResult):
         self.tell(test, "passed", "fails in numba")
 
     def addFailure(self, test, err):
-        self.tell(test, "failed", reason(err))
+        self.tell(test, "failed", reason_of_exception(err))
 
     def addError(self, test, err):
-        self.tell(test, *ending(err))
+        self.tell(test, *outcome_of_exception(err))
 
     def addSubTest(self, test, subtest, err):
         if err is not None:
-            self.tell(test, "failed", reason(err))
+            self.tell(test, "failed", reason_of_exception(err))
 
 
-def ending(err):
+def outcome_of_exception(err):
     """Returns the outcome of a test that an exception ended, and the reason."""
-    return "skipped" if err[0].__name__ == "Skipped" else "failed", reason(err)  # by importorskip
+    return "skipped" if err[0].__name__ == "Skipped" else "failed", reason_of_exception(
+        err
+    )  # by importorskip
 
 
-def reason(err):
+def reason_of_exception(err):
     """Returns the first informative lines of an exception, or the last line of a failed import."""
     lines = [line for line in str(err[1]).splitlines() if line.strip()]
     if str(err[1]).startswith("Failed to import test module"):
@@ -307,7 +309,7 @@ if "--multiprocessing-fork" in sys.orig_argv:  # it imports the test file
     sys.path.insert(0, {here!r})
     import pathlib
     import numba_cuda_suite
-    numba_cuda_suite.prepare(pathlib.Path({folder!r}))
+    numba_cuda_suite.install_stand_ins(pathlib.Path({folder!r}))
 """
 
 
@@ -319,7 +321,7 @@ def prepare_processes(site, folder):
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 
 
-def child(folder, name):
+def run_child(folder, name):
     with tempfile.TemporaryDirectory() as site:
         prepare_processes(site, folder)
         return run_tests(folder, name)
@@ -333,7 +335,7 @@ def name_inside():
                 setattr(module, name, private_class(name))
 
 
-def prepare(folder):
+def install_stand_ins(folder):
     """numbalite under numba's name, with the other modules that the test files import."""
     sys.path.insert(0, str(ROOT))
     import numbalite
@@ -360,14 +362,14 @@ def prepare(folder):
 
 
 def run_tests(folder, name):
-    prepare(folder)
+    install_stand_ins(folder)
     module = "numba.cuda.tests." + name.removesuffix(".py").replace("/", ".")
     try:
         suite = unittest.defaultTestLoader.loadTestsFromName(module)
     except BaseException as problem:
-        write_result("file", *ending((type(problem), problem, None)))
+        write_result("file", *outcome_of_exception((type(problem), problem, None)))
     else:
-        suite.run(Result())
+        suite.run(PrintingResult())
     write_result("end", "", "")
     return 0
 

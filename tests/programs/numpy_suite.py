@@ -132,7 +132,7 @@ def in_memory_order(array):
     return sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
 
 
-class Moved:
+class CallArrays:
     """The arrays of one call: each is copied to the device once, and back if it was changed."""
 
     def __init__(self, name):
@@ -180,13 +180,13 @@ def is_test(module):
 
 def on_device(name, function):
     @functools.wraps(function)
-    def call(*args, **keywords):
+    def call_on_device(*args, **keywords):
         global inside
         if inside or not is_test(sys._getframe(1).f_globals.get("__name__", "")):
             return function(*args, **keywords)
         if not (all_go(args) and all_go(keywords)):
             return function(*args, **keywords)
-        inside, moved = True, Moved(name)
+        inside, moved = True, CallArrays(name)
         try:
             there, named = moved.there(args), moved.there(keywords)
             if not moved.arrays:
@@ -198,10 +198,10 @@ def on_device(name, function):
         finally:
             inside = False
 
-    return call
+    return call_on_device
 
 
-def replace():
+def replace_numpy_functions():
     """Replaces functions in NumPy's namespaces by wrappers that call the device versions."""
     from numbalite import _core
     from numbalite.ndarray import dispatch
@@ -219,7 +219,7 @@ def replace():
                 setattr(module, name, on_device(f"{namespace}.{name}", function))
 
 
-class Expected:
+class ExpectedFailures:
     """Marks the tests of EXPECTED as expected failures."""
 
     def pytest_collection_modifyitems(self, items):
@@ -237,7 +237,7 @@ def main():
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
     for namespace in NAMESPACES:
         __import__(namespace)
-    replace()
+    replace_numpy_functions()
     given = sys.argv[1:] or ["--pyargs", *(f"numpy.{file}" for file in FILES)]
     code = pytest.main(
         [
@@ -257,7 +257,7 @@ def main():
             "ignore::PendingDeprecationWarning",
             *given,
         ],
-        plugins=[Expected()],
+        plugins=[ExpectedFailures()],
     )
     print(f"{sum(calls.values())} calls of {len(calls)} functions went to the device")
     raise SystemExit(code)

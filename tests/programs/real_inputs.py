@@ -44,11 +44,11 @@ def run_unit(unit: described.Unit, folder: str, asked, keep: str | None) -> list
             source=Path(path), options=[*unit.options, *includes], names=names, headers=_HEADERS
         )
     except Exception as problem:
-        return [{**_head(unit, case), "error": _message_of(problem)} for case in unit.cases]
+        return [{**_case_header(unit, case), "error": _message_of(problem)} for case in unit.cases]
     return [run_case(unit, case, module, asked, keep) for case in unit.cases]
 
 
-def _head(unit, case):
+def _case_header(unit, case):
     return {"unit": unit.name, "kernel": case.kernel, "index": case.index, "within": case.within}
 
 
@@ -60,11 +60,11 @@ def run_case(unit, case, module, asked, keep) -> dict:
     """Runs one launch; returns its results and their difference from NumPy's."""
     from numbalite import cuda
 
-    result = _head(unit, case)
+    result = _case_header(unit, case)
     values, began = case.values(unit.name), time.perf_counter()
     try:
         kernel = module[case.kernel]
-        _launch(kernel, case, values)
+        _launch_case(kernel, case, values)
     except Exception as problem:
         said = _message_of(problem)
         return {**result, "error": said, "known": bool(case.finds) and case.finds in said}
@@ -89,7 +89,7 @@ def run_case(unit, case, module, asked, keep) -> dict:
     return result
 
 
-def _launch(kernel, case, values):
+def _launch_case(kernel, case, values):
     from numbalite import cuda
 
     shape = (case.grid, case.block, 0, case.shared) if case.shared else (case.grid, case.block)
@@ -103,7 +103,7 @@ def _find_errors(kernel, case, values, *kinds, search=None):
 
     try:
         with search or cuda.checks(*kinds):
-            _launch(kernel, case, values)
+            _launch_case(kernel, case, values)
     except KernelError as problem:
         return str(problem)[:1500]
     except Exception as problem:
@@ -122,7 +122,7 @@ def difference_from_expected(case: described.Case, before: list, after: list) ->
     if len(expected) != len(arrays):
         return f"{len(arrays)} arrays are written, {len(expected)} expected"
     for number, (got, right) in enumerate(zip(arrays, expected)):
-        if right is not None and (said := difference(got, np.asarray(right), case.within)):
+        if right is not None and (said := describe_difference(got, np.asarray(right), case.within)):
             return f"out {number}: {said}"
     return ""
 
@@ -134,7 +134,7 @@ def _is_read(case, index):
     return values.size > 1 and (values != values.flat[0]).any()
 
 
-def difference(got, right, within: float) -> str:
+def describe_difference(got, right, within: float) -> str:
     """Returns the difference of two arrays, if larger than `within`, or an empty string."""
     right = np.broadcast_to(right.reshape(-1) if right.ndim else right, got.size).astype("f8")
     got = got.reshape(-1).astype("f8")
@@ -149,7 +149,7 @@ def difference(got, right, within: float) -> str:
     return f"{wrong.sum()} of {got.size} differ, [{first}] is {got[first]}, not {right[first]}"
 
 
-def compare(one: str, other: str) -> int:
+def compare_drivers(one: str, other: str) -> int:
     """Returns the results of two drivers, side by side; the number of those that differ."""
     results = []
     for path in (one, other):
@@ -173,8 +173,8 @@ def compare(one: str, other: str) -> int:
         if a.get("open") or b.get("open"):
             print(f"{key[0]} {a['kernel']}: other numbers, as its mistake allows")
             continue
-        pairs = ((mine[n], theirs[n]) for n in _names(a))
-        said = [said for x, y in pairs if (said := difference(x, y, a["within"]))]
+        pairs = ((mine[n], theirs[n]) for n in _result_names(a))
+        said = [said for x, y in pairs if (said := describe_difference(x, y, a["within"]))]
         close += not said
         if said:
             apart += 1
@@ -184,7 +184,7 @@ def compare(one: str, other: str) -> int:
     return apart
 
 
-def _names(result):
+def _result_names(result):
     return [f"{result['unit']} {result['index']} {i}" for i in range(len(result["hashes"]))]
 
 
@@ -192,7 +192,7 @@ def _arrays_of(path):
     return os.path.splitext(path)[0] + ".npz"
 
 
-def report(results: list, expected: dict, checks: bool) -> None:
+def print_report(results: list, expected: dict, checks: bool) -> None:
     """The error, the reports of the checks, and the counts."""
     for r in results:
         if not r.get("known") and (said := r.get("error") or r["wrong"]):
@@ -235,32 +235,34 @@ def main() -> int:
     parser.add_argument("--compare", nargs=2, metavar="JSON")
     asked = parser.parse_args()
     if asked.compare:
-        return min(compare(*asked.compare), 1)
+        return min(compare_drivers(*asked.compare), 1)
     units = {u.name: u for u in described.units() if asked.only in u.name}
     keep = os.path.abspath(os.path.splitext(asked.results)[0]) if asked.results else None
     results = []
 
-    def work(name):
+    def run_unit_by_name(name):
         return run_unit(units[name], asked.folder, asked, keep)
 
-    for name, done in acceptance.in_parallel(list(units), work, asked.jobs):
+    for name, done in acceptance.in_parallel(list(units), run_unit_by_name, asked.jobs):
         if isinstance(done, str):
-            done = [{**_head(units[name], c), "error": done} for c in units[name].cases]
+            done = [{**_case_header(units[name], c), "error": done} for c in units[name].cases]
         results += done
     if keep:
-        write(asked.results, results)
-    report(results, {(u.name, c.index): c for u in units.values() for c in u.cases}, asked.checks)
+        write_results(asked.results, results)
+    print_report(
+        results, {(u.name, c.index): c for u in units.values() for c in u.cases}, asked.checks
+    )
     report_verdicts(results)
     return 0
 
 
-def write(path: str, results: list) -> None:
+def write_results(path: str, results: list) -> None:
     """A JSON file, and the arrays of the units' results in one .npz file in the same folder."""
     arrays = {}
     for result in results:
         if piece := result.pop("arrays", None):
             with np.load(piece) as made:
-                arrays.update(zip(_names(result), made.values()))
+                arrays.update(zip(_result_names(result), made.values()))
             os.unlink(piece)
     np.savez_compressed(_arrays_of(path), **arrays)
     with open(path, "w", encoding="utf-8") as file:

@@ -12,11 +12,11 @@ from kit.paths import python_path
 
 
 @pytest.fixture
-def python(tmp_path, root):
-    """python(arguments, source) -> (status, standard output, standard error); a file contains
+def run_as_numba(tmp_path, checkout_root):
+    """run_as_numba(arguments, source) -> (status, standard output, standard error); a file contains
     source."""
 
-    def run(*arguments, source="", **environment):
+    def run_program(*arguments, source="", **environment):
         program = tmp_path / "program.py"
         program.write_text(textwrap.dedent(source))
         found = subprocess.run(
@@ -24,20 +24,20 @@ def python(tmp_path, root):
             capture_output=True,
             text=True,
             timeout=120,
-            env={**os.environ, "PYTHONPATH": python_path(root), **environment},
+            env={**os.environ, "PYTHONPATH": python_path(checkout_root), **environment},
             check=False,
         )
         return found.returncode, found.stdout, found.stderr.replace(str(program), "program.py")
 
-    return run
+    return run_program
 
 
 RUN = ("-m", "numbalite", "run")
 
 
-def test_numba_program_runs_unmodified(python):
+def test_numba_program_runs_unmodified(run_as_numba):
     """Names of numba's modules refer to numbalite's own objects, however they are imported."""
-    status, out, err = python(
+    status, out, err = run_as_numba(
         *RUN, "FILE", "one", "-v",
         source="""
         import sys, os
@@ -94,9 +94,9 @@ def test_numba_program_runs_unmodified(python):
     assert (status, out, err) == (0, "3.0 True\n", "")
 
 
-def test_missing_numba_names_raise(python):
+def test_missing_numba_names_raise(run_as_numba):
     """It can be imported from numba, and its use raises an error with the alternative; modules raise at import."""
-    status, out, err = python(
+    status, out, err = run_as_numba(
         *RUN, "FILE",
         source="""
         from numba import jitclass, objmode, cuda
@@ -123,7 +123,7 @@ def test_missing_numba_names_raise(python):
     )
 
 
-def test_folders_and_archives_run(python, tmp_path):
+def test_folders_and_archives_run(run_as_numba, tmp_path):
     """As Python runs them: by their __main__.py."""
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -131,12 +131,12 @@ def test_folders_and_archives_run(python, tmp_path):
     (folder / "__main__.py").write_text("import sys, own\nprint(own.name, sys.argv[1:])")
     archive = shutil.make_archive(str(tmp_path / "archive"), "zip", folder)
     for path in (str(folder), archive):
-        assert python(*RUN, path, "-x") == (0, "numbalite.cuda ['-x']\n", "")
+        assert run_as_numba(*RUN, path, "-x") == (0, "numbalite.cuda ['-x']\n", "")
 
 
-def test_help_option_prints_usage(python):
+def test_help_option_prints_usage(run_as_numba):
     for arguments in (("run", "--help"), ("run", "-h"), ("cache", "-h"), ("--help",)):
-        status, out, err = python("-m", "numbalite", *arguments)
+        status, out, err = run_as_numba("-m", "numbalite", *arguments)
         assert status == 0 and out.startswith("usage: numbalite COMMAND") and not err
 
 
@@ -152,15 +152,15 @@ def test_help_option_prints_usage(python):
     ],
     ids=["raises", "exits", "syntax", "module", "file", "nothing"],
 )  # fmt: skip
-def test_exit_status_and_traceback_match_python(python, arguments, status, message):
+def test_exit_status_and_traceback_match_python(run_as_numba, arguments, status, message):
     """As under Python itself; a traceback begins in the program."""
     source = "from numba import cuda\n\nraise KeyError(cuda.__name__)\n"
-    found, out, err = python(*RUN, *arguments, source=source)
+    found, out, err = run_as_numba(*RUN, *arguments, source=source)
     assert (found, out) == (status, "") and message in err
     assert "numbalite/" not in err
 
 
-def test_unsupported_kernel_raises_with_the_users_line(python):
+def test_unsupported_kernel_raises_with_the_users_line(run_as_numba):
     """Its traceback shows only the program's lines."""
     source = """
         from numba import cuda
@@ -169,16 +169,16 @@ def test_unsupported_kernel_raises_with_the_users_line(python):
             x[0] = [1][0]
         k[1, 1](cuda.device_array(1))
         """
-    status, _, err = python(*RUN, "FILE", source=source)
+    status, _, err = run_as_numba(*RUN, "FILE", source=source)
     assert status == 1 and "list is not possible in a kernel" in err
     assert [line for line in err.split("\n") if "File" in line] == [
         '  File "program.py", line 6, in <module>'
     ]
 
 
-def test_imported_numba_is_kept(python):
+def test_imported_numba_is_kept(run_as_numba):
     """It stays what it is."""
-    status, _, err = python(
+    status, _, err = run_as_numba(
         "FILE",
         source="""
         import sys, types
@@ -199,9 +199,9 @@ def test_imported_numba_is_kept(python):
     )
 
 
-def test_numba_cuda_testing_tools_work(python):
+def test_numba_cuda_testing_tools_work(run_as_numba):
     """numba.cuda.testing, with which programs' own tests are written."""
-    status, out, err = python(
+    status, out, err = run_as_numba(
         *RUN, "FILE", "-q",
         source="""
         from numba import config, cuda
@@ -238,9 +238,9 @@ def test_numba_cuda_testing_tools_work(python):
     assert "Ran 2 tests" in err and "OK" in err
 
 
-def test_multiprocessing_children_use_numbalite_as_numba(python):
+def test_multiprocessing_children_use_numbalite_as_numba(run_as_numba):
     """Processes spawned by multiprocessing have numba's name for numbalite too."""
-    status, out, err = python(
+    status, out, err = run_as_numba(
         *RUN, "FILE", "4",
         source="""
         import multiprocessing, sys
@@ -257,9 +257,9 @@ def test_multiprocessing_children_use_numbalite_as_numba(python):
     assert (status, out) == (0, "[(np.int32(6), 'numbalite.types', ['4'])]\n"), err
 
 
-def test_modules_that_programs_import_are_found(python):
+def test_modules_that_programs_import_are_found(run_as_numba):
     """Every name works, or its import raises an ImportError with the alternative."""
-    status, out, err = python(
+    status, out, err = run_as_numba(
         *RUN, "FILE",
         source="""
         import warnings
@@ -347,7 +347,7 @@ def test_modules_that_programs_import_are_found(python):
     assert (status, out) == (0, "done\n"), err
 
 
-def test_python_options_apply_to_the_program(python):
+def test_python_options_apply_to_the_program(run_as_numba):
     source = """
         import sys
         from numba import cuda
@@ -370,22 +370,22 @@ def test_python_options_apply_to_the_program(python):
     for options, found in (
         ((), "[] 0"), (("-W", "ignore"), "['ignore'] 0"), (("-Wignore", "-O"), "['ignore'] 1"),
     ):  # fmt: skip
-        status, out, err = python(
+        status, out, err = run_as_numba(
             "-m", "numbalite", "run", *options, "FILE", "-W", "b", source=source
         )
         assert (status, out) == (0, f"1.0 ['-W', 'b'] {found}\n"), err
     code = "import sys; print(sys.argv, sys.warnoptions)"
-    status, out, err = python(*RUN, "-W", "error", "-c", code, "a")
+    status, out, err = run_as_numba(*RUN, "-W", "error", "-c", code, "a")
     assert (status, out) == (0, "['-c', 'a'] ['error']\n"), err
     for arguments, said in ((("-Z", "FILE"), "unknown option -Z"), (("-W", "ignore"), "missing")):
-        status, out, err = python(*RUN, *arguments, source=source)
+        status, out, err = run_as_numba(*RUN, *arguments, source=source)
         assert status == 2 and said in err
 
 
-def test_minpy_programs_run(python):
+def test_minpy_programs_run(run_as_numba):
     """Computes minpy's gradients with arrays on the device."""
     pytest.importorskip("autograd")
-    status, out, err = python(
+    status, out, err = run_as_numba(
         *RUN, "FILE",
         source="""
         import minpy

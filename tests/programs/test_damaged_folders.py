@@ -54,11 +54,11 @@ def warm_cache(request, run_python, tmp_path, tmp_path_factory):
     if shutil.which(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
 
-    def make(folder):
+    def fill_cache(folder):
         run_program_with_salt(run_python, request.param, folder / "cache", 5)
         assert len(damage.find_files(folder / "cache")) > 9
 
-    folder = make_folder_once(tmp_path_factory, f"damaged_{request.param}", make)
+    folder = make_folder_once(tmp_path_factory, f"damaged_{request.param}", fill_cache)
     shutil.copytree(folder / "cache", tmp_path / "cache")
     return request.param, tmp_path / "cache"
 
@@ -72,7 +72,7 @@ def run_program_with_salt(run_python, compiler, cache, salt, *between):
 @pytest.mark.parametrize("seed", range(60))
 def test_programs_survive_a_damaged_cache(warm_cache, run_python, seed):
     compiler, cache = warm_cache
-    damage.damage(cache, seed)
+    damage.damage_files(cache, seed)
     run_program_with_salt(run_python, compiler, cache, 10_000)
     run_program_with_salt(run_python, compiler, cache, 20_000)
 

@@ -16,7 +16,7 @@ from numbalite import _core, cuda, jit
 what, seed, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 random.seed(seed)
 
-class Liar:
+class FalseProtocols:
     # Every protocol that C code may ask for, answered badly.
     shape = strides = dtype = "no"
     __cuda_array_interface__ = {"shape": (1 << 62,), "typestr": "<f4", "data": (0, False), "version": 3}
@@ -40,7 +40,7 @@ def things():
         None, True, -1, 0, 1, 3, 2**31, 2**63, -2**63, 2**64, 2**200, 1.5, float("nan"), 1j,
         "", "x", "float32", "C", Text("t"), "\ud800", "a\0b", b"", b"abc", b"NLSIMG01" + b"\0" * 40, b"\x7fELF" + b"\0" * 60,
         (), (1,), (1, 2), (-1,), (2**40, 2**40), (0, 0), ("a",), (None,), [1], {}, {"a": 1}, set(), slice(0, 1), Ellipsis,
-        object(), Liar(), Liar, len, np.float32, np.dtype("f4"), np.dtype("i4,f8"), np.dtype("O"), np.dtype("S0"),
+        object(), FalseProtocols(), FalseProtocols, len, np.float32, np.dtype("f4"), np.dtype("i4,f8"), np.dtype("O"), np.dtype("S0"),
         np.zeros(3, "f4"), np.zeros((0, 2)), np.zeros(3, "O"), np.array(2.5), np.float32(1), np.int64(7), np.zeros(2, "i4,f8")[0],
         np.lib.stride_tricks.as_strided(np.zeros(1, "f4"), (2**20,), (0,)), memoryview(b"abc"), bytearray(b"abc"),
         d, d[1:], d[:0], d.T, cuda.stream(), cuda.event(), cuda.default_stream(),

@@ -39,7 +39,7 @@ def test_skcuda_program_runs_unchanged(tmp_path):
     ], done.stderr
 
 
-def random(rng, shape, code):
+def random_numbers(rng, shape, code):
     values = rng.standard_normal(shape)
     if np.dtype(code).kind == "c":
         values = values + 1j * rng.standard_normal(shape)
@@ -56,31 +56,31 @@ def test_random_cufft_plans_match_numpy(seed):
     embed = None, 1, 0
     limits = {"rtol": 1e-3, "atol": 1e-3} if single else {}
 
-    def plan(kind):
+    def plan_many(kind):
         return cufft.cufftPlanMany(rank, lengths, *embed, *embed, kind, batch)
 
-    x = random(rng, (batch, *lengths), pair)
+    x = random_numbers(rng, (batch, *lengths), pair)
     d, out = cuda.to_device(x), cuda.device_array(x.shape, pair)
     kind, run = (
         (cufft.CUFFT_C2C, cufft.cufftExecC2C) if single else (cufft.CUFFT_Z2Z, cufft.cufftExecZ2Z)
     )
-    run(plan(kind), d.device_ctypes_pointer.value, out, cufft.CUFFT_INVERSE)
+    run(plan_many(kind), d.device_ctypes_pointer.value, out, cufft.CUFFT_INVERSE)
     np.testing.assert_allclose(
         out.copy_to_host(), np.fft.ifftn(x, axes=axes, norm="forward"), **limits
     )
 
-    x = random(rng, (batch, *lengths), real)
+    x = random_numbers(rng, (batch, *lengths), real)
     half = np.fft.rfftn(x, axes=axes)
     d, out = cuda.to_device(x), cuda.device_array(half.shape, pair)
     kind, run = (
         (cufft.CUFFT_R2C, cufft.cufftExecR2C) if single else (cufft.CUFFT_D2Z, cufft.cufftExecD2Z)
     )
-    run(plan(kind), d.device_ctypes_pointer, out.device_ctypes_pointer)
+    run(plan_many(kind), d.device_ctypes_pointer, out.device_ctypes_pointer)
     np.testing.assert_allclose(out.copy_to_host(), half, **limits)
     kind, run = (
         (cufft.CUFFT_C2R, cufft.cufftExecC2R) if single else (cufft.CUFFT_Z2D, cufft.cufftExecZ2D)
     )
-    run(plan(kind), out, d)
+    run(plan_many(kind), out, d)
     np.testing.assert_allclose(d.copy_to_host(), x * np.prod(lengths), **limits)
 
 
@@ -96,7 +96,7 @@ def test_in_place_real_rows_are_padded(length):
 
 def test_batched_columns_match_numpy():
     """A batch of columns: step 5, distance 1."""
-    x = random(np.random.default_rng(0), (6, 5), "D")
+    x = random_numbers(np.random.default_rng(0), (6, 5), "D")
     d, out = cuda.to_device(x), cuda.device_array(x.shape, "D")
     plan = cufft.cufftPlanMany(1, [6], [6], 5, 1, [6], 5, 1, cufft.CUFFT_Z2Z, 5)
     cufft.cufftExecZ2Z(plan, d, out, cufft.CUFFT_FORWARD)

@@ -26,7 +26,7 @@ int main() { twice<float><<<1, 1>>>(nullptr, nullptr, 0); }
 
 
 @pytest.fixture
-def unit(tmp_path):
+def described_unit(tmp_path):
     (tmp_path / "k.cu").write_text(SOURCE)
     unit = described.Unit("k.cu", (), "k.cu")
     given = described.real(100), described.out(100), 100
@@ -41,10 +41,10 @@ def unit(tmp_path):
     return unit
 
 
-def test_real_inputs_are_run_and_compared(unit, tmp_path, capsys, driver_kind):
+def test_real_inputs_are_run_and_compared(described_unit, tmp_path, capsys, driver_kind):
     checks, kept = driver_kind == "sim", str(tmp_path / "mine")
     asked = argparse.Namespace(checks=checks, exact=checks, budget=0.1)
-    results = real_inputs.run_unit(unit, str(tmp_path), asked, kept)
+    results = real_inputs.run_unit(described_unit, str(tmp_path), asked, kept)
     first, second, low, racing, nowhere = results
     assert first["wrong"] == low["wrong"] == racing["wrong"] == ""
     assert second["wrong"].startswith("out 0: 36 of 100 differ, [64] is 0.0, not ")
@@ -54,19 +54,19 @@ def test_real_inputs_are_run_and_compared(unit, tmp_path, capsys, driver_kind):
         assert racing["verdict"] == "races" and first["verdict"] == "no schedule races"
         real_inputs.report_verdicts([{**first, "races": "a race"}, racing])
         assert "no schedule races: a race" in capsys.readouterr().out
-    expected = {("k.cu", case.index): case for case in unit.cases}
-    real_inputs.report(results, expected, checks)
+    expected = {("k.cu", case.index): case for case in described_unit.cases}
+    real_inputs.print_report(results, expected, checks)
     assert "3 right" in capsys.readouterr().out
-    real_inputs.write(f"{kept}.json", results)
+    real_inputs.write_results(f"{kept}.json", results)
     other = tmp_path / "other.json"
-    assert real_inputs.compare(f"{kept}.json", f"{kept}.json") == 0
+    assert real_inputs.compare_drivers(f"{kept}.json", f"{kept}.json") == 0
     results[0]["hashes"] = ["another"]
     other.write_text(json.dumps(results))
     with np.load(f"{kept}.npz") as arrays:
         changed = dict(arrays)
     changed["k.cu 0 0"] = changed["k.cu 0 0"] + 1
     np.savez(tmp_path / "other.npz", **changed)
-    assert real_inputs.compare(f"{kept}.json", str(other)) == 1
+    assert real_inputs.compare_drivers(f"{kept}.json", str(other)) == 1
     assert "k.cu twice<float>: 100 of 100 differ" in capsys.readouterr().out
 
 

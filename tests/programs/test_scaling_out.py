@@ -24,7 +24,7 @@ def run_command(driver_kind, tmp_path):
     """run_command(program or code, *arguments, by=[...], **environment): runs the command as a user would
     type it; returns its output."""
 
-    def run(program, *arguments, by=(sys.executable,), **environment):
+    def run_file(program, *arguments, by=(sys.executable,), **environment):
         path = PROGRAMS / program if program.endswith((".py", ".sh")) else tmp_path / "code.py"
         if not path.exists():
             path.write_text(program)
@@ -42,7 +42,7 @@ def run_command(driver_kind, tmp_path):
         assert result.returncode == 0, result.stdout + result.stderr
         return result
 
-    return run
+    return run_file
 
 
 def ranks_and_devices(output):
@@ -194,7 +194,7 @@ def test_threads_as_dask_workers_raise():
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-def mpiexec():
+def mpiexec_command():
     pytest.importorskip("mpi4py")
     path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
     found = shutil.which("mpiexec", path=path)
@@ -207,7 +207,7 @@ def mpiexec():
 def test_mpi_example_uses_each_device(run_command):
     """On a GPU the MPI library must be a CUDA-aware one, which the machine may lack."""
     assert ranks_and_devices(
-        run_command("mpi_ranks.py", by=mpiexec(), **AS_ROOT).stdout
+        run_command("mpi_ranks.py", by=mpiexec_command(), **AS_ROOT).stdout
     ) == expected_devices(2)
 
 
@@ -225,7 +225,7 @@ def test_nccl_example_uses_each_device(run_command):
     if importlib.util.find_spec("nccl") is None:
         pytest.skip("needs nccl4py")
     assert ranks_and_devices(
-        run_command("nccl_ranks.py", by=mpiexec(), **AS_ROOT).stdout
+        run_command("nccl_ranks.py", by=mpiexec_command(), **AS_ROOT).stdout
     ) == expected_devices(2)
 
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from kit.together import make_folder_once
 
-pytestmark = pytest.mark.usefixtures("unchecked")  # compilations are counted
+pytestmark = pytest.mark.usefixtures("disabled_checks")  # compilations are counted
 PROGRAM = """
 import sys
 import numpy as np
@@ -42,40 +42,44 @@ print(compilers.compile_count())
 
 
 @pytest.fixture
-def variables(tmp_path):
+def cache_environment(tmp_path):
     return {"NUMBALITE_CACHE_DIR": str(tmp_path / "cache")}
 
 
 @pytest.fixture
-def cache_of_first_run(run_python, variables, tmp_path, tmp_path_factory):
+def cache_of_first_run(run_python, cache_environment, tmp_path, tmp_path_factory):
     """The images that the first run compiled and stored in the cache. One process of the test run
     does that."""
 
-    def make(folder):
+    def fill_cache(folder):
         count = run_python(PROGRAM, NUMBALITE_CACHE_DIR=str(folder / "cache")).stdout
         (folder / "count").write_text(count)
 
-    folder = make_folder_once(tmp_path_factory, "second_run", make)
+    folder = make_folder_once(tmp_path_factory, "second_run", fill_cache)
     shutil.copytree(folder / "cache", tmp_path / "cache")
     return int((folder / "count").read_text())
 
 
-def test_second_run_compiles_nothing(run_python, variables, cache_of_first_run):
+def test_second_run_compiles_nothing(run_python, cache_environment, cache_of_first_run):
     assert cache_of_first_run >= 3
-    assert int(run_python(PROGRAM, **variables).stdout) == 0
+    assert int(run_python(PROGRAM, **cache_environment).stdout) == 0
 
 
-def test_changed_kernel_is_the_only_recompilation(run_python, variables, cache_of_first_run):
+def test_changed_kernel_is_the_only_recompilation(
+    run_python, cache_environment, cache_of_first_run
+):
     changed = PROGRAM.replace("a * x + y", "y + x * a")
-    assert int(run_python(changed, **variables).stdout) == 1
+    assert int(run_python(changed, **cache_environment).stdout) == 1
 
 
-def test_damaged_cache_is_compiled_again(run_python, variables, cache_of_first_run, tmp_path):
+def test_damaged_cache_is_compiled_again(
+    run_python, cache_environment, cache_of_first_run, tmp_path
+):
     for path in (tmp_path / "cache").glob("*.image"):
         path.write_bytes(path.read_bytes()[:100])
-    assert int(run_python(PROGRAM, **variables).stdout) == cache_of_first_run
-    assert int(run_python(PROGRAM, **variables).stdout) == 0
+    assert int(run_python(PROGRAM, **cache_environment).stdout) == cache_of_first_run
+    assert int(run_python(PROGRAM, **cache_environment).stdout) == 0
 
 
-def test_disabled_cache_compiles_again(run_python, variables, cache_of_first_run):
-    assert int(run_python(PROGRAM, NUMBALITE_DISABLE_CACHE="1", **variables).stdout) >= 3
+def test_disabled_cache_compiles_again(run_python, cache_environment, cache_of_first_run):
+    assert int(run_python(PROGRAM, NUMBALITE_DISABLE_CACHE="1", **cache_environment).stdout) >= 3

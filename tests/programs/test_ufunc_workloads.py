@@ -13,7 +13,7 @@ SQRT_2PI = np.float32((2 * math.pi) ** 0.5)
 
 
 @pytest.fixture(params=TARGETS)
-def target(request):
+def ufunc_target(request):
     return request.param
 
 
@@ -28,12 +28,12 @@ def random_arrays(count, low=0.0, high=1.0, seed=0, dtype="f4"):
 
 
 # ---- element-wise ----
-def test_sincos_ufunc_matches_numpy(target):
-    @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target=target)
+def test_sincos_ufunc_matches_numpy(ufunc_target):
+    @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target=ufunc_target)
     def sincos(x, y):
         "return sin(x) * cos(y);"
 
-    n = problem_size(1_000_000, target)
+    n = problem_size(1_000_000, ufunc_target)
     for dtype, rtol in (("f8", 1e-14), ("f4", 2e-6)):
         x = y = np.linspace(0, np.pi, n).astype(dtype)
         result = sincos(x, y)
@@ -44,31 +44,31 @@ def test_sincos_ufunc_matches_numpy(target):
     )
 
 
-def test_sincos_expression_ufunc_matches_numpy(target):
+def test_sincos_expression_ufunc_matches_numpy(ufunc_target):
     sincos = vectorize(
-        ["float64(float64, float64)"], target=target, source="sin(x) * cos(y)", args="x, y"
+        ["float64(float64, float64)"], target=ufunc_target, source="sin(x) * cos(y)", args="x, y"
     )
     x = np.linspace(0, np.pi, 1001)
     np.testing.assert_allclose(sincos(x, x), np.sin(x) * np.cos(x), atol=1e-15)
 
 
-def test_powers_ufunc_matches_numpy(target):
-    @vectorize(["float32(float32, float32, float32, float32)"], target=target)
-    def powers(p, q, r, s):
+def test_powers_ufunc_matches_numpy(ufunc_target):
+    @vectorize(["float32(float32, float32, float32, float32)"], target=ufunc_target)
+    def root_of_powers(p, q, r, s):
         "return sqrt(p*p + q*q*q + r*r*r*r + s*s*s*s*s);"
 
-    @vectorize(["float32(float32, float32, float32, float32)"], target=target)
+    @vectorize(["float32(float32, float32, float32, float32)"], target=ufunc_target)
     def with_pow(p, q, r, s):
         "return sqrt(pow(p, 2) + pow(q, 3) + pow(r, 4) + pow(s, 5));"
 
-    p, q, r, s = random_arrays((4, problem_size(5_000_000, target)))
+    p, q, r, s = random_arrays((4, problem_size(5_000_000, ufunc_target)))
     expected = np.sqrt(p**2 + q**3 + r**4 + s**5)
-    np.testing.assert_allclose(powers(p, q, r, s), expected, rtol=2e-6)
+    np.testing.assert_allclose(root_of_powers(p, q, r, s), expected, rtol=2e-6)
     np.testing.assert_allclose(with_pow(p, q, r, s), expected, rtol=2e-6)
 
 
-def test_integer_add_ufunc_matches_numpy(target):
-    @vectorize(["int64(int64, int64)"], target=target)
+def test_integer_add_ufunc_matches_numpy(ufunc_target):
+    @vectorize(["int64(int64, int64)"], target=ufunc_target)
     def add(x, y):
         "return x + y;"
 
@@ -110,15 +110,15 @@ def test_lazily_compiled_ufunc_keeps_int64():
     np.testing.assert_array_equal(result, np.arange(10) + 10)
 
 
-def test_gaussian_pdf_ufunc_matches_numpy(target):
-    @vectorize(["float32(float32, float32, float32)"], target=target)
+def test_gaussian_pdf_ufunc_matches_numpy(ufunc_target):
+    @vectorize(["float32(float32, float32, float32)"], target=ufunc_target)
     def gaussian_pdf(x, mean, sigma):
         """
         float32 z = (x - mean) / sigma;
         return exp(-0.5f * z * z) / (sigma * SQRT_2PI);
         """
 
-    x = random_arrays(problem_size(1_000_000, target), -3, 3)
+    x = random_arrays(problem_size(1_000_000, ufunc_target), -3, 3)
     mean, sigma = np.float32(0.0), np.float32(1.0)
     expected = np.exp(-0.5 * x.astype("f8") ** 2) / (2 * math.pi) ** 0.5
     np.testing.assert_allclose(gaussian_pdf(x, 0.0, 1.0), expected, rtol=1e-5)
@@ -127,12 +127,12 @@ def test_gaussian_pdf_ufunc_matches_numpy(target):
     assert isinstance(one, np.float32) and one == pytest.approx(expected[0], rel=1e-5)
 
 
-def test_polar_distance_ufunc_matches_numpy(target):
+def test_polar_distance_ufunc_matches_numpy(ufunc_target):
     @cuda.jit(device=True)
     def polar_to_cartesian(rho, theta):
         "return make_tuple(rho * cos(theta), rho * sin(theta));"
 
-    @vectorize(["float32(float32, float32, float32, float32)"], target=target)
+    @vectorize(["float32(float32, float32, float32, float32)"], target=ufunc_target)
     def polar_distance(rho1, theta1, rho2, theta2):
         """
         auto [x1, y1] = polar_to_cartesian(rho1, theta1);
@@ -140,7 +140,7 @@ def test_polar_distance_ufunc_matches_numpy(target):
         return sqrt((x1 - x2) * (x1 - x2) + (y1 - y2) * (y1 - y2));
         """
 
-    n = problem_size(1_000_000, target)
+    n = problem_size(1_000_000, ufunc_target)
     rho1, rho2 = random_arrays(n, 0.5, 1.5, seed=1), random_arrays(n, 0.5, 1.5, seed=2)
     theta1, theta2 = (
         random_arrays(n, -np.pi, np.pi, seed=3),
@@ -154,18 +154,18 @@ def test_polar_distance_ufunc_matches_numpy(target):
 
 def test_polar_distance_agrees_between_targets():
     source = """
-        auto [x1, y1] = point(rho1, theta1);
-        auto [x2, y2] = point(rho2, theta2);
+        auto [x1, y1] = to_cartesian(rho1, theta1);
+        auto [x2, y2] = to_cartesian(rho2, theta2);
         return sqrt((x1 - x2) * (x1 - x2) + (y1 - y2) * (y1 - y2));"""
 
     @cuda.jit(device=True)
-    def point(rho, theta):
+    def to_cartesian(rho, theta):
         "return make_tuple(rho * cos(theta), rho * sin(theta));"
 
-    def distance(rho1, theta1, rho2, theta2):
+    def polar_distance_body(rho1, theta1, rho2, theta2):
         """
-        auto [x1, y1] = point(rho1, theta1);
-        auto [x2, y2] = point(rho2, theta2);
+        auto [x1, y1] = to_cartesian(rho1, theta1);
+        auto [x2, y2] = to_cartesian(rho2, theta2);
         return sqrt((x1 - x2) * (x1 - x2) + (y1 - y2) * (y1 - y2));
         """
 
@@ -177,17 +177,19 @@ def test_polar_distance_agrees_between_targets():
         random_arrays(n, -3.1, 3.1, 4),
     )
     signature = ["float32(float32, float32, float32, float32)"]
-    results = [vectorize(signature, target=target)(distance)(*points) for target in TARGETS]
+    results = [
+        vectorize(signature, target=target)(polar_distance_body)(*points) for target in TARGETS
+    ]
     np.testing.assert_allclose(results[0], results[1], rtol=1e-7)
     np.testing.assert_allclose(results[0], results[2], rtol=1e-6, atol=5e-7)
 
 
-def test_zero_suppression_ufunc_matches_numpy(target):
-    @vectorize(["int16(int16, int16)"], target=target)
+def test_zero_suppression_ufunc_matches_numpy(ufunc_target):
+    @vectorize(["int16(int16, int16)"], target=ufunc_target)
     def zero_suppress(value, threshold):
         "return value < threshold ? int16(0) : value;"
 
-    n = problem_size(100_000, target)
+    n = problem_size(100_000, ufunc_target)
     noise = np.random.default_rng(0).normal(size=n) * 3
     pulses = np.maximum(np.sin(np.arange(n) / (n / 23)) - 0.3, 0.0)
     waveform = ((pulses * 300) + noise).astype(np.int16)
@@ -252,17 +254,17 @@ def test_hidden_layer_ufuncs_match_numpy():
     np.testing.assert_allclose(result, np.tanh(greyscales / 255 * weights), rtol=1e-4, atol=1e-6)
 
 
-def test_complex_product_ufunc_matches_numpy(target):
-    @vectorize(["complex64(complex64, complex64)"], target=target)
+def test_complex_product_ufunc_matches_numpy(ufunc_target):
+    @vectorize(["complex64(complex64, complex64)"], target=ufunc_target)
     def vmult(a, b):
         "return a * b;"
 
     rng = np.random.default_rng(0)
-    n = 1024 * 768 if not (target == "cuda" and cuda.is_simulated()) else 4096
+    n = 1024 * 768 if not (ufunc_target == "cuda" and cuda.is_simulated()) else 4096
     a, b = (rng.normal(size=(2, n)) + 1j * rng.normal(size=(2, n))).astype("c8")
     expected = a * b
     np.testing.assert_allclose(vmult(a, b), expected, rtol=1e-5, atol=1e-6)
-    if target == "cuda":
+    if ufunc_target == "cuda":
         a_device, b_device = cuda.to_device(a), cuda.to_device(b)
         assert vmult(a_device, b_device, out=a_device) is a_device
         np.testing.assert_allclose(a_device.copy_to_host(), expected, rtol=1e-5, atol=1e-6)
@@ -289,26 +291,26 @@ def make_matmul(target):
     return batch_matrix_mult
 
 
-def test_gufunc_multiplies_two_matrices(target):
+def test_gufunc_multiplies_two_matrices(ufunc_target):
     a, b = np.arange(9, dtype="f4").reshape(3, 3), np.arange(9, 18, dtype="f4").reshape(3, 3)
-    np.testing.assert_array_equal(make_matmul(target)(a, b), a @ b)
+    np.testing.assert_array_equal(make_matmul(ufunc_target)(a, b), a @ b)
 
 
-def test_gufunc_multiplies_batches_of_matrices(target):
-    matmul = make_matmul(target)
+def test_gufunc_multiplies_batches_of_matrices(ufunc_target):
+    matmul = make_matmul(ufunc_target)
     n = 4_000_000 if not cuda.is_simulated() else 20_000
     a, b = random_arrays((2, n, 2, 2))
     expected = np.matmul(a, b)
     np.testing.assert_allclose(matmul(a, b), expected, rtol=1e-6)
-    if target == "cuda":
+    if ufunc_target == "cuda":
         a_device, b_device = cuda.to_device(a), cuda.to_device(b)
         out = cuda.device_array(shape=(n, 2, 2), dtype=np.float32)
         assert matmul(a_device, b_device, out=out) is out
         np.testing.assert_allclose(out.copy_to_host(), expected, rtol=1e-6)
 
 
-def test_l2_norm_gufunc_matches_numpy(target):
-    @guvectorize(["void(float32[:], float32[:])"], "(i)->()", target=target)
+def test_l2_norm_gufunc_matches_numpy(ufunc_target):
+    @guvectorize(["void(float32[:], float32[:])"], "(i)->()", target=ufunc_target)
     def l2_norm(vec, out):
         """
         float acc = 0;
@@ -323,7 +325,7 @@ def test_l2_norm_gufunc_matches_numpy(target):
     np.testing.assert_allclose(result, 1, rtol=1e-6)
     with pytest.raises(TypeError):  # casting same_kind does not narrow types unless requested
         l2_norm(points.astype("f8"), casting="safe")
-    if target == "cuda":  # if the ufunc has only one loop, same_kind is sufficient
+    if ufunc_target == "cuda":  # if the ufunc has only one loop, same_kind is sufficient
         np.testing.assert_allclose(l2_norm(points.astype("f8")), 1, rtol=1e-6)
     else:  # a real ufunc of NumPy's
         np.testing.assert_allclose(
@@ -331,8 +333,8 @@ def test_l2_norm_gufunc_matches_numpy(target):
         )
 
 
-def test_running_median_gufunc_matches_numpy(target):
-    @guvectorize(["void(float64[:], int64, float64[:])"], "(n),()->(n)", target=target)
+def test_running_median_gufunc_matches_numpy(ufunc_target):
+    @guvectorize(["void(float64[:], int64, float64[:])"], "(n),()->(n)", target=ufunc_target)
     def running_median(x, window, out):
         """
         int n = x.size(), half = int(window) / 2;
@@ -353,8 +355,8 @@ def test_running_median_gufunc_matches_numpy(target):
     np.testing.assert_allclose(running_median(x, 5), expected)
 
 
-def test_convolution_gufunc_matches_numpy(target):
-    @guvectorize(["void(float32[:], float32[:], float32[:])"], "(n),(k)->(n)", target=target)
+def test_convolution_gufunc_matches_numpy(ufunc_target):
+    @guvectorize(["void(float32[:], float32[:], float32[:])"], "(n),(k)->(n)", target=ufunc_target)
     def convolve(x, weights, out):
         """
         int n = x.size(), k = weights.size(), half = k / 2;

@@ -23,7 +23,7 @@ COEFFICIENT = 0.25
 
 
 @pytest.fixture
-def rng():
+def seeded_rng():
     return np.random.default_rng(2026)
 
 
@@ -49,31 +49,31 @@ def test_vadd_on_host_arrays_matches_numpy():
     np.testing.assert_array_equal(out, a + b)
 
 
-def test_vadd_on_device_arrays_touches_no_host_array(rng):
-    a, b = rng.random(100, "f4"), rng.random(100, "f4")
+def test_vadd_on_device_arrays_touches_no_host_array(seeded_rng):
+    a, b = seeded_rng.random(100, "f4"), seeded_rng.random(100, "f4")
     d_a, d_b, d_out = cuda.to_device(a), cuda.to_device(b), cuda.device_array(100, np.float32)
     vadd[4, 32](d_a, d_b, d_out)
     np.testing.assert_array_equal(d_out.copy_to_host(), a + b)
 
 
 @pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 1000])
-def test_vadd_of_each_length_matches_numpy(n, rng):
-    a, b, out = rng.random(n, "f4"), rng.random(n, "f4"), np.full(n, -1, "f4")
+def test_vadd_of_each_length_matches_numpy(n, seeded_rng):
+    a, b, out = seeded_rng.random(n, "f4"), seeded_rng.random(n, "f4"), np.full(n, -1, "f4")
     vadd[max(1, blocks_for(n, 64)), 64](a, b, out)
     np.testing.assert_array_equal(out, a + b)
 
 
-def test_vadd_on_strided_views_matches_numpy(rng):
+def test_vadd_on_strided_views_matches_numpy(seeded_rng):
     """float32[:] accepts any stride, also a negative one."""
-    a, b = rng.random((50, 3)).astype("f4"), rng.random(100, "f4")
+    a, b = seeded_rng.random((50, 3)).astype("f4"), seeded_rng.random(100, "f4")
     out = np.zeros((50, 2), "f4")
     vadd[2, 32](a[:, 1], b[::-2], out[:, 0])
     np.testing.assert_array_equal(out[:, 0], a[:, 1] + b[::-2])
     assert not out[:, 1].any()
 
 
-def test_forall_vadd_matches_numpy(rng):
-    a, b, out = rng.random(777, "f4"), rng.random(777, "f4"), np.zeros(777, "f4")
+def test_forall_vadd_matches_numpy(seeded_rng):
+    a, b, out = seeded_rng.random(777, "f4"), seeded_rng.random(777, "f4"), np.zeros(777, "f4")
     vadd.forall(777)(a, b, out)
     np.testing.assert_array_equal(out, a + b)
     vadd.forall(0)(a, b, out)  # an empty grid is not an error
@@ -81,8 +81,8 @@ def test_forall_vadd_matches_numpy(rng):
         vadd.forall(-1)
 
 
-def test_vadd_accepts_keyword_arguments(rng):
-    a, b, out = rng.random(10, "f4"), rng.random(10, "f4"), np.zeros(10, "f4")
+def test_vadd_accepts_keyword_arguments(seeded_rng):
+    a, b, out = seeded_rng.random(10, "f4"), seeded_rng.random(10, "f4"), np.zeros(10, "f4")
     vadd[1, 32](b=b, out=out, a=a)
     np.testing.assert_array_equal(out, a + b)
 
@@ -148,8 +148,12 @@ def matmul_tiled(a, b, c):
 
 @pytest.mark.parametrize("kernel", [matmul, matmul_tiled], ids=["naive", "tiled"])
 @pytest.mark.parametrize("n", [16, 48, 50])
-def test_naive_and_tiled_matmul_match_numpy(kernel, n, rng):
-    a, b, c = rng.random((n, n), "f4"), rng.random((n, n), "f4"), np.zeros((n, n), "f4")
+def test_naive_and_tiled_matmul_match_numpy(kernel, n, seeded_rng):
+    a, b, c = (
+        seeded_rng.random((n, n), "f4"),
+        seeded_rng.random((n, n), "f4"),
+        np.zeros((n, n), "f4"),
+    )
     kernel[(blocks_for(n, TILE), blocks_for(n, TILE)), (TILE, TILE)](a, b, c)
     np.testing.assert_allclose(c, a @ b, rtol=1e-5)
 
@@ -160,13 +164,13 @@ def test_wrong_dimensions_error_is_readable():
     with pytest.raises(numbalite.errors.CompileError) as caught:
 
         @cuda.jit("void(float32[:], float32[:], float32[:])")
-        def mistaken(a, b, c):
+        def add_with_wrong_dimensions(a, b, c):
             """
             auto [i, j] = grid<2>();
             c(i, j) = a(i, j) + b(i, j);
             """
 
-        mistaken[1, (8, 8)](*np.zeros((3, 64), "f4"))
+        add_with_wrong_dimensions[1, (8, 8)](*np.zeros((3, 64), "f4"))
     text = str(caught.value)
     assert "test_workloads.py" in text and "error" in text
     line = int(re.search(r"test_workloads\.py[:(](\d+)", text)[1])
@@ -199,8 +203,8 @@ def matmul_reduce(a, b, out):
 
 
 @pytest.mark.parametrize("m, k, n", [(32, 32, 32), (40, 20, 28)])
-def test_matmul_with_column_sums_matches_numpy(m, k, n, rng):
-    a, b, out = rng.random((m, k), "f4"), rng.random((k, n), "f4"), np.zeros(n, "f4")
+def test_matmul_with_column_sums_matches_numpy(m, k, n, seeded_rng):
+    a, b, out = seeded_rng.random((m, k), "f4"), seeded_rng.random((k, n), "f4"), np.zeros(n, "f4")
     matmul_reduce[(blocks_for(n, TILE), blocks_for(m, TILE)), (TILE, TILE)](a, b, out)
     np.testing.assert_allclose(out, (a @ b).sum(0), rtol=1e-4)
 
@@ -228,21 +232,21 @@ def diffusion(field, laplacian):
 
 
 @cuda.jit
-def relax(field, laplacian):
+def subtract_laplacian(field, laplacian):
     """
     auto [x, y] = grid<2>();
     field(x, y) -= laplacian(x, y) * float(COEFFICIENT);
     """
 
 
-def test_diffusion_steps_match_numpy(rng):
+def test_diffusion_steps_match_numpy(seeded_rng):
     n = 32
-    start = rng.random((n, n), "f4")
+    start = seeded_rng.random((n, n), "f4")
     field, laplacian = cuda.to_device(start), cuda.device_array((n, n), "f4")
     expected = start
     for _ in range(10):
         diffusion[(n // TPB, n // TPB), (TPB, TPB)](field, laplacian)
-        relax[(n // TPB, n // TPB), (TPB, TPB)](field, laplacian)
+        subtract_laplacian[(n // TPB, n // TPB), (TPB, TPB)](field, laplacian)
         p = np.pad(expected, 1)
         lap = 4 * expected - p[:-2, 1:-1] - p[2:, 1:-1] - p[1:-1, :-2] - p[1:-1, 2:]
         expected = expected - np.float32(COEFFICIENT) * lap
@@ -261,8 +265,8 @@ def histogram(values, low, width, counts):
     """
 
 
-def test_histogram_kernel_matches_bincount(rng):
-    values = rng.random(5000, "f4")
+def test_histogram_kernel_matches_bincount(seeded_rng):
+    values = seeded_rng.random(5000, "f4")
     counts = np.zeros(10, "i4")
     histogram[4, 64](values, np.float32(0.0), np.float32(0.125), counts)
     expected = np.bincount((values / np.float32(0.125)).astype(int), minlength=10)
@@ -287,33 +291,33 @@ ATOMICS = {
 
 
 @pytest.mark.parametrize("which", ATOMICS)
-def test_atomics_on_elements_match_numpy(which, rng):
+def test_atomics_on_elements_match_numpy(which, seeded_rng):
     statement, oracle = ATOMICS[which]
     kernel = cuda.jit(
         "__global__ void k(array<const int> x, array<int> out) {"
         f" int i = grid<1>(); if (i < x.size()) {{ {statement} }} }}"
     )
-    x = rng.integers(-1000, 1000, 500, dtype="i4")
+    x = seeded_rng.integers(-1000, 1000, 500, dtype="i4")
     out = np.zeros(1, "i4")
     kernel[5, 128](x, out)
     assert out[0] == oracle(x)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_atomic_max_and_min_of_floats_match_numpy(dtype, rng):
+def test_atomic_max_and_min_of_floats_match_numpy(dtype, seeded_rng):
     """Functions that CUDA lacks: maximum and minimum of floating-point numbers, from namespace
     numbalite."""
 
     @cuda.jit
-    def extremes(x, out):
+    def atomic_extremes(x, out):
         """
         int i = grid<1>();
         if (i < x.size()) { atomic_max(&out[0], x[i]); atomic_min(&out[1], x[i]); }
         """
 
-    x = rng.standard_normal(300).astype(dtype)
+    x = seeded_rng.standard_normal(300).astype(dtype)
     out = np.zeros(2, dtype)
-    extremes[3, 128](x, out)
+    atomic_extremes[3, 128](x, out)
     assert out.tolist() == [x.max(), x.min()]
 
 
@@ -368,18 +372,18 @@ def test_kernels_capture_constants_and_device_functions():
     table = np.array([10, 20, 30], dtype=np.int32)
 
     @cuda.jit(device=True)
-    def shifted(x):
+    def scale_and_shift(x):
         "return x * scale + offset;"
 
     @cuda.jit
-    def kernel(out):
-        "int i = grid<1>(); if (i < out.size()) out[i] = shifted(table[i]);"
+    def map_table(out):
+        "int i = grid<1>(); if (i < out.size()) out[i] = scale_and_shift(table[i]);"
 
     out = np.zeros(3, "f4")
-    kernel[1, 32](out)
+    map_table[1, 32](out)
     np.testing.assert_array_equal(out, table * 3 + 0.5)
     scale = 100  # a compiled kernel keeps the values that it was compiled with
-    kernel[1, 32](out)
+    map_table[1, 32](out)
     np.testing.assert_array_equal(out, table * 3 + 0.5)
 
 
@@ -428,8 +432,8 @@ def lambda_like(out, x):
 
 
 # ---- streams and memory --------------------------------------------------------------------------------
-def test_stream_operations_run_in_order(rng):
-    a = rng.random(1000, "f4")
+def test_stream_operations_run_in_order(seeded_rng):
+    a = seeded_rng.random(1000, "f4")
     stream = cuda.stream()
     d_a = cuda.to_device(a, stream=stream)
     d_out = cuda.device_array_like(d_a, stream=stream)

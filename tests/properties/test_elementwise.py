@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import ALL, COMPLEX, FLOATS, INTEGERS, compare, examples, result_or_error
+from kit.drawn import ALL, COMPLEX, FLOATS, INTEGERS, assert_close, draw_examples, result_or_error
 
 from numbalite import cuda, vectorize
 
@@ -17,7 +17,7 @@ NUMBERS = [*INTEGERS, *FLOATS, *COMPLEX]
 REALS = [*INTEGERS, *FLOATS]
 
 
-class Operation:
+class ElementwiseOperation:
     """An expression, the equivalent NumPy ufunc, and the dtypes of its loops ("r": of the result)."""
 
     def __init__(
@@ -51,35 +51,37 @@ class Operation:
 
 MAXIMUM = "x >= y || x != x ? x : y"
 OPERATIONS = {
-    "add": Operation(np.add, "x + y", ALL),
-    "subtract": Operation(np.subtract, "x - y", NUMBERS),
-    "multiply": Operation(np.multiply, "x * y", ALL, ulps=4, scale=2),
-    "divide": Operation(np.divide, "x / y", FLOATS),
-    "negative": Operation(np.negative, "-x", NUMBERS, "x"),
-    "floor": Operation(np.floor, "floor(x)", FLOATS, "x"),
-    "less": Operation(np.less, "x < y", ["?", *REALS], result="?", mix=False),
-    "equal": Operation(np.equal, "x == y", ALL, result="?", mix=False),
-    "logical_and": Operation(np.logical_and, "bool(x) && bool(y)", ["?", *REALS], result="?"),
-    "bitwise_and": Operation(np.bitwise_and, "x & y", ["?", *INTEGERS]),
-    "bitwise_xor": Operation(np.bitwise_xor, "x ^ y", ["?", *INTEGERS]),
-    "invert": Operation(np.invert, "~x", INTEGERS, "x"),
-    "sqrt": Operation(np.sqrt, "sqrt(x)", FLOATS, "x"),
-    "maximum": Operation(np.maximum, MAXIMUM, ["?", *REALS]),
-    "minimum": Operation(np.minimum, "x <= y || x != x ? x : y", ["?", *REALS]),
-    "power": Operation(np.power, "pow(x, y)", FLOATS, ulps=16),
-    "conjugate": Operation(np.conjugate, "conj(x)", COMPLEX, "x"),
-    "absolute": Operation(np.absolute, "x < 0 ? -x : x", ["i1", "i2", "i4", "i8"], "x"),
+    "add": ElementwiseOperation(np.add, "x + y", ALL),
+    "subtract": ElementwiseOperation(np.subtract, "x - y", NUMBERS),
+    "multiply": ElementwiseOperation(np.multiply, "x * y", ALL, ulps=4, scale=2),
+    "divide": ElementwiseOperation(np.divide, "x / y", FLOATS),
+    "negative": ElementwiseOperation(np.negative, "-x", NUMBERS, "x"),
+    "floor": ElementwiseOperation(np.floor, "floor(x)", FLOATS, "x"),
+    "less": ElementwiseOperation(np.less, "x < y", ["?", *REALS], result="?", mix=False),
+    "equal": ElementwiseOperation(np.equal, "x == y", ALL, result="?", mix=False),
+    "logical_and": ElementwiseOperation(
+        np.logical_and, "bool(x) && bool(y)", ["?", *REALS], result="?"
+    ),
+    "bitwise_and": ElementwiseOperation(np.bitwise_and, "x & y", ["?", *INTEGERS]),
+    "bitwise_xor": ElementwiseOperation(np.bitwise_xor, "x ^ y", ["?", *INTEGERS]),
+    "invert": ElementwiseOperation(np.invert, "~x", INTEGERS, "x"),
+    "sqrt": ElementwiseOperation(np.sqrt, "sqrt(x)", FLOATS, "x"),
+    "maximum": ElementwiseOperation(np.maximum, MAXIMUM, ["?", *REALS]),
+    "minimum": ElementwiseOperation(np.minimum, "x <= y || x != x ? x : y", ["?", *REALS]),
+    "power": ElementwiseOperation(np.power, "pow(x, y)", FLOATS, ulps=16),
+    "conjugate": ElementwiseOperation(np.conjugate, "conj(x)", COMPLEX, "x"),
+    "absolute": ElementwiseOperation(np.absolute, "x < 0 ? -x : x", ["i1", "i2", "i4", "i8"], "x"),
 }
-OPERATIONS["sincos"] = Operation(
+OPERATIONS["sincos"] = ElementwiseOperation(
     lambda x, y: np.multiply(np.sin(x), np.cos(y)), "sin(x) * cos(y)", FLOATS, ulps=8, scale=1
 )
-OPERATIONS["select"] = Operation(
+OPERATIONS["select"] = ElementwiseOperation(
     lambda x, y: np.where(x < y, x, y), "x < y ? x : y", ["?", *REALS]
 )  # fmt: skip
 
 
 @pytest.fixture(params=TARGETS)
-def target(request):
+def ufunc_target(request):
     return request.param
 
 
@@ -104,7 +106,7 @@ def array_places(target):
 def draw_operands(draw, target, count, dtypes, special=False, unaligned=True, max_dims=5):
     """Returns (arguments, their host arrays): arrays that broadcast together, with random layouts,
     on the host or the device."""
-    shape = draw(drawn.shapes(max_dims=max_dims))
+    shape = draw(drawn.draw_shapes(max_dims=max_dims))
     full = draw(st.integers(0, count - 1))
     arguments, hosts = [], []
     for i in range(count):
@@ -112,8 +114,8 @@ def draw_operands(draw, target, count, dtypes, special=False, unaligned=True, ma
         dtype = draw(st.sampled_from(dtypes))
         values = drawn.make_values(draw(st.integers(0, 99)), part, dtype, special)
         repeat = shape if draw(st.integers(0, 5)) == 0 else None
-        placed = drawn.PlacedArray(values, draw(drawn.recipes(len(part), unaligned)), repeat)
-        arguments.append(drawn.put(placed, draw(array_places(target))))
+        placed = drawn.PlacedArray(values, draw(drawn.array_recipes(len(part), unaligned)), repeat)
+        arguments.append(drawn.place_argument(placed, draw(array_places(target))))
         hosts.append(placed.host)
     return arguments, hosts
 
@@ -123,31 +125,31 @@ def draw_outputs(draw, target, shape, dtype):
     """Returns an array for results, with a random layout and on a random device: (argument, a host array for
     NumPy)."""
     values = drawn.make_values(7, shape, dtype)
-    recipe = draw(drawn.recipes(len(shape)))
+    recipe = draw(drawn.array_recipes(len(shape)))
     mine, theirs = drawn.PlacedArray(values, recipe), drawn.PlacedArray(values, recipe)
     place = draw(st.sampled_from(["host", "device"])) if target == "cuda" else "host"
     return (mine.device() if place == "device" else mine.host), theirs.host
 
 
 # ---- layouts ----
-@examples(30)
+@draw_examples(30)
 @given(data=st.data())
 def check_layouts(target, data):
     operation = OPERATIONS["subtract"]
     arguments, hosts = data.draw(draw_operands(target, 2, ["f4"]))
     expected = np.subtract(*hosts)
     result = operation.on(target)(*arguments)
-    compare(result, expected, device=any(map(drawn.on_device, arguments)))
+    assert_close(result, expected, device=any(map(drawn.on_device, arguments)))
     if isinstance(expected, np.ndarray) and not any(map(drawn.on_device, arguments)):
         steps = zip(expected.shape, expected.strides, result.strides)
         assert all(wanted == got for n, wanted, got in steps if n > 1)  # order="K"
 
 
-def test_ufuncs_match_numpy_for_random_layouts(target):
-    check_layouts(target)
+def test_ufuncs_match_numpy_for_random_layouts(ufunc_target):
+    check_layouts(ufunc_target)
 
 
-@examples(20)
+@draw_examples(20)
 @given(data=st.data())
 def check_out(target, data):
     arguments, hosts = data.draw(draw_operands(target, 2, ["f4"], max_dims=4))
@@ -158,36 +160,36 @@ def check_out(target, data):
     keywords, oracle_keywords = {}, {}
     if data.draw(st.booleans()):
         mask = drawn.make_values(3, data.draw(drawn.parts_of(shape)), "?")
-        placed = drawn.PlacedArray(mask, data.draw(drawn.recipes(mask.ndim)))
+        placed = drawn.PlacedArray(mask, data.draw(drawn.array_recipes(mask.ndim)))
         keywords["where"], oracle_keywords["where"] = (
-            drawn.put(placed, data.draw(array_places(target))),
+            drawn.place_argument(placed, data.draw(array_places(target))),
             placed.host,
         )
     np.subtract(*hosts, out=oracle_out, **oracle_keywords)
     ufunc = OPERATIONS["subtract"].on(target)
     assert ufunc(*arguments, out=out, **keywords) is out
-    compare(out, oracle_out)
+    assert_close(out, oracle_out)
 
 
-def test_ufuncs_match_numpy_with_out(target):
-    check_out(target)
+def test_ufuncs_match_numpy_with_out(ufunc_target):
+    check_out(ufunc_target)
 
 
-@examples(15)
+@draw_examples(15)
 @given(data=st.data())
 def check_where(target, data):
     arguments, hosts = data.draw(draw_operands(target, 2, ["f4"], max_dims=3))
     shape = np.broadcast_shapes(*(h.shape for h in hosts))
     mask = drawn.make_values(3, data.draw(drawn.parts_of(shape)), "?")
     result = OPERATIONS["subtract"].on(target)(*arguments, where=mask)
-    compare(result, np.subtract(*hosts), where=mask)
+    assert_close(result, np.subtract(*hosts), where=mask)
 
 
-def test_ufuncs_match_numpy_with_where(target):
-    check_where(target)
+def test_ufuncs_match_numpy_with_where(ufunc_target):
+    check_where(ufunc_target)
 
 
-@examples(20)
+@draw_examples(20)
 @given(data=st.data())
 def check_overlap(target, data):
     """If inputs and output overlap, the result is as if all inputs were read before the first write."""
@@ -204,39 +206,39 @@ def check_overlap(target, data):
     mine = cuda.to_device(base) if target == "cuda" and data.draw(st.booleans()) else base.copy()
     ufunc = OPERATIONS["subtract"].on(target)
     ufunc(mine[window[0]][reversing], other, out=mine[window[1]])
-    compare(mine, expected)
+    assert_close(mine, expected)
 
 
-def test_ufuncs_match_numpy_with_overlap(target):
-    check_overlap(target)
+def test_ufuncs_match_numpy_with_overlap(ufunc_target):
+    check_overlap(ufunc_target)
 
 
-@examples(12)
+@draw_examples(12)
 @given(data=st.data())
 def check_order(target, data):
     arguments, hosts = data.draw(draw_operands(target, 2, ["f4"], unaligned=False, max_dims=3))
     order = data.draw(st.sampled_from("CFAK"))
     expected = np.asarray(np.subtract(*hosts, order=order))
     result = OPERATIONS["subtract"].on(target)(*arguments, order=order)
-    compare(result, expected[()] if expected.ndim == 0 else expected)
+    assert_close(result, expected[()] if expected.ndim == 0 else expected)
     if expected.ndim and expected.size:
         lengths = [s for n, s in zip(expected.shape, expected.strides) if n > 1]
         got = [s for n, s in zip(expected.shape, result.strides) if n > 1]
         assert got == lengths
 
 
-def test_ufuncs_match_numpy_for_each_order(target):
-    check_order(target)
+def test_ufuncs_match_numpy_for_each_order(ufunc_target):
+    check_order(ufunc_target)
 
 
 # ---- what elements are ----
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_ufuncs_match_numpy_for_edge_values(target, name):
+def test_ufuncs_match_numpy_for_edge_values(ufunc_target, name):
     """Runs each loop of a ufunc on its own dtype, with extremes, infinities and NaN."""
-    if target == "parallel" and name not in ("add", "less", "sincos") and not drawn.LONG:
+    if ufunc_target == "parallel" and name not in ("add", "less", "sincos") and not drawn.LONG:
         pytest.skip("the loops are those of the cpu target")
     operation = OPERATIONS[name]
-    for dtype in operation.some_dtypes(target):
+    for dtype in operation.some_dtypes(ufunc_target):
         for special in (False, True):
             hosts = [
                 drawn.make_values(seed, (61,), dtype, special) for seed in range(operation.nin)
@@ -251,10 +253,10 @@ def test_ufuncs_match_numpy_for_edge_values(target, name):
                 ulps = 0
             elif np.dtype(dtype) == np.float16:  # computed in float32 and rounded once
                 ulps = min(ulps, 2)
-            compare(operation.on(target)(*hosts), expected, ulps, operation.scale)
+            assert_close(operation.on(ufunc_target)(*hosts), expected, ulps, operation.scale)
 
 
-@examples(16)
+@draw_examples(16)
 @given(data=st.data())
 def check_dtypes(target, data):
     """For operands of two dtypes, numbalite selects NumPy's loop, or numbalite and NumPy both raise an
@@ -285,11 +287,11 @@ def check_dtypes(target, data):
     if refused is None and expected.dtype not in [np.dtype(d) for d in ALL]:
         return
     ours = result_or_error(operation.on(target, True), *map(place, hosts), **keywords)
-    drawn.check_alike(ours, theirs, functools.partial(compare, ulps=2))
+    drawn.check_alike(ours, theirs, functools.partial(assert_close, ulps=2))
 
 
-def test_ufuncs_match_numpy_for_mixed_dtypes(target):
-    check_dtypes(target)
+def test_ufuncs_match_numpy_for_mixed_dtypes(ufunc_target):
+    check_dtypes(ufunc_target)
 
 
 SCALARS = [
@@ -311,7 +313,7 @@ SCALARS = [
 ]
 
 
-@examples(20)
+@draw_examples(20)
 @given(data=st.data())
 def check_python_scalars(target, data):
     """NEP 50: a Python number adopts the array's dtype, if its kind allows."""
@@ -329,14 +331,14 @@ def check_python_scalars(target, data):
         return
     ours = result_or_error(operation.on(target, True), *[(place(host), value)[i] for i in pair])
     on_device = isinstance(place(host), cuda.DeviceNDArray)
-    drawn.check_alike(ours, theirs, functools.partial(compare, device=on_device))
+    drawn.check_alike(ours, theirs, functools.partial(assert_close, device=on_device))
 
 
-def test_ufuncs_match_numpy_with_python_scalars(target):
-    check_python_scalars(target)
+def test_ufuncs_match_numpy_with_python_scalars(ufunc_target):
+    check_python_scalars(ufunc_target)
 
 
-@examples(15)
+@draw_examples(15)
 @given(data=st.data())
 def check_scalars_alone(target, data):
     """Scalars give scalars."""
@@ -355,17 +357,17 @@ def check_scalars_alone(target, data):
     assert result == expected
 
 
-def test_ufuncs_match_numpy_with_only_scalars(target):
-    check_scalars_alone(target)
+def test_ufuncs_match_numpy_with_only_scalars(ufunc_target):
+    check_scalars_alone(ufunc_target)
 
 
 # ---- wrong calls ----
-@examples(30)
+@draw_examples(30)
 @given(data=st.data())
 def check_refusals(target, data):
     """Shapes that do not broadcast and unsuitable outputs raise exactly if NumPy raises."""
-    x = drawn.make_values(1, data.draw(drawn.shapes(max_dims=3)), "f4")
-    y = drawn.make_values(2, data.draw(drawn.shapes(max_dims=3)), "f4")
+    x = drawn.make_values(1, data.draw(drawn.draw_shapes(max_dims=3)), "f4")
+    y = drawn.make_values(2, data.draw(drawn.draw_shapes(max_dims=3)), "f4")
     keywords = oracle_keywords = {}
     if data.draw(st.booleans()):
         dtype = data.draw(st.sampled_from(["f4", "i4", "f8", "?", "c8"]))
@@ -377,8 +379,8 @@ def check_refusals(target, data):
     place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
     theirs = result_or_error(np.add, x, y, **oracle_keywords)
     ours = result_or_error(OPERATIONS["add"].on(target), place(x), y, **keywords)
-    drawn.check_alike(ours, theirs, compare)
+    drawn.check_alike(ours, theirs, assert_close)
 
 
-def test_ufuncs_raise_numpys_errors(target):
-    check_refusals(target)
+def test_ufuncs_raise_numpys_errors(ufunc_target):
+    check_refusals(ufunc_target)

@@ -11,12 +11,12 @@ from numbalite import _core, cuda
 LIMIT = 200  # items that a function may read before it has to raise an error
 
 
-class TooMany(BaseException):
+class TooManyItems(BaseException):
     """Raised if a function reads more items than any shape has. `except Exception` does not catch this
     exception."""
 
 
-class Endless(collections.abc.Sequence):
+class EndlessSequence(collections.abc.Sequence):
     def __init__(self):
         self.reads = 0
 
@@ -26,11 +26,11 @@ class Endless(collections.abc.Sequence):
     def __getitem__(self, index):
         self.reads += 1
         if self.reads > LIMIT:
-            raise TooMany
+            raise TooManyItems
         return 1
 
 
-class Understated(Endless):
+class UnderstatedSequence(EndlessSequence):
     """Its length is wrong."""
 
     def __len__(self):
@@ -70,7 +70,7 @@ CALLS = [one.strip() for one in CALLS]
 
 
 @pytest.fixture(scope="module")
-def names():
+def callable_names():
     from numbalite import vectorize
 
     kernel = cuda.jit("__global__ void kernel(int n) {}")
@@ -86,14 +86,14 @@ def names():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", (Endless, Understated))
-def test_endless_sequences_are_read_to_a_limit(names, kind):
+@pytest.mark.parametrize("kind", (EndlessSequence, UnderstatedSequence))
+def test_endless_sequences_are_read_to_a_limit(callable_names, kind):
     stored = []
     for call in CALLS:
         s = kind()
         try:
-            eval(call, {**names, "s": s})
-        except TooMany:
+            eval(call, {**callable_names, "s": s})
+        except TooManyItems:
             stored.append(call)
         except Exception as error:
             assert not isinstance(error, (MemoryError, SystemError)), (call, error)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import compare, examples, result_or_error
+from kit.drawn import assert_close, draw_examples, result_or_error
 
 from numbalite import cuda, guvectorize
 
@@ -70,21 +70,21 @@ def causal_filter(target):
 
 
 @functools.cache
-def bounds(target):
+def make_bounds_gufunc(target):
     return guvectorize(
         ["void(int32[:], int32[:], int32[:])"], "(n)->(),()", target=target, source=BOUNDS, args="x, low, high"
     )  # fmt: skip
 
 
-def filtered(x, weights):
-    def row(x, weights):
+def filter_rows(x, weights):
+    def convolve_row(x, weights):
         return np.convolve(x, weights)[: len(x)] if x.size and weights.size else np.zeros_like(x)
 
-    return np.vectorize(row, signature="(n),(k)->(n)", otypes=["f4"])(x, weights)
+    return np.vectorize(convolve_row, signature="(n),(k)->(n)", otypes=["f4"])(x, weights)
 
 
 @pytest.fixture(params=TARGETS)
-def target(request):
+def ufunc_target(request):
     return request.param
 
 
@@ -92,15 +92,15 @@ def target(request):
 def draw_operands(draw, target, cores, dtypes, loop_dims=3):
     """Returns (arguments, host arrays) whose loop dimensions broadcast; `cores`: their core
     shapes."""
-    loop = draw(drawn.shapes(max_dims=loop_dims, most=4))
+    loop = draw(drawn.draw_shapes(max_dims=loop_dims, most=4))
     full = draw(st.integers(0, len(cores) - 1))
     arguments, hosts = [], []
     for i, core in enumerate(cores):
         shape = (loop if i == full else draw(drawn.parts_of(loop))) + core
         values = drawn.make_values(draw(st.integers(0, 99)), shape, draw(st.sampled_from(dtypes)))
-        placed = drawn.PlacedArray(values, draw(drawn.recipes(len(shape))))
+        placed = drawn.PlacedArray(values, draw(drawn.array_recipes(len(shape))))
         places = drawn.PLACES if target == "cuda" else ["host"]
-        arguments.append(drawn.put(placed, draw(st.sampled_from(places))))
+        arguments.append(drawn.place_argument(placed, draw(st.sampled_from(places))))
         hosts.append(placed.host)
     return arguments, hosts
 
@@ -109,7 +109,7 @@ def draw_dimension_lengths(least=0):
     return st.sampled_from([n for n in (0, 1, 2, 3, 4, 5) if n >= least])
 
 
-@examples(20)
+@draw_examples(20)
 @given(data=st.data())
 def check_matmul(target, data):
     m, n, p = (data.draw(draw_dimension_lengths()) for _ in range(3))
@@ -118,7 +118,7 @@ def check_matmul(target, data):
     keywords = {}
     if data.draw(st.booleans()):
         mine = drawn.PlacedArray(
-            np.zeros(expected.shape, "f8"), data.draw(drawn.recipes(expected.ndim))
+            np.zeros(expected.shape, "f8"), data.draw(drawn.array_recipes(expected.ndim))
         )
         device = target == "cuda" and data.draw(st.booleans())
         keywords["out"] = mine.device() if device else mine.host
@@ -133,16 +133,16 @@ def check_matmul(target, data):
         np.testing.assert_allclose(drawn.to_host(result), expected, rtol=1e-4, atol=1e-3)
 
 
-def test_gufunc_matmul_matches_numpy(target):
-    check_matmul(target)
+def test_gufunc_matmul_matches_numpy(ufunc_target):
+    check_matmul(ufunc_target)
 
 
-@examples(15)
+@draw_examples(15)
 @given(data=st.data())
 def check_axes(target, data):
     """axes= in numpy.matmul's form."""
     m, n, p = (data.draw(draw_dimension_lengths(1)) for _ in range(3))
-    loop = data.draw(drawn.shapes(max_dims=2, most=4))
+    loop = data.draw(drawn.draw_shapes(max_dims=2, most=4))
     axes, moved = [], []
     ndim = len(loop) + 2
     for _ in range(3):
@@ -160,15 +160,15 @@ def check_axes(target, data):
     np.testing.assert_allclose(drawn.to_host(result), expected, rtol=1e-12)
 
 
-def test_gufuncs_match_numpy_with_axes(target):
-    check_axes(target)
+def test_gufuncs_match_numpy_with_axes(ufunc_target):
+    check_axes(ufunc_target)
 
 
 @pytest.mark.skipif(not hasattr(np, "vecdot"), reason="NumPy 2 has vecdot")
-@examples(20)
+@draw_examples(20)
 @given(data=st.data())
 def check_axis_and_keepdims(target, data):
-    loop = data.draw(drawn.shapes(max_dims=2, most=4))
+    loop = data.draw(drawn.draw_shapes(max_dims=2, most=4))
     n, position = data.draw(draw_dimension_lengths()), data.draw(st.integers(0, len(loop)))
     shape = loop[:position] + (n,) + loop[position:]
     hosts = [
@@ -188,14 +188,14 @@ def check_axis_and_keepdims(target, data):
     result, error = result_or_error(dot(target), *map(place, hosts), **keywords)
     assert (error is None) == (refused is None), f"{error!r}, NumPy {refused!r}"
     if refused is None:
-        compare(result, expected)
+        assert_close(result, expected)
 
 
-def test_gufuncs_match_numpy_with_axis_and_keepdims(target):
-    check_axis_and_keepdims(target)
+def test_gufuncs_match_numpy_with_axis_and_keepdims(ufunc_target):
+    check_axis_and_keepdims(ufunc_target)
 
 
-@examples(15)
+@draw_examples(15)
 @given(data=st.data())
 def check_filter(target, data):
     n, k = data.draw(draw_dimension_lengths()), data.draw(draw_dimension_lengths())
@@ -204,29 +204,29 @@ def check_filter(target, data):
     loop = np.broadcast_shapes(*(h.shape[:-1] for h in hosts))
     assert result.shape == (*loop, n) and result.dtype == np.float32
     if result.size and k:
-        np.testing.assert_allclose(drawn.to_host(result), filtered(*hosts), rtol=1e-4, atol=1e-2)
+        np.testing.assert_allclose(drawn.to_host(result), filter_rows(*hosts), rtol=1e-4, atol=1e-2)
 
 
-def test_filter_gufunc_matches_numpy(target):
-    check_filter(target)
+def test_filter_gufunc_matches_numpy(ufunc_target):
+    check_filter(ufunc_target)
 
 
-@examples(12)
+@draw_examples(12)
 @given(data=st.data())
 def check_several_outputs(target, data):
     arguments, hosts = data.draw(
         draw_operands(target, [(data.draw(draw_dimension_lengths(1)),)], ["i4", "i2", "?"])
     )
-    low, high = bounds(target)(*arguments)
+    low, high = make_bounds_gufunc(target)(*arguments)
     for result, expected in ((low, hosts[0].min(-1)), (high, hosts[0].max(-1))):
-        compare(result, np.asarray(expected).astype("i4")[()])
+        assert_close(result, np.asarray(expected).astype("i4")[()])
 
 
-def test_gufuncs_with_several_outputs_match_numpy(target):
-    check_several_outputs(target)
+def test_gufuncs_with_several_outputs_match_numpy(ufunc_target):
+    check_several_outputs(ufunc_target)
 
 
-@examples(25)
+@draw_examples(25)
 @given(data=st.data())
 def check_refusals(target, data):
     """Core dimensions that disagree or are missing, unsuitable dtypes and outputs raise if NumPy
@@ -266,5 +266,5 @@ def check_refusals(target, data):
         np.testing.assert_allclose(drawn.to_host(result), expected, rtol=1e-3, atol=1e-2)
 
 
-def test_gufuncs_raise_numpys_errors(target):
-    check_refusals(target)
+def test_gufuncs_raise_numpys_errors(ufunc_target):
+    check_refusals(ufunc_target)

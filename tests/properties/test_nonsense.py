@@ -62,7 +62,7 @@ SUBMODULES = {
 }
 
 
-class Lengthy:
+class SequenceOfHugeLength:
     def __len__(self):
         return 3
 
@@ -82,19 +82,19 @@ class OddInterface:
         return {"shape": (2,)}
 
 
-class Odd:
+class OddAttributes:
     __array_interface__ = 5
     shape = "x"
     dtype = None
 
 
-def arguments():
+def make_arguments():
     """Creates new objects for each call, because some calls write to their arguments or close them."""
     host = np.arange(4.0)
     return [
         None, 3, -1, 0, 2**70, -(2**70), 1.5, float("nan"), "a + b", "float32", "", "void(float32[:])", b"x",
         (), (1, 2), [], [1, "a"], [[1], [2, 3]], {}, {"a": 1}, set(), np.float32, np.dtype("f4,i4"), object(),
-        lambda x: x, print, int, type, Odd(), OddInterface(), Lengthy(), host, host.view(OddArray),
+        lambda x: x, print, int, type, OddAttributes(), OddInterface(), SequenceOfHugeLength(), host, host.view(OddArray),
         host.astype("f4"), np.array([], object), np.array("x"), np.zeros((0, 3)), np.zeros((2, 2), "c8"),
         np.zeros(3, "M8[s]"), slice(None), Ellipsis, True, 1j, np.datetime64(5, "s"), range(3), iter([1]),
         Exception("x"), cuda.to_device(host), cuda.to_device(np.arange(6).reshape(2, 3)), cuda.to_device(np.zeros(0)),
@@ -103,7 +103,7 @@ def arguments():
     ]  # fmt: skip
 
 
-def modules():
+def tested_modules():
     import numbalite.array_api
     import numbalite.course
     import numbalite.coverage
@@ -133,7 +133,7 @@ WITH_INTERNAL_NAMES = ("judge", "operators", "course", "profiler")
 def public_functions():
     """Returns (name, how to get it) of all public functions and classes."""
     found = {}
-    for path, module in modules().items():
+    for path, module in tested_modules().items():
         for name in module.__all__ if path in WITH_INTERNAL_NAMES else public_names(module):
             value = getattr(module, name, None)
             if isinstance(value, types.ModuleType):
@@ -228,7 +228,7 @@ def is_ours(problem):
         return False
     frames = traceback.extract_tb(problem.__traceback__)
     last = frames[-1]
-    if last.name == "__getitem__" and last.filename == __file__:  # Lengthy's
+    if last.name == "__getitem__" and last.filename == __file__:  # SequenceOfHugeLength's
         return False
     if isinstance(problem, IndexError) and not BUILTIN.search(str(problem)):
         return False
@@ -254,16 +254,16 @@ def is_in_core(frames):
     return frames[-1].filename == __file__
 
 
-class Late(BaseException):
+class TimeExpired(BaseException):
     pass
 
 
 @contextlib.contextmanager
 def memory_and_time_limit(seconds):
-    def stop(number, frame):
-        raise Late
+    def raise_time_expired(number, frame):
+        raise TimeExpired
 
-    before = signal.signal(signal.SIGALRM, stop)
+    before = signal.signal(signal.SIGALRM, raise_time_expired)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
@@ -278,7 +278,7 @@ def call_repeatedly(name, make, count, seed):
     for _ in range(count):
         with contextlib.suppress(Exception):  # an error of an earlier call, reported late
             cuda.synchronize()
-        values = arguments()
+        values = make_arguments()
         given = [drawn.choice(values) for _ in range(drawn.choice((0, 1, 1, 1, 2, 2, 3, 4)))]
         named = {}
         if drawn.random() < 0.25:
@@ -305,7 +305,7 @@ def call_repeatedly(name, make, count, seed):
                 result = make()(*given, **named)
                 if hasattr(result, "__next__"):
                     next(result, None)
-        except Late:
+        except TimeExpired:
             pass
         except Exception as problem:
             if is_ours(problem):

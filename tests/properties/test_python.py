@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.drawn import examples, make_values
-from kit.typed import NAMES, Typed, cast, common_type, typed
+from kit.drawn import draw_examples, make_values
+from kit.typed import NAMES, TypedValue, cast_to_type, common_type, to_typed
 
 from numbalite import config
 
@@ -40,14 +40,14 @@ CASTS = ("int32", "uint8", "int16", "uint32", "int64", "uint64", "int", "int8")
 SIGNED = ("int32", "int16", "int64", "int8", "int")
 
 
-def _variables(text):
+def _variable_names(text):
     names = {
         node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)
     }
     return names - set(NAMES) - set(dir(builtins))
 
 
-class Drawn:
+class RandomExpressions:
     """Texts of expressions. Random expressions consist of literals, and of names, whose operations Python
     does not evaluate in advance."""
 
@@ -91,7 +91,7 @@ class Drawn:
     def _base(self, a):
         """Returns expressions that are not compile-time constants, because constant powers beyond
         64 bits are refused, as in numba."""
-        return a if _variables(a) else f"({a} + {self.one(*self.whole)})"
+        return a if _variable_names(a) else f"({a} + {self.one(*self.whole)})"
 
     def _cast(self, a, b, less):
         name = self.one(*self.casts)
@@ -150,7 +150,7 @@ class Drawn:
         )()  # fmt: skip
 
 
-def inputs(seed):
+def input_rows(seed):
     """Returns a dict from a name to a value for each row: mostly small values, and the limits of the
     types."""
     found = {}
@@ -186,7 +186,7 @@ OUTPUTS = {"whole": "i8", "natural": "u8", "real": "f8", "complex_": "c16"}
 def row_of(values, k):
     """Returns the values of a program's names in one row, for Python."""
     given = {
-        name: Typed(v[k] if v.dtype.kind in "fc" else v[k].item(), v.dtype)
+        name: TypedValue(v[k] if v.dtype.kind in "fc" else v[k].item(), v.dtype)
         for name, v in values.items()
     }
     return {**NAMES, **given}
@@ -205,12 +205,12 @@ def assert_results_agree(text, found, expected):
 
 
 @given(random=st.randoms(use_true_random=False), seed=st.integers(0, 1000))
-@examples(2)
+@draw_examples(2)
 def test_random_expressions_match_python(tmp_path_factory, random, seed):
-    values = inputs(seed)
+    values = input_rows(seed)
     texts, expected = [], []
     while len(texts) < COUNT:
-        text = Drawn(random).expression()
+        text = RandomExpressions(random).expression()
         results = [evaluate_in_python(text, row_of(values, k)) for k in range(ROWS)]
         kinds = {r.dtype for r in results if r is not None}
         if len(kinds) == 1:  # else nothing is defined
@@ -234,7 +234,7 @@ def test_random_expressions_match_python(tmp_path_factory, random, seed):
             )
 
 
-class Choices(ast.NodeTransformer):
+class CommonTypeChoices(ast.NodeTransformer):
     """``a if test else b`` has the common type of a and b, whichever is selected."""
 
     def visit_IfExp(self, node):
@@ -244,23 +244,23 @@ class Choices(ast.NodeTransformer):
 
 
 def select_by_condition(test, a, b):
-    a, b = typed(a), typed(b)
-    return cast(a if test else b, common_type(a.dtype, b.dtype))
+    a, b = to_typed(a), to_typed(b)
+    return cast_to_type(a if test else b, common_type(a.dtype, b.dtype))
 
 
 def evaluate_in_python(text, names):
-    tree = ast.fix_missing_locations(Choices().visit(ast.parse(text, mode="eval")))
+    tree = ast.fix_missing_locations(CommonTypeChoices().visit(ast.parse(text, mode="eval")))
     try:
         result = eval(compile(tree, "", "eval"), {"chosen": select_by_condition}, names)
     except (ArithmeticError, TypeError):
         return None
-    if isinstance(result, Typed):
+    if isinstance(result, TypedValue):
         return result
-    return None if np.array(result).dtype == object else Typed(result, np.array(result).dtype)
+    return None if np.array(result).dtype == object else TypedValue(result, np.array(result).dtype)
 
 
 # ---- statements ----
-class Program:
+class RandomProgram:
     """Returns the lines of a function of integers and floats that returns a tuple of an integer and a
     float."""
 
@@ -269,7 +269,9 @@ class Program:
 
     def __init__(self, random, name):
         self.random, self.loops, self.name = random, [], name
-        self.of = Drawn(random, [*self.WHOLE, "v[-1]", "v[2]", "u[1, 0]"], self.REAL, "37", SIGNED)
+        self.of = RandomExpressions(
+            random, [*self.WHOLE, "v[-1]", "v[2]", "u[1, 0]"], self.REAL, "37", SIGNED
+        )
         self.lines = [f"def {name}(i, j, k, n, m, r, s):", "    v = cuda.local.array(6, int64)"]
         self.lines += ["    u = cuda.local.array((2, 3), int64)", "    for q in range(6):"]
         self.lines += ["        v[q] = q * i", "        u[q // 3, q % 3] = j - q"]
@@ -465,7 +467,7 @@ class LocalVariable:
 
     @staticmethod
     def array(shape, dtype):
-        return np.full(shape, Typed(0, "i8"), object)
+        return np.full(shape, TypedValue(0, "i8"), object)
 
 
 class HostResults:
@@ -473,9 +475,9 @@ class HostResults:
 
 
 @given(random=st.randoms(use_true_random=False), seed=st.integers(0, 1000))
-@examples(2)
+@draw_examples(2)
 def test_random_statements_match_python(tmp_path_factory, random, seed):
-    programs = [Program(random, f"f{k}") for k in range(PROGRAMS)]
+    programs = [RandomProgram(random, f"f{k}") for k in range(PROGRAMS)]
     text = [*SUM, *(line for p in programs for line in p.lines)]
     lines = [*text, "@cuda.jit", "def kernel(whole, real, out):", "    t = cuda.grid(1)"]
     lines += ["    i, j, k, n, m = whole[t]", "    r, s = real[t]"]
@@ -497,9 +499,11 @@ def test_random_statements_match_python(tmp_path_factory, random, seed):
     for t, (program, ours) in itertools.product(
         range(ROWS), zip(programs, range(PROGRAMS), strict=True)
     ):
-        given_ = [Typed(int(v), "i8") for v in whole[t]] + [Typed(v, "f8") for v in real[t]]
+        given_ = [TypedValue(int(v), "i8") for v in whole[t]] + [
+            TypedValue(v, "f8") for v in real[t]
+        ]
         try:
-            expected = [typed(v).value for v in names[program.name](*given_)]
+            expected = [to_typed(v).value for v in names[program.name](*given_)]
         except (ArithmeticError, RecursionError):
             continue
         shown = "\n".join(program.lines)
@@ -509,4 +513,4 @@ def test_random_statements_match_python(tmp_path_factory, random, seed):
 
 
 def typed_range(*limits):
-    return (Typed(i, "i8") for i in range(*map(int, limits)))
+    return (TypedValue(i, "i8") for i in range(*map(int, limits)))

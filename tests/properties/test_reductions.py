@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import compare, examples, result_or_error
+from kit.drawn import assert_close, draw_examples, result_or_error
 
 from numbalite import cuda, vectorize
 
@@ -36,12 +36,12 @@ def make_reduction(expression):
 def draw_arrays(draw, dtypes, min_dims=0, max_dims=4):
     """Returns (argument, host array), on the host or the device, with any strides; integers, so
     that sums are exact."""
-    shape = draw(drawn.shapes(min_dims, max_dims))
+    shape = draw(drawn.draw_shapes(min_dims, max_dims))
     values = drawn.make_values(draw(st.integers(0, 99)), shape, "i2").astype(
         draw(st.sampled_from(dtypes))
     )
-    placed = drawn.PlacedArray(values, draw(drawn.recipes(len(shape))))
-    return drawn.put(
+    placed = drawn.PlacedArray(values, draw(drawn.array_recipes(len(shape))))
+    return drawn.place_argument(
         placed, draw(st.sampled_from(["host", "device", "device", "foreign"]))
     ), placed.host
 
@@ -60,10 +60,10 @@ def draw_axes(draw, ndim):
 def assert_same(call, oracle):
     """numbalite and NumPy return the same result, or both raise an error."""
     theirs = result_or_error(oracle)
-    drawn.check_alike(result_or_error(call), theirs, compare)
+    drawn.check_alike(result_or_error(call), theirs, assert_close)
 
 
-@examples(30)
+@draw_examples(30)
 @given(data=st.data())
 def test_reduce_matches_numpy(data):
     argument, host = data.draw(draw_arrays(["i4", "i8", "f8", "i2"]))
@@ -85,7 +85,7 @@ def test_reduce_matches_numpy(data):
     )
 
 
-@examples(15)
+@draw_examples(15)
 @given(data=st.data())
 def test_reduce_into_out_matches_numpy(data):
     argument, host = data.draw(draw_arrays(["i8"], max_dims=3))
@@ -93,14 +93,14 @@ def test_reduce_into_out_matches_numpy(data):
     expected = np.asarray(np.add.reduce(host, axis=axis, keepdims=keepdims))
     dtype = data.draw(st.sampled_from(["i8", "f8", "i4"]))
     placed = drawn.PlacedArray(
-        np.zeros(expected.shape, dtype), data.draw(drawn.recipes(expected.ndim))
+        np.zeros(expected.shape, dtype), data.draw(drawn.array_recipes(expected.ndim))
     )
     out = placed.device() if data.draw(st.booleans()) else placed.host
     assert make_ufunc("add").reduce(argument, axis=axis, keepdims=keepdims, out=out) is out
-    compare(np.asarray(drawn.to_host(out)), expected.astype(dtype))
+    assert_close(np.asarray(drawn.to_host(out)), expected.astype(dtype))
 
 
-@examples(20)
+@draw_examples(20)
 @given(data=st.data())
 def test_accumulate_matches_numpy(data):
     argument, host = data.draw(draw_arrays(TYPES, max_dims=3))
@@ -113,7 +113,7 @@ def test_accumulate_matches_numpy(data):
     )
 
 
-@examples(20)
+@draw_examples(20)
 @given(data=st.data())
 def test_reduceat_matches_numpy(data):
     argument, host = data.draw(draw_arrays(["i8", "f8"], 1, 3))
@@ -126,10 +126,10 @@ def test_reduceat_matches_numpy(data):
     )
 
 
-@examples(15)
+@draw_examples(15)
 @given(data=st.data())
 def test_at_matches_numpy(data):
-    shape = data.draw(drawn.shapes(1, 2))
+    shape = data.draw(drawn.draw_shapes(1, 2))
     values = drawn.make_values(1, shape, "i8")
     n = data.draw(st.integers(0, 12))
     indices = np.array([data.draw(st.integers(-2, 6)) for _ in range(n)], "i8")
@@ -141,12 +141,12 @@ def test_at_matches_numpy(data):
     _, error = result_or_error(make_ufunc(name).at, mine, indices, operand)
     assert (error is None) == (refused is None), f"{error!r}, NumPy {refused!r}"
     if refused is None:
-        compare(mine, expected)
+        assert_close(mine, expected)
     elif not isinstance(refused, TypeError):
         assert isinstance(error, (ValueError, IndexError))
 
 
-@examples(10)
+@draw_examples(10)
 @given(data=st.data())
 def test_outer_matches_numpy(data):
     (x, host_x), (y, host_y) = (data.draw(draw_arrays(["i8", "i4"], max_dims=2)) for _ in range(2))
@@ -155,7 +155,7 @@ def test_outer_matches_numpy(data):
     )
 
 
-@examples(30)
+@draw_examples(30)
 @given(data=st.data())
 def test_cuda_reduce_matches_numpy(data):
     argument, host = data.draw(draw_arrays(["i4", "i8", "f8", "f4"], 1, 4))

@@ -13,11 +13,11 @@ def host_arrays(monkeypatch):
 
 
 @pytest.fixture
-def same():
-    """same(kernel, *args): asserts that the kernel with one thread changes its arrays as the Python
+def assert_as_python():
+    """assert_as_python(kernel, *args): asserts that the kernel with one thread changes its arrays as the Python
     function does."""
 
-    def check(kernel, *args):
+    def run_both(kernel, *args):
         ours = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
         theirs = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
         kernel[1, 1](*ours)
@@ -26,4 +26,4 @@ def same():
         for position, (a, b) in enumerate(zip(ours, theirs, strict=True)):
             np.testing.assert_array_equal(a, b, err_msg=f"argument {position}")
 
-    return check
+    return run_both

@@ -45,7 +45,7 @@ Pair = collections.namedtuple("Pair", "a b")
 Other = collections.namedtuple("Other", "a c")
 
 
-class Holder:
+class ClassWithAttribute:
     n = 1
 
 
@@ -57,34 +57,36 @@ def function_of_text(text, values, name):
     return values[name]
 
 
-def enumeration(red, base=enum.Enum):
+def make_enum(red, base=enum.Enum):
     return base("Color", {"red": red, "blue": 7})
 
 
-def module(k):
+def make_modules(k):
     outer, inner = types.ModuleType("outer"), types.ModuleType("inner")
     outer.inner, inner.k = inner, k
     return outer
 
 
-def record(a, dtype="i4", other="f4"):
+def make_record(a, dtype="i4", other="f4"):
     return np.array([(a, 1)], [("a", dtype), ("b", other)])
 
 
-def inner(offset, more="", decorate=lambda f: f):
+def make_inner(offset, more="", decorate=lambda f: f):
     return decorate(function_of_text(INNER.format(more=more), {"offset": offset}, "inner"))
 
 
-def helper(by=2, inside=None, decorate=lambda f: f):
-    return decorate(function_of_text(HELPER.format(by=by), {"inner": inside or inner(1)}, "helper"))
+def make_helper(by=2, inside=None, decorate=lambda f: f):
+    return decorate(
+        function_of_text(HELPER.format(by=by), {"inner": inside or make_inner(1)}, "helper")
+    )
 
 
 def cxx_helper(number, result="float32"):
     @cuda.jit(f"{result}(float32)", device=True)
-    def helper(v):
+    def cxx_number_helper(v):
         "return v + number;"
 
-    return helper
+    return cxx_number_helper
 
 
 device = cuda.jit(device=True)
@@ -105,20 +107,20 @@ VALUES = {
         lambda: np.array([1, 2]), lambda: np.array([1, 3]), lambda: np.array([1, 2], "f4"),
         lambda: np.array([1, 2], ">i8"), lambda: np.array([1, 2, 0]), lambda: np.array([[1], [2]])[:, 0] + 5,
     ],
-    "row": [lambda: record(1), lambda: record(2), lambda: record(1, "i8"), lambda: record(1, other="f8")],
-    "module": [lambda: module(1), lambda: module(2), lambda: module(1.0)],
+    "row": [lambda: make_record(1), lambda: make_record(2), lambda: make_record(1, "i8"), lambda: make_record(1, other="f8")],
+    "module": [lambda: make_modules(1), lambda: make_modules(2), lambda: make_modules(1.0)],
     "holder": [
-        lambda: Holder, lambda: Holder(), lambda: types.SimpleNamespace(n=1),
+        lambda: ClassWithAttribute, lambda: ClassWithAttribute(), lambda: types.SimpleNamespace(n=1),
         lambda: types.SimpleNamespace(n=2),
     ],
     "Color": [
-        lambda: enumeration(1), lambda: enumeration(2), lambda: enumeration(2.0),
-        lambda: enumeration(1, enum.IntEnum),
+        lambda: make_enum(1), lambda: make_enum(2), lambda: make_enum(2.0),
+        lambda: make_enum(1, enum.IntEnum),
     ],
     "helper": [
-        helper, lambda: helper(3), lambda: helper(inside=inner(2)), lambda: helper(inside=inner(1, " + v")),
-        lambda: helper(decorate=device), lambda: helper(decorate=cuda.jit("float32(float32, int64)", device=True)),
-        lambda: helper(inside=inner(1, decorate=device)), lambda: cxx_helper(1), lambda: cxx_helper(2),
+        make_helper, lambda: make_helper(3), lambda: make_helper(inside=make_inner(2)), lambda: make_helper(inside=make_inner(1, " + v")),
+        lambda: make_helper(decorate=device), lambda: make_helper(decorate=cuda.jit("float32(float32, int64)", device=True)),
+        lambda: make_helper(inside=make_inner(1, decorate=device)), lambda: cxx_helper(1), lambda: cxx_helper(2),
         lambda: cxx_helper(1, "float64"),
     ],
     "cast": [lambda: np.float32, lambda: np.float64, lambda: cuda.float32, lambda: int, lambda: float],
@@ -180,33 +182,33 @@ ARGS = signatures.signature("void(float32[:])").args
 
 
 @pytest.fixture
-def untranslated(monkeypatch):
-    """untranslated(source) returns the text of a kernel from the cache, and fails if the kernel is
+def cached_text(monkeypatch):
+    """cached_text(source) returns the text of a kernel from the cache, and fails if the kernel is
     translated."""
 
-    def text(source):
+    def text_without_translation(source):
         with monkeypatch.context() as patch:
             patch.setattr(type(source.definition), "typed", None)
             return source.kernel(ARGS).images.source.text
 
-    return text
+    return text_without_translation
 
 
-def test_a_cached_kernel_is_not_translated(untranslated):
+def test_a_cached_kernel_is_not_translated(cached_text):
     text = "def kernel(x):\n    x[0] = table[1] + 3\n"
     first = kernel_of(text, table=np.array([1, 2])).kernel(ARGS)
     second = kernel_of(text, table=np.array([1, 2]))
-    assert untranslated(second) == first.images.source.text
+    assert cached_text(second) == first.images.source.text
     again = second.kernel(ARGS)
     for name in ("expression", "labels", "is_python", "exceptions", "variables", "signature"):
         assert getattr(again, name) == getattr(first, name)
     assert again.images.source == first.images.source
     with pytest.raises(TypeError, match="not callable"):
-        untranslated(kernel_of(text, table=np.array([1, 4])))
+        cached_text(kernel_of(text, table=np.array([1, 4])))
 
 
 def test_changed_attribute_values_change_the_key():
-    table, constants = np.array([1, 2]), module(1)
+    table, constants = np.array([1, 2]), make_modules(1)
     source = kernel_of(
         "def kernel(x):\n    x[0] = table[1] + m.inner.k\n", table=table, m=constants
     )
@@ -218,20 +220,20 @@ def test_changed_attribute_values_change_the_key():
     constants.inner.k, table[1] = 1, 2
     assert checked_key_of(source, ARGS) == keys[0] and len(set(keys)) == 3
 
-    def make():
+    def make_kernel():
         cell = 1
 
-        def change(value):
+        def change_cell(value):
             nonlocal cell
             cell = value
 
         @cuda.jit
-        def kernel(x):
+        def store_cell(x):
             x[0] = cell
 
-        return kernel._source, change
+        return store_cell._source, change_cell
 
-    source, change = make()
+    source, change = make_kernel()
     before = checked_key_of(source, ARGS)
     change(2)
     assert checked_key_of(source, ARGS) != before
@@ -299,14 +301,16 @@ def test_cached_kernels_repeat_their_compile_errors():
     """Hints for the compiler's messages are the same for a cached source as after a translation."""
 
     @cuda.jit("float32(float32)", device=True)
-    def broken(v):
+    def undefined_name(v):
         "return v + missing_name;"
 
     messages = []
     for _ in range(2):
         kernel = cuda.jit(
             function_of_text(
-                "def kernel(x):\n    x[0] = broken(x[0])\n", {"broken": broken}, "kernel"
+                "def kernel(x):\n    x[0] = broken(x[0])\n",
+                {"broken": undefined_name},
+                "kernel",
             )
         )
         with pytest.raises(errors.CompileError) as problem:
@@ -333,10 +337,10 @@ def cpu_function_of(
 def only_cached(monkeypatch):
     """From now on, a translation for the CPU, or an export, raises an error."""
 
-    def forbid():
+    def forbid_translation():
         monkeypatch.setattr(definition.PythonDefinition, "instances", None)
 
-    return forbid
+    return forbid_translation
 
 
 def test_a_cached_function_on_the_cpu_is_not_translated(only_cached):
@@ -386,14 +390,14 @@ def test_cached_cpu_functions_return_views_of_arguments(only_cached):
 def test_recursion_on_the_cpu_is_cached(only_cached):
     text = "def f(n):\n    return 1 if n < 2 else n * f(n - 1)\n"
 
-    def make():
+    def make_recursive_function():
         names = {}
         names["f"] = jit()(function_of_text(text, names, "f"))
         return names["f"]
 
-    assert make()(10) == math.factorial(10)
+    assert make_recursive_function()(10) == math.factorial(10)
     only_cached()
-    assert make()(10) == math.factorial(10)
+    assert make_recursive_function()(10) == math.factorial(10)
 
 
 def test_cached_cpu_functions_repeat_warnings_and_errors():
@@ -403,13 +407,13 @@ def test_cached_cpu_functions_repeat_warnings_and_errors():
             assert jit(parallel=True)(function_of_text(text, {}, "f"))(1) == 2
 
     @cuda.jit("float64(float64)", device=True)
-    def broken(v):
+    def undefined_name(v):
         "return v + missing_name;"
 
     messages = []
     for _ in range(2):
         function = jit()(
-            function_of_text("def f(x):\n    return broken(x)\n", {"broken": broken}, "f")
+            function_of_text("def f(x):\n    return broken(x)\n", {"broken": undefined_name}, "f")
         )
         with pytest.raises(errors.CompileError) as problem:
             function(1.0)

@@ -87,7 +87,7 @@ def test_shared_histogram_matches_numpy():
 
 
 @cuda.jit
-def atomics(ints, floats, table, old):
+def update_atomically(ints, floats, table, old):
     i = cuda.threadIdx.x
     cuda.atomic.add(ints, 0, i)
     cuda.atomic.sub(ints, 1, 1)
@@ -117,14 +117,14 @@ def test_atomics_update_and_return_old_values():
     ints[4] = 7
     ints = ints.astype(np.uint32)
     floats, table, old = np.zeros(2, np.float32), np.zeros((2, 3)), np.zeros(1, np.int64)
-    atomics[1, 8](ints.view(np.int32) if False else ints, floats, table, old)
+    update_atomically[1, 8](ints.view(np.int32) if False else ints, floats, table, old)
     assert ints[:3].view(np.int32).tolist() == [28, -8, 21]
     assert ints[4:].tolist() == [6, 255, 0, 8, 5, 9]
     assert floats.tolist() == [4, 7] and table[1].tolist() == [0, 0, 8] and old[0] == 8
 
 
 @cuda.jit
-def updates(a, value, old):
+def return_old_values(a, value, old):
     old[0] = cuda.atomic.add(a, 0, value)
     old[1] = cuda.atomic.sub(a, 1, value)
     old[2] = cuda.atomic.max(a, 2, value)
@@ -137,11 +137,15 @@ def test_atomics_update_each_type(dtype):
     """An atomic calls CUDA's own function if the type has one, without a header; the value is converted."""
     before = np.arange(10, 15, dtype=dtype)
     a, old = before.copy(), np.zeros(5, dtype)
-    updates[1, 1](a, 3.7, old)
+    return_old_values[1, 1](a, 3.7, old)
     value = dtype(3.7)
     assert a.tolist() == [10 + value, 11 - value, 12, value, value]
     assert (old == before).all()
-    (text,) = (updates.inspect_source(s) for s in updates.signatures if s[0].dtype.dtype == dtype)
+    (text,) = (
+        return_old_values.inspect_source(s)
+        for s in return_old_values.signatures
+        if s[0].dtype.dtype == dtype
+    )
     is_native = dtype in (np.int32, np.uint32, np.uint64, np.float32)
     assert ("atomicAdd(&a[0], " if is_native else "atomic_add(&a[0], ") in text
 
@@ -150,7 +154,7 @@ FULL = 0xFFFFFFFF
 
 
 @cuda.jit
-def warps(x, out):
+def warp_operations(x, out):
     i = cuda.threadIdx.x
     value = x[i]
     offset = 16
@@ -176,12 +180,12 @@ def warps(x, out):
 
 def test_warp_functions_return_expected_values():
     x, out = np.arange(32, dtype=np.float32), np.zeros(10)
-    warps[1, 32](x, out)
+    warp_operations[1, 32](x, out)
     assert out.tolist() == [496, 16, 1, 0, 5, 1, 63 + 4 + 8, 3, 10, 10]
 
 
 @cuda.jit
-def memory(x, out):
+def memory_operations(x, out):
     buffer = cuda.shared.array(0, float32)
     local = cuda.local.array((2, 3), np.int64, alignment=64)
     i = cuda.threadIdx.x
@@ -196,9 +200,9 @@ def memory(x, out):
 
 def test_shared_local_and_constant_arrays_work():
     x, out = np.arange(8, dtype=np.float32), np.zeros(8)
-    memory[1, 8, 0, 32](x, out)
+    memory_operations[1, 8, 0, 32](x, out)
     assert out.tolist() == [7 - i + 12 + 10 + 3 for i in range(8)]
-    (text,) = memory.inspect_source().values()
+    (text,) = memory_operations.inspect_source().values()
     assert "__align__(64) int64 local[2][3];" in text
 
 
@@ -247,32 +251,32 @@ def test_device_arrays_are_captured():
     table = cuda.to_device(np.arange(6.0).reshape(2, 3))
 
     @cuda.jit(device=True)
-    def last(i):
+    def last_of_row(i):
         return table[i, -1]
 
     @cuda.jit
-    def kernel(out):
-        out[0] = last(1) + table.shape[1]
+    def read_captured_table(out):
+        out[0] = last_of_row(1) + table.shape[1]
         table[0, 1] = 7
 
     out = np.zeros(1)
-    kernel[1, 1](out)
+    read_captured_table[1, 1](out)
     assert out[0] == 8
     assert table.copy_to_host().tolist() == [[0, 7, 2], [3, 4, 5]]
 
 
 def test_print_matches_pythons_format(capfd):
     @cuda.jit
-    def kernel(x):
+    def print_values(x):
         print("x\n", x, (1, (x, True), (2.5,)), "50%", '"\\"', cuda.threadIdx)
         print()
 
-    kernel[1, 1](7)
+    print_values[1, 1](7)
     cuda.synchronize()
     assert capfd.readouterr().out == ('x\n 7 (1, (7, True), (2.500000,)) 50% "\\" (0, 0, 0)\n\n')
 
 
-def filled(a, first):
+def filled_ascending(a, first):
     for i in range(a.size):
         a[i] = first + i
     return a
@@ -285,7 +289,7 @@ def dynamic_shared_halves(out):
     whole[0] = 3.5
     behind[0] = 7
     out[0] = whole[0] + behind[0]
-    out[1] = filled(cuda.local.array(4, int32), 3)[3]
+    out[1] = filled_ascending(cuda.local.array(4, int32), 3)[3]
     row = cuda.local.array((2, 3), float32)[1]
     row[2] = 5
     out[2] = row[2] + row.size + len(cuda.local.array(6, int32))

@@ -40,7 +40,7 @@ def with_dict(x):
 
 
 def with_class(x):
-    class A:
+    class EmptyClass:
         pass
 
 
@@ -278,7 +278,7 @@ REFUSED = {
     with_raise: (r"x\[0\]", "arguments of an exception must be known", "Write a text"),
     with_closure: (r"lambda v", "cannot use y, which is assigned more than once", "Pass it"),
     with_closure_elsewhere: (r"f\(v\)", "reads variables of with_closure_elsewhere", "Pass it"),
-    with_class: (r"class A", "a class is not possible", "record"),
+    with_class: (r"class EmptyClass", "a class is not possible", "record"),
     with_fstring: (r"print\(f", "an f-string", 'print\\("x =", x\\)'),
     with_unknown_name: ("nothing_like_it", "'nothing_like_it' is not defined", ""),
     with_numpy_array: (r"np.zeros", "zeros has no meaning in a kernel", "makes no arrays"),
@@ -323,7 +323,7 @@ def test_invalid_arguments_raise(function):
 
 
 def test_incompatible_variable_types_raise():
-    def kernel(x, n):
+    def incompatible_assignment(x, n):
         if n > 1:
             y = x
         else:
@@ -331,7 +331,7 @@ def test_incompatible_variable_types_raise():
         x[0] = y
 
     with pytest.raises(TranslationError) as caught:
-        cuda.jit(kernel)[1, 1](np.zeros(3), 2)
+        cuda.jit(incompatible_assignment)[1, 1](np.zeros(3), 2)
     message = str(caught.value)
     assert "y is int64 here, and float64[::1] elsewhere" in message
     assert "y = 1\n" in message and "y = x\n" in message and "another name" in message
@@ -343,35 +343,35 @@ def test_incompatible_variable_types_raise():
         return n
 
     @cuda.jit
-    def calls(x):
+    def call_array_or_number(x):
         x[0] = array_or_number(x, x.size)
 
     with pytest.raises(
         TranslationError, match="(?s)array_or_number returns int64 here, .*return n"
     ):
-        calls[1, 1](np.zeros(3))
+        call_array_or_number[1, 1](np.zeros(3))
 
-    def search(x, n):
+    def index_or_none(x, n):
         for i in range(x.size):
             if x[i] == n:
                 return i
         return None
 
-    def finds(x):
-        x[0] = search(x, 1)
+    def store_index_or_none(x):
+        x[0] = index_or_none(x, 1)
 
     with pytest.raises(TranslationError, match="(?s)returns None here, and int64 .* such as -1"):
-        cuda.jit(finds)[1, 1](np.zeros(3))
+        cuda.jit(store_index_or_none)[1, 1](np.zeros(3))
 
 
 def test_launch_error_traceback_has_one_internal_frame():
-    def body(x):
+    def index_list(x):
         x[0] = [1][0]
 
-    def string(x):
+    def undefined_y(x):
         "x[0] = y;"
 
-    for function in (body, string):
+    for function in (index_list, undefined_y):
         with pytest.raises(errors.NumbaliteError) as caught:
             cuda.jit(function)[1, 1](np.zeros(1))
         assert len(caught.traceback) == 2
@@ -379,36 +379,36 @@ def test_launch_error_traceback_has_one_internal_frame():
 
 def test_endless_recursion_and_wrong_calls_raise():
     @cuda.jit(device=True)
-    def endless(n):
-        return endless(n + 1)
+    def endless_recursion(n):
+        return endless_recursion(n + 1)
 
     @cuda.jit
-    def kernel(x):
-        x[0] = endless(1)
+    def call_endless_recursion(x):
+        x[0] = endless_recursion(1)
 
     @cuda.jit
     def too_many(x):
         x[0] = abs(1, 2)
 
     with pytest.raises(TranslationError, match="cannot type infer runaway recursion") as raised:
-        kernel[1, 1](np.zeros(3))
-    assert "\n    return endless(n + 1)\n           ^^^^^^^^^^^^^^" in str(raised.value)
+        call_endless_recursion[1, 1](np.zeros(3))
+    assert "\n    return endless_recursion(n + 1)\n           ^^^^^^^^^^^^^^" in str(raised.value)
     with pytest.raises(TranslationError, match=r"abs: takes 1 argument, not 2"):
         too_many[1, 1](np.zeros(3))
 
 
 def test_float64_literals_in_float32_kernels_warn_once():
     @cuda.jit
-    def kernel(x):
+    def float64_literals(x):
         i = cuda.grid(1)
         x[i] = x[i] * 0.5 + 1.0
 
     with pytest.warns(
         PerformanceWarning, match=r"0\.5 is a float64: write float32\(0\.5\)"
     ) as told:
-        kernel[1, 1](np.ones(1, np.float32))
+        float64_literals[1, 1](np.ones(1, np.float32))
     assert len(told) == 1 and "^^^" in str(told[0].message)
-    kernel[1, 1](np.ones(1, np.float64))
+    float64_literals[1, 1](np.ones(1, np.float64))
 
 
 scale = 0.1
@@ -574,7 +574,7 @@ def read_too_early(x):
 
 
 @cuda.jit
-def count(x):
+def increment_first(x):
     x[0] += 1
 
 
@@ -585,12 +585,12 @@ def count(x):
         (read_too_early, 1, 64, r"with no barrier between: cuda\.syncthreads\(\)"),
         (read_too_early, 1, 32, r"with no cuda\.syncwarp\(\) between"),
         (
-            count,
+            increment_first,
             1,
             64,
             r"\(cuda\.atomic\.add, cuda\.atomic\.max, \.\.\.\), or cuda\.syncthreads\(\)",
         ),
-        (count, 4, 1, r"nothing that orders the blocks: .* \(cuda\.atomic\.add, "),
+        (increment_first, 4, 1, r"nothing that orders the blocks: .* \(cuda\.atomic\.add, "),
     ],
 )
 def test_races_in_python_bodies_name_python_functions(kernel, grid, block, advice):
@@ -626,7 +626,7 @@ def test_barrier_errors_use_python_names(kernel, advice):
 
 
 @cuda.jit
-def share(x, parts):
+def divide_by_parts(x, parts):
     i = cuda.threadIdx.x
     x[i] = divmod(x[i], parts)[1]
     x[i] = x[i] // parts
@@ -636,6 +636,6 @@ def share(x, parts):
 @pytest.mark.sim
 def test_a_division_by_zero_is_reported_with_its_line():
     with pytest.raises(errors.KernelError, match="by zero") as caught, cuda.checks("divide"):
-        share[1, 1](cuda.to_device(np.ones(1, np.int32)), 0)
-    first = share.py_func.__code__.co_firstlineno
+        divide_by_parts[1, 1](cuda.to_device(np.ones(1, np.int32)), 0)
+    first = divide_by_parts.py_func.__code__.co_firstlineno
     assert (caught.value.file, caught.value.line) == (__file__, first + 3)

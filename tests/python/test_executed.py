@@ -10,14 +10,14 @@ PROGRAM = """
     import numpy as np
     from numba import cuda
 
-    def made(text, names):
+    def executed_function(text, names):
         exec(text, names)
         return names["f"]
 
-    plus = made("def f(x, by):\\n    return x + by", {})
+    plus = executed_function("def f(x, by):\\n    return x + by", {})
     plus.__name__ = "renamed"
-    times = made("def f(x, by):\\n    return x * by", {})
-    kernel = made('''
+    times = executed_function("def f(x, by):\\n    return x * by", {})
+    kernel = executed_function('''
     @cuda.jit
     def f(out):
         out[0] = plus(out[0], 2)
@@ -28,7 +28,7 @@ PROGRAM = """
     kernel[1, 1](out)
     print(out.tolist())
     try:
-        cuda.jit("void(float64[:])")(made("def f(x):\\n    y = [1]", {}))
+        cuda.jit("void(float64[:])")(executed_function("def f(x):\\n    y = [1]", {}))
     except Exception as problem:
         print(problem)
 """

@@ -11,28 +11,28 @@ from numbalite.errors import TranslationError
 
 
 @cuda.jit(device=True)
-def wait(group):
+def wait_for_group(group):
     group.sync()
 
 
 @cuda.jit
-def rows(m):
+def copy_previous_rows(m):
     g = cuda.cg.this_grid()
     i = cuda.grid(1)
     for row in range(1, m.shape[0]):
         m[row, i] = m[row - 1, m.shape[1] - i - 1] + 1
-        wait(g)
+        wait_for_group(g)
 
 
 def test_grid_sync_in_python_is_cooperative():
     m = np.zeros((5, 64))
-    rows[2, 32](m)
+    copy_previous_rows[2, 32](m)
     assert (m == np.arange(5)[:, None]).all()
-    assert rows.overloads[rows.signatures[0]].cooperative
+    assert copy_previous_rows.overloads[copy_previous_rows.signatures[0]].cooperative
 
 
 @cuda.jit
-def halves(a, b, r, t):
+def half_arithmetic(a, b, r, t):
     f = cuda.fp16
     r[0] = f.hadd(a, b)
     r[1] = f.hsub(a, b)
@@ -67,7 +67,7 @@ def test_float16_with_integers_promotes_as_numpy():
 def test_float16_functions_match_numpy():
     a, b = np.float16(1.25), np.float16(2.5)
     r, t = np.zeros(13, np.float16), np.zeros(2, bool)
-    halves[1, 1](a, b, r, t)
+    half_arithmetic[1, 1](a, b, r, t)
     expected = [
         a + b,
         a - b,
@@ -88,7 +88,7 @@ def test_float16_functions_match_numpy():
 
 
 @cuda.jit
-def vectors(r):
+def vector_arithmetic(r):
     shared = cuda.shared.array(2, cuda.float32x4)
     v = cuda.float4(1, 2, cuda.float2(3, 4))
     shared[0] = v
@@ -130,7 +130,7 @@ def test_bfloat16_arithmetic_matches_float32():
         return a + b
 
     @cuda.jit
-    def bfloats(x, n):
+    def bfloat16_arithmetic(x, n):
         a, b = cuda.bfloat16(3.5), bf16.bfloat16(n)
         x[0] = float32(add(a, b) * b)
         x[1] = a >= b
@@ -147,7 +147,7 @@ def test_bfloat16_arithmetic_matches_float32():
         x[10] = a - bf16.uint64_to_bfloat16_rd(789)
 
     x = np.zeros(11)
-    bfloats[1, 1](x, 2)
+    bfloat16_arithmetic[1, 1](x, 2)
     assert x.tolist() == [11, 1, -3.5, 33, 1.4140625, 4, 1, 3, 1, 3.5, -788]
 
     @cuda.jit
@@ -164,7 +164,7 @@ def test_vector_types_have_numbas_aliases():
         "long2",
     ]
     r = np.zeros(4)
-    vectors[1, 1](r)
+    vector_arithmetic[1, 1](r)
     assert r.tolist() == [21, 21, 21, 4]
     assert cuda.float32x4 == cuda.float4
     assert (cuda.float3.align, cuda.double4.align, cuda.float4.size) == (4, 16, 16)
@@ -172,14 +172,17 @@ def test_vector_types_have_numbas_aliases():
     with pytest.raises(TypeError, match="in kernels only"):
         cuda.float2(1, 2)
 
-    def assigns(r):
+    def assign_component(r):
         v = cuda.float2(1, 2)
         v.x = r[0]
 
     def too_few(r):
         r[0] = cuda.float3(cuda.float2(1, 2)).x
 
-    for wrong, message in ((assigns, "Make another one"), (too_few, "takes 3 numbers, not 2")):
+    for wrong, message in (
+        (assign_component, "Make another one"),
+        (too_few, "takes 3 numbers, not 2"),
+    ):
         with pytest.raises(TranslationError, match=message):
             cuda.jit("void(float64[:])")(wrong)
 
@@ -201,7 +204,7 @@ def test_bit_reversal_uses_32_bits_as_in_numba_cuda():
 
 
 @cuda.jit
-def library(x, f, y, r, i):
+def libdevice_calls(x, f, y, r, i):
     r[0], r[1] = libdevice.sincos(x)
     r[2], i[0] = math.frexp(x)
     r[3], r[4] = math.modf(x)
@@ -223,7 +226,7 @@ def library(x, f, y, r, i):
 
 def test_libdevice_functions_match_math():
     x, f, y, r, i = 2.75, np.float32(0.75), np.arange(3.0), np.zeros(12), np.zeros(8, np.int32)
-    library[1, 1](x, f, y, r, i)
+    libdevice_calls[1, 1](x, f, y, r, i)
     expected = [
         math.sin(x),
         math.cos(x),
@@ -243,8 +246,8 @@ def test_libdevice_functions_match_math():
     assert i.tolist() == [2, 1, -536870912, 7, 3, 0, np.float16(f).view(np.int16), 2]
     assert len(libdevice.SIGNATURES) == 317 and types.float32 in libdevice.SIGNATURES["sinf"].args
 
-    def wrong(x):
+    def wrong_libdevice_arguments(x):
         x[0] = cuda.ldcs(x, 1.0)
 
     with pytest.raises(TranslationError, match="float64 is not a valid index"):
-        cuda.jit("void(float32[:])")(wrong)
+        cuda.jit("void(float32[:])")(wrong_libdevice_arguments)

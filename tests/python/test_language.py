@@ -83,15 +83,15 @@ def odds_and_ends(mask, x, out):
     if (n := len(x)) > 2:
         out[1] = n
 
-    def helper(v, w):
+    def combine_digits(v, w):
         return v * 10 + w
 
-    def put(k, v):
+    def put_sum(k, v):
         out[k] = v + n * x[k]
 
     twice = lambda v: v + v + n
-    out[2] = helper(n, 2) + twice(4)
-    put(4, 5)
+    out[2] = combine_digits(n, 2) + twice(4)
+    put_sum(4, 5)
     for k in range(2):
         offset = k * 10
         item = lambda j: x[j] + offset  # noqa: B023 (called in the same iteration)
@@ -102,14 +102,14 @@ def odds_and_ends(mask, x, out):
     out[3] = acc
 
 
-def test_none_arguments_and_other_constructs_match_python(same):
+def test_none_arguments_and_other_constructs_match_python(assert_as_python):
     for mask in (None, np.ones(1), np.zeros(1)):
-        same(odds_and_ends, mask, np.arange(5, dtype=np.float32), np.zeros(8))
+        assert_as_python(odds_and_ends, mask, np.arange(5, dtype=np.float32), np.zeros(8))
 
 
-def test_control_flow_matches_python(same):
-    same(control_flow, 9, np.zeros(16, np.int64))
-    same(control_flow, 4, np.zeros(16, np.int64))
+def test_control_flow_matches_python(assert_as_python):
+    assert_as_python(control_flow, 9, np.zeros(16, np.int64))
+    assert_as_python(control_flow, 4, np.zeros(16, np.int64))
 
 
 @cuda.jit
@@ -166,11 +166,11 @@ def divide_numbers(i, j, x, y, ints, floats):
     floats[19] = +x - -y
 
 
-def test_number_operations_match_python(same):
+def test_number_operations_match_python(assert_as_python):
     for i, j in ((7, 3), (-7, 3), (2, 5)):
         for x, y in ((7.25, 2.5), (-1.5, 0.75), (0.0, -3.0)):
             if x > 0:
-                same(divide_numbers, i, j, x, y, np.zeros(31, np.int64), np.zeros(20))
+                assert_as_python(divide_numbers, i, j, x, y, np.zeros(31, np.int64), np.zeros(20))
 
 
 @cuda.jit
@@ -192,13 +192,13 @@ def calls_in_conditions(x, ints):
     )
 
 
-def test_calls_in_conditions_are_evaluated_once(same):
+def test_calls_in_conditions_are_evaluated_once(assert_as_python):
     for x in ([0, 3, 3, 2, 9, 0], [4, 3, 5, 6, -1, 2], [1, 2, 3, 4, 5, 0]):
-        same(calls_in_conditions, np.array(x), np.zeros(7, np.int64))
+        assert_as_python(calls_in_conditions, np.array(x), np.zeros(7, np.int64))
 
 
 @cuda.jit
-def overflows(x, ints):
+def overflow_integers(x, ints):
     total = x[0] + x[0]
     if x[0] > 0 and total < 0:
         ints[0] = 1
@@ -217,7 +217,7 @@ def overflows(x, ints):
 def test_integer_overflow_wraps():
     """Integers wrap around, as in numba. (A GPU's compiler may assume that they do not.)"""
     ints = np.zeros(3, np.int64)
-    overflows[1, 1](np.array([2**62]), ints)
+    overflow_integers[1, 1](np.array([2**62]), ints)
     assert ints.tolist() == [1, 21, 63]
 
 
@@ -233,8 +233,8 @@ def tuples_in_order(a, out):
             out[i, j, 4] = q[:2] < q
 
 
-def test_tuple_comparison_matches_python(same):
-    same(tuples_in_order, np.array([3, 1, 3]), np.zeros((3, 3, 5)))
+def test_tuple_comparison_matches_python(assert_as_python):
+    assert_as_python(tuples_in_order, np.array([3, 1, 3]), np.zeros((3, 3, 5)))
 
 
 @cuda.jit
@@ -258,8 +258,10 @@ def changed_meanwhile(a, b, n, out):
         out[3] += i * v
 
 
-def test_loops_evaluate_their_range_once(same):
-    same(changed_meanwhile, np.array([9, 2, 6, 1]), np.array([1, 6, 7]), 1, np.zeros(4, np.int64))
+def test_loops_evaluate_their_range_once(assert_as_python):
+    assert_as_python(
+        changed_meanwhile, np.array([9, 2, 6, 1]), np.array([1, 6, 7]), 1, np.zeros(4, np.int64)
+    )
 
 
 @cuda.jit
@@ -279,7 +281,7 @@ def test_negative_integer_powers_are_truncated(dtype):
 
 
 @cuda.jit
-def functions(x, n, out):
+def math_functions(x, n, out):
     out[0] = math.sin(x) + math.cos(x) * math.tan(x)
     out[1] = math.exp(x) - math.log(x)
     out[2] = math.sqrt(x) + math.sqrt(n)
@@ -302,13 +304,13 @@ def functions(x, n, out):
 
 def test_math_functions_match_python():
     out, wanted = np.zeros(18), np.zeros(18)
-    functions[1, 1](1.3, 18, out)
-    functions.py_func(1.3, 18, wanted)
+    math_functions[1, 1](1.3, 18, out)
+    math_functions.py_func(1.3, 18, wanted)
     np.testing.assert_allclose(out, wanted, rtol=1e-14)
 
 
 @cuda.jit
-def rounded(x, n, out, left):
+def rounding_functions(x, n, out, left):
     i = cuda.grid(1)
     out[i] = math.floor(x[i])
     left[i] = x[i] - math.ceil(x[i])
@@ -319,20 +321,20 @@ def rounded(x, n, out, left):
 def test_floor_is_a_float_as_in_numba_cuda():
     x = np.float32([-2.5, 1e30, -np.inf])
     out, left = np.zeros(3), np.ones(3, np.float32)
-    rounded[1, 3](x, 7, out, left)
+    rounding_functions[1, 3](x, 7, out, left)
     assert out.tolist() == [6.0, float(x[1]), -np.inf]
     assert left.tolist()[:2] == [-0.5, 0.0] and np.isnan(left[2])
-    (text,) = rounded.inspect_source().values()
+    (text,) = rounding_functions.inspect_source().values()
     assert "left[i] = x[i] - ceil(x[i]);" in text and "int64(" not in text
 
     @cuda.jit
-    def wrong(x, out):
+    def index_by_float(x, out):
         out[math.floor(x)] = 1
 
     with pytest.raises(
         errors.TranslationError, match=r"not a valid index(.|\n)*int\(x\) makes one"
     ):
-        wrong[1, 1](1.5, out)
+        index_by_float[1, 1](1.5, out)
 
 
 @cuda.jit
@@ -396,7 +398,7 @@ def test_unused_function_arguments_are_evaluated():
 
 
 @cuda.jit
-def variables(n, x, out, f):
+def change_variable_types(n, x, out, f):
     a = 1
     out[0] = a // 2
     a = 1.5
@@ -462,12 +464,12 @@ def variables(n, x, out, f):
     out[15] = m + i
 
 
-def test_variable_types_match_python(same):
-    same(variables, 5, 2.75, np.zeros(16, np.int64), np.zeros(6))
+def test_variable_types_match_python(assert_as_python):
+    assert_as_python(change_variable_types, 5, 2.75, np.zeros(16, np.int64), np.zeros(6))
 
 
 @cuda.jit
-def arrays(a, b, c, out):
+def index_arrays(a, b, c, out):
     out[0] = a[-1]
     out[1] = a[len(a) - 1] + a.size + a.shape[0] + a.ndim
     out[2] = b[1, 2] + b[-1, -1] + b[1][2] + b[-1][0]
@@ -504,17 +506,17 @@ def arrays(a, b, c, out):
     out[16] = a[3:1].size
 
 
-def test_array_indexing_matches_python(same):
+def test_array_indexing_matches_python(assert_as_python):
     a = np.arange(6) * 3
     b = np.arange(6).reshape(2, 3) + 10
     c = np.arange(12).reshape(2, 2, 3)
-    same(arrays, a, b, c, np.zeros(17, np.int64))
+    assert_as_python(index_arrays, a, b, c, np.zeros(17, np.int64))
     strided = np.arange(12)[::2]
-    same(arrays, strided, np.asfortranarray(b), c[::-1], np.zeros(17, np.int64))
+    assert_as_python(index_arrays, strided, np.asfortranarray(b), c[::-1], np.zeros(17, np.int64))
 
 
 @cuda.jit
-def complexes(z, x, out, real):
+def complex_arithmetic(z, x, out, real):
     out[0] = z * z + x
     out[1] = z / (1 + 2j)
     out[2] = z.conjugate() * 1j
@@ -528,8 +530,8 @@ def complexes(z, x, out, real):
     out[6] = complex(x)
 
 
-def test_complex_arithmetic_matches_python(same):
-    same(complexes, 1.5 + 2j, 0.5, np.zeros(7, complex), np.zeros(4))
+def test_complex_arithmetic_matches_python(assert_as_python):
+    assert_as_python(complex_arithmetic, 1.5 + 2j, 0.5, np.zeros(7, complex), np.zeros(4))
 
 
 @cuda.jit
@@ -551,11 +553,11 @@ PAIR = (4, 5)
 TABLE = np.array([[1, 2, 3], [4, 5, 6]])
 
 
-def test_captured_values_match_python(same):
+def test_captured_values_match_python(assert_as_python):
     offset, half = 7, np.float32(0.5)
 
     @cuda.jit
-    def captured(out, f):
+    def read_captured_values(out, f):
         out[0] = N + offset
         out[1] = PAIR[0] * 10 + PAIR[1]
         out[2] = TABLE[1, 2] + TABLE[-1][0] + TABLE.shape[1]
@@ -572,14 +574,14 @@ def test_captured_values_match_python(same):
         table = TABLE
         out[7] = table[0, 1]
 
-    same(captured, np.zeros(8, np.int64), np.zeros(3))
+    assert_as_python(read_captured_values, np.zeros(8, np.int64), np.zeros(3))
 
 
 POINT = np.dtype([("x", "f4"), ("y", "f4"), ("n", "i4"), ("v", "f4", (2,))], align=True)
 
 
 @cuda.jit
-def records(points, out):
+def change_records(points, out):
     for i in range(len(points)):
         points[i].x += 1
         points[i]["y"] = points[i].x * 2
@@ -593,7 +595,7 @@ def records(points, out):
 def test_record_fields_are_written():
     points = np.zeros(3, POINT)
     out = np.zeros(1)
-    records[1, 1](points, out)
+    change_records[1, 1](points, out)
     assert points["x"].tolist() == [1, 1, 1] and points["y"].tolist() == [2, 2, 2]
     assert points["n"].tolist() == [0, 1, 2] and points["v"].tolist() == [[3, 0], [3, 1], [3, 2]]
     assert out[0] == 3
@@ -603,7 +605,7 @@ def test_result_types_match_numba():
     """Expressions have types by numba's rules, as shown by the types in the C++."""
 
     @cuda.jit
-    def kernel(i, u, b, f, out, wide):
+    def store_result_types(i, u, b, f, out, wide):
         wide[0] = i * i
         wide[1] = i + i
         wide[2] = b + b
@@ -634,7 +636,7 @@ def test_result_types_match_numba():
 
     i, u, b, f = np.int32(2**31 - 1), np.uint64(2**63), np.uint8(200), np.float32(1 / 3)
     wide, out = np.zeros(15, np.int64), np.zeros(12)
-    kernel[1, 1](i, u, b, f, out, wide)
+    store_result_types[1, 1](i, u, b, f, out, wide)
     n, least = 2**31 - 1, -(2**63)
     assert wide.tolist() == [
         n * n, 2 * n, 400, -n, n << 4, 55, n + 1, -(2**62), least + n, least, -least - 1, n, least + 1,
@@ -656,7 +658,7 @@ def test_variables_of_unconditional_blocks_are_defined():
     each with its own type."""
 
     @cuda.jit
-    def kernel(n, out):
+    def assign_in_blocks(n, out):
         if ALWAYS:
             a = n
             while a > 3:
@@ -680,44 +682,44 @@ def test_variables_of_unconditional_blocks_are_defined():
             out[4] = a
 
     out = np.zeros(5)
-    kernel[1, 1](7, out)
+    assign_in_blocks[1, 1](7, out)
     assert out.tolist() == [3, 2, 3.5, 1.75, 7]
 
 
 def test_default_arguments_work_with_signatures():
     @cuda.jit("void(int32, float64[:])")
-    def eager(n, out):
+    def half_of_signature(n, out):
         out[0] = n / 2
 
     @cuda.jit([(int64, float32[:]), (float64, float64[:])])
-    def several(n, out):
+    def half_of_signatures(n, out):
         out[0] = n / 2
 
     out = np.zeros(1)
-    eager[1, 1](3, out)
+    half_of_signature[1, 1](3, out)
     assert out[0] == 1.5
-    several[1, 1](5.0, out)
+    half_of_signatures[1, 1](5.0, out)
     assert out[0] == 2.5
-    assert len(several.signatures) == 2
+    assert len(half_of_signatures.signatures) == 2
 
 
 def test_division_by_zero_returns_infinity_or_nan():
     @cuda.jit
-    def kernel(x, zero, out):
+    def divide_by_zero(x, zero, out):
         out[0] = x / zero
         out[1] = -x / zero
         out[2] = zero / zero
         out[3] = min(x, zero)
 
     out = np.zeros(4)
-    kernel[1, 1](1.0, 0.0, out)
+    divide_by_zero[1, 1](1.0, 0.0, out)
     np.testing.assert_array_equal(out, [INF, -INF, NAN, 0])
 
 
 @pytest.mark.parametrize("value", [2**40, -5, 3])
 def test_signed_unsigned_comparison_compares_values(value):
     @cuda.jit
-    def kernel(i, u, out):
+    def compare_mixed_signs(i, u, out):
         out[0] = i < u
         out[1] = i >= u
         out[2] = i == u
@@ -725,12 +727,12 @@ def test_signed_unsigned_comparison_compares_values(value):
         out[4] = cuda.threadIdx.x > i
 
     out = np.zeros(5, np.int64)
-    kernel[1, 1](value, np.uint64(4), out)
+    compare_mixed_signs[1, 1](value, np.uint64(4), out)
     assert out.tolist() == [value < 4, value >= 4, value == 4, True, 0 > value]
 
 
 @cuda.jit
-def conditions(a, out):
+def index_after_conditions(a, out):
     """The range of an index after a condition is valid until the index is assigned."""
     n = a.size
     for i in range(-1, n):
@@ -772,10 +774,10 @@ def assign_in_one_statement(a, out):
     out[8] = float32(0.1) == 0.1
 
 
-def test_constant_conditions_are_removed(same):
+def test_constant_conditions_are_removed(assert_as_python):
     a = np.array([5, 3, 9, 4, 1, 7], np.int64)
-    same(conditions, a, np.zeros(8, np.int64))
-    (source,) = conditions.inspect_source().values()
+    assert_as_python(index_after_conditions, a, np.zeros(8, np.int64))
+    (source,) = index_after_conditions.inspect_source().values()
     assert "out[0] += a[i - 1];" in source and "out[3] += a[j - 1];" in source
     assert "out[2] += a[py::wrap(i - 1, a.shape[0])]" in source
     out = np.zeros(9, np.int64)
@@ -784,7 +786,7 @@ def test_constant_conditions_are_removed(same):
 
 
 @cuda.jit
-def unsigned(b, d, f, out):
+def unsigned_arithmetic(b, d, f, out):
     """Unsigned numbers wrap around at 64 bits, as in numba, signed numbers in their own width;
     comparisons are exact."""
     x = -b[0]
@@ -798,7 +800,7 @@ def unsigned(b, d, f, out):
 
 def test_unsigned_arithmetic_wraps_around():
     out = np.zeros(4, np.uint64)
-    unsigned[1, 1](np.uint8([3]), np.int32([4, -5]), np.uint32([7]), out)
+    unsigned_arithmetic[1, 1](np.uint8([3]), np.int32([4, -5]), np.uint32([7]), out)
     assert out.tolist() == [0, 15, 0, 1]
 
 
@@ -826,5 +828,5 @@ def behind_an_endless_loop(out):
     out[2] = i
 
 
-def test_unreachable_statements_are_skipped(same):
-    same(behind_an_endless_loop, np.zeros(3, np.int64))
+def test_unreachable_statements_are_skipped(assert_as_python):
+    assert_as_python(behind_an_endless_loop, np.zeros(3, np.int64))

@@ -77,7 +77,7 @@ def draw_statements(draw, depth, count, inside=0):
         elif kind == "swap":
             lines.append(f"i, j = j % 50, {place} + i % 7")
         elif kind == "if":
-            lines += [f"if {draw_condition(draw)}:", *indented(inner)]
+            lines += [f"if {draw_condition(draw)}:", *indented_lines(inner)]
             if draw.random() < 0.5:
                 lines += [
                     f"elif {draw_condition(draw)}:",
@@ -100,7 +100,7 @@ def draw_statements(draw, depth, count, inside=0):
                 ]
             else:
                 lines.append(draw_loop(draw))
-            lines += indented(inner)
+            lines += indented_lines(inner)
             if draw.random() < 0.3:
                 lines += ["else:", f"    {name} += 3"]
     return lines
@@ -139,7 +139,7 @@ def draw_loop(draw):
     )
 
 
-def indented(lines):
+def indented_lines(lines):
     return [f"    {line}" for line in lines or ["pass"]]
 
 
@@ -158,9 +158,9 @@ def test_random_statements_match_python(tmp_path, seed):
     lines = ["from numbalite import cuda"]
     for k in range(PROGRAMS):
         body = [*draw_statements(draw, 3, 6), "v[0] += i % 1000 + j % 1000 + n % 1000"]
-        lines += ["@cuda.jit(device=True)", f"def p{k}(i, j, n, t, c, v):", *indented(body)]
+        lines += ["@cuda.jit(device=True)", f"def p{k}(i, j, n, t, c, v):", *indented_lines(body)]
     calls = [f"p{k}(i, j, n, 1, 2, v[{k}])" for k in range(PROGRAMS)]
-    lines += ["@cuda.jit", "def kernel(i, j, n, v):", *indented(calls)]
+    lines += ["@cuda.jit", "def kernel(i, j, n, v):", *indented_lines(calls)]
     drawn = import_text(tmp_path, "\n".join(lines) + "\n")
     for _ in range(4):
         i, j, n = (draw.randint(-40, 40) for _ in range(3))

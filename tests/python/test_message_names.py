@@ -30,7 +30,7 @@ INTERNAL = re.compile(
 
 
 @cuda.jit(device=True)
-def helper(a, b):
+def add_helper(a, b):
     return a + b
 
 
@@ -40,11 +40,11 @@ def other_kernel(v):
 
 
 @vectorize
-def plus(a, b):
+def plus_ufunc(a, b):
     return a + b
 
 
-def compiled(statement, number=0):
+def compile_statement(statement, number=0):
     """Compiles a kernel whose body is this statement; v, f, w are arrays, p is an array of records,
     n a number."""
     source = f"def k(v, f, p, n, w):\n    {statement}\n"
@@ -57,7 +57,7 @@ def compiled(statement, number=0):
 
 def compile_error_message(statement):
     with pytest.raises(TranslationError) as raised:
-        compiled(statement)
+        compile_statement(statement)
     return "\n".join(str(raised.value).split("\n"))
 
 
@@ -75,11 +75,13 @@ CASES = {
     "v[0] = np.add(n)": ("np.add: the argument 'b' is missing",),
     "v[0] = math.sqrt(1, 2)": ("math.sqrt: takes 1 argument, not 2",),
     "v[0] = f.sum(0, 1)": ("f.sum: takes an array, and nothing else",),
-    "v[0] = plus.reduce(n)": ("plus.reduce: an array with one dimension is required, not int64",),
-    "v[0] = plus.reduce(f)": ("not float32[:, ::1]", "Write the loop over the others."),
+    "v[0] = plus_ufunc.reduce(n)": (
+        "plus_ufunc.reduce: an array with one dimension is required, not int64",
+    ),
+    "v[0] = plus_ufunc.reduce(f)": ("not float32[:, ::1]", "Write the loop over the others."),
     "v[0] = np.add.at(v, 0, 1)": ("np.add.at has no meaning",),
     "cuda.synchronize()": ("cuda.synchronize has no meaning", "Do it before the launch"),
-    "v[0] = helper(1)": ("helper: the argument 'b' is missing",),
+    "v[0] = add_helper(1)": ("add_helper: the argument 'b' is missing",),
     "v[0] = p[0].y": ("record(x, n, v) has no attribute 'y'", "There are x, n and v."),
     "v[0] = p[0]": ("record(x, n, v) cannot be stored into float32", "its fields: x, n, v."),
     "v[0] = p[0] + 1": ("record(x, n, v) + int64 has no meaning",),
@@ -119,14 +121,14 @@ def test_messages_use_the_users_function_and_variable_names(statement):
 
 ARGUMENTS = [
     "v", "f", "p", "p[0]", "p[0].v", "'text'", "None", "n", "1.5", "2", "(1, 2)", "math", "v[0]", "w", "w[0]", "True",
-    "1j", "helper", "other_kernel", "plus", "cuda.threadIdx", "v[1:]", "np.float32", "np.float16(n)",
+    "1j", "add_helper", "other_kernel", "plus_ufunc", "cuda.threadIdx", "v[1:]", "np.float32", "np.float16(n)",
 ]  # fmt: skip
 BUILTINS = """abs min max round int float bool complex len sum any all pow divmod isinstance print range enumerate zip
-    tuple str list type getattr sorted helper other_kernel plus plus.reduce cuda.to_device cuda.jit v.sum p.foo n.real
+    tuple str list type getattr sorted add_helper other_kernel plus_ufunc plus_ufunc.reduce cuda.to_device cuda.jit v.sum p.foo n.real
     math.foo cuda.foo""".split()
 
 
-def functions():
+def supported_functions():
     found = [f"cuda.{path}" for path in intrinsics.WORDS]
     for module, name in ((math, "math"), (np, "np"), (cmath, "cmath")):
         found += [
@@ -137,13 +139,13 @@ def functions():
 
 def test_calls_with_random_arguments_show_no_internal_names():
     draw = random.Random(f"{os.environ[VARIABLE]} messages")
-    names = functions()
+    names = supported_functions()
     for number in range(120):
         given = ", ".join(draw.choices(ARGUMENTS, k=draw.choice([0, 1, 1, 2, 2, 3])))
         form = draw.choice(["v[0] = {}", "{}", "x = {}", "v[0] = {} + n", "f[0] = {}"])
         statement = form.format(f"{draw.choice(names)}({given})")
         try:
-            compiled(statement, number)
+            compile_statement(statement, number)
         except TranslationError as error:
             text = str(error).replace(statement, "").replace(given, "")
             assert not INTERNAL.search(text), (statement, str(error))

@@ -10,7 +10,7 @@ import random
 import numpy as np
 import pytest
 from kit.needs import needs_nvrtc
-from kit.sample import VARIABLE, some
+from kit.sample import VARIABLE, draw_cases
 
 from numbalite import cuda, guvectorize, jit, njit, types, vectorize
 from numbalite.cxx.freenames import free_names
@@ -52,7 +52,7 @@ def module_of(tmp_path, text):
     return module
 
 
-def functions(decorator, body):
+def functions_source(decorator, body):
     """Returns the source of all functions; each has the same name as the builtin that it calls."""
     lines = [HEAD]
     for name, (python, _, _) in UNARY.items():
@@ -82,7 +82,7 @@ def expected_results(unary, binary):
 
 
 @pytest.fixture
-def rng():
+def seeded_random():
     return random.Random(f"{os.environ.get(VARIABLE)}")
 
 
@@ -100,12 +100,12 @@ def caller_source(unary, binary):
 
 @BODIES
 @pytest.mark.parametrize("calling", ["python", "string"])
-def test_device_functions_with_names_of_builtins(tmp_path, rng, body, calling):
-    unary, binary = random_inputs(rng)
+def test_device_functions_with_names_of_builtins(tmp_path, seeded_random, body, calling):
+    unary, binary = random_inputs(seeded_random)
     decorator = "@cuda.jit(device=True)"
     if body is python_body and calling == "string":
         decorator = None
-    text = functions(decorator or "SIGNED", body)
+    text = functions_source(decorator or "SIGNED", body)
     if decorator is None:  # C++ calls a Python body by its signature
         parts = text.split("SIGNED\n")
         text = parts[0] + "".join(
@@ -129,9 +129,9 @@ def test_device_functions_with_names_of_builtins(tmp_path, rng, body, calling):
 
 
 @BODIES
-def test_cpu_functions_may_have_names_of_builtins(tmp_path, rng, body):
-    unary, binary = random_inputs(rng)
-    text = functions("@njit", body)
+def test_cpu_functions_may_have_names_of_builtins(tmp_path, seeded_random, body):
+    unary, binary = random_inputs(seeded_random)
+    text = functions_source("@njit", body)
     calls = caller_source(unary, binary)
     lines = "\n".join(f"    out[{i}] = {call}" for i, call in enumerate(calls))
     module = module_of(tmp_path, f"{text}\n@njit\ndef all_of_them(x, out):\n{lines}\n")
@@ -139,7 +139,7 @@ def test_cpu_functions_may_have_names_of_builtins(tmp_path, rng, body):
     out = np.zeros(len(calls))
     module.all_of_them(x, out)
     np.testing.assert_allclose(out, expected_results(unary, binary), rtol=1e-12, atol=1e-14)
-    for name in some(3, UNARY, "called by Python"):
+    for name in draw_cases(3, UNARY, "called by Python"):
         np.testing.assert_allclose(
             getattr(module, name)(unary[name]),
             eval(UNARY[name][0])(unary[name]),
@@ -150,12 +150,12 @@ def test_cpu_functions_may_have_names_of_builtins(tmp_path, rng, body):
 
 @BODIES
 @pytest.mark.parametrize("target", ["cpu", "parallel", "cuda"])
-def test_ufuncs_may_have_names_of_builtins(tmp_path, rng, body, target):
-    for name in some(2, UNARY, target):
+def test_ufuncs_may_have_names_of_builtins(tmp_path, seeded_random, body, target):
+    for name in draw_cases(2, UNARY, target):
         python, low, high = UNARY[name]
         text = f"{HEAD}def {name}(x): {body(name, python, 'x')}\n"
         function = getattr(module_of(tmp_path, text), name)
-        x = np.array([rng.uniform(low, high) for _ in range(50)])
+        x = np.array([seeded_random.uniform(low, high) for _ in range(50)])
         made = vectorize(["float64(float64)"], target=target)(function)
         reference = [eval(python)(v) for v in x]
         np.testing.assert_allclose(made(x), reference, rtol=1e-12, atol=1e-14)
@@ -166,10 +166,10 @@ def test_ufuncs_may_have_names_of_builtins(tmp_path, rng, body, target):
 
 
 @BODIES
-def test_reductions_and_gufuncs_with_names_of_builtins(tmp_path, rng, body):
+def test_reductions_and_gufuncs_with_names_of_builtins(tmp_path, seeded_random, body):
     text = f"{HEAD}def fmax(a, b): {body('fmax', 'max', 'a, b')}\n"
     function = module_of(tmp_path, text).fmax
-    x = np.array([rng.uniform(-1, 1) for _ in range(100)])
+    x = np.array([seeded_random.uniform(-1, 1) for _ in range(100)])
     assert cuda.reduce(function)(cuda.to_device(x), init=-2.0) == x.max()
     store = "out[0] = math.sqrt(x[0])" if body is python_body else "'out[0] = sqrt(x[0]);'"
     text = f"{HEAD}def sqrt(x, out): {store}\n"
@@ -182,11 +182,11 @@ def test_reductions_and_gufuncs_with_names_of_builtins(tmp_path, rng, body):
 @needs_nvrtc
 @BODIES
 @pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
-def test_nvrtc_compiles_names_of_builtins(tmp_path, rng, body, cc):
-    unary, binary = random_inputs(rng)
+def test_nvrtc_compiles_names_of_builtins(tmp_path, seeded_random, body, cc):
+    unary, binary = random_inputs(seeded_random)
     calls = caller_source(unary, binary)
     lines = "\n".join(f"    out[{i}] = {call}" for i, call in enumerate(calls))
-    text = functions("@cuda.jit(device=True)", body)
+    text = functions_source("@cuda.jit(device=True)", body)
     module = module_of(tmp_path, f"{text}\ndef kernel(x, out):\n{lines}\n")
     ptx, _ = cuda.compile(module.kernel, "void(float64[:], float64[:])", device=False, cc=cc)
     functions_of_cuda = [line for line in ptx.split("\n") if line.startswith(".func")]
@@ -231,16 +231,16 @@ def test_user_function_and_builtin_work_in_one_kernel():
         return math.sqrt(x) + 100
 
     @cuda.jit
-    def kernel(x, out):
+    def use_builtin_names(x, out):
         log = x[0]
         ldexp = math.log(log) + math.ldexp(log, 3)
         out[0] = sqrt(log) + math.sqrt(log) + ldexp + exp * math.exp(log)
 
     out = np.zeros(1)
-    kernel[1, 1](np.array([2.0]), out)
+    use_builtin_names[1, 1](np.array([2.0]), out)
     wanted = 2 * math.sqrt(2) + 100 + math.log(2) + 16 + 2 * math.exp(2)
     assert out[0] == pytest.approx(wanted, rel=1e-14)
-    (text,) = kernel.inspect_source().values()
+    (text,) = use_builtin_names.inspect_source().values()
     assert "double sqrt_(double x)" in text
     assert "sqrt_(log_) + sqrt(log_)" in text
 
@@ -255,12 +255,12 @@ def test_recursive_functions_named_as_builtins():
         "return b == 0 ? a : gcd(b, a % b);"
 
     @cuda.jit
-    def kernel(out):
+    def call_gcd(out):
         out[0] = gcd(84, 36)
 
     assert pow(3, 4) == 81
     out = np.zeros(1)
-    kernel[1, 1](out)
+    call_gcd[1, 1](out)
     assert out[0] == 12
 
 
@@ -291,7 +291,7 @@ def _source_of(rule_name, count):
     return f"def nl_test({args}):\n    return {rule_name}({args})\n"
 
 
-def _texts(target):
+def _call_texts(target):
     """Yields the C++ names of a function's calls, for all types that it accepts."""
     for args in ARGUMENTS:
         name = f"<{target}-{len(args)}>"
@@ -308,7 +308,7 @@ def _texts(target):
             yield made.definition.text.value
 
 
-def _targets():
+def _call_targets():
     yield from (f for f in builtins.FUNCTIONS if callable(f))
     for path in builtins.WORDS:
         found = cuda
@@ -320,8 +320,8 @@ def _targets():
 
 def test_every_name_in_generated_text_is_reserved():
     found, free = 0, set()
-    for target in _targets():
-        for text in _texts(target):
+    for target in _call_targets():
+        for text in _call_texts(target):
             code = "\n".join(line.partition("//")[0] for line in text.split("\n"))
             found += 1
             free |= set(free_names(code, tuple(LETTERS)))

@@ -17,7 +17,7 @@ def product(a, b, out):
 
 
 @cuda.jit(device=True)
-def put(a, i, v):
+def store_element(a, i, v):
     a[i] = v
 
 
@@ -26,7 +26,7 @@ def write_and_read(a, b, c, d, e, seen):
     i = cuda.grid(1)
     if i < a.size:
         a[i] += 1
-        put(b, i, 2)
+        store_element(b, i, 2)
         row = c[i]
         row[0] = 3
         cuda.atomic.add(d, i, 4)

@@ -16,7 +16,7 @@ def warnings_of_body(tmp_path):
     body, as (line of the body, text)."""
     count = 0
 
-    def launch(body, dtype=np.float32):
+    def launch_body(body, dtype=np.float32):
         nonlocal count
         count += 1
         file = tmp_path / f"k{count}.py"
@@ -39,7 +39,7 @@ def warnings_of_body(tmp_path):
         assert all(rows[one.lineno - 1].strip() in str(one.message) for one in found)
         return [(one.lineno - len(lines), one.message.text) for one in found]
 
-    return launch
+    return launch_body
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_mistake_in_a_device_function_warns_once(tmp_path):
         return 2 * v
 
     @cuda.jit
-    def k(x, out):
+    def call_twice(x, out):
         out[0] = twice(x[0]) + twice(x[1])
 
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        k[1, 1](np.ones(2), np.zeros(2))
+        call_twice[1, 1](np.ones(2), np.zeros(2))
     (one,) = [one for one in found if one.category is KernelWarning]
     assert "v == 2" in str(one.message) and one.filename == __file__
 
@@ -117,11 +117,11 @@ def test_called_cpp_functions_are_checked_for_mistakes():
         "return 1/2 * v;"
 
     @cuda.jit
-    def k(x, out):
+    def call_half(x, out):
         out[0] = half(x[0])
 
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        k[1, 1](np.ones(2), np.zeros(2))
+        call_half[1, 1](np.ones(2), np.zeros(2))
     (one,) = [one for one in found if one.category is KernelWarning]
     assert "write 1.0f/2" in str(one.message)

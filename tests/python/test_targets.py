@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from kit.sample import generator
+from kit.sample import random_generator
 
 from numbalite import cuda, float32, guvectorize, jit, njit, prange, vectorize
 from numbalite.errors import CompileError, TranslationError
@@ -26,7 +26,7 @@ def clamp(x, low, high):
 @pytest.mark.parametrize("target", TARGETS)
 def test_vectorize_accepts_python_bodies(target):
     @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target=target)
-    def soft(x, y):
+    def soft_threshold(x, y):
         "A doc."
         if x > y:
             return clamp(x - y, 0, 2)
@@ -35,7 +35,7 @@ def test_vectorize_accepts_python_bodies(target):
         return 0
 
     @vectorize(target=target)
-    def lazy(x, n):
+    def double_n_times(x, n):
         s = x
         for _ in range(n):
             s *= 2
@@ -43,12 +43,12 @@ def test_vectorize_accepts_python_bodies(target):
 
     x = np.linspace(-3, 3, 7)
     wanted = [-2, -1, 0, 0, 0, 1, 2]
-    np.testing.assert_array_equal(soft(x, 1.0), wanted)
-    found = soft(x.astype("f4"), np.float32(1))
+    np.testing.assert_array_equal(soft_threshold(x, 1.0), wanted)
+    found = soft_threshold(x.astype("f4"), np.float32(1))
     assert found.dtype == np.float32 and found.tolist() == wanted
-    assert lazy(np.arange(3), 3).tolist() == [0, 8, 16]
-    assert lazy(np.arange(3.0), np.array([1])).tolist() == [0, 2, 4]
-    assert soft.__doc__.endswith("A doc.")
+    assert double_n_times(np.arange(3), 3).tolist() == [0, 8, 16]
+    assert double_n_times(np.arange(3.0), np.array([1])).tolist() == [0, 2, 4]
+    assert soft_threshold.__doc__.endswith("A doc.")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -86,18 +86,18 @@ def test_reduce_accepts_python_functions():
     total = cuda.reduce(lambda a, b: a + b)
 
     @cuda.reduce
-    def larger(a, b):
+    def larger_of_two(a, b):
         if a > b:
             return a
         return b
 
     x = np.random.default_rng(3).integers(-100, 100, 300)
-    assert total(x) == x.sum() and larger(x) == x.max()
+    assert total(x) == x.sum() and larger_of_two(x) == x.max()
     assert total(x.reshape(3, 100), axis=1).tolist() == x.reshape(3, 100).sum(1).tolist()
-    assert total._loops.commutes(x.dtype) and not larger._loops.commutes(x.dtype)
+    assert total._loops.commutes(x.dtype) and not larger_of_two._loops.commutes(x.dtype)
     assert total(x[:0]) == 0
-    with pytest.raises(ValueError, match=r"zero-size array .* larger .*: pass init="):
-        larger(x[:0])
+    with pytest.raises(ValueError, match=r"zero-size array .* larger_of_two .*: pass init="):
+        larger_of_two(x[:0])
 
 
 def test_jit_accepts_python_bodies():
@@ -121,11 +121,11 @@ def test_jit_accepts_python_bodies():
     assert two_quotients(7) == (3, 3.5) and two_quotients.py_func(7) == (3, 3.5)
 
     @cuda.jit
-    def kernel(out):
+    def call_hypot(out):
         out[0] = hypot(3, 4)
 
     out = np.zeros(1, np.float32)
-    kernel[1, 1](out)
+    call_hypot[1, 1](out)
     assert out[0] == 5
 
 
@@ -153,7 +153,7 @@ def test_returned_arguments_are_the_same_objects():
         return x
 
     @njit
-    def sums(x, n, out):
+    def running_sums(x, n, out):
         total = 0.0
         for i in range(n):
             total += x[i]
@@ -161,7 +161,7 @@ def test_returned_arguments_are_the_same_objects():
         return out, total, x, n
 
     @jit("float64[:](float64[:], float64)")
-    def scaled(x, by):
+    def scale_in_place(x, by):
         if by == 1:
             return x
         for i in range(x.size):
@@ -169,24 +169,24 @@ def test_returned_arguments_are_the_same_objects():
         return x
 
     @njit
-    def first(x):
+    def smallest_element(x):
         return sort(x)[0]
 
-    x = generator().permutation(20).astype(float)
+    x = random_generator().permutation(20).astype(float)
     out = np.zeros(20)
     wanted = np.sort(x)
     assert sort(x) is x
     np.testing.assert_array_equal(x, wanted)
-    found = sums(x, 20, out)
+    found = running_sums(x, 20, out)
     assert found[0] is out and found[2] is x and found[1] == x.sum() == out[-1] and found[3] == 20
-    assert scaled(x, 2.0) is x and scaled(x, 1.0) is x and x[1] == 2 * wanted[1]
-    assert first(x) == 0
+    assert scale_in_place(x, 2.0) is x and scale_in_place(x, 1.0) is x and x[1] == 2 * wanted[1]
+    assert smallest_element(x) == 0
     again = pickle.loads(pickle.dumps(sort))
     assert again(x) is x and sort(x[::2]).base is x
     before = sys.getrefcount(x)
     for _ in range(100):
         sort(x)
-        sums(x, 20, out)
+        running_sums(x, 20, out)
     assert sys.getrefcount(x) == before
 
     @njit
@@ -196,12 +196,12 @@ def test_returned_arguments_are_the_same_objects():
         return y
 
     @njit
-    def rebound(x, y):
+    def rebind_parameter(x, y):
         x = y
         return x
 
     assert one_of_two(x + 1, out) is not x and one_of_two(-x - 1, out) is out
-    assert rebound(x, out) is out
+    assert rebind_parameter(x, out) is out
 
 
 def test_python_ufuncs_compute_float32_on_device_arrays():
@@ -216,7 +216,7 @@ def test_python_ufuncs_compute_float32_on_device_arrays():
 @pytest.mark.parametrize("parallel", [True, False])
 def test_prange_reductions_match_serial(parallel):
     @njit(parallel=parallel)
-    def sums(x, out):
+    def reduce_in_parallel(x, out):
         total = 0.0
         product = 1
         least = x[0]
@@ -231,26 +231,28 @@ def test_prange_reductions_match_serial(parallel):
         return total, product, least
 
     x, out = np.arange(1000.0)[::-1].copy(), np.zeros(1000)
-    total, product, least = sums(x, out)
+    total, product, least = reduce_in_parallel(x, out)
     assert total == (x * x).sum() - x[3] ** 2 and product == 2 and least == 0
     np.testing.assert_array_equal(out, x * x)
-    assert ("parallel" in sums.targetoptions) and sums.py_func(x, out)[1:] == (2, 0)
+    assert ("parallel" in reduce_in_parallel.targetoptions) and reduce_in_parallel.py_func(x, out)[
+        1:
+    ] == (2, 0)
 
 
 def test_invalid_uses_of_prange_raise():
     @njit(parallel=True)
-    def last(x):
+    def last_of_prange(x):
         y = 0.0
         for i in prange(x.shape[0]):
             y = x[i]
         return y
 
     with pytest.raises(TranslationError, match="assigned by iterations of a prange"):
-        last(np.zeros(3))
+        last_of_prange(np.zeros(3))
 
 
 @njit
-def drawn(n, sides=6, *, scale=1.0):
+def draw_random_numbers(n, sides=6, *, scale=1.0):
     random.seed(n)
     total, inside = 0.0, 0
     for _ in range(n):
@@ -261,23 +263,23 @@ def drawn(n, sides=6, *, scale=1.0):
 
 def test_cpu_functions_support_random_numbers_and_defaults():
     """numba's first example, and calls with keyword arguments and with omitted arguments."""
-    mean, pi = drawn(40_000)
+    mean, pi = draw_random_numbers(40_000)
     assert abs(mean - 4.5) < 0.1 and abs(pi - math.pi) < 0.1
-    assert drawn(40_000) == (mean, pi) == drawn(n=40_000, sides=6)
-    assert abs(drawn(40_000, scale=2.0, sides=2)[0] - 5) < 0.1
+    assert draw_random_numbers(40_000) == (mean, pi) == draw_random_numbers(n=40_000, sides=6)
+    assert abs(draw_random_numbers(40_000, scale=2.0, sides=2)[0] - 5) < 0.1
     with pytest.raises(TypeError, match="missing required argument 'n'"):
-        drawn()
+        draw_random_numbers()
     with pytest.raises(TypeError, match="takes 3 positional arguments but 4 were given"):
-        drawn(1, 2, 3.0, 4)
+        draw_random_numbers(1, 2, 3.0, 4)
     with pytest.raises(TypeError, match="unexpected keyword argument 'side'"):
-        drawn(1, side=2)
+        draw_random_numbers(1, side=2)
 
     @njit
-    def array(n):
+    def random_array(n):
         return np.random.rand(n)
 
     with pytest.raises(TranslationError, match="rand: takes 0 arguments, not 1"):
-        array(3)
+        random_array(3)
 
 
 def test_signature_without_parentheses_is_a_parameter_list():
@@ -288,33 +290,33 @@ def test_signature_without_parentheses_is_a_parameter_list():
         return x * 2
 
     @cuda.jit("int32[:], float32[:]")
-    def kernel(x, out):
+    def store_doubled(x, out):
         out[0] = doubled(x[0])
 
     @guvectorize(["int32[:], float32[:]"], "(n)->(n)", target="cuda")
-    def gufunc(x, out):
+    def copy_first_gufunc(x, out):
         out[0] = x[0]
 
     @jit("int32, float32")
-    def function(x, y):
+    def add_on_cpu(x, y):
         return x + y
 
     @vectorize(["int32, float32"])
-    def ufunc(x, y):
+    def add_ufunc(x, y):
         return x + y
 
     @cuda.jit("float32[:], int32[:]")
-    def string(x, out):
+    def string_body(x, out):
         "out[0] = x[0] + 1;"
 
     x, out = np.array([3], np.int32), np.zeros(1, np.float32)
-    kernel[1, 1](x, out)
+    store_doubled[1, 1](x, out)
     assert out[0] == 6
     back = np.zeros(1, np.int32)
-    string[1, 1](out, back)
+    string_body[1, 1](out, back)
     assert back[0] == 7
-    assert gufunc(x)[0] == 3
-    assert function(1, 2.5) == ufunc(np.int32(1), np.float32(2.5)) == 3.5
+    assert copy_first_gufunc(x)[0] == 3
+    assert add_on_cpu(1, 2.5) == add_ufunc(np.int32(1), np.float32(2.5)) == 3.5
 
 
 NOT_FOR_KERNELS = [
@@ -473,34 +475,36 @@ def test_views_of_another_dtype_and_of_fields_are_returned():
         return a.view(np.int64)
 
     @njit
-    def field(a):
+    def field_view(a):
         return a["y"]
 
     @njit
-    def reshaped(a):
+    def reshaped_view(a):
         return a.reshape(3, 2)
 
     x = np.arange(6.0)
     assert as_integers(x).base is x and as_integers(x)[1] == np.float64(1).view(np.int64)
     records = np.zeros(3, [("x", "i4"), ("y", "f4", (2,)), ("z", "f8")])
     records["y"] = np.arange(6).reshape(3, 2)
-    assert np.array_equal(reshaped(x), x.reshape(3, 2)) and np.shares_memory(reshaped(x), x)
+    assert np.array_equal(reshaped_view(x), x.reshape(3, 2)) and np.shares_memory(
+        reshaped_view(x), x
+    )
     if records.dtype["z"].isbuiltin:
         simple = np.zeros(3, [("x", "i4"), ("y", "f8")])
-        got = field(simple)
+        got = field_view(simple)
         got[1] = 5
         assert simple["y"][1] == 5
 
 
 def test_views_are_returned_with_declared_types():
     @njit("float64[:](float64[:, ::1], int64)")
-    def column(a, k):
+    def column_view(a, k):
         return a[:, k]
 
     x = np.arange(6.0).reshape(2, 3)
-    assert np.array_equal(column(x, 1), x[:, 1]) and np.shares_memory(column(x, 1), x)
+    assert np.array_equal(column_view(x, 1), x[:, 1]) and np.shares_memory(column_view(x, 1), x)
     with pytest.raises(TypeError):
-        column(np.arange(3), 1)
+        column_view(np.arange(3), 1)
 
 
 TABLE = np.arange(4.0)
@@ -508,13 +512,13 @@ TABLE = np.arange(4.0)
 
 def test_returning_captured_arrays_raises():
     @njit
-    def table(a):
+    def captured_table(a):
         return TABLE
 
     with pytest.raises(
-        TypeError, match=r"table\(\) returns an array that is not a part of its arg"
+        TypeError, match=r"captured_table\(\) returns an array that is not a part of its arg"
     ):
-        table(np.zeros(3))
+        captured_table(np.zeros(3))
 
 
 def test_views_are_pickled_with_their_function():
@@ -532,16 +536,20 @@ def test_cpu_functions_return_read_only_views(dtype):
     """The C++ of an array of `const` elements includes the header of their type."""
 
     @njit
-    def last(a):
+    def last_element_view(a):
         return a[a.size - 1 :]
 
     @njit
-    def count(a):
+    def element_count(a):
         return a.size
 
     x = np.arange(3).astype(dtype) if dtype != "?" else np.array([True, False, True])
     x.flags.writeable = False
-    assert count(x) == 3 and np.array_equal(last(x), x[2:]) and not last(x).flags.writeable
+    assert (
+        element_count(x) == 3
+        and np.array_equal(last_element_view(x), x[2:])
+        and not last_element_view(x).flags.writeable
+    )
 
 
 @cuda.jit(device=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kit.sample import generator
+from kit.sample import random_generator
 
 from numbalite import cuda, errors
 from numbalite.python.unroll import literal_unroll
@@ -14,7 +14,7 @@ ARRAYS = (np.array([1.0, 2]), NUMBERS[:, ::-1], np.array([[[4]]], np.uint8))
 
 
 @cuda.jit
-def folds(floats, integers, out):
+def reduce_arrays(floats, integers, out):
     placed = cuda.shared.array((2, 2), np.int32)
     for i in range(2):
         for j in range(2):
@@ -43,7 +43,7 @@ def folds(floats, integers, out):
 
 def test_array_reductions_in_kernels_match_numpy():
     out, expected = np.zeros(20), np.zeros(20)
-    folds[1, 1](FLOATS, INTEGERS, out)
+    reduce_arrays[1, 1](FLOATS, INTEGERS, out)
     f, i, n, placed = FLOATS, INTEGERS, NUMBERS, np.array([[0, -1], [2, 1]])
     expected[:] = [
         *(f.sum(), f.prod(), f.mean(), i.var(), i.std(), i.min(), i.max(), i.argmax(), i.argmin()),
@@ -64,7 +64,7 @@ def averages_of_many(x, out):
 
 
 def test_variances_of_float32_accumulate_in_float64():
-    x = generator().normal(100, 1, 100_000).astype(np.float32)
+    x = random_generator().normal(100, 1, 100_000).astype(np.float32)
     out, exact = np.zeros(5), x.astype(np.float64)
     averages_of_many[1, 1](x, out)
     expected = [exact.var(), exact.std(), exact.mean(), exact.var(), exact.std()]
@@ -73,18 +73,18 @@ def test_variances_of_float32_accumulate_in_float64():
 
 def test_invalid_reductions_raise():
     @cuda.jit(debug=True)
-    def largest(x, out):
+    def maximum_of_empty(x, out):
         out[0] = x[:0].max()
 
     with pytest.raises(ValueError, match="zero-size array"):
-        largest[1, 1](np.ones(3), np.zeros(1))
+        maximum_of_empty[1, 1](np.ones(3), np.zeros(1))
 
     @cuda.jit
-    def along(x, out):
+    def sum_along_axis(x, out):
         out[0] = np.sum(x, axis=0)
 
     with pytest.raises(errors.TranslationError, match=r"sum: takes an array, and nothing else"):
-        along[1, 1](FLOATS, np.zeros(1))
+        sum_along_axis[1, 1](FLOATS, np.zeros(1))
 
     @cuda.jit
     def complex_maximum(x, out):
@@ -102,8 +102,8 @@ def pythons_sums(x, f, out):
     out[3] = sum((x[0], x[1]), start=10) + sum(())
 
 
-def test_sum_matches_python(same):
-    same(pythons_sums, np.array([3, 4], np.int32), FLOATS[0], np.zeros(4))
+def test_sum_matches_python(assert_as_python):
+    assert_as_python(pythons_sums, np.array([3, 4], np.int32), FLOATS[0], np.zeros(4))
 
     @cuda.jit
     def of_rows(x, out):
@@ -114,7 +114,7 @@ def test_sum_matches_python(same):
 
 
 @cuda.jit
-def unrolled(pair, out):
+def unroll_tuples(pair, out):
     n = 0
     for array in literal_unroll(ARRAYS):
         out[n] = np.nansum(array) + array.ndim
@@ -126,19 +126,19 @@ def unrolled(pair, out):
     out[n + 1] = n
 
 
-def test_loops_over_tuples_of_several_types_are_unrolled(same):
-    same(unrolled, (2, 2.5), np.zeros(5))
+def test_loops_over_tuples_of_several_types_are_unrolled(assert_as_python):
+    assert_as_python(unroll_tuples, (2, 2.5), np.zeros(5))
     assert literal_unroll(ARRAYS) is ARRAYS
 
     @cuda.jit
-    def leaves(out):
+    def break_in_unrolled_loop(out):
         for item in literal_unroll((1, 2.0)):
             if item > 1:
                 break
             out[0] = item
 
     with pytest.raises(errors.TranslationError, match="break in a loop over literal_unroll"):
-        leaves[1, 1](np.zeros(1))
+        break_in_unrolled_loop[1, 1](np.zeros(1))
 
     @cuda.jit
     def no_tuple(x, out):
@@ -173,7 +173,7 @@ def first_or_all(a, b):
 
 
 @cuda.jit
-def rebinding(out):
+def rebind_parameters(out):
     out[0] = first_or_all(1, (2, 3))
     out[1] = first_or_all(1.5, 2)
     out[2] = first_or_all(None, 2)
@@ -181,7 +181,7 @@ def rebinding(out):
 
 def test_branches_decided_by_types_may_bind_any_type():
     out = np.zeros(3)
-    rebinding[1, 1](out)
+    rebind_parameters[1, 1](out)
     assert out.tolist() == [3, 3.5, 7.5]
 
 

@@ -16,7 +16,7 @@ from numbalite.numba.top import carray, farray
 
 
 @cuda.jit
-def times(days, hours, day, hour, out_days, out_hours, numbers, tests):
+def datetime_arithmetic(days, hours, day, hour, out_days, out_hours, numbers, tests):
     out_days[0] = days[0] + day
     out_days[1] = days[1] - 2 * day
     out_hours[0] = days[1] - days[0]
@@ -36,7 +36,7 @@ def times(days, hours, day, hour, out_days, out_hours, numbers, tests):
     tests[6] = days[2] <= days[0]
 
 
-def test_datetimes_match_numpy(same):
+def test_datetimes_match_numpy(assert_as_python):
     days = np.array(["2005-02-03", "2005-02-04", "NaT"], "M8[D]")
     hours = np.array(["2005-02-03T05"], "M8[h]")
     day, hour = np.timedelta64(1, "D"), np.timedelta64(1, "h")
@@ -51,14 +51,14 @@ def test_datetimes_match_numpy(same):
         np.zeros(2),
         np.zeros(7, bool),
     )
-    same(times, *args)
+    assert_as_python(datetime_arithmetic, *args)
 
-    def loses(out, moment):
+    def store_moment(out, moment):
         out[0] = moment
 
     out = np.zeros(1, "M8[D]")
     with pytest.raises(TranslationError, match="does not fit into"):
-        cuda.jit(loses)[1, 1](out, np.datetime64("2005-02-03T05", "h"))
+        cuda.jit(store_moment)[1, 1](out, np.datetime64("2005-02-03T05", "h"))
 
     def subtract_month_and_day(out, month, day):
         out[0] = month - day
@@ -72,48 +72,48 @@ class Color(enum.Enum):
     GREEN = 2
 
 
-class Planet(enum.Enum):
+class PlanetEnum(enum.Enum):
     VENUS = (4.869e24, 6.0518e6)
     EARTH = (5.976e24, 6.37814e6)
 
 
 @cuda.jit
-def members(a, b, out):
+def compare_members(a, b, out):
     out[0] = a == b
     out[1] = a is b
     out[2] = a is not Color.RED
     out[3] = Color["RED"] == Color.GREEN
     out[4] = Color.RED is Color["RED"]
     out[5] = b is True
-    out[6] = Color.GREEN.value == 2 and Planet.EARTH.value[1] < 1e7
+    out[6] = Color.GREEN.value == 2 and PlanetEnum.EARTH.value[1] < 1e7
 
 
 def test_enumeration_members_match_python():
     for a, b in ((Color.RED, Color.RED), (Color.RED, Color.GREEN)):
         out = np.zeros(7, bool)
-        members[1, 1](a, b, out)
+        compare_members[1, 1](a, b, out)
         assert out.tolist() == [a is b, a is b, False, False, True, False, True]
 
     @cuda.jit
-    def heavier(a, b, out):
+    def compare_planets(a, b, out):
         mass, radius = a
         out[0] = mass > b[0]
-        out[1] = a == Planet.EARTH and a is Planet.EARTH
+        out[1] = a == PlanetEnum.EARTH and a is PlanetEnum.EARTH
         out[2] = a == b
 
     out = np.zeros(3, bool)
-    heavier[1, 1](Planet.EARTH, Planet.VENUS, out)
+    compare_planets[1, 1](PlanetEnum.EARTH, PlanetEnum.VENUS, out)
     assert out.tolist() == [True, True, False]
 
-    def wrong(out):
+    def missing_member(out):
         out[0] = Color["BLUE"] == Color.RED
 
     with pytest.raises(TranslationError, match="Color has no such member"):
-        cuda.jit("void(boolean[:])")(wrong)
+        cuda.jit("void(boolean[:])")(missing_member)
 
 
 @cuda.jit
-def complexes(z, w, tests, reals, out):
+def complex_functions(z, w, tests, reals, out):
     tests[0] = cmath.isnan(z)
     tests[1] = cmath.isinf(z)
     tests[2] = cmath.isfinite(z)
@@ -135,7 +135,7 @@ def from_polar(sizes, angles, out):
 def test_complex_predicates_and_parts_match_cmath():
     for z in (1 + 2j, complex(math.inf, -1)):
         tests, reals, out = np.zeros(3, bool), np.zeros(4), np.zeros(4, complex)
-        complexes[1, 1](z, 2 - 1j, tests, reals, out)
+        complex_functions[1, 1](z, 2 - 1j, tests, reals, out)
         assert tests.tolist() == [cmath.isnan(z), cmath.isinf(z), cmath.isfinite(z)]
         np.testing.assert_allclose(reals, [cmath.phase(z), *cmath.polar(z), math.remainder(7.5, 2)])
         if cmath.isfinite(z):
@@ -160,7 +160,7 @@ def test_complex_predicates_and_parts_match_cmath():
 
 
 @cuda.jit
-def views(z, a, raw, out):
+def view_arrays(z, a, raw, out):
     i = cuda.grid(1)
     cuda.atomic.add(z.real, i, 1)
     z.imag[i] *= 2
@@ -184,15 +184,15 @@ def test_views_inside_kernels_match_numpy():
     z, a, raw = np.arange(4) * (1 + 1j), np.arange(12).reshape(4, 3), np.arange(16, dtype=np.uint8)
     out = np.zeros(9, np.int64)
     expected = z.real + 1 + 2j * z.imag
-    views[1, 4](z, a, raw, out)
+    view_arrays[1, 4](z, a, raw, out)
     np.testing.assert_array_equal(z, expected)
     assert out.tolist() == [9, 10, 5, 7, raw[4:12].view(np.int32)[1], 1, 5, 1105, 2]
 
-    def wrong(a, out):
+    def ravel_of_transposed(a, out):
         out[0] = a.T.ravel()[0]
 
     with pytest.raises(TranslationError, match="do not lie one behind the other"):
-        cuda.jit("void(int64[:, ::1], int64[:])")(wrong)
+        cuda.jit("void(int64[:, ::1], int64[:])")(ravel_of_transposed)
 
 
 RECORD = np.dtype([("i", np.int32), ("x", np.float64), ("part", np.int16, 2)], align=True)
@@ -234,7 +234,7 @@ def test_pointer_parameters_accept_addresses():
     assert x.copy_to_host().tolist() == list(range(1, 11))
 
     @cuda.jit(types.void(types.CPointer(types.uint8), types.int64))
-    def mark(p, n):
+    def mark_through_pointer(p, n):
         c = carray(p, (2, n // 2))
         f = farray(p, (2, n // 2), dtype=types.uint8)
         c[1, 0] = f[1, 0] = c[0, -1] * 10
@@ -242,7 +242,7 @@ def test_pointer_parameters_accept_addresses():
         line = farray(p, n)
         line[2] = line.T[0] + 2
 
-    mark[1, 1](x.__cuda_array_interface__["data"][0], len(x))
+    mark_through_pointer[1, 1](x.__cuda_array_interface__["data"][0], len(x))
     assert x.copy_to_host().tolist() == [1, 50, 3, 4, 5, 50, 7, 8, 9, 5]
 
 
@@ -280,14 +280,14 @@ combined_on_device = cuda.jit(device=True)(use_dimensionless_arrays)
 
 def test_zero_dimensional_arrays_are_used_as_numbers():
     @cuda.jit
-    def kernel(value, out):
+    def combine_scalars(value, out):
         i = cuda.grid(1)
         out[i] = combined_on_device(value, i) if i else combined_on_device(SCALE, COUNT)
 
     drawn = np.array(random.uniform(-5, 5))
     for value in (drawn, cuda.to_device(drawn)):
         out = np.zeros(5)
-        kernel[1, 5](value, out)
+        combine_scalars[1, 5](value, out)
         wanted = [
             use_dimensionless_arrays(SCALE, COUNT),
             *(use_dimensionless_arrays(drawn, i) for i in range(1, 5)),
@@ -314,7 +314,7 @@ def test_carray_and_farray_view_host_pointers():
 
 
 @cuda.jit
-def numpys(i, j, x, y, z, ints, floats, tests):
+def numpy_functions(i, j, x, y, z, ints, floats, tests):
     ints[0] = np.fmax(i, j)
     ints[1] = np.fmin(i, j)
     ints[2] = np.gcd(i, j)
@@ -339,9 +339,19 @@ def numpys(i, j, x, y, z, ints, floats, tests):
     tests[5] = np.logical_not(i == j)
 
 
-def test_numpy_functions_in_kernels_match_numpy(same):
+def test_numpy_functions_in_kernels_match_numpy(assert_as_python):
     for i, j, x, y in ((-6, 4, -1.5, math.nan), (12, 18, 2.25, -0.0)):
-        same(numpys, i, j, x, y, 1 + 2j, np.zeros(6, np.int64), np.zeros(10), np.zeros(6, bool))
+        assert_as_python(
+            numpy_functions,
+            i,
+            j,
+            x,
+            y,
+            1 + 2j,
+            np.zeros(6, np.int64),
+            np.zeros(10),
+            np.zeros(6, bool),
+        )
 
 
 @cuda.jit
@@ -354,12 +364,12 @@ def into_arrays(a, row, n, out, tests):
     np.square(n, out=out[1])
 
 
-def test_elementwise_numpy_functions_over_arrays_match_numpy(same):
+def test_elementwise_numpy_functions_over_arrays_match_numpy(assert_as_python):
     a, row = np.arange(6).reshape(2, 3), np.array([0.5, 1.5, 2.5])
-    same(into_arrays, a, row, 2, np.zeros((2, 3)), np.zeros((2, 3), bool))
+    assert_as_python(into_arrays, a, row, 2, np.zeros((2, 3)), np.zeros((2, 3), bool))
 
-    def wrong(x):
+    def elementwise_over_array(x):
         y = np.sin(x)
 
     with pytest.raises(TranslationError, match="the result would be a new array"):
-        cuda.jit("void(float64[:])")(wrong)
+        cuda.jit("void(float64[:])")(elementwise_over_array)

@@ -47,15 +47,15 @@ def parse_words(text):
 
 
 @pytest.fixture(scope="module")
-def module():
+def philox_module():
     return cuda.module(SOURCE)
 
 
-def test_philox_matches_reference_vectors(module):
+def test_philox_matches_reference_vectors(philox_module):
     for counter, key, result in KNOWN:
         c, k = parse_words(counter), parse_words(key)
         out = cuda.to_device(np.zeros(4, np.uint32))
-        module.block[1, 1](k[0] | k[1] << 32, c[0] | c[1] << 32, c[2] | c[3] << 32, out)
+        philox_module.block[1, 1](k[0] | k[1] << 32, c[0] | c[1] << 32, c[2] | c[3] << 32, out)
         assert out.copy_to_host().tolist() == parse_words(result)
         rng = cuda.random.Philox4x32(
             key=k[0] | k[1] << 32, counter=sum(word << 32 * i for i, word in enumerate(c))
@@ -64,7 +64,7 @@ def test_philox_matches_reference_vectors(module):
         assert made.copy_to_host().tolist() == parse_words(result)
 
 
-def test_uniform_numbers_by_stream_position_are_exact(module):
+def test_uniform_numbers_by_stream_position_are_exact(philox_module):
     bits = np.random.default_rng(0).integers(0, 2**64, 4000, np.uint64)
     bits[:100] = np.arange(100)
     bits[100:200] = ~np.arange(100, dtype=np.uint64)
@@ -72,7 +72,7 @@ def test_uniform_numbers_by_stream_position_are_exact(module):
     n, narrow = bits.size, bits.astype(np.uint32)
     outputs = np.zeros(3 * n + 5, np.float32), np.zeros(3 * n + 5), np.zeros(6, np.uint32)
     arrays = [cuda.to_device(x) for x in (narrow, bits, *outputs)]
-    module.draw[-(-n // 256), 256](*arrays, n)
+    philox_module.draw[-(-n // 256), 256](*arrays, n)
     f, d, u = (array.copy_to_host() for array in arrays[2:])
     for made, x, width in ((f, narrow, 32), (d, bits, 64)):
         middle = (x.astype(np.longdouble) + 0.5) / np.longdouble(2) ** width

@@ -29,7 +29,7 @@ DOUBLES = ["0.0", "-0.5", "1.5", "2.5", "-2.5", "1e10", "-1e10", "1e19", "-1e19"
            "__longlong_as_double(0x7ff0000000000000ll)"]  # fmt: skip
 
 
-def _integers():
+def _integer_expressions():
     for a in INTS:
         for b in ("0", "-1", "3", "-3"):
             yield f"I({a}) / I({b})"
@@ -100,7 +100,7 @@ def _integers():
     yield "__nv_bswap32(U(0x12345678u))"
 
 
-def _conversions():
+def _conversion_expressions():
     for name, values, hide in (("float", FLOATS, "F"), ("double", DOUBLES, "D")):
         for x in values:
             for to in ("int", "uint", "ll", "ull"):
@@ -125,7 +125,7 @@ def _conversions():
             yield f"__ull2double_{mode}(UL({x}))"
 
 
-def _rounded():
+def _rounding_expressions():
     pairs = (("0.1f", "0.2f"), ("1.0f", "1e-10f"), ("-1.0f", "1e-10f"), ("3.0e38f", "3.0e38f"),
              ("1e-40f", "0.3f"), ("7.0f", "-3.0f"), ("1.0f", "-1.0f"), ("1.0f", "0.0f"))  # fmt: skip
     for mode in ("rn", "rz", "ru", "rd"):
@@ -148,7 +148,7 @@ def _rounded():
         yield f"__saturatef(F({a}))"
 
 
-def _extremes():
+def _extreme_expressions():
     special = ("1.0", "-2.0", "0.0", "-0.0", "NANVALUE")
     for a in special:
         for b in special:
@@ -225,7 +225,7 @@ _BINARY = {
 }
 
 
-def _mathematics():
+def _math_expressions():
     for f, values in _UNARY.items():
         for x in values.split():
             yield f"{f}(D({x}))"
@@ -263,7 +263,7 @@ def _mathematics():
         yield f"scalbn{p}({h}(1.5{s}), I(-4))"
 
 
-def _lanes():
+def _lane_expressions():
     words = ("0x00000000u", "0x7f80ff01u", "0x80000001u", "0x12345678u", "0xfffefdfcu")
     names = """add addss addus sub subss subus absdiffs absdiffu avgs avgu haddu maxs maxu mins minu
         cmpeq cmpne cmpges cmpgts cmples cmplts cmpgeu cmpgtu cmpleu cmpltu seteq setne setges setgts
@@ -288,12 +288,12 @@ def _lanes():
 
 
 GROUPS = {
-    "integers": list(dict.fromkeys(_integers())),
-    "conversions": list(dict.fromkeys(_conversions())),
-    "rounded": list(dict.fromkeys(_rounded())),
-    "extremes": list(dict.fromkeys(_extremes())),
-    "mathematics": list(dict.fromkeys(_mathematics())),
-    "lanes": list(dict.fromkeys(_lanes())),
+    "integers": list(dict.fromkeys(_integer_expressions())),
+    "conversions": list(dict.fromkeys(_conversion_expressions())),
+    "rounded": list(dict.fromkeys(_rounding_expressions())),
+    "extremes": list(dict.fromkeys(_extreme_expressions())),
+    "mathematics": list(dict.fromkeys(_math_expressions())),
+    "lanes": list(dict.fromkeys(_lane_expressions())),
 }
 
 HEAD = r"""
@@ -333,7 +333,7 @@ _HIDDEN = re.compile(r"\b(UL|[IULFD])\(([-+.\w]+)\)")
 _MANY = 10  # minimum number of expressions for a loop
 
 
-def source(expressions) -> str:
+def evaluation_source(expressions) -> str:
     """Returns a translation unit whose kernel `evaluate(answer*, int zero, float one)` evaluates
     all expressions.
 
@@ -342,13 +342,15 @@ def source(expressions) -> str:
     """
     alike = {}
     for at, expression in enumerate(expressions):
-        alike.setdefault(_form(expression), []).append(at)
+        alike.setdefault(_expression_form(expression), []).append(at)
     bodies, rest = [], []
     for form, places in alike.items():
         if len(places) < _MANY:
             rest += [f"put(a + {at}, {expressions[at]});" for at in places]
         else:
-            bodies.append(_loop(form, places, [_HIDDEN.findall(expressions[at]) for at in places]))
+            bodies.append(
+                _evaluation_loop(form, places, [_HIDDEN.findall(expressions[at]) for at in places])
+            )
     bodies += [rest[start : start + 100] for start in range(0, len(rest), 100)]
     head = "(answer* a, int zero, float one) {"
     parts = [
@@ -360,13 +362,13 @@ def source(expressions) -> str:
     return "\n".join(whole)
 
 
-def _form(expression):
+def _expression_form(expression):
     """Returns the expression with elements of the tables in place of its constants."""
     counted = itertools.count()
     return _HIDDEN.sub(lambda found: f"{found[1]}(x{next(counted)}[i])", expression)
 
 
-def _loop(form, places, constants):
+def _evaluation_loop(form, places, constants):
     """Returns lines that store the expression's value for each row of [(kind, value), ...] at the row's
     index."""
     lines = [f"static const int at[] = {{{', '.join(map(str, places))}}};"]
@@ -385,7 +387,7 @@ def main():
     result = {}
     for name, expressions in GROUPS.items():
         answers = np.zeros((len(expressions), 2), np.uint64)
-        kernel = cuda.jit(source=source(expressions), name="evaluate")
+        kernel = cuda.jit(source=evaluation_source(expressions), name="evaluate")
         kernel[1, 1](answers.view(np.dtype([("type", "u8"), ("bits", "u8")]))[:, 0], 0, 1.0)
         result[name] = [f"{kind}:{bits:x}" for kind, bits in answers.tolist()]
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden.json")

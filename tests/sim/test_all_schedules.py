@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from kit.sample import some
+from kit.sample import draw_cases
 
 from numbalite import cuda
 from numbalite.errors import KernelError
@@ -45,11 +45,11 @@ def random_program(seed):
     latched, left = seed % 6 == 0, count
     arrived = set()
 
-    def members(of, least=1):
+    def random_members(of, least=1):
         return r.sample(sorted(of), r.randint(min(least, len(of)), len(of)))
 
-    def access():
-        who = members(range(threads))
+    def random_access():
+        who = random_members(range(threads))
         weights = (4, 1, 0, 0, 0) if phased else (4, 1, 2, 0, 0) if seed % 4 else (4, 1, 2, 1, 1)
         what = lambda: (r.choices("rwamu", weights)[0], r.randrange(VARIABLES))
         same = what() if r.random() < 0.5 else None
@@ -63,26 +63,32 @@ def random_program(seed):
             left -= len(who)
             counts = (("count", frozenset(who)),) if who else ()
             return *counts, *(
-                [("await", frozenset(members(range(threads))))] if left == 0 or kind < 0.1 else []
+                [("await", frozenset(random_members(range(threads))))]
+                if left == 0 or kind < 0.1
+                else []
             )
         if phased and kind < 0.5:
-            who = r.sample(range(threads), count) if r.random() < 0.7 else members(range(threads))
+            who = (
+                r.sample(range(threads), count)
+                if r.random() < 0.7
+                else random_members(range(threads))
+            )
             arrived.update(who)
             return ("arrive", frozenset(who)), (r.choice(["wait", "spin"]), frozenset(who))
         if phased and kind < 0.65:
-            who = members(range(threads))
+            who = random_members(range(threads))
             arrived.update(who)
             return (("arrive", frozenset(who)),)
         if phased and kind < 0.75 and arrived:
-            return ((r.choice(["wait", "spin"]), frozenset(members(arrived))),)
+            return ((r.choice(["wait", "spin"]), frozenset(random_members(arrived))),)
         if phased and kind < 0.82 and arrived:
-            return (("poll", {t: r.randrange(VARIABLES) for t in members(arrived)}),)
+            return (("poll", {t: r.randrange(VARIABLES) for t in random_members(arrived)}),)
         if kind < 0.9:
             return (("barrier",),)
-        return (("warp", frozenset(members(range(threads), 2))),)
+        return (("warp", frozenset(random_members(range(threads), 2))),)
 
     for _ in range(r.randint(2, STEPS)):
-        steps += synchronize() if r.random() < 0.5 else [access()]
+        steps += synchronize() if r.random() < 0.5 else [random_access()]
     return blocks, threads, count, steps
 
 
@@ -219,7 +225,7 @@ def verdict_of(kernel, program, budget=BUDGET):
 
 def test_all_schedules_confirm_each_verdict():
     assert len(PROGRAMS) >= 300
-    drawn = some(40, PROGRAMS)
+    drawn = draw_cases(40, PROGRAMS)
     names = [f"program{i}" for i in range(len(drawn))]
     unit = cuda.module(HEAD + "\n".join(map(text_of, names, drawn)), opt=1)
     verdicts = set()

@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 import pytest
-from kit.sample import some
+from kit.sample import draw_cases
 
 from numbalite import cuda
 from numbalite.compilers import cccl
@@ -54,16 +54,16 @@ __device__ void copy_bulk(void* to, const void* from, unsigned bytes, word* b) {
 KERNELS = {}
 
 
-def kernel(verdict, body, grid=1, block=64, name=None, **options):
+def register_kernel(verdict, body, grid=1, block=64, name=None, **options):
     KERNELS[name] = (verdict, body, (grid, block), options)
 
 
 def right_and_wrong_kernels(name, right, text, changes, grid=1, block=64, wrong=RACES, **options):
     """`text` is the correct kernel, and `changes` is {mistake: (part of the text, replacement)}."""
-    kernel(right, text, grid, block, name, **options)
+    register_kernel(right, text, grid, block, name, **options)
     for what, (old, new) in changes.items():
         assert text.count(old) == 1, (name, what)
-        kernel(wrong, text.replace(old, new), grid, block, f"{name}_{what}", **options)
+        register_kernel(wrong, text.replace(old, new), grid, block, f"{name}_{what}", **options)
 
 
 MAKE = "__shared__ block_barrier b; if (t == 0) init(&b, blockDim.x); __syncthreads();\n"
@@ -636,7 +636,7 @@ right_and_wrong_kernels(
     {"of_all": ("out[blockIdx.x]", "out[0]")},
     grid=12,
 )
-kernel(
+register_kernel(
     ATOMICS,
     """
     __shared__ int s; __shared__ word b;
@@ -646,7 +646,7 @@ kernel(
     if (t == 40) { if (try_parity(&b, 0)) out[0] = 1; else out[0] = 2; }""",
     name="polled_once",
 )
-kernel(
+register_kernel(
     ATOMICS,
     """
     __shared__ word b;
@@ -656,7 +656,7 @@ kernel(
     if (t == 40) { while (try_parity(&b, 0)) {} }""",
     name="two_phases_of_any_two",
 )
-kernel(
+register_kernel(
     RACES,
     """
     __shared__ int s; __shared__ word b;
@@ -668,11 +668,11 @@ kernel(
 )
 
 
-DRAWN = some(24, KERNELS)
+DRAWN = draw_cases(24, KERNELS)
 
 
 @functools.cache
-def module():
+def verdict_module():
     text = [HEAD]
     for name in DRAWN:
         _, body, _, options = KERNELS[name]
@@ -683,7 +683,7 @@ def module():
     return cuda.module("\n".join(text), opt=1)
 
 
-def launch(unit, name):
+def launch_checked(unit, name):
     x, out = (cuda.to_device(np.zeros(512, np.int32)) for _ in range(2))
     checks = cuda.checks("race", "hang", exact=True, budget=0.5, limit=10)
     error = None
@@ -697,7 +697,7 @@ def launch(unit, name):
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_barrier_verdict_of_each_kernel(name):
-    checks, error = launch(module(), name)
+    checks, error = launch_checked(verdict_module(), name)
     assert checks.verdict.kind == KERNELS[name][0], error or checks.verdict
 
 
@@ -713,7 +713,7 @@ def test_toolkit_barriers_have_the_same_race_verdicts():
     ]
     unit = cuda.module("\n".join(["#include <cub/block/block_reduce.cuh>", HEAD, *texts]), opt=1)
     for name in names:
-        checks, error = launch(unit, name)
+        checks, error = launch_checked(unit, name)
         assert checks.verdict.kind == KERNELS[name][0], (name, error or checks.verdict)
 
 

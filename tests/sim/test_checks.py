@@ -117,7 +117,7 @@ __global__ void macro(float *x, int k) { float a[4] = {}; x[0] = AT(k); /* macro
 
 
 @pytest.fixture(scope="module")
-def names():
+def names_module():
     return cuda.module(NAMES)
 
 
@@ -127,7 +127,7 @@ def kernels():
 
 
 @pytest.fixture(autouse=True)
-def checked():
+def enable_checks():
     with cuda.checks("memory", "unwritten"):
         yield
 
@@ -230,7 +230,7 @@ def test_pointers_to_slices_are_checked_against_the_allocation(kernels):
 
 
 @cuda.jit
-def corner(a, out):
+def add_corner(a, out):
     """
     int i = threadIdx.x;
     out(i, 0) = a[i][i + 1] + a(i, 2);
@@ -239,14 +239,14 @@ def corner(a, out):
 
 def test_indices_are_checked_by_dimension():
     a, out = device_zeros(10, 10), device_zeros(8, 8)
-    launch_without_report(corner[1, 8], a, out)
-    error = report_of(corner[1, 9], a, out)
+    launch_without_report(add_corner[1, 8], a, out)
+    error = report_of(add_corner[1, 9], a, out)
     assert "uses index 8 of out along axis 0, but out has shape (8, 8)" in str(error)
     assert (error.array, error.index, error.line) == ("out", 8, line_of("out(i, 0) = a[i][i + 1]"))
-    error = report_of(corner[1, 8], a[:, ::3], out)  # 4 columns
+    error = report_of(add_corner[1, 8], a[:, ::3], out)  # 4 columns
     assert "uses index 4 of a along axis 1, but a has shape (10, 4)" in str(error)
-    assert "along axis 0" in str(report_of(corner[1, 8], a, out[0:0]))
-    launch_without_report(corner[1, 8], np.asfortranarray(np.zeros((9, 9), np.float32)), out)
+    assert "along axis 0" in str(report_of(add_corner[1, 8], a, out[0:0]))
+    launch_without_report(add_corner[1, 8], np.asfortranarray(np.zeros((9, 9), np.float32)), out)
 
 
 def test_out_of_bounds_atomics_are_reported(kernels):
@@ -370,11 +370,11 @@ def test_out_of_bounds_local_array_access_is_reported(kernels):
         ("macro", "uses index 5 of an array of 4 elements"),
     ],
 )
-def test_subarrays_and_members_are_named_in_reports(names, kernel, text):
+def test_subarrays_and_members_are_named_in_reports(names_module, kernel, text):
     """Names are found by the position of the index in the source, which code from a macro does not
     have."""
-    launch_without_report(names[kernel][1, 1], device_zeros(8), 2)
-    error = report_of(names[kernel][1, 1], device_zeros(8), 5)
+    launch_without_report(names_module[kernel][1, 1], device_zeros(8), 2)
+    error = report_of(names_module[kernel][1, 1], device_zeros(8), 5)
     assert text in str(error) and error.kind == "memory" and error.index == 5
     array = None if kernel == "macro" else text.split("[")[0].split(" along")[0].split()[-1]
     assert error.array == array
@@ -383,7 +383,7 @@ def test_subarrays_and_members_are_named_in_reports(names, kernel, text):
 
 def test_gufunc_arrays_are_checked():
     @guvectorize(["void(float32[:], float32[:,:], float32[:])"], "(n),(m,n)->(n)", target="cuda")
-    def shift(x, table, out):
+    def shift_out_of_bounds(x, table, out):
         """
         for (int i = 0; i < x.size(); ++i) {
             if (x[i] == 1) out.data()[i] = x[i] + 1;  // IN THE CORE
@@ -403,9 +403,11 @@ def test_gufunc_arrays_are_checked():
     ]:
         values = np.ones((3, 5), np.float32)
         values[2, 4] = value
-        error = report_of(lambda x=values: shift(cuda.to_device(x), table))
+        error = report_of(lambda x=values: shift_out_of_bounds(cuda.to_device(x), table))
         assert text in str(error) and error.line == line + at and error.thread == (2, 0, 0)
-    launch_without_report(lambda: shift(cuda.to_device(np.ones((3, 5), np.float32)), table))
+    launch_without_report(
+        lambda: shift_out_of_bounds(cuda.to_device(np.ones((3, 5), np.float32)), table)
+    )
 
 
 # --- shared memory
@@ -558,7 +560,7 @@ def test_graphs_keep_the_checks_of_their_capture(kernels):
 
 def test_grid_sync_orders_accesses():
     @cuda.jit(cooperative=True)
-    def rotate(x, y):
+    def rotate_after_sync(x, y):
         """
         int i = blockIdx.x * blockDim.x + threadIdx.x;
         y[i] = x[i];
@@ -567,30 +569,32 @@ def test_grid_sync_orders_accesses():
         """
 
     x = cuda.to_device(np.arange(32, dtype=np.float32))
-    launch_without_report(rotate[2, 16], x, cuda.device_array(32, np.float32))
+    launch_without_report(rotate_after_sync[2, 16], x, cuda.device_array(32, np.float32))
     np.testing.assert_array_equal(x.copy_to_host(), np.roll(np.arange(32), -1))
-    assert "nothing has written" in str(report_of(rotate[2, 16], cuda.device_array_like(x), x))
+    assert "nothing has written" in str(
+        report_of(rotate_after_sync[2, 16], cuda.device_array_like(x), x)
+    )
 
 
 def test_debug_checks_one_kernel():
     @cuda.jit(debug=True)
-    def look(x, out):
+    def copy_out_of_bounds(x, out):
         """
         out.data()[threadIdx.x] = x.data()[threadIdx.x];
         """
 
     x, out = device_zeros(16), device_zeros(16)
     with cuda.checks("race"):
-        launch_without_report(look[1, 16], x, out)
-        assert "reads x[16]" in str(report_of(look[1, 17], x, device_zeros(32)))
+        launch_without_report(copy_out_of_bounds[1, 16], x, out)
+        assert "reads x[16]" in str(report_of(copy_out_of_bounds[1, 17], x, device_zeros(32)))
     with cuda.checks("none"):
-        launch_without_report(look[1, 16], x, out)
+        launch_without_report(copy_out_of_bounds[1, 16], x, out)
 
 
 # --- how checks are enabled
 
 
-@pytest.mark.usefixtures("unchecked")
+@pytest.mark.usefixtures("disabled_checks")
 def test_checks_apply_to_their_thread_and_block(kernels):
     x = device_zeros(32)
     seen = []
@@ -668,12 +672,12 @@ def test_invalid_checks_variable_raises():
     assert "NUMBALITE_SIM_CHECKS='memroy': expected all, none, or a list of" in result.stderr
 
 
-@pytest.mark.parametrize("compiler", ["clang++", "g++"])
-def test_findings_are_equal_for_both_compilers(compiler):
+@pytest.mark.parametrize("compiler_name", ["clang++", "g++"])
+def test_findings_are_equal_for_both_compilers(compiler_name):
     import shutil
 
-    if not shutil.which(compiler):
-        pytest.skip(f"there is no {compiler}")
+    if not shutil.which(compiler_name):
+        pytest.skip(f"there is no {compiler_name}")
     result = run_program(
         """
         import numpy as np
@@ -695,7 +699,7 @@ def test_findings_are_equal_for_both_compilers(compiler):
             report(m.b, cuda.device_array(32, np.float32))
             report(m.b, np.zeros(30, np.float32))
         """,
-        NUMBALITE_CXX=compiler,
+        NUMBALITE_CXX=compiler_name,
     )
     assert result.stdout.splitlines() == [
         "2 s 31 (31, 0, 0) 0",
@@ -704,7 +708,7 @@ def test_findings_are_equal_for_both_compilers(compiler):
     ], result.stderr
 
 
-@pytest.mark.usefixtures("unchecked")
+@pytest.mark.usefixtures("disabled_checks")
 @pytest.mark.skipif("NUMBALITE_SANITIZED" in os.environ, reason="sanitizers need the addresses")
 def test_checks_work_with_limited_address_space():
     result = run_program(
@@ -754,7 +758,7 @@ def test_a_stack_overflow_has_a_line():
 def test_records_of_freed_memory_keep_resident_memory_bounded():
     """Addresses are not reused immediately, and each has its own shadow memory."""
 
-    def resident():
+    def resident_bytes():
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * resource.getpagesize()
 
@@ -764,20 +768,20 @@ def test_records_of_freed_memory_keep_resident_memory_bounded():
 
     with cuda.checks("memory"):
         fill[1, 4](cuda.device_array(4, np.int32))
-    before = resident()
+    before = resident_bytes()
     for _ in range(5000):
         cuda.pinned_array(100, np.int8)
-    assert resident() - before < 8 << 20, "a page for each would be 20 MB"
+    assert resident_bytes() - before < 8 << 20, "a page for each would be 20 MB"
 
 
 def test_copies_of_uninitialized_memory_to_the_host_are_reported():
     @cuda.jit
-    def first(out, n):
+    def store_first_n(out, n):
         "if (threadIdx.x < n) out[threadIdx.x] = 1;"
 
     def partly_written(n):
         out = cuda.device_array(64, np.float32)
-        first[1, 64](out, n)
+        store_first_n[1, 64](out, n)
         return out
 
     with cuda.checks():
@@ -794,12 +798,12 @@ def test_copies_of_uninitialized_memory_to_the_host_are_reported():
 
 def test_gufunc_reading_its_new_output_is_reported_for_host_arrays():
     @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
-    def total(x, out):
+    def accumulate_into_output(x, out):
         "for (int i = 0; i < x.size(); ++i) out[0] += x[i];"
 
     for size in (4, 1 << 16):
         with cuda.checks(), pytest.raises(KernelError, match="reads out.*nothing has written"):
-            total(np.ones((size, 2), np.float32))
+            accumulate_into_output(np.ones((size, 2), np.float32))
 
 
 @pytest.fixture(scope="module")

@@ -29,12 +29,12 @@ __global__ void fresh(int *out, int *kept, int how) {
 
 
 @pytest.fixture(scope="module")
-def kernels():
+def heap_kernels():
     return cuda.module(SOURCE)
 
 
 @pytest.fixture(autouse=True)
-def checked():
+def enable_checks():
     with cuda.checks("memory", "unwritten"):
         yield
 
@@ -56,25 +56,29 @@ def device_zeros(size):
     return cuda.to_device(np.zeros(size, np.int32))
 
 
-def test_kernel_heap_accesses_are_checked(kernels):
+def test_kernel_heap_accesses_are_checked(heap_kernels):
     out = device_zeros(1)
-    launch_without_report(kernels.heap[1, 1], out, 9, 0)
-    assert "after the end of 40 bytes of malloc()" in str(report_of(kernels.heap[1, 1], out, 10, 0))
-    assert "have been freed" in str(report_of(kernels.heap[1, 1], out, 3, 1))
+    launch_without_report(heap_kernels.heap[1, 1], out, 9, 0)
+    assert "after the end of 40 bytes of malloc()" in str(
+        report_of(heap_kernels.heap[1, 1], out, 10, 0)
+    )
+    assert "have been freed" in str(report_of(heap_kernels.heap[1, 1], out, 3, 1))
 
 
-def test_new_memory_of_the_heap_is_unwritten(kernels):
+def test_new_memory_of_the_heap_is_unwritten(heap_kernels):
     out, kept = device_zeros(1), device_zeros(2)
     for how in (1, 2, 3):
-        launch_without_report(kernels.fresh[1, 1], out, kept, how)
-    error = report_of(kernels.fresh[1, 1], out, kept, 0)
+        launch_without_report(heap_kernels.fresh[1, 1], out, kept, how)
+    error = report_of(heap_kernels.fresh[1, 1], out, kept, 0)
     assert "reads byte 12 of 40 bytes of malloc(), which nothing has written" in str(error)
     assert error.kind == "unwritten"
-    report_of(kernels.fresh[1, 1], out, kept, 8)
-    report_of(kernels.fresh[1, 1], out, kept, 4 + 8)  # memory that the previous launch allocated
+    report_of(heap_kernels.fresh[1, 1], out, kept, 8)
+    report_of(
+        heap_kernels.fresh[1, 1], out, kept, 4 + 8
+    )  # memory that the previous launch allocated
     with cuda.checks("none"):
-        kernels.fresh[1, 1](out, kept, 4 + 1 + 8)  # its result is not read
-    launch_without_report(kernels.fresh[1, 1], out, kept, 4)
+        heap_kernels.fresh[1, 1](out, kept, 4 + 1 + 8)  # its result is not read
+    launch_without_report(heap_kernels.fresh[1, 1], out, kept, 4)
     with cuda.checks("none"):
-        kernels.fresh[1, 1](out, kept, 8)
-    launch_without_report(kernels.fresh[1, 1], out, kept, 4)
+        heap_kernels.fresh[1, 1](out, kept, 8)
+    launch_without_report(heap_kernels.fresh[1, 1], out, kept, 4)

@@ -76,7 +76,7 @@ def test_debug_kernels_are_compiled_once():
 
 
 def test_compile_errors_are_the_same_under_checks():
-    def wrong(x):
+    def undefined_name(x):
         """
         x[0] = missing;
         """
@@ -84,6 +84,6 @@ def test_compile_errors_are_the_same_under_checks():
     told = []
     for names in ["none"], ["memory", "race"]:
         with cuda.checks(*names), pytest.raises(CompileError) as caught:
-            cuda.jit("(int32[:])")(wrong)
+            cuda.jit("(int32[:])")(undefined_name)
         told.append(str(caught.value))
     assert told[0] == told[1] and "missing" in told[0]

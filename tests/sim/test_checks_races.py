@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 _sources = {}  # dict from the text of a source to the number of its namespace
 
 
-def variants(source, *places):
+def replace_placeholders(source, *places):
     """Returns one source for each dict, in which the names in capitals are replaced by the values of the
     dict.
 
@@ -36,7 +36,7 @@ def variants(source, *places):
 
 
 @functools.cache
-def unit():
+def race_module():
     lines = ['#include "numbalite/groups.cuh"', "#include <cuda/atomic>"]
     for text, number in _sources.items():
         lines.append(f"namespace v{number} {{\n{text}\n}}")
@@ -47,7 +47,7 @@ def run_without_report(
     source, grid=1, block=64, size=4096, dtype=np.int32, seed=None, cooperative=False
 ):
     """Launches k(data, out), both with `size` elements; returns `out`, or raises."""
-    kernel = unit()[f"v{_sources[source]}::k"]
+    kernel = race_module()[f"v{_sources[source]}::k"]
     data = cuda.to_device(np.arange(size).astype(dtype))
     out = cuda.to_device(np.zeros(size, dtype))
     with cuda.checks("race", seed=seed, limit=60):
@@ -127,7 +127,7 @@ IN_SHARED = {
 
 
 IN_SHARED = {
-    name: variants(source, {"BETWEEN": ""}, {"BETWEEN": "__syncthreads();"})
+    name: replace_placeholders(source, {"BETWEEN": ""}, {"BETWEEN": "__syncthreads();"})
     for name, source in IN_SHARED.items()
 }
 
@@ -190,7 +190,7 @@ REMEDIES = {
 }
 REMEDIES = {
     name: (
-        variants(
+        replace_placeholders(
             f"""__global__ void k(int* data, int* out) {{
             int t = threadIdx.x, n = blockDim.x, i = blockIdx.x * n + t;
             {body}
@@ -209,7 +209,7 @@ def test_race_report_suggests_the_fitting_remedy(name):
     assert ("takes an atomic" in text) == ("an atomic" in words)
 
 
-BOTH_SIDES = variants(
+BOTH_SIDES = replace_placeholders(
     """__global__ void k(const int* data, int* out) {
     __shared__ int tile[64];
     tile[threadIdx.x] = 7 * threadIdx.x;
@@ -247,7 +247,7 @@ LAST_WARP = """__global__ void k(const int* data, int* out) {
 
 
 LAST_WARP = {
-    kind: variants(
+    kind: replace_placeholders(
         LAST_WARP, {"KIND": kind, "BETWEEN": ""}, {"KIND": kind, "BETWEEN": "__syncwarp();"}
     )
     for kind in ("", "volatile")
@@ -262,7 +262,7 @@ def test_races_within_a_warp_are_reported(kind):
     assert out[0] == sum(range(64))
 
 
-PART_OF_A_WARP = variants(
+PART_OF_A_WARP = replace_placeholders(
     """__global__ void k(const int* data, int* out) {
         __shared__ int s[32];
         int t = threadIdx.x;
@@ -326,7 +326,7 @@ GLOBAL = {
 
 for both in GLOBAL.values():
     for source in both:
-        variants(source)
+        replace_placeholders(source)
 
 
 @pytest.mark.parametrize("name", GLOBAL)
@@ -337,7 +337,7 @@ def test_races_in_global_memory_are_reported(name, seed):
     run_without_report(good, grid=3, seed=seed)
 
 
-BLOCKS = variants(
+BLOCKS = replace_placeholders(
     """__global__ void k(const int* data, int* out) {
         if (threadIdx.x == 0) out[blockIdx.x] = data[blockIdx.x];
         __syncthreads();
@@ -357,7 +357,7 @@ def test_races_between_independent_blocks_are_reported():
 
 # Atomics for the threads of one block, as each interface writes the scope.
 NARROW = {
-    name: variants(
+    name: replace_placeholders(
         """__global__ void k(int* data, int* out) {
             int* at = &out[0];
             int old = 0;
@@ -401,7 +401,7 @@ LOCK = """__device__ int lock;
         }
     }"""
 LOCKS = {
-    (take, update): variants(
+    (take, update): replace_placeholders(
         LOCK.replace("UPDATE", update).replace("TAKE", take),
         {"FENCE": ""},
         {"FENCE": "__threadfence();"},
@@ -421,7 +421,7 @@ def test_lock_without_fences_is_reported(take, update):
     run_without_report(good, grid=3)
 
 
-AFTER_A_SWAP = variants("""__global__ void k(const int* data, int* out) {
+AFTER_A_SWAP = replace_placeholders("""__global__ void k(const int* data, int* out) {
         __shared__ int s[64];
         int t = threadIdx.x;
         SWAP
@@ -448,7 +448,7 @@ def test_race_outside_of_locks_has_no_fence_advice(source):
 
 # Each block has 64 threads; each update compares and writes, or reads and writes, one element.
 COMPARED = {
-    update: variants(
+    update: replace_placeholders(
         f"""__global__ void k(const int* data, int* out) {{
         MEMORY
         int i = threadIdx.x + SHIFT;
@@ -486,7 +486,7 @@ def test_a_race_of_two_blocks_names_both(name, grid, seed):
     assert ("orders the blocks" in text) == ("of block (" in text), text
 
 
-SAME_VALUE = variants("""__global__ void k(const int* data, int* out) {
+SAME_VALUE = replace_placeholders("""__global__ void k(const int* data, int* out) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
         if (data[i] % 2) out[0] = 1;
     }""")  # fmt: skip
@@ -497,7 +497,7 @@ def test_writes_of_equal_values_are_not_reported():
 
 
 NEIGHBOURS = {
-    dtype: variants(
+    dtype: replace_placeholders(
         """__global__ void k(TYPE* data, TYPE* out) {
             __shared__ TYPE s[128];
             int t = threadIdx.x;
@@ -519,7 +519,7 @@ def test_adjacent_accesses_of_any_size_are_distinguished(dtype):
     run_without_report(good, block=128, dtype=dtype)
 
 
-SIZES = variants(
+SIZES = replace_placeholders(
     """__global__ void k(int* ints, int* out) {
         char* data = (char*)ints;
         int t = threadIdx.x;
@@ -537,7 +537,7 @@ def test_overlapping_accesses_of_different_sizes_race():
     run_without_report(good)
 
 
-OWN_ATOMIC = variants(
+OWN_ATOMIC = replace_placeholders(
     """__device__ float atomic_max(float* address, float value) {
         int* place = (int*)address;
         int old = *place, assumed;
@@ -588,7 +588,7 @@ __global__ void k(const int* data, int* out) {
 
 
 FENCE = {"FENCE": ""}, {"FENCE": "__threadfence();"}
-LAST_BLOCK = variants(LAST_BLOCK, *FENCE)
+LAST_BLOCK = replace_placeholders(LAST_BLOCK, *FENCE)
 
 
 @pytest.mark.parametrize("seed", [None, 5])
@@ -599,7 +599,7 @@ def test_race_without_a_fence_before_the_last_block_is_reported(seed):
     assert out[0] == sum(range(9 * 64))
 
 
-ALL_FENCE = variants(
+ALL_FENCE = replace_placeholders(
     """__device__ unsigned count;
     __global__ void k(const int* data, int* out) {
         __shared__ unsigned before;
@@ -636,7 +636,7 @@ __global__ void k(const int* data, int* out) {
 }"""
 
 
-LOCK = variants(
+LOCK = replace_placeholders(
     LOCK,
     {"TAKE": "", "GIVE": ""},
     {
@@ -654,7 +654,7 @@ def test_race_without_a_lock_is_reported(seed):
     assert out[0] == 2 * sum(range(5))
 
 
-LOCK_OF_LANES = variants(
+LOCK_OF_LANES = replace_placeholders(
     """__device__ int mutex;
     __global__ void k(const int* data, int* out) {
         bool done = false;
@@ -694,7 +694,7 @@ PRODUCER = """__global__ void k(const int* data, int* out) {
 }"""
 
 
-PRODUCER = variants(PRODUCER, {"FENCE": ""}, {"FENCE": "__threadfence_block();"})
+PRODUCER = replace_placeholders(PRODUCER, {"FENCE": ""}, {"FENCE": "__threadfence_block();"})
 
 
 @pytest.mark.parametrize("seed", [None, 4])
@@ -704,7 +704,7 @@ def test_producer_consumer_race_in_a_block_is_reported(seed):
     assert run_without_report(good, seed=seed)[0] == 17
 
 
-TWO_BLOCKS = variants(
+TWO_BLOCKS = replace_placeholders(
     """__device__ volatile int ready;
     __global__ void k(const int* data, int* out) {
         if (threadIdx.x) return;
@@ -733,7 +733,7 @@ def test_producer_consumer_race_between_blocks_is_reported():
     race_report_of(bad, r"out\[1\]", grid=2)
 
 
-LOOK_BACK = variants("""__device__ volatile int flag[64];
+LOOK_BACK = replace_placeholders("""__device__ volatile int flag[64];
     __device__ volatile int sums[64];
     __device__ unsigned ticket;
     __global__ void k(const int* data, int* out) {
@@ -780,7 +780,9 @@ GRID = """__global__ void k(int* data, int* out) {
 }"""
 
 
-GRID = variants(GRID, {"BETWEEN": "__syncthreads();"}, {"BETWEEN": "cg::this_grid().sync();"})
+GRID = replace_placeholders(
+    GRID, {"BETWEEN": "__syncthreads();"}, {"BETWEEN": "cg::this_grid().sync();"}
+)
 
 
 @pytest.mark.parametrize("seed", [None, 1])
@@ -790,7 +792,7 @@ def test_grid_barrier_orders_accesses(seed):
     run_without_report(good, grid=2, seed=seed)
 
 
-TILES = variants(
+TILES = replace_placeholders(
     """    __global__ void k(const int* data, int* out) {
         __shared__ int s[64];
         auto tile = cg::tiled_partition<8>(cg::this_thread_block());
@@ -810,14 +812,14 @@ def test_race_in_a_shared_tile_is_reported():
     run_without_report(good)
 
 
-ADDS = variants("""__global__ void k(int* data, int* out) {
+ADDS = replace_placeholders("""__global__ void k(int* data, int* out) {
     data[63 - threadIdx.x] += threadIdx.x;
     data[64 + threadIdx.x] = data[63 - threadIdx.x];
 }""")  # fmt: skip
 
 
 def test_kernels_one_after_the_other_are_ordered():
-    kernel = unit()[f"v{_sources[ADDS]}::k"]
+    kernel = race_module()[f"v{_sources[ADDS]}::k"]
     data = cuda.to_device(np.zeros(128, np.int32))
     with cuda.checks("race"):
         for _ in range(3):
@@ -827,7 +829,7 @@ def test_kernels_one_after_the_other_are_ordered():
     assert data.copy_to_host()[:64].tolist() == [6 * (63 - i) for i in range(64)]
 
 
-HEAP = variants("""__global__ void k(const int* data, int* out) {
+HEAP = replace_placeholders("""__global__ void k(const int* data, int* out) {
         int* own = (int*)malloc(64);
         for (int i = 0; i < 16; ++i) own[i] = data[i] + threadIdx.x;
         out[threadIdx.x] = own[5];
@@ -839,7 +841,7 @@ def test_reused_heap_memory_is_race_free():
     run_without_report(HEAP)
 
 
-PLACES = variants("""__global__ void k(const int* data, int* out) {
+PLACES = replace_placeholders("""__global__ void k(const int* data, int* out) {
         __shared__ int s[64], r[64];
         s[threadIdx.x] = data[threadIdx.x];
         r[threadIdx.x] = data[threadIdx.x];
@@ -852,7 +854,7 @@ def test_further_races_are_counted_by_line():
     assert "more" in text or "other" in text
 
 
-ROUNDED = variants("""
+ROUNDED = replace_placeholders("""
 __global__ void k(const int *data, int *out) {
     int i = threadIdx.x + blockIdx.x * blockDim.x;
     double tenth = data[i] * 0.0 - 0.1;

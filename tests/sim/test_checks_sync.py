@@ -124,11 +124,13 @@ NAMES = re.findall(r"__global__ void (\w+)", SOURCE)
 
 
 @pytest.fixture(scope="module")
-def module():
+def sync_module():
     return cuda.module(SOURCE, names=NAMES)
 
 
-def launch(module, name, *more, grid=1, block=64, dtype=np.int32, checks=("all",), **options):
+def launch_checked(
+    module, name, *more, grid=1, block=64, dtype=np.int32, checks=("all",), **options
+):
     out = cuda.to_device(np.zeros(1024, dtype))
     options.setdefault("limit", 20)
     with cuda.checks(*checks, **options):
@@ -139,7 +141,7 @@ def launch(module, name, *more, grid=1, block=64, dtype=np.int32, checks=("all",
 
 def assert_sync_report(module, name, *words, more=(), **options):
     with pytest.raises(KernelError) as caught:
-        launch(module, name, *more, **options)
+        launch_checked(module, name, *more, **options)
     text = str(caught.value)
     marks = lines_of(f"/* {name} */", __file__)
     lines = {int(n) for found in re.findall(r"line (\d+)|:(\d+)", text) for n in found if n}
@@ -150,22 +152,26 @@ def assert_sync_report(module, name, *words, more=(), **options):
     return text
 
 
-def test_barrier_after_early_return_is_reported(module):
-    assert_sync_report(module, "early_return", "__syncthreads", r"threads 50-63 never came")
-    assert launch(module, "all_come")[:50].tolist() == list(range(49, -1, -1))
+def test_barrier_after_early_return_is_reported(sync_module):
+    assert_sync_report(sync_module, "early_return", "__syncthreads", r"threads 50-63 never came")
+    assert launch_checked(sync_module, "all_come")[:50].tolist() == list(range(49, -1, -1))
     # Not looked for unless asked: GPUs let it pass.
-    assert launch(module, "early_return", checks=("memory",))[:50].tolist() == list(
+    assert launch_checked(sync_module, "early_return", checks=("memory",))[:50].tolist() == list(
         range(49, -1, -1)
     )
 
 
-def test_mask_with_ended_lanes_is_reported(module):
+def test_mask_with_ended_lanes_is_reported(sync_module):
     assert_sync_report(
-        module, "absent_lanes", "__shfl_down_sync with mask 0xffffffff", "threads 20-31", block=32
+        sync_module,
+        "absent_lanes",
+        "__shfl_down_sync with mask 0xffffffff",
+        "threads 20-31",
+        block=32,
     )
-    launch(module, "exact_mask", block=32)
+    launch_checked(sync_module, "exact_mask", block=32)
     assert_sync_report(
-        module, "never_meets", "__syncwarp with mask 0xffffffff", "threads 16-31", block=32
+        sync_module, "never_meets", "__syncwarp with mask 0xffffffff", "threads 16-31", block=32
     )
 
 
@@ -233,21 +239,25 @@ __global__ void both(int *x, int n) {
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])
-def test_masks_with_nonexistent_lanes_are_accepted(module, seed):
-    assert launch(module, "half_a_warp", block=16, seed=seed)[:16].tolist() == list(range(1, 17))
-    assert launch(module, "gone_before", 20, block=32, seed=seed)[:20].tolist() == list(range(20))
+def test_masks_with_nonexistent_lanes_are_accepted(sync_module, seed):
+    assert launch_checked(sync_module, "half_a_warp", block=16, seed=seed)[:16].tolist() == list(
+        range(1, 17)
+    )
+    assert launch_checked(sync_module, "gone_before", 20, block=32, seed=seed)[
+        :20
+    ].tolist() == list(range(20))
 
 
 @pytest.mark.parametrize("checks", ["all", "hang"])
-def test_endless_kernel_is_reported(module, checks):
+def test_endless_kernel_is_reported(sync_module, checks):
     started = time.monotonic()
     with pytest.raises(KernelError) as caught:
-        launch(module, "counts_for_ever", checks=(checks,), limit=0.5)
+        launch_checked(sync_module, "counts_for_ever", checks=(checks,), limit=0.5)
     assert time.monotonic() - started < 60
     assert "not done after 0.5 s, the limit" in str(caught.value)
     if checks == "all":
         assert "threads 0-63" in str(caught.value) or "running at" in str(caught.value)
-    assert (launch(module, "order", checks=("none",))[0]) == 64  # the device goes on
+    assert (launch_checked(sync_module, "order", checks=("none",))[0]) == 64  # the device goes on
 
 
 def test_the_last_access_of_an_endless_kernel_is_reported():
@@ -265,8 +275,8 @@ def test_the_last_access_of_an_endless_kernel_is_reported():
     assert caught.value.line in lines_of("// here\n", __file__)
 
 
-@pytest.mark.usefixtures("unchecked")
-def test_environment_variable_limits_every_kernel(module):
+@pytest.mark.usefixtures("disabled_checks")
+def test_environment_variable_limits_every_kernel(sync_module):
     from numbalite import config
     from numbalite.runtime import checks
 
@@ -274,81 +284,90 @@ def test_environment_variable_limits_every_kernel(module):
     try:
         checks.on_open()
         out = cuda.to_device(np.zeros(1024, np.int32))
-        module["counts_for_ever"][2, 64](out)
+        sync_module["counts_for_ever"][2, 64](out)
         with pytest.raises(KernelError, match="after 0.5 s, the limit"):
             cuda.synchronize()
     finally:
         del config.SIM_LIMIT
         checks.on_open()
-    assert launch(module, "order", checks=("none",))[0] == 64
+    assert launch_checked(sync_module, "order", checks=("none",))[0] == 64
 
 
-def test_spinning_on_plain_memory_makes_progress(module):
-    assert launch(module, "plain_flag", checks=("hang", "memory"))[:2].tolist() == [1, 7]
+def test_spinning_on_plain_memory_makes_progress(sync_module):
+    assert launch_checked(sync_module, "plain_flag", checks=("hang", "memory"))[:2].tolist() == [
+        1,
+        7,
+    ]
 
 
-def test_lock_held_at_a_barrier_is_reported(module):
-    assert_sync_report(module, "lock_over_a_barrier", "not done", "threads? .*ing at", limit=0.5)
+def test_lock_held_at_a_barrier_is_reported(sync_module):
+    assert_sync_report(
+        sync_module, "lock_over_a_barrier", "not done", "threads? .*ing at", limit=0.5
+    )
 
 
 def block_order(module, name, seed, checks=("sync",)):
-    out = launch(module, name, grid=4, block=64, seed=seed, checks=checks)
+    out = launch_checked(module, name, grid=4, block=64, seed=seed, checks=checks)
     return out[1:257].tolist()
 
 
 @pytest.mark.parametrize("name", ["order", "order_after_a_barrier"])
-def test_schedule_seed_reproduces_the_order(module, name):
-    first, second = (block_order(module, name, seed) for seed in (1, 2))
+def test_schedule_seed_reproduces_the_order(sync_module, name):
+    first, second = (block_order(sync_module, name, seed) for seed in (1, 2))
     for found in (first, second):
         assert sorted(found) == list(range(256)) and found != list(range(256))
     assert first != second
-    assert block_order(module, name, 1) == first and block_order(module, name, 2) == second
+    assert (
+        block_order(sync_module, name, 1) == first and block_order(sync_module, name, 2) == second
+    )
     blocks = [i // 64 for i in first]
     assert blocks != sorted(blocks)
-    assert block_order(module, name, 1, ("none",)) == first  # an order is no check
-    instrumented = block_order(module, name, 1, ("all",))
+    assert block_order(sync_module, name, 1, ("none",)) == first  # an order is no check
+    instrumented = block_order(sync_module, name, 1, ("all",))
     assert sorted(instrumented) == list(range(256))
-    assert instrumented == block_order(module, name, 1, ("all",))
+    assert instrumented == block_order(sync_module, name, 1, ("all",))
 
 
-def test_report_names_the_schedule_seed(module):
-    assert "seed=23" in assert_sync_report(module, "early_return", seed=23)
-    assert "seed=24" in assert_sync_report(module, "lock_over_a_barrier", seed=24, limit=0.5)
-    assert "seed" not in assert_sync_report(module, "early_return")
+def test_report_names_the_schedule_seed(sync_module):
+    assert "seed=23" in assert_sync_report(sync_module, "early_return", seed=23)
+    assert "seed=24" in assert_sync_report(sync_module, "lock_over_a_barrier", seed=24, limit=0.5)
+    assert "seed" not in assert_sync_report(sync_module, "early_return")
 
 
-def test_integer_division_by_zero_is_reported(module):
+def test_integer_division_by_zero_is_reported(sync_module):
     assert_sync_report(
-        module, "divides", "divides the integer 100 by zero", "thread \\(5,0,0\\)", more=(5,)
+        sync_module, "divides", "divides the integer 100 by zero", "thread \\(5,0,0\\)", more=(5,)
     )
-    assert_sync_report(module, "remainder_of", "by zero", more=(7,), dtype=np.uint32)
-    assert_sync_report(module, "least", "by -1, which overflows", more=(-1,))
-    assert launch(module, "divides", 200)[0] == 0
-    assert launch(module, "least", 2)[0] == -(1 << 30)
+    assert_sync_report(sync_module, "remainder_of", "by zero", more=(7,), dtype=np.uint32)
+    assert_sync_report(sync_module, "least", "by -1, which overflows", more=(-1,))
+    assert launch_checked(sync_module, "divides", 200)[0] == 0
+    assert launch_checked(sync_module, "least", 2)[0] == -(1 << 30)
     # the result on a GPU, which is only checked on request
-    assert launch(module, "divides", 5, checks=("memory",))[5] == -1
+    assert launch_checked(sync_module, "divides", 5, checks=("memory",))[5] == -1
 
 
 def test_floor_division_by_zero_is_reported():
     @cuda.jit
-    def floor(x, y):
+    def floor_divide(x, y):
         x[0] = x[0] // y[0]
 
     with pytest.raises(KernelError, match="divides the integer 7 by zero$"), cuda.checks():
-        floor[1, 1](np.full(1, 7), np.zeros(1, int))
+        floor_divide[1, 1](np.full(1, 7), np.zeros(1, int))
 
 
-def test_creation_of_nan_and_infinity_is_reported(module):
+def test_creation_of_nan_and_infinity_is_reported(sync_module):
     nan = {"checks": ("nan",), "dtype": np.float32}
     zero = r"makes infinity of (finite numbers: 1 / 0|a finite number, which it divides by zero)"
-    assert_sync_report(module, "halves", zero, more=(3.0,), **nan)
+    assert_sync_report(sync_module, "halves", zero, more=(3.0,), **nan)
     assert_sync_report(
-        module, "logarithm", r"makes NaN of (a finite number|numbers \()", more=(-1.0,), **nan
+        sync_module, "logarithm", r"makes NaN of (a finite number|numbers \()", more=(-1.0,), **nan
     )
-    launch(module, "halves", 0.5, **nan)
-    launch(module, "logarithm", 2.0, **nan)
-    assert np.isnan(launch(module, "passes_on", np.nan, **nan)[:64]).all()
-    assert np.isinf(launch(module, "halves", 3.0, checks=("all",), dtype=np.float32)[3])
+    launch_checked(sync_module, "halves", 0.5, **nan)
+    launch_checked(sync_module, "logarithm", 2.0, **nan)
+    assert np.isnan(launch_checked(sync_module, "passes_on", np.nan, **nan)[:64]).all()
+    assert np.isinf(
+        launch_checked(sync_module, "halves", 3.0, checks=("all",), dtype=np.float32)[3]
+    )
 
 
 SHIFT = """
@@ -366,7 +385,7 @@ __global__ void k(const {type} *x, {type} *out) {{
 }}"""
 
 
-def _shift(use, type="int", lanes=16):
+def _check_shift(use, type="int", lanes=16):
     kernel = cuda.jit(
         source=SHIFT.format(type=type, lanes=lanes, mask=hex((1 << lanes) - 1), use=use)
     )
@@ -385,7 +404,7 @@ def test_values_of_lanes_outside_of_the_mask_are_stored(use, type):
         r"lane 16, which the mask does not name"
     )
     with pytest.raises(KernelError, match=match) as caught:
-        _shift(use, type)
+        _check_shift(use, type)
     assert caught.value.line == 8
 
 
@@ -401,5 +420,5 @@ def test_values_of_lanes_outside_of_the_mask_are_stored(use, type):
     ],
 )
 def test_values_of_lanes_outside_of_the_mask_are_not_used(use, type):
-    _shift(use.replace("{type}", type), type)
-    assert _shift("out[t] = got;", type, 32)[:30].tolist() == list(range(5, 35))
+    _check_shift(use.replace("{type}", type), type)
+    assert _check_shift("out[t] = got;", type, 32)[:30].tolist() == list(range(5, 35))

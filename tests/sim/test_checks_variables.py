@@ -64,7 +64,7 @@ __global__ void unset(float *out, int k) {
 
 
 @pytest.fixture(scope="module")
-def kernels():
+def variable_kernels():
     return cuda.module(SOURCE)
 
 
@@ -74,9 +74,9 @@ needs_clang = pytest.mark.skipif(
 
 
 @needs_clang
-def test_local_variables_begin_unwritten(kernels):
+def test_local_variables_begin_unwritten(variable_kernels):
     with cuda.checks("unwritten"):
-        kernels.unset[1, 2](cuda.to_device(np.zeros(2, "f4")), 9)
+        variable_kernels.unset[1, 2](cuda.to_device(np.zeros(2, "f4")), 9)
     for k, words, text in (
         (0, "reads m[0][2], which nothing has written", "an array"),
         (2, "reads u, which nothing has written", "in a loop"),
@@ -86,22 +86,22 @@ def test_local_variables_begin_unwritten(kernels):
     ):
         with pytest.raises(KernelError, match=re.escape(words)) as caught:
             with cuda.checks("unwritten"):
-                kernels.unset[1, 2](cuda.to_device(np.zeros(2, "f4")), k)
+                variable_kernels.unset[1, 2](cuda.to_device(np.zeros(2, "f4")), k)
         assert caught.value.line == lines_of(f"/* {text} */", __file__)[0]
 
 
-def test_copying_uninitialized_locals_is_not_reported(kernels):
+def test_copying_uninitialized_locals_is_not_reported(variable_kernels):
     """The state of a variable is copied without a check when it is passed to functions, returned, or part of
     a copied object."""
     out = cuda.to_device(np.zeros(32, "f4"))
     with cuda.checks():
-        kernels.handed_on[1, 32](cuda.to_device(np.zeros(32, "f4")), out)
+        variable_kernels.handed_on[1, 32](cuda.to_device(np.zeros(32, "f4")), out)
     assert out.copy_to_host()[[0, 3, 4]].tolist() == [13, 22, 16]
 
 
 def test_assumed_alignment_is_checked():
     @cuda.jit("void(float32*, int32)")
-    def k(x, n):
+    def store_assumed_aligned(x, n):
         """
         float *p = (float *)__builtin_assume_aligned(x, 16);
         if (threadIdx.x < n) p[threadIdx.x] = 1;
@@ -109,10 +109,10 @@ def test_assumed_alignment_is_checked():
 
     x = cuda.to_device(np.zeros(33, np.float32))
     with cuda.checks():
-        k[1, 32](x, 32)
+        store_assumed_aligned[1, 32](x, 32)
     assert x.sum() == 32
     with (
         pytest.raises(KernelError, match=r"(?s)assume_aligned.*\(x\[0\]\) is no multiple of 16"),
         cuda.checks(),
     ):
-        k[1, 32](x[1:], 31)
+        store_assumed_aligned[1, 32](x[1:], 31)

@@ -34,7 +34,7 @@ BATCH = 10
 def run_coverage(tmp_path):
     """run_coverage(program) runs `numbalite coverage run` in the test's folder; returns path -> FileCoverage."""
 
-    def run(program, *options, status=0):
+    def run_program(program, *options, status=0):
         (tmp_path / "program.py").write_text(program)
         command = [sys.executable, "-m", "numbalite", "coverage", "run", *options, "program.py"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -46,13 +46,13 @@ def run_coverage(tmp_path):
         found = data.read_coverage(str(tmp_path / data.FOLDER))
         return {os.path.relpath(path, tmp_path): one for path, one in found.items()}
 
-    return run
+    return run_program
 
 
 # --- random kernels, with clang's own coverage as the oracle
 
 
-class Text:
+class RandomFunctionText:
     """Returns the text of a random function of `int *x, int n`."""
 
     def __init__(self, rng):
@@ -157,12 +157,12 @@ def of_compiler(command, gcov, text, sizes, folder):
     main = HOST.format(path="kernels.h", sizes=", ".join(map(str, sizes)), calls=calls)
     (folder / "main.cpp").write_text(main)
 
-    def run(*command):
+    def run_command(*command):
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
 
-    run(*command, "--coverage", "-w", "main.cpp", "-o", "main")
-    run("./main")
-    run(*gcov, "-b", "-c", next(folder.glob("*.gcda")).name)
+    run_command(*command, "--coverage", "-w", "main.cpp", "-o", "main")
+    run_command("./main")
+    run_command(*gcov, "-b", "-c", next(folder.glob("*.gcda")).name)
     lines, branches, line = {}, {}, 0
     for row in (folder / "kernels.h.gcov").read_text().splitlines():
         if found := _ROW.match(row):
@@ -183,7 +183,7 @@ def test_coverage_equals_clangs_and_gccs(batch, run_coverage, tmp_path):
     """Lines as clang's coverage, branches as gcov's with g++: llvm-cov 14 omits some branches of `a && b || c`, and
     sometimes counts lines after it wrongly: where it differs, gcov decides, if it has the line."""
     rng = random.Random(f"{os.environ.get(VARIABLE)} coverage {batch}")
-    text = "".join(Text(rng).function(k) for k in range(BATCH))
+    text = "".join(RandomFunctionText(rng).function(k) for k in range(BATCH))
     sizes = [rng.randrange(8) for _ in range(2)]
     (tmp_path / "kernels.cu").write_text(text)
     ours = run_coverage(PROGRAM.format(count=BATCH, sizes=sizes))["kernels.cu"]
@@ -316,7 +316,7 @@ def test_coverage_includes_checked_launches(run_coverage):
 def test_coverage_command_reports_and_exports(run_coverage, tmp_path):
     run_coverage(MIXED)
 
-    def command(*arguments, status=0):
+    def run_coverage_command(*arguments, status=0):
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
             [sys.executable, "-m", "numbalite", "coverage", *arguments],
@@ -325,16 +325,16 @@ def test_coverage_command_reports_and_exports(run_coverage, tmp_path):
         assert done.returncode == status, done.stderr
         return done.stdout + done.stderr
 
-    table = command("report")
+    table = run_coverage_command("report")
     row = next(row for row in table.splitlines() if row.startswith("program.py"))
     missing = f"{line_with(MIXED, 'x[0] = 9')}, {line_with(MIXED, 'x[0] = 3')}; branches of"
     assert missing in row
     assert "TOTAL" in table
-    command("report", "--fail-under", "99", status=2)
-    command("report", "--fail-under", "10")
-    assert "no data" in command("report", "--omit", "program.py", status=1)
-    assert "program.py" in command("report", "--include", "prog*")
-    command("lcov")
+    run_coverage_command("report", "--fail-under", "99", status=2)
+    run_coverage_command("report", "--fail-under", "10")
+    assert "no data" in run_coverage_command("report", "--omit", "program.py", status=1)
+    assert "program.py" in run_coverage_command("report", "--include", "prog*")
+    run_coverage_command("lcov")
     lcov = (tmp_path / "kernels.lcov").read_text().splitlines()
     assert "SF:program.py" in lcov
     assert f"DA:{line_with(MIXED, 'x[0] = 9')},0" in lcov
@@ -342,13 +342,13 @@ def test_coverage_command_reports_and_exports(run_coverage, tmp_path):
     lines = [row for row in lcov if row.startswith("DA:")]
     assert f"LF:{len(lines)}" in lcov
     assert f"LH:{sum(row.endswith(',1') for row in lines)}" in lcov
-    index = tmp_path / command("html").strip()
+    index = tmp_path / run_coverage_command("html").strip()
     assert "program.py" in index.read_text()
     page = (index.parent / "file0.html").read_text()
     assert page.count('class="miss"') == 2
-    command("erase")
-    assert "no data" in command("report", status=1)
-    assert "which program" in command("run", status=2)
+    run_coverage_command("erase")
+    assert "no data" in run_coverage_command("report", status=1)
+    assert "which program" in run_coverage_command("run", status=2)
 
 
 def test_coverage_command_passes_status_and_arguments(run_coverage):
@@ -396,8 +396,8 @@ ignored = 5 if np.pi < 3 else 4  # pragma: no cover
 
 
 @pytest.fixture
-def reported(tmp_path):
-    """reported(*options) runs a program under coverage.py with the plug-in; returns the files of its JSON report."""
+def coverage_report(tmp_path):
+    """coverage_report(*options) runs a program under coverage.py with the plug-in; returns the files of its JSON report."""
     pytest.importorskip("coverage")
     folder = tmp_path / "src"
     folder.mkdir()
@@ -408,23 +408,23 @@ def reported(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBALITE_DRIVER": "sim"}
     environment.pop("NUMBALITE_COVERAGE", None)
 
-    def command(*arguments):
+    def run_coverage_module(*arguments):
         run = [sys.executable, "-m", "coverage", *arguments]
         done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def report(*options):
-        command("run", *options, "src/program.py")
-        command("json")
-        command("html")
+    def report_files(*options):
+        run_coverage_module("run", *options, "src/program.py")
+        run_coverage_module("json")
+        run_coverage_module("html")
         found = json.loads((tmp_path / "coverage.json").read_text())
         return {os.path.basename(path): one for path, one in found["files"].items()}
 
-    return report
+    return report_files
 
 
-def test_coverage_py_reports_kernel_lines(reported):
-    found = reported()
+def test_coverage_py_reports_kernel_lines(coverage_report):
+    found = coverage_report()
     text = MIXED + PYTHON
     program, cuda_file = found["program.py"], found["k.cu"]
     missing = [
@@ -443,8 +443,8 @@ def test_coverage_py_reports_kernel_lines(reported):
     assert found["plain.py"]["executed_lines"] == []
 
 
-def test_coverage_py_reports_kernel_branches(reported):
-    found = reported("--branch")
+def test_coverage_py_reports_kernel_branches(coverage_report):
+    found = coverage_report("--branch")
     text = MIXED + PYTHON
     partial = {line for line, end in found["program.py"]["missing_branches"]}
     assert partial == {line_with(text, "if (i < n)"), line_with(text, "if i < x.size")}
@@ -453,14 +453,17 @@ def test_coverage_py_reports_kernel_branches(reported):
     assert line_with(text, "return 5") in found["program.py"]["missing_lines"]
 
 
-def test_coverage_run_drops_kernel_data_of_earlier_runs(reported, tmp_path):
-    reported()
+def test_coverage_run_drops_kernel_data_of_earlier_runs(coverage_report, tmp_path):
+    coverage_report()
     program = tmp_path / "src" / "program.py"
     program.write_text(program.read_text().replace("np.zeros(8), 8)", "np.zeros(8), 7)"))
-    assert line_with(MIXED, "x[0] = 9") not in reported()["program.py"]["missing_lines"]
+    assert line_with(MIXED, "x[0] = 9") not in coverage_report()["program.py"]["missing_lines"]
     program.write_text(program.read_text().replace("np.zeros(8), 7)", "np.zeros(8), 8)"))
-    assert line_with(MIXED, "x[0] = 9") not in reported("--append")["program.py"]["missing_lines"]
-    assert line_with(MIXED, "x[0] = 9") in reported()["program.py"]["missing_lines"]
+    assert (
+        line_with(MIXED, "x[0] = 9")
+        not in coverage_report("--append")["program.py"]["missing_lines"]
+    )
+    assert line_with(MIXED, "x[0] = 9") in coverage_report()["program.py"]["missing_lines"]
 
 
 def test_numbalite_option_records_the_included_headers(run_coverage):

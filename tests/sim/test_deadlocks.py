@@ -210,22 +210,22 @@ RIGHT = ["gives_up", "set_by_the_last_thread", "set_by_the_last_block", "set_aft
 
 
 @functools.cache
-def module():
+def deadlock_module():
     return cuda.module(KERNELS, opt=1)
 
 
-def launch(name, budget=0):
+def launch_checked(name, budget=0):
     x, out = (cuda.to_device(np.zeros(64, np.int32)) for _ in range(2))
     checks = cuda.checks("race", "hang", exact=True, budget=budget, limit=600)
     with checks:
-        module()[name][SHAPES.get(name, (1, 64))](x, out)
+        deadlock_module()[name][SHAPES.get(name, (1, 64))](x, out)
     return checks, out.copy_to_host()
 
 
 @pytest.mark.parametrize("name", STUCK)
 def test_a_wait_that_no_thread_can_end_is_reported(name):
     with pytest.raises(KernelError, match="deadlock, no thread can end") as caught:
-        launch(name)
+        launch_checked(name)
     assert caught.value.kind == "hang" and caught.value.line
     for words in STUCK[name]:
         assert words in str(caught.value), caught.value
@@ -233,18 +233,18 @@ def test_a_wait_that_no_thread_can_end_is_reported(name):
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_wait_that_ends_is_not_reported(name):
-    checks, out = launch(name)
+    checks, out = launch_checked(name)
     assert checks.verdict.kind == "depends on atomics"
     assert out[0] == (100000 if name == "gives_up" else 1)
 
 
 @pytest.mark.parametrize("name", STUCK_LATER)
 def test_a_deadlock_in_another_schedule_is_found_and_replayed(name, monkeypatch):
-    checks, _ = launch(name)
+    checks, _ = launch_checked(name)
     assert checks.verdict.kind == "depends on atomics"
     with pytest.raises(KernelError, match="deadlock, no thread can end") as caught:
-        launch(name, budget=20.0)
+        launch_checked(name, budget=20.0)
     assert caught.value.kind == "hang" and caught.value.schedule.startswith(f"{name}@")
     monkeypatch.setattr(config, "SIM_SCHEDULE", caught.value.schedule)
     with pytest.raises(KernelError, match="deadlock, no thread can end"):
-        launch(name)
+        launch_checked(name)

@@ -178,11 +178,11 @@ ATOMIC |= {"old_value_in_an_index", "old_value_in_a_branch", "old_value_in_a_fun
 
 
 @functools.cache
-def module():
+def race_module():
     return cuda.module(KERNELS, opt=1)
 
 
-def launch(name, **options):
+def launch_checked(name, **options):
     """Returns the checks after a launch of this kernel, and its KernelError."""
     grid, block = GRIDS.get(name, (1, 64))
     checks = cuda.checks("race", "hang", exact=True, **options)
@@ -193,7 +193,7 @@ def launch(name, **options):
     error = None
     try:
         with checks:
-            module()[name][grid, block](x, out)
+            race_module()[name][grid, block](x, out)
     except KernelError as problem:
         error = problem
     return checks, error
@@ -201,7 +201,7 @@ def launch(name, **options):
 
 @pytest.mark.parametrize("name", RACY)
 def test_unordered_access_pairs_are_races(name):
-    checks, error = launch(name)
+    checks, error = launch_checked(name)
     assert checks.verdict.kind == "races" and str(checks.verdict) == "races"
     assert error.kind == "race" and error.verdict == "races"
     assert error.other_thread is not None
@@ -210,7 +210,7 @@ def test_unordered_access_pairs_are_races(name):
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in {*RACY, *ATOMIC, "past_the_end"}])
 def test_barriers_alone_decide_every_schedule(name):
-    checks, error = launch(name)
+    checks, error = launch_checked(name)
     assert error is None
     assert checks.verdict == (name, "no schedule races", 1, 1)
     assert str(checks.verdict) == "no schedule of this launch races"
@@ -218,7 +218,7 @@ def test_barriers_alone_decide_every_schedule(name):
 
 @pytest.mark.parametrize("name", sorted(ATOMIC))
 def test_used_atomic_results_leave_the_verdict_undecided(name):
-    checks, error = launch(name)
+    checks, error = launch_checked(name)
     assert error is None
     assert checks.verdict.kind == "depends on atomics"
     assert str(checks.verdict).startswith("depends on atomics: ")
@@ -255,7 +255,7 @@ def test_exact_checks_keep_reduction_results():
     for checks in (cuda.checks("race", exact=True), cuda.checks("race"), cuda.checks()):
         out.copy_to_device(np.zeros(64, np.int32))
         with checks:
-            module()["reductions"][1, 64](x, out)
+            race_module()["reductions"][1, 64](x, out)
         assert out.copy_to_host()[:16].tolist() == [
             0,
             63,
@@ -280,11 +280,11 @@ def test_default_race_check_accepts_harmless_races():
     for name in ("flag_of_all", "guarded_maximum"):
         with cuda.checks("race"):
             x, out = (cuda.to_device(np.zeros(64, np.int32)) for _ in range(2))
-            module()[name][1, 64](x, out)
+            race_module()[name][1, 64](x, out)
 
 
 def test_a_launch_that_fails_for_another_reason_is_undecided():
-    checks, error = launch("past_the_end")
+    checks, error = launch_checked("past_the_end")
     assert error.kind == "memory" and error.verdict is None
     assert checks.verdict.kind == "undecided"
 
@@ -293,7 +293,7 @@ def test_verdict_of_each_kernel_is_reported():
     x, out = (cuda.to_device(np.zeros(64, np.int32)) for _ in range(2))
     with cuda.checks("race", exact=True) as checks:
         for name in ("reversal", "bytes", "reversal", "two_operations"):
-            module()[name][1, 64](x, out)
+            race_module()[name][1, 64](x, out)
         with pytest.raises(RuntimeError, match="after its block"):
             _ = checks.verdict
     by_name = {one.kernel: one for one in checks.verdicts}

@@ -62,7 +62,7 @@ WIDE = {
 
 
 @pytest.fixture(scope="module")
-def module():
+def fence_module():
     text = FLAG
     for name, fence in {**NARROW, **WIDE}.items():
         text += f"__device__ void f_{name}() {{ {fence} }}\n"
@@ -74,7 +74,7 @@ def module():
     return cuda.module(text, name="lesson.cu")
 
 
-def run(module, name, grid):
+def run_with_race_check(module, name, grid):
     out = np.zeros(8, np.int32)
     with cuda.checks("race"):
         getattr(module, name)[grid, 64](out)
@@ -82,7 +82,7 @@ def run(module, name, grid):
 
 
 @pytest.fixture(scope="module")
-def readers():
+def reader_module():
     text, right = "#include <cuda/atomic>\n", {}
     for read, loop in {**READS, **ACQUIRES}.items():
         for n, (fence, orders) in enumerate(AFTER.items()):
@@ -94,8 +94,8 @@ def readers():
     return cuda.module(text, opt=1), right
 
 
-def test_reader_without_a_fence_races(readers):
-    module, right = readers
+def test_reader_without_a_fence_races(reader_module):
+    module, right = reader_module
     for name, orders in right.items():
         out, error = np.zeros(8, np.int32), None
         checks = cuda.checks("race", exact=True, budget=0)
@@ -115,29 +115,29 @@ def test_reader_without_a_fence_races(readers):
 
 
 @pytest.mark.parametrize("name", NARROW)
-def test_a_fence_of_block_scope_does_not_order_blocks(module, name):
-    assert run(module, name, 1) == 5
+def test_a_fence_of_block_scope_does_not_order_blocks(fence_module, name):
+    assert run_with_race_check(fence_module, name, 1) == 5
     remedy = r"a fence of block scope is for the threads of one block, __threadfence\(\) for all"
     with pytest.raises(KernelError, match=remedy) as caught:
-        run(module, name, 2)
+        run_with_race_check(fence_module, name, 2)
     assert (caught.value.kind, caught.value.array) == ("race", "out")
 
 
 @pytest.mark.parametrize("exact", [False, True])
-def test_a_flag_without_fences_is_named_in_the_remedy(module, exact):
+def test_a_flag_without_fences_is_named_in_the_remedy(fence_module, exact):
     remedy = r"a flag does with __threadfence\(\) before it is set and after it is read"
     out = np.zeros(8, np.int32)
     with pytest.raises(KernelError, match=remedy), cuda.checks("race", exact=exact):
-        module.unfenced[2, 64](out)
+        fence_module.unfenced[2, 64](out)
 
 
 @pytest.mark.parametrize("name", WIDE)
-def test_a_fence_of_device_scope_orders_blocks(module, name):
-    assert run(module, name, 2) == 5
+def test_a_fence_of_device_scope_orders_blocks(fence_module, name):
+    assert run_with_race_check(fence_module, name, 2) == 5
 
 
-def test_a_wide_fence_covers_what_was_written_before_it(module):
-    assert run(module, "before", 2) == 5
+def test_a_wide_fence_covers_what_was_written_before_it(fence_module):
+    assert run_with_race_check(fence_module, "before", 2) == 5
     with pytest.raises(KernelError, match=r"out\[3\]"):
-        run(module, "after", 2)
-    assert run(module, "after", 1) == 7
+        run_with_race_check(fence_module, "after", 2)
+    assert run_with_race_check(fence_module, "after", 1) == 7

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not COMPILER, reason="needs a compiler of C")
 
 
 @pytest.fixture(scope="module")
-def preloaded(tmp_path_factory):
+def preloaded_server(tmp_path_factory):
     """What is preloaded: made once."""
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
@@ -34,8 +34,8 @@ def preloaded(tmp_path_factory):
 
 
 @pytest.fixture
-def shell(preloaded):
-    server = forkserver._start_server(shutil.which("sh"), preloaded, {})
+def run_shell(preloaded_server):
+    server = forkserver._start_server(shutil.which("sh"), preloaded_server, {})
     yield lambda text, stdin=b"", folder="/", **variables: server.run(
         ["sh", "-c", text], stdin, folder, {"PATH": os.defpath, **variables}
     )
@@ -43,30 +43,30 @@ def shell(preloaded):
     assert server.process.returncode is not None
 
 
-def test_a_forked_compiler_gives_the_same_output(shell, tmp_path):
-    result = shell('cat; pwd; echo "$A" >&2; exit 7', b"in\0put\n", str(tmp_path), A="b c=d")
+def test_a_forked_compiler_gives_the_same_output(run_shell, tmp_path):
+    result = run_shell('cat; pwd; echo "$A" >&2; exit 7', b"in\0put\n", str(tmp_path), A="b c=d")
     assert result.returncode == 7
     assert result.stdout.decode() == f"in\0put\n{tmp_path}\n" and result.stderr == b"b c=d\n"
-    assert shell("env | grep -E 'LD_PRELOAD|NUMBALITE'").returncode == 1
-    assert shell("kill -9 $$").returncode == -9
-    assert shell("true", folder="/no/such/folder").returncode == 127
-    assert shell("true", b"x" * (1 << 20)).returncode == 0
-    assert shell("true " + "x" * (1 << 17)) is None  # has to be started
+    assert run_shell("env | grep -E 'LD_PRELOAD|NUMBALITE'").returncode == 1
+    assert run_shell("kill -9 $$").returncode == -9
+    assert run_shell("true", folder="/no/such/folder").returncode == 127
+    assert run_shell("true", b"x" * (1 << 20)).returncode == 0
+    assert run_shell("true " + "x" * (1 << 17)) is None  # has to be started
 
 
-def test_commands_leave_no_open_file_descriptor(shell):
-    shell("true")
+def test_commands_leave_no_open_file_descriptor(run_shell):
+    run_shell("true")
     gc.collect()
     before = os.listdir("/proc/self/fd")
     for _ in range(20):
-        shell("true")
+        run_shell("true")
     assert os.listdir("/proc/self/fd") == before
 
 
-def test_fork_server_works_with_few_open_files(preloaded):
+def test_fork_server_works_with_few_open_files(preloaded_server):
     """Some systems allow a process only 256 open files, fewer than the possible number of
     concurrent runs."""
-    server = forkserver._start_server(shutil.which("sh"), preloaded, {})
+    server = forkserver._start_server(shutil.which("sh"), preloaded_server, {})
     try:
         resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (20, 20))
         environment = {"PATH": os.defpath}
@@ -75,13 +75,13 @@ def test_fork_server_works_with_few_open_files(preloaded):
         server.close()
 
 
-def test_fork_server_runs_commands_concurrently(shell):
+def test_fork_server_runs_commands_concurrently(run_shell):
     results = {}
 
-    def run(i):
-        results[i] = shell(f"sleep 0.{i % 3}; exit {i}").returncode
+    def run_in_thread(i):
+        results[i] = run_shell(f"sleep 0.{i % 3}; exit {i}").returncode
 
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(20)]
+    threads = [threading.Thread(target=run_in_thread, args=(i,)) for i in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -89,20 +89,20 @@ def test_fork_server_runs_commands_concurrently(shell):
     assert results == {i: i for i in range(20)}
 
 
-def test_an_interrupt_ends_the_run_with_all_that_it_started(shell, tmp_path):
-    def interrupt(*_):
+def test_an_interrupt_ends_the_run_with_all_that_it_started(run_shell, tmp_path):
+    def raise_interrupt(*_):
         raise KeyboardInterrupt
 
-    old = signal.signal(signal.SIGALRM, interrupt)
+    old = signal.signal(signal.SIGALRM, raise_interrupt)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.5)
         with pytest.raises(KeyboardInterrupt):
-            shell(f"sleep 600 & echo $! > {tmp_path}/pid; wait")
+            run_shell(f"sleep 600 & echo $! > {tmp_path}/pid; wait")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
     assert_ended((tmp_path / "pid").read_text().strip())
-    assert shell("exit 3").returncode == 3
+    assert run_shell("exit 3").returncode == 3
 
 
 def wait_until(happens):
@@ -133,18 +133,18 @@ def interrupt_run_at(at, run):
     files = {process.__file__, forkserver.__file__}
     steps = itertools.count()
 
-    def trace(frame, event, _):
+    def trace_opcodes(frame, event, _):
         if frame.f_code.co_filename not in files:
             return None
         frame.f_trace_opcodes = True
         if event == "opcode" and next(steps) == at:
             raise KeyboardInterrupt
-        return trace
+        return trace_opcodes
 
     sys._getframe().f_trace_opcodes = (
         True  # without this line, CPython 3.12 traces no opcodes in any frame
     )
-    sys.settrace(trace)
+    sys.settrace(trace_opcodes)
     try:
         run()
     except KeyboardInterrupt:
@@ -156,10 +156,10 @@ def interrupt_run_at(at, run):
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # of sockets that are not yet closed
 @pytest.mark.parametrize("start", ["process", "server"])
-def test_an_interrupt_at_any_step_leaves_nothing_running(shell, tmp_path, start):
+def test_an_interrupt_at_any_step_leaves_nothing_running(run_shell, tmp_path, start):
     """A program that was being started at the time of the interrupt does not remain either."""
     text = f"echo $$ >> {tmp_path}/pids; exec sleep 0.03"
-    runs = {"process": lambda: process.run(["sh", "-c", text]), "server": lambda: shell(text)}
+    runs = {"process": lambda: process.run(["sh", "-c", text]), "server": lambda: run_shell(text)}
     gc.collect()  # files that earlier tests left open
     files = os.listdir("/proc/self/fd")
     at = 0
@@ -176,12 +176,12 @@ def test_an_interrupt_at_any_step_leaves_nothing_running(shell, tmp_path, start)
     assert runs[start]().returncode == 0
 
 
-def test_a_run_ends_with_the_server_and_the_server_with_its_process(preloaded, tmp_path):
+def test_a_run_ends_with_the_server_and_the_server_with_its_process(preloaded_server, tmp_path):
     """Whichever is killed."""
     pid = tmp_path / "pid"
     program = f"""
 from numbalite.compilers import forkserver
-server = forkserver._start_server("/bin/sh", {preloaded!r}, {{}})
+server = forkserver._start_server("/bin/sh", {preloaded_server!r}, {{}})
 print(server.process.pid, flush=True)
 server.run(["sh", "-c", "echo $$ > {pid}.half; mv {pid}.half {pid}; exec sleep 600"], b"", "/", {{"PATH": "{os.defpath}"}})
 """
@@ -198,23 +198,23 @@ server.run(["sh", "-c", "echo $$ > {pid}.half; mv {pid}.half {pid}; exec sleep 6
         pid.unlink()
 
 
-def test_a_run_without_an_environment(preloaded):
-    server = forkserver._start_server(shutil.which("env"), preloaded, {})
+def test_a_run_without_an_environment(preloaded_server):
+    server = forkserver._start_server(shutil.which("env"), preloaded_server, {})
     assert server.run(["env"], b"", "/", {"A": "1", "B": "2"}).stdout == b"A=1\nB=2\n"
     assert server.run(["env"], b"", "/", {}).stdout == b""
     server.close()
 
 
-def test_a_server_that_has_ended(preloaded):
-    server = forkserver._start_server(shutil.which("sh"), preloaded, {})
+def test_a_server_that_has_ended(preloaded_server):
+    server = forkserver._start_server(shutil.which("sh"), preloaded_server, {})
     server.process.kill()
     server.process.wait()
     assert server.run(["sh", "-c", "true"], b"", "/", {}) is None
     server.close()
 
 
-def test_a_process_that_was_forked_leaves_it_alone(preloaded):
-    server = forkserver._start_server(shutil.which("sh"), preloaded, {})
+def test_a_process_that_was_forked_leaves_it_alone(preloaded_server):
+    server = forkserver._start_server(shutil.which("sh"), preloaded_server, {})
     pid = os.fork()
     if pid == 0:
         server.close()
@@ -224,7 +224,7 @@ def test_a_process_that_was_forked_leaves_it_alone(preloaded):
     server.close()
 
 
-def test_fork_server_rejects_unsupported_programs(preloaded, tmp_path):
+def test_fork_server_rejects_unsupported_programs(preloaded_server, tmp_path):
     (tmp_path / "script").write_text("#!/bin/sh\nexit 0\n")
     (tmp_path / "script").chmod(0o700)
     static = tmp_path / "static"
@@ -232,18 +232,18 @@ def test_fork_server_rejects_unsupported_programs(preloaded, tmp_path):
     program = b"int main() { return 0; }"
     made = subprocess.run(command, input=program, capture_output=True, check=False)
     for path in [static] * (made.returncode == 0):
-        assert forkserver._start_server(str(path), preloaded, {}) is None
+        assert forkserver._start_server(str(path), preloaded_server, {}) is None
     assert (
-        forkserver._start_server(str(tmp_path / "script"), preloaded, {}) is None
+        forkserver._start_server(str(tmp_path / "script"), preloaded_server, {}) is None
     )  # sh would take it
     assert forkserver._start_server(shutil.which("sh"), "/no/such/object.so", {}) is None
 
 
-def test_fork_server_ends_with_its_process(preloaded, tmp_path):
+def test_fork_server_ends_with_its_process(preloaded_server, tmp_path):
     program = f"""
 import sys
 from numbalite.compilers import forkserver
-server = forkserver._start_server("/bin/sh", {preloaded!r}, {{}})
+server = forkserver._start_server("/bin/sh", {preloaded_server!r}, {{}})
 print(server.process.pid)
 assert server.run(["sh", "-c", "true"], b"", "/", {{}}).returncode == 0
 """

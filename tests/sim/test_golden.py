@@ -44,7 +44,7 @@ def _ulp_distance(kind, a, b):
     return abs(ordered[0] - ordered[1])
 
 
-def _agrees(group, expression, expected, found):
+def _agrees_with_expected(group, expression, expected, found):
     kind, bits = expected
     if kind != found[0]:
         return False
@@ -72,10 +72,12 @@ def _is_unspecified(compiler, expression):
 
 
 @pytest.mark.parametrize("group", list(golden.GROUPS))
-def test_expressions_agree_with_a_gpu(alone, compiler, group):
+def test_expressions_agree_with_a_gpu(load_alone, compiler_name, group):
     both = zip(golden.GROUPS[group], ANSWERS[group], strict=True)
-    pairs = [(e, a) for e, a in both if e not in _ACCIDENTS and not _is_unspecified(compiler, e)]
-    image = alone(golden.source([expression for expression, _ in pairs]), "evaluate")
+    pairs = [
+        (e, a) for e, a in both if e not in _ACCIDENTS and not _is_unspecified(compiler_name, e)
+    ]
+    image = load_alone(golden.source([expression for expression, _ in pairs]), "evaluate")
     found = (ctypes.c_ulonglong * (2 * len(pairs)))()
     pointer = ctypes.c_void_p(ctypes.addressof(found))
     image.run("evaluate", (1,), (1,), pointer, ctypes.c_int(0), ctypes.c_float(1))
@@ -83,7 +85,7 @@ def test_expressions_agree_with_a_gpu(alone, compiler, group):
     for at, (expression, answer) in enumerate(pairs):
         kind, bits = answer.split(":")
         expected, got = (int(kind), int(bits, 16)), (found[2 * at], found[2 * at + 1])
-        if not _agrees(group, expression, expected, got):
+        if not _agrees_with_expected(group, expression, expected, got):
             shown = [(k, hex(v), _decode_number(k, v) if k >= 5 else v) for k, v in (expected, got)]
             wrong.append((expression, *shown))
     assert not wrong, f"{len(wrong)} differ from the GPU:\n" + "\n".join(map(str, wrong[:200]))

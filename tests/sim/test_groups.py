@@ -23,14 +23,14 @@ def source_lane(mode, width, offset, lane):
     return lane ^ offset if lane ^ offset <= (lane | (width - 1)) else lane
 
 
-def test_shuffles_with_a_width_match_expected(module):
+def test_shuffles_with_a_width_match_expected(make_sim_module):
     source = "\n".join(
         f"""__global__ void k{mode}(int* out, int width, int offset) {{
             out[threadIdx.x] = __shfl{mode}_sync(0xffffffffu, (int)threadIdx.x + 100, offset, width);
         }}"""
         for mode in ("", "_up", "_down", "_xor")
     )
-    m = module(source)
+    m = make_sim_module(source)
     out = np.zeros(32, np.int32)
     for mode in ("", "_up", "_down", "_xor"):
         for width in (1, 2, 4, 8, 16, 32):
@@ -40,7 +40,7 @@ def test_shuffles_with_a_width_match_expected(module):
                 assert out.tolist() == expected, (mode, width, offset)
 
 
-def test_shuffles_of_every_type_match_expected(module):
+def test_shuffles_of_every_type_match_expected(make_sim_module):
     types = [
         "int",
         "unsigned",
@@ -56,14 +56,14 @@ def test_shuffles_of_every_type_match_expected(module):
         f" ok[{i} * 32 + threadIdx.x] = threadIdx.x >= 30 ? r == v : r == ({t})((threadIdx.x + 2) * 3.5) + ({t})1; }}"
         for i, t in enumerate(types)
     )
-    m = module("__global__ void k(int* ok) {" + body + "}")
+    m = make_sim_module("__global__ void k(int* ok) {" + body + "}")
     ok = np.zeros(32 * len(types), np.int32)
     m.k[1, 32](ok)
     assert ok.all()
 
 
-def test_warp_votes_and_reductions_match_expected(module):
-    m = module("""__global__ void k(unsigned* out, const int* in) {
+def test_warp_votes_and_reductions_match_expected(make_sim_module):
+    m = make_sim_module("""__global__ void k(unsigned* out, const int* in) {
         unsigned t = threadIdx.x, all = 0xffffffffu;
         int v = in[t], p;
         unsigned* o = out + t;
@@ -95,8 +95,8 @@ def test_warp_votes_and_reductions_match_expected(module):
     assert [row[0] for row in out[15:20]] == [full, 1, 0, 0, full]
 
 
-def test_partial_warp_collectives_match_expected(module):
-    m = module("""__global__ void k(int* out) {
+def test_partial_warp_collectives_match_expected(make_sim_module):
+    m = make_sim_module("""__global__ void k(int* out) {
         int t = threadIdx.x;
         if (t < 8) out[t] = __shfl_xor_sync(0xffu, t, 1);
         else if (t & 1) out[t] = __popc(__ballot_sync(0xaaaaaa00u, 1));
@@ -110,8 +110,8 @@ def test_partial_warp_collectives_match_expected(module):
     assert (out[32:] == 19).all()
 
 
-def test_thread_index_survives_barriers(module):
-    m = module("""__global__ void k(int* out, int* counts) {
+def test_thread_index_survives_barriers(make_sim_module):
+    m = make_sim_module("""__global__ void k(int* out, int* counts) {
         __shared__ int s[128];
         int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
         s[t] = t;
@@ -134,8 +134,8 @@ def test_thread_index_survives_barriers(module):
         assert (counts[:128] == 43).all() and (counts[128:] == 3).all()
 
 
-def test_shared_memory_is_per_block(module):
-    m = module("""
+def test_shared_memory_is_per_block(make_sim_module):
+    m = make_sim_module("""
     template <class T> __global__ void reverse(T* data) {
         extern __shared__ __align__(16) unsigned char raw[];
         T* s = (T*)raw;
@@ -151,8 +151,8 @@ def test_shared_memory_is_per_block(module):
     assert (data.reshape(50, 64) == np.arange(64 * 50).reshape(50, 64)[:, ::-1]).all()
 
 
-def test_early_returned_threads_do_not_block_barriers(module):
-    m = module("""__global__ void k(int* out) {
+def test_early_returned_threads_do_not_block_barriers(make_sim_module):
+    m = make_sim_module("""__global__ void k(int* out) {
         __shared__ int total;
         if (threadIdx.x == 0) total = 0;
         __syncthreads();
@@ -166,8 +166,8 @@ def test_early_returned_threads_do_not_block_barriers(module):
     assert (out[:40] == 40).all() and not out[40:].any()
 
 
-def test_spin_lock_between_lanes_makes_progress(module, compiler):
-    m = module("""__global__ void k(int* lock, int* value) {
+def test_spin_lock_between_lanes_makes_progress(make_sim_module, compiler_name):
+    m = make_sim_module("""__global__ void k(int* lock, int* value) {
         for (bool done = false; !done;)
             if (atomicCAS(lock, 0, 1) == 0) {
                 *(volatile int*)value += 1;
@@ -195,10 +195,10 @@ def test_spin_lock_between_lanes_makes_progress(module, compiler):
     assert value[0] == 288
 
 
-def test_spinning_on_a_volatile_makes_progress(module, compiler):
-    if compiler == "g++":
+def test_spinning_on_a_volatile_makes_progress(make_sim_module, compiler_name):
+    if compiler_name == "g++":
         pytest.skip("only irpatch makes a volatile load let other threads run")
-    m = module("""__global__ void k(int* flag, int* out) {
+    m = make_sim_module("""__global__ void k(int* flag, int* out) {
         if (threadIdx.x == 0) {
             while (*(volatile int*)flag == 0) {}
             out[0] = 7;
@@ -254,12 +254,12 @@ LOCKSTEP = """template <int n> __device__ void reduce(volatile float* s, int t) 
     }"""
 
 
-def test_lanes_are_in_step_at_volatile_shared_memory(module, compiler):
+def test_lanes_are_in_step_at_volatile_shared_memory(make_sim_module, compiler_name):
     """Programs for warps that execute one instruction at a time: reductions, scans, branches that join."""
-    told = pytest.warns(SimulatorWarning) if compiler == "g++" else contextlib.nullcontext()
+    told = pytest.warns(SimulatorWarning) if compiler_name == "g++" else contextlib.nullcontext()
     with told:
-        m = module(LOCKSTEP)
-    if compiler == "g++":
+        m = make_sim_module(LOCKSTEP)
+    if compiler_name == "g++":
         return
     x, total = np.arange(128, dtype=np.float32), np.zeros(1, np.float32)
     m.sum[1, 128](x, total)
@@ -317,10 +317,10 @@ GLOBAL_LOCKSTEP = """__global__ void sum(volatile float* s, float* out) {
     }"""
 
 
-def test_lanes_are_in_step_at_volatile_global_memory(module, compiler):
-    if compiler == "g++":
+def test_lanes_are_in_step_at_volatile_global_memory(make_sim_module, compiler_name):
+    if compiler_name == "g++":
         pytest.skip("g++ tells nothing of volatile accesses")
-    m = module(GLOBAL_LOCKSTEP)
+    m = make_sim_module(GLOBAL_LOCKSTEP)
     x, totals = np.arange(4 * 64, dtype=np.float32).reshape(4, 64), np.zeros(4, np.float32)
     m.sum[4, 64](x.copy(), totals)
     assert totals.tolist() == x.sum(1).tolist()
@@ -339,9 +339,9 @@ def test_lanes_are_in_step_at_volatile_global_memory(module, compiler):
     assert turns.tolist() == [*range(63, -1, -1)]
 
 
-def test_a_volatile_flag_does_not_count_on_lockstep(module, compiler, recwarn):
+def test_a_volatile_flag_does_not_count_on_lockstep(make_sim_module, compiler_name, recwarn):
     """Another kernel of the file, whose accesses are not volatile, also ends."""
-    m = module("""__global__ void waits(volatile int* flag) { while (!flag[0]) {} }
+    m = make_sim_module("""__global__ void waits(volatile int* flag) { while (!flag[0]) {} }
     __global__ void smooth(const float* x, float* y, int n) {
         int i = threadIdx.x;
         if (i < n - 1) y[i] = x[i] + y[i + 1];
@@ -349,8 +349,8 @@ def test_a_volatile_flag_does_not_count_on_lockstep(module, compiler, recwarn):
     assert m and not [w for w in recwarn if w.category is SimulatorWarning]
 
 
-def test_division_by_zero_matches_a_gpu(module):
-    m = module("""__global__ void k(int* a, long long* b, unsigned* c) {
+def test_division_by_zero_matches_a_gpu(make_sim_module):
+    m = make_sim_module("""__global__ void k(int* a, long long* b, unsigned* c) {
         int t = threadIdx.x;
         if (t) { a[t] = a[t] / a[0]; b[t] = b[t] % b[0]; c[t] = c[t] / c[0]; }
     }""")

@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 import pytest
-from kit.sample import some
+from kit.sample import draw_cases
 
 from numbalite import cuda
 from numbalite.compilers import headers, hostbuild, toolkit
@@ -30,9 +30,9 @@ CUDA = """cuda_runtime.h cuda_device_runtime_api.h cuda.h cuda_fp16.h cuda_bf16.
 
 
 @pytest.mark.parametrize("names", [STANDARD, CUDA], ids=["standard", "cuda"])
-def test_all_headers_compile_in_one_file(compiled, compiler, names):
+def test_all_headers_compile_in_one_file(compile_image, compiler_name, names):
     """All headers, each included twice, compile in one file after numbalite's own header."""
-    if compiler == "zig":  # whose library defines streams with these
+    if compiler_name == "zig":  # whose library defines streams with these
         names = [name for name in names if name not in ("functional", "numeric", "span")]
     lines = [f"#include <{name}>" for name in [*names, *names]]
     source = (
@@ -40,21 +40,21 @@ def test_all_headers_compile_in_one_file(compiled, compiler, names):
         + "\n".join(lines)
         + "\n__global__ void k(float* x) { x[0] = sin(x[1]); }"
     )
-    assert compiled(Source(source, "user.cu", ("k",), std="c++20")).data
+    assert compile_image(Source(source, "user.cu", ("k",), std="c++20")).data
 
 
 @pytest.mark.parametrize(
     "name", ["cstdint", "cmath", "limits", "type_traits", "cuda_fp16.h", "math_constants.h"]
 )
-def test_each_header_compiles_alone(compiled, name):
+def test_each_header_compiles_alone(compile_image, name):
     """Compiles as C++14, the oldest supported standard; the test of all headers together uses the newest
     standard."""
     source = f"#include <{name}>\n__global__ void k() {{}}"
-    assert compiled(Source(source, "user.cu", ("k",), std="c++14", describe=False)).data
+    assert compile_image(Source(source, "user.cu", ("k",), std="c++14", describe=False)).data
 
 
 @pytest.mark.parametrize("name", ["cuda/std/complex", "cuda/std/cmath", "cuda/std/algorithm"])
-def test_libcu_headers_define_half_types(compiled, name):
+def test_libcu_headers_define_half_types(compile_image, name):
     """The headers with which NVRTC 13.5 completes the types."""
     source = f"""
     #include <{name}>
@@ -62,7 +62,7 @@ def test_libcu_headers_define_half_types(compiled, name):
         __half a = __float2half(x[0]); __nv_bfloat16 b = __float2bfloat16(x[1]);
         x[0] = __half2float(a) + __bfloat162float(b);
     }}"""
-    assert compiled(Source(source, "user.cu", ("k",))).data
+    assert compile_image(Source(source, "user.cu", ("k",))).data
 
 
 SHARED = """#pragma once
@@ -76,7 +76,7 @@ __device__ int total() { return memory[0] + NEAR + PLAIN; }
 
 
 @pytest.mark.parametrize("start", ["{folder}/inc", "../inc", "inc/../inc"])
-def test_the_users_headers_are_translated_in_copies(alone, tmp_path, start):
+def test_the_users_headers_are_translated_in_copies(load_alone, tmp_path, start):
     """Works for any location and any includes of the headers; the files are not changed."""
     texts = {
         "shared.cuh": SHARED,
@@ -99,7 +99,7 @@ def test_the_users_headers_are_translated_in_copies(alone, tmp_path, start):
     }}"""
     memory = "#include <shared.cuh>\n#define MEMORY 10000\n"
     name = "inc/.." if start.startswith("inc") else "src"
-    image = alone(
+    image = load_alone(
         source, "k", name=f"{tmp_path}/{name}/user.cu",
         headers=(("in/memory.h", memory),), options=(f"-I{tmp_path}/inc",),
     )  # fmt: skip
@@ -110,12 +110,12 @@ def test_the_users_headers_are_translated_in_copies(alone, tmp_path, start):
     assert {str(path.relative_to(tmp_path / "inc")): path.read_text() for path in found} == texts
 
 
-def test_errors_in_copied_headers_have_the_users_lines(compiled, tmp_path):
+def test_errors_in_copied_headers_have_the_users_lines(compile_image, tmp_path):
     path = tmp_path / "mine.cuh"
     path.write_text("extern __shared__ int m[];\n__device__ int f() { return unknown; }\n")
     source = f'#include "{path}"\n__global__ void k() {{}}'
     with pytest.raises(CompileError) as caught:
-        compiled(Source(source, "user.cu", ("k",), describe=False))
+        compile_image(Source(source, "user.cu", ("k",), describe=False))
     assert f"{path}(2): error: " in str(caught.value) and "unknown" in str(caught.value)
 
 
@@ -130,7 +130,7 @@ def test_headers_in_memory_stay_in_their_folder(tmp_path, name):
     assert path.read_text() == "mine"
 
 
-def test_standard_library_names_work_in_kernels(alone):
+def test_standard_library_names_work_in_kernels(load_alone):
     source = """
     #include <cstdint>
     #include <cmath>
@@ -154,13 +154,13 @@ def test_standard_library_names_work_in_kernels(alone):
         out[5] = INT_MAX;
         out[6] = std::isnan(NAN) && std::isinf(INFINITY) && CUDART_INF_F > 1e38f && CUDART_PI_F > 3.14f;
     }"""
-    image = alone(source, "k")
+    image = load_alone(source, "k")
     out = (ctypes.c_double * 7)()
     image.run("k", (1,), (1,), ctypes.c_void_p(ctypes.addressof(out)))
     assert list(out) == [41, 8.5, 1, 1, 14, 2**31 - 1, 1]
 
 
-def test_new_honors_alignas(alone):
+def test_new_honors_alignas(load_alone):
     source = """
     #include <new>
     struct alignas(64) wide { int value; };
@@ -174,7 +174,7 @@ def test_new_honors_alignas(alone):
         delete[] many;
         out[2] = 1;
     }"""
-    image = alone(source, "k")
+    image = load_alone(source, "k")
     out = (ctypes.c_double * 3)()
     image.run("k", (1,), (1,), ctypes.c_void_p(ctypes.addressof(out)))
     assert list(out) == [7, 0, 1]
@@ -192,7 +192,7 @@ def equal_bits(a, b):
     return ((a.view(np.uint16) == b.view(np.uint16)) | nan).all()
 
 
-def test_half_conversions_match_numpy(alone):
+def test_half_conversions_match_numpy(load_alone):
     source = """
     #include <cuda_fp16.h>
     __global__ void widen(const __half* in, float* out) {
@@ -216,7 +216,7 @@ def test_half_conversions_match_numpy(alone):
             o[4] = -a[i]; o[5] = __habs(b[i]); o[6] = hsqrt(a[i]); o[7] = __hfma(a[i], b[i], a[i]);
         }
     }"""
-    image = alone(source, "widen", "narrow", "exact", "arithmetic")
+    image = load_alone(source, "widen", "narrow", "exact", "arithmetic")
     every = np.arange(65536, dtype=np.uint16).view(np.float16)
     wide = np.zeros(65536, np.float32)
     run_on(image, "widen", every, wide)
@@ -269,7 +269,7 @@ def test_half_conversions_match_numpy(alone):
         assert equal_bits(out[:, column].copy(), expected[:, column].copy()), column
 
 
-def test_half_functions_return_expected_values(alone):
+def test_half_functions_return_expected_values(load_alone):
     source = """
     #include <cuda_fp16.h>
     #include <cuda_bf16.h>
@@ -292,7 +292,7 @@ def test_half_functions_return_expected_values(alone):
         half x = 3; x += half(1); ++x; out[12] = x; out[13] = x > half(4) ? 1 : 0;
         double2 unused; (void)unused;
     }"""
-    image = alone(source, "k")
+    image = load_alone(source, "k")
     out = np.zeros(14, np.float32)
     run_on(image, "k", out)
     assert out.tolist() == [6, -8, 1, 1.5, 3, 5, 15, 4098, 0x3C00, 9.5, 3, 4.0078125, 5, 1]
@@ -311,7 +311,7 @@ RANDOM = [
 ]  # fmt: skip
 
 
-def test_random_numbers_match_curand(module):
+def test_random_numbers_match_curand(make_sim_module):
     """Works with checked accesses, too; the generator's tables are not checked."""
     from numbalite import cuda
 
@@ -340,7 +340,7 @@ def test_random_numbers_match_curand(module):
         + "\n".join(lines)
         + "}"
     )
-    m = module(source)
+    m = make_sim_module(source)
     out, checked = np.zeros((2, len(RANDOM), 14))
     m.k[1, 1](out)
     with cuda.checks():
@@ -376,7 +376,7 @@ def test_random_generators_use_no_constant_memory(run_python):
     run_python(HEAP, NUMBALITE_DRIVER="sim")
 
 
-def test_bits_jumps_and_orders_compute(alone):
+def test_bits_jumps_and_orders_compute(load_alone):
     source = """
     #include <bit>
     __global__ void bits(int* o, unsigned x, unsigned char c) {
@@ -408,7 +408,7 @@ def test_bits_jumps_and_orders_compute(alone):
         __nv_atomic_sub(f, 0.5f, __NV_ATOMIC_RELAXED);
         __nv_atomic_store_n(s, -3, __NV_ATOMIC_RELAXED);
     }"""
-    image = alone(source, "bits", "jumps", "orders")
+    image = load_alone(source, "bits", "jumps", "orders")
     out = np.zeros(12, np.int32)
     image.run(
         "bits", (1,), (1,), ctypes.c_void_p(out.ctypes.data), ctypes.c_uint(44), ctypes.c_ubyte(193)
@@ -423,14 +423,14 @@ def test_bits_jumps_and_orders_compute(alone):
     assert out.tolist() == [2, 40, 0, 42, 1, 5] and real[0] == 0.5 and short[0] == -3
 
 
-def test_move_and_forward_need_no_header(alone):
+def test_move_and_forward_need_no_header(load_alone):
     """NVRTC has them built in."""
     source = """extern "C" __global__ void k(int* out) {
         int x = 5;
         out[0] = std::move(x) + std::forward<int>(x);
     }"""
     out = (ctypes.c_int * 1)()
-    alone(source, "k").run("k", (1,), (1,), ctypes.c_void_p(ctypes.addressof(out)))
+    load_alone(source, "k").run("k", (1,), (1,), ctypes.c_void_p(ctypes.addressof(out)))
     assert out[0] == 10
 
 
@@ -444,7 +444,7 @@ def system_headers():
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("name", some(6, system_headers(), "system headers"))
+@pytest.mark.parametrize("name", draw_cases(6, system_headers(), "system headers"))
 def test_headers_found_by_the_simulator_are_found_by_nvrtc(name):
     """NVRTC finds each header that the simulator's compiler finds."""
     toolkits = headers.find(name, toolkit.include_directories()) is not None

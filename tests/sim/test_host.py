@@ -76,23 +76,23 @@ def test_relative_compiler_path_is_made_absolute(no_compilers, monkeypatch, tmp_
     assert host.find() == ((path, "-m64"), path)
 
 
-def test_compilation_works_in_a_deleted_directory(compiled, monkeypatch, tmp_path):
+def test_compilation_works_in_a_deleted_directory(compile_image, monkeypatch, tmp_path):
     folder = tmp_path / "gone"
     folder.mkdir()
     monkeypatch.chdir(folder)
     folder.rmdir()
-    assert compiled(Source(PLAIN, "user.cu", ("k",), options=("-Imine",))).data
+    assert compile_image(Source(PLAIN, "user.cu", ("k",), options=("-Imine",))).data
     program = host.find().path
     monkeypatch.setitem(forkserver._asked, program, 99)
     assert hostbuild._run([program, "--version"]).returncode == 0
 
 
-def test_full_disk_raises_a_compile_error(compiled, monkeypatch):
+def test_full_disk_raises_a_compile_error(compile_image, monkeypatch):
     monkeypatch.setattr(hostbuild._Build, "_link", lambda build, *_: build._step(["false"]))
     room = SimpleNamespace(f_bavail=4, f_frsize=1024)
     monkeypatch.setattr(os, "statvfs", lambda folder: room)
     with pytest.raises(CompileError, match="failed:\n.* has room for 4096 bytes: .*TMPDIR"):
-        compiled(Source(PLAIN, "user.cu", ("k",)))
+        compile_image(Source(PLAIN, "user.cu", ("k",)))
 
 
 @pytest.mark.parametrize("name", ["NUMBALITE_CXX", "CXX"])
@@ -132,8 +132,8 @@ def test_description_is_found_after_other_bytes():
     assert hostbuild._DESCRIPTION.search(b"\0\x3f\xff" + said + b"\0")[0] == said
 
 
-def test_host_image_has_names_and_descriptions(compiled):
-    image = compiled(Source(PLAIN, "user.cu", ("k",), ("c",)))
+def test_host_image_has_names_and_descriptions(compile_image):
+    image = compile_image(Source(PLAIN, "user.cu", ("k",), ("c",)))
     assert image.kind == image.arch == "sim"
     assert image.lowered == {"k": "nl_sim_kernel_0", "c": "nl_sim_variable_0"}
     assert image.source == PLAIN and image.log == ""
@@ -151,7 +151,7 @@ def test_host_image_has_names_and_descriptions(compiled):
     ]
 
 
-def test_fingerprint_depends_on_options_and_compiler(compiled, monkeypatch):
+def test_fingerprint_depends_on_options_and_compiler(compile_image, monkeypatch):
     unit = Source(PLAIN, "user.cu", ("k",))
     found = host.fingerprint(unit)
     assert found == host.fingerprint(unit)
@@ -194,7 +194,7 @@ def test_nvrtc_options_are_translated():
         hostoptions.read_options(Source("", options=("-I",)))
 
 
-def test_options_reach_the_source(compiled, tmp_path):
+def test_options_reach_the_source(compile_image, tmp_path):
     (tmp_path / "mine.h").write_text("#define MINE 7\n")
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "near.h").write_text("#define NEAR 8\n")
@@ -208,10 +208,10 @@ def test_options_reach_the_source(compiled, tmp_path):
     memory = "#define MEMORY 9\n__device__ float* extern_shared() { extern __shared__ float s[]; return s; }"
     unit = Source(source, str(tmp_path / "sub" / "user.cu"), ("k",), options=(f"-I{tmp_path}", "-DOPTION=10"),
                 std="c++20", headers=(("memory.h", memory),), describe=False)  # fmt: skip
-    assert compiled(unit).data
+    assert compile_image(unit).data
 
 
-def test_included_headers_are_translated(compiled, tmp_path):
+def test_included_headers_are_translated(compile_image, tmp_path):
     (tmp_path / "inner.h").write_text("""#pragma once
 __device__ float* dynamic() { extern __shared__ float s[]; return s; }
 """)
@@ -221,29 +221,29 @@ __device__ float* dynamic() { extern __shared__ float s[]; return s; }
     )
     unit = Source(source, str(tmp_path / "user.cu"), ("k",), describe=False)
     (tmp_path / "outer.h").write_text("#pragma once\n" + (tmp_path / "outer.h").read_text())
-    assert compiled(unit).data
+    assert compile_image(unit).data
     (tmp_path / "inner.h").write_text(
         "#define N (M / K)\n#define M 8\n#define K 4\n__device__ int f(int n) { return n / N / n; }\n"
     )
     halves = unit._replace(
         text='#include "outer.h"\n#if N == 2\n__global__ void k() { f(N); }\n#endif'
     )
-    assert compiled(halves).data
+    assert compile_image(halves).data
     (tmp_path / "inner.h").write_text("__device__ void f() {\n  undefined_x;\n}")
     with pytest.raises(CompileError, match=r"inner\.h\(2\): error: "):
-        compiled(unit)
+        compile_image(unit)
     (tmp_path / "inner.h").write_text('__device__ void f() {\n  asm("x");\n}')
     calling = unit._replace(text='#include "outer.h"\n__global__ void k() { f(); }')
     with pytest.raises(CompileError, match=r"inner\.h\(2\): error: inline PTX"):
-        compiled(calling)
+        compile_image(calling)
 
 
 @pytest.mark.parametrize("fields", [
     {"debug": True}, {"opt": False}, {"opt": 3}, {"lineinfo": True}, {"fastmath": True}, {"std": "c++14"},
     {"std": "c++20"},
 ])  # fmt: skip
-def test_images_run_when_compiled_with_each_option_set(alone, fields):
-    image = alone(
+def test_images_run_when_compiled_with_each_option_set(load_alone, fields):
+    image = load_alone(
         "__global__ void k(float* x, float a) { x[threadIdx.x] = a / 3 + threadIdx.x; }",
         "k",
         **fields,
@@ -253,14 +253,14 @@ def test_images_run_when_compiled_with_each_option_set(alone, fields):
     assert [round(x, 5) for x in out] == [2, 3, 4, 5, 6, 7, 8, 9]
 
 
-def test_products_are_fused_as_on_a_gpu(alone):
+def test_products_are_fused_as_on_a_gpu(load_alone):
     source = """__global__ void k(float* x) {
         float a = x[0], b = x[1], product = a * b;
         x[2] = product - x[3];
     }
     __global__ void apart(float* x) { x[4] = __fmul_rn(x[0], x[1]) - x[3]; }"""
     for options, fused in (((), True), (("--fmad=false",), False)):
-        image = alone(source, "k", "apart", options=options)
+        image = load_alone(source, "k", "apart", options=options)
         a = 1 + 2.0**-12
         x = (ctypes.c_float * 5)(a, a, 0, 1 + 2.0**-11, 0)
         for name in ("k", "apart"):
@@ -346,27 +346,27 @@ def test_a_precompiled_prelude_that_may_be_others_is_not_used(monkeypatch, tmp_p
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     made = []
 
-    def run(command):
+    def record_and_compile(command):
         made.append(command)
         with open(command[-1], "w") as file:
             file.write("compiled")
         return subprocess.CompletedProcess(command, 0)
 
-    def ask():
+    def ask_for_prelude():
         compiler = host.Compiler(("clang++",), sys.executable)
         for memory in (hostprelude._made, hostprelude._asked):
             memory.clear()
         for _ in range(2):
-            found = hostprelude.arguments(compiler, "clang", [], run, "sim")
+            found = hostprelude.arguments(compiler, "clang", [], record_and_compile, "sim")
         return found
 
-    assert ask()[0] == "-include-pch" and len(made) == 1
-    assert ask()[0] == "-include-pch" and len(made) == 1
+    assert ask_for_prelude()[0] == "-include-pch" and len(made) == 1
+    assert ask_for_prelude()[0] == "-include-pch" and len(made) == 1
     (folder,) = tmp_path.glob("prelude-*")
     spoil(folder, folder / "prelude.pch")
     assert hostprelude._ready("clang", str(folder)) is None
     is_marked = folders.is_marked(folder)  # otherwise the file is kept, and another name is used
-    assert ask()[0] == "-include-pch" and len(made) == 2
+    assert ask_for_prelude()[0] == "-include-pch" and len(made) == 2
     assert len(list(tmp_path.glob("prelude-*"))) == (1 if is_marked else 2)
 
 
@@ -408,35 +408,35 @@ def test_simulator_works_with_zig_only(run_python, tmp_path):
     assert done.stdout == "[0.0, 4.0, 8.0, 12.0] [1.0, 1.0] 0.5\n"
 
 
-def test_prelude_is_precompiled_once(compiled, monkeypatch, tmp_path):
+def test_prelude_is_precompiled_once(compile_image, monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     unit = Source(PLAIN, "user.cu", ("k",), options=("-DFIRST",), opt=1)
     for _ in range(3):
-        assert compiled(unit).data
+        assert compile_image(unit).data
     made = [path.parent for path in tmp_path.glob("prelude-*/prelude.h")]
     assert len(made) == 1
     # A precompiled prelude that the compiler rejects is not used.
     compiled_file = next(p for p in made[0].iterdir() if p.suffix in (".pch", ".gch"))
     compiled_file.write_bytes(b"nonsense")
-    assert compiled(unit).data
+    assert compile_image(unit).data
 
 
-def test_prelude_of_a_source_is_precompiled(compiled, monkeypatch, tmp_path):
+def test_prelude_of_a_source_is_precompiled(compile_image, monkeypatch, tmp_path):
     """The text before a source, head.h, is precompiled. If options define macros, only prelude.h is, because
     the macros precede the rest of head.h."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     asked = []
     real = hostprelude.arguments
 
-    def arguments(*given):
+    def record_arguments(*given):
         asked.append((given[-1], real(*given)))
         return asked[-1][1]
 
-    monkeypatch.setattr(hostprelude, "arguments", arguments)
+    monkeypatch.setattr(hostprelude, "arguments", record_arguments)
     source = '#include "numbalite.cuh"\n__global__ void k(numbalite::array<float> x) { x[0] = 1; }'
     plain = Source(source, "user.cu", ("k",), describe=True, opt=1)
     macro = Source(source, "user.cu", ("k",), options=("-DNUMBALITE_DEBUG=1",), opt=1)
-    assert all(compiled(unit).data for unit in (plain, plain, macro))
+    assert all(compile_image(unit).data for unit in (plain, plain, macro))
     assert [name for name, _ in asked] == ["head.h", "head.h", "prelude.h"]
     assert asked[1][1] != hostprelude.text_arguments("sim")
 
@@ -448,21 +448,21 @@ def test_hooks_are_compiled_once(monkeypatch, tmp_path):
     real = hostbuild._run
     monkeypatch.setattr(hostbuild, "_run", lambda *given: commands.append(given[0]) or real(*given))
 
-    def compilations(value):
+    def compile_commands(value):
         commands.clear()
         source = f"__global__ void k(int *x) {{ x[0] = {value}; }}"
         assert hostbuild.compile(Source(source, "user.cu", ("k",)), "sim", "race").data
         return sum(word.endswith("hooks.h") for command in commands for word in command)
 
     monkeypatch.setattr(hostprelude, "_hooks", {})
-    assert [compilations(value) for value in range(2)] == [1, 0]
+    assert [compile_commands(value) for value in range(2)] == [1, 0]
     monkeypatch.setattr(hostprelude, "_hooks", {})
-    assert compilations(3) == 0
+    assert compile_commands(3) == 0
     (kept,) = tmp_path.glob("*/hooks.o")
     for data in (kept.read_bytes()[:200], b"nonsense"):
         monkeypatch.setattr(hostprelude, "_hooks", {})
         kept.write_bytes(data)
-        assert [compilations(value) for value in range(2)] == [1, 0]
+        assert [compile_commands(value) for value in range(2)] == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -476,14 +476,14 @@ def test_environment_variable_sets_the_optimization_level(monkeypatch, level, ex
     if level is not None:
         monkeypatch.setenv("NUMBALITE_CPU_OPT", level)
 
-    def levels(source, kind, checks=()):
+    def optimization_levels(source, kind, checks=()):
         options = hostoptions.read_options(source)
         flags = host.flags("clang", options, source.opt, kind, checks)
         return [flag for flag in flags if flag.startswith("-O")]
 
-    assert [*levels(plain, "sim"), *levels(plain, "host")] == expected
-    assert levels(given, "sim") == levels(given, "host") == ["-O3"]
-    assert levels(plain, "sim", ("memory",)) == [min(expected[0], "-O1")]
+    assert [*optimization_levels(plain, "sim"), *optimization_levels(plain, "host")] == expected
+    assert optimization_levels(given, "sim") == optimization_levels(given, "host") == ["-O3"]
+    assert optimization_levels(plain, "sim", ("memory",)) == [min(expected[0], "-O1")]
     for kind, fingerprint in before.items():
         assert (host.fingerprint(plain, kind) == fingerprint) == (level is None)
 

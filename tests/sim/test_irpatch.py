@@ -157,12 +157,14 @@ def test_large_struct_copies_become_calls(size, form):
 
 
 def test_copies_in_unchecked_code_are_unchanged():
-    def patched(attributes):
+    def patch_with_attributes(attributes):
         text = PIXELS.replace("SIZE", "6").replace(") {", ") #3 {")
         return patch(f"{text}\nattributes #3 = {{ {attributes} }}\n", checks=("memory", "race"))
 
-    assert "__tsan_memcpy" in patched("noinline sanitize_thread uwtable")
-    assert "__tsan_memcpy" not in patched("disable_sanitizer_instrumentation noinline uwtable")
+    assert "__tsan_memcpy" in patch_with_attributes("noinline sanitize_thread uwtable")
+    assert "__tsan_memcpy" not in patch_with_attributes(
+        "disable_sanitizer_instrumentation noinline uwtable"
+    )
 
 
 FIELD = """\

@@ -33,8 +33,8 @@ __global__ void where(unsigned* out, int step) {
 """
 
 
-def test_kernel_body_runs_once_in_every_thread(alone):
-    image, grid = alone(INDEX, "where"), (2, 1, 3)
+def test_kernel_body_runs_once_in_every_thread(load_alone):
+    image, grid = load_alone(INDEX, "where"), (2, 1, 3)
     for block, single in itertools.product([(5,), (3, 4), (2, 3, 4), (1, 1, 7)], [False, True]):
         count = 6 * math.prod(block)
         out = (ctypes.c_uint * (7 * count))()
@@ -46,8 +46,8 @@ def test_kernel_body_runs_once_in_every_thread(alone):
     assert image.engine.calls == []
 
 
-def test_run_block_starts_at_the_given_thread(alone):
-    image = alone("__global__ void k(int* n) { n[threadIdx.x + 4 * threadIdx.y] = 1; }", "k")
+def test_run_block_starts_at_the_given_thread(load_alone):
+    image = load_alone("__global__ void k(int* n) { n[threadIdx.x + 4 * threadIdx.y] = 1; }", "k")
     from_second_row = int_array(12)
     kernel = image.kernel("k")
     argument = pointer_to(from_second_row)
@@ -59,7 +59,7 @@ def test_run_block_starts_at_the_given_thread(alone):
     assert list(from_second_row) == [0] * 6 + [1] * 6
 
 
-def test_kernel_parameters_are_passed(alone):
+def test_kernel_parameters_are_passed(load_alone):
     source = """
     struct point { float x; double y; char c; };
     namespace n { template <class T, int N> __global__ void k(const T* a, point p, char c, T* out, bool b,
@@ -67,7 +67,7 @@ def test_kernel_parameters_are_passed(alone):
         p.x += N;
         out[threadIdx.x] = a[0] + p.x + p.y + p.c + c + b + w + v.z;
     } }"""
-    image = alone(source, "n::k<float, 3>")
+    image = load_alone(source, "n::k<float, 3>")
     kernel = image.kernel("n::k<float, 3>")
     assert kernel.name == b"n::k<float, 3>"
     sizes = [(kernel.params[i].size, kernel.params[i].align) for i in range(kernel.param_count)]
@@ -80,7 +80,7 @@ def test_kernel_parameters_are_passed(alone):
     assert list(out) == [1130.5, 1130.5]
 
 
-def test_kernel_attributes_and_linkage_are_accepted(alone):
+def test_kernel_attributes_and_linkage_are_accepted(load_alone):
     source = """
     extern "C" __global__ void plain(int* n) { n[0] += 1; }
     static __global__ __launch_bounds__(128) void quiet(int* n) { n[0] += 2; }
@@ -91,7 +91,7 @@ def test_kernel_attributes_and_linkage_are_accepted(alone):
     __global__ void none() {}
     """
     names = ["plain", "quiet", "bounded", "hidden", "templated<16>", "templated<7>", "none"]
-    image = alone(source, *names)
+    image = load_alone(source, *names)
     n = int_array(1)
     for name in names[:-1]:
         image.run(name, (1,), (1,), pointer_to(n))
@@ -99,7 +99,7 @@ def test_kernel_attributes_and_linkage_are_accepted(alone):
     assert n[0] == 63
 
 
-def test_static_shared_variables_are_per_block(alone):
+def test_static_shared_variables_are_per_block(load_alone):
     source = """
     struct with_constructor { int v; __device__ with_constructor() {} };
     __shared__ int wide;
@@ -112,13 +112,13 @@ def test_static_shared_variables_are_per_block(alone):
         out[0] = s[0] + raw[3] + v + c[1].v + wide;
         out[1] = (T)((size_t)raw % 64);
     }"""
-    image = alone(source, "k<int>")
+    image = load_alone(source, "k<int>")
     out = int_array(2)
     image.run("k<int>", (1,), (1,), pointer_to(out))
     assert list(out) == [15, 0]
 
 
-def test_dynamic_shared_memory_works_in_templates_and_functions(alone):
+def test_dynamic_shared_memory_works_in_templates_and_functions(load_alone):
     source = """
     extern __shared__ float wide[];
     __device__ float* from_namespace() { return wide; }
@@ -130,21 +130,21 @@ def test_dynamic_shared_memory_works_in_templates_and_functions(alone):
         if (threadIdx.x == 3)
             out[4] = (void*)raw == (void*)s && (void*)from_namespace() == (void*)s;
     }"""
-    image = alone(source, "k<double>", "k<short>")
+    image = load_alone(source, "k<double>", "k<short>")
     for name in ("k<double>", "k<short>"):
         out = int_array(5)
         image.run(name, (1,), (4,), pointer_to(out), shared=64)
         assert list(out) == [1, 2, 3, 4, 1]
 
 
-def test_constant_and_device_variables_are_accessible(alone):
+def test_constant_and_device_variables_are_accessible(load_alone):
     source = """
     __constant__ float table[4] = {1, 2, 3, 4};
     __device__ int counter;
     namespace n { static __device__ double3 triple; }
     __global__ void k(float* out) { out[0] = table[1] + counter; n::triple.z = 9; counter = 0; }
     """
-    image = alone(source, "k", variables=("table", "counter", "n::triple"))
+    image = load_alone(source, "k", variables=("table", "counter", "n::triple"))
     table, counter, triple = (image.variable(n) for n in ("table", "counter", "n::triple"))
     assert (table.size, counter.size, triple.size) == (16, 4, 24)
     (ctypes.c_float * 4).from_address(table.address)[1] = 50
@@ -156,7 +156,7 @@ def test_constant_and_device_variables_are_accessible(alone):
     assert (ctypes.c_double * 3).from_address(triple.address)[2] == 9
 
 
-def test_printf_malloc_and_new_call_the_engine(alone):
+def test_printf_malloc_and_new_call_the_engine(load_alone):
     source = """
     __global__ void k(int* out) {
         out[0] = printf("%d\\n", 3);
@@ -180,7 +180,7 @@ def test_printf_malloc_and_new_call_the_engine(alone):
         __trap();
     }
     """
-    image = alone(source, "k", "fails", "traps")
+    image = load_alone(source, "k", "fails", "traps")
     out = int_array(7)
     image.run("k", (1,), (1,), pointer_to(out))
     assert list(out) == [1, 6, 1, 0, 0x01010101, 0x01010101, 8]
@@ -190,8 +190,8 @@ def test_printf_malloc_and_new_call_the_engine(alone):
     assert image.engine.calls[1] == ("barrier", 3, 1, 0, (b"user.py", 12))
 
 
-def test_a_failed_assert_names_its_line(alone, run_python):
-    image = alone("__global__ void k(int x) {\n  assert(x == 1);\n}", "k")
+def test_a_failed_assert_names_its_line(load_alone, run_python):
+    image = load_alone("__global__ void k(int x) {\n  assert(x == 1);\n}", "k")
     image.run("k", (1,), (1,), ctypes.c_int(1))
     assert image.engine.calls == []
     # fault() does not return; the stand-in for the engine must not either
@@ -225,7 +225,7 @@ run(ctypes.addressof(launch), Dim(0, 0, 0), 6)
     assert result.stdout.split("\n")[0] == "710 Assertion `x == 1` failed. 6 user.py 2"
 
 
-def test_vector_types_have_cuda_size_and_alignment(alone):
+def test_vector_types_have_cuda_size_and_alignment(load_alone):
     checks = {
         "sizeof(char4)": 4, "alignof(char4)": 4, "alignof(char3)": 1, "alignof(short2)": 4,
         "sizeof(int3)": 12, "alignof(int3)": 4, "alignof(int2)": 8, "alignof(int4)": 16,
@@ -242,7 +242,7 @@ def test_vector_types_have_cuda_size_and_alignment(alone):
     template <class A> struct same<A, A> { static constexpr int value = 1; };
     #define __is_same_type(A, B) same<A, B>::value
     """
-    image = alone(head + "__global__ void k(int* out) {" + lines + "}", "k")
+    image = load_alone(head + "__global__ void k(int* out) {" + lines + "}", "k")
     out = int_array(len(checks))
     image.run("k", (1,), (1,), pointer_to(out))
     assert dict(zip(checks, out, strict=True)) == checks
@@ -283,12 +283,12 @@ ATOMICS = [
 ]
 
 
-def test_atomics_return_old_and_store_new_value(alone):
+def test_atomics_return_old_and_store_new_value(load_alone):
     source = "template <class T> struct slot { T before, returned; };\n__global__ void k(double* out) {\n"
     for i, (type_, expression, before, _, _) in enumerate(ATOMICS):
         source += f"""    {{ __shared__ {type_} v; v = ({type_}){before}; {type_}* p = &v;
         {type_} r = {expression}; out[{2 * i}] = r; out[{2 * i + 1}] = v; }}\n"""
-    image = alone(source + "}", "k")
+    image = load_alone(source + "}", "k")
     out = (ctypes.c_double * (2 * len(ATOMICS)))()
     image.run("k", (1,), (1,), pointer_to(out))
     found = [(out[2 * i], out[2 * i + 1]) for i in range(len(ATOMICS))]
@@ -296,18 +296,18 @@ def test_atomics_return_old_and_store_new_value(alone):
     assert image.engine.calls == []
 
 
-def test_a_spinning_thread_yields(alone):
+def test_a_spinning_thread_yields(load_alone):
     source = """__global__ void k(int* lock) {
     for (int i = 0; i < 1000; ++i) if (atomicCAS(lock, 0, 1) == 0) return;
 }"""
-    image = alone(source, "k")
+    image = load_alone(source, "k")
     lock = int_array(1)
     lock[0] = 1
     calls = image.run("k", (1,), (1,), pointer_to(lock))
     assert {call[0] for call in calls} == {"yield"} and 1 < len(calls) < 20
 
 
-def test_load_and_store_intrinsics(alone):
+def test_load_and_store_intrinsics(load_alone):
     source = """__global__ void k(const float4* in, float4* out, volatile int* v) {
     float4 a = __ldg(in);
     __stcg(&out[0].x, __ldcg(&in[0].y));
@@ -317,7 +317,7 @@ def test_load_and_store_intrinsics(alone):
     __threadfence(); __threadfence_block(); __threadfence_system();
     __builtin_assume(a.x > 0);
 }"""
-    image = alone(source, "k")
+    image = load_alone(source, "k")
     out = float_array(0, 0, 0, 0)
     values = int_array(1)
     values[0] = 5
@@ -330,15 +330,15 @@ def test_load_and_store_intrinsics(alone):
 
 
 @pytest.mark.parametrize("how", ["option", "include"])
-def test_asserts_can_be_switched_off(alone, how):
+def test_asserts_can_be_switched_off(load_alone, how):
     head = "#define NDEBUG\n#include <cassert>\n" if how == "include" else ""
     options = ("-DNDEBUG",) if how == "option" else ()
-    image = alone(head + "__global__ void k(int x) { assert(x == 1); }", "k", options=options)
+    image = load_alone(head + "__global__ void k(int x) { assert(x == 1); }", "k", options=options)
     image.run("k", (1,), (1,), ctypes.c_int(5))
     assert image.engine.calls == []
 
 
-def test_recursive_and_virtual_calls_work_in_kernels(alone):
+def test_recursive_and_virtual_calls_work_in_kernels(load_alone):
     source = """
     __device__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
     struct shape { virtual __device__ int area() const = 0; };
@@ -361,18 +361,18 @@ def test_recursive_and_virtual_calls_work_in_kernels(alone):
         #pragma unroll
         for (int i = 0; i < 3; ++i) out[5] += table[i];
     }"""
-    image = alone(source, "k")
+    image = load_alone(source, "k")
     out = int_array(6)
     image.run("k", (1,), (1,), pointer_to(out))
     assert list(out) == [55, 25, 42, 50, 10, 24]
 
 
-def test_a_kernel_may_be_called_like_a_library_function(alone):
+def test_a_kernel_may_be_called_like_a_library_function(load_alone):
     names = ["add", "index", "copy", "reduce", "scale", "gamma", "sum", "rand", "read", "remove"]
     source = "".join(
         f'extern "C" __global__ void {name}(int* x) {{ *x += 1; }}\n' for name in names
     )
-    image = alone(source, *names)
+    image = load_alone(source, *names)
     out = int_array(1)
     for name in names:
         image.run(name, (1,), (1,), pointer_to(out))
@@ -444,15 +444,15 @@ __global__ void k(int* out, int two) {
 """
 
 
-def test_integer_division_matches_a_gpu(alone):
+def test_integer_division_matches_a_gpu(load_alone):
     """Division by zero has a GPU's result, also for constants; all other divisions follow C++."""
     out, long, real = int_array(16), (ctypes.c_longlong * 3)(), float_array(0, 0, 0)
     arrays = [pointer_to(a) for a in (out, long, real)]
-    alone(DIVISION, "k").run("k", (1,), (1,), *arrays, ctypes.c_int(5), ctypes.c_int(0))
+    load_alone(DIVISION, "k").run("k", (1,), (1,), *arrays, ctypes.c_int(5), ctypes.c_int(0))
     low = -(2**31)
     assert out[:11] == [-1, 5, -1, -1, -1, -1, 5, low, 0, 1, -1]
     assert out[11:] == [11, 27, 33, 3, 2]
     assert long[:] == [-1, 5, -1]
     assert real[:] == float_array(float("inf"), 1.4, 0.6)[:]
-    alone(FIELDS, "k").run("k", (1,), (1,), pointer_to(out), ctypes.c_int(2))
+    load_alone(FIELDS, "k").run("k", (1,), (1,), pointer_to(out), ctypes.c_int(2))
     assert out[:3] == [-3, -2, -1]

@@ -14,43 +14,45 @@ HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n#line 1 "lesson.py
 
 
 @pytest.fixture
-def message(compiled):
+def compile_error_text(compile_image):
     def compile_and_fail(source, *kernels, **fields):
         with pytest.raises(CompileError) as caught:
-            compiled(Source(HEAD + source, "whole.cu", kernels or ("k",), **fields))
+            compile_image(Source(HEAD + source, "whole.cu", kernels or ("k",), **fields))
         assert caught.value.source
         return str(caught.value)
 
     return compile_and_fail
 
 
-def test_message_has_file_line_and_source(message):
-    text = message("__global__ void k(float* x) {\n    x[0] = undefined_x;\n}")
+def test_message_has_file_line_and_source(compile_error_text):
+    text = compile_error_text("__global__ void k(float* x) {\n    x[0] = undefined_x;\n}")
     first, shown = text.splitlines()[:2]
     assert first.startswith("lesson.py(2): error: ") and "undefined_x" in first
     assert shown.strip() == "x[0] = undefined_x;"
 
 
-def test_error_in_a_header_of_ours_is_at_the_users_line(message):
-    text = message("__global__ void k(array<float> a) {\n    a(0, 1) = 2;\n}")
+def test_error_in_a_header_of_ours_is_at_the_users_line(compile_error_text):
+    text = compile_error_text("__global__ void k(array<float> a) {\n    a(0, 1) = 2;\n}")
     assert text.startswith('lesson.py(2): error: static assertion failed with "a(i, j, ...)')
     assert "sim/" not in text and ".cuh" not in text
 
 
-def test_too_much_shared_memory_is_a_compile_error(message):
+def test_too_much_shared_memory_is_a_compile_error(compile_error_text):
     """The size of an array must not be a variable, and dynamic memory has one type."""
-    text = message(
+    text = compile_error_text(
         "__global__ void k(int* x) {\n    __shared__ int a[warpSize];\n    x[0] = a[0];\n}"
     )
     assert text.startswith("lesson.py(2): error: ") and "warpSize" in text
     kernel = "__global__ void {}({}* x) {{ extern __shared__ {} s[]; x[0] = s[0]; }}\n"
-    text = message(kernel.format("k", "int", "int") + kernel.format("j", "float", "float"))
+    text = compile_error_text(
+        kernel.format("k", "int", "int") + kernel.format("j", "float", "float")
+    )
     assert text.startswith("lesson.py(2): error: extern __shared__ s has another type further up")
 
 
-def test_error_positions_name_the_notebook_cell(message):
+def test_error_positions_name_the_notebook_cell(compile_error_text):
     source = '#line 3 "<cell [1]: x>"\n__global__ void k(array<float> a) {\n    a(0, 1) = 2;\n}'
-    assert message(source).startswith("<cell [1]: x>(4): error: ")
+    assert compile_error_text(source).startswith("<cell [1]: x>(4): error: ")
 
 
 @pytest.mark.parametrize(
@@ -60,15 +62,15 @@ def test_error_positions_name_the_notebook_cell(message):
         ("__global__ void k(void (**j)()) {\n\n (*j)<<<1, 2>>>();\n}", 3, "a launch of what has no name"),
     ],
 )  # fmt: skip
-def test_unsupported_features_are_compile_errors(message, source, place, words):
-    text = message(source)
+def test_unsupported_features_are_compile_errors(compile_error_text, source, place, words):
+    text = compile_error_text(source)
     assert text.startswith(f"lesson.py({place}): error: {words}")
     assert "cannot run on the CPU simulator" in text
 
 
-def test_texture_references_have_a_message(message):
+def test_texture_references_have_a_message(compile_error_text):
     source = "texture<float, 1, cudaReadModeElementType> t;\n__global__ void k() {}"
-    assert "texture references are gone since CUDA 12" in message(source)
+    assert "texture references are gone since CUDA 12" in compile_error_text(source)
 
 
 def first_errors(text):
@@ -80,13 +82,13 @@ def first_errors(text):
 
 
 @pytest.mark.parametrize("name", ["cuFFTDx", "cuBLASDx", "cuSOLVERDx", "cuRANDDx", "nvCOMPDx"])
-def test_mathdx_raises_on_the_simulator(message, name):
-    text = message(f"#include <{name.lower()}.hpp>\n__global__ void k() {{}}")
+def test_mathdx_raises_on_the_simulator(compile_error_text, name):
+    text = compile_error_text(f"#include <{name.lower()}.hpp>\n__global__ void k() {{}}")
     assert re.match(rf"lesson\.py\(1\): error: {name} .* cannot run on the CPU simulator", text)
 
 
-def test_cub_headers_are_included_individually(message):
-    text = message("#include <cub/cub.cuh>\n__global__ void k() {}")
+def test_cub_headers_are_included_individually(compile_error_text):
+    text = compile_error_text("#include <cub/cub.cuh>\n__global__ void k() {}")
     assert text.startswith("lesson.py(1): error: <cub/cub.cuh> is for the host too")
 
 
@@ -116,22 +118,24 @@ EXTENSIONS = [
 
 
 @pytest.mark.parametrize("chosen", [EXTENSIONS[:11], EXTENSIONS[11:]], ids=["theirs", "ours"])
-def test_host_compiler_extensions_are_errors(message, chosen):
+def test_host_compiler_extensions_are_errors(compile_error_text, chosen):
     kernels = (f"__global__ void k{i}(float* x) {{ {body} }}\n" for i, body in enumerate(chosen))
-    text = message("".join(kernels), "k0")
+    text = compile_error_text("".join(kernels), "k0")
     assert list(first_errors(text)) == [1 + i for i in range(len(chosen))] and "-W" not in text
 
 
-def test_host_compiler_extensions_in_user_headers_are_errors(message, compiled, tmp_path):
+def test_host_compiler_extensions_in_user_headers_are_errors(
+    compile_error_text, compile_image, tmp_path
+):
     header = tmp_path / "mine.h"
     header.write_text("\ntemplate <class T> void f(T* x, int n) {\n  T a[n]; x[0] = a[0];\n}\n")
     source = f'#include "{header}"\n__global__ void k(float* x) {{ f(x, 3); }}'
     with pytest.raises(CompileError) as caught:
-        compiled(Source(HEAD + source, "whole.cu", ("k",)))
+        compile_image(Source(HEAD + source, "whole.cu", ("k",)))
     assert f"{header}(3): error: " in str(caught.value)
 
 
-def test_sources_accepted_by_nvrtc_compile(compiled):
+def test_sources_accepted_by_nvrtc_compile(compile_image):
     source = """
     __global__ void k(float* x, long long n) {
         float a[2] = {n, 2.5};
@@ -150,23 +154,23 @@ def test_sources_accepted_by_nvrtc_compile(compiled):
         x[0] = h(a[0]) + table[n & 1] + calls;;
     }
     """
-    assert compiled(Source(HEAD + source, "whole.cu", ("k",))).data
+    assert compile_image(Source(HEAD + source, "whole.cu", ("k",))).data
 
 
-def test_host_headers_are_rejected_as_on_a_gpu(message, compiled):
-    text = message("\n#include <vector>\n__global__ void k() {}")
+def test_host_headers_are_rejected_as_on_a_gpu(compile_error_text, compile_image):
+    text = compile_error_text("\n#include <vector>\n__global__ void k() {}")
     assert text.startswith("lesson.py(2): error: kernels have no C++ library of the host")
     assert "#include <vector>" in text and "host_library.h" not in text
     source = (
         "#ifndef __CUDACC_RTC__\n#include <vector>\n#endif\n#include <list>\n__global__ void k() {}"
     )
-    assert compiled(
+    assert compile_image(
         Source(source, "whole.cu", ("k",), describe=False, headers=(("list", ""),))
     ).data
     assert "NUMBALITE_SIM" not in text
 
 
-def test_simulator_macro_excludes_unsupported_code(compiled):
+def test_simulator_macro_excludes_unsupported_code(compile_image):
     source = """#ifndef NUMBALITE_SIM
 #include <mma.h>
 #endif
@@ -177,7 +181,7 @@ __global__ void k(unsigned* x) {
     asm("mov.u32 %0, %%laneid;" : "=r"(x[0]));
 #endif
 }"""
-    assert compiled(Source(HEAD + source, "whole.cu", ("k",))).data
+    assert compile_image(Source(HEAD + source, "whole.cu", ("k",))).data
 
 
 @pytest.mark.parametrize(
@@ -202,16 +206,16 @@ __global__ void k(unsigned* x) {
         ("__global__ void k(float* x) {\n x[0] = sin(1);\n}", "lesson.py(2): error: call "),
     ],
 )  # fmt: skip
-def test_compiler_messages_use_nvccs_wording(message, source, text):
-    found = message(source)
+def test_compiler_messages_use_nvccs_wording(compile_error_text, source, text):
+    found = compile_error_text(source)
     assert found.startswith(text), found
     assert text != 'error: "f' or found.endswith('" is declared and used, but not defined')
     assert len(found.splitlines()) <= 4
 
 
 @pytest.mark.parametrize("statement", ["q = q / n;", "q /= n;", "q.x = n / &q;"])
-def test_invalid_operands_have_nvccs_message(message, statement):
-    text = message("__global__ void k(int n) {\n    float2 q;\n    " + statement + "\n}")
+def test_invalid_operands_have_nvccs_message(compile_error_text, statement):
+    text = compile_error_text("__global__ void k(int n) {\n    float2 q;\n    " + statement + "\n}")
     first, shown = text.splitlines()[:2]
     assert first.startswith("lesson.py(3): error: ") and text.count("error:") == 1
     assert ("'int'" in first and "float2" in first) or "'/='" in first
@@ -223,45 +227,45 @@ SOURCE = "__global__ void k(int* x, int n) {\n    x[0] = n / n + wrong / n;\n}\n
 
 
 @pytest.mark.parametrize("text", [SOURCE, "one = r'''\n" + SOURCE, None])
-def test_caret_is_below_the_error(compiled, tmp_path, text):
+def test_caret_is_below_the_error(compile_image, tmp_path, text):
     """If a file of that name has the same text, another text, or does not exist; marks of divisions
     do not move the caret."""
     path = tmp_path / "user.cu"
     if text is not None:
         path.write_text(text)
     with pytest.raises(CompileError) as caught:
-        compiled(Source(SOURCE, str(path), ("k",)))
+        compile_image(Source(SOURCE, str(path), ("k",)))
     shown, below = str(caught.value).splitlines()[1:3]
     assert shown.strip() == "x[0] = n / n + wrong / n;"
     assert below.index("^") == shown.index("wrong")
 
 
-def test_caret_is_correct_in_a_one_line_string(compiled, tmp_path):
+def test_caret_is_correct_in_a_one_line_string(compile_image, tmp_path):
     path = tmp_path / "user.py"
     path.write_text("SOURCE = '__global__ void k(int* x) {\\n    x[0] = wrong;\\n}'\n")
     source = f'__global__ void k(int* x) {{\n#line 1 "{path}"\n    x[0] = wrong;\n#line 1\n}}\n'
     with pytest.raises(CompileError) as caught:
-        compiled(Source(source, str(path), ("k",)))
+        compile_image(Source(source, str(path), ("k",)))
     shown, below = str(caught.value).splitlines()[1:3]
     assert shown.strip() == "x[0] = wrong;" and below.index("^") == shown.index("wrong")
 
 
-def test_chained_comparisons_compile(compiled):
+def test_chained_comparisons_compile(compile_image):
     """NVRTC accepts these with a warning; clang++ 22 reports them as errors."""
-    assert compiled(
+    assert compile_image(
         Source("__global__ void k(bool* x, int a) { x[0] = 3 > 2 > a; }", "user.cu", ("k",))
     )
 
 
-def test_unknown_compiler_option_raises(message):
-    assert "'--no-such-thing' is not supported" in message(
+def test_unknown_compiler_option_raises(compile_error_text):
+    assert "'--no-such-thing' is not supported" in compile_error_text(
         "__global__ void k() {}", options=("--no-such-thing",)
     )
 
 
-def test_compile_error_keeps_the_compiler_log(compiled):
+def test_compile_error_keeps_the_compiler_log(compile_image):
     with pytest.raises(CompileError) as caught:
-        compiled(Source("__global__ void k() { x; }", "user.py", ("k",)))
+        compile_image(Source("__global__ void k() { x; }", "user.py", ("k",)))
     assert "error" in caught.value.log and caught.value.source == "__global__ void k() { x; }"
 
 

@@ -36,7 +36,7 @@ needs_ir = pytest.mark.skipif(
 )
 
 
-def generator(name):
+def seeded_generator(name):
     """Random numbers of this session and test; NUMBALITE_TEST_SEED repeats them."""
     seed = os.environ.get(VARIABLE, "all")
     return np.random.default_rng(random.Random(f"{seed} {name}").randrange(2**32))
@@ -153,7 +153,7 @@ def gather_in_python(x, index, out):
 @pytest.mark.parametrize("written", ["C++", "Python"])
 @pytest.mark.parametrize("ctype", TYPES)
 def test_global_accesses_touch_the_sectors_of_their_addresses(pattern, written, ctype):
-    r = generator((pattern, written, ctype))
+    r = seeded_generator((pattern, written, ctype))
     threads = int(r.integers(1, 5)) * WARP
     index = INDICES[pattern](r, 2 * threads).astype(np.int32)
     dtype = np.dtype(TYPES[ctype])
@@ -182,7 +182,7 @@ def test_global_accesses_touch_the_sectors_of_their_addresses(pattern, written, 
 @pytest.mark.parametrize("pattern", ["banks", "same", "reversed", "masked"])
 @pytest.mark.parametrize("ctype", TYPES)
 def test_shared_accesses_need_a_pass_for_each_word_of_a_bank(pattern, ctype):
-    r = generator((pattern, ctype))
+    r = seeded_generator((pattern, ctype))
     threads = int(r.integers(1, 5)) * WARP
     index = INDICES[pattern](r, threads).astype(np.int32)
     dtype = np.dtype(TYPES[ctype])
@@ -266,7 +266,7 @@ def count_in_python(index, bins):
 
 @pytest.mark.parametrize("pattern", INDICES)
 def test_atomics_of_one_address_are_serialised(pattern):
-    r = generator(pattern)
+    r = seeded_generator(pattern)
     index = INDICES[pattern](r, 256).astype(np.int32)
     bins = cuda.to_device(np.zeros(int(index.max()) + 1, np.int32))
     sums = cuda.to_device(np.zeros(len(bins), np.float32))
@@ -288,7 +288,7 @@ def test_atomics_of_one_address_are_serialised(pattern):
 
 
 def test_a_histogram_in_shared_memory_has_few_global_atomics():
-    index = generator("histogram").integers(0, 64, 1024).astype(np.int32)
+    index = seeded_generator("histogram").integers(0, 64, 1024).astype(np.int32)
     bins = cuda.to_device(np.zeros(64, np.int32))
     with cuda.profile() as p:
         counts.local[4, 256](cuda.to_device(index), bins)
@@ -325,7 +325,7 @@ def rows_in_python(lengths, columns, out, n):
 @needs_ir
 @pytest.mark.parametrize("written", ["C++", "Python"])
 def test_threads_meet_again_after_loops_of_different_lengths(written):
-    r = generator(written)
+    r = seeded_generator(written)
     threads, n = 64, int(r.integers(65, 400))
     lengths = r.integers(0, 8, n).astype(np.int32)
     columns, out = cuda.to_device(np.ones(8 * n, np.int32)), cuda.to_device(np.zeros(n, np.float32))
@@ -349,11 +349,13 @@ def test_threads_meet_again_after_loops_of_different_lengths(written):
     expected = 0
     for turn, rows in zip(turns, np.arange(padded.size).reshape(-1, WARP), strict=True):
         for j in range(max(turn.max(), 0)):
-            expected += touched_sectors(_row(address_of(columns) + 4 * (8 * rows[turn > j] + j)), 4)
+            expected += touched_sectors(
+                _warp_row(address_of(columns) + 4 * (8 * rows[turn > j] + j)), 4
+            )
     assert element.global_load_sectors == expected
 
 
-def _row(addresses):
+def _warp_row(addresses):
     return np.pad(addresses, (0, WARP - len(addresses)), constant_values=-1)
 
 
@@ -560,7 +562,7 @@ def test_one_launch_is_profiled_by_the_kernel_itself():
 
 
 def test_counters_are_equal_in_every_run():
-    index = generator("again").integers(0, 4096, 4096).astype(np.int32)
+    index = seeded_generator("again").integers(0, 4096, 4096).astype(np.int32)
     out = cuda.to_device(np.zeros(4096, np.float32))
     found = []
     for _ in range(3):
@@ -594,15 +596,15 @@ def test_a_record_outlives_its_kernel():
 
 def test_failed_launch_is_marked_as_incomplete():
     @cuda.jit("void(int32[::1])")
-    def fails(x):
+    def trap_after_store(x):
         """
         x[threadIdx.x] = 1;
         __trap();
         """
 
     p = cuda.profile()
-    with pytest.raises(Exception, match="fails"), p:
-        fails[1, 32](np.zeros(32, np.int32))
+    with pytest.raises(Exception, match="trap_after_store"), p:
+        trap_after_store[1, 32](np.zeros(32, np.int32))
     assert all(not launch.is_complete for launch in p.launches)
 
 
@@ -705,7 +707,7 @@ def test_profile_command_prints_a_program_profile(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
 
-    def run(*options):
+    def run_profile_command(*options):
         return subprocess.run(
             [sys.executable, "-m", "numbalite", "profile", *options, str(path), "argument"],
             capture_output=True,
@@ -713,7 +715,7 @@ def test_profile_command_prints_a_program_profile(tmp_path):
             check=False,
         )
 
-    plain, as_json = run(), run("--json", "--gpu", "rtx-4090")
+    plain, as_json = run_profile_command(), run_profile_command("--json", "--gpu", "rtx-4090")
     assert (plain.returncode, as_json.returncode) == (3, 3)
     assert plain.stdout.startswith("begins argument\n")
     assert (
@@ -725,8 +727,8 @@ def test_profile_command_prints_a_program_profile(tmp_path):
     (kernel,) = found["kernels"]
     lines = {line["line"]: line for line in kernel["lines"]}
     assert lines[11]["load_sectors_per_request"] == 32
-    assert run("--gpu", "V100").returncode == 2
-    assert run("--other").returncode == 2
+    assert run_profile_command("--gpu", "V100").returncode == 2
+    assert run_profile_command("--other").returncode == 2
 
 
 # --- caches
@@ -761,7 +763,7 @@ def reuse_distances(rows):
 @pytest.mark.parametrize("size", [100, 3000])
 def test_l1_hits_match_a_least_recently_used_cache(size):
     n = 200
-    index = generator(("caches", size)).integers(0, size, (n, 32)).astype(np.int32)
+    index = seeded_generator(("caches", size)).integers(0, size, (n, 32)).astype(np.int32)
     x, out = cuda.to_device(np.ones(size, np.float32)), cuda.to_device(np.zeros(32, np.float32))
     device_index = cuda.to_device(index)
     with cuda.profile(gpu="T4") as p:
@@ -799,9 +801,9 @@ def test_data_that_fit_into_the_l2_cache_are_loaded_once():
 
 @needs_nvrtc
 def test_kernels_that_differ_in_options_for_the_gpu_have_their_own_registers():
-    def make(**options):
+    def make_busy_kernel(**options):
         @cuda.jit("void(const float32[::1], float32[::1])", **options)
-        def busy(x, out):
+        def busy_kernel(x, out):
             """
             float v[40];
             for (int k = 0; k < 40; ++k) v[k] = x[threadIdx.x + 32 * k];
@@ -812,10 +814,10 @@ def test_kernels_that_differ_in_options_for_the_gpu_have_their_own_registers():
             out[threadIdx.x] = sum;
             """
 
-        return busy
+        return busy_kernel
 
     x, out = cuda.to_device(np.zeros(2000, np.float32)), cuda.to_device(np.zeros(32, np.float32))
-    kernels = [make(), make(max_registers=24)]
+    kernels = [make_busy_kernel(), make_busy_kernel(max_registers=24)]
     free, limited = (kernel.profile(1, 32, x, out) for kernel in kernels)
     assert free.registers > 32
     assert limited.registers <= 24

@@ -28,7 +28,7 @@ TOOL = disassembler.find_tool("nvdisasm")
         pytest.param("nvdisasm", marks=pytest.mark.skipif(not TOOL, reason="no nvdisasm")),
     ]
 )
-def disassembled(request, monkeypatch):
+def machine_code(request, monkeypatch):
     """Returns the machine code of the kernels: the recorded code and, if nvdisasm is installed, the code made
     on this machine."""
     if request.param == "recorded":
@@ -42,7 +42,7 @@ def line_with_mark(profiled, mark):
     return line
 
 
-def test_four_reads_of_a_row_of_shared_memory_are_one_of_16_bytes(disassembled):
+def test_four_reads_of_a_row_of_shared_memory_are_one_of_16_bytes(machine_code):
     n = 32
     a, b, c = (cuda.to_device(np.ones((n, n), np.float32)) for _ in range(3))
     with cuda.profile(gpu="H200") as p:
@@ -62,7 +62,7 @@ def test_four_reads_of_a_row_of_shared_memory_are_one_of_16_bytes(disassembled):
 
 
 def test_adjacent_reads_of_global_memory_stay_apart_unless_the_machine_code_merges_them(
-    disassembled,
+    machine_code,
 ):
     x, out = cuda.to_device(np.ones(128, np.float32)), cuda.to_device(np.zeros(32, np.float32))
     with cuda.profile(gpu="H200") as p:
@@ -76,7 +76,7 @@ def test_adjacent_reads_of_global_memory_stay_apart_unless_the_machine_code_merg
     assert line.global_load_bytes == 512
 
 
-def test_register_values_are_not_counted_as_reads(disassembled):
+def test_register_values_are_not_counted_as_reads(machine_code):
     x, out = cuda.to_device(np.ones(32, np.float32)), cuda.to_device(np.zeros(64, np.float32))
     with cuda.profile(gpu="H200") as p:
         KERNELS.twice[1, 32](x, out)
@@ -290,14 +290,14 @@ def test_all_warps_execute_a_load_that_was_moved_before_a_branch(guard, times):
 
 
 @pytest.mark.parametrize("n", [1, 5, 1000])
-def test_arithmetic_in_a_loop_without_accesses_is_counted(disassembled, n):
+def test_arithmetic_in_a_loop_without_accesses_is_counted(machine_code, n):
     x = cuda.to_device(np.zeros(64, np.float32))
     with cuda.profile(gpu="H200") as p:
         KERNELS.steps[3, 64](x, 0.25, n)
     assert p.launches[0].work.float32 == pytest.approx(6 * n, abs=6 * 8)
 
 
-def test_counters_as_written_can_be_requested(disassembled):
+def test_counters_as_written_can_be_requested(machine_code):
     x, out = cuda.to_device(np.ones(128, np.float32)), cuda.to_device(np.zeros(32, np.float32))
     with cuda.profile(as_written=True) as p:
         KERNELS.sum_four[1, 32](x, out)
@@ -323,7 +323,7 @@ def test_missing_disassembler_is_reported_in_the_profile(monkeypatch):
 # --- times
 
 
-def test_predicted_time_names_the_limiting_resource(disassembled):
+def test_predicted_time_names_the_limiting_resource(machine_code):
     x = cuda.to_device(np.zeros(132 * 8 * 256, np.float32))
     with cuda.profile(gpu="H200") as p:
         KERNELS.steps[2, 32](x, 0.25, 2000)
@@ -340,7 +340,7 @@ def test_predicted_time_names_the_limiting_resource(disassembled):
     assert p.as_dict()["kernels"][0]["time"] == pytest.approx(few.time + many.time)
 
 
-def test_predicted_causes_are_lines_with_shares(disassembled):
+def test_predicted_causes_are_lines_with_shares(machine_code):
     x = cuda.to_device(np.zeros(132 * 8 * 256, np.float32))
     a, b, c = (cuda.to_device(np.ones((32, 32), np.float32)) for _ in range(3))
     with cuda.profile(gpu="H200") as p:

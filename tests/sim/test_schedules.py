@@ -122,17 +122,17 @@ RACES_LATER = [
 
 
 @functools.cache
-def module():
+def schedule_module():
     return cuda.module(KERNELS, opt=1)
 
 
-def launch(name, budget=BUDGET):
+def launch_checked(name, budget=BUDGET):
     """Returns the checks, the KernelError, and x and out after the launch."""
     x, out = (cuda.to_device(np.zeros(64, np.int32)) for _ in range(2))
     checks, error = cuda.checks("race", exact=True, budget=budget), None
     try:
         with checks:
-            module()[name][SHAPES.get(name, (1, 64))](x, out)
+            schedule_module()[name][SHAPES.get(name, (1, 64))](x, out)
     except KernelError as problem:
         error = problem
     return checks, error, x.copy_to_host(), out.copy_to_host()
@@ -140,50 +140,50 @@ def launch(name, budget=BUDGET):
 
 @pytest.mark.parametrize("name", RACES_LATER)
 def test_a_race_in_another_schedule_is_found_and_replayed(name, monkeypatch):
-    checks, error, *_ = launch(name, budget=0)
+    checks, error, *_ = launch_checked(name, budget=0)
     assert error is None and checks.verdict.kind == "depends on atomics"
     assert checks.verdict.schedules == 1
-    checks, error, *_ = launch(name)
+    checks, error, *_ = launch_checked(name)
     assert checks.verdict.kind == "races" and error.kind == "race", checks.verdict
     assert re.fullmatch(rf"{name}@\d+:\d+\.\d+(,\d+:\d+\.\d+)*", error.schedule)
     assert f"NUMBALITE_SIM_SCHEDULE={error.schedule} gives this order again" in str(error)
     monkeypatch.setattr(config, "SIM_SCHEDULE", error.schedule)
     for _ in range(2):
-        again, replayed, *_ = launch(name, budget=0)
+        again, replayed, *_ = launch_checked(name, budget=0)
         assert again.verdict.kind == "races" and again.verdict.schedules == 1
         assert (replayed.line, replayed.other_line) == (error.line, error.other_line)
     monkeypatch.setattr(config, "SIM_SCHEDULE", f"another{error.schedule}")
-    assert launch(name, budget=0)[1] is None
+    assert launch_checked(name, budget=0)[1] is None
 
 
 @pytest.mark.parametrize("name", ["waits_for_the_flag", "last_block", "counts"])
 def test_correct_kernels_run_in_several_schedules(name):
-    checks, error, *_ = launch(name)
+    checks, error, *_ = launch_checked(name)
     assert error is None and checks.verdict.kind == "depends on atomics", error
     assert checks.verdict.schedules > 1
     assert str(checks.verdict) == f"depends on atomics: {checks.verdict.schedules} schedules tried"
-    again = launch(name)[0]
+    again = launch_checked(name)[0]
     assert again.verdict == checks.verdict
 
 
 def test_schedule_search_ends_with_its_budget():
     """A launch in which a thread waits for a lock has too many schedules to run all of them."""
-    checks, error, _, out = launch("lock", budget=2.0)
+    checks, error, _, out = launch_checked("lock", budget=2.0)
     assert error is None and checks.verdict.kind == "depends on atomics", error
     assert checks.verdict.schedules > 1 and out[0] == 2
 
 
 def test_schedule_search_keeps_results_of_the_first_run(capfd):
-    checks, error, x, out = launch("counts")
+    checks, error, x, out = launch_checked("counts")
     assert error is None and checks.verdict.schedules > 1
     assert x[9] == 4 and list(out[:4]) == [0, 1, 2, 3]
     assert capfd.readouterr().out.count("printed once") == 1
-    *_, out = launch("last_block")
+    *_, out = launch_checked("last_block")
     assert list(out[:4]) == [0, 0, 0, 0]
 
 
 def test_a_failure_in_another_schedule_is_reported_with_it():
-    checks, error, *_ = launch("fails_in_another_order")
+    checks, error, *_ = launch_checked("fails_in_another_order")
     assert checks.verdict.kind == "undecided"
     assert error.schedule.startswith("fails_in_another_order@")
 
@@ -191,7 +191,7 @@ def test_a_failure_in_another_schedule_is_reported_with_it():
 def test_a_race_of_two_switches_is_found_soon():
     """The race is found before all schedules with one switch have run: each iteration adds such schedules.
     Each run tries the same schedules."""
-    found = [launch("lock_that_is_only_looked_at") for _ in range(2)]
+    found = [launch_checked("lock_that_is_only_looked_at") for _ in range(2)]
     assert all(checks.verdict.kind == "races" for checks, *_ in found)
     tried = {(checks.verdict.schedules, error.schedule) for checks, error, *_ in found}
     assert len(tried) == 1 and 1 < tried.pop()[0] <= 30

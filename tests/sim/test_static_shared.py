@@ -38,7 +38,7 @@ USE = """template <class T> __device__ void use(T* v, float* x) {
 """
 
 
-def source(forms, total):
+def shared_memory_source(forms, total):
     """Returns a kernel with variables of these forms, which together have `total` bytes (except for the last
     three forms)."""
     count = sum(form in list(FORMS)[:-3] for form in forms)
@@ -71,7 +71,7 @@ def test_too_much_static_shared_memory_raises(seed):
         pytest.skip("g++ tells of no calls: what each function has is looked at")
     drawn = random.Random(seed)
     forms = drawn.sample(list(FORMS), drawn.randrange(1, 5))
-    text = source(forms, LIMIT + drawn.choice([-4096, 0, 4, 4096]))
+    text = shared_memory_source(forms, LIMIT + drawn.choice([-4096, 0, 4, 4096]))
     wanted = is_compile_error(lambda: cuda.compile(text, cc=(9, 0), output="cubin"))
     assert is_compile_error(lambda: cuda.module(text)["k"]) == wanted, forms
     with cuda.checks():
@@ -81,7 +81,7 @@ def test_too_much_static_shared_memory_raises(seed):
 @pytest.mark.sim
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "a scope"])
 def test_static_shared_memory_up_to_the_limit_is_usable(form):
-    text = source([form], LIMIT)
+    text = shared_memory_source([form], LIMIT)
     x = cuda.to_device([float(i) for i in range(64)])
     cuda.module(text)["k"][1, 32, 0, 128](x.astype("float32"))
     cuda.synchronize()

@@ -30,8 +30,8 @@ __global__ void returns_nothing(int *x, int n) { put(x, threadIdx.x, n); }
 """
 
 
-def test_uninitialized_variables_may_be_passed(module):
-    kernels = module(SOURCE)
+def test_uninitialized_variables_may_be_passed(make_sim_module):
+    kernels = make_sim_module(SOURCE)
     counter, x = np.zeros(1, "i4"), np.zeros(64, "i4")
     kernels.told_by_a_lane[1, 64](counter, x)
     assert counter[0] == 64
@@ -41,14 +41,14 @@ def test_uninitialized_variables_may_be_passed(module):
     assert x.tolist() == [0, 0, 0, 1, 2, -1, -1, -1]
 
 
-def test_functions_may_end_without_a_value(module, compiler):
-    if compiler.startswith("g++"):  # which assumes that the end is unreachable
+def test_functions_may_end_without_a_value(make_sim_module, compiler_name):
+    if compiler_name.startswith("g++"):  # which assumes that the end is unreachable
         with pytest.raises(
             CompileError, match="no return statement in function returning non-void"
         ):
-            module(RETURNS_NOTHING)
+            make_sim_module(RETURNS_NOTHING)
         return
     x = np.zeros(8, "i4")
     with pytest.warns(KernelWarning, match="put ends here without a return"):
-        module(RETURNS_NOTHING).returns_nothing[1, 8](x, 3)
+        make_sim_module(RETURNS_NOTHING).returns_nothing[1, 8](x, 3)
     assert x.tolist() == [1, 1, 1, 0, 0, 0, 0, 0]

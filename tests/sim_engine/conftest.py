@@ -11,66 +11,66 @@ import sim_driver as sim
 
 
 @pytest.fixture(scope="session")
-def build(tmp_path_factory):
+def engine_build(tmp_path_factory):
     """The paths of the built engine and of its test kernels: (library, image file)."""
     if not sim.c_compiler() or not sim.cxx_compiler():
         pytest.skip("needs a C and a C++ compiler")
 
-    def make(folder):
+    def build_engine(folder):
         sim.build_library(folder / "libsim.so")
         sim.build_kernels(folder / "kernels.so")
 
-    folder = make_folder_once(tmp_path_factory, "sim_engine", make)
+    folder = make_folder_once(tmp_path_factory, "sim_engine", build_engine)
     return folder / "libsim.so", folder / "kernels.so"
 
 
 @pytest.fixture(scope="session")
-def driver(build):
-    return sim.Driver(build[0], devices=2)
+def sim_driver(engine_build):
+    return sim.SimDriver(engine_build[0], devices=2)
 
 
 @pytest.fixture(scope="session")
-def image(build):
-    return sim.image_of(build[1])
+def kernel_image(engine_build):
+    return sim.image_of(engine_build[1])
 
 
 @pytest.fixture
-def kernels(driver, image):
-    driver.retain(0)
-    kernels = sim.Kernels(driver, image)
+def engine_kernels(sim_driver, kernel_image):
+    sim_driver.retain(0)
+    kernels = sim.TestImageKernels(sim_driver, kernel_image)
     yield kernels
-    if driver.code("cuCtxSynchronize"):
-        driver.fault()
-    driver.cuModuleUnload(kernels.module)
+    if sim_driver.code("cuCtxSynchronize"):
+        sim_driver.fault()
+    sim_driver.cuModuleUnload(kernels.module)
 
 
 @pytest.fixture
-def streams(driver):
-    """streams(flags=0) -> a new stream."""
+def make_stream(sim_driver):
+    """make_stream(flags=0) -> a new stream."""
     made = []
 
-    def make(flags=0):
-        made.append(driver.stream(flags))
+    def create_stream(flags=0):
+        made.append(sim_driver.stream(flags))
         return made[-1]
 
-    yield make
+    yield create_stream
     for stream in made:
-        driver.cuStreamDestroy(stream)
+        sim_driver.cuStreamDestroy(stream)
 
 
 @pytest.fixture
-def counter(driver):
+def shared_counter(sim_driver):
     """The first of 16 numbers that host and device share; the last number is the gate of `held`."""
     pointer = ctypes.c_void_p()
-    driver.cuMemHostAlloc(ctypes.byref(pointer), ctypes.c_size_t(64), 0)
+    sim_driver.cuMemHostAlloc(ctypes.byref(pointer), ctypes.c_size_t(64), 0)
     ctypes.memset(pointer, 0, 64)
     yield ctypes.c_int.from_address(pointer.value)
-    driver.synchronize()
-    driver.cuMemFreeHost(pointer)
+    sim_driver.synchronize()
+    sim_driver.cuMemFreeHost(pointer)
 
 
 @pytest.fixture
-def running_kernel(driver, kernels, counter):
+def running_kernel(sim_driver, engine_kernels, shared_counter):
     """running_kernel(stream): a `with` block during which a kernel of the stream runs; after the block the
     kernel adds 1 to the counter.
 
@@ -78,14 +78,14 @@ def running_kernel(driver, kernels, counter):
     """
 
     @contextlib.contextmanager
-    def hold(stream=None):
-        gate = ctypes.c_int.from_address(ctypes.addressof(counter) + 60)
+    def hold_stream(stream=None):
+        gate = ctypes.c_int.from_address(ctypes.addressof(shared_counter) + 60)
         gate.value = 0
-        kernels.gated(1, 1, ctypes.addressof(counter), stream=stream)
+        engine_kernels.gated(1, 1, ctypes.addressof(shared_counter), stream=stream)
         try:
             yield
         finally:
             gate.value = 1
-        driver.cuStreamSynchronize(stream)
+        sim_driver.cuStreamSynchronize(stream)
 
-    return hold
+    return hold_stream

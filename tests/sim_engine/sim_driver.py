@@ -80,7 +80,7 @@ class DriverError(Exception):
         self.text = text
 
 
-class Driver:
+class SimDriver:
     """`driver.cuMemAlloc(...)` raises DriverError unless the status is 0; `driver.status.cu...` returns it."""
 
     def __init__(self, library, devices=1):
@@ -94,14 +94,14 @@ class Driver:
             raise AttributeError(name)
         function = getattr(self.loaded, name)
 
-        def call(*args):
+        def call_driver(*args):
             status = function(*args)
             if status:
                 raise DriverError(name, status, self.fault())
             return None
 
-        setattr(self, name, call)
-        return call
+        setattr(self, name, call_driver)
+        return call_driver
 
     def fault(self):
         buffer = ctypes.create_string_buffer(2048)
@@ -177,7 +177,7 @@ class Driver:
             raise DriverError("cuLaunchKernel", status, self.fault())
 
 
-class Kernels:
+class TestImageKernels:
     """A loaded test image: `kernels.vadd(grid, block, data, n, m)` launches."""
 
     def __init__(self, driver, image):
@@ -190,8 +190,8 @@ class Kernels:
     def __getattr__(self, name):
         handle = self.handle(name)
 
-        def launch(*args, **kwargs):
+        def launch_handle(*args, **kwargs):
             self.driver.launch(handle, *args, **kwargs)
 
-        setattr(self, name, launch)
-        return launch
+        setattr(self, name, launch_handle)
+        return launch_handle

@@ -17,14 +17,14 @@ NON_BLOCKING = 1
 
 
 @pytest.fixture
-def memory(driver):
+def device_words(sim_driver):
     """Four words on the device, and a host array to copy them to."""
     pointer = u64()
-    driver.cuMemAlloc(ctypes.byref(pointer), size_t(16))
-    driver.cuMemsetD32Async(pointer, 0, size_t(4), None)
-    driver.synchronize()
+    sim_driver.cuMemAlloc(ctypes.byref(pointer), size_t(16))
+    sim_driver.cuMemsetD32Async(pointer, 0, size_t(4), None)
+    sim_driver.synchronize()
     yield pointer
-    driver.cuMemFree(pointer)
+    sim_driver.cuMemFree(pointer)
 
 
 def read_words(driver, memory):
@@ -65,139 +65,147 @@ def create_event(driver):
     return made
 
 
-def test_captured_work_runs_at_each_launch(driver, streams, memory):
-    stream = streams()
-    assert capture_status(driver, stream) == 0
-    begin_capture(driver, stream)
-    assert capture_status(driver, stream) == 1
-    driver.cuMemsetD32Async(memory, 5, size_t(1), stream)
-    driver.cuMemcpyDtoDAsync(element_address(memory, 1), memory, size_t(4), stream)
+def test_captured_work_runs_at_each_launch(sim_driver, make_stream, device_words):
+    stream = make_stream()
+    assert capture_status(sim_driver, stream) == 0
+    begin_capture(sim_driver, stream)
+    assert capture_status(sim_driver, stream) == 1
+    sim_driver.cuMemsetD32Async(device_words, 5, size_t(1), stream)
+    sim_driver.cuMemcpyDtoDAsync(element_address(device_words, 1), device_words, size_t(4), stream)
     source = ctypes.c_uint32(1)
-    driver.cuMemcpyHtoDAsync(element_address(memory, 2), ctypes.byref(source), size_t(4), stream)
-    graph = end_capture(driver, stream)
-    assert capture_status(driver, stream) == 0
-    assert read_words(driver, memory) == [0, 0, 0, 0]
-    made = instantiate_graph(driver, graph)
-    driver.cuGraphDestroy(graph)
+    sim_driver.cuMemcpyHtoDAsync(
+        element_address(device_words, 2), ctypes.byref(source), size_t(4), stream
+    )
+    graph = end_capture(sim_driver, stream)
+    assert capture_status(sim_driver, stream) == 0
+    assert read_words(sim_driver, device_words) == [0, 0, 0, 0]
+    made = instantiate_graph(sim_driver, graph)
+    sim_driver.cuGraphDestroy(graph)
     for value in (1, 9):
         source.value = value
-        driver.cuGraphLaunch(made, stream)
-        driver.cuStreamSynchronize(stream)
-        assert read_words(driver, memory) == [5, 5, value, 0]
-    driver.cuGraphExecDestroy(made)
-    assert driver.code("cuGraphLaunch", made, stream) == INVALID_HANDLE
-    assert driver.code("cuGraphDestroy", graph) == INVALID_HANDLE
+        sim_driver.cuGraphLaunch(made, stream)
+        sim_driver.cuStreamSynchronize(stream)
+        assert read_words(sim_driver, device_words) == [5, 5, value, 0]
+    sim_driver.cuGraphExecDestroy(made)
+    assert sim_driver.code("cuGraphLaunch", made, stream) == INVALID_HANDLE
+    assert sim_driver.code("cuGraphDestroy", graph) == INVALID_HANDLE
 
 
-def test_capture_calls_in_other_states_fail(driver, streams):
-    one, two = streams(), streams()
-    assert driver.code("cuStreamBeginCapture", None, RELAXED) == UNSUPPORTED
-    assert end_capture(driver, one) == ILLEGAL_STATE
-    begin_capture(driver, one)
-    assert driver.code("cuStreamBeginCapture", one, RELAXED) == ILLEGAL_STATE
-    fork = create_event(driver)
-    driver.cuEventRecord(fork, one)
-    driver.cuStreamWaitEvent(two, fork, 0)
-    assert capture_status(driver, two) == 1
-    assert end_capture(driver, two) == UNMATCHED
-    assert capture_status(driver, one) == 2
-    assert end_capture(driver, one) == INVALIDATED
-    assert capture_status(driver, two) == 0
-    driver.cuEventDestroy(fork)
+def test_capture_calls_in_other_states_fail(sim_driver, make_stream):
+    one, two = make_stream(), make_stream()
+    assert sim_driver.code("cuStreamBeginCapture", None, RELAXED) == UNSUPPORTED
+    assert end_capture(sim_driver, one) == ILLEGAL_STATE
+    begin_capture(sim_driver, one)
+    assert sim_driver.code("cuStreamBeginCapture", one, RELAXED) == ILLEGAL_STATE
+    fork = create_event(sim_driver)
+    sim_driver.cuEventRecord(fork, one)
+    sim_driver.cuStreamWaitEvent(two, fork, 0)
+    assert capture_status(sim_driver, two) == 1
+    assert end_capture(sim_driver, two) == UNMATCHED
+    assert capture_status(sim_driver, one) == 2
+    assert end_capture(sim_driver, one) == INVALIDATED
+    assert capture_status(sim_driver, two) == 0
+    sim_driver.cuEventDestroy(fork)
 
 
 @pytest.mark.parametrize("flags", [0, NON_BLOCKING])
-def test_default_stream_calls_invalidate_a_capture(driver, streams, memory, flags):
-    stream = streams(flags)
-    begin_capture(driver, stream)
+def test_default_stream_calls_invalidate_a_capture(sim_driver, make_stream, device_words, flags):
+    stream = make_stream(flags)
+    begin_capture(sim_driver, stream)
     expected = 0 if flags else IMPLICIT
     value = ctypes.c_int()
-    assert driver.code("cuStreamIsCapturing", None, ctypes.byref(value)) == expected
-    assert capture_status(driver, stream) == 1  # a question harms nothing
-    assert driver.code("cuMemsetD32Async", memory, 1, size_t(1), None) == expected
-    assert driver.code("cuMemcpyHtoD", memory, bytes(4), size_t(4)) == expected
-    assert capture_status(driver, stream) == (1 if flags else 2)
-    graph = end_capture(driver, stream)
+    assert sim_driver.code("cuStreamIsCapturing", None, ctypes.byref(value)) == expected
+    assert capture_status(sim_driver, stream) == 1  # a question harms nothing
+    assert sim_driver.code("cuMemsetD32Async", device_words, 1, size_t(1), None) == expected
+    assert sim_driver.code("cuMemcpyHtoD", device_words, bytes(4), size_t(4)) == expected
+    assert capture_status(sim_driver, stream) == (1 if flags else 2)
+    graph = end_capture(sim_driver, stream)
     if flags:
-        driver.cuGraphDestroy(graph)
+        sim_driver.cuGraphDestroy(graph)
     else:
         assert graph == INVALIDATED
 
 
-def test_waits_are_refused_during_capture(driver, streams, memory):
+def test_waits_are_refused_during_capture(sim_driver, make_stream, device_words):
     for call, arguments in [
         ("cuStreamSynchronize", lambda s: (s,)),
         ("cuStreamQuery", lambda s: (s,)),
         ("cuCtxSynchronize", lambda s: ()),
     ]:
-        stream = streams(NON_BLOCKING)
-        begin_capture(driver, stream)
-        assert driver.code(call, *arguments(stream)) == UNSUPPORTED
-        assert driver.code("cuMemsetD32Async", memory, 1, size_t(1), stream) == INVALIDATED
-        assert end_capture(driver, stream) == INVALIDATED
-        driver.cuStreamSynchronize(stream)
+        stream = make_stream(NON_BLOCKING)
+        begin_capture(sim_driver, stream)
+        assert sim_driver.code(call, *arguments(stream)) == UNSUPPORTED
+        assert (
+            sim_driver.code("cuMemsetD32Async", device_words, 1, size_t(1), stream) == INVALIDATED
+        )
+        assert end_capture(sim_driver, stream) == INVALIDATED
+        sim_driver.cuStreamSynchronize(stream)
 
 
-def test_events_of_another_capture_state_fail(driver, streams, memory):
-    one, two = streams(), streams()
-    inside, outside = create_event(driver), create_event(driver)
-    driver.cuEventRecord(outside, two)
-    begin_capture(driver, one)
-    assert driver.code("cuStreamWaitEvent", one, outside, 0) == ISOLATION
-    assert end_capture(driver, one) == INVALIDATED
-    begin_capture(driver, one)
-    driver.cuEventRecord(inside, one)
-    assert driver.code("cuEventQuery", inside) == CAPTURED_EVENT
-    assert end_capture(driver, one) == INVALIDATED
-    begin_capture(driver, one)
-    begin_capture(driver, two)
-    driver.cuEventRecord(inside, one)
-    assert driver.code("cuStreamWaitEvent", two, inside, 0) == MERGE
-    assert end_capture(driver, one) == end_capture(driver, two) == INVALIDATED
-    driver.cuEventRecord(inside, one)  # an ordinary event again
-    driver.cuEventSynchronize(inside)
+def test_events_of_another_capture_state_fail(sim_driver, make_stream, device_words):
+    one, two = make_stream(), make_stream()
+    inside, outside = create_event(sim_driver), create_event(sim_driver)
+    sim_driver.cuEventRecord(outside, two)
+    begin_capture(sim_driver, one)
+    assert sim_driver.code("cuStreamWaitEvent", one, outside, 0) == ISOLATION
+    assert end_capture(sim_driver, one) == INVALIDATED
+    begin_capture(sim_driver, one)
+    sim_driver.cuEventRecord(inside, one)
+    assert sim_driver.code("cuEventQuery", inside) == CAPTURED_EVENT
+    assert end_capture(sim_driver, one) == INVALIDATED
+    begin_capture(sim_driver, one)
+    begin_capture(sim_driver, two)
+    sim_driver.cuEventRecord(inside, one)
+    assert sim_driver.code("cuStreamWaitEvent", two, inside, 0) == MERGE
+    assert end_capture(sim_driver, one) == end_capture(sim_driver, two) == INVALIDATED
+    sim_driver.cuEventRecord(inside, one)  # an ordinary event again
+    sim_driver.cuEventSynchronize(inside)
     for each in (inside, outside):
-        driver.cuEventDestroy(each)
+        sim_driver.cuEventDestroy(each)
 
 
-def test_event_waits_join_streams_to_a_capture(driver, streams, memory):
+def test_event_waits_join_streams_to_a_capture(sim_driver, make_stream, device_words):
     """A chain one -> two -> three -> one: a wait includes the earlier work."""
-    one, two, three = streams(), streams(), streams()
-    a, b, c = create_event(driver), create_event(driver), create_event(driver)
+    one, two, three = make_stream(), make_stream(), make_stream()
+    a, b, c = create_event(sim_driver), create_event(sim_driver), create_event(sim_driver)
     for complete in (False, True):
-        begin_capture(driver, one)
-        driver.cuEventRecord(a, one)
-        driver.cuStreamWaitEvent(two, a, 0)
-        driver.cuMemsetD32Async(memory, 3, size_t(1), two)
-        driver.cuEventRecord(b, two)
-        driver.cuStreamWaitEvent(three, b, 0)
-        driver.cuMemcpyDtoDAsync(element_address(memory, 3), memory, size_t(4), three)
-        driver.cuEventRecord(c, three)
+        begin_capture(sim_driver, one)
+        sim_driver.cuEventRecord(a, one)
+        sim_driver.cuStreamWaitEvent(two, a, 0)
+        sim_driver.cuMemsetD32Async(device_words, 3, size_t(1), two)
+        sim_driver.cuEventRecord(b, two)
+        sim_driver.cuStreamWaitEvent(three, b, 0)
+        sim_driver.cuMemcpyDtoDAsync(
+            element_address(device_words, 3), device_words, size_t(4), three
+        )
+        sim_driver.cuEventRecord(c, three)
         if not complete:
-            driver.cuMemsetD32Async(memory, 4, size_t(1), three)
-        driver.cuStreamWaitEvent(one, c, 0)
-        graph = end_capture(driver, one)
+            sim_driver.cuMemsetD32Async(device_words, 4, size_t(1), three)
+        sim_driver.cuStreamWaitEvent(one, c, 0)
+        graph = end_capture(sim_driver, one)
         assert (graph == UNJOINED) is not complete
-    made = instantiate_graph(driver, graph)
-    driver.cuGraphLaunch(made, two)
-    driver.synchronize()
-    assert read_words(driver, memory) == [3, 0, 0, 3]
-    driver.cuGraphExecDestroy(made)
-    driver.cuGraphDestroy(graph)
+    made = instantiate_graph(sim_driver, graph)
+    sim_driver.cuGraphLaunch(made, two)
+    sim_driver.synchronize()
+    assert read_words(sim_driver, device_words) == [3, 0, 0, 3]
+    sim_driver.cuGraphExecDestroy(made)
+    sim_driver.cuGraphDestroy(graph)
     for each in (a, b, c):
-        driver.cuEventDestroy(each)
+        sim_driver.cuEventDestroy(each)
 
 
-def test_destroying_a_capturing_stream_ends_the_capture(driver):
-    stream = driver.stream()
-    begin_capture(driver, stream)
-    driver.cuStreamDestroy(stream)
-    driver.synchronize()  # no stream is capturing
+def test_destroying_a_capturing_stream_ends_the_capture(sim_driver):
+    stream = sim_driver.stream()
+    begin_capture(sim_driver, stream)
+    sim_driver.cuStreamDestroy(stream)
+    sim_driver.synchronize()  # no stream is capturing
 
 
-def test_allocations_are_not_captured(driver, streams, memory):
-    stream = streams()
-    begin_capture(driver, stream)
+def test_allocations_are_not_captured(sim_driver, make_stream, device_words):
+    stream = make_stream()
+    begin_capture(sim_driver, stream)
     pointer = u64()
-    assert driver.code("cuMemAllocAsync", ctypes.byref(pointer), size_t(4), stream) == UNSUPPORTED
-    driver.cuGraphDestroy(end_capture(driver, stream))
+    assert (
+        sim_driver.code("cuMemAllocAsync", ctypes.byref(pointer), size_t(4), stream) == UNSUPPORTED
+    )
+    sim_driver.cuGraphDestroy(end_capture(sim_driver, stream))

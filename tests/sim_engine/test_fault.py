@@ -10,10 +10,10 @@ from sim_driver import HERE, DriverError
 
 
 @pytest.fixture
-def data(driver):
-    pointer = driver.upload([0] * 8192)
+def device_data(sim_driver):
+    pointer = sim_driver.upload([0] * 8192)
     yield pointer
-    driver.free(pointer)
+    sim_driver.free(pointer)
 
 
 def pending_fault(driver):
@@ -29,54 +29,54 @@ def assert_driver_works(driver, kernels, data):
 
 
 @pytest.mark.parametrize("name", ["asserts", "barrier_then_assert"])
-def test_failed_assert_ends_the_kernel(driver, kernels, data, name, capfd):
-    getattr(kernels, name)(4, 32, data, 37)
-    caught = pending_fault(driver)
+def test_failed_assert_ends_the_kernel(sim_driver, engine_kernels, device_data, name, capfd):
+    getattr(engine_kernels, name)(4, 32, device_data, 37)
+    caught = pending_fault(sim_driver)
     assert caught.code == 710
     assert caught.text.startswith(f"kernel {name}, block (1,0,0), thread (5,0,0), test.py:")
     assert caught.text.endswith(": Assertion `i < n` failed.")
     line = capfd.readouterr().err
     assert f": {name}: block: [1,0,0], thread: [5,0,0] Assertion `i < n` failed.\n" in line
-    assert_driver_works(driver, kernels, data)
+    assert_driver_works(sim_driver, engine_kernels, device_data)
 
 
 @pytest.mark.parametrize("name", ["touch", "touch_synced"])
 @pytest.mark.parametrize("thread", [0, 3, 70])
-def test_null_pointer_access_ends_the_kernel(driver, kernels, data, name, thread):
-    getattr(kernels, name)(4, 32, data, 16, thread)
-    caught = pending_fault(driver)
+def test_null_pointer_access_ends_the_kernel(sim_driver, engine_kernels, device_data, name, thread):
+    getattr(engine_kernels, name)(4, 32, device_data, 16, thread)
+    caught = pending_fault(sim_driver)
     assert caught.code == 700
     assert f"kernel {name}, block ({thread // 32},0,0), thread ({thread % 32},0,0): " in caught.text
     assert "illegal access to address 0x10 (a null pointer)" in caught.text
     assert caught.text.endswith(
         "; run it under `with cuda.checks():` to see the line and the array"
     )
-    assert_driver_works(driver, kernels, data)
+    assert_driver_works(sim_driver, engine_kernels, device_data)
 
 
-def test_access_far_past_an_array_ends_the_kernel(driver, kernels):
-    pointer = driver.alloc(1000)
-    kernels.touch(1, 32, pointer, pointer + 4096, 1)
-    caught = pending_fault(driver)
+def test_access_far_past_an_array_ends_the_kernel(sim_driver, engine_kernels):
+    pointer = sim_driver.alloc(1000)
+    engine_kernels.touch(1, 32, pointer, pointer + 4096, 1)
+    caught = pending_fault(sim_driver)
     assert caught.code == 700
     assert "thread (1,0,0)" in caught.text
     assert "3096 bytes after the end of device memory of 1000 bytes" in caught.text
-    driver.free(pointer)
+    sim_driver.free(pointer)
 
 
-def test_access_to_freed_memory_ends_the_kernel(driver, kernels, data):
-    pointer = driver.alloc(1000)
-    driver.free(pointer)
-    kernels.touch(1, 32, data, pointer, 1)
-    assert "in device memory of 1000 bytes" in (text := pending_fault(driver).text)
+def test_access_to_freed_memory_ends_the_kernel(sim_driver, engine_kernels, device_data):
+    pointer = sim_driver.alloc(1000)
+    sim_driver.free(pointer)
+    engine_kernels.touch(1, 32, device_data, pointer, 1)
+    assert "in device memory of 1000 bytes" in (text := pending_fault(sim_driver).text)
     assert "that has been freed" in text
 
 
 @pytest.mark.parametrize("index", [10, -1])
-def test_writes_adjacent_to_an_array_are_reported(driver, kernels, index):
-    pointer = driver.alloc(40)
-    kernels.write_at(1, 1, pointer, index, 5)
-    caught = pending_fault(driver)
+def test_writes_adjacent_to_an_array_are_reported(sim_driver, engine_kernels, index):
+    pointer = sim_driver.alloc(40)
+    engine_kernels.write_at(1, 1, pointer, index, 5)
+    caught = pending_fault(sim_driver)
     assert caught.code == 700
     assert "kernel write_at: a write outside of an array" in caught.text
     where = (
@@ -88,28 +88,28 @@ def test_writes_adjacent_to_an_array_are_reported(driver, kernels, index):
     assert caught.text.endswith(
         "; run it under `with cuda.checks():` to see the thread and the line"
     )
-    driver.free(pointer)
+    sim_driver.free(pointer)
 
 
-def test_stack_overflow_ends_the_kernel(driver, kernels, data):
-    kernels.recurse(1, 4, data, 10)
-    driver.synchronize()
-    kernels.recurse(1, 4, data, 10_000)
-    caught = pending_fault(driver)
+def test_stack_overflow_ends_the_kernel(sim_driver, engine_kernels, device_data):
+    engine_kernels.recurse(1, 4, device_data, 10)
+    sim_driver.synchronize()
+    engine_kernels.recurse(1, 4, device_data, 10_000)
+    caught = pending_fault(sim_driver)
     assert caught.code == 719
     assert "stack overflow: the thread uses more than 655360 bytes" in caught.text
     old = ctypes.c_size_t()
-    driver.cuCtxGetLimit(ctypes.byref(old), 0)
+    sim_driver.cuCtxGetLimit(ctypes.byref(old), 0)
     assert old.value == 1024
-    driver.cuCtxSetLimit(0, ctypes.c_size_t(1 << 20))
-    kernels.recurse(1, 4, data, 1000)
-    driver.synchronize()
-    driver.cuCtxSetLimit(0, old)
+    sim_driver.cuCtxSetLimit(0, ctypes.c_size_t(1 << 20))
+    engine_kernels.recurse(1, 4, device_data, 1000)
+    sim_driver.synchronize()
+    sim_driver.cuCtxSetLimit(0, old)
 
 
-def test_division_by_zero_returns_a_gpus_result(driver, kernels, data):
-    kernels.division(1, 1, data, 1 << 33)
-    out = driver.download(data, 17, "q")
+def test_division_by_zero_returns_a_gpus_result(sim_driver, engine_kernels, device_data):
+    engine_kernels.division(1, 1, device_data, 1 << 33)
+    out = sim_driver.download(device_data, 17, "q")
     ones32, ones64 = (1 << 32) - 1, (1 << 64) - 1
     assert out[:14] == [
         -1,
@@ -130,77 +130,77 @@ def test_division_by_zero_returns_a_gpus_result(driver, kernels, data):
     assert out[14:] == [-1, -1, 14]
 
 
-def test_trap_ends_the_kernel(driver, kernels, data):
-    kernels.trap(1, 32, data, 9)
-    caught = pending_fault(driver)
+def test_trap_ends_the_kernel(sim_driver, engine_kernels, device_data):
+    engine_kernels.trap(1, 32, device_data, 9)
+    caught = pending_fault(sim_driver)
     assert caught.code == 715
     assert "thread (9,0,0)" in caught.text
 
 
-def test_misaligned_vector_access_ends_the_kernel(driver, kernels, data):
-    kernels.misaligned(1, 1, data)
-    assert pending_fault(driver).code == 716
+def test_misaligned_vector_access_ends_the_kernel(sim_driver, engine_kernels, device_data):
+    engine_kernels.misaligned(1, 1, device_data)
+    assert pending_fault(sim_driver).code == 716
 
 
-def test_printf_of_an_invalid_string_is_reported(driver, kernels, data):
-    kernels.says_badly(1, 1, data, 8)
-    assert pending_fault(driver).code == 700
-    kernels.says(1, 1, data)
-    driver.synchronize()
+def test_printf_of_an_invalid_string_is_reported(sim_driver, engine_kernels, device_data):
+    engine_kernels.says_badly(1, 1, device_data, 8)
+    assert pending_fault(sim_driver).code == 700
+    engine_kernels.says(1, 1, device_data)
+    sim_driver.synchronize()
 
 
-def test_fault_abandons_the_rest_of_the_grid(driver, kernels):
+def test_fault_abandons_the_rest_of_the_grid(sim_driver, engine_kernels):
     """Concurrent blocks use other elements, so only the first block's assertion fails, however late
     the operating system schedules its thread."""
     blocks = 1 << 20
-    data = driver.upload([0] * blocks)
-    kernels.asserts(blocks, 1, data, 0)
-    caught = pending_fault(driver)
+    data = sim_driver.upload([0] * blocks)
+    engine_kernels.asserts(blocks, 1, data, 0)
+    caught = pending_fault(sim_driver)
     assert caught.code == 710 and "block (0,0,0), thread (0,0,0)" in caught.text
-    assert driver.download(data, 1)[0] == 0
-    driver.free(data)
+    assert sim_driver.download(data, 1)[0] == 0
+    sim_driver.free(data)
 
 
-def test_fault_is_reported_by_waits_for_its_stream(driver, kernels, data):
-    first, second = driver.stream(1), driver.stream(1)
-    kernels.asserts(1, 32, data, 0, stream=first)
-    driver.cuStreamSynchronize(second)
+def test_fault_is_reported_by_waits_for_its_stream(sim_driver, engine_kernels, device_data):
+    first, second = sim_driver.stream(1), sim_driver.stream(1)
+    engine_kernels.asserts(1, 32, device_data, 0, stream=first)
+    sim_driver.cuStreamSynchronize(second)
     with pytest.raises(DriverError) as caught:
-        driver.cuStreamSynchronize(first)
+        sim_driver.cuStreamSynchronize(first)
     assert caught.value.code == 710
-    driver.cuStreamSynchronize(first)
-    kernels.asserts(1, 32, data, 0, stream=first)
-    event = driver.event()
-    driver.cuEventRecord(event, first)
-    assert driver.code("cuEventSynchronize", event) == 710
-    assert driver.code("cuEventSynchronize", event) == 710  # until the program reads the fault
-    assert "asserts" in driver.fault()
-    assert driver.code("cuEventSynchronize", event) == 0
-    kernels.asserts(1, 32, data, 0, stream=first)
-    driver.cuStreamDestroy(first)
-    assert pending_fault(driver).code == 710
-    driver.cuStreamDestroy(second)
-    driver.cuEventDestroy(event)
+    sim_driver.cuStreamSynchronize(first)
+    engine_kernels.asserts(1, 32, device_data, 0, stream=first)
+    event = sim_driver.event()
+    sim_driver.cuEventRecord(event, first)
+    assert sim_driver.code("cuEventSynchronize", event) == 710
+    assert sim_driver.code("cuEventSynchronize", event) == 710  # until the program reads the fault
+    assert "asserts" in sim_driver.fault()
+    assert sim_driver.code("cuEventSynchronize", event) == 0
+    engine_kernels.asserts(1, 32, device_data, 0, stream=first)
+    sim_driver.cuStreamDestroy(first)
+    assert pending_fault(sim_driver).code == 710
+    sim_driver.cuStreamDestroy(second)
+    sim_driver.cuEventDestroy(event)
 
 
-def test_copy_to_the_host_reports_an_earlier_fault(driver, kernels, data):
-    kernels.asserts(1, 32, data, 0)
+def test_copy_to_the_host_reports_an_earlier_fault(sim_driver, engine_kernels, device_data):
+    engine_kernels.asserts(1, 32, device_data, 0)
     with pytest.raises(DriverError) as caught:
-        driver.download(data, 1)
+        sim_driver.download(device_data, 1)
     assert caught.value.code == 710
-    driver.download(data, 1)
+    sim_driver.download(device_data, 1)
 
 
-def test_kernel_malloc_and_free_manage_the_heap(driver, kernels, data):
+def test_kernel_malloc_and_free_manage_the_heap(sim_driver, engine_kernels, device_data):
     for keep in (0, 1):
-        kernels.heap(1, 64, data, 1000, keep)
-        kept = driver.download(data, 64, "Q")
+        engine_kernels.heap(1, 64, device_data, 1000, keep)
+        kept = sim_driver.download(device_data, 64, "Q")
         assert all(kept)
         assert len(set(kept)) == 64
-    kernels.heap(1, 1, data, kept[0], 2)
-    assert "free() of an address that malloc() did not give" in pending_fault(driver).text
-    kernels.heap(1, 1, data, 1 << 30)
-    assert driver.download(data, 1, "Q") == [0]
+    engine_kernels.heap(1, 1, device_data, kept[0], 2)
+    assert "free() of an address that malloc() did not give" in pending_fault(sim_driver).text
+    engine_kernels.heap(1, 1, device_data, 1 << 30)
+    assert sim_driver.download(device_data, 1, "Q") == [0]
 
 
 def run_python(build, code):
@@ -220,9 +220,9 @@ def run_python(build, code):
     )
 
 
-def test_crashes_outside_of_kernels_reach_the_previous_handler(build):
+def test_crashes_outside_of_kernels_reach_the_previous_handler(engine_build):
     done = run_python(
-        build,
+        engine_build,
         """
         import ctypes, faulthandler
         kernels.vadd(1, 1, data, 1)
@@ -237,9 +237,9 @@ def test_crashes_outside_of_kernels_reach_the_previous_handler(build):
     assert "Fatal Python error: Segmentation fault" in done.stderr
 
 
-def test_process_exits_cleanly_with_pending_work(build):
+def test_process_exits_cleanly_with_pending_work(engine_build):
     done = run_python(
-        build,
+        engine_build,
         """
         kernels.spin_ns(1000, 1, data, 50_000_000)
         """,
@@ -247,9 +247,9 @@ def test_process_exits_cleanly_with_pending_work(build):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_forked_child_cannot_use_the_driver(build):
+def test_forked_child_cannot_use_the_driver(engine_build):
     done = run_python(
-        build,
+        engine_build,
         """
         import os, sys
         kernels.vadd(64, 128, data, 1000)

@@ -20,7 +20,7 @@ BUILDS = {
 
 
 @pytest.fixture(scope="module")
-def checked(tmp_path_factory):
+def checked_images(tmp_path_factory):
     """Returns the files of two images of checked.cu: one plain, and one instrumented for all checks."""
     source = sim.HERE / "checked.cu"
     kernels = re.findall(r"__global__ void (\w+)", source.read_text())
@@ -35,11 +35,13 @@ def checked(tmp_path_factory):
 @pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BUILDS)
-def test_engine_stress_program_passes_under_sanitizers(build, checked, tmp_path, name):
+def test_engine_stress_program_passes_under_sanitizers(
+    engine_build, checked_images, tmp_path, name
+):
     program = tmp_path / "stress"
     flags = ["-std=gnu11", "-g", "-pthread", *BUILDS[name], *sim.INCLUDES]
     # Other tests use a library of the engine without sanitizers or special options.
-    engine = [build[0]] if name == "plain" else sim.SOURCES
+    engine = [engine_build[0]] if name == "plain" else sim.SOURCES
     sources = [sim.HERE / "stress.c", *engine]
     command = [sim.c_compiler(), *flags, *map(str, sources), "-ldl", "-lm", "-o", str(program)]
     if subprocess.run(command, capture_output=True).returncode:
@@ -57,7 +59,7 @@ def test_engine_stress_program_passes_under_sanitizers(build, checked, tmp_path,
     meant = tmp_path / "meant"
     meant.write_text("race:nl_sim_shadow_set\nrace:nl_sim_shadow_copy\nrace:is_plain\n")
     done = subprocess.run(
-        [str(program), str(build[1]), "4", rounds, *checked],
+        [str(program), str(engine_build[1]), "4", rounds, *checked_images],
         capture_output=True,
         text=True,
         timeout=200,

@@ -17,7 +17,7 @@ from kit.needs import NO_NVRTC
 CUDA_SRC = Path(__file__).resolve().parents[2] / "cuda_src"
 
 
-class Result(NamedTuple):
+class CompilationResult(NamedTuple):
     """What one compilation gave; `status` 0 is success."""
 
     status: int
@@ -27,7 +27,7 @@ class Result(NamedTuple):
 
 
 @functools.cache
-def library():
+def nvrtc_library():
     """Returns the NVRTC library that numbalite would use; None where there is none."""
     from numbalite.compilers import toolkit
     from numbalite.errors import CudaSupportError
@@ -38,7 +38,7 @@ def library():
         return None
 
 
-def architectures(lib):
+def supported_architectures(lib):
     """Compute capabilities that the library compiles for, as [75, 80, ...]."""
     count = ctypes.c_int()
     lib.nvrtcGetNumSupportedArchs(ctypes.byref(count))
@@ -56,12 +56,12 @@ def _bytes_of(lib, program, what):
     return text.raw
 
 
-class Nvrtc:
-    """nvrtc(source, ...) -> Result."""
+class NvrtcCompiler:
+    """compile_with_nvrtc(source, ...) -> CompilationResult."""
 
     def __init__(self, lib):
         self.lib = lib
-        self.architectures = [a for a in (75, 80, 90, 100) if a in architectures(lib)]
+        self.architectures = [a for a in (75, 80, 90, 100) if a in supported_architectures(lib)]
 
     def __call__(
         self, source, arch=90, options=(), expressions=(), std="c++17", name="test.cu", to="sm"
@@ -85,17 +85,17 @@ class Nvrtc:
                 if not lib.nvrtcGetLoweredName(program, expression.encode(), ctypes.byref(text)):
                     lowered[expression] = text.value.decode()
             cubin = _bytes_of(lib, program, "CUBIN") if status == 0 else b""
-            return Result(status, log.strip(), cubin, lowered)
+            return CompilationResult(status, log.strip(), cubin, lowered)
         finally:
             lib.nvrtcDestroyProgram(ctypes.byref(program))
 
 
 @pytest.fixture(scope="session")
-def nvrtc():
+def compile_with_nvrtc():
     """Compiles with NVRTC; skips the test if NVRTC is not installed."""
-    if library() is None:
+    if nvrtc_library() is None:
         pytest.skip(NO_NVRTC)
-    return Nvrtc(library())
+    return NvrtcCompiler(nvrtc_library())
 
 
 @pytest.fixture(scope="session")

@@ -78,7 +78,7 @@ def test_dynamic_shared_arrays_of_several_kernels_do_not_warn(text):
 
 def test_two_dynamic_shared_arrays_of_a_body_warn():
     @cuda.jit
-    def k(x):
+    def two_dynamic_arrays(x):
         """
         extern __shared__ float a[];
         extern __shared__ float b[];
@@ -91,7 +91,7 @@ def test_two_dynamic_shared_arrays_of_a_body_warn():
     with pytest.warns(
         KernelWarning, match=r"a and b are the same memory.*float\* b = \(float\*\)\(a \+ n\)"
     ):
-        k[1, 4, 0, 64](x)
+        two_dynamic_arrays[1, 4, 0, 64](x)
     if (
         cuda.is_simulated()
     ):  # NVRTC may keep a[threadIdx.x] in a register, as if the arrays did not overlap

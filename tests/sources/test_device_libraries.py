@@ -80,27 +80,27 @@ pytestmark = needs_nvrtc
 
 
 @pytest.fixture
-def gpu():
+def gpu_target():
     """The target of a GPU."""
     return "cuda", 9, 0
 
 
 @pytest.mark.parametrize("capability", [(7, 5), (10, 0)])
-def test_curand_and_cub_kernels_compile(gpu, toolkit_options, capability):
+def test_curand_and_cub_kernels_compile(gpu_target, toolkit_options, capability):
     kernels = ("sums", *(f"draw<{state}>" for state in STATES))
     image = compile_source(Source(LIBRARIES, kernels=kernels), ("cuda", *capability))
     assert set(kernels) <= set(image.lowered)
 
 
 @pytest.mark.parametrize("source", [FFT, MATRICES], ids=["cuFFTDx", "cuBLASDx"])
-def test_mathdx_kernels_compile(gpu, toolkit_options, source):
+def test_mathdx_kernels_compile(gpu_target, toolkit_options, source):
     pytest.importorskip(
         "nvidia.mathdx", reason="MathDx is not installed: pip install nvidia-mathdx"
     )
-    assert compile_source(Source(source, kernels=("k",)), gpu).data
+    assert compile_source(Source(source, kernels=("k",)), gpu_target).data
 
 
-def test_a_missing_header_names_its_package(gpu, monkeypatch):
+def test_a_missing_header_names_its_package(gpu_target, monkeypatch):
     monkeypatch.setattr(toolkit, "include_directories", lambda path=None: ())
     for header, package, of in (
         ("cufftdx.hpp", "nvidia-mathdx", "MathDx"),
@@ -111,4 +111,4 @@ def test_a_missing_header_names_its_package(gpu, monkeypatch):
         with pytest.raises(
             CompileError, match=rf'"{header}" is a header of {of}.*pip install (-U )?{package}'
         ):
-            compile_source(source, gpu)
+            compile_source(source, gpu_target)

@@ -33,7 +33,7 @@ def skip_unsupported_architecture(nvrtc, arch):
         pytest.skip(f"this NVRTC does not compile for sm_{arch}")
 
 
-def test_each_header_compiles_alone(nvrtc, toolkit_options):
+def test_each_header_compiles_alone(compile_with_nvrtc, toolkit_options):
     """Compiles for one GPU only, because the includes of a header are the same for all;
     everything.cu compiles for each GPU."""
     for header in HEADERS:
@@ -41,18 +41,22 @@ def test_each_header_compiles_alone(nvrtc, toolkit_options):
         if header in ("check", "checked", "cluster"):
             continue
         before = HEAD if header in ("array", "index", "describe") else ""
-        result = nvrtc(f'{before}#include "numbalite/{header}.cuh"\n', 90, toolkit_options)
+        result = compile_with_nvrtc(
+            f'{before}#include "numbalite/{header}.cuh"\n', 90, toolkit_options
+        )
         assert (result.status, result.log) == (0, ""), header
 
 
 @pytest.mark.parametrize("arch", [75, 80, 90, 100])
-def test_all_headers_compile_together(nvrtc, toolkit_options, arch):
-    skip_unsupported_architecture(nvrtc, arch)
+def test_all_headers_compile_together(compile_with_nvrtc, toolkit_options, arch):
+    skip_unsupported_architecture(compile_with_nvrtc, arch)
     # Code that debug=True adds is the same for all GPUs; sm_90 is compiled below, with other options. For
     # GPUs between the oldest and the newest only PTX is made, because the assembler needs half of the time.
     for more in [[], ["-DNUMBALITE_DEBUG=1"]] if arch == 100 else [[]]:
         to = "sm" if arch in (75, 100) else "compute"
-        result = nvrtc(source_of("everything.cu"), arch, [*toolkit_options, *more], to=to)
+        result = compile_with_nvrtc(
+            source_of("everything.cu"), arch, [*toolkit_options, *more], to=to
+        )
         assert (result.status, result.log) == (0, "")
 
 
@@ -67,14 +71,14 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
-def test_all_headers_compile_with_other_options(nvrtc, toolkit_options, options):
+def test_all_headers_compile_with_other_options(compile_with_nvrtc, toolkit_options, options):
     std = _std(options)
     others = [
         o for o in options if o != f"-std={std}"
     ]  # older NVRTCs refuse the option if it is given twice
     # Only to PTX: these options are for the compiler, and the assembler needs half of the time, with -G
     # three quarters.
-    result = nvrtc(
+    result = compile_with_nvrtc(
         source_of("everything.cu"), 90, [*toolkit_options, *others], std=std, to="compute"
     )
     assert result.status == 0, result.log
@@ -99,14 +103,14 @@ __global__ void k(array<int, 2> a, int n) {
 
 @pytest.mark.parametrize("options", [(), ("-G",), ("-DNDEBUG",)], ids=" ".join)
 @pytest.mark.parametrize("arch", [75, 90, 100])
-def test_checked_kernels_never_stop_the_context(nvrtc, arch, options):
+def test_checked_kernels_never_stop_the_context(compile_with_nvrtc, arch, options):
     """No call of __assertfail and no trap is left in the code."""
-    skip_unsupported_architecture(nvrtc, arch)
+    skip_unsupported_architecture(compile_with_nvrtc, arch)
     options = [*options, "-default-device", f"-I{CUDA_SRC}/std"]
-    result = nvrtc(HEAD + CHECKED, arch, ["-DNUMBALITE_DEBUG=1", *options])
+    result = compile_with_nvrtc(HEAD + CHECKED, arch, ["-DNUMBALITE_DEBUG=1", *options])
     assert (result.status, result.log) == (0, "")
     assert b"__assertfail" not in result.cubin
-    plain = nvrtc(HEAD + CHECKED, arch, options)
+    plain = compile_with_nvrtc(HEAD + CHECKED, arch, options)
     assert plain.status == 0 and (b"__assertfail" in plain.cubin) == ("-DNDEBUG" not in options)
 
 
@@ -115,9 +119,9 @@ def _std(options):
 
 
 @pytest.mark.parametrize("std", ["c++11", "c++14", "c++20"])
-def test_main_header_compiles_in_every_cpp_standard(nvrtc, std):
+def test_main_header_compiles_in_every_cpp_standard(compile_with_nvrtc, std):
     body = "__global__ void k(array<float, 2> a) { a(0, 1) = a[1][0] + grid<1>(); }"
-    result = nvrtc(HEAD + body, std=std)
+    result = compile_with_nvrtc(HEAD + body, std=std)
     assert (result.status, result.log) == (0, "")
 
 
@@ -156,7 +160,7 @@ def test_all_headers_compile_for_the_simulator(host_compiler, debug):
         ("atomic_max(a.data(), complex64(1));", ""),
     ],
 )
-def test_invalid_library_uses_do_not_compile(nvrtc, body, message):
+def test_invalid_library_uses_do_not_compile(compile_with_nvrtc, body, message):
     needed = "".join(
         f'#include "{devicelib.header(p)}"\n' for p in ("tuple", "groups", "math", "complex")
     )
@@ -164,7 +168,7 @@ def test_invalid_library_uses_do_not_compile(nvrtc, body, message):
     source = (
         needed + HEAD + '#line 1 "user.cu"\n__global__ void k(array<float, 2> a) {\n' + body + "\n}"
     )
-    result = nvrtc(source)
+    result = compile_with_nvrtc(source)
     assert result.status != 0
     assert message in result.log
     assert "user.cu" in result.log
@@ -190,10 +194,10 @@ def test_invalid_library_uses_do_not_compile(nvrtc, body, message):
         ),
     ],
 )
-def test_sources_may_reuse_library_header_names(nvrtc, declaration, use):
+def test_sources_may_reuse_library_header_names(compile_with_nvrtc, declaration, use):
     kernel = f"\n__global__ void variable(float *out) {{ out[0] = {use}; }}\n"
     source = HEAD + declaration + kernel + f'#include "{describe.HEADER}"\n'
-    result = nvrtc(source, expressions=[describe.kernel_expression("&variable")])
+    result = compile_with_nvrtc(source, expressions=[describe.kernel_expression("&variable")])
     assert result.status == 0, result.log
 
 
@@ -207,7 +211,7 @@ SCALARS = [
 ]
 
 
-def _columns(parameters, *names):
+def _parameter_columns(parameters, *names):
     return [tuple(getattr(p, n) for n in names) for p in parameters]
 
 
@@ -215,16 +219,16 @@ def check_kernels(read):
     """`read(kernel)` returns a description's text; the expected text is that of
     tests/sources/described.cu."""
 
-    def of(kernel):
+    def parameters_of(kernel):
         return describe.parameters(read(kernel))
 
     expected = [(*s.rsplit(" ", 2)[:2], int(s.rsplit(" ", 1)[1])) for s in SCALARS]
-    assert _columns(of("k1"), "ctype", "dtype", "size") == expected
-    assert {(p.kind, p.size == p.align == p.itemsize, p.ndim) for p in of("k1")} == {
+    assert _parameter_columns(parameters_of("k1"), "ctype", "dtype", "size") == expected
+    assert {(p.kind, p.size == p.align == p.itemsize, p.ndim) for p in parameters_of("k1")} == {
         ("scalar", True, 0)
     }
 
-    assert _columns(of("k2"), "ctype", "dtype", "itemsize", "const") == [
+    assert _parameter_columns(parameters_of("k2"), "ctype", "dtype", "itemsize", "const") == [
         ("float*", "float32", 4, False),
         ("const float*", "float32", 4, True),
         ("float*", "float32", 4, False),
@@ -238,9 +242,9 @@ def check_kernels(read):
         ("const S*", "", 16, True),
         ("float4*", "", 16, False),
     ]
-    assert {(p.kind, p.size, p.align) for p in of("k2")} == {("pointer", 8, 8)}
+    assert {(p.kind, p.size, p.align) for p in parameters_of("k2")} == {("pointer", 8, 8)}
 
-    assert _columns(of("k3"), "kind", "ctype", "dtype", "size", "align") == [
+    assert _parameter_columns(parameters_of("k3"), "kind", "ctype", "dtype", "size", "align") == [
         ("struct", "S", "", 16, 8),
         ("struct", "U", "", 4, 4),
         ("scalar", "E", "int16", 2, 2),
@@ -250,7 +254,9 @@ def check_kernels(read):
         ("pointer", "const E2*", "int32", 8, 8),
     ]
 
-    assert _columns(of("k4"), "ctype", "dtype", "itemsize", "size", "ndim", "layout", "const") == [
+    assert _parameter_columns(
+        parameters_of("k4"), "ctype", "dtype", "itemsize", "size", "ndim", "layout", "const"
+    ) == [
         ("array<float, 1>", "float32", 4, 24, 1, "A", False),
         ("array<const double, 2>", "float64", 8, 40, 2, "A", True),
         ("array<int, 3, layout::C>", "int32", 4, 56, 3, "C", False),
@@ -258,9 +264,9 @@ def check_kernels(read):
         ("array<S, 1>", "", 16, 24, 1, "A", False),
         ("array<const bool, 1, layout::C>", "bool", 1, 24, 1, "C", True),
     ]
-    assert {(p.kind, p.align) for p in of("k4")} == {("array", 8)}
-    assert of("k5") == []
-    assert _columns(of("k6"), "kind", "ctype", "dtype", "itemsize") == [
+    assert {(p.kind, p.align) for p in parameters_of("k4")} == {("array", 8)}
+    assert parameters_of("k5") == []
+    assert _parameter_columns(parameters_of("k6"), "kind", "ctype", "dtype", "itemsize") == [
         ("pointer", "float (*)[16]", "float32", 4),
         ("pointer", "const float (*)[3][4]", "float32", 4),
         ("pointer", "void (*)(int, const char*)", "", 0),
@@ -268,7 +274,7 @@ def check_kernels(read):
         ("pointer", "void (*)(float*, S)", "", 0),
         ("scalar", "int S::*", "", 8),
     ]
-    assert _columns(of("k7"), "kind", "ctype", "dtype", "size") == [
+    assert _parameter_columns(parameters_of("k7"), "kind", "ctype", "dtype", "size") == [
         ("struct", "complex_like<float>", "", 8),
         ("pointer", "complex_like<double>*", "", 8),
         ("struct", "tpl<unsigned long long, 5>", "", 40),
@@ -276,7 +282,9 @@ def check_kernels(read):
         ("scalar", "unsigned long long", "uint64", 8),
         ("scalar", "signed char", "int8", 1),
     ]
-    assert _columns(of("k8"), "kind", "ctype", "dtype", "itemsize", "size") == [
+    assert _parameter_columns(
+        parameters_of("k8"), "kind", "ctype", "dtype", "itemsize", "size"
+    ) == [
         ("scalar", "__half", "float16", 2, 2),
         ("pointer", "const __half*", "float16", 2, 8),
         ("array", "array<const __half, 2>", "float16", 2, 40),
@@ -284,17 +292,20 @@ def check_kernels(read):
         ("pointer", "complex<double>*", "complex128", 16, 8),
         ("array", "array<const complex<float>, 1>", "complex64", 8, 24),
     ]
-    assert _columns(of("tk<double, 3>"), "kind", "ctype", "dtype", "size") == [
+    assert _parameter_columns(parameters_of("tk<double, 3>"), "kind", "ctype", "dtype", "size") == [
         ("scalar", "double", "float64", 8),
         ("struct", "tpl<double, 3>", "", 24),
         ("array", "array<double, 3>", "float64", 56),
     ]
-    assert _columns(of("ns::in_ns"), "kind", "ctype", "size", "align") == [
+    assert _parameter_columns(parameters_of("ns::in_ns"), "kind", "ctype", "size", "align") == [
         ("struct", "ns::inner", 3, 1),
         ("pointer", "tpl<ns::inner, 4>*", 8, 8),
         ("struct", "tpl<const ns::inner*, 2>", 16, 8),
     ]
-    assert _columns(of("many"), "ctype") == [("const float*",), ("array<float, 2>",)] * 20
+    assert (
+        _parameter_columns(parameters_of("many"), "ctype")
+        == [("const float*",), ("array<float, 2>",)] * 20
+    )
 
 
 KERNELS = [*(f"k{i}" for i in range(1, 9)), "tk<double, 3>", "ns::in_ns", "many"]
@@ -309,12 +320,12 @@ VARIABLES = {
 }
 
 
-def test_nvrtc_kernel_descriptions_are_parsed(nvrtc):
+def test_nvrtc_kernel_descriptions_are_parsed(compile_with_nvrtc):
     head = HEAD + '#include "numbalite/complex.cuh"\n'
     source = head + source_of("described.cu") + f'\n#include "{describe.HEADER}"\n'
     kernels = {k: describe.kernel_expression(f"&{k}") for k in KERNELS}
     variables = {v: describe.variable_expression(v) for v in VARIABLES}
-    result = nvrtc(source, expressions=[*kernels.values(), *variables.values()])
+    result = compile_with_nvrtc(source, expressions=[*kernels.values(), *variables.values()])
     assert result.status == 0, result.log
     check_kernels(lambda kernel: result.lowered[kernels[kernel]])
     for name, expected in VARIABLES.items():
@@ -333,9 +344,9 @@ def test_host_compiler_kernel_descriptions_are_parsed(host_compiler):
         assert describe.variable(descriptions[name]) == expected
 
 
-def test_reference_parameters_have_no_description(nvrtc):
+def test_reference_parameters_have_no_description(compile_with_nvrtc):
     source = HEAD + "__global__ void k(float &x) {}\n" + f'#include "{describe.HEADER}"\n'
-    result = nvrtc(source, expressions=[describe.kernel_expression("&k")])
+    result = compile_with_nvrtc(source, expressions=[describe.kernel_expression("&k")])
     assert result.status != 0
     assert "cannot have a reference" in result.log
 
@@ -343,23 +354,23 @@ def test_reference_parameters_have_no_description(nvrtc):
 # ---- what it costs ----
 
 
-def test_main_header_compiles_quickly(nvrtc):
+def test_main_header_compiles_quickly(compile_with_nvrtc):
     """A plain kernel compiles in at most 1.3 times the time with numbalite.cuh before it (measured:
     1.06).
 
     The test measures processor time, so that other processes have no influence.
     """
 
-    def seconds(source):
+    def compile_seconds(source):
         start = time.process_time()
-        assert nvrtc(source).status == 0
+        assert compile_with_nvrtc(source).status == 0
         return time.process_time() - start
 
-    seconds(KERNEL), seconds(HEAD + KERNEL)
-    pairs = [(seconds(KERNEL), seconds(HEAD + KERNEL)) for _ in range(15)]
+    compile_seconds(KERNEL), compile_seconds(HEAD + KERNEL)
+    pairs = [(compile_seconds(KERNEL), compile_seconds(HEAD + KERNEL)) for _ in range(15)]
     plain, with_head = (min(column) for column in zip(*pairs, strict=True))
     assert with_head <= 1.3 * plain
 
 
-def test_main_header_adds_no_code(nvrtc):
-    assert len(nvrtc(HEAD + KERNEL).cubin) == len(nvrtc(KERNEL).cubin)
+def test_main_header_adds_no_code(compile_with_nvrtc):
+    assert len(compile_with_nvrtc(HEAD + KERNEL).cubin) == len(compile_with_nvrtc(KERNEL).cubin)

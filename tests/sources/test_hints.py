@@ -93,15 +93,15 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def compiles(target_of_each):
-    """Returns a function compiles(kernel, signature), which uses one of the compilers."""
+def compile_kernel_image(target_of_each):
+    """Returns a function compile_kernel_image(kernel, signature), which uses one of the compilers."""
     given = options.parse({}, "cuda.jit")
     return lambda kernel, sig: ahead._kernel_images(kernel, sig, given).image(target_of_each)
 
 
 @pytest.mark.cases(40)
 @pytest.mark.parametrize(("types", "body", "hint"), CASES)
-def test_common_mistakes_get_a_hint(compiles, types, body, hint):
+def test_common_mistakes_get_a_hint(compile_kernel_image, types, body, hint):
     lines = [
         "def kernel(x, y):",
         '    r"""',
@@ -115,7 +115,7 @@ def test_common_mistakes_get_a_hint(compiles, types, body, hint):
     scope = {"cuda": cuda}
     exec(compile(text, name, "exec"), scope)
     with pytest.raises(errors.CompileError) as caught:
-        compiles(scope["kernel"], f"void({types})")
+        compile_kernel_image(scope["kernel"], f"void({types})")
     message = str(caught.value)
     assert re.search(f"(?m)^hint: .*{hint}", message), message
     told = [int(n) for n in re.findall(rf"{re.escape(name)}\((\d+)\): error", message)]
@@ -134,13 +134,13 @@ def test_common_mistakes_get_a_hint(compiles, types, body, hint):
     ids=["functions", "table", "line", "blank", "comments"],
 )
 def test_hint_search_time_grows_linearly(unit):
-    def run(count):
+    def make_hint_search(count):
         value = unit * count + "\nundefined_x;\n"
         log = 'a.cu(1): error: identifier "undefined_x" is undefined'
         problem = errors.CompileError(log, log=log, source=value)
         return lambda: hints.explain(problem, "k", {}, (), linemap.consecutive_text(value, "a.cu"))
 
-    assert grows_linearly(run, 20_000 // len(unit), 160_000 // len(unit))
+    assert grows_linearly(make_hint_search, 20_000 // len(unit), 160_000 // len(unit))
 
 
 @cuda.jit(device=True)
@@ -149,13 +149,13 @@ def power(v):
 
 
 @cuda.jit(device=True)
-def through(v):
+def call_power(v):
     "return power(v);"
 
 
-def test_mistake_in_a_device_function_gets_a_hint(compiles):
-    def kernel(x):
-        "x[0] = through(x[1]);"
+def test_mistake_in_a_device_function_gets_a_hint(compile_kernel_image):
+    def call_through(x):
+        "x[0] = call_power(x[1]);"
 
     with pytest.raises(errors.CompileError, match=r"(?m)^hint: v \*\* 2 does not exist in C\+\+"):
-        compiles(kernel, f"void({A})")
+        compile_kernel_image(call_through, f"void({A})")

@@ -72,7 +72,7 @@ def test_declared_functions_link_ptx():
     late = cuda.declare_device("twice", "int64(int64)")
 
     @cuda.jit
-    def k(x):
+    def call_here(x):
         "x[0] = here(x[0]);"
 
     @cuda.jit(link=[code])
@@ -80,14 +80,14 @@ def test_declared_functions_link_ptx():
         "x[0] = late(x[0]);"
 
     @cuda.jit
-    def without(x):
+    def call_late(x):
         "x[0] = late(x[0]);"
 
-    for kernel in (k, with_code):
+    for kernel in (call_here, with_code):
         images = kernel._source.kernel((int64[:],)).images
         assert images.image(GPU).data[:4] == b"\x7fELF"
     with pytest.raises(errors.CompileError, match=r"'twice'(?s:.*)hint: .* as link="):
-        without._source.kernel((int64[:],)).images.image(GPU)
+        call_late._source.kernel((int64[:],)).images.image(GPU)
 
 
 NVCC = shutil.which("nvcc")
@@ -111,7 +111,7 @@ def test_nvcc_outputs_are_linked(tmp_path, suffix):
     if suffix == "a":
         subprocess.run(["ar", "rcs", path, output], check=True)
     kernel = cuda.LinkableCode.from_path(path)
-    (binary,) = cuda.jit(device=True, link=[kernel])(_empty).options.linked
+    (binary,) = cuda.jit(device=True, link=[kernel])(_identity_body).options.linked
     assert link_binaries(binary).data[:4] == b"\x7fELF"
     # Damaged files only raise errors, whatever the linker reports.
     whole = path.read_bytes()
@@ -122,7 +122,7 @@ def test_nvcc_outputs_are_linked(tmp_path, suffix):
             assert f"linking with after.{suffix} failed" in str(problem)
 
 
-def _empty(x):
+def _identity_body(x):
     "return x;"
 
 
@@ -158,8 +158,8 @@ extern "C" __device__ int rank(int *result) {
     rank = cuda.declare_device("rank", "int32()", link=source)
 
     @cuda.jit("void(int32[:])")
-    def ranks(out):
+    def store_ranks(out):
         out[cuda.grid(1)] = rank()
 
-    ptx, _ = cuda.compile_ptx(ranks, (int32[:],), cc=(9, 0))
-    assert ".entry" in ptx and "ranks" in ptx
+    ptx, _ = cuda.compile_ptx(store_ranks, (int32[:],), cc=(9, 0))
+    assert ".entry" in ptx and "store_ranks" in ptx

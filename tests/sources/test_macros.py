@@ -107,29 +107,29 @@ def test_reductions_compile_with_conflicting_macros(kind):
     function = element.element_function(nl_sum)
     f4 = np.dtype("f4")
 
-    def make(options):
+    def make_reduction_source(options):
         loops = reduceloops.Loops(lambda dtype: function, "total", options)
         builder, made = loops.generated(kind, f4, f4, f4)
         return builder.source(made.definition, options, [f"nl_{kind}"])
 
-    check_compiles_with_macros(make, GPU)
+    check_compiles_with_macros(make_reduction_source, GPU)
 
 
 @needs_nvrtc
 def test_ufunc_return_types_ignore_conflicting_macros(monkeypatch):
     sources = []
 
-    def take(source, target):
+    def record_source(source, target):
         sources.append(source)
         return compile_source(source, target)
 
-    def make(options):
+    def make_ufunc_source(options):
         function = element.element_function(nl_both, options=options)
         assert element.result_types(function, (F4, types.float64), GPU) == (types.float64, F4)
         return sources[-1]
 
-    monkeypatch.setattr(results, "compile_source", take)
-    check_compiles_with_macros(make, GPU)
+    monkeypatch.setattr(results, "compile_source", record_source)
+    check_compiles_with_macros(make_ufunc_source, GPU)
 
 
 # Names in the heads of kernels and device functions, which are captured before their bodies.
@@ -166,20 +166,20 @@ MORE = "".join(
 
 @pytest.mark.parametrize("target", [pytest.param(GPU, marks=needs_nvrtc), ("sim",)], ids=str)
 def test_kernels_compile_with_conflicting_macros(target):
-    def made(kernel, args):
+    def make_body_source(kernel, args):
         definition = decorators.definition_of(kernel)
         return lambda options: BodySource(definition, options).kernel(args).images.source
 
     if target == GPU and nvrtc.open_library()[1] < (12, 2):  # no constants of float16
         with pytest.raises(CompileError, match="non-constexpr function .__half::__half"):
-            check_compiles_with_macros(made(nl_heads, HEADS), target, MORE)
+            check_compiles_with_macros(make_body_source(nl_heads, HEADS), target, MORE)
     else:
-        check_compiles_with_macros(made(nl_heads, HEADS), target, MORE)
+        check_compiles_with_macros(make_body_source(nl_heads, HEADS), target, MORE)
     for args in ((F4[::1], F4[:]), (F4[:, ::1], F4[::1, :])):
-        check_compiles_with_macros(made(nl_copy, args), target)
+        check_compiles_with_macros(make_body_source(nl_copy, args), target)
 
 
-class Taken(Exception):
+class SourceTaken(Exception):
     """Raised to stop the creation of a ufunc's loop after its source has been generated."""
 
 
@@ -193,27 +193,27 @@ def test_cpu_loops_compile_with_conflicting_macros(monkeypatch, host_compiler):
         (hostloops.gufunc_loops, nl_copy_, *arrays),
     ):
 
-        def make(options, loops=loops, given=given):
+        def make_cpu_loop_source(options, loops=loops, given=given):
             sources = []
 
-            def take(source, target):
+            def record_and_stop(source, target):
                 sources.append(source)
-                raise Taken
+                raise SourceTaken
 
-            with monkeypatch.context() as patch, pytest.raises(Taken):
-                patch.setattr(hostloops, "compile_source", take)
+            with monkeypatch.context() as patch, pytest.raises(SourceTaken):
+                patch.setattr(hostloops, "compile_source", record_and_stop)
                 loops(*given, "cpu", options)
             return sources[0]
 
-        check_compiles_with_macros(make, ("host",))
+        check_compiles_with_macros(make_cpu_loop_source, ("host",))
 
-    def function(options):
+    def make_function_source(options):
         made, symbols, _ = entries.function_source(
             nl_copy_, [(F4[:, ::1], F4[::1, :]), (F4[:],) * 2]
         )
         return made.source(nl_copy_.definition, options.replace(debug=True), symbols)
 
-    check_compiles_with_macros(function, ("host",))
+    check_compiles_with_macros(make_function_source, ("host",))
 
 
 @pytest.mark.parametrize("target", [pytest.param(GPU, marks=needs_nvrtc), ("sim",)], ids=str)

@@ -25,7 +25,7 @@ WITHOUT = {
 } | {("i", "ldexp")}
 
 
-def source(table, nin_of):
+def table_source(table, nin_of):
     functions, calls = [], []
     for name, (expression, kinds) in table.items():
         nin = nin_of(name)
@@ -53,7 +53,7 @@ def source(table, nin_of):
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("arch", [(7, 5), (10, 0)], ids=str)
 def test_numpy_ufunc_source_compiles(arch):
-    text = source(protocols._TABLE, lambda name: getattr(np, name).nin)
+    text = table_source(protocols._TABLE, lambda name: getattr(np, name).nin)
     unit = Source(text=text, name="numpy.cu", kernels=("everything",), describe=False)
     assert compile_source(unit, ("cuda", *arch)).data
 
@@ -63,6 +63,6 @@ def test_numpy_ufunc_source_compiles(arch):
 def test_ufuncs_of_scipy_compile(arch, monkeypatch):
     monkeypatch.setitem(TYPES, "f", ["float", "double"])  # SciPy has no loops for float16
     table = {name: (expression, "f") for name, expression in special._TABLE.items()}
-    text = source(table, lambda name: 1 + ("y" in re.findall(r"\w+", table[name][0])))
+    text = table_source(table, lambda name: 1 + ("y" in re.findall(r"\w+", table[name][0])))
     unit = Source(text=text, name="scipy.cu", kernels=("everything",), describe=False)
     assert compile_source(unit, ("cuda", *arch)).data

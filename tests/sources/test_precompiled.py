@@ -50,7 +50,7 @@ def is_used():
     return len(kept) == 1 and kept[0].works and kept[0].file is not None
 
 
-def preamble(text, **fields):
+def preamble_of_text(text, **fields):
     return precompiled.preamble(Source(text=text, **fields), text, DIRECTORIES)
 
 
@@ -80,24 +80,24 @@ def test_errors_are_the_same_with_precompiled_headers():
 def test_preamble_contains_leading_includes(tmp_path):
     own = '#include "numbalite.cuh"\n#include "numbalite/warp.cuh"\nusing namespace numbalite;\n'
     start = "#include <numbalite.cuh>\n#include <numbalite/describe.cuh>\n"
-    assert preamble(own) == start and preamble("__global__ void k() {}") == ""
-    assert preamble(own + "#include <cuda_fp16.h>\n#include <math.h>\n") == start
+    assert preamble_of_text(own) == start and preamble_of_text("__global__ void k() {}") == ""
+    assert preamble_of_text(own + "#include <cuda_fp16.h>\n#include <math.h>\n") == start
     heavy = (
         own + '/* a\n * b */\n#line 7 "x.py"\n// c\n#include <math.h> // d\n#  include "mma.h"\n'
     )
-    assert preamble(heavy) == start + "#include <math.h>\n#include <mma.h>\n"
-    assert preamble("#include <complex>\n") == start + "#include <complex>\n"
+    assert preamble_of_text(heavy) == start + "#include <math.h>\n#include <mma.h>\n"
+    assert preamble_of_text("#include <complex>\n") == start + "#include <complex>\n"
     # Code before a header may change its meaning.
     for before in ("#define X 1\n", "#if 1\n", "int x;\n", "#include MACRO\n", "#pragma pack(1)\n"):
-        assert preamble(before + HEAVY) == ""
+        assert preamble_of_text(before + HEAVY) == ""
     # A header of the user's, and a header that hides one of the toolkit's.
     folder = f"-I{tmp_path}"
     (tmp_path / "mine.h").write_text("")
-    assert preamble("#include <mine.h>\n" + HEAVY, options=(folder,)) == ""
+    assert preamble_of_text("#include <mine.h>\n" + HEAVY, options=(folder,)) == ""
     (tmp_path / "mma.h").write_text("")
-    assert preamble(HEAVY, options=(folder,)) == ""
-    assert preamble('#include "mma.h"\n', name=str(tmp_path / "kernel.cu")) == ""
-    assert preamble(HEAVY, headers=(("mma.h", ""),)) == ""
+    assert preamble_of_text(HEAVY, options=(folder,)) == ""
+    assert preamble_of_text('#include "mma.h"\n', name=str(tmp_path / "kernel.cu")) == ""
+    assert preamble_of_text(HEAVY, headers=(("mma.h", ""),)) == ""
     # Reads the names that numbalite's large headers define from their text.
     assert precompiled._is_heavy("complex") and not precompiled._is_heavy("numbalite/half.cuh")
     assert set(headers.in_memory()) >= {"complex", "numbalite/half.cuh"}
@@ -171,12 +171,12 @@ def test_missing_folder_disables_precompiled_headers(tmp_path, monkeypatch):
 
 
 def test_nvrtc_failure_disables_precompiled_headers():
-    def run(text, options):
+    def raise_nvrtc_error(text, options):
         raise errors.CompileError("nvrtcCompileProgram failed with NVRTC_ERROR_INTERNAL_ERROR (11)")
 
     one = source_unit()
     for _ in range(2):
-        assert precompiled.compile(run, one, one.text, [], DIRECTORIES) is None
+        assert precompiled.compile(raise_nvrtc_error, one, one.text, [], DIRECTORIES) is None
     assert not is_used()
 
 
@@ -191,13 +191,13 @@ def test_number_of_precompiled_headers_is_limited(monkeypatch):
 def test_precompiled_headers_work_in_threads_and_forked_children():
     found, problems = {}, []
 
-    def work(number):
+    def compile_in_thread(number):
         try:
             found[number] = nvrtc.compile(source_unit(number), GPU)
         except Exception as problem:
             problems.append(problem)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    threads = [threading.Thread(target=compile_in_thread, args=(n,)) for n in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -50,7 +50,7 @@ KERNELS = {
 
 
 @pytest.fixture(scope="module", params=KERNELS)
-def kernels(request):
+def python_kernels(request):
     spec = importlib.util.spec_from_file_location("kernels", FOLDER / request.param)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -58,17 +58,17 @@ def kernels(request):
 
 
 @pytest.mark.parametrize("target", [("cuda", 7, 5), ("cuda", 10, 0)], ids=str)
-def test_python_kernel_sources_compile(kernels, target):
-    module, wanted = kernels
+def test_python_kernel_sources_compile(python_kernels, target):
+    module, wanted = python_kernels
     for name, signature in wanted.items():
         args = signatures.signature(signature).args
         image = getattr(module, name)._source.kernel(args).images.compile(target)
         assert b"nl_" in image.ptx
 
 
-def test_python_arithmetic_compiles_as_handwritten_cpp(kernels):
+def test_python_arithmetic_compiles_as_handwritten_cpp(python_kernels):
     """Indices that cannot be negative have no extra cost, and indices have 32 bits where 32 bits suffice."""
-    module, wanted = kernels
+    module, wanted = python_kernels
     if "matmul" not in wanted:
         return
     args = signatures.signature(wanted["matmul"]).args

@@ -29,10 +29,10 @@ TEXT = """
 
 
 @pytest.mark.parametrize("arch", [75, 90, 100])
-def test_random_kernels_compile(nvrtc, toolkit_options, arch):
-    if arch not in nvrtc.architectures:
+def test_random_kernels_compile(compile_with_nvrtc, toolkit_options, arch):
+    if arch not in compile_with_nvrtc.architectures:
         pytest.skip(f"this NVRTC does not compile for sm_{arch}")
     names = [*FILLS, *DRAWS, "nl_random_take<uint4>"]
-    result = nvrtc(TEXT, arch, toolkit_options, names)
+    result = compile_with_nvrtc(TEXT, arch, toolkit_options, names)
     assert (result.status, result.log) == (0, "")
     assert set(result.lowered) == set(names)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kit.sample import some
+from kit.sample import draw_cases
 
 from numbalite.functions import nans, onepass, reductions
 from numbalite.linalg import norms
@@ -38,21 +38,25 @@ def compile_reduction(nvrtc, builder, arch, options=(), to="compute"):
     assert bool(result.cubin) == (to == "sm")
 
 
-def sums():
+def make_sum_loops():
     function = element.element_function(source="a + b", args="a, b", what="reduction")
     return reduceloops.Loops(lambda dtype: function, "total")
 
 
 @pytest.fixture(scope="module")
-def loops():
-    return sums()
+def sum_loops():
+    return make_sum_loops()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_reductions_compile_for_oldest_and_newest_gpu(nvrtc, loops, kind):
+def test_reductions_compile_for_oldest_and_newest_gpu(compile_with_nvrtc, sum_loops, kind):
     f4 = np.dtype("f4")
-    for arch in some(1, (nvrtc.architectures[0], nvrtc.architectures[-1])):
-        compile_reduction(nvrtc, loops.generated(kind, f4, f4, f4)[0], arch, to="sm")
+    for arch in draw_cases(
+        1, (compile_with_nvrtc.architectures[0], compile_with_nvrtc.architectures[-1])
+    ):
+        compile_reduction(
+            compile_with_nvrtc, sum_loops.generated(kind, f4, f4, f4)[0], arch, to="sm"
+        )
 
 
 @pytest.mark.parametrize(
@@ -64,21 +68,25 @@ def test_reductions_compile_for_oldest_and_newest_gpu(nvrtc, loops, kind):
         ("gapped_packed8", "packed8"),
     ],
 )
-def test_last_block_reduction_kernels_compile(nvrtc, loops, kind, last):
+def test_last_block_reduction_kernels_compile(compile_with_nvrtc, sum_loops, kind, last):
     f4, f8, i4 = map(np.dtype, ("f4", "f8", "i4"))
     masked = kind == "strided8"
-    made = loops.generated(kind, f4, f4, f4, masked, last=last)[0]
-    for arch in some(1, (nvrtc.architectures[0], nvrtc.architectures[-1])):
-        compile_reduction(nvrtc, made, arch, to="sm")
-    compile_reduction(nvrtc, loops.generated(kind, i4, f8, f4, masked, last=last)[0], 90)
+    made = sum_loops.generated(kind, f4, f4, f4, masked, last=last)[0]
+    for arch in draw_cases(
+        1, (compile_with_nvrtc.architectures[0], compile_with_nvrtc.architectures[-1])
+    ):
+        compile_reduction(compile_with_nvrtc, made, arch, to="sm")
+    compile_reduction(
+        compile_with_nvrtc, sum_loops.generated(kind, i4, f8, f4, masked, last=last)[0], 90
+    )
 
 
 @pytest.mark.parametrize("kind", ["columns", "narrow"])
 @pytest.mark.parametrize("code", "bhfdD")
-def test_all_widths_of_columns_are_in_one_image(nvrtc, kind, code):
+def test_all_widths_of_columns_are_in_one_image(compile_with_nvrtc, kind, code):
     """The width of a schedule depends on the shape, but a new shape compiles no further kernel, except if
     there are only two kernels."""
-    loops = sums()
+    loops = make_sum_loops()
     stored, wide = np.dtype(code), np.dtype("D" if code == "D" else "d")
     widths = [width for width in (1, 2, 4, 8, 16) if width * stored.itemsize <= 16]
     made = [loops.loop(f"{kind}{width}", stored, wide, stored)._kernel.images for width in widths]
@@ -90,8 +98,10 @@ def test_all_widths_of_columns_are_in_one_image(nvrtc, kind, code):
         return
     assert all(images is made[0] for images in made)
     assert made[0].source.kernels == tuple(names)
-    arch = some(1, (nvrtc.architectures[0], nvrtc.architectures[-1]))[0]
-    result = nvrtc(made[0].source.text, arch)
+    arch = draw_cases(
+        1, (compile_with_nvrtc.architectures[0], compile_with_nvrtc.architectures[-1])
+    )[0]
+    result = compile_with_nvrtc(made[0].source.text, arch)
     assert result.status == 0, result.log
 
 
@@ -100,36 +110,38 @@ def test_all_widths_of_columns_are_in_one_image(nvrtc, kind, code):
     [("teams4", "teams8"), ("short_packed2", "short_packed4"), ("stripes1x8", "stripes4x2"),
              ("gapped_stepped8", "gapped_stepped2")],
 )  # fmt: skip
-def test_all_widths_of_a_kind_compile_together(nvrtc, kind):
-    f4, loops = np.dtype("f4"), sums()
+def test_all_widths_of_a_kind_compile_together(compile_with_nvrtc, kind):
+    f4, loops = np.dtype("f4"), make_sum_loops()
     first, second = (loops.loop(one, f4, f4, f4)._kernel.images for one in kind)
     assert first.source.kernels == (f"nl_{kind[0]}",)
     images = second
     assert f"nl_{kind[1]}" in images.source.kernels and len(images.source.kernels) >= 3
-    arch = some(1, (nvrtc.architectures[0], nvrtc.architectures[-1]))[0]
-    result = nvrtc(images.source.text, arch)
+    arch = draw_cases(
+        1, (compile_with_nvrtc.architectures[0], compile_with_nvrtc.architectures[-1])
+    )[0]
+    result = compile_with_nvrtc(images.source.text, arch)
     assert result.status == 0, result.log
 
 
 @pytest.mark.parametrize("code", "bhiqdF")
-def test_pipelined_scan_kernels_compile(nvrtc, loops, code):
+def test_pipelined_scan_kernels_compile(compile_with_nvrtc, sum_loops, code):
     """Bulk copies need compute capability 9.0."""
     dtype = np.dtype(code)
-    made = loops.generated(f"pipelined_scan{16 // dtype.itemsize}", dtype, dtype, dtype)[0]
-    for arch in (90, nvrtc.architectures[-1]):
-        compile_reduction(nvrtc, made, arch, to="sm")
+    made = sum_loops.generated(f"pipelined_scan{16 // dtype.itemsize}", dtype, dtype, dtype)[0]
+    for arch in (90, compile_with_nvrtc.architectures[-1]):
+        compile_reduction(compile_with_nvrtc, made, arch, to="sm")
 
 
 @pytest.mark.parametrize("kind", ["serial", "rows", "warps4x1", "tiles4x2", "columns"])
 @pytest.mark.parametrize("stored, result, vec", [("f4", "f4", 3), ("u1", "i8", 2), ("i2", "i2", 8)])
-def test_vectorized_scan_kernels_compile(nvrtc, loops, kind, stored, result, vec):
+def test_vectorized_scan_kernels_compile(compile_with_nvrtc, sum_loops, kind, stored, result, vec):
     stored, result = np.dtype(stored), np.dtype(result)
-    made = loops.generated(f"scan_{kind}", stored, result, result, exclusive=True, vec=vec)[0]
-    compile_reduction(nvrtc, made, 90)
+    made = sum_loops.generated(f"scan_{kind}", stored, result, result, exclusive=True, vec=vec)[0]
+    compile_reduction(compile_with_nvrtc, made, 90)
 
 
 @pytest.mark.parametrize("code", "?bhiqBHIQdFD")
-def test_reduction_kernels_of_each_dtype_compile(nvrtc, loops, code):
+def test_reduction_kernels_of_each_dtype_compile(compile_with_nvrtc, sum_loops, code):
     dtype, f8 = np.dtype(code), np.dtype("f8")
     for kind in (
         "packed8",
@@ -143,19 +155,27 @@ def test_reduction_kernels_of_each_dtype_compile(nvrtc, loops, code):
         "staged_columns",
         "narrow1",
     ):
-        compile_reduction(nvrtc, loops.generated(kind, dtype, dtype, dtype)[0], 90)
-    compile_reduction(nvrtc, loops.generated("packed8", dtype, f8, np.dtype("i2"))[0], 90)
-    compile_reduction(nvrtc, loops.generated("strided8", f8, dtype, dtype)[0], 90)
+        compile_reduction(compile_with_nvrtc, sum_loops.generated(kind, dtype, dtype, dtype)[0], 90)
     compile_reduction(
-        nvrtc, loops.generated(f"columns{16 // dtype.itemsize}", dtype, dtype, f8)[0], 90
+        compile_with_nvrtc, sum_loops.generated("packed8", dtype, f8, np.dtype("i2"))[0], 90
+    )
+    compile_reduction(compile_with_nvrtc, sum_loops.generated("strided8", f8, dtype, dtype)[0], 90)
+    compile_reduction(
+        compile_with_nvrtc,
+        sum_loops.generated(f"columns{16 // dtype.itemsize}", dtype, dtype, f8)[0],
+        90,
     )
     compile_reduction(
-        nvrtc, loops.generated("serial", f8, dtype, dtype, masked=True, wide=True)[0], 90
+        compile_with_nvrtc,
+        sum_loops.generated("serial", f8, dtype, dtype, masked=True, wide=True)[0],
+        90,
     )
-    compile_reduction(nvrtc, loops.generated("packed8", dtype, dtype, f8, cached=True)[0], 90)
+    compile_reduction(
+        compile_with_nvrtc, sum_loops.generated("packed8", dtype, dtype, f8, cached=True)[0], 90
+    )
 
 
-def _variances(stored, wide, is_root):
+def _variance_reductions(stored, wide, is_root):
     if stored.char in "bBhHiI":
         return reductions.integer_variances(is_root)
     return reductions.variances(wide, np.dtype(wide.char.lower()), is_root)
@@ -168,8 +188,8 @@ def _own_loops(name, stored, wide):
         "sum": lambda: onepass.sums(stored, wide),
         "prod": lambda: onepass.products(wide),
         "mean": lambda: reductions._means(stored, wide, wide),
-        "var": lambda: _variances(stored, wide, False),
-        "std": lambda: _variances(stored, wide, True),
+        "var": lambda: _variance_reductions(stored, wide, False),
+        "std": lambda: _variance_reductions(stored, wide, True),
         "nansum": lambda: nans._sums(stored, wide, wide),
         "nanmean": lambda: nans._means(stored, wide, wide),
         "nanstd": lambda: reductions.variances(wide, real, True, True),
@@ -182,10 +202,10 @@ def _own_loops(name, stored, wide):
 @pytest.mark.parametrize(
     "name", ["sum", "prod", "mean", "var", "std", "nansum", "nanmean", "nanstd", "norm", "count"]
 )
-def test_library_reduction_operations_compile(nvrtc, name, code):
+def test_library_reduction_operations_compile(compile_with_nvrtc, name, code):
     """GPUs with slow double precision use other accumulator types."""
-    for arch in some(1, [75, 90], f"{name} {code}"):
-        check_operation(nvrtc, name, code, arch)
+    for arch in draw_cases(1, [75, 90], f"{name} {code}"):
+        check_operation(compile_with_nvrtc, name, code, arch)
 
 
 def check_operation(nvrtc, name, code, arch):
@@ -204,34 +224,40 @@ def check_operation(nvrtc, name, code, arch):
     compile_reduction(nvrtc, made, arch)
 
 
-def test_noncommutative_reductions_compile(nvrtc):
+def test_noncommutative_reductions_compile(compile_with_nvrtc):
     """Operations that may not be commutative have separate kernels."""
     function = element.element_function(source="(a + b)", args="a, b", what="reduction")
     loops = reduceloops.Loops(lambda dtype: function, "total")
-    for dtype in map(np.dtype, some(1, "bfD")):
+    for dtype in map(np.dtype, draw_cases(1, "bfD")):
         made = loops.generated("packed8", dtype, dtype, dtype)[0]
         assert "commutes = false" in made.finish()
-        compile_reduction(nvrtc, made, 90)
+        compile_reduction(compile_with_nvrtc, made, 90)
 
 
-def test_half_reductions_compile(nvrtc, loops, toolkit_options):
+def test_half_reductions_compile(compile_with_nvrtc, sum_loops, toolkit_options):
     half = np.dtype("f2")
-    for other in some(2, "?bqQdF"):
+    for other in draw_cases(2, "?bqQdF"):
         dtype = np.dtype(other)
         for kinds in ((half, dtype, half), (dtype, half, dtype)):
-            compile_reduction(nvrtc, loops.generated("packed8", *kinds)[0], 90, toolkit_options)
-    for kind in some(4, KINDS):
-        compile_reduction(nvrtc, loops.generated(kind, half, half, half)[0], 90, toolkit_options)
+            compile_reduction(
+                compile_with_nvrtc, sum_loops.generated("packed8", *kinds)[0], 90, toolkit_options
+            )
+    for kind in draw_cases(4, KINDS):
+        compile_reduction(
+            compile_with_nvrtc, sum_loops.generated(kind, half, half, half)[0], 90, toolkit_options
+        )
 
 
-def test_unary_at_kernels_compile(nvrtc, loops):
+def test_unary_at_kernels_compile(compile_with_nvrtc, sum_loops):
     function = element.element_function(source="-a", args="a", what="ufunc")
-    loops = reduceloops.Loops(lambda dtype: function, "negated")
+    sum_loops = reduceloops.Loops(lambda dtype: function, "negated")
     f4 = np.dtype("f4")
-    compile_reduction(nvrtc, loops.generated("at_in_order", f4, f4, f4, unary=True)[0], 90)
+    compile_reduction(
+        compile_with_nvrtc, sum_loops.generated("at_in_order", f4, f4, f4, unary=True)[0], 90
+    )
 
 
-def test_select_and_by_key_kernels_compile(nvrtc, loops):
+def test_select_and_by_key_kernels_compile(compile_with_nvrtc, sum_loops):
     choose = element.element_function(source="x > 0", args="x", what="selection")
     choosing = reduceloops.Loops(lambda dtype: choose, "positive")
     record = np.dtype([("key", "i2"), ("value", "f8", 3)], align=True)
@@ -239,9 +265,13 @@ def test_select_and_by_key_kernels_compile(nvrtc, loops):
     kinds = ("values16", "indices16", "halves16", "spread16", "cover16")
     for kind in (*(f"select_{kind}" for kind in kinds), "reverse_rest"):
         for masked in (False, True) if kind.startswith("select_v") else (False,):
-            compile_reduction(nvrtc, choosing.generated(kind, f4, f4, f4, masked)[0], 90)
-    compile_reduction(nvrtc, loops.generated("by_key8", f4, f4, i8)[0], 90)
+            compile_reduction(
+                compile_with_nvrtc, choosing.generated(kind, f4, f4, f4, masked)[0], 90
+            )
+    compile_reduction(compile_with_nvrtc, sum_loops.generated("by_key8", f4, f4, i8)[0], 90)
     latest = element.element_function(source="a.key > b.key ? a : b", args="a, b", what="scan")
     scanning = reduceloops.Loops(lambda dtype: latest, "latest")
-    compile_reduction(nvrtc, scanning.generated("scan_tiles1x2", record, record, record)[0], 90)
-    compile_reduction(nvrtc, scanning.generated("by_key1", i8, record, i8)[0], 90)
+    compile_reduction(
+        compile_with_nvrtc, scanning.generated("scan_tiles1x2", record, record, record)[0], 90
+    )
+    compile_reduction(compile_with_nvrtc, scanning.generated("by_key1", i8, record, i8)[0], 90)

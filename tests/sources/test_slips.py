@@ -23,14 +23,14 @@ from numbalite.kernels.module import Module
 def warnings_of_source(target_of_each):
     """Returns a function warnings_of_source(source), which returns a compiler's warnings about a source."""
 
-    def compile(source, **more):
+    def compile_and_warn(source, **more):
         given = options.parse(more, "cuda.module")
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             Module(linemap.consecutive_text(source, "user.cu"), given)._images.image(target_of_each)
         return [one for one in found if one.category is KernelWarning]
 
-    return compile
+    return compile_and_warn
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_correct_variants_of_mistakes_do_not_warn(warnings_of_source):
 
 
 def test_common_idioms_do_not_warn(warnings_of_source):
-    assert warnings_of_source(slips.silent()) == []
+    assert warnings_of_source(slips.silent_source()) == []
 
 
 SIGNS = [
@@ -84,7 +84,7 @@ def test_a_source_with_errors_is_searched_without_an_exception():
     """The compiler reports these errors; the search for frequent mistakes does not."""
     seed = os.environ.get(VARIABLE, "all")
     draw = random.Random(seed)
-    texts = [slips.source_of_slips()[0], slips.source_without_slips(), slips.silent()]
+    texts = [slips.source_of_slips()[0], slips.source_without_slips(), slips.silent_source()]
     for _ in range(600):
         text = draw.choice(texts)
         start = draw.randrange(len(text))

@@ -14,8 +14,8 @@ TEXT = "".join(
 
 
 @pytest.mark.parametrize("arch", [75, 90, 100])
-def test_sort_kernels_compile(nvrtc, toolkit_options, arch):
-    if arch not in nvrtc.architectures:
+def test_sort_kernels_compile(compile_with_nvrtc, toolkit_options, arch):
+    if arch not in compile_with_nvrtc.architectures:
         pytest.skip(f"this NVRTC does not compile for sm_{arch}")
     names = [f"nl_radix_count<{kind}, unsigned, 512, 8>" for kind in KINDS]
     names += [
@@ -33,6 +33,6 @@ def test_sort_kernels_compile(nvrtc, toolkit_options, arch):
         f"nl_sort_row<{KINDS[2]}, true, 512, 16, 2>",
     ]
     names += [f"nl_write_counted<{count}, 256>" for count in ("unsigned", "unsigned long long")]
-    result = nvrtc(TEXT, arch, toolkit_options, names)
+    result = compile_with_nvrtc(TEXT, arch, toolkit_options, names)
     assert result.log == "" and result.status == 0, result.log
     assert set(result.lowered) == set(names)

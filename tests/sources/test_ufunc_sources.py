@@ -5,7 +5,7 @@ import re
 
 import pytest
 from kit.needs import needs_nvrtc
-from kit.sample import some
+from kit.sample import draw_cases
 
 from numbalite import types
 from numbalite.compilers import compile_source
@@ -122,18 +122,23 @@ def test_ufunc_loops_use_32_bit_indices_where_sufficient():
 
 
 def test_elements_per_thread_depend_on_element_size():
-    def count(loop, stored=None, kind="flat"):
+    def elements_per_thread(loop, stored=None, kind="flat"):
         return cudaloops.per_thread(make_overload(loop, stored, kind, int(kind != "flat"))[1])
 
-    assert count("c16 c16 c16") == 1
-    assert count("f8 f8 ?") == 4
-    assert count("f8 f8 f8", [dtype_code("f8") | VALUE, dtype_code("i1"), dtype_code("i1")]) == 16
-    assert count("f4 f4 f4", kind="rows") == 4
-    assert count("f4 f4 f4", kind="strided32") == 4
-    assert count("c16 c16 c16", kind="strided32") == 1
-    assert count("f4 f4 f4", kind="strided64") == 1
-    assert count("f4 f4 u1", kind="tiled") == 16
-    assert count("f4 f8 f8", kind="tiled") == 4
+    assert elements_per_thread("c16 c16 c16") == 1
+    assert elements_per_thread("f8 f8 ?") == 4
+    assert (
+        elements_per_thread(
+            "f8 f8 f8", [dtype_code("f8") | VALUE, dtype_code("i1"), dtype_code("i1")]
+        )
+        == 16
+    )
+    assert elements_per_thread("f4 f4 f4", kind="rows") == 4
+    assert elements_per_thread("f4 f4 f4", kind="strided32") == 4
+    assert elements_per_thread("c16 c16 c16", kind="strided32") == 1
+    assert elements_per_thread("f4 f4 f4", kind="strided64") == 1
+    assert elements_per_thread("f4 f4 u1", kind="tiled") == 16
+    assert elements_per_thread("f4 f8 f8", kind="tiled") == 4
 
 
 SHORT = ["x + y", "sin(x) * cos(y)", "x > y ? x : y", "exp(x) - tgamma(y)", "x * y * x + y"]
@@ -142,7 +147,7 @@ SHORT = ["x + y", "sin(x) * cos(y)", "x > y ? x : y", "exp(x) - tgamma(y)", "x *
 @pytest.mark.parametrize("loop", ["f4 f4 f4", "f8 f8 f8", "i4 i8 i8", "f2 f2 f2", "f4 i2 f8"])
 def test_short_sources_compile_to_the_same_code(loop):
     """NVRTC omits declarations for small kernels (--minimal), and loads need no conversion."""
-    for source in some(1, [one for one in SHORT if loop[0] != "i" or "(" not in one], loop):
+    for source in draw_cases(1, [one for one in SHORT if loop[0] != "i" or "(" not in one], loop):
         unit = make_overload(loop, None, "small", source=source)[0].images.source
         text = re.sub(r"\*p\.at<const (\w+)>\((\d), i\)", r"p.load<\1, \1>(\2, i)", unit.text)
         assert unit.is_short and text != unit.text
@@ -179,14 +184,14 @@ def test_ufunc_parameter_sizes_match_the_compiler(kind):
 
 
 def test_result_types_are_deduced():
-    def results(source, *given):
+    def result_types_of(source, *given):
         function = element.element_function(source=source, args="x, y", name="f")
         found = element.result_types(function, map(types.scalar, given), ("cuda", 9, 0))
         return [str(t) for t in found]
 
-    assert results("x + y", "f4", "f8") == ["float64"]
-    assert results("x + y", "i2", "i1") == ["int32"]
-    assert results("x * y", "c8", "f8") == ["complex128"]
-    assert results("x / 3", "f2", "f2") == ["float16"]
-    assert results(TUPLE, "u1", "u8") == ["uint64", "boolean"]
-    assert results('printf("%d", 1);', "u1", "u8") == []
+    assert result_types_of("x + y", "f4", "f8") == ["float64"]
+    assert result_types_of("x + y", "i2", "i1") == ["int32"]
+    assert result_types_of("x * y", "c8", "f8") == ["complex128"]
+    assert result_types_of("x / 3", "f2", "f2") == ["float16"]
+    assert result_types_of(TUPLE, "u1", "u8") == ["uint64", "boolean"]
+    assert result_types_of('printf("%d", 1);', "u1", "u8") == []

@@ -17,7 +17,7 @@ def error_of_source(target_of_each):
     """Returns a function error_of_source(source), which returns a compiler's error, or "" if the source
     compiles."""
 
-    def compile(source, **more):
+    def compile_module(source, **more):
         given = options.parse(more, "cuda.module")
         try:
             Module(linemap.consecutive_text(source, "user.cu"), given)._images.image(target_of_each)
@@ -25,7 +25,7 @@ def error_of_source(target_of_each):
             return str(problem)
         return ""
 
-    return compile
+    return compile_module
 
 
 @pytest.mark.parametrize("header", ["stdint.h", "cfloat", "limits.h", "climits", "limits"])

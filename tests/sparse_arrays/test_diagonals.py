@@ -5,8 +5,8 @@ import pickle
 
 import numpy as np
 import pytest
-from kit.likescipy import check, scipy
-from kit.sample import some
+from kit.likescipy import check_expressions, scipy
+from kit.sample import draw_cases
 
 from numbalite import cuda
 from numbalite.cuda import sparse
@@ -82,15 +82,15 @@ sp.tril(A)
 
 
 def test_conversions_to_dia_match_scipy():
-    for seed in some(2, range(24)):
-        check(OF_ALL, seed, formats=("csr", "csc", "coo", "dia"))
+    for seed in draw_cases(2, range(24)):
+        check_expressions(OF_ALL, seed, formats=("csr", "csc", "coo", "dia"))
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_dia_array_operations_match_scipy(seed):
     lines = OF_DIAGONALS.replace("C", "B.todia()").replace("D", "np.asarray(D)")
-    check(lines, seed, "f8 f4 c16 c8 i4 i8".split(), formats=("dia",))
-    check("A + B\nB + A\nB @ A.T\nA @ B.T", seed, formats=("dia", "csr", "csc", "coo"))
+    check_expressions(lines, seed, "f8 f4 c16 c8 i4 i8".split(), formats=("dia",))
+    check_expressions("A + B\nB + A\nB @ A.T\nA @ B.T", seed, formats=("dia", "csr", "csc", "coo"))
 
 
 def test_slices_of_dia_arrays_match_scipy():

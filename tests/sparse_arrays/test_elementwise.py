@@ -4,8 +4,8 @@ import operator
 
 import numpy as np
 import pytest
-from kit.likescipy import check, scipy
-from kit.sample import generator
+from kit.likescipy import check_expressions, scipy
+from kit.sample import random_generator
 
 from numbalite.cuda import sparse
 from numbalite.errors import PerformanceWarning
@@ -140,9 +140,9 @@ A[1] @ A[1]
 
 @pytest.mark.parametrize("seed", range(24))
 def test_elementwise_operations_match_scipy(seed):
-    check(OF_ALL + OF_LINES, seed)
-    check(OF_NUMBERS, seed, "f8 f4 c16 c8 i4 i8".split())
-    check(OF_FLOATS + PRODUCTS_OF_LINES, seed, "f8 f4 c16 c8".split())
+    check_expressions(OF_ALL + OF_LINES, seed)
+    check_expressions(OF_NUMBERS, seed, "f8 f4 c16 c8 i4 i8".split())
+    check_expressions(OF_FLOATS + PRODUCTS_OF_LINES, seed, "f8 f4 c16 c8".split())
 
 
 BROADCAST = """
@@ -155,7 +155,7 @@ A * A[1]
 
 @pytest.mark.parametrize("seed", range(2))
 def test_broadcast_operations_match_scipy(seed):
-    check(BROADCAST, seed, formats=("csr",))
+    check_expressions(BROADCAST, seed, formats=("csr",))
     a = np.array([[0, 2.0, 0], [1, 0, 3]])
     for form in (sparse.csr_array, sparse.csc_array, sparse.coo_array):
         for b in (a, a[0], a[:, :1], 2):
@@ -181,7 +181,7 @@ def test_cancelled_elements_are_not_stored():
 
 def test_rows_of_very_different_lengths_are_merged():
     """Threads merge parts of a long row, and several short and empty rows; results store no zeros."""
-    rng = generator()
+    rng = random_generator()
     for _ in range(25):
         rows, columns = (int(n) for n in rng.integers(1, 60, 2))
         if rng.integers(2):

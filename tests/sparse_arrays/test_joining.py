@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kit.likescipy import check, scipy
+from kit.likescipy import check_expressions, scipy
 
 from numbalite import cuda
 from numbalite.cuda import sparse
@@ -63,11 +63,11 @@ sp.random_array((5, 6), density=2)
 
 @pytest.mark.parametrize("seed", range(24))
 def test_stacking_functions_match_scipy(seed):
-    check(JOINED, seed)
+    check_expressions(JOINED, seed)
 
 
 def test_diags_array_matches_scipy():
-    check(DIAGONALS, 0)
+    check_expressions(DIAGONALS, 0)
     d = cuda.to_device(np.arange(1.0, 4))
     for made in (sparse.diags_array(d), sparse.diags_array([d], offsets=[0])):
         assert (made.format, made.toarray().copy_to_host().tolist()) == (

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from kit.sample import generator
+from kit.sample import random_generator
 
 from numbalite import cuda
 from numbalite.cuda import sparse
@@ -13,7 +13,7 @@ scipy_sparse = pytest.importorskip("scipy.sparse")
 
 
 def positive_definite_system(dtype=np.float64, n=60):
-    random = generator()
+    random = random_generator()
     root = scipy_sparse.random_array((n, n), density=0.05, rng=random).toarray().astype(dtype)
     if np.dtype(dtype).kind == "c":
         root = root + 1j * scipy_sparse.random_array((n, n), density=0.05, rng=random).toarray()
@@ -67,7 +67,7 @@ def test_cg_accepts_scipys_arguments():
 @pytest.mark.parametrize("make", [np.asarray, cuda.asarray, np.ndarray.tolist])
 @pytest.mark.parametrize("name", ["csr_array", "csc_array", "coo_array"])
 def test_coordinates_may_be_one_index_array(name, make):
-    random = generator()
+    random = random_generator()
     ij, values = random.integers(0, 7, (2, 20)), random.normal(size=20)
     ours = getattr(sparse, name)((values, make(ij)), shape=(7, 8))
     theirs = getattr(scipy_sparse, name)((values, ij), shape=(7, 8))

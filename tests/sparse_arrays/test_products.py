@@ -1,7 +1,7 @@
 """Products of integers and booleans, with SciPy as the oracle."""
 
 import pytest
-from kit.likescipy import check
+from kit.likescipy import check_expressions
 
 INTEGERS = """
 A @ B.T
@@ -16,4 +16,4 @@ A.dot(A[0])
 
 @pytest.mark.parametrize("dtype", ["i4", "u1", "?", "i8"])
 def test_integer_products_match_scipy(dtype):
-    check(INTEGERS, 1, [dtype])
+    check_expressions(INTEGERS, 1, [dtype])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.drawn import examples, to_host
+from kit.drawn import draw_examples, to_host
 
 from numbalite import _core, cuda
 from numbalite.cuda import sparse
@@ -60,7 +60,7 @@ def elements_with_summed_duplicates(elements):
     return [(*place, found[place]) for place in sorted(found)]
 
 
-@examples(20)
+@draw_examples(20)
 @given(
     st.integers(0, 999),
     st.sampled_from([(1, 1), (1, 100), (100, 1), (7, 9), (300, 200), (70_000, 80_000)]),
@@ -88,7 +88,7 @@ def test_elements_in_any_order_become_rows_without_duplicates(seed, shape, dtype
     assert to_host(again.indices).tolist() == to_host(made.indices).tolist()
 
 
-@examples(30)
+@draw_examples(30)
 @given(draw_arrays(), st.sampled_from(DTYPES), st.sampled_from("CF"), st.booleans())
 def test_products_with_dense_arrays_match_numpy(both, dtype, order, transposed):
     rng, a, s = both
@@ -106,7 +106,7 @@ def test_products_with_dense_arrays_match_numpy(both, dtype, order, transposed):
     assert_close(out, a @ right)
 
 
-@examples(25)
+@draw_examples(25)
 @given(draw_arrays(), st.sampled_from(DTYPES), st.sampled_from(FORMATS))
 def test_sums_and_products_of_sparse_arrays_match_numpy(both, dtype, other):
     rng, a, s = both
@@ -120,7 +120,7 @@ def test_sums_and_products_of_sparse_arrays_match_numpy(both, dtype, other):
     assert_close(s + b, a + b)
 
 
-@examples(25)
+@draw_examples(25)
 @given(draw_arrays(), st.integers(-7, 7))
 def test_conversions_between_formats_keep_values(both, k):
     rng, a, s = both
@@ -163,7 +163,7 @@ def test_duplicates_are_summed(index):
     assert unsorted.nnz == s.nnz and to_host(unsorted.indices).tolist() == to_host(s.col).tolist()
 
 
-@examples(20)
+@draw_examples(20)
 @given(
     st.integers(0, 99),
     st.sampled_from(DTYPES),

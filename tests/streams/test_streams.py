@@ -25,43 +25,43 @@ def launch_napping_kernel(stream, ms, x):
 
 
 @pytest.fixture
-def x():
+def device_int():
     return cuda.to_device(np.zeros(1, "i4"))
 
 
-def test_stream_work_runs_in_order(x):
+def test_stream_work_runs_in_order(device_int):
     stream = cuda.stream()
     expected = 0
     for n in range(10):
-        ADD[1, 1, stream](x, n)
+        ADD[1, 1, stream](device_int, n)
         expected = expected * 2 + n
     stream.synchronize()
-    assert x[0] == expected
+    assert device_int[0] == expected
 
 
-def test_default_stream_waits_for_blocking_streams(x):
+def test_default_stream_waits_for_blocking_streams(device_int):
     stream = cuda.stream()
-    launch_napping_kernel(stream, 30, x)
-    ADD[1, 1](x, 5)  # the legacy default stream runs this after the sleeping kernel
-    assert x.copy_to_host()[0] == 1 * 2 + 5
+    launch_napping_kernel(stream, 30, device_int)
+    ADD[1, 1](device_int, 5)  # the legacy default stream runs this after the sleeping kernel
+    assert device_int.copy_to_host()[0] == 1 * 2 + 5
 
 
-def test_an_event_orders_two_streams(x):
+def test_an_event_orders_two_streams(device_int):
     one, two = cuda.stream(), cuda.stream()
     done = cuda.event()
-    launch_napping_kernel(one, 30, x)
+    launch_napping_kernel(one, 30, device_int)
     done.record(one)
     done.wait(two)
-    ADD[1, 1, two](x, 7)
+    ADD[1, 1, two](device_int, 7)
     two.synchronize()
-    assert x[0] == 9
+    assert device_int[0] == 9
 
 
-def test_events_measure_elapsed_time(x):
+def test_events_measure_elapsed_time(device_int):
     start, end = cuda.event(), cuda.event()
     stream = cuda.stream()
     start.record(stream)
-    launch_napping_kernel(stream, 20, x)
+    launch_napping_kernel(stream, 20, device_int)
     end.record(stream)
     end.synchronize()
     assert end.query()
@@ -115,10 +115,10 @@ def test_stream_synchronization_ignores_other_streams(what):
     assert ended
 
 
-def test_callbacks_come_in_order_after_the_work(x):
+def test_callbacks_come_in_order_after_the_work(device_int):
     stream = cuda.stream()
     seen = []
-    launch_napping_kernel(stream, 20, x)
+    launch_napping_kernel(stream, 20, device_int)
     for n in range(3):
         stream.add_callback(
             lambda s, status, arg: seen.append((s is stream or s == stream, status, arg)), n
@@ -132,7 +132,7 @@ def test_callbacks_come_in_order_after_the_work(x):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_callback_that_raises_is_reported_and_survived(x, monkeypatch):
+def test_a_callback_that_raises_is_reported_and_survived(device_int, monkeypatch):
     import sys
 
     reported = []
@@ -144,26 +144,26 @@ def test_a_callback_that_raises_is_reported_and_survived(x, monkeypatch):
     while not reported and time.monotonic() < deadline:
         time.sleep(0.001)
     assert reported == [ZeroDivisionError]
-    ADD[1, 1, stream](x, 3)
+    ADD[1, 1, stream](device_int, 3)
     stream.synchronize()
-    assert x[0] == 3
+    assert device_int[0] == 3
 
 
-def test_async_done_waits_for_the_stream(x):
-    async def wait():
+def test_async_done_waits_for_the_stream(device_int):
+    async def wait_for_stream():
         stream = cuda.stream()
-        launch_napping_kernel(stream, 10, x)
+        launch_napping_kernel(stream, 10, device_int)
         await stream.async_done()
-        return x.copy_to_host()[0]
+        return device_int.copy_to_host()[0]
 
-    assert asyncio.run(wait()) == 1
+    assert asyncio.run(wait_for_stream()) == 1
 
 
-def test_auto_synchronize_waits_at_block_end(x):
+def test_auto_synchronize_waits_at_block_end(device_int):
     stream = cuda.stream()
     with stream.auto_synchronize() as same:
         assert same is stream
-        launch_napping_kernel(stream, 20, x)
+        launch_napping_kernel(stream, 20, device_int)
     assert stream.query() if hasattr(stream, "query") else True
 
 
@@ -175,13 +175,13 @@ def test_repr_names_the_kind_of_stream():
     assert int(cuda.legacy_default_stream()) == 1 or cuda.legacy_default_stream().handle == 1
 
 
-def test_external_stream_uses_the_given_handle(x):
+def test_external_stream_uses_the_given_handle(device_int):
     inner = cuda.stream()
     outer = cuda.external_stream(int(inner.handle))
     assert "External" in repr(outer)
-    ADD[1, 1, outer](x, 4)
+    ADD[1, 1, outer](device_int, 4)
     outer.synchronize()
-    assert x[0] == 4
+    assert device_int[0] == 4
     del outer
     gc.collect()
     inner.synchronize()  # not destroyed with it
@@ -189,10 +189,10 @@ def test_external_stream_uses_the_given_handle(x):
         cuda.external_stream("0")
 
 
-def test_foreign_streams_are_stream_arguments(x):
+def test_foreign_streams_are_stream_arguments(device_int):
     """Any object with __cuda_stream__ is a valid stream argument."""
 
-    class Theirs:
+    class ObjectWithStream:
         def __init__(self, stream):
             self.stream = stream
 
@@ -200,19 +200,19 @@ def test_foreign_streams_are_stream_arguments(x):
             return 0, int(self.stream.handle)
 
     stream = cuda.stream()
-    ADD[1, 1, Theirs(stream)](x, 6)
+    ADD[1, 1, ObjectWithStream(stream)](device_int, 6)
     stream.synchronize()
-    assert x[0] == 6
+    assert device_int[0] == 6
 
 
 @pytest.mark.parametrize("answer", [None, 5, (0,), (0, "x"), (1, 0, 0), ("0", 0)], ids=repr)
-def test_invalid_foreign_streams_raise(answer, x):
-    class Broken:
+def test_invalid_foreign_streams_raise(answer, device_int):
+    class ObjectWithBrokenStream:
         def __cuda_stream__(self):
             return answer
 
     with pytest.raises((TypeError, ValueError)):
-        ADD[1, 1, Broken()](x, 6)
+        ADD[1, 1, ObjectWithBrokenStream()](device_int, 6)
 
 
 def test_streams_and_events_are_destroyed_without_references(count_live):
@@ -247,7 +247,7 @@ def test_arrays_may_be_deleted_while_a_kernel_uses_them():
     del out
 
 
-def test_copies_on_a_stream_complete_after_synchronize(x):
+def test_copies_on_a_stream_complete_after_synchronize(device_int):
     stream = cuda.stream()
     host = np.arange(1000, dtype="f4")
     d = cuda.to_device(host, stream=stream)

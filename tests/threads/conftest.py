@@ -27,7 +27,7 @@ def run_together(*bodies):
 
 
 @pytest.fixture
-def together():
+def run_in_threads():
     """Returns together(*bodies), which runs each body in a thread of its own, all at once, and raises the
     first failure."""
     return run_together

@@ -10,7 +10,7 @@ in `nl_stop`.
 import textwrap
 
 import pytest
-from kit.sample import some
+from kit.sample import draw_cases
 
 pytestmark = pytest.mark.sim
 
@@ -73,18 +73,18 @@ def interrupted(work):
 
 
 @pytest.fixture
-def program(run_python):
-    def run(code, arguments=(), **how):
+def run_program(run_python):
+    def run_with_setup(code, arguments=(), **how):
         return run_python(SETUP + textwrap.dedent(code), *arguments, timeout=60, **how)
 
-    return run
+    return run_with_setup
 
 
 WAITS = """synchronize,unordered,stream,event,copy_to_host,part,strided,locked,on_stream,element,asarray,print,sum,to_device,large launch,small
 launch,reset""".replace("\n", " ").split(",")
 
 
-def test_an_interrupt_ends_each_kind_of_wait_and_the_kernel_runs_on(program):
+def test_an_interrupt_ends_each_kind_of_wait_and_the_kernel_runs_on(run_program):
     code = r"""
     stream, unordered = cuda.stream(), cuda.stream(non_blocking=True)
     event = cuda.event()
@@ -128,12 +128,12 @@ def test_an_interrupt_ends_each_kind_of_wait_and_the_kernel_runs_on(program):
         print(name)
     assert (x.copy_to_host()[:64] == 5).all()
     """
-    names = some(7, WAITS)
-    done = program(code, arguments=[",".join(names)])
+    names = draw_cases(7, WAITS)
+    done = run_program(code, arguments=[",".join(names)])
     assert done.stdout.splitlines() == names
 
 
-def test_memory_that_a_kernel_may_still_write_is_not_given_to_others(program):
+def test_memory_that_a_kernel_may_still_write_is_not_given_to_others(run_program):
     """The block of a launch with a host array is not used again before the kernel has ended."""
     code = r"""
     _core.copy_settings(always=True)  # small host arrays share page-locked blocks, as on a GPU
@@ -155,10 +155,10 @@ def test_memory_that_a_kernel_may_still_write_is_not_given_to_others(program):
         assert (small == 1).all()
     assert _core.live() == before, (before, _core.live())
     """
-    program(code)
+    run_program(code)
 
 
-def test_an_interrupt_stops_kernels_that_test_the_flag(program):
+def test_an_interrupt_stops_kernels_that_test_the_flag(run_program):
     """The message names kernel, thread, line and arrays; queued work ends, too, and the next launch works."""
     code = r"""
     from numbalite.kernels import images
@@ -201,10 +201,10 @@ def test_an_interrupt_stops_kernels_that_test_the_flag(program):
     assert x[5] == 5
     del m2
     """
-    program(code)
+    run_program(code)
 
 
-def test_a_limit_ends_waits_in_every_thread_and_reports_that_the_kernel_runs_on(program):
+def test_a_limit_ends_waits_in_every_thread_and_reports_that_the_kernel_runs_on(run_program):
     code = r"""
     gate[:] = 0
     found = []
@@ -225,21 +225,21 @@ def test_a_limit_ends_waits_in_every_thread_and_reports_that_the_kernel_runs_on(
     cuda.synchronize()
     assert x[5] == 7
     """
-    program(code)
+    run_program(code)
 
 
-def test_a_process_ends_while_a_kernel_runs_on(program):
+def test_a_process_ends_while_a_kernel_runs_on(run_program):
     """The exit status and the output of the program do not change."""
     code = r"""
     import atexit
     print(interrupted(lambda: (m.spins[1, 64](gate, x), cuda.synchronize())))
     sys.exit(3)
     """
-    done = program(code, check=False)
+    done = run_program(code, check=False)
     assert done.returncode == 3 and "the kernel runs on" in done.stdout
 
 
-def test_many_queued_launches_do_not_block_the_thread(program):
+def test_many_queued_launches_do_not_block_the_thread(run_program):
     """After some hundred launches behind a kernel that never ends, an interrupt ends the launch that waits
     for space in the queue."""
     code = r"""
@@ -254,10 +254,10 @@ def test_many_queued_launches_do_not_block_the_thread(program):
     cuda.synchronize()
     assert x[5] == 5
     """
-    program(code)
+    run_program(code)
 
 
-def test_a_failed_assert_is_an_error_of_the_next_wait_and_the_context_lives_on(program):
+def test_a_failed_assert_is_an_error_of_the_next_wait_and_the_context_lives_on(run_program):
     """The kernel writes the record in the format in which kernels on a GPU write it
     (numbalite/compilers/asserts.py)."""
     code = (
@@ -325,4 +325,4 @@ def test_a_failed_assert_is_an_error_of_the_next_wait_and_the_context_lives_on(p
     assert x[5] == 5
     """
     )
-    program(code)
+    run_program(code)

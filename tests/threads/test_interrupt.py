@@ -71,17 +71,17 @@ def interrupted(work):
 
 
 @pytest.fixture
-def program(run_python):
-    """Returns program(code, **how), which runs code after SETUP and returns its output; an exception in the
+def run_program(run_python):
+    """Returns run_program(code, **how), which runs code after SETUP and returns its output; an exception in the
     code fails the test."""
 
-    def run(code, **how):
+    def run_with_setup(code, **how):
         return run_python(SETUP + textwrap.dedent(code), timeout=60, **how)
 
-    return run
+    return run_with_setup
 
 
-def test_interrupt_ends_each_kind_of_wait(program):
+def test_interrupt_ends_each_kind_of_wait(run_program):
     """Ctrl-C ends a wait for any kernel in any call, and the device works afterwards."""
     code = r"""
     def wait_for_event():
@@ -135,7 +135,7 @@ def test_interrupt_ends_each_kind_of_wait(program):
     """
     if TSAN:
         code = re.sub(r"m\.(computes|meets|prints)\b", "m.spins", code)
-    reports = dict(line.split(": ", 1) for line in program(code).stdout.splitlines())
+    reports = dict(line.split(": ", 1) for line in run_program(code).stdout.splitlines())
     assert len(reports) == 9
     for name, text in reports.items():
         assert re.search(r"kernel \w+(, block \(\d,0,0\))?: interrupted after \d+\.\d s", text), (
@@ -151,7 +151,7 @@ def test_interrupt_ends_each_kind_of_wait(program):
     assert re.search(r"lesson\.cu>?:[34], after an access of x", reports["checks"])
 
 
-def test_only_the_main_thread_is_interrupted(program):
+def test_only_the_main_thread_is_interrupted(run_program):
     """Another thread's wait neither handles the signal nor delays it for the main thread."""
     code = r"""
     def other():
@@ -175,10 +175,10 @@ def test_only_the_main_thread_is_interrupted(program):
     thread.join(LATEST)
     assert not thread.is_alive()
     """
-    program(code)
+    run_program(code)
 
 
-def test_signal_handlers_run_during_waits(program):
+def test_signal_handlers_run_during_waits(run_program):
     """If the handler does not raise, the kernel continues; if it does, the call raises its
     exception."""
     code = r"""
@@ -201,7 +201,7 @@ def test_signal_handlers_run_during_waits(program):
         raise AssertionError("not interrupted")
     assert calls == [True]
     """
-    program(code)
+    run_program(code)
 
 
 def test_interrupt_at_interpreter_exit_ends_the_process(run_python):
@@ -210,9 +210,9 @@ def test_interrupt_at_interpreter_exit_ends_the_process(run_python):
     assert "KeyboardInterrupt: kernel spins" in run_python(SETUP + ends, timeout=60).stderr
 
 
-def test_compiler_keeps_endless_loops(program):
+def test_compiler_keeps_endless_loops(run_program):
     """The compiler does not remove loops that C++ assumes to end, nor run the code after them."""
-    program(r"""
+    run_program(r"""
     from numbalite import jit
     halves = jit("int64(float64[:])", source="int64 halves(array<double> x) {"
                  "    while (x[0] == 0) x[0] *= 0.5;  return 7; }")

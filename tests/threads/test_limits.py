@@ -15,36 +15,36 @@ __global__ void fills(int *x) { x[threadIdx.x] = 7; }
 
 
 @pytest.fixture(scope="module")
-def module():
+def limit_module():
     return cuda.module(SOURCE, name="lesson.cu", stoppable=True)
 
 
-def test_kernel_above_the_limit_times_out_and_the_device_continues(module):
+def test_kernel_above_the_limit_times_out_and_the_device_continues(limit_module):
     x = cuda.to_device(np.zeros(32, np.int32))
     with pytest.raises(KernelTimeout, match=r"kernel spins.* after 0.3 s, the limit") as caught:
         with cuda.limit(0.3):
-            module.spins[1, 32](x)
+            limit_module.spins[1, 32](x)
     assert isinstance(caught.value, KernelError) and isinstance(caught.value, TimeoutError)
-    module.fills[1, 32](x)
+    limit_module.fills[1, 32](x)
     assert (x.copy_to_host() == 7).all()
 
 
-def test_inner_limit_overrides_the_outer_one(module):
+def test_inner_limit_overrides_the_outer_one(limit_module):
     x = cuda.to_device(np.zeros(32, np.int32))
     with cuda.limit(1000):
         with pytest.raises(KernelTimeout):
             with cuda.limit(0.2):
-                module.spins[1, 32](x)
+                limit_module.spins[1, 32](x)
         with cuda.limit(0):
-            module.fills[1, 32](x)
+            limit_module.fills[1, 32](x)
     assert (x.copy_to_host() == 7).all()
 
 
-def test_a_limit_keeps_the_checks_of_the_thread(module):
+def test_a_limit_keeps_the_checks_of_the_thread(limit_module):
     x = cuda.to_device(np.zeros(16, np.int32))
     with pytest.raises(KernelError, match="7|16"):
         with cuda.checks("memory"), cuda.limit(30):
-            module.fills[1, 32](x)
+            limit_module.fills[1, 32](x)
 
 
 @pytest.mark.parametrize("seconds", ["1", True, None, 1j])

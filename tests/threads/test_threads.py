@@ -16,7 +16,7 @@ COUNT = 6
 
 
 @cuda.jit("void(const float32[:], float32, float32[:])")
-def scaled(x, factor, y):
+def scale_by(x, factor, y):
     "int i = grid<1>(); if (i < y.size()) y[i] = x[i] * factor;"
 
 
@@ -26,48 +26,48 @@ def doubled(x, y):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _loaded():
+def _load_kernel():
     """The kernel's module is loaded once and stays loaded, so it is not a leak of a test."""
     x = cuda.to_device(np.ones(4, "f4"))
-    scaled[1, 4](x, 1.0, x)
+    scale_by[1, 4](x, 1.0, x)
     doubled(np.ones(2), np.ones(2))
 
 
 @pytest.mark.leaks
-def test_kernel_is_launched_from_many_threads(together):
+def test_kernel_is_launched_from_many_threads(run_in_threads):
     x = np.arange(1000, dtype="f4")
 
-    def body(factor):
+    def launch_scale(factor):
         stream = cuda.stream()
         d_x = cuda.to_device(x, stream=stream)
         d_y = cuda.device_array_like(d_x, stream=stream)
         for _ in range(50):
-            scaled[8, 128, stream](d_x, factor, d_y)
+            scale_by[8, 128, stream](d_x, factor, d_y)
         got = d_y.copy_to_host(stream=stream)
         stream.synchronize()
         np.testing.assert_array_equal(got, x * np.float32(factor))
 
-    together(*(lambda f=f: body(float(f)) for f in range(COUNT)))
+    run_in_threads(*(lambda f=f: launch_scale(float(f)) for f in range(COUNT)))
 
 
 @pytest.mark.leaks
-def test_concurrent_launch_configurations_are_cached_safely(together):
+def test_concurrent_launch_configurations_are_cached_safely(run_in_threads):
     """`kernel[grid, block]` caches launch configurations. Threads create, use and evict cached
     configurations concurrently."""
     x = cuda.to_device(np.ones(64, "f4"))
 
-    def body(seed):
+    def launch_configurations(seed):
         y = cuda.device_array(64, np.float32)
         for block in range(32, 32 + 40):
-            scaled[2 + seed % 3, block](x, float(block), y)
+            scale_by[2 + seed % 3, block](x, float(block), y)
         assert y.copy_to_host().tolist() == [71.0] * 64
 
-    together(*(lambda s=s: body(s) for s in range(COUNT)))
+    run_in_threads(*(lambda s=s: launch_configurations(s) for s in range(COUNT)))
 
 
 @pytest.mark.leaks
-def test_arrays_are_created_and_freed_in_threads(together):
-    def body():
+def test_arrays_are_created_and_freed_in_threads(run_in_threads):
+    def allocate_arrays():
         kept = []
         for size in range(1, 200):
             array = cuda.device_array(size * 16, np.float32)
@@ -76,7 +76,7 @@ def test_arrays_are_created_and_freed_in_threads(together):
             if len(kept) > 5:
                 assert kept.pop(0)[1] > 0
 
-    together(*[body] * COUNT)
+    run_in_threads(*[allocate_arrays] * COUNT)
 
 
 def test_arrays_are_used_and_freed_in_other_threads():
@@ -93,65 +93,65 @@ def test_arrays_are_used_and_freed_in_other_threads():
     assert not made and all(a.tolist() == [4, 5, 6, 7] for a in used)
 
 
-def test_first_call_compiles_once(together):
+def test_first_call_compiles_once(run_in_threads):
     """A lazily typed kernel, first called from many threads at once: one compilation, all results right."""
     from numbalite.compilers import compile_count
 
     @cuda.jit
-    def lazy(x):
+    def triple_plus_one(x):
         "int i = grid<1>(); if (i < x.size()) x[i] = x[i] * 3 + 1;"
 
     before = compile_count()
     results = []
 
-    def body():
+    def launch_lazily():
         d = cuda.to_device(np.arange(10, dtype="i4"))
-        lazy[1, 32](d)
+        triple_plus_one[1, 32](d)
         results.append(d.copy_to_host().tolist())
 
-    together(*[body] * COUNT)
+    run_in_threads(*[launch_lazily] * COUNT)
     assert results == [[3 * i + 1 for i in range(10)]] * COUNT
     assert compile_count() == before + 1
 
 
 @pytest.mark.slow
-def test_threads_compile_different_kernels(together):
-    def body(n):
+def test_threads_compile_different_kernels(run_in_threads):
+    def compile_kernel(n):
         kernel = cuda.jit(f"__global__ void k(int* out) {{ out[0] = {n} * 1000 + 7; }}")
         out = cuda.device_array(1, np.int32)
         kernel[1, 1](out)
         assert out[0] == n * 1000 + 7
 
-    together(*(lambda n=n: body(n) for n in range(4)))
+    run_in_threads(*(lambda n=n: compile_kernel(n) for n in range(4)))
 
 
-def test_shared_array_kernel_and_stream_lose_no_update(together):
+def test_shared_array_kernel_and_stream_lose_no_update(run_in_threads):
     """All threads share the same objects: the order is not fixed, but no result is lost or wrong."""
     total = cuda.to_device(np.zeros(1, "i4"))
     stream = cuda.stream()
     add = cuda.jit("__global__ void add(int* total) { atomicAdd(total, 1); }")
     add[1, 1, stream](total)
 
-    def body():
+    def launch_add():
         for _ in range(30):
             add[1, 32, stream](total)
 
-    together(*[body] * COUNT)
+    run_in_threads(*[launch_add] * COUNT)
     stream.synchronize()
     assert total.copy_to_host()[0] == 1 + COUNT * 30 * 32
 
 
-def test_callbacks_run_during_launches(together):
+def test_callbacks_run_during_launches(run_in_threads):
     done = []
     stream = cuda.stream()
     x = cuda.to_device(np.ones(8, "f4"))
 
-    def body(tag):
+    def launch_with_callback(tag):
         for _ in range(10):
-            scaled[1, 32, stream](x, 1.0, x)
+            scale_by[1, 32, stream](x, 1.0, x)
             stream.add_callback(lambda s, status, arg: done.append(arg), tag)
 
-    together(*(lambda t=t: body(t) for t in range(3)))
+    run_in_threads(*(lambda t=t: launch_with_callback(t) for t in range(3)))
     stream.synchronize()
     deadline = time.monotonic() + 20
     while len(done) < 30 and time.monotonic() < deadline:
@@ -296,30 +296,30 @@ def _use_code_paths_of_a_gpu():
     pool.cache_limit = 0
 
 
-def test_memory_pool_is_thread_safe(_use_code_paths_of_a_gpu, together):
+def test_memory_pool_is_thread_safe(_use_code_paths_of_a_gpu, run_in_threads):
     """All threads create, use and drop arrays of the same sizes: no array contains the values of another
     array."""
 
-    def body(number):
+    def use_pool(number):
         stream = [0, cuda.stream(), cuda.stream(non_blocking=True)][number % 3]
         ones = cuda.to_device(np.ones(3000, "f4"), stream=stream)
         for turn in range(60):
             y = cuda.device_array(3000, np.float32)
-            scaled[3, 1024, stream](ones, float(number * 100 + turn), y)
+            scale_by[3, 1024, stream](ones, float(number * 100 + turn), y)
             assert (y.copy_to_host(stream=stream) == number * 100 + turn).all()
             if turn % 20 == 0:
                 _use_code_paths_of_a_gpu.trim()
 
     gc.collect()
     used = _use_code_paths_of_a_gpu.used
-    together(*(lambda n=n: body(n) for n in range(COUNT)))
+    run_in_threads(*(lambda n=n: use_pool(n) for n in range(COUNT)))
     assert _use_code_paths_of_a_gpu.used == used
 
 
-def test_large_copies_from_many_threads_are_correct(_use_code_paths_of_a_gpu, together):
+def test_large_copies_from_many_threads_are_correct(_use_code_paths_of_a_gpu, run_in_threads):
     """One of several concurrent copies uses the copying threads; the other copies run without them."""
 
-    def body(number):
+    def copy_large_array(number):
         x = np.full(150_000, float(number))
         stream = cuda.stream() if number % 2 else 0
         for _ in range(10):
@@ -332,33 +332,35 @@ def test_large_copies_from_many_threads_are_correct(_use_code_paths_of_a_gpu, to
 
     gc.collect()
     used = cuda.host_memory_pool().used
-    together(*(lambda n=n: body(n) for n in range(COUNT)))
+    run_in_threads(*(lambda n=n: copy_large_array(n) for n in range(COUNT)))
     assert cuda.host_memory_pool().used == used
 
 
-def test_large_host_operands_from_many_threads_are_correct(_use_code_paths_of_a_gpu, together):
+def test_large_host_operands_from_many_threads_are_correct(
+    _use_code_paths_of_a_gpu, run_in_threads
+):
     """Of several concurrent calls with host arrays, one uses the copying threads and the other calls run
     without them; each call returns its own results, and so do smaller calls between them."""
 
-    def body(number):
+    def add_large_operands(number):
         stream = [0, cuda.stream(), cuda.stream(non_blocking=True)][number % 3]
         for n in (60_000, 100, 9_000, 60_001, 30_000, 100_000):
             x, y = np.full(n, float(number)), np.arange(float(n))
             assert (doubled(x, y, stream=stream) == 2 * number + y).all()
             z = np.zeros(n, "f4")
-            scaled[n // 128 + 1, 128, stream](y.astype("f4"), float(number), z)
+            scale_by[n // 128 + 1, 128, stream](y.astype("f4"), float(number), z)
             assert (z == y.astype("f4") * np.float32(number)).all()
 
     gc.collect()
     used = cuda.host_memory_pool().used
-    together(*(lambda n=n: body(n) for n in range(COUNT)))
+    run_in_threads(*(lambda n=n: add_large_operands(n) for n in range(COUNT)))
     assert cuda.host_memory_pool().used == used
 
 
-def test_pool_limits_may_change_during_allocations(_use_code_paths_of_a_gpu, together):
+def test_pool_limits_may_change_during_allocations(_use_code_paths_of_a_gpu, run_in_threads):
     stop = threading.Event()
 
-    def change():
+    def change_limits():
         host = cuda.host_memory_pool()
         limit = host.limit
         for turn in range(50):
@@ -368,12 +370,12 @@ def test_pool_limits_may_change_during_allocations(_use_code_paths_of_a_gpu, tog
         _use_code_paths_of_a_gpu.cache_limit, host.limit = 32 << 20, limit
         stop.set()
 
-    def work():
+    def copy_until_stopped():
         while not stop.is_set():
             d = cuda.to_device(np.ones(70_000))
             assert d.copy_to_host().sum() == 70_000
 
-    together(change, *[work] * 3)
+    run_in_threads(change_limits, *[copy_until_stopped] * 3)
 
 
 def test_forked_child_works_without_copying_threads(run_python):

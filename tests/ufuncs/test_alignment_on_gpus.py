@@ -28,7 +28,7 @@ def code_of(dtype):
 
 
 @functools.cache
-def compiled(dtype, kind, dims, architecture):
+def compiled_ptx(dtype, kind, dims, architecture):
     """Returns the PTX of the kernel that copies elements, and the number of elements for each thread."""
     scalar = types.scalar(np.dtype(dtype))
     plan = cudaloops.Plan((scalar, scalar), 1, bytes([code_of(dtype)] * 2), kind, dims)
@@ -38,7 +38,7 @@ def compiled(dtype, kind, dims, architecture):
     return nvrtc.compile(source, architecture).ptx, cudaloops.per_thread(plan)
 
 
-def divider(divisor):
+def packed_divider(divisor):
     shift = (divisor - 1).bit_length()
     return struct.pack("<2I", (((1 << shift) - divisor) << 32) // divisor + 1, shift)
 
@@ -53,7 +53,7 @@ def kernel_parameters(kind, shape, strides, addresses, each):
     elif kind == "shifted":
         columns, rows = shape[-1], math.prod(shape[:-1])
         pieces = -(-(columns + each - 1) // each)
-        head = struct.pack("<3q", rows, columns, 3) + divider(pieces)
+        head = struct.pack("<3q", rows, columns, 3) + packed_divider(pieces)
         outer, threads = shape[:-1] or (1,), rows * pieces
         strides = [steps[:-1] or (0,) for steps in strides]
     else:
@@ -66,7 +66,9 @@ def kernel_parameters(kind, shape, strides, addresses, each):
         outer = shape[:-2] or (1,)
         threads = math.prod(outer) * -(-rows // tile) * -(-columns // tile) * 256
         strides = [steps if len(steps) > 2 else (0, *steps) for steps, _ in strides]
-    text = slots + head + struct.pack(f"<{len(outer)}q", *outer) + b"".join(map(divider, outer))
+    text = (
+        slots + head + struct.pack(f"<{len(outer)}q", *outer) + b"".join(map(packed_divider, outer))
+    )
     text += b"".join(struct.pack(f"<{len(steps)}q", *steps) for steps in strides)
     return text.ljust(-(-len(text) // 16) * 16, b"\0"), threads
 
@@ -93,10 +95,10 @@ def check_copies(dtype, kind, shape, gaps, offsets, architecture, order="C"):
     view[0][...] = random.integers(0, 100, shape).astype(dtype)
     before = bytes(memory)
     dims = {"shifted": len(shape) - 1 or 1, "tiled": len(shape) - 2 or 1}.get(kind, len(shape))
-    ptx, each = compiled(dtype.str, kind, dims, architecture)
+    ptx, each = compiled_ptx(dtype.str, kind, dims, architecture)
     given = [(steps, dtype.itemsize) for steps in strides] if kind == "tiled" else strides
     text, threads = kernel_parameters(kind, shape, given, addresses, each)
-    ptxrun.run(ptx, text, memory, BASE, 256, -(-threads // 256))
+    ptxrun.run_ptx(ptx, text, memory, BASE, 256, -(-threads // 256))
     np.testing.assert_array_equal(view[1], view[0])
     view[1][...] = np.ndarray(shape, dtype, before, addresses[1] - BASE, strides[1])
     assert memory == before, "stores to other bytes"

@@ -6,7 +6,7 @@ import cmath
 import numpy as np
 import pytest
 from kit.needs import needs_nvrtc
-from kit.sample import generator
+from kit.sample import random_generator
 
 import numbalite
 from numbalite import cuda, errors, vectorize
@@ -22,7 +22,7 @@ C = "complex128"
 
 def complex_numbers(size=30):
     """Random complex numbers, and some on both axes."""
-    rng = generator()
+    rng = random_generator()
     found = rng.uniform(-1.5, 1.5, size) + 1j * rng.uniform(-1.5, 1.5, size)
     found[:4].imag = 0
     found[4:8].real = 0
@@ -49,7 +49,7 @@ def make_ufunc(signature, source, args, target):
 def check_complex_derivatives(f, args):
     """Compares the jvp with central differences, and the vjp with the jvp: Re(g * Jt) is the sum of
     Re(gradient * t)."""
-    rng = generator()
+    rng = random_generator()
     tangents = [
         complex_numbers(len(a)) if a.dtype.kind == "c" else rng.uniform(-1, 1, len(a)) for a in args
     ]
@@ -113,7 +113,7 @@ TEXTS = {
 def test_derivatives_of_complex_cpp_bodies_match_differences(name, target):
     signature, source, args = TEXTS[name]
     f = make_ufunc(signature, source, args, target)
-    real = generator().uniform(0.1, 1, 30)
+    real = random_generator().uniform(0.1, 1, 30)
     kinds = signature[signature.index("(") + 1 : -1].split(", ")
     check_complex_derivatives(f, [complex_numbers() + 0.1 if kind == C else real for kind in kinds])
 
@@ -121,13 +121,15 @@ def test_derivatives_of_complex_cpp_bodies_match_differences(name, target):
 @pytest.mark.parametrize("target", TARGETS)
 def test_derivatives_of_complex_python_bodies_match_differences(target):
     @vectorize([f"{C}({C}, float64)"], target=target)
-    def f(z, x):
+    def complex_function(z, x):
         w = z * z + 1j * x
         if abs(w) > 1:
             w = w / (1 + abs(w))
         return cmath.exp(w) * w.conjugate() * z + w.real
 
-    check_complex_derivatives(f, [complex_numbers(), generator().uniform(0.1, 1, 30)])
+    check_complex_derivatives(
+        complex_function, [complex_numbers(), random_generator().uniform(0.1, 1, 30)]
+    )
 
 
 def ufuncs_of_numpy():

@@ -62,11 +62,11 @@ def test_scalars_are_converted_to_the_matching_loop():
 
 def test_gufunc_scalars_must_be_exact():
     @guvectorize(["void(int16[:], int16, int16[:])"], "(n),()->(n)", target="cuda")
-    def shifted(x, by, out):
+    def add_scalar(x, by, out):
         for i in range(x.size):
             out[i] = x[i] + by
 
     x = np.arange(3, dtype=np.int16)
-    np.testing.assert_array_equal(shifted(x, 15.0), x + 15)
+    np.testing.assert_array_equal(add_scalar(x, 15.0), x + 15)
     with pytest.raises(TypeError, match=r"15.5 is no int16"):
-        shifted(x, 15.5)
+        add_scalar(x, 15.5)

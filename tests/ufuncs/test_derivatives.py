@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from kit.needs import needs_nvrtc
-from kit.sample import generator
+from kit.sample import random_generator
 
 import numbalite
 from numbalite import cuda, errors, vectorize
@@ -54,7 +54,7 @@ OF_TWO = {
 
 
 def random_points(low=0.05, high=0.95, size=40):
-    return generator().uniform(low, high, size)
+    return random_generator().uniform(low, high, size)
 
 
 def in_groups(names):
@@ -87,7 +87,7 @@ def test_derivatives_of_unary_functions_match_differences(names, target):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_functions_that_round_have_the_derivative_0(target):
-    f, x = ufunc_of_group(ROUNDING, target), generator().normal(size=50) * 3
+    f, x = ufunc_of_group(ROUNDING, target), random_generator().normal(size=50) * 3
     values, tangents = f.jvp((x,), (1.0,))
     for value, expected, tangent in zip(values, f(x), tangents, strict=True):
         np.testing.assert_array_equal(value, expected)
@@ -149,13 +149,13 @@ def test_derivatives_of_numpy_ufuncs_are_correct_or_raise(ufunc):
 # ---- random texts
 
 
-def expression(random, depth, names):
+def random_expression(random, depth, names):
     """Returns a random expression in C++, which is also Python."""
     if depth == 0 or random.random() < 0.15:
         return random.choice(
             [*names, f"({random.uniform(-2, 2):.3f})", str(random.randrange(1, 4))]
         )
-    a, b = expression(random, depth - 1, names), expression(random, depth - 1, names)
+    a, b = random_expression(random, depth - 1, names), random_expression(random, depth - 1, names)
     return random.choice([
         f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} / (1.5 + {b} * {b}))", f"(0 - {a})",
         f"sin({a})", f"exp(-{a} * {a})", f"tanh({a})", f"sqrt(1 + {a} * {a})", f"log(2 + {a} * {a})",
@@ -167,12 +167,19 @@ def generate_body(random):
     """Returns a random body with variables, loops and branches that exist in C++ and in Python."""
     names, lines = ["x", "y"], []
     for i in range(random.randrange(1, 4)):
-        text = expression(random, 2, names)
+        text = random_expression(random, 2, names)
         lines.append(("set", f"v{i}", text))
         names.append(f"v{i}")
-    lines.append(("loop", names[-1], expression(random, 2, names)))
-    lines.append(("branch", names[-1], expression(random, 1, names), expression(random, 2, names)))
-    return lines, expression(random, 2, names)
+    lines.append(("loop", names[-1], random_expression(random, 2, names)))
+    lines.append(
+        (
+            "branch",
+            names[-1],
+            random_expression(random, 1, names),
+            random_expression(random, 2, names),
+        )
+    )
+    return lines, random_expression(random, 2, names)
 
 
 def cpp_body_of(lines, result, kind):
@@ -255,7 +262,7 @@ def test_gradients_have_the_shapes_and_types_of_their_arguments(target):
         ["float32(float32, float32)", "float64(float64, float64)"], target=target,
         source="return x * y * y;", args="x, y", name="f",
     )  # fmt: skip
-    random = generator()
+    random = random_generator()
     for x_shape, y_shape in [
         ((3, 4), (4,)),
         ((3, 1), (1, 4)),
@@ -287,23 +294,23 @@ def test_derivatives_keep_arrays_on_the_device():
 @pytest.mark.parametrize("target", TARGETS)
 def test_lazy_ufuncs_have_derivatives(target):
     @vectorize(target=target)
-    def f(x, n):
+    def power_ufunc(x, n):
         "return pow(x, n);"
 
     x = random_points()
-    np.testing.assert_allclose(f.derivative(0)(x, 3), 3 * x**2, rtol=1e-12)
-    single = f.derivative(0)(x.astype("f4"), np.float32(3))
+    np.testing.assert_allclose(power_ufunc.derivative(0)(x, 3), 3 * x**2, rtol=1e-12)
+    single = power_ufunc.derivative(0)(x.astype("f4"), np.float32(3))
     assert single.dtype == np.float32
-    gx, gn = f.vjp((x, np.int32(2)), np.ones(x.shape))
+    gx, gn = power_ufunc.vjp((x, np.int32(2)), np.ones(x.shape))
     np.testing.assert_allclose(gx, 2 * x, rtol=1e-12)
     assert gn is None
     with pytest.raises(TypeError, match="tangent is None"):
-        f.jvp((x, np.full(x.shape, 2, "i4")), (1.0, 1.0))
+        power_ufunc.jvp((x, np.full(x.shape, 2, "i4")), (1.0, 1.0))
 
 
 def test_integer_inputs_have_no_tangent():
     @vectorize(["float64(float64, int32)"], target="cpu")
-    def f(x, n):
+    def integer_power(x, n):
         """
         double p = 1;
         for (int i = 0; i < n; ++i)
@@ -312,30 +319,30 @@ def test_integer_inputs_have_no_tangent():
         """
 
     x, n = random_points(), np.arange(40, dtype="i4") % 5
-    value, tangent = f.jvp((x, n), (1.0, None))
+    value, tangent = integer_power.jvp((x, n), (1.0, None))
     np.testing.assert_allclose(value, x**n)
     np.testing.assert_allclose(tangent, n * x ** (n - 1.0))
     with pytest.raises(errors.SignatureError, match="input 1 of .* is int32"):
-        f.derivative(1)
+        integer_power.derivative(1)
 
 
 def test_device_functions_and_constants_are_derived_too():
     table, factor = np.array([1.0, 2.0, 3.0]), 2.5
 
     @cuda.jit("float64(float64)", device=True)
-    def inner(x):
+    def scaled_square(x):
         "return factor * x * x;"
 
     @cuda.jit(device=True)
-    def outer(x):
-        "return inner(x) + table[(int)x];"
+    def square_plus_table(x):
+        "return scaled_square(x) + table[(int)x];"
 
     @vectorize(DD, target="cuda")
-    def f(x):
-        "double t = outer(x); return t * table[1];"
+    def call_captured(x):
+        "double t = square_plus_table(x); return t * table[1];"
 
     x = random_points(0.1, 2.9)
-    np.testing.assert_allclose(f.derivative()(x), 2 * 2 * 2.5 * x, rtol=1e-12)
+    np.testing.assert_allclose(call_captured.derivative()(x), 2 * 2 * 2.5 * x, rtol=1e-12)
 
 
 def test_fused_functions_have_derivatives():

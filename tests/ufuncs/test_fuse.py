@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import examples
-from kit.likenumpy import compare
-from kit.sample import some
+from kit.drawn import draw_examples
+from kit.likenumpy import assert_equal_results
+from kit.sample import draw_cases
 
 import numbalite
 from numbalite import cuda, vectorize
 
 
 @numbalite.fuse
-def chain(x, y):
+def where_and_clip(x, y):
     return np.where(x > y, x - 1, np.clip(y, 0, 2)) * 2 + abs(x) // 3
 
 
@@ -27,12 +27,12 @@ def three_results(x, y):
 
 
 @numbalite.fuse
-def blend(x, a):
+def blended_sum(x, a):
     return (a * x + (1 - a) * 2).astype("f4").sum()
 
 
 @numbalite.fuse
-def largest(x, y):
+def column_maximum(x, y):
     return np.maximum(x, y + 1).max(axis=0)
 
 
@@ -42,10 +42,10 @@ def squares(x, y):
 
 
 # Each pair compiles a kernel of each function. None: an array of integers.
-OPERANDS = some(3, itertools.product(["f4", "i4"], [2, 1.5, np.float32(2), None]))
+OPERANDS = draw_cases(3, itertools.product(["f4", "i4"], [2, 1.5, np.float32(2), None]))
 
 
-@examples(20)
+@draw_examples(20)
 @given(data=st.data())
 def test_fused_functions_match_numpy(data):
     """Tests arrays of several dtypes and any layout, and numbers with and without a dtype."""
@@ -53,10 +53,10 @@ def test_fused_functions_match_numpy(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 9)))
     dtype, number = data.draw(st.sampled_from(OPERANDS))
     placed = drawn.PlacedArray(
-        rng.integers(0, 5, shape).astype(dtype), data.draw(drawn.recipes(len(shape)))
+        rng.integers(0, 5, shape).astype(dtype), data.draw(drawn.array_recipes(len(shape)))
     )
     other = np.ones(shape[-1], "i4") if number is None else number
-    for fused in (chain, three_results, largest, squares):
+    for fused in (where_and_clip, three_results, column_maximum, squares):
         if fused is three_results and np.ndim(other) == 0:
             continue
         expected = fused.function(placed.host, other)
@@ -64,18 +64,18 @@ def test_fused_functions_match_numpy(data):
         for one, wanted in zip(
             *(x if isinstance(x, tuple) else (x,) for x in (result, expected)), strict=True
         ):
-            compare(one, wanted)
+            assert_equal_results(one, wanted)
 
 
 def test_python_scalars_keep_the_arrays_dtype():
     host = np.arange(6, dtype="f4")
     d = cuda.to_device(host)
     for a in (0.25, 3, np.float64(0.25), np.float32(0.5)):
-        compare(blend(d, a), blend.function(host, a))
-    assert len(blend._programs) == 4
-    text = blend.inspect_source(d, 0.25)
+        assert_equal_results(blended_sum(d, a), blended_sum.function(host, a))
+    assert len(blended_sum._programs) == 4
+    text = blended_sum.inspect_source(d, 0.25)
     assert "const float v0 =" in text and text.count("return") == 1
-    assert isinstance(blend(host, 0.25), np.float32)  # of the host's arrays alone
+    assert isinstance(blended_sum(host, 0.25), np.float32)  # of the host's arrays alone
 
 
 def test_fused_functions_support_out_streams_and_graphs():
@@ -83,7 +83,7 @@ def test_fused_functions_support_out_streams_and_graphs():
     host = np.arange(70_000, dtype="f8").reshape(70, 1000)
 
     @numbalite.fuse
-    def total(x, y):
+    def weighted_row_sums(x, y):
         return (x + y * 2).sum(axis=1)
 
     @numbalite.fuse
@@ -91,26 +91,26 @@ def test_fused_functions_support_out_streams_and_graphs():
         return x + x
 
     d, e = cuda.to_device(host), cuda.to_device(np.arange(1000.0))
-    expected = total.function(host, np.arange(1000.0))
+    expected = weighted_row_sums.function(host, np.arange(1000.0))
     out, stream = cuda.device_array(70), cuda.stream()
-    assert total(d, e, out=out, stream=stream) is out
+    assert weighted_row_sums(d, e, out=out, stream=stream) is out
     stream.synchronize()
-    compare(out, expected)
+    assert_equal_results(out, expected)
     with stream.capture() as graph:
         doubled(d, out=d, stream=stream)
     graph.launch(stream)
     stream.synchronize()
-    compare(d, host * 2)
+    assert_equal_results(d, host * 2)
     flat = cuda.to_device(host.reshape(-1)[::-1].copy())
 
     @numbalite.fuse
     def sum_of_doubled(x):
         return (x * 2).sum()
 
-    compare(sum_of_doubled(flat[::2]), (host.reshape(-1)[::-1][::2] * 2).sum())
-    compare(sum_of_doubled(flat[:0]), np.float64(0))
+    assert_equal_results(sum_of_doubled(flat[::2]), (host.reshape(-1)[::-1][::2] * 2).sum())
+    assert_equal_results(sum_of_doubled(flat[:0]), np.float64(0))
     with pytest.raises(ValueError, match="zero-size array"):
-        largest(d[:0], 1)
+        column_maximum(d[:0], 1)
 
 
 VIEWS = (
@@ -124,30 +124,30 @@ def test_reductions_read_strided_operands():
     all threads."""
 
     @numbalite.fuse
-    def products(x, y):
+    def row_products(x, y):
         return (x * y).sum(axis=-1)
 
     @numbalite.fuse
-    def outer(x, y):
+    def sum_over_two_axes(x, y):
         return (x * y).sum(axis=(0, 1))
 
     @numbalite.fuse
-    def latest(x, y):
+    def column_maximum_of_sum(x, y):
         return (x + y).max(axis=0)
 
     rng = np.random.default_rng(1)
     host = {code: rng.integers(0, 4, (6, 12, 44)).astype(code) for code in "efdb"}
     device = {code: cuda.to_device(x) for code, x in host.items()}
-    for codes, view in itertools.product(some(2, ["ff", "fd", "eb", "dd"]), VIEWS):
+    for codes, view in itertools.product(draw_cases(2, ["ff", "fd", "eb", "dd"]), VIEWS):
         x, y = (host[code][view] for code in codes)
         d, e = (device[code][view] for code in codes)
         for turned in (False, True):
             if turned:
                 x, y, d, e = x.T, y[..., ::-1].T, d.T, e[..., ::-1].T
-            for fused in (products, outer, latest):
-                compare(fused(d, e), fused.function(x, y))
-                compare(fused(d, e[:1]), fused.function(x, y[:1]))
-                compare(fused(d, e[..., :1]), fused.function(x, y[..., :1]))
+            for fused in (row_products, sum_over_two_axes, column_maximum_of_sum):
+                assert_equal_results(fused(d, e), fused.function(x, y))
+                assert_equal_results(fused(d, e[:1]), fused.function(x, y[:1]))
+                assert_equal_results(fused(d, e[..., :1]), fused.function(x, y[..., :1]))
 
 
 def test_fused_reductions_of_long_rows_match_numpy():
@@ -155,7 +155,7 @@ def test_fused_reductions_of_long_rows_match_numpy():
     broadcast."""
 
     @numbalite.fuse
-    def total(x, y):
+    def long_row_sum(x, y):
         return (x * 2 - y).sum()
 
     host = np.random.default_rng(1).integers(0, 4, (40, 4104)).astype("f4")
@@ -163,7 +163,7 @@ def test_fused_reductions_of_long_rows_match_numpy():
     for view in (np.s_[:, 4:-4], np.s_[:, 1:], np.s_[::-1, :4096], np.s_[:, ::2], np.s_[:, 3:4100]):
         x, a = host[view], d[view]
         for y, b in ((x, a), (x[:1], a[:1]), (x[:, :1], a[:, :1]), (x[::-1], a[::-1])):
-            compare(total(a, b), total.function(x, y))
+            assert_equal_results(long_row_sum(a, b), long_row_sum.function(x, y))
 
 
 def test_user_ufuncs_are_fused():
@@ -172,11 +172,11 @@ def test_user_ufuncs_are_fused():
         "return sqrt(x * x + y * y);"
 
     @numbalite.fuse
-    def longest(x, y):
+    def any_long_hypotenuse(x, y):
         return np.any(hypotenuse(x, y) > 4.5)
 
     d = cuda.to_device(np.array([3, 1], "f4"))
-    assert bool(longest(d, 4)) and not bool(longest(d, 1.0))
+    assert bool(any_long_hypotenuse(d, 4)) and not bool(any_long_hypotenuse(d, 1.0))
 
 
 def test_wrapped_functions_are_fused(monkeypatch):
@@ -186,10 +186,10 @@ def test_wrapped_functions_are_fused(monkeypatch):
         monkeypatch.setattr(np, name, lambda *args, _function=function: _function(*args))
 
     @numbalite.fuse
-    def positive(x):
+    def maximum_of_positive(x):
         return np.max(np.clip(np.where(x > 0, x, 0), 0, 1.5))
 
-    assert positive(cuda.to_device(np.array([-1.0, 1.0, 2.0]))) == 1.5
+    assert maximum_of_positive(cuda.to_device(np.array([-1.0, 1.0, 2.0]))) == 1.5
 
 
 def test_functions_that_cannot_be_fused_raise():
@@ -212,8 +212,8 @@ def test_functions_that_cannot_be_fused_raise():
         with pytest.raises(TypeError, match=message):
             numbalite.fuse(function)(d)
     with pytest.raises(TypeError, match="no numbers of dtype"):
-        chain(np.array(["a"]), 1)
+        where_and_clip(np.array(["a"]), 1)
     with pytest.raises(TypeError, match="takes a function"):
         numbalite.fuse("x + 1")
     with pytest.raises(ValueError, match="broadcast"):
-        chain(d, np.ones(2))
+        where_and_clip(d, np.ones(2))

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from kit.arrays import Foreign
+from kit.arrays import ForeignArray
 
 from numbalite import cuda, float32, guvectorize, void
 from numbalite.errors import CompileError, KernelError, SignatureError
@@ -322,7 +322,7 @@ def test_without_core_dimensions_an_input_can_be_the_output():
 
 def test_unwritten_elements_keep_their_values():
     @guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
-    def first(x, out):
+    def store_first(x, out):
         "out[0] = x[0];"
 
     x = np.random.default_rng(22).random((20_000, 4)).astype("f4")
@@ -330,15 +330,15 @@ def test_unwritten_elements_keep_their_values():
         out = cuda.to_device(np.full(batch.shape, 7, "f4"))
         expected = np.full(batch.shape, 7, "f4")
         expected[:, 0] = batch[:, 0]
-        assert np.array_equal(first(batch, out=out).copy_to_host(), expected)
-        assert np.array_equal(first(cuda.to_device(batch), out=out).copy_to_host(), expected)
+        assert np.array_equal(store_first(batch, out=out).copy_to_host(), expected)
+        assert np.array_equal(store_first(cuda.to_device(batch), out=out).copy_to_host(), expected)
 
 
 def test_gufunc_calls_are_thread_safe():
     from concurrent.futures import ThreadPoolExecutor
 
     @guvectorize([], "(m,n),(n)->(m)", target="cuda")
-    def times(a, x, out):
+    def matrix_times_vector(a, x, out):
         """
         for (int i = 0; i < a.shape[0]; ++i) {
             out[i] = 0;
@@ -346,15 +346,15 @@ def test_gufunc_calls_are_thread_safe():
         }
         """
 
-    def work(i):
+    def call_gufunc(i):
         r = np.random.default_rng(i)
         a = r.integers(0, 9, (5 + i % 3, 2, 3)).astype("if"[i % 2])
         x = r.integers(0, 9, 3).astype("if"[i % 2])
-        result = times(cuda.to_device(a) if i % 4 > 1 else a, x)
+        result = matrix_times_vector(cuda.to_device(a) if i % 4 > 1 else a, x)
         return np.array_equal(to_host_array(result), a @ x)
 
     with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(work, range(64)))
+        assert all(pool.map(call_gufunc, range(64)))
 
 
 def test_large_host_arrays_are_cast_for_gufuncs():
@@ -423,7 +423,7 @@ def test_operands_are_copied_to_declared_layouts():
     @guvectorize(
         ["void(float64[:, ::1], float64[::1, :], float64[:])"], "(m,n),(m,n)->(m)", target="cuda"
     )
-    def rows(a, b, out):
+    def row_products(a, b, out):
         """
         const double *p = a.data(), *q = b.data();
         for (int i = 0; i < a.shape[0]; ++i) {
@@ -443,14 +443,14 @@ def test_operands_are_copied_to_declared_layouts():
         for where in range(4):
             left = cuda.to_device(x) if where & 1 else x
             right = cuda.to_device(x) if where & 2 else x
-            assert np.allclose(to_host_array(rows(left, right)), (x * x).sum(-1))
+            assert np.allclose(to_host_array(row_products(left, right)), (x * x).sum(-1))
     windows = np.lib.stride_tricks.sliding_window_view(r.random(12), (3,))[:, None, :]
-    assert np.allclose(rows(windows, windows), (windows**2).sum(-1))
+    assert np.allclose(row_products(windows, windows), (windows**2).sum(-1))
 
 
 def test_outputs_have_the_declared_layout():
     @guvectorize(["void(float64[:], float64[::1, :])"], "(n)->(n,n)", target="cuda")
-    def outer(x, out):
+    def outer_product(x, out):
         """
         int n = x.shape[0];
         double *p = out.data();
@@ -459,9 +459,9 @@ def test_outputs_have_the_declared_layout():
 
     x = np.random.default_rng(14).random((4, 3))
     expected = x[:, :, None] + 10 * x[:, None, :]
-    assert np.allclose(outer(x), expected)
+    assert np.allclose(outer_product(x), expected)
     out = cuda.device_array((4, 3, 3), np.float64)
-    assert outer(x, out=out) is out
+    assert outer_product(x, out=out) is out
     assert np.allclose(out.copy_to_host(), expected)
 
 
@@ -469,18 +469,20 @@ def test_scalar_parameters_accept_numbers_and_arrays():
     @guvectorize(
         ["void(float32, float32[:], float32[:], float32[:])"], "(),(),(n)->(n)", target="cuda"
     )
-    def combine(a, b, x, out):
+    def scale_and_add(a, b, x, out):
         "for (int i = 0; i < x.size(); ++i) out[i] = a * x[i] + b[0];"
 
     x = np.arange(6, dtype="f4").reshape(2, 3)
-    assert np.array_equal(combine(2, 1.0, x), 2 * x + 1)
-    assert combine(2, 1.0, x).dtype == np.float32
+    assert np.array_equal(scale_and_add(2, 1.0, x), 2 * x + 1)
+    assert scale_and_add(2, 1.0, x).dtype == np.float32
     a, b = np.array([1, 2], "f4"), np.array([[10], [20], [30]], "f4")
     expected = a[:, None] * x + b[..., None]
-    assert np.array_equal(combine(a, b, x), expected)
-    assert np.array_equal(to_host_array(combine(a, cuda.to_device(b), cuda.to_device(x))), expected)
+    assert np.array_equal(scale_and_add(a, b, x), expected)
     assert np.array_equal(
-        combine(np.float32(2), np.array(1, "f4"), cuda.to_device(x)).copy_to_host(), 2 * x + 1
+        to_host_array(scale_and_add(a, cuda.to_device(b), cuda.to_device(x))), expected
+    )
+    assert np.array_equal(
+        scale_and_add(np.float32(2), np.array(1, "f4"), cuda.to_device(x)).copy_to_host(), 2 * x + 1
     )
 
 
@@ -488,7 +490,7 @@ def test_gufunc_returns_three_outputs():
     @guvectorize(
         ["void(int64[:], int64[:], int64[:], float64[:])"], "(n)->(),(n),()", target="cuda"
     )
-    def stats(x, total, sums, mean):
+    def sum_and_mean(x, total, sums, mean):
         """
         long long t = 0;
         for (int i = 0; i < x.size(); ++i) { t += x[i]; sums[i] = t; }
@@ -497,20 +499,20 @@ def test_gufunc_returns_three_outputs():
         """
 
     x = np.arange(12).reshape(3, 4)
-    total, sums, mean = stats(x)
+    total, sums, mean = sum_and_mean(x)
     assert np.array_equal(total, x.sum(1)) and np.array_equal(sums, x.cumsum(1))
     assert np.array_equal(mean, x.mean(1)) and mean.dtype == np.float64
     out = np.zeros((3, 4))
-    result = stats(cuda.to_device(x), out=(None, out, None))
+    result = sum_and_mean(cuda.to_device(x), out=(None, out, None))
     assert result[1] is out and np.array_equal(out, x.cumsum(1))
     assert np.array_equal(result[0].copy_to_host(), x.sum(1))
     with pytest.raises(TypeError, match="'out' must be a tuple of arrays"):
-        stats(x, out=out)
+        sum_and_mean(x, out=out)
 
 
 def test_gufunc_supports_fixed_and_output_only_dimensions():
     @guvectorize(["void(float64[:], float64[:], float64[:])"], "(3),(3)->(3)", target="cuda")
-    def cross(a, b, c):
+    def cross_product(a, b, c):
         """
         c[0] = a[1] * b[2] - a[2] * b[1];
         c[1] = a[2] * b[0] - a[0] * b[2];
@@ -519,9 +521,9 @@ def test_gufunc_supports_fixed_and_output_only_dimensions():
 
     r = np.random.default_rng(15)
     a, b = r.random((4, 1, 3)), r.random((5, 3))
-    assert np.allclose(cross(a, b), np.cross(a, b))
+    assert np.allclose(cross_product(a, b), np.cross(a, b))
     with pytest.raises(ValueError, match=r"size 2 is different from 3"):
-        cross(a[..., :2], b)
+        cross_product(a[..., :2], b)
 
     @guvectorize(["void(float64, float64[:])"], "()->(n)", target="cuda")
     def multiples_of(x, out):
@@ -602,9 +604,9 @@ def test_gufunc_dtype_and_casting_arguments_match_numpy():
 def test_gufuncs_accept_lists_foreign_arrays_and_streams():
     a = np.random.default_rng(17).random((2, 2))
     assert np.allclose(batch_matmul(a.tolist(), a), a @ a)
-    result = batch_matmul(Foreign(cuda.to_device(a)), a)
+    result = batch_matmul(ForeignArray(cuda.to_device(a)), a)
     assert np.allclose(result.copy_to_host(), a @ a)
-    out = Foreign(cuda.device_array((2, 2)))
+    out = ForeignArray(cuda.device_array((2, 2)))
     assert batch_matmul(a, a, out=out) is out
     assert np.allclose(out.array.copy_to_host(), a @ a)
     stream = cuda.stream()
@@ -621,7 +623,7 @@ def test_gufuncs_accept_lists_foreign_arrays_and_streams():
 @pytest.mark.parametrize("block", [True, 64])
 def test_block_gufunc_runs_a_block_for_each_index(block):
     @guvectorize(["void(float64[:], float64[:])"], "(n)->()", target="cuda", block=block)
-    def total(x, out):
+    def block_sum(x, out):
         """
         __shared__ double part[128];
         double t = 0;
@@ -636,12 +638,12 @@ def test_block_gufunc_runs_a_block_for_each_index(block):
         """
 
     x = np.random.default_rng(18).random((40, 1000))
-    assert np.allclose(total(x), x.sum(1))
+    assert np.allclose(block_sum(x), x.sum(1))
     assert np.allclose(
-        to_host_array(total(cuda.to_device(x).reshape(8, 5, 1000)[::-1])),
+        to_host_array(block_sum(cuda.to_device(x).reshape(8, 5, 1000)[::-1])),
         x.reshape(8, 5, 1000)[::-1].sum(-1),
     )
-    assert total(np.zeros((0, 5))).shape == (0,)
+    assert block_sum(np.zeros((0, 5))).shape == (0,)
 
 
 # --- sources, attributes, mistakes -----------------------------------------------------------------------
@@ -702,7 +704,7 @@ def test_signatures_that_contradict_the_layout_raise(signature, layout, message)
     with pytest.raises(SignatureError, match=message):
 
         @guvectorize([signature], layout, target="cuda")
-        def f(x, out):
+        def contradicting_signature(x, out):
             "out[0] = x[0];"
 
 
@@ -710,13 +712,13 @@ def test_gufunc_compile_error_is_raised():
     with pytest.raises(CompileError, match="undefined_thing"):
 
         @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
-        def f(x, out):
+        def undefined_name(x, out):
             "out[0] = undefined_thing;"
 
     with pytest.raises(CompileError):
 
         @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
-        def g(x, out):
+        def write_const_input(x, out):
             "x[0] = 1; out[0] = 0;"  # inputs are const
 
 
@@ -733,12 +735,12 @@ def test_many_shapes_share_the_general_kernel():
     r = np.random.default_rng(20)
 
     @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
-    def total(x, out):
+    def row_total(x, out):
         "out[0] = 0; for (int i = 0; i < x.size(); ++i) out[0] += x[i];"
 
-    total.fixed_from = 1
+    row_total.fixed_from = 1
     for n in range(1, 14):
         x = r.random((5, n)).astype("f4")
-        assert np.allclose(total(x), x.sum(1)) and np.allclose(total(x[:, ::-1]), x.sum(1))
-        assert np.allclose(total(x.T.copy().T), x.sum(1))
-    assert sum("core_copy" in text for text in gufunc_sources(total)) == 8
+        assert np.allclose(row_total(x), x.sum(1)) and np.allclose(row_total(x[:, ::-1]), x.sum(1))
+        assert np.allclose(row_total(x.T.copy().T), x.sum(1))
+    assert sum("core_copy" in text for text in gufunc_sources(row_total)) == 8

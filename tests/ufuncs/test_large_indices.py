@@ -15,7 +15,7 @@ BLOCKS = 256
 
 @pytest.fixture
 def last_blocks():
-    def run(function, *args, **keywords):
+    def run_blocks(function, *args, **keywords):
         _core.run_last_blocks(BLOCKS)
         try:
             result = function(*args, **keywords)
@@ -24,7 +24,7 @@ def last_blocks():
             _core.run_last_blocks(0)
         return result
 
-    yield run
+    yield run_blocks
     _core.run_last_blocks(0)
 
 
@@ -40,12 +40,12 @@ def tail_on_host(d, count=TAIL):
 
 
 @pytest.fixture(params=(HALF + 5, FULL + 13), ids=("2**31", "2**32"))
-def size(request):
+def array_size(request):
     return request.param
 
 
-def test_elementwise_loops_with_64_bit_indices(last_blocks, size):
-    x = zeros_with_random_tail(size)
+def test_elementwise_loops_with_64_bit_indices(last_blocks, array_size):
+    x = zeros_with_random_tail(array_size)
     one = cuda.to_device(np.array([3], "i1"))
     expected = tail_on_host(x)
     np.testing.assert_array_equal(
@@ -56,9 +56,9 @@ def test_elementwise_loops_with_64_bit_indices(last_blocks, size):
     )
 
 
-def test_broadcast_rows_and_columns_with_64_bit_indices(last_blocks, size):
+def test_broadcast_rows_and_columns_with_64_bit_indices(last_blocks, array_size):
     """Tests two dimensions that cannot be merged: one operand is broadcast, or has gaps."""
-    x = zeros_with_random_tail((size // 4, 4))
+    x = zeros_with_random_tail((array_size // 4, 4))
     expected = tail_on_host(x).reshape(-1, 4)
     row = cuda.to_device(np.arange(4, dtype="i1"))
     found = last_blocks(np.add, x, row, out=x)
@@ -69,17 +69,17 @@ def test_broadcast_rows_and_columns_with_64_bit_indices(last_blocks, size):
     np.testing.assert_array_equal(tail_on_host(x).reshape(-1, 4), expected)
 
 
-def test_user_ufunc_with_64_bit_indices(last_blocks, size):
+def test_user_ufunc_with_64_bit_indices(last_blocks, array_size):
     @vectorize(["int8(int8, int8)"], target="cuda")
     def add_double(a, b):
         "a + 2 * b"
 
-    x = zeros_with_random_tail(size)
+    x = zeros_with_random_tail(array_size)
     expected = 3 * tail_on_host(x)
     np.testing.assert_array_equal(tail_on_host(last_blocks(add_double, x, x, out=x)), expected)
 
 
-def gufunc(body, layout="(n)->()", **options):
+def make_gufunc(body, layout="(n)->()", **options):
     scope = {}
     exec(f"def f(x, y):\n    {body!r}\n", scope)
     return guvectorize(["void(int8[:], int8[:])"], layout, target="cuda", **options)(scope["f"])
@@ -94,7 +94,7 @@ RUNNING = "int s = 0; for (int i = 0; i < x.size(); ++i) y[i] = s += x[i];"
 def test_gufunc_loops_with_64_bit_indices(last_blocks, body, layout, staged):
     loop = HALF + 4
     x = zeros_with_random_tail((loop, 1))
-    f = gufunc(body, layout)
+    f = make_gufunc(body, layout)
     f.staged = staged
     expected = tail_on_host(x)
     small = np.arange(8, dtype="i1").reshape(8, 1)

@@ -5,7 +5,7 @@ import operator
 
 import numpy as np
 import pytest
-from kit.sample import generator
+from kit.sample import random_generator
 
 from numbalite import cuda, guvectorize, types, vectorize
 
@@ -191,7 +191,7 @@ def test_powers_of_python_numbers_match_numpy(dtype):
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("exponent", [2, 3, 4, 3.0])
 def test_small_powers_are_as_accurate_as_pow(dtype, exponent):
-    rng = generator()
+    rng = random_generator()
     scale = rng.choice([1, 1e6, 1e-5, 1e15, 1e-8], 4000)
     edges = [0, -0.0, np.inf, -np.inf, np.nan, np.finfo(dtype).max, -np.finfo(dtype).tiny]
     host = np.concatenate([rng.standard_normal(4000) * scale, edges]).astype(dtype)
@@ -366,28 +366,28 @@ def test_cpu_ufuncs_reject_device_arrays(target):
         "return 2 * x;"
 
     @guvectorize(["void(float64[:], float64[:])"], "(n)->()", target=target)
-    def total(x, r):
+    def copy_first(x, r):
         "r[0] = x[0];"
 
     device = cuda.to_device(np.arange(3.0))
-    for ufunc in (twice, total):
+    for ufunc in (twice, copy_first):
         with pytest.raises(TypeError, match=r"target='cuda'.*copy_to_host"):
             ufunc(device)
 
 
 def test_other_array_ufunc_overrides_take_precedence():
-    class Other:
+    class ArrayUfuncOverride:
         def __array_ufunc__(self, ufunc, method, *inputs, **keywords):
             return ufunc.__name__, method
 
-    class Never:
+    class ArrayWithoutUfunc:
         __array_ufunc__ = None
 
     device = cuda.to_device(np.arange(3.0))
-    assert np.add(device, Other()) == ("add", "__call__")
-    assert device + Other() == ("add", "__call__")
+    assert np.add(device, ArrayUfuncOverride()) == ("add", "__call__")
+    assert device + ArrayUfuncOverride() == ("add", "__call__")
     with pytest.raises(TypeError):
-        device + Never()
+        device + ArrayWithoutUfunc()
     with pytest.raises(TypeError):
         device + object()
 

@@ -11,7 +11,7 @@ SHAPES = [((150_001,), 0), ((70_000, 3), 0), ((20_000, 16), 0), ((5, 40_000), 1)
 
 
 @pytest.fixture
-def total():
+def sum_reduction():
     return cuda.reduce("a + b")
 
 
@@ -20,13 +20,15 @@ def random_integers(shape):
 
 
 @pytest.mark.parametrize("shape, axis", SHAPES)
-def test_consecutive_one_launch_reductions_match_numpy(shape, axis, total):
+def test_consecutive_one_launch_reductions_match_numpy(shape, axis, sum_reduction):
     """A launch resets the counter of its finished blocks."""
     for _ in range(3):
         x = random_integers(shape)
-        np.testing.assert_array_equal(total(cuda.to_device(x), axis=axis), x.sum(axis, dtype="i4"))
+        np.testing.assert_array_equal(
+            sum_reduction(cuda.to_device(x), axis=axis), x.sum(axis, dtype="i4")
+        )
     d = cuda.to_device(x)
-    calls = traced_again(lambda: total(d, axis=axis))
+    calls = traced_again(lambda: sum_reduction(d, axis=axis))
     assert calls.count("cuLaunchKernel") == 1
     assert not any(name.startswith("cuMemset") for name in calls)
 
@@ -44,12 +46,12 @@ def test_masked_and_noncommutative_reductions_match_numpy():
     assert int(np.max(d, where=mask, initial=-99)) == x[where].max()
 
 
-def test_concurrent_streams_have_separate_counters(total):
+def test_concurrent_streams_have_separate_counters(sum_reduction):
     """Each stream has its own counter of finished blocks."""
     d = [cuda.to_device(random_integers(150_001)) for _ in range(4)]
     streams = [cuda.stream() for _ in d] + [0]
     for _ in range(3):
-        got = [total(x, stream=stream) for stream in streams for x in d]
+        got = [sum_reduction(x, stream=stream) for stream in streams for x in d]
         cuda.synchronize()
         for i, result in enumerate(got):
             assert int(result) == d[i % len(d)].copy_to_host().sum()
@@ -72,12 +74,12 @@ def test_graph_has_separate_reduction_counters():
         assert int(aside) == int(out.copy_to_host()) == int(other.copy_to_host()) == expected
 
 
-def test_reductions_work_after_a_reset(total):
+def test_reductions_work_after_a_reset(sum_reduction):
     d = cuda.to_device(random_integers(150_001))
-    total(d)
+    sum_reduction(d)
     cuda.close()
     x = random_integers(150_001)
-    assert int(total(cuda.to_device(x))) == x.sum()
+    assert int(sum_reduction(cuda.to_device(x))) == x.sum()
 
 
 def test_traced_one_launch_reductions_match_numpy():

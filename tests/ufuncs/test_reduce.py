@@ -5,8 +5,8 @@ import pickle
 
 import numpy as np
 import pytest
-from kit.arrays import Foreign, Speaker
-from kit.sample import some
+from kit.arrays import DLPackSpeaker, ForeignArray
+from kit.sample import draw_cases
 
 from numbalite import _core, cuda
 
@@ -41,25 +41,25 @@ class Test_forms:
 
     def test_reduce_as_a_decorator(self):
         @cuda.reduce
-        def largest(x, y):
+        def maximum(x, y):
             "return x > y ? x : y;"
 
-        assert largest.__name__ == "largest"
-        assert largest(np.array([3, 9, 2])) == 9
+        assert maximum.__name__ == "largest"
+        assert maximum(np.array([3, 9, 2])) == 9
 
     def test_reduce_decorator_accepts_options(self):
         @cuda.reduce(fastmath=True)
-        def smallest(x, y):
+        def minimum(x, y):
             "x < y ? x : y"
 
-        assert smallest(np.array([3, 9, 2])) == 2
+        assert minimum(np.array([3, 9, 2])) == 2
 
     def test_reduce_from_a_device_function(self):
         @cuda.jit(device=True)
-        def both(a, b):
+        def sum_of_two(a, b):
             "return a + b;"
 
-        assert cuda.Reduce(both)(np.arange(4)) == 6
+        assert cuda.Reduce(sum_of_two)(np.arange(4)) == 6
 
     def test_reduce_accepts_a_source_with_parameter_names(self):
         assert cuda.reduce(source="x * y", args="x, y")(np.arange(1, 6)) == 120
@@ -77,12 +77,12 @@ class Test_forms:
         modulus = 97
 
         @cuda.jit(device=True)
-        def wrapped(x):
+        def remainder(x):
             "return x % modulus;"
 
         @cuda.reduce
         def product(a, b):
-            "return wrapped(a * b);"
+            "return remainder(a * b);"
 
         expected = functools.reduce(lambda a, b: a * b % modulus, range(1, 50))
         assert product(np.arange(1, 50)) == expected
@@ -91,19 +91,19 @@ class Test_forms:
         with pytest.raises(TypeError, match="two numbers"):
 
             @cuda.reduce
-            def three(a, b, c):
+            def three_parameters(a, b, c):
                 "return a;"
 
     def test_failed_assert_in_a_reduction_raises(self):
         from numbalite.errors import KernelError
 
         @cuda.reduce(debug=True)
-        def total(a, b):
+        def checked_sum(a, b):
             "assert(b < 3); return a + b;"
 
-        assert total(np.arange(3)) == 3
+        assert checked_sum(np.arange(3)) == 3
         with pytest.raises(KernelError, match="b < 3"):
-            total(np.arange(6))
+            checked_sum(np.arange(6))
 
     def test_reduce_of_a_number_raises(self):
         with pytest.raises(TypeError):
@@ -198,15 +198,15 @@ def test_sums_of_long_rows_with_gaps_match_numpy():
     """Each part of the reduction is a row, or an equal fraction of a row, which threads read as if
     the rows had no gaps."""
 
-    def scheduled(*dims):
+    def schedule_of(*dims):
         of_elements = [(length, step, 0, 0) for length, step in dims]
         return _core.reduction_schedule([], of_elements, 4, 4, 4, False, True)
 
     for (rows, row), parts in (((8192, 8192), 8192), ((100, 1 << 20), 6400), ((40, 12345), 120)):
-        kind, _, _, found, chunk, _ = scheduled((rows, 4 * row + 4), (row, 4))
+        kind, _, _, found, chunk, _ = schedule_of((rows, 4 * row + 4), (row, 4))
         assert (kind, found, found * chunk) == ("packed8", parts, rows * row)
-    assert scheduled((7, 4 * 123457 + 4), (123457, 4))[0] == "strided8"
-    assert scheduled((100, 1 << 17), (1 << 13, 8))[:4] == ("stepped8", 256, 8, 200)
+    assert schedule_of((7, 4 * 123457 + 4), (123457, 4))[0] == "strided8"
+    assert schedule_of((100, 1 << 17), (1 << 13, 8))[:4] == ("stepped8", 256, 8, 200)
     x = random_values("i", (9, 4, 4099))
     device = cuda.to_device(x)
     steps = np.s_[..., ::2], np.s_[:, 1:, ::-2], np.s_[::-1, ::2, 1::2]
@@ -220,7 +220,7 @@ def test_sums_of_long_rows_with_gaps_match_numpy():
 
 def test_sums_of_unaligned_rows_match_numpy():
     total = cuda.reduce("a + b")
-    for code in some(3, "bhifdD"):
+    for code in draw_cases(3, "bhifdD"):
         x = random_values(code, 9001)
         device = cuda.to_device(x)
         for begin, end in ((1, 9001), (3, 40), (5, 5000), (7, 8), (0, 8999), (15, 600)):
@@ -310,7 +310,7 @@ def order_is_kept_along_axes(code):
     is_complex = np.dtype(code).kind == "c"
     ends = cuda.reduce("complex128(a.real(), b.imag())" if is_complex else "(a & ~15) | (b & 15)")
 
-    def expected(a, axis):
+    def expected_along(a, axis):
         first, last = a.take(0, axis=axis), a.take(-1, axis=axis)
         return first.real + 1j * last.imag if is_complex else (first & ~15) | (last & 15)
 
@@ -320,8 +320,8 @@ def order_is_kept_along_axes(code):
         for d, a in ((cuda.to_device(x), x), (cuda.to_device(x).T, x.T)):
             for axis in (0, 1):
                 found = ends(d, axis=axis).copy_to_host()
-                np.testing.assert_array_equal(found, expected(a, axis))
-            assert ends(d) == expected(a.ravel(), 0)
+                np.testing.assert_array_equal(found, expected_along(a, axis))
+            assert ends(d) == expected_along(a.ravel(), 0)
 
 
 def test_matrix_products_along_rows_keep_the_order():
@@ -463,18 +463,18 @@ class Test_arguments:
     def test_arrays_of_other_libraries_are_reduced(self):
         x = cuda.to_device(np.arange(10.0))
 
-        for foreign in (Foreign(x), Speaker(x), Speaker(np.arange(10.0))):
+        for foreign in (ForeignArray(x), DLPackSpeaker(x), DLPackSpeaker(np.arange(10.0))):
             assert self.total(foreign) == 45
 
     def test_reductions_leak_no_device_memory(self, count_live):
-        def totals():
+        def sum_along_axes():
             x = cuda.to_device(np.arange(100_000))
             for axis in (None, 0):
                 self.total(x, axis=axis)
 
-        totals()  # creates the objects that `total` caches, if no other test did
+        sum_along_axes()  # creates the objects that `total` caches, if no other test did
         before = count_live()
-        totals()
+        sum_along_axes()
         assert count_live() == before
 
 
@@ -498,7 +498,7 @@ def test_reductions_are_thread_safe():
     total, largest = cuda.reduce("a + b"), cuda.reduce("a > b ? a : b")
     wrong = []
 
-    def work(number):
+    def reduce_in_thread(number):
         x = cuda.to_device(np.arange(50_000) + number)
         stream = cuda.stream(non_blocking=True) if number % 2 else 0
         for _ in range(20):
@@ -506,7 +506,7 @@ def test_reductions_are_thread_safe():
             if found != (1_249_975_000 + 50_000 * number, 49_999 + number):
                 wrong.append((number, found))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    threads = [threading.Thread(target=reduce_in_thread, args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit.sample import some
+from kit.sample import draw_cases
 
 from numbalite import cuda
 
@@ -22,7 +22,9 @@ NUMPYS = {
 }
 WHOLE = "bHiQ"
 # A kernel is compiled for each pair and layout.
-PAIRS = some(2, [("a + b", "b"), ("b * a", "Q"), ("a ^ b", "H"), ("min(a, b)", "i"), ("b", "b")])
+PAIRS = draw_cases(
+    2, [("a + b", "b"), ("b * a", "Q"), ("a ^ b", "H"), ("min(a, b)", "i"), ("b", "b")]
+)
 
 
 @functools.cache

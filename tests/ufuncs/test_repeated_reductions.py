@@ -19,7 +19,7 @@ def add(x, y):
 
 
 @pytest.fixture
-def total():
+def sum_reduction():
     return cuda.reduce("a + b")
 
 
@@ -52,21 +52,21 @@ GEOMETRIES = {
 
 @pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 1)])
 @pytest.mark.parametrize("name", GEOMETRIES)
-def test_cached_reductions_read_new_values(name, axis, total, worked_out):
+def test_cached_reductions_read_new_values(name, axis, sum_reduction, worked_out):
     seen = GEOMETRIES[name]
     for _ in range(3):
         x = random_integers((40, 30))
         d = seen(cuda.to_device(x))
         want = seen(x).sum(axis)
         for got in (
-            total(d, axis=axis),
+            sum_reduction(d, axis=axis),
             add.reduce(d, axis=axis),
             add.reduce(d, axis, keepdims=True),
         ):
             got = got.copy_to_host() if isinstance(got, _core.DeviceArray) else got
             np.testing.assert_array_equal(np.squeeze(got), want)
         out = cuda.device_array(1 if axis is None else want.shape, np.float32)
-        assert total(d, res=out, axis=axis) is None
+        assert sum_reduction(d, res=out, axis=axis) is None
         np.testing.assert_array_equal(np.squeeze(out.copy_to_host()), want)
         if axis is not None:
             assert add.reduce(d, axis, out=out.reshape(want.shape)).shape == want.shape
@@ -74,115 +74,115 @@ def test_cached_reductions_read_new_values(name, axis, total, worked_out):
     assert len(worked_out) == 2  # with and without res=
 
 
-def test_cached_calls_return_the_same_results(total):
+def test_cached_calls_return_the_same_results(sum_reduction):
     d = cuda.to_device(random_integers((8, 50)))
-    first, again = (total(d, axis=1) for _ in range(2))
+    first, again = (sum_reduction(d, axis=1) for _ in range(2))
     assert type(again) is type(first) and again.shape == first.shape and again.dtype == first.dtype
     assert again._address != first._address
-    assert type(total(d)) is type(total(d)) is np.float32
+    assert type(sum_reduction(d)) is type(sum_reduction(d)) is np.float32
     kept = [add.reduce(d, axis=0, keepdims=True) for _ in range(2)]
     assert [k.shape for k in kept] == [(1, 50)] * 2
     scalars = [add.reduce(d, axis=None) for _ in range(2)]
     assert [(type(s), s.shape) for s in scalars] == [(type(d), ())] * 2
 
 
-def test_reduction_out_may_overlap_the_operand(total):
+def test_reduction_out_may_overlap_the_operand(sum_reduction):
     x = random_integers((20, 20))
     apart, shared = cuda.to_device(x), cuda.to_device(x)
     for _ in range(2):
-        total(apart, res=cuda.device_array(20, np.float32), axis=0)
-    total(shared, res=shared[3], axis=0)
+        sum_reduction(apart, res=cuda.device_array(20, np.float32), axis=0)
+    sum_reduction(shared, res=shared[3], axis=0)
     x[3] = x.sum(0)
     np.testing.assert_array_equal(shared.copy_to_host(), x)
     flat = cuda.to_device(random_integers(64))
     want = flat.copy_to_host().sum()
     other = cuda.device_array(64, np.float32)
     for res in (other, other, flat):
-        total(flat, res=res)
+        sum_reduction(flat, res=res)
         assert res.copy_to_host()[0] == want
 
 
 @pytest.mark.parametrize("axis", [1.0, True, [1], (1.0,), 2, (1, 1)])
-def test_another_axis_has_its_own_reduction_plan(axis, total):
+def test_another_axis_has_its_own_reduction_plan(axis, sum_reduction):
     d = cuda.to_device(random_integers((4, 5)))
     for known in (1, (1,)):
-        total(d, axis=known)
-        total(d, axis=known)
+        sum_reduction(d, axis=known)
+        sum_reduction(d, axis=known)
     fresh = cuda.reduce("a + b")
     try:
         want = fresh(d, axis=axis).copy_to_host()
     except Exception as error:
         with pytest.raises(type(error), match=".") as found:
-            total(d, axis=axis)
+            sum_reduction(d, axis=axis)
         assert str(found.value) == str(error)
     else:
-        np.testing.assert_array_equal(total(d, axis=axis).copy_to_host(), want)
+        np.testing.assert_array_equal(sum_reduction(d, axis=axis).copy_to_host(), want)
 
 
-def test_read_only_outputs_raise(total):
+def test_read_only_outputs_raise(sum_reduction):
     d = cuda.to_device(random_integers((4, 5)))
     out = cuda.device_array(4, np.float32)
     for _ in range(2):
         add.reduce(d, 1, out=out)
 
-    class Sealed:
+    class ReadOnlyInterface:
         def __init__(self, array):
             self.__cuda_array_interface__ = {
                 **array.__cuda_array_interface__, "data": (array._address, True),
             }  # fmt: skip
 
     with pytest.raises(ValueError, match="read-only"):
-        add.reduce(d, 1, out=cuda.as_cuda_array(Sealed(out)))
+        add.reduce(d, 1, out=cuda.as_cuda_array(ReadOnlyInterface(out)))
     for wrong in (cuda.device_array(5, np.float32), cuda.device_array(4, np.int32)):
         for _ in range(2):
             with pytest.raises((TypeError, ValueError)):
-                total(d, res=wrong, axis=1)
+                sum_reduction(d, res=wrong, axis=1)
 
 
-def test_only_calls_with_device_arrays_are_cached(total, worked_out):
+def test_only_calls_with_device_arrays_are_cached(sum_reduction, worked_out):
     x = random_integers((4, 5))
     for _ in range(3):
-        np.testing.assert_array_equal(total(x, axis=1), x.sum(1))
+        np.testing.assert_array_equal(sum_reduction(x, axis=1), x.sum(1))
     assert len(worked_out) == 3
 
 
-def test_reductions_with_optional_arguments_bypass_the_cache(total):
+def test_reductions_with_optional_arguments_bypass_the_cache(sum_reduction):
     d = cuda.to_device(random_integers(50))
-    whole = total(d), total(d)
-    assert total(d, init=3) == whole[0] + 3 == whole[1] + 3
-    assert total(d, size=10) == d.copy_to_host()[:10].sum()
+    whole = sum_reduction(d), sum_reduction(d)
+    assert sum_reduction(d, init=3) == whole[0] + 3 == whole[1] + 3
+    assert sum_reduction(d, size=10) == d.copy_to_host()[:10].sum()
     assert float(add.reduce(d, initial=5).copy_to_host()) == whole[0] + 5
     assert add.reduce(d, dtype=np.float64).dtype == np.float64
 
 
-def test_cached_reductions_run_on_the_given_stream(total):
+def test_cached_reductions_run_on_the_given_stream(sum_reduction):
     d, stream = cuda.to_device(random_integers((64, 64))), cuda.stream()
     want = d.copy_to_host().sum(1)
     for _ in range(3):
         out = cuda.device_array(64, np.float32, stream=stream)
-        total(d, res=out, axis=1, stream=stream)
+        sum_reduction(d, res=out, axis=1, stream=stream)
         np.testing.assert_array_equal(out.copy_to_host(stream=stream), want)
-        assert total(d, stream=stream) == want.sum()
+        assert sum_reduction(d, stream=stream) == want.sum()
 
 
-def test_cached_reductions_keep_no_array_alive(total):
+def test_cached_reductions_keep_no_array_alive(sum_reduction):
     gc.collect()
     before = _core.live()["buffers"]
     for _ in range(3):
         d = cuda.to_device(random_integers((30, 30)))
-        total(d), total(d, axis=0), add.reduce(d, 1)
+        sum_reduction(d), sum_reduction(d, axis=0), add.reduce(d, 1)
     del d
     gc.collect()
     assert _core.live()["buffers"] == before
 
 
-def test_cached_reduction_geometries_are_evicted(total):
+def test_cached_reduction_geometries_are_evicted(sum_reduction):
     """More than are kept."""
     x = random_integers(700)
     d = cuda.to_device(x)
     for _ in range(2):
         for n in range(1, 700, 2):
-            assert total(d[:n]) == x[:n].sum()
+            assert sum_reduction(d[:n]) == x[:n].sum()
 
 
 def frames_of(call):
@@ -216,22 +216,22 @@ CALLS = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_cached_reductions_run_no_python(call, total):
+def test_cached_reductions_run_no_python(call, sum_reduction):
     d = cuda.to_device(
         random_integers((6, 40000))
     )  # longer than the row that one thread scans or reduces
     out = cuda.device_array(40000, np.float32)
-    call(d, out, total)
-    assert frames_of(lambda: call(d, out, total)) in ([], ["<lambda>"])
+    call(d, out, sum_reduction)
+    assert frames_of(lambda: call(d, out, sum_reduction)) in ([], ["<lambda>"])
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_reductions_of_new_shapes_run_no_python(call, total):
+def test_reductions_of_new_shapes_run_no_python(call, sum_reduction):
     d = cuda.to_device(random_integers((6, 40000)))
     out = cuda.device_array(40000, np.float32)
-    call(d, out, total)
+    call(d, out, sum_reduction)
     part = d[1:]
-    assert frames_of(lambda: call(part, out, total)) in ([], ["<lambda>"])
+    assert frames_of(lambda: call(part, out, sum_reduction)) in ([], ["<lambda>"])
 
 
 def random_layout(rng):
@@ -256,7 +256,7 @@ def on_device(x):
     return first._view(x.shape, x.strides, np.dtype("f4"))
 
 
-def test_results_have_the_layout_of_numpy(total):
+def test_results_have_the_layout_of_numpy(sum_reduction):
     rng = np.random.default_rng(6)
     (
         add.reduce(cuda.to_device(random_integers((2, 2)))),
@@ -275,12 +275,12 @@ def test_results_have_the_layout_of_numpy(total):
         found, want = add.accumulate(d, axis), np.add.accumulate(x, axis)
         np.testing.assert_array_equal(found.copy_to_host(), want)
         assert found.strides == shapes.packed_as(x.shape, 4, x.strides)
-        found, want = total(d, axis=axes), x.sum(axes)
+        found, want = sum_reduction(d, axis=axes), x.sum(axes)
         np.testing.assert_array_equal(found.copy_to_host(), want)
         assert found.is_c_contiguous()
 
 
-def test_results_are_written_to_outputs_of_any_layout(total):
+def test_results_are_written_to_outputs_of_any_layout(sum_reduction):
     rng = np.random.default_rng(7)
     for _ in range(100):
         x = random_layout(rng)
@@ -293,7 +293,7 @@ def test_results_are_written_to_outputs_of_any_layout(total):
         out = memory[2:]._view(want.shape, parts, np.dtype("f4"))
         if step < 0 and out.ndim:
             out = out[(slice(None, None, -1),) * out.ndim]
-        for reduce, name in (add.reduce, "out"), (total, "res"):
+        for reduce, name in (add.reduce, "out"), (sum_reduction, "res"):
             out.fill(0)
             for _ in range(2):
                 reduce(d, axis=axis, **{name: out})

@@ -6,7 +6,7 @@ import contextlib
 import numpy as np
 import pytest
 from kit.calls import traced_again
-from kit.sample import generator
+from kit.sample import random_generator
 
 from numbalite import cuda
 from numbalite.errors import KernelError
@@ -160,7 +160,7 @@ TRUTHS = (
 
 @pytest.mark.parametrize("name", TRUTHS)
 def test_at_of_comparison_ufuncs_matches_numpy(name):
-    random, ufunc = generator(), getattr(np, name)
+    random, ufunc = random_generator(), getattr(np, name)
     for dtype in random.choice("f4 f8 i4 i8 u1 ? c8".split(), 3, replace=False):
         x, i = random.integers(-2, 3, 6).astype(dtype), random.integers(0, 6, 12)
         for operand in (random.integers(-2, 3, 12).astype(dtype), 1, random.normal(size=12)):

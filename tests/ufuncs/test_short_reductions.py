@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from kit.sample import generator
+from kit.sample import random_generator
 
 from numbalite import cuda, vectorize
 from numbalite.ufuncs.protocols import counterpart
@@ -69,7 +69,7 @@ def check_results(found, expected, signs):
         )
 
 
-def _supported():
+def _supported_reductions():
     for name, ufunc in UFUNCS.items():
         try:
             counterpart(ufunc)._only_binary("reduce")
@@ -78,7 +78,7 @@ def _supported():
         yield name
 
 
-SUPPORTED = sorted(_supported())
+SUPPORTED = sorted(_supported_reductions())
 
 
 def test_tested_ufuncs_include_every_ufunc_with_an_identity():
@@ -88,7 +88,7 @@ def test_tested_ufuncs_include_every_ufunc_with_an_identity():
 
 @pytest.mark.parametrize("name, code", list(itertools.product(SUPPORTED, "?bBhHiIqQefdFD")))
 def test_reductions_of_short_axes_match_numpy(name, code):
-    ufunc, dtype, rng = UFUNCS[name], np.dtype(code), generator()
+    ufunc, dtype, rng = UFUNCS[name], np.dtype(code), random_generator()
     for shape in SHAPES:
         x = random_values(dtype, shape, rng)
         if ufunc is np.lcm and code in "bB":  # with larger numbers, overflow depends on the order

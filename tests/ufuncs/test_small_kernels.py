@@ -66,15 +66,15 @@ def test_small_kernels_match_numpy(dtypes):
 
 def test_small_kernels_store_several_results():
     @vectorize(["Tuple((f8, boolean))(f8, f4)"], target="cuda")
-    def both(x, y):
+    def product_and_less(x, y):
         "return make_tuple(x * y, x < y);"
 
     a, b = random_values("f8", 300, 7), random_values("f4", 300, 8)
-    product, less = both(cuda.to_device(a), cuda.to_device(b))
+    product, less = product_and_less(cuda.to_device(a), cuda.to_device(b))
     np.testing.assert_array_equal(product.get(), a * b)
     np.testing.assert_array_equal(less.get(), a < b)
     inplace = cuda.to_device(a)
     f = vectorize(["f8(f8, f4)"], target="cuda", source="return x - y;", args="x, y", name="f")
     f(inplace, cuda.to_device(b), out=inplace)
     np.testing.assert_array_equal(inplace.get(), a - b)
-    assert kernel_kinds_of(both) == kernel_kinds_of(f) == ["small"]
+    assert kernel_kinds_of(product_and_less) == kernel_kinds_of(f) == ["small"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kit.sample import generator
+from kit.sample import random_generator
 
 from numbalite import cuda
 from numbalite.ufuncs import special
@@ -13,7 +13,7 @@ UNIT, POSITIVE = {"logit", "ndtri", "erfinv", "erfcinv"}, {"y0", "y1", "gammaln"
 
 
 def special_function_points(name, dtype):
-    random = generator()
+    random = random_generator()
     x = random.normal(size=500) * 3
     if name in UNIT:
         x = random.random(500)
@@ -75,7 +75,7 @@ def test_special_functions_accept_dtype_and_out():
 def test_digamma_near_its_poles_and_at_both_ends():
     """psi and digamma are one ufunc. The results of its series, recurrence and reflection agree with
     SciPy's."""
-    rng = generator()
+    rng = random_generator()
     x = np.concatenate([
         rng.normal(size=1000) * 10, np.arange(-20, 0) + 1e-3 + rng.random(20) * 1e-2, 10.0 ** rng.uniform(-30, 30, 300),
         rng.uniform(1.4, 1.5, 100), np.nextafter([9, 10, 11], [0, 0, 0]),

@@ -53,7 +53,7 @@ def random_loop_shape(rng):
 def test_staged_row_cores_match_numpy(dtype):
     @stage_always
     @guvectorize("(n),(n)->(),(n)", target="cuda")
-    def both(a, b, total, running):
+    def total_and_running_sum(a, b, total, running):
         """
         auto sum = a[0];
         sum = sum - sum;
@@ -76,14 +76,18 @@ def test_staged_row_cores_match_numpy(dtype):
         x, y = a.copy_to_host(), b.copy_to_host()
         with np.errstate(over="ignore"):
             running = np.cumsum(x * y[..., ::-1], -1, dtype=dtype)
-        total, results = both(a, b)
+        total, results = total_and_running_sum(a, b)
         np.testing.assert_array_equal(results.copy_to_host(), running)
         np.testing.assert_array_equal(total.copy_to_host(), running[..., -1])
     for length in (20, 700):  # more than two warps; short and long cores
         ones = cuda.to_device(np.ones((70, length), dtype))
         want = np.full(70, length)
-        np.testing.assert_array_equal(both(ones, ones)[0].copy_to_host(), want.astype(dtype))
-    assert {"long_core_stage" in text for text in sources_of_staging_kernels(both)} == {False, True}
+        np.testing.assert_array_equal(
+            total_and_running_sum(ones, ones)[0].copy_to_host(), want.astype(dtype)
+        )
+    assert {
+        "long_core_stage" in text for text in sources_of_staging_kernels(total_and_running_sum)
+    } == {False, True}
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -119,27 +123,27 @@ def test_staged_matrix_cores_match_numpy(dtype):
 def test_unwritten_elements_keep_their_values():
     @stage_always
     @guvectorize(["void(int16[:], int16[:])"], "(n)->(n)", target="cuda")
-    def odd(x, y):
+    def write_odd_elements(x, y):
         "for (int i = 1; i < x.size(); i += 2) y[i] = x[i] + y[i];"
 
     x = np.arange(70 * 33, dtype="i2").reshape(70, 33)
     y = np.full_like(x, 5)
     out = cuda.to_device(y)
-    odd(cuda.to_device(x), out=out)
+    write_odd_elements(cuda.to_device(x), out=out)
     y[:, 1::2] += x[:, 1::2]
     np.testing.assert_array_equal(out.copy_to_host(), y)
-    assert sources_of_staging_kernels(odd)
+    assert sources_of_staging_kernels(write_odd_elements)
 
 
 def test_unsupported_gufuncs_are_not_staged():
     @stage_always
     @guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", target="cuda")
-    def turned(x, y):
+    def reverse_elements(x, y):
         "for (int i = 0; i < x.size(); ++i) y[i] = x[x.size() - 1 - i];"
 
     @stage_always
     @guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", target="cuda")
-    def shared(x, y):
+    def reverse_in_shared(x, y):
         """
         __shared__ double own[256];
         own[threadIdx.x] = x[0];
@@ -148,21 +152,23 @@ def test_unsupported_gufuncs_are_not_staged():
 
     host = np.arange(40.0 * 300).reshape(40, 300)
     for x in (host, host[:, ::-1], host[:, 1:].T, np.broadcast_to(host[0], (40, 300)), host[:3]):
-        np.testing.assert_array_equal(turned(cuda.to_device(host) if x is host else x), x[:, ::-1])
+        np.testing.assert_array_equal(
+            reverse_elements(cuda.to_device(host) if x is host else x), x[:, ::-1]
+        )
     x = cuda.to_device(host[:, :8].copy())
-    np.testing.assert_array_equal(shared(x).copy_to_host(), np.repeat(host[:, :1], 8, 1))
+    np.testing.assert_array_equal(reverse_in_shared(x).copy_to_host(), np.repeat(host[:, :1], 8, 1))
 
 
 def running_sum_gufunc():
     @guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
-    def sums(x, y):
+    def running_sums(x, y):
         """
         float t = 0;
         for (int i = 0; i < x.size(); ++i) { t += x[i]; y[i] = t; }
         """
 
-    sums.staged_from = 0
-    return sums
+    running_sums.staged_from = 0
+    return running_sums
 
 
 def test_the_faster_method_is_measured():

@@ -23,7 +23,7 @@ def test_datetime_units_are_converted(target, moments):
     begin, end = moments
 
     @vectorize([(DAY, DAY), (HOUR, HOUR)], target=target)
-    def difference(a, b):
+    def time_difference(a, b):
         return b - a
 
     @vectorize([types.boolean(DAY, types.int32)], target=target)
@@ -34,44 +34,44 @@ def test_datetime_units_are_converted(target, moments):
     def add_duration(moment, duration, out):
         out[0] = moment + duration
 
-    def check(found, wanted):
+    def assert_equal_times(found, wanted):
         assert found.dtype == wanted.dtype
         np.testing.assert_array_equal(found, wanted)
 
-    check(difference(begin, end), end - begin)
+    assert_equal_times(time_difference(begin, end), end - begin)
     hours = begin.astype("M8[h]")
-    check(difference(hours, end), end - hours)
-    assert difference(START, START + np.timedelta64(2, "D")) == np.timedelta64(2, "D")
+    assert_equal_times(time_difference(hours, end), end - hours)
+    assert time_difference(START, START + np.timedelta64(2, "D")) == np.timedelta64(2, "D")
     out = np.zeros(begin.size, "m8[D]")
-    assert difference(begin, end, out=out) is out
-    check(out, end - begin)
+    assert time_difference(begin, end, out=out) is out
+    assert_equal_times(out, end - begin)
     count = np.arange(begin.size, dtype=np.int32)
-    check(is_early(begin, count), (begin < START) & (count > 3))
-    check(add_duration(begin, end - begin), end)
+    assert_equal_times(is_early(begin, count), (begin < START) & (count > 3))
+    assert_equal_times(add_duration(begin, end - begin), end)
 
 
 def test_datetime_ufuncs_run_on_the_device(moments):
     begin, end = moments
 
     @vectorize([(DAY, DAY)], target="cuda")
-    def difference(a, b):
+    def time_difference(a, b):
         return b - a
 
     given = cuda.to_device(begin), cuda.to_device(end)
     out = cuda.device_array(begin.shape, "m8[D]")
-    assert difference(*given, out) is out
-    for found in (out, difference(*given)):
+    assert time_difference(*given, out) is out
+    for found in (out, time_difference(*given)):
         np.testing.assert_array_equal(found.copy_to_host(), end - begin)
     for use, told in (
         (
-            lambda: difference(begin, 3.5),
+            lambda: time_difference(begin, 3.5),
             r"takes timedelta64\[D\]\(datetime64\[D\], datetime64\[D\]\)",
         ),
-        (lambda: difference(begin), "takes from 2 to 3 positional arguments but 1 were given"),
-        (lambda: difference(begin, end, out, out=out), "both a positional and keyword"),
-        (lambda: difference(*given, np.zeros(begin.size)), r"timedelta64\[D\] is required"),
+        (lambda: time_difference(begin), "takes from 2 to 3 positional arguments but 1 were given"),
+        (lambda: time_difference(begin, end, out, out=out), "both a positional and keyword"),
+        (lambda: time_difference(*given, np.zeros(begin.size)), r"timedelta64\[D\] is required"),
     ):
         with pytest.raises(TypeError, match=told):
             use()
     with pytest.raises(AttributeError, match=r"it has no 'reduce': .* x.view\('int64'\)"):
-        difference.reduce(begin)
+        time_difference.reduce(begin)

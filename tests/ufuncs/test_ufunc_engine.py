@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from kit.arrays import Foreign
+from kit.arrays import ForeignArray
 from numpy.testing import assert_array_equal
 
 from numbalite import _core, cuda, errors, types, vectorize
@@ -23,7 +23,7 @@ def dtype_code(dtype):
     return 1 + found[0]
 
 
-class UfuncEngine(_core.Ufunc):
+class LikeNumpyUfunc(_core.Ufunc):
     """A minimal subclass, which selects types like the NumPy ufunc `like`."""
 
     def __init__(self, like, expression, args="x, y"):
@@ -50,17 +50,17 @@ class UfuncEngine(_core.Ufunc):
 
 @pytest.fixture(scope="module")
 def add():
-    return UfuncEngine(np.add, "x + y")
+    return LikeNumpyUfunc(np.add, "x + y")
 
 
 @pytest.fixture(scope="module")
-def negative():
-    return UfuncEngine(np.negative, "-x", "x")
+def negative_ufunc():
+    return LikeNumpyUfunc(np.negative, "-x", "x")
 
 
 @pytest.fixture(scope="module")
 def divmod_():
-    return UfuncEngine(np.divmod, "return make_tuple(floor(x / y), x - y * floor(x / y));")
+    return LikeNumpyUfunc(np.divmod, "return make_tuple(floor(x / y), x - y * floor(x / y));")
 
 
 def to_host_array(x):
@@ -145,7 +145,7 @@ def test_broadcast_rows_use_row_kernels(add):
 
 
 def test_operand_layout_selects_the_kernel(add):
-    other = UfuncEngine(np.add, "x + y")
+    other = LikeNumpyUfunc(np.add, "x + y")
     d = cuda.to_device(np.arange(64, dtype="f4"))
     other(d, d)
     other(d, cuda.to_device(np.ones((1,), "f4")))  # one element for all
@@ -197,7 +197,7 @@ def test_operands_broadcast_as_in_numpy(add):
 @pytest.mark.parametrize("dtype", "? b h i q B H I Q e f d F D".split())
 def test_addition_of_every_dtype_matches_numpy(add, dtype):
     x = np.array([0, 1, 1, 0, 1], dtype)
-    check_like_numpy(UfuncEngine(np.add, "x | y") if dtype == "?" else add, np.add, x, x[::-1])
+    check_like_numpy(LikeNumpyUfunc(np.add, "x | y") if dtype == "?" else add, np.add, x, x[::-1])
 
 
 def test_kernels_convert_operand_dtypes(add):
@@ -263,10 +263,10 @@ def test_types_without_a_loop_raise(add):
 
 def test_ufunc_engine_accepts_foreign_arrays(add):
     d = cuda.to_device(np.arange(6, dtype="f4"))
-    result = add(Foreign(d), Foreign(d[::-1]))
+    result = add(ForeignArray(d), ForeignArray(d[::-1]))
     assert isinstance(result, _core.DeviceArray)
     assert_array_equal(result.copy_to_host(), np.full(6, 5))
-    out = Foreign(cuda.device_array(6, np.float32))
+    out = ForeignArray(cuda.device_array(6, np.float32))
     assert add(d, d, out=out) is out
     assert_array_equal(out.array.copy_to_host(), np.arange(6) * 2)
 
@@ -296,7 +296,7 @@ def test_host_arrays_of_all_sizes_match_numpy(add, n):
 
 def test_large_strides_use_64_bit_offsets():
     """A few elements with large strides need offsets of 64 bits."""
-    double = UfuncEngine(np.negative, "-x", "x")
+    double = LikeNumpyUfunc(np.negative, "-x", "x")
     far = cuda.device_array(3 << 30, np.uint8)
     x = far._view((3,), (1 << 30,), "f4", 0)
     x[:] = np.array([1, 2, 3], "f4")
@@ -421,7 +421,7 @@ def test_overlapping_out_matches_numpy(add, case):
     assert_array_equal(h, a)
 
 
-class View:
+class RandomView:
     """A random view, which can be applied to any array of `size` elements of 4 bytes."""
 
     def __init__(self, random, shape, size):
@@ -452,7 +452,7 @@ def test_randomly_overlapping_out_matches_a_copied_input(add, seed):
     done = 0
     while done < 10:
         shape = tuple(int(n) for n in random.integers(1, 5, random.integers(1, 4)))
-        x, y, out = (View(random, shape, base.size) for _ in range(3))
+        x, y, out = (RandomView(random, shape, base.size) for _ in range(3))
         if not out.is_apart:
             continue
         done += 1
@@ -539,7 +539,7 @@ def test_casting_argument_matches_numpy(add):
 
 
 def test_loop_resolution_calls_python_once():
-    other = UfuncEngine(np.add, "x + y")
+    other = LikeNumpyUfunc(np.add, "x + y")
     d = cuda.to_device(np.arange(4, dtype="f4"))
     for _ in range(3):
         other(d, d)
@@ -627,7 +627,7 @@ def test_operands_on_two_devices_raise(add):
 
 
 def test_invalid_subclass_results_raise():
-    class Odd(_core.Ufunc):
+    class InvalidResultUfunc(_core.Ufunc):
         answer = b"\x0b\x0b"
         kernel = None
 
@@ -637,7 +637,7 @@ def test_invalid_subclass_results_raise():
         def _compile(self, *args):
             return self.kernel
 
-    odd = Odd("odd", 1, 1)
+    odd = InvalidResultUfunc("odd", 1, 1)
     for answer in (None, b"", b"\x0b", b"\x0b\x0f", b"\x0b\x00", "xx"):
         odd.answer = answer
         with pytest.raises(TypeError, match="_choose"):
@@ -720,10 +720,10 @@ def test_ufunc_calls_leak_nothing(add):
 
 
 def test_concurrent_first_calls_compile_once():
-    other = UfuncEngine(np.add, "x + y")
+    other = LikeNumpyUfunc(np.add, "x + y")
     failures = []
 
-    def work(seed):
+    def call_in_thread(seed):
         try:
             for i in range(40):
                 x = np.full(5, seed * 100 + i, "f4" if i % 2 else "f8")
@@ -732,7 +732,7 @@ def test_concurrent_first_calls_compile_once():
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    threads = [threading.Thread(target=call_in_thread, args=(n,)) for n in range(6)]
     for t in threads:
         t.start()
     for t in threads:
@@ -743,7 +743,7 @@ def test_concurrent_first_calls_compile_once():
 @pytest.mark.sim
 def test_failed_assert_in_the_function_raises():
     """A device assert in the function is raised where the call waits, or by the next wait."""
-    fussy = UfuncEngine(np.negative, "assert(x > 0); return -x;", "x")
+    fussy = LikeNumpyUfunc(np.negative, "assert(x > 0); return -x;", "x")
     assert fussy(np.float32(2)) == -2
     with pytest.raises(errors.KernelError, match="Assertion"):
         fussy(np.array([1, -1], "f4"))
@@ -777,7 +777,7 @@ def test_arrays_from_before_a_reset_raise(run_python):
 def test_ufuncs_in_cycles_are_collected():
     import weakref
 
-    other = UfuncEngine(np.add, "x + y")
+    other = LikeNumpyUfunc(np.add, "x + y")
     other(1.0, 2.0)
     other.me = other
     gone = weakref.ref(other)

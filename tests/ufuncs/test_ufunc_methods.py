@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from kit.arrays import equal
+from kit.arrays import assert_equal_arrays
 
 from numbalite import cuda, vectorize
 
@@ -60,22 +60,24 @@ class Test_reduce:
             expected = np.add.reduce(x, axis=axis, dtype=code)
             found = add.reduce(x, axis=axis)
             assert not cuda.is_cuda_array(found)
-            equal(found, expected)
+            assert_equal_arrays(found, expected)
             device = add.reduce(cuda.to_device(x), axis=axis)
             assert cuda.is_cuda_array(device)
-            equal(device, np.asarray(expected))
+            assert_equal_arrays(device, np.asarray(expected))
 
     def test_small_integers_are_reduced_with_promotion(self):
         x = np.full(100, 100, "i1")
-        equal(add.reduce(x), np.int32(10000))
-        equal(add.reduce(x, dtype="i1"), np.add.reduce(x, dtype="i1"))
-        equal(maximum.reduce(x), np.int8(100))
-        equal(add.reduce(np.ones(300, bool)), np.int32(300))
+        assert_equal_arrays(add.reduce(x), np.int32(10000))
+        assert_equal_arrays(add.reduce(x, dtype="i1"), np.add.reduce(x, dtype="i1"))
+        assert_equal_arrays(maximum.reduce(x), np.int8(100))
+        assert_equal_arrays(add.reduce(np.ones(300, bool)), np.int32(300))
 
     def test_reduce_starts_with_the_ufuncs_identity(self):
         x = random_integers("i", (4, 5))
         for rows in (x, x[:0]):
-            equal(multiply.reduce(rows, dtype="i"), np.multiply.reduce(rows, dtype="i"))
+            assert_equal_arrays(
+                multiply.reduce(rows, dtype="i"), np.multiply.reduce(rows, dtype="i")
+            )
 
     def test_reductions_with_random_arguments_match_numpy(self):
         rng = np.random.default_rng(11)
@@ -109,23 +111,25 @@ class Test_reduce:
                     ours.reduce(x, **given)
                 assert str(found.value) == str(problem)
                 continue
-            equal(ours.reduce(x, **given), expected)
-            equal(ours.reduce(device, **given), np.asarray(expected))
+            assert_equal_arrays(ours.reduce(x, **given), expected)
+            assert_equal_arrays(ours.reduce(device, **given), np.asarray(expected))
 
     def test_reduce_where_mask_broadcasts(self):
         x = random_integers("d", (20, 30))
         column, row = np.arange(20)[:, None] % 3 == 0, np.arange(30) % 2 == 0
         for mask in (column, row, True, np.True_, row.tolist()):
-            equal(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
-        equal(add.reduce(x, where=False), np.add.reduce(x, where=False))
+            assert_equal_arrays(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
+        assert_equal_arrays(add.reduce(x, where=False), np.add.reduce(x, where=False))
         device = cuda.to_device(row)
-        equal(add.reduce(x, axis=None, where=device), np.asarray(np.add.reduce(x, None, where=row)))
+        assert_equal_arrays(
+            add.reduce(x, axis=None, where=device), np.asarray(np.add.reduce(x, None, where=row))
+        )
 
     def test_reduce_where_of_a_long_array_matches_numpy(self):
         x = random_integers("q", 300_000)
         for mask in (x > 0, np.zeros(300_000, bool), np.arange(300_000) == 299_999):
-            equal(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
-            equal(
+            assert_equal_arrays(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
+            assert_equal_arrays(
                 maximum.reduce(x, where=mask, initial=-100),
                 np.maximum.reduce(x, where=mask, initial=-100),
             )
@@ -135,42 +139,42 @@ class Test_reduce:
         for dtype in ("d", "f", "q"):
             out = np.zeros(40, dtype)
             assert add.reduce(x, out=out) is out
-            equal(out, x.sum(0).astype(dtype))
+            assert_equal_arrays(out, x.sum(0).astype(dtype))
         device = cuda.to_device(np.zeros((40, 2)))[:, 0]
         assert add.reduce(x, 0, None, device) is device
-        equal(device, x.sum(0))
+        assert_equal_arrays(device, x.sum(0))
         kept = np.zeros((30, 1))
         assert add.reduce(x, 1, keepdims=True, out=(kept,)) is kept
-        equal(kept, x.sum(1, keepdims=True))
+        assert_equal_arrays(kept, x.sum(1, keepdims=True))
         kept = cuda.to_device(np.zeros((1, 40)))
         add.reduce(x, 0, keepdims=True, out=kept)
-        equal(kept, x.sum(0, keepdims=True))
+        assert_equal_arrays(kept, x.sum(0, keepdims=True))
 
     def test_reduce_out_may_be_part_of_the_array(self):
         x = random_integers("q", (50, 50))
         device = cuda.to_device(x)
         add.reduce(device, axis=0, out=device[7])
-        equal(device[7], x.sum(0))
+        assert_equal_arrays(device[7], x.sum(0))
 
     def test_reduce_uses_the_declared_loops(self):
         @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
-        def total(a, b):
+        def sum_of_two(a, b):
             "return a + b;"
 
-        assert total.reduce(np.arange(5, dtype="i1")).dtype == np.float32
-        assert total.reduce(np.arange(5)).dtype == np.float64
-        assert total.reduce(np.arange(5), dtype="f4") == np.float32(10)
+        assert sum_of_two.reduce(np.arange(5, dtype="i1")).dtype == np.float32
+        assert sum_of_two.reduce(np.arange(5)).dtype == np.float64
+        assert sum_of_two.reduce(np.arange(5), dtype="f4") == np.float32(10)
 
     def test_reduce_along_several_axes(self):
         x = random_integers("q", (2, 3, 2, 1, 2, 2, 3, 2, 2, 2))
         turned, device = x.transpose(range(9, -1, -1)), cuda.to_device(x).T
         for axis in ((0, 2, 4), (1, 3, 5, 7, 9), (8,), None):
-            equal(add.reduce(device, axis=axis), np.asarray(turned.sum(axis)))
+            assert_equal_arrays(add.reduce(device, axis=axis), np.asarray(turned.sum(axis)))
 
     def test_reduce_keeps_the_order_along_one_axis(self):
         x = np.arange(200 * 300).reshape(200, 300)
-        equal(last.reduce(x, axis=1), x[:, -1])
-        equal(last.reduce(x), x[-1])
+        assert_equal_arrays(last.reduce(x, axis=1), x[:, -1])
+        assert_equal_arrays(last.reduce(x), x[-1])
 
     def test_reduce_runs_on_the_given_stream(self):
         x = random_integers("q", 1000)
@@ -180,16 +184,16 @@ class Test_reduce:
             assert add.reduce(x, stream=stream) == x.sum()
 
     def test_ufunc_methods_leak_no_device_memory(self, count_live):
-        def work():
+        def call_methods():
             device = cuda.to_device(random_integers("q", (100, 1000)))
             add.reduce(device)
             add.accumulate(device)
             add.reduceat(device, [0, 3])
             add.at(device, (0, 0), 1)
 
-        work()
+        call_methods()
         before = count_live()
-        work()
+        call_methods()
         assert count_live() == before
 
 
@@ -200,8 +204,8 @@ class Test_accumulate:
     @pytest.mark.parametrize("size", (0, 1, 31, 32, 33, 1000, 1025, 5000, 100_000))
     def test_accumulate_of_each_size_matches_numpy(self, size):
         x = random_integers("q", size)
-        equal(add.accumulate(x), np.add.accumulate(x))
-        equal(last.accumulate(x), x)
+        assert_equal_arrays(add.accumulate(x), np.add.accumulate(x))
+        assert_equal_arrays(last.accumulate(x), x)
 
     @pytest.mark.parametrize("code", "iqIdfFD")
     def test_dtypes(self, code):
@@ -215,45 +219,49 @@ class Test_accumulate:
     def scans_are_numpys(self, code):
         x = random_integers(code, (30, 200))
         for axis in (0, 1, -1):
-            equal(add.accumulate(x, axis), np.add.accumulate(x, axis, dtype=code))
-            equal(add.accumulate(cuda.to_device(x), axis), np.add.accumulate(x, axis, dtype=code))
+            assert_equal_arrays(add.accumulate(x, axis), np.add.accumulate(x, axis, dtype=code))
+            assert_equal_arrays(
+                add.accumulate(cuda.to_device(x), axis), np.add.accumulate(x, axis, dtype=code)
+            )
 
     def test_accumulate_of_long_rows_and_columns(self):
         x = random_integers("i", (3, 70_001))
-        equal(add.accumulate(x, 1), np.add.accumulate(x, 1, dtype="i"))
-        equal(add.accumulate(x.T, 0), np.add.accumulate(x.T, 0, dtype="i"))
-        equal(maximum.accumulate(x, 1), np.maximum.accumulate(x, 1))
+        assert_equal_arrays(add.accumulate(x, 1), np.add.accumulate(x, 1, dtype="i"))
+        assert_equal_arrays(add.accumulate(x.T, 0), np.add.accumulate(x.T, 0, dtype="i"))
+        assert_equal_arrays(maximum.accumulate(x, 1), np.maximum.accumulate(x, 1))
         x = random_integers("i", (70_001, 3))
-        equal(add.accumulate(x, 0), np.add.accumulate(x, 0, dtype="i"))
+        assert_equal_arrays(add.accumulate(x, 0), np.add.accumulate(x, 0, dtype="i"))
 
     @pytest.mark.parametrize("shape", [(3000, 100), (9000, 7), (40, 2100), (5, 1, 900, 6)], ids=str)
     def test_accumulate_of_each_shape_matches_numpy(self, shape):
         x = random_integers("i", shape)
         device = cuda.to_device(x)
         for axis in range(x.ndim):
-            equal(add.accumulate(device, axis), np.add.accumulate(x, axis, dtype="i"))
-            equal(last.accumulate(device.T, axis), x.T)
+            assert_equal_arrays(add.accumulate(device, axis), np.add.accumulate(x, axis, dtype="i"))
+            assert_equal_arrays(last.accumulate(device.T, axis), x.T)
 
     def test_accumulate_keeps_the_operand_order(self):
         first = make_ufunc("first", "a")
         x = np.arange(50_000)
-        equal(first.accumulate(x), np.zeros_like(x))
-        equal(last.accumulate(x), x)
+        assert_equal_arrays(first.accumulate(x), np.zeros_like(x))
+        assert_equal_arrays(last.accumulate(x), x)
 
     def test_accumulate_of_views_with_out(self):
         x = random_integers("q", (20, 30, 40))
         device = cuda.to_device(x)
         for view in (np.s_[::2, ::-1], np.s_[:, 3, ::-2], np.s_[4, :, 1:]):
             for axis in range(x[view].ndim):
-                equal(add.accumulate(device[view], axis), np.add.accumulate(x[view], axis))
+                assert_equal_arrays(
+                    add.accumulate(device[view], axis), np.add.accumulate(x[view], axis)
+                )
         out = np.zeros((20, 30, 40), "f4")
         assert add.accumulate(x, out=out) is out
-        equal(out, np.add.accumulate(x).astype("f4"))
+        assert_equal_arrays(out, np.add.accumulate(x).astype("f4"))
         assert add.accumulate(device, 1, out=device) is device
-        equal(device, np.add.accumulate(x, 1))
+        assert_equal_arrays(device, np.add.accumulate(x, 1))
         line = cuda.to_device(np.arange(1000))
         add.accumulate(line[:-1], out=line[1:])
-        equal(line[1:], np.add.accumulate(np.arange(999)))
+        assert_equal_arrays(line[1:], np.add.accumulate(np.arange(999)))
 
 
 # --- reduceat -----------------------------------------------------------------------------------------
@@ -268,16 +276,16 @@ class Test_reduceat:
             for count in (0, 1, 5, 39):
                 indices = rng.integers(0, x.shape[axis], count)
                 expected = np.add.reduceat(x, indices, axis)
-                equal(add.reduceat(x, indices, axis), expected)
-                equal(add.reduceat(device, indices, axis), expected)
-                equal(add.reduceat(device.T, np.sort(indices), -1 - axis % 2),
+                assert_equal_arrays(add.reduceat(x, indices, axis), expected)
+                assert_equal_arrays(add.reduceat(device, indices, axis), expected)
+                assert_equal_arrays(add.reduceat(device.T, np.sort(indices), -1 - axis % 2),
                      np.add.reduceat(x.T, np.sort(indices), -1 - axis % 2))  # fmt: skip
 
     def test_reduceat_of_long_segments_matches_numpy(self):
         x = random_integers("q", 200_000)
         indices = [0, 7, 100_000, 3, 150_000]
-        equal(add.reduceat(x, indices), np.add.reduceat(x, indices))
-        equal(
+        assert_equal_arrays(add.reduceat(x, indices), np.add.reduceat(x, indices))
+        assert_equal_arrays(
             last.reduceat(np.arange(200_000), indices),
             np.array([6, 99_999, 100_000, 149_999, 199_999]),
         )
@@ -287,13 +295,13 @@ class Test_reduceat:
         indices = cuda.to_device(np.array([0, 50, 20]))
         found = add.reduceat(x, indices, dtype="d")
         assert cuda.is_cuda_array(found)
-        equal(found, np.add.reduceat(x, [0, 50, 20], dtype="d"))
+        assert_equal_arrays(found, np.add.reduceat(x, [0, 50, 20], dtype="d"))
         out = np.zeros(3, "f4")
         assert add.reduceat(x, [0, 50, 20], out=out) is out
-        equal(out, np.add.reduceat(x, [0, 50, 20]).astype("f4"))
+        assert_equal_arrays(out, np.add.reduceat(x, [0, 50, 20]).astype("f4"))
 
     def test_reduceat_of_no_segments_is_empty(self):
-        equal(add.reduceat(np.zeros((0, 3)), []), np.zeros((0, 3)))
+        assert_equal_arrays(add.reduceat(np.zeros((0, 3)), []), np.zeros((0, 3)))
 
 
 # --- at -----------------------------------------------------------------------------------------------
@@ -313,8 +321,8 @@ class Test_at:
         np.add.at(expected, indices, 7)
         assert add.at(host, indices, 7) is None
         assert add.at(device, indices, 7) is None
-        equal(host, expected)
-        equal(device, expected)
+        assert_equal_arrays(host, expected)
+        assert_equal_arrays(device, expected)
 
     def test_at_broadcasts_the_operand(self):
         x = random_integers("d", (6, 5))
@@ -327,7 +335,7 @@ class Test_at:
             plain = b.copy_to_host() if cuda.is_cuda_array(b) else b
             np.multiply.at(expected, [1, 3, 1], plain)
             multiply.at(device, [1, 3, 1], b)
-            equal(device, expected)
+            assert_equal_arrays(device, expected)
 
     def test_at_applies_repeated_indices_in_order(self):
         x, b = np.zeros(10), np.arange(1000.0)
@@ -337,21 +345,21 @@ class Test_at:
             expected[i] = 3 * expected[i] % 1001 + value
         horner = make_ufunc("horner", "fmod(3 * a, 1001.0) + b")
         horner.at(x, indices, b)
-        equal(x, expected)
+        assert_equal_arrays(x, expected)
 
     def test_at_updates_views(self):
         x = random_integers("q", (8, 9))
         expected, device = x.copy(), cuda.to_device(x)
         np.add.at(expected[::2, ::-1].T, [0, 0, 2], 5)
         add.at(device[::2, ::-1].T, [0, 0, 2], 5)
-        equal(device, expected)
+        assert_equal_arrays(device, expected)
 
     def test_at_of_a_unary_ufunc_matches_numpy(self):
         x = random_integers("d", 10)
         expected = x.copy()
         np.negative.at(expected, [0, 3, 3, 5])
         negative.at(x, [0, 3, 3, 5])
-        equal(x, expected)
+        assert_equal_arrays(x, expected)
 
     def test_at_casts_the_operand(self):
         for code, b in (("i", 2), ("f", 1.5), ("F", 1j), ("q", 1.5), ("d", np.int8(3))):
@@ -359,14 +367,14 @@ class Test_at:
             expected = x.copy()
             np.add.at(expected, [1, 1, 4], b)
             add.at(x, [1, 1, 4], b)
-            equal(x, expected)
+            assert_equal_arrays(x, expected)
 
     def test_at_operand_may_be_the_array(self):
         x = np.arange(5)
         device, expected = cuda.to_device(x), x.copy()
         np.add.at(expected, [4, 3, 2, 1, 0], x.copy())
         add.at(device, [4, 3, 2, 1, 0], device)
-        equal(device, expected)
+        assert_equal_arrays(device, expected)
 
 
 # --- outer --------------------------------------------------------------------------------------------
@@ -377,17 +385,19 @@ class Test_outer:
         for left in ((), (3,), (2, 4)):
             for right in ((), (5,), (2, 3)):
                 x, y = random_integers("d", left), random_integers("d", right, 1)
-                equal(multiply.outer(x, y), np.multiply.outer(x, y))
+                assert_equal_arrays(multiply.outer(x, y), np.multiply.outer(x, y))
                 found = multiply.outer(cuda.to_device(x), y)
                 assert cuda.is_cuda_array(found)
-                equal(found, np.asarray(np.multiply.outer(x, y)))
+                assert_equal_arrays(found, np.asarray(np.multiply.outer(x, y)))
 
     def test_outer_accepts_numbers_and_lists(self):
-        equal(multiply.outer([1, 2], [3, 4]), np.multiply.outer([1, 2], [3, 4]))
-        equal(multiply.outer(2.0, np.arange(3.0)), np.multiply.outer(2.0, np.arange(3.0)))
+        assert_equal_arrays(multiply.outer([1, 2], [3, 4]), np.multiply.outer([1, 2], [3, 4]))
+        assert_equal_arrays(
+            multiply.outer(2.0, np.arange(3.0)), np.multiply.outer(2.0, np.arange(3.0))
+        )
         out = np.zeros((2, 2))
         assert multiply.outer([1, 2], [3, 4.5], out=out) is out
-        equal(out, np.multiply.outer([1, 2], [3, 4.5]))
+        assert_equal_arrays(out, np.multiply.outer([1, 2], [3, 4.5]))
 
 
 def test_ufunc_methods_accept_unaligned_elements():
@@ -395,16 +405,16 @@ def test_ufunc_methods_accept_unaligned_elements():
     packed["b"] = random_integers("d", 50)
     x = packed["b"].copy()
     device = cuda.to_device(packed)["b"]
-    equal(add.reduce(device), np.asarray(x.sum()))
-    equal(add.accumulate(device), np.add.accumulate(x))
-    equal(add.reduceat(device, [0, 20, 10]), np.add.reduceat(x, [0, 20, 10]))
+    assert_equal_arrays(add.reduce(device), np.asarray(x.sum()))
+    assert_equal_arrays(add.accumulate(device), np.add.accumulate(x))
+    assert_equal_arrays(add.reduceat(device, [0, 20, 10]), np.add.reduceat(x, [0, 20, 10]))
     add.at(device, [3, 3, 4], device[:3])
     np.add.at(x, [3, 3, 4], x[:3].copy())
-    equal(device, x)
+    assert_equal_arrays(device, x)
     assert add.accumulate(x, out=device) is device
-    equal(device, np.add.accumulate(x))
+    assert_equal_arrays(device, np.add.accumulate(x))
     add.reduce(np.arange(12.0).reshape(4, 3), axis=1, out=device[:4])
-    equal(device[:4], np.arange(12.0).reshape(4, 3).sum(1))
+    assert_equal_arrays(device[:4], np.arange(12.0).reshape(4, 3).sum(1))
     cuda.reduce("a + b")(np.arange(10.0), res=device[7:])
     assert device[7] == 45
 
@@ -514,7 +524,7 @@ def test_invalid_at_arguments_change_nothing():
     x = np.zeros(4)
     with pytest.raises(IndexError):
         add.at(x, [0, 4], 1)
-    equal(x, np.zeros(4))
+    assert_equal_arrays(x, np.zeros(4))
 
 
 def test_copied_ufuncs_have_the_methods():

@@ -38,12 +38,12 @@ def test_ufunc_has_numpys_attributes():
 
 
 FORMS = {
-    "a body": lambda: vectorize("f8(f8, f8)", target="cuda")(_sum),
-    "types": lambda: vectorize([float64(float64, float64)], target="cuda")(_sum),
-    "cuda.vectorize": lambda: cuda.vectorize(["f8(f8, f8)"])(_sum),
-    "deduced result": lambda: vectorize(["(f8, f8)"], target="cuda")(_sum),
-    "no signature": lambda: vectorize(target="cuda")(_sum),
-    "bare": lambda: cuda.vectorize(_sum),
+    "a body": lambda: vectorize("f8(f8, f8)", target="cuda")(_sum_body),
+    "types": lambda: vectorize([float64(float64, float64)], target="cuda")(_sum_body),
+    "cuda.vectorize": lambda: cuda.vectorize(["f8(f8, f8)"])(_sum_body),
+    "deduced result": lambda: vectorize(["(f8, f8)"], target="cuda")(_sum_body),
+    "no signature": lambda: vectorize(target="cuda")(_sum_body),
+    "bare": lambda: cuda.vectorize(_sum_body),
     "expression": lambda: vectorize(target="cuda", source="x + y", args="x, y"),
     "body with args": lambda: vectorize(
         "f8(f8, f8)", target="cuda", source="double s = x; return s + y;", args=["x", "y"]
@@ -66,7 +66,7 @@ FORMS = {
 }  # fmt: skip
 
 
-def _sum(x, y):
+def _sum_body(x, y):
     "return x + y;"
 
 
@@ -84,10 +84,10 @@ def test_vectorize_captures_names_of_the_scope():
     local = 0.5
 
     @vectorize(["f8(f8, i4)"], target="cuda")
-    def f(x, i):
+    def use_captured_names(x, i):
         "return SCALE * x + local + TABLE[i];"
 
-    np.testing.assert_array_equal(f(np.ones(3), [0, 1, 2]), 3.5 + TABLE)
+    np.testing.assert_array_equal(use_captured_names(np.ones(3), [0, 1, 2]), 3.5 + TABLE)
     g = vectorize(["f8(f8)"], target="cuda", source="SCALE * x + local", args="x")
     assert g(1.0) == 3.5
 
@@ -107,15 +107,15 @@ def raises_with_texts(error, *texts):
 
 def test_invalid_vectorize_arguments_raise():
     with raises_with_texts(errors.SignatureError, "2 parameters", "has 1"):
-        vectorize(["f4(f4)"], target="cuda")(_sum)
+        vectorize(["f4(f4)"], target="cuda")(_sum_body)
     with raises_with_texts(errors.SignatureError, "guvectorize"):
-        vectorize(["f4(f4[:], f4)"], target="cuda")(_sum)
+        vectorize(["f4(f4[:], f4)"], target="cuda")(_sum_body)
     with raises_with_texts(errors.SignatureError, "returns nothing"):
-        vectorize(["void(f4, f4)"], target="cuda")(_sum)
+        vectorize(["void(f4, f4)"], target="cuda")(_sum_body)
     with raises_with_texts(errors.SignatureError, "different numbers"):
-        vectorize(["f4(f4, f4)", "UniTuple(f8, 2)(f8, f8)"], target="cuda")(_sum)
+        vectorize(["f4(f4, f4)", "UniTuple(f8, 2)(f8, f8)"], target="cuda")(_sum_body)
     with raises_with_texts(errors.SignatureError, "twice"):
-        vectorize(["f4(f4, f4)", "f8(f4, f4)"], target="cuda")(_sum)
+        vectorize(["f4(f4, f4)", "f8(f4, f4)"], target="cuda")(_sum_body)
     with raises_with_texts(ValueError, "cuda, cpu, parallel"):
         vectorize(target="gpu")
     with raises_with_texts(TypeError, "fastmth", "fastmath"):
@@ -125,11 +125,11 @@ def test_invalid_vectorize_arguments_raise():
     with raises_with_texts(TypeError, "source="):
         vectorize(target="cuda", args="x")
     with raises_with_texts(TypeError, "not both"):
-        vectorize(_sum, source="x", args="x")
+        vectorize(_sum_body, source="x", args="x")
     with raises_with_texts(TypeError, "f-string", "vectorize"):
 
         @vectorize(target="cuda")
-        def f(x):
+        def f_string_body(x):
             f"return {x} + 1;"  # noqa: B021
 
     with raises_with_texts(TypeError, "function whose body is a string"):
@@ -137,15 +137,17 @@ def test_invalid_vectorize_arguments_raise():
 
 
 def test_a_source_that_does_not_compile_names_ufunc_and_signature():
-    def broken(x):
+    def undefined_thing(x):
         "return x + undefined_thing;"
 
     with raises_with_texts(
-        errors.CompileError, r"broken for float32\(float32\)", "undefined_thing"
+        errors.CompileError, r"undefined_thing for float32\(float32\)", "undefined_thing"
     ):
-        vectorize(["f4(f4)"], target="cuda")(broken)
-    lazily = vectorize(target="cuda")(broken)
-    with raises_with_texts(errors.CompileError, r"broken\(int64\)", r"test_vectorize.py\(\d+\)"):
+        vectorize(["f4(f4)"], target="cuda")(undefined_thing)
+    lazily = vectorize(target="cuda")(undefined_thing)
+    with raises_with_texts(
+        errors.CompileError, r"undefined_thing\(int64\)", r"test_vectorize.py\(\d+\)"
+    ):
         lazily(np.arange(3))
 
 
@@ -164,7 +166,7 @@ def test_names_that_cannot_be_used_are_explained(given):
 
 
 def test_ufuncs_are_pickled():
-    for f in (hypotenuse, vectorize(target="cuda")(_sum)):
+    for f in (hypotenuse, vectorize(target="cuda")(_sum_body)):
         g = pickle.loads(pickle.dumps(f))
         assert g.__name__ == f.__name__ and g(3.0, 4.0) == f(3.0, 4.0)
     f = pickle.loads(pickle.dumps(vectorize(["f8(f8)"], "cuda", 1, source="SCALE * x", args="x")))
@@ -222,7 +224,7 @@ def test_single_loop_accepts_same_kind_casts():
 
 
 def test_loops_are_compiled_for_new_dtypes():
-    f = vectorize(target="cuda")(_sum)
+    f = vectorize(target="cuda")(_sum_body)
     assert f.types == [] and f.ntypes == 0
     for a, b in (("i1", "i1"), ("f4", "f4"), ("i4", "f8"), ("c8", "f4"), ("f2", "f2"), ("?", "u2")):
         x, y = np.arange(5).astype(a), np.ones(5, b)
@@ -240,7 +242,7 @@ def test_loops_are_compiled_for_new_dtypes():
 
 
 def test_add_appends_a_loop():
-    f = vectorize(["f4(f4, f4)"], target="cuda")(_sum)
+    f = vectorize(["f4(f4, f4)"], target="cuda")(_sum_body)
     assert f(np.ones(2), 1.0).dtype == np.float32
     f.add("f8(f8, f8)")
     assert f.types == ["ff->f", "dd->d"] and f(np.ones(2), 1.0).dtype == np.float64
@@ -254,7 +256,7 @@ CODES = "?bhilBHILefdFD"
 @pytest.mark.parametrize("code", CODES)
 def test_ufuncs_compute_every_dtype(code):
     t = np.dtype(code)
-    f = vectorize([f"{t.name}({t.name}, {t.name})"], target="cuda")(_sum)
+    f = vectorize([f"{t.name}({t.name}, {t.name})"], target="cuda")(_sum_body)
     x, y = np.arange(37).astype(t), np.ones(37, t)
     for step in (1, 2):
         a, b = x[::step], y[::step]
@@ -266,22 +268,26 @@ def test_ufuncs_compute_every_dtype(code):
 
 def test_tuple_results_become_outputs():
     @vectorize(["Tuple((f8, i4, b1))(f8, f8)"], target="cuda")
-    def divided(x, y):
+    def quotients_and_order(x, y):
         """
         if (y == 0) return make_tuple(0.0, -1, false);
         return make_tuple(x / y, (int)(x / y), x > y);
         """
 
     x, y = np.arange(20.0), np.arange(20.0)[::-1] % 4
-    quotient, whole, larger = divided(x, y)
-    assert (quotient.dtype, whole.dtype, larger.dtype) == ("f8", "i4", "?") and divided.nout == 3
+    quotient, whole, larger = quotients_and_order(x, y)
+    assert (quotient.dtype, whole.dtype, larger.dtype) == (
+        "f8",
+        "i4",
+        "?",
+    ) and quotients_and_order.nout == 3
     good = y != 0
     np.testing.assert_array_equal(quotient[good], x[good] / y[good])
     np.testing.assert_array_equal(
         whole, np.where(good, (x / np.where(good, y, 1)).astype("i4"), -1)
     )
     np.testing.assert_array_equal(larger, good & (x > y))
-    assert divided(7.0, 2.0) == (3.5, 3, True)
+    assert quotients_and_order(7.0, 2.0) == (3.5, 3, True)
 
     @cuda.vectorize
     def two_results(x):
@@ -318,7 +324,7 @@ def test_ufuncs_of_each_size_match_numpy(n):
     for code in "fdF":
         x = np.arange(n).astype(code)
         y = np.ones(n, code)
-        f = _adder(code)
+        f = _add_ufunc(code)
         np.testing.assert_array_equal(f(x, y), x + y)
         np.testing.assert_array_equal(f(cuda.to_device(x), y).copy_to_host(), x + y)
 
@@ -326,10 +332,10 @@ def test_ufuncs_of_each_size_match_numpy(n):
 _adders = {}
 
 
-def _adder(code):
+def _add_ufunc(code):
     if code not in _adders:
         name = np.dtype(code).name
-        _adders[code] = vectorize([f"{name}({name}, {name})"], target="cuda")(_sum)
+        _adders[code] = vectorize([f"{name}({name}, {name})"], target="cuda")(_sum_body)
     return _adders[code]
 
 
@@ -366,7 +372,7 @@ def test_random_views_and_broadcasting_match_numpy(seed):
         x if rng.random() < 0.3 else cuda.to_device(x) if rng.random() < 0.5 else _device_view(x)
         for x in operands
     ]
-    f = _adder("d")
+    f = _add_ufunc("d")
     result = f(*given)
     np.testing.assert_array_equal(np.asarray(result), wanted)
     out = some_view(rng, wanted.shape)
@@ -401,7 +407,7 @@ def test_ufuncs_of_unaligned_operands_match_numpy():
     interface["data"] = (interface["data"][0] + 3, False)
     interface["shape"], interface["strides"], interface["typestr"] = (20,), None, "<f8"
     odd = cuda.from_cuda_array_interface(interface, owner=raw)
-    f = _adder("d")
+    f = _add_ufunc("d")
     f(np.arange(20.0), 1.0, out=odd)
     np.testing.assert_array_equal(f(odd, odd).copy_to_host(), 2 * (np.arange(20.0) + 1))
 
@@ -409,11 +415,11 @@ def test_ufuncs_of_unaligned_operands_match_numpy():
 def test_ten_dimensions_match_numpy():
     x = np.arange(2**10).reshape((2,) * 10)[..., ::-1].transpose(3, 1, 4, 0, 5, 9, 2, 6, 8, 7)
     y = np.arange(2**10).reshape((2,) * 10)[::-1] * 0.5
-    np.testing.assert_array_equal(_adder("d")(cuda.to_device(x.astype("d")), y), x + y)
+    np.testing.assert_array_equal(_add_ufunc("d")(cuda.to_device(x.astype("d")), y), x + y)
 
 
 def test_ufuncs_work_in_place_and_with_overlap():
-    f = _adder("d")
+    f = _add_ufunc("d")
     x = np.arange(100.0)
     d = cuda.to_device(x)
     f(d, d, out=d)
@@ -425,13 +431,13 @@ def test_ufuncs_work_in_place_and_with_overlap():
 def test_ufuncs_convert_operands_and_results():
     """Operands of other types are converted by the kernel; results into an out of another type."""
     x = np.array([0.0, 1.0, 2.5, 100.0])
-    f = _adder("d")
+    f = _add_ufunc("d")
     for code in "?bBhilefd":
         np.testing.assert_array_equal(f(x.astype(code), 1.0), x.astype(code).astype("d") + 1)
         out = np.zeros(4, code)
         f(x, 1.0, out=out, casting="unsafe")
         np.testing.assert_array_equal(out, (x + 1).astype(code))
-    g = _adder("D")
+    g = _add_ufunc("D")
     out = np.zeros(4)
     with pytest.raises(TypeError):
         g(x, 2j, out=out)
@@ -464,4 +470,4 @@ def test_compile_options_are_applied():
 
 def test_vectorize_is_exported_twice():
     assert numbalite.vectorize is vectorize
-    assert cuda.vectorize(_sum).nin == 2
+    assert cuda.vectorize(_sum_body).nin == 2

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from kit.sample import VARIABLE, generator
+from kit.sample import VARIABLE, random_generator
 
 from numbalite import cuda, guvectorize
 from numbalite.errors import SignatureError
@@ -139,7 +139,7 @@ def test_gufuncs_without_outputs_write_their_inputs(layout, more, signatures):
         signatures, layout, target="cuda", source=BODY_OF_SUMS, args="x, sums", **more
     )
     assert (running.nin, running.nout, running.signature) == (2, 0, "(n),(m)")
-    rng = generator()
+    rng = random_generator()
     for shape in ((4,), (3, 4), (2, 3, 4)):
         x, sums = rng.random(shape), np.zeros(shape)
         assert running(x, sums) == ()

@@ -3,8 +3,8 @@
 Only the descriptions are ours: names of files and kernels, shapes, grids, and NumPy's results. The
 kernels themselves are not in this repository. A module of this package describes a project:
 
-    with unit("owner+project/folder/file.cu") as file:
-        file.run("scale", 4, 64, real(256), out(256), 256, oracle=lambda x, n: 2 * x)
+    with describe_file("owner+project/folder/file.cu") as file:
+        file.run("scale", 4, 64, reals(256), output(256), 256, oracle=lambda x, n: 2 * x)
 
 `oracle` gets the arrays and numbers that are not `out`, as they were before the launch, and returns
 the expected contents of the arrays marked as out: an array, or a tuple with None for arrays that
@@ -30,7 +30,7 @@ PROJECTS = "leetcuda", "llmc", "samples", "small"
 
 
 @dataclasses.dataclass
-class Array:
+class ArraySpec:
     """The description of an array: the seed of its values, its type ("bf16" too), and whether the
     kernel writes it."""
 
@@ -51,33 +51,33 @@ class Array:
         return (values.astype("u4") << 16).view("f4") if self.dtype == "bf16" else values
 
 
-def real(*shape: int, low: float = -2, high: float = 2, dtype: str = "f4") -> Array:
+def reals(*shape: int, low: float = -2, high: float = 2, dtype: str = "f4") -> ArraySpec:
     """Random real numbers."""
-    return Array(lambda rng: rng.uniform(low, high, shape), dtype)
+    return ArraySpec(lambda rng: rng.uniform(low, high, shape), dtype)
 
 
-def whole(*shape: int, low: int = -4, high: int = 5, dtype: str = "f4") -> Array:
+def integers(*shape: int, low: int = -4, high: int = 5, dtype: str = "f4") -> ArraySpec:
     """Random integers, of any type."""
-    return Array(lambda rng: rng.integers(low, high, shape), dtype)
+    return ArraySpec(lambda rng: rng.integers(low, high, shape), dtype)
 
 
-def given(values: Any, dtype: str = "f4") -> Array:
+def constant(values: Any, dtype: str = "f4") -> ArraySpec:
     """These values."""
-    return Array(lambda rng: np.array(values), dtype)
+    return ArraySpec(lambda rng: np.array(values), dtype)
 
 
-def out(*shape: int, dtype: str = "f4", fill: float = 0) -> Array:
+def output(*shape: int, dtype: str = "f4", fill: float = 0) -> ArraySpec:
     """Returns an array that the kernel writes."""
-    return Array(lambda rng: np.full(shape, fill), dtype, written=True)
+    return ArraySpec(lambda rng: np.full(shape, fill), dtype, written=True)
 
 
-def changed(array: Array) -> Array:
+def inout(array: ArraySpec) -> ArraySpec:
     """Returns an array that the kernel reads and writes."""
     return dataclasses.replace(array, written=True)
 
 
 @dataclasses.dataclass
-class Case:
+class LaunchCase:
     """One launch."""
 
     kernel: str
@@ -94,24 +94,24 @@ class Case:
     def values(self, path: str) -> list:
         """Returns the arguments, which are equal in each call."""
         rng = np.random.default_rng(zlib.crc32(f"{path} {self.kernel} {self.index}".encode()))
-        return [a.values(rng) if isinstance(a, Array) else a for a in self.arguments]
+        return [a.values(rng) if isinstance(a, ArraySpec) else a for a in self.arguments]
 
     def read(self, values: list) -> list:
         """Returns the arguments as numbers."""
         pairs = zip(self.arguments, values)
-        return [a.read(v) if isinstance(a, Array) else v for a, v in pairs]
+        return [a.read(v) if isinstance(a, ArraySpec) else v for a, v in pairs]
 
     @property
     def written(self) -> list:
-        return [i for i, a in enumerate(self.arguments) if isinstance(a, Array) and a.written]
+        return [i for i, a in enumerate(self.arguments) if isinstance(a, ArraySpec) and a.written]
 
 
-class Unit:
+class KernelFile:
     """A file, and launches of its kernels."""
 
     def __init__(self, path: str, options: tuple, name: str) -> None:
         self.path, self.options, self.name = path, options, name
-        self.cases: list[Case] = []
+        self.cases: list[LaunchCase] = []
 
     def run(
         self,
@@ -127,22 +127,24 @@ class Unit:
     ) -> None:
         index = len(self.cases)
         self.cases.append(
-            Case(kernel, grid, block, arguments, oracle, within, shared, finds, because, index)
+            LaunchCase(
+                kernel, grid, block, arguments, oracle, within, shared, finds, because, index
+            )
         )
 
 
-_units: list[Unit] = []
+_units: list[KernelFile] = []
 
 
 @contextlib.contextmanager
-def unit(path: str, options: tuple = (), name: str = ""):
+def describe_file(path: str, options: tuple = (), name: str = ""):
     """The launches of a file; `name` distinguishes a second unit of the same file, with other options."""
-    made = Unit(path, options, name or path)
+    made = KernelFile(path, options, name or path)
     yield made
     _units.append(made)
 
 
-def units() -> list[Unit]:
+def described_units() -> list[KernelFile]:
     for project in PROJECTS:
         importlib.import_module(f"described.{project}")
     return _units

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from described import given, out, real, unit, whole
+from described import constant, describe_file, integers, output, reals
 
 HOME = "xlite-dev+LeetCUDA/kernels"
 N = 2048
@@ -53,52 +53,52 @@ for name, folder, oracle, within, wide in (
     ("hardshrink", "hardshrink", _hardshrink, 0, 2),
     ("hardswish", "hardswish", _hardswish, 1e-6, 4),
 ):
-    with unit(f"{HOME}/{folder}/{name}.cu") as file:
+    with describe_file(f"{HOME}/{folder}/{name}.cu") as file:
         for suffix, each in SUFFIXES:
             kind = "f2" if "f16" in suffix else "f4"
-            x = real(N, low=-wide, high=wide, dtype=kind)
+            x = reals(N, low=-wide, high=wide, dtype=kind)
             allowed = within and (1e-2 if name == "gelu" else OF_HALF) if kind == "f2" else within
             file.run(
                 f"{name}_{suffix}_kernel",
                 N // each // 64,
                 64,
                 x,
-                out(N, dtype=kind),
+                output(N, dtype=kind),
                 N,
                 oracle=oracle,
                 within=allowed,
             )
 
 for folder in "elementwise", "nvidia-nsight":
-    with unit(f"{HOME}/{folder}/elementwise.cu") as file:
+    with describe_file(f"{HOME}/{folder}/elementwise.cu") as file:
         for suffix, each in SUFFIXES:
             kind = "f2" if "f16" in suffix else "f4"
-            x = real(N, dtype=kind)
+            x = reals(N, dtype=kind)
             file.run(
                 f"elementwise_add_{suffix}_kernel",
                 N // each // 64,
                 64,
                 x,
                 x,
-                out(N, dtype=kind),
+                output(N, dtype=kind),
                 N,
                 oracle=lambda a, b, n: a + b,
             )
 
-with unit(f"{HOME}/histogram/histogram.cu") as file:
-    values = whole(N, low=0, high=40, dtype="i4")
+with describe_file(f"{HOME}/histogram/histogram.cu") as file:
+    values = integers(N, low=0, high=40, dtype="i4")
     for suffix, each in ("i32", 1), ("i32x4", 4):
         file.run(
             f"histogram_{suffix}_kernel",
             N // each // 64,
             64,
             values,
-            out(40, dtype="i4"),
+            output(40, dtype="i4"),
             N,
             oracle=lambda a, n: np.bincount(a, minlength=40),
         )
 
-with unit(f"{HOME}/dot-product/dot_product.cu") as file:
+with describe_file(f"{HOME}/dot-product/dot_product.cu") as file:
     for suffix, each in (
         ("f32_f32", 1),
         ("f32x4_f32", 4),
@@ -111,14 +111,14 @@ with unit(f"{HOME}/dot-product/dot_product.cu") as file:
             f"dot_prod_{suffix}_kernel<{256 // each}>",
             4,
             256 // each,
-            whole(1024, dtype=kind),
-            whole(1024, dtype=kind),
-            out(1),
+            integers(1024, dtype=kind),
+            integers(1024, dtype=kind),
+            output(1),
             1024,
             oracle=lambda a, b, n: a.astype("f8") @ b,
         )
 
-with unit(f"{HOME}/embedding/embedding.cu") as file:
+with describe_file(f"{HOME}/embedding/embedding.cu") as file:
     for suffix, each in SUFFIXES:
         if suffix == "f16x2":
             continue
@@ -128,9 +128,9 @@ with unit(f"{HOME}/embedding/embedding.cu") as file:
             f"embedding_{suffix}_kernel",
             20,
             128 // each,
-            whole(20, low=0, high=50, dtype="i4"),
-            real(50, 128, dtype=kind),
-            out(20, 128, dtype=kind),
+            integers(20, low=0, high=50, dtype="i4"),
+            reals(50, 128, dtype=kind),
+            output(20, 128, dtype=kind),
             20,
             128,
             oracle=lambda index, weight, n, size: weight[index],
@@ -139,23 +139,23 @@ with unit(f"{HOME}/embedding/embedding.cu") as file:
         "embedding_f32x4_kernel",
         20,
         32,
-        whole(20, low=0, high=50, dtype="i4"),
-        real(50, 128),
-        out(20, 128),
+        integers(20, low=0, high=50, dtype="i4"),
+        reals(50, 128),
+        output(20, 128),
         20,
         128,
         oracle=lambda index, weight, n, size: weight[index],
     )
 
 
-def _rope(x, length, n):
+def _expected_rope(x, length, n):
     pairs = x.reshape(length, n, 2).astype("f8")
     angle = np.arange(length)[:, None] / 10000 ** (2 * np.arange(n) / (2 * n))
     z = (pairs[..., 0] + 1j * pairs[..., 1]) * np.exp(1j * angle)
     return np.stack([z.real, z.imag], -1)
 
 
-with unit(f"{HOME}/rope/rope.cu") as file:
+with describe_file(f"{HOME}/rope/rope.cu") as file:
     for name, grid, block, n in (
         ("rope_f32_kernel", 8, 128, 64),
         ("rope_f32_v2_kernel", 16, 64, 64),
@@ -165,23 +165,23 @@ with unit(f"{HOME}/rope/rope.cu") as file:
             name,
             grid,
             block,
-            real(16, 128),
-            out(16, 128),
+            reals(16, 128),
+            output(16, 128),
             16,
             n,
-            oracle=lambda x, s, n: _rope(x, 16, 64),
+            oracle=lambda x, s, n: _expected_rope(x, 16, 64),
             within=2e-5,
         )
 
-with unit(f"{HOME}/mat-transpose/mat_transpose.cu") as file:
+with describe_file(f"{HOME}/mat-transpose/mat_transpose.cu") as file:
     R, C = 64, 128
     for name in "f32_col2row", "f32_row2col":
         file.run(
             f"mat_transpose_{name}_kernel",
             R * C // 128,
             128,
-            real(R, C),
-            out(C, R),
+            reals(R, C),
+            output(C, R),
             R,
             C,
             oracle=lambda x, r, c: x.T,
@@ -191,8 +191,8 @@ with unit(f"{HOME}/mat-transpose/mat_transpose.cu") as file:
             f"mat_transpose_{name}_kernel",
             R * C // 512,
             128,
-            real(R, C),
-            out(C, R),
+            reals(R, C),
+            output(C, R),
             R,
             C,
             oracle=lambda x, r, c: x.T,
@@ -201,8 +201,8 @@ with unit(f"{HOME}/mat-transpose/mat_transpose.cu") as file:
         "mat_transpose_f32_diagonal2d_kernel",
         (4, 4),
         (16, 16),
-        real(64, 64),
-        out(64, 64),
+        reals(64, 64),
+        output(64, 64),
         64,
         64,
         oracle=lambda x, r, c: x.T,
@@ -213,8 +213,8 @@ with unit(f"{HOME}/mat-transpose/mat_transpose.cu") as file:
             f"mat_transpose_{name}_kernel",
             grid,
             (16, 16),
-            real(R, C),
-            out(C, R),
+            reals(R, C),
+            output(C, R),
             R,
             C,
             oracle=lambda x, r, c: x.T,
@@ -224,8 +224,8 @@ with unit(f"{HOME}/mat-transpose/mat_transpose.cu") as file:
             f"mat_transpose_f32x4_{name}col2row2d_kernel",
             (C // 64, R // 16),
             (16, 16),
-            real(R, C),
-            out(C, R),
+            reals(R, C),
+            output(C, R),
             R,
             C,
             oracle=lambda x, r, c: x.T,
@@ -234,8 +234,8 @@ with unit(f"{HOME}/mat-transpose/mat_transpose.cu") as file:
             f"mat_transpose_f32x4_{name}row2col2d_kernel",
             (C // 16, R // 64),
             (16, 16),
-            real(R, C),
-            out(C, R),
+            reals(R, C),
+            output(C, R),
             R,
             C,
             oracle=lambda x, r, c: x.T,
@@ -244,27 +244,27 @@ with unit(f"{HOME}/mat-transpose/mat_transpose.cu") as file:
         "mat_transpose_f32x4_shared_bcf_merge_write_row2col2d_kernel",
         (C // 16, R // 64),
         (16, 16),
-        real(R, C),
-        out(C, R),
+        reals(R, C),
+        output(C, R),
         R,
         C,
         oracle=lambda x, r, c: x.T,
     )
 
-with unit(f"{HOME}/swizzle/mat_trans_swizzle.cu") as file:
+with describe_file(f"{HOME}/swizzle/mat_trans_swizzle.cu") as file:
     for name in "naive", "padding", "swizzle":
         file.run(
             f"mat_trans_smem_{name}_kernel",
             (3, 2),
             (32, 32),
-            whole(64, 96, dtype="i4"),
+            integers(64, 96, dtype="i4"),
             64,
             96,
-            out(96, 64, dtype="i4"),
+            output(96, 64, dtype="i4"),
             oracle=lambda a, m, n: a.T,
         )
 
-with unit(f"{HOME}/reduce/block_all_reduce.cu") as file:
+with describe_file(f"{HOME}/reduce/block_all_reduce.cu") as file:
     for kind, each in (
         ("f32_f32", 1),
         ("f32x4_f32", 4),
@@ -282,13 +282,13 @@ with unit(f"{HOME}/reduce/block_all_reduce.cu") as file:
             f"block_all_reduce_sum_{kind}_kernel<{256 // each}>",
             4,
             256 // each,
-            whole(1024, dtype=dtype),
-            out(1, dtype="i4" if kind[0] == "i" else "f4"),
+            integers(1024, dtype=dtype),
+            output(1, dtype="i4" if kind[0] == "i" else "f4"),
             1024,
             oracle=lambda a, n: a.sum(dtype="f8"),
         )
 
-with unit(f"{HOME}/nms/nms.cu") as file:
+with describe_file(f"{HOME}/nms/nms.cu") as file:
     # boxes that do not overlap: the result does not depend on the order of threads
     corners = np.stack(
         [np.arange(100) * 3, np.zeros(100), np.arange(100) * 3 + 2, np.full(100, 5)], -1
@@ -297,9 +297,9 @@ with unit(f"{HOME}/nms/nms.cu") as file:
         "nms_kernel",
         4,
         32,
-        given(corners),
-        real(100),
-        out(100, dtype="i4", fill=1),
+        constant(corners),
+        reals(100),
+        output(100, dtype="i4", fill=1),
         100,
         0.5,
         oracle=lambda b, s, n, t: np.ones(100),
@@ -308,100 +308,108 @@ with unit(f"{HOME}/nms/nms.cu") as file:
     )
 
 
-def _product(a, b, m, n, k):
+def _matrix_product(a, b, m, n, k):
     return a.astype("f8") @ b
 
 
-with unit(f"{HOME}/sgemv/sgemv.cu") as file:
+with describe_file(f"{HOME}/sgemv/sgemv.cu") as file:
 
-    def times(a, x, m, k):
+    def matrix_vector_product(a, x, m, k):
         return a.astype("f8") @ x
 
     file.run(
-        "sgemv_k32_f32_kernel", 16, (32, 4), whole(64, 96), whole(96), out(64), 64, 96, oracle=times
+        "sgemv_k32_f32_kernel",
+        16,
+        (32, 4),
+        integers(64, 96),
+        integers(96),
+        output(64),
+        64,
+        96,
+        oracle=matrix_vector_product,
     )
     file.run(
         "sgemv_k128_f32x4_kernel",
         16,
         (32, 4),
-        whole(64, 256),
-        whole(256),
-        out(64),
+        integers(64, 256),
+        integers(256),
+        output(64),
         64,
         256,
-        oracle=times,
+        oracle=matrix_vector_product,
     )
     file.run(
         "sgemv_k16_f32_kernel<2>",
         8,
         (32, 4),
-        whole(64, 16),
-        whole(16),
-        out(64),
+        integers(64, 16),
+        integers(16),
+        output(64),
         64,
         16,
-        oracle=times,
+        oracle=matrix_vector_product,
     )
 
-with unit(f"{HOME}/hgemv/hgemv.cu") as file:
+with describe_file(f"{HOME}/hgemv/hgemv.cu") as file:
     file.run(
         "hgemv_k32_f16_kernel",
         16,
         (32, 4),
-        whole(64, 96, dtype="f2"),
-        whole(96, dtype="f2"),
-        out(64, dtype="f2"),
+        integers(64, 96, dtype="f2"),
+        integers(96, dtype="f2"),
+        output(64, dtype="f2"),
         64,
         96,
-        oracle=times,
+        oracle=matrix_vector_product,
     )
     file.run(
         "hgemv_k128_f16x4_kernel",
         16,
         (32, 4),
-        whole(64, 256, dtype="f2"),
-        whole(256, dtype="f2"),
-        out(64, dtype="f2"),
+        integers(64, 256, dtype="f2"),
+        integers(256, dtype="f2"),
+        output(64, dtype="f2"),
         64,
         256,
-        oracle=times,
+        oracle=matrix_vector_product,
     )
     file.run(
         "hgemv_k16_f16_kernel<2>",
         8,
         (32, 4),
-        whole(64, 16, dtype="f2"),
-        whole(16, dtype="f2"),
-        out(64, dtype="f2"),
+        integers(64, 16, dtype="f2"),
+        integers(16, dtype="f2"),
+        output(64, dtype="f2"),
         64,
         16,
-        oracle=times,
+        oracle=matrix_vector_product,
     )
 
-with unit(f"{HOME}/sgemm/sgemm.cu") as file:
+with describe_file(f"{HOME}/sgemm/sgemm.cu") as file:
     file.run(
         "sgemm_naive_f32_kernel",
         (2, 2),
         (32, 32),
-        whole(64, 40),
-        whole(40, 64),
-        out(64, 64),
+        integers(64, 40),
+        integers(40, 64),
+        output(64, 64),
         64,
         64,
         40,
-        oracle=_product,
+        oracle=_matrix_product,
     )
     file.run(
         "sgemm_sliced_k_f32_kernel<32, 32, 32>",
         (2, 2),
         (32, 32),
-        whole(64, 64),
-        whole(64, 64),
-        out(64, 64),
+        integers(64, 64),
+        integers(64, 64),
+        output(64, 64),
         64,
         64,
         64,
-        oracle=_product,
+        oracle=_matrix_product,
     )
     for name in "", "_bcf", "_bcf_dbuf":
         arguments = "<128, 128, 8, 8, 8, 0>" if name else "<128, 128, 8, 8, 8>"
@@ -409,16 +417,16 @@ with unit(f"{HOME}/sgemm/sgemm.cu") as file:
             f"sgemm_t_8x8_sliced_k_f32x4{name}_kernel{arguments}",
             (1, 2),
             (16, 16),
-            whole(256, 32),
-            whole(32, 128),
-            out(256, 128),
+            integers(256, 32),
+            integers(32, 128),
+            output(256, 128),
             256,
             128,
             32,
-            oracle=_product,
+            oracle=_matrix_product,
         )
 
-with unit(f"{HOME}/sgemm/sgemm_async.cu") as file:
+with describe_file(f"{HOME}/sgemm/sgemm_async.cu") as file:
     for size, bm, bn, tm, tn in (
         ("8x4", 64, 64, 8, 4),
         ("8x8", 128, 128, 8, 8),
@@ -429,13 +437,13 @@ with unit(f"{HOME}/sgemm/sgemm_async.cu") as file:
                 f"sgemm_t_{size}_sliced_k16_f32x4_bcf_dbuf{kind}_kernel<>",
                 (1, 1),
                 (bn // tn, bm // tm),
-                whole(bm, 32),
-                whole(32, bn),
-                out(bm, bn),
+                integers(bm, 32),
+                integers(32, bn),
+                output(bm, bn),
                 bm,
                 bn,
                 32,
-                oracle=_product,
+                oracle=_matrix_product,
             )
 
 
@@ -449,7 +457,7 @@ BEYOND = {
     "finds": "reads shared[",
     "because": "all 32 lanes of the first warp read an array with one element for each warp",
 }
-with unit(f"{HOME}/softmax/softmax.cu") as file:
+with describe_file(f"{HOME}/softmax/softmax.cu") as file:
     for name, each, kind in (
         ("softmax_f32", 1, "f4"),
         ("softmax_f32x4", 4, "f4"),
@@ -465,8 +473,8 @@ with unit(f"{HOME}/softmax/softmax.cu") as file:
             f"{name}_per_token_kernel<{H // each}>",
             S,
             H // each,
-            real(S, H, dtype=kind),
-            out(S, H, dtype=kind),
+            reals(S, H, dtype=kind),
+            output(S, H, dtype=kind),
             S * H,
             oracle=_softmax,
             within=1e-5 if kind == "f4" else 1e-3,
@@ -474,21 +482,21 @@ with unit(f"{HOME}/softmax/softmax.cu") as file:
         )
 
 
-def _rms(x, g, n, k):
+def _rms_norm(x, g, n, k):
     x = x.astype("f8")
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * g
 
 
-def _layer(x, g, b, n, k):
+def _layer_norm(x, g, b, n, k):
     x = x.astype("f8")
     return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * g + b
 
 
 for name, folder, numbers, oracle in (
-    ("rms_norm", "rms-norm", (1.5,), _rms),
-    ("layer_norm", "layer-norm", (1.5, 0.5), _layer),
+    ("rms_norm", "rms-norm", (1.5,), _rms_norm),
+    ("layer_norm", "layer-norm", (1.5, 0.5), _layer_norm),
 ):
-    with unit(f"{HOME}/{folder}/{name}.cu") as file:
+    with describe_file(f"{HOME}/{folder}/{name}.cu") as file:
         for suffix, each in (
             ("f32", 1),
             ("f32x4", 4),
@@ -507,8 +515,8 @@ for name, folder, numbers, oracle in (
                 f"{name}_{suffix}_kernel<{H // each}>",
                 S,
                 H // each,
-                real(S, H, dtype=kind),
-                out(S, H, dtype=kind),
+                reals(S, H, dtype=kind),
+                output(S, H, dtype=kind),
                 *numbers,
                 S,
                 H,

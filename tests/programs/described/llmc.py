@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from described import Array, changed, given, out, real, unit, whole
+from described import ArraySpec, constant, describe_file, inout, integers, output, reals
 
 HOME = "karpathy+llm.c/dev/cuda"
 B, T, C = 2, 24, 128
@@ -16,18 +16,18 @@ BF = "bf16"
 OF_BF = 2e-2
 
 
-def _f8(x):
+def _f64(x):
     return x.astype("f8")
 
 
-with unit(f"{HOME}/residual_forward.cu") as file:
+with describe_file(f"{HOME}/residual_forward.cu") as file:
     for kernel, each in ("residual_forward_kernel1", 1), ("residual_forward_kernel2", 8):
-        small = whole(1536, low=-60, high=61, dtype=BF)
+        small = integers(1536, low=-60, high=61, dtype=BF)
         file.run(
             kernel,
             -(-1536 // each // 128),
             128,
-            out(1536, dtype=BF),
+            output(1536, dtype=BF),
             small,
             small,
             1536,
@@ -36,42 +36,42 @@ with unit(f"{HOME}/residual_forward.cu") as file:
 
 
 def _gelu(x, n=0):
-    x = _f8(x)
+    x = _f64(x)
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
 def _gelu_gradient(x, d, n):
-    x, h = _f8(x), 1e-5
+    x, h = _f64(x), 1e-5
     return (_gelu(x + h) - _gelu(x - h)) / (2 * h) * d
 
 
 for kind, oracle, arrays in ("forward", _gelu, 1), ("backward", _gelu_gradient, 2):
-    with unit(f"{HOME}/gelu_{kind}.cu") as file:
+    with describe_file(f"{HOME}/gelu_{kind}.cu") as file:
         for number, each in (1, 1), (2, 8):
             name = f"gelu_forward_kernel{number}" if kind == "forward" else f"gelu_backward{number}"
             file.run(
                 name,
                 1024 // each // 128,
                 128,
-                out(1024, dtype=BF),
-                *[real(1024, dtype=BF)] * arrays,
+                output(1024, dtype=BF),
+                *[reals(1024, dtype=BF)] * arrays,
                 1024,
                 oracle=oracle,
                 within=OF_BF,
             )
 
-TOKENS = whole(B, T, low=0, high=60, dtype="i4")
-with unit(f"{HOME}/encoder_forward.cu") as file:
+TOKENS = integers(B, T, low=0, high=60, dtype="i4")
+with describe_file(f"{HOME}/encoder_forward.cu") as file:
     small = {"low": -60, "high": 61, "dtype": BF}
     for number, threads in (1, ROWS), (2, ROWS * C), (3, ROWS * C // 8):
         file.run(
             f"encoder_forward_kernel{number}",
             -(-threads // 128),
             128,
-            out(B, T, C, dtype=BF),
+            output(B, T, C, dtype=BF),
             TOKENS,
-            whole(60, C, **small),
-            whole(T, C, **small),
+            integers(60, C, **small),
+            integers(T, C, **small),
             B,
             T,
             C,
@@ -79,53 +79,53 @@ with unit(f"{HOME}/encoder_forward.cu") as file:
         )
 
 
-def _scattered(d, tokens, *n):
+def _scatter(d, tokens, *n):
     embedding = np.zeros((60, C))
-    np.add.at(embedding, tokens.reshape(-1), _f8(d).reshape(-1, C))
-    return embedding, _f8(d).sum(0)
+    np.add.at(embedding, tokens.reshape(-1), _f64(d).reshape(-1, C))
+    return embedding, _f64(d).sum(0)
 
 
-with unit(f"{HOME}/encoder_backward.cu") as file:
+with describe_file(f"{HOME}/encoder_backward.cu") as file:
     for number, threads in (1, ROWS * C), (2, C):
         file.run(
             f"encoder_backward_kernel{number}",
             threads // 64,
             64,
-            out(60, C),
-            out(T, C),
-            whole(B, T, C),
+            output(60, C),
+            output(T, C),
+            integers(B, T, C),
             TOKENS,
             B,
             T,
             C,
-            oracle=_scattered,
+            oracle=_scatter,
         )
 
 V = 50
-with unit(f"{HOME}/crossentropy_forward.cu") as file:
+with describe_file(f"{HOME}/crossentropy_forward.cu") as file:
     file.run(
         "crossentropy_forward_kernel1",
         1,
         64,
-        out(ROWS),
-        real(ROWS, V, low=0.01, high=1),
-        whole(ROWS, low=0, high=V, dtype="i4"),
+        output(ROWS),
+        reals(ROWS, V, low=0.01, high=1),
+        integers(ROWS, low=0, high=V, dtype="i4"),
         B,
         T,
         V,
-        oracle=lambda p, t, *n: -np.log(_f8(p)[np.arange(ROWS), t]),
+        oracle=lambda p, t, *n: -np.log(_f64(p)[np.arange(ROWS), t]),
         within=1e-6,
     )
 
-with unit(f"{HOME}/crossentropy_softmax_backward.cu") as file:
+with describe_file(f"{HOME}/crossentropy_softmax_backward.cu") as file:
     file.run(
         "crossentropy_softmax_backward_kernel1",
         -(-ROWS * V // 128),
         128,
-        out(ROWS, V),
-        real(ROWS),
-        real(ROWS, V, low=0, high=1),
-        whole(ROWS, low=0, high=V, dtype="i4"),
+        output(ROWS, V),
+        reals(ROWS),
+        reals(ROWS, V, low=0, high=1),
+        integers(ROWS, low=0, high=V, dtype="i4"),
         B,
         T,
         V,
@@ -134,22 +134,22 @@ with unit(f"{HOME}/crossentropy_softmax_backward.cu") as file:
     )
 
 
-def _adamw(p, g, m, v, n, rate, b1, b2, c1, c2, eps, decay):
-    p, g, m, v = map(_f8, (p, g, m, v))
+def _adamw_step(p, g, m, v, n, rate, b1, b2, c1, c2, eps, decay):
+    p, g, m, v = map(_f64, (p, g, m, v))
     m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g * g
     return p - rate * (m / c1 / (np.sqrt(v / c2) + eps) + decay * p), m, v
 
 
-with unit(f"{HOME}/adamw.cu") as file:
+with describe_file(f"{HOME}/adamw.cu") as file:
     for number in 1, 2:
         file.run(
             f"adamw_kernel{number}",
             4,
             128,
-            changed(real(500)),
-            real(500),
-            changed(real(500)),
-            changed(real(500, low=0)),
+            inout(reals(500)),
+            reals(500),
+            inout(reals(500)),
+            inout(reals(500, low=0)),
             500,
             1e-3,
             0.9,
@@ -158,119 +158,124 @@ with unit(f"{HOME}/adamw.cu") as file:
             0.001,
             1e-8,
             0.01,
-            oracle=_adamw,
+            oracle=_adamw_step,
             within=2e-6,
         )
 
 
-def _norm(x, weight, bias, *n):
-    x = _f8(x)
+def _normalize(x, weight, bias, *n):
+    x = _f64(x)
     mean, rstd = x.mean(-1), 1 / np.sqrt(x.var(-1) + 1e-5)
     return (x - mean[:, None]) * rstd[:, None] * weight + bias, mean, rstd
 
 
-NORM = out(ROWS, C), out(ROWS), out(ROWS), real(ROWS, C), real(C), real(C), ROWS, C
-with unit(f"{HOME}/layernorm_forward.cu") as file:
-    file.run("layernorm_forward_kernel1", 1, 64, *NORM, oracle=_norm, within=1e-5)
+NORM = output(ROWS, C), output(ROWS), output(ROWS), reals(ROWS, C), reals(C), reals(C), ROWS, C
+with describe_file(f"{HOME}/layernorm_forward.cu") as file:
+    file.run("layernorm_forward_kernel1", 1, 64, *NORM, oracle=_normalize, within=1e-5)
     file.run(
         "mean_kernel",
         ROWS,
         64,
-        out(ROWS),
-        real(ROWS, C),
+        output(ROWS),
+        reals(ROWS, C),
         ROWS,
         C,
         64,
         shared=256,
-        oracle=lambda x, *n: _f8(x).mean(-1),
+        oracle=lambda x, *n: _f64(x).mean(-1),
         within=1e-6,
     )
     file.run(
         "rstd_kernel",
         ROWS,
         64,
-        out(ROWS),
-        real(ROWS, C),
-        given(np.zeros(ROWS)),
+        output(ROWS),
+        reals(ROWS, C),
+        constant(np.zeros(ROWS)),
         ROWS,
         C,
         64,
         shared=256,
-        oracle=lambda x, m, *n: 1 / np.sqrt((_f8(x) ** 2).mean(-1) + 1e-5),
+        oracle=lambda x, m, *n: 1 / np.sqrt((_f64(x) ** 2).mean(-1) + 1e-5),
         within=1e-6,
     )
     file.run(
         "normalization_kernel",
         ROWS,
         C,
-        out(ROWS, C),
-        real(ROWS, C),
-        real(ROWS),
-        real(ROWS),
-        real(C),
-        real(C),
+        output(ROWS, C),
+        reals(ROWS, C),
+        reals(ROWS),
+        reals(ROWS),
+        reals(C),
+        reals(C),
         B,
         T,
         C,
-        oracle=lambda x, m, s, w, b, *n: _f8(s)[:, None] * (x - m[:, None]) * w + b,
+        oracle=lambda x, m, s, w, b, *n: _f64(s)[:, None] * (x - m[:, None]) * w + b,
         within=2e-6,
     )
     for number in 3, 4:
         file.run(
-            f"layernorm_forward_kernel{number}", ROWS // 4, 128, *NORM, oracle=_norm, within=1e-5
+            f"layernorm_forward_kernel{number}",
+            ROWS // 4,
+            128,
+            *NORM,
+            oracle=_normalize,
+            within=1e-5,
         )
-    file.run("layernorm_forward_kernel5", ROWS, 64, *NORM, oracle=_norm, within=1e-5)
+    file.run("layernorm_forward_kernel5", ROWS, 64, *NORM, oracle=_normalize, within=1e-5)
     file.run(
         "layernorm_forward_kernel6",
         ROWS // 4,
         (32, 4),
         *NORM,
         shared=6 * C * 4,
-        oracle=_norm,
+        oracle=_normalize,
         within=1e-5,
     )
 
 
 def _residual_norm(a, b, weight, bias, *n):
-    x = _f8(a) + b
-    return (x, *_norm(x, weight, bias))
+    x = _f64(a) + b
+    return (x, *_normalize(x, weight, bias))
 
 
-def _bf(*shape):
-    return real(*shape, dtype=BF)
+def _bf16(*shape):
+    return reals(*shape, dtype=BF)
 
 
 def _to_bf(*shape):
-    return out(*shape, dtype=BF)
+    return output(*shape, dtype=BF)
 
 
-NORM_BF = _to_bf(ROWS, C), _to_bf(ROWS), _to_bf(ROWS), _bf(ROWS, C), _bf(C), _bf(C), ROWS, C
+NORM_BF = _to_bf(ROWS, C), _to_bf(ROWS), _to_bf(ROWS), _bf16(ROWS, C), _bf16(C), _bf16(C), ROWS, C
 WIDE = 256
 FUSED = (
     _to_bf(ROWS, WIDE),
     _to_bf(ROWS, WIDE),
     _to_bf(ROWS),
     _to_bf(ROWS),
-    _bf(ROWS, WIDE),
-    _bf(ROWS, WIDE),
-    _bf(WIDE),
-    _bf(WIDE),
+    _bf16(ROWS, WIDE),
+    _bf16(ROWS, WIDE),
+    _bf16(WIDE),
+    _bf16(WIDE),
     ROWS,
     WIDE,
 )
-with unit(f"{HOME}/fused_residual_forward.cu") as file:
+with describe_file(f"{HOME}/fused_residual_forward.cu") as file:
     file.run(
         "residual_forward_kernel1",
         ROWS,
         C,
         _to_bf(ROWS * C),
-        _bf(ROWS * C),
-        _bf(ROWS * C),
+        _bf16(ROWS * C),
+        _bf16(ROWS * C),
         ROWS * C,
         oracle=lambda a, b, n: a + b,
         within=OF_BF,
     )
-    file.run("layernorm_forward_kernel1", 1, 64, *NORM_BF, oracle=_norm, within=OF_BF)
+    file.run("layernorm_forward_kernel1", 1, 64, *NORM_BF, oracle=_normalize, within=OF_BF)
     file.run("fused_residual_forward2", ROWS // 16, 16, *FUSED, oracle=_residual_norm, within=OF_BF)
     file.run(
         "fused_residual_forward3", ROWS // 4, (32, 4), *FUSED, oracle=_residual_norm, within=OF_BF
@@ -304,7 +309,7 @@ with unit(f"{HOME}/fused_residual_forward.cu") as file:
 
 
 def _norm_gradient(d, x, weight, mean, rstd, *n):
-    d, x = _f8(d), (_f8(x) - mean[:, None]) * rstd[:, None]
+    d, x = _f64(d), (_f64(x) - mean[:, None]) * rstd[:, None]
     g = d * weight
     gradient = (g - g.mean(-1, keepdims=True) - x * (g * x).mean(-1, keepdims=True)) * rstd[:, None]
     return gradient, (d * x).sum(0), d.sum(0)
@@ -314,16 +319,16 @@ def _with_scratch(*arrays):
     return (*_norm_gradient(*arrays), None)
 
 
-GIVEN = real(ROWS, C), real(ROWS, C), real(C), real(ROWS), real(ROWS), B, T, C
-GRADIENTS = out(ROWS, C), out(C), out(C)
+GIVEN = reals(ROWS, C), reals(ROWS, C), reals(C), reals(ROWS), reals(ROWS), B, T, C
+GRADIENTS = output(ROWS, C), output(C), output(C)
 NO_FENCE = {
     "finds": "with nothing that orders the blocks",
     "because": "no __threadfence() between a block's partial sums and the atomic that counts the block",
 }
-GIVEN_BF = _bf(ROWS, WIDE), _bf(ROWS, WIDE), _bf(WIDE), _bf(ROWS), _bf(ROWS), B, T, WIDE
+GIVEN_BF = _bf16(ROWS, WIDE), _bf16(ROWS, WIDE), _bf16(WIDE), _bf16(ROWS), _bf16(ROWS), B, T, WIDE
 GRADIENTS_BF = _to_bf(ROWS, WIDE), _to_bf(WIDE), _to_bf(WIDE)
 FLOATS = "<float, float, float, float>"
-with unit(f"{HOME}/layernorm_backward.cu") as file:
+with describe_file(f"{HOME}/layernorm_backward.cu") as file:
     file.run(
         "layernorm_backward_kernel1", 1, 64, *GRADIENTS, *GIVEN, oracle=_norm_gradient, within=2e-5
     )
@@ -333,8 +338,8 @@ with unit(f"{HOME}/layernorm_backward.cu") as file:
         128,
         *GRADIENTS,
         *GIVEN,
-        out(C),
-        out(C),
+        output(C),
+        output(C),
         shared=2 * C * 4,
         oracle=lambda *a: (_norm_gradient(*a)[0], None, None, *_norm_gradient(*a)[1:]),
         within=2e-5,
@@ -344,10 +349,10 @@ with unit(f"{HOME}/layernorm_backward.cu") as file:
         1,
         64,
         C,
-        out(C),
-        out(C),
-        real(C),
-        real(C),
+        output(C),
+        output(C),
+        reals(C),
+        reals(C),
         oracle=lambda n, b, w: (b, w),
     )
     file.run(
@@ -376,7 +381,7 @@ with unit(f"{HOME}/layernorm_backward.cu") as file:
             3,
             128,
             *GRADIENTS,
-            out(3 * 2 * C + 1),
+            output(3 * 2 * C + 1),
             *GIVEN,
             shared=(2 * C + 1) * 4,
             oracle=_with_scratch,
@@ -388,7 +393,7 @@ with unit(f"{HOME}/layernorm_backward.cu") as file:
             3,
             128,
             *GRADIENTS_BF,
-            out(3 * 2 * WIDE + 1),
+            output(3 * 2 * WIDE + 1),
             *GIVEN_BF,
             shared=(2 * WIDE + 1) * 4,
             oracle=_with_scratch,
@@ -399,7 +404,7 @@ with unit(f"{HOME}/layernorm_backward.cu") as file:
         3,
         128,
         *GRADIENTS_BF,
-        out(3 * 2 * WIDE + 64),
+        output(3 * 2 * WIDE + 64),
         *GIVEN_BF,
         shared=(2 * WIDE + 256 + 1) * 4,
         oracle=_with_scratch,
@@ -411,7 +416,7 @@ with unit(f"{HOME}/layernorm_backward.cu") as file:
         3,
         128,
         *GRADIENTS_BF,
-        out(3 * 2 * WIDE + 64),
+        output(3 * 2 * WIDE + 64),
         *GIVEN_BF,
         shared=(2 * WIDE + 2 * 96 * 4) * 4,
         oracle=_with_scratch,
@@ -421,13 +426,13 @@ with unit(f"{HOME}/layernorm_backward.cu") as file:
 
 
 def _softmax(x, *n):
-    e = np.exp(_f8(x) - _f8(x).max(-1, keepdims=True))
+    e = np.exp(_f64(x) - _f64(x).max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
 
 
 ROW = 160
-SOFT = out(20, ROW), real(20, ROW, low=-8, high=8), 20, ROW
-with unit(f"{HOME}/softmax_forward.cu") as file:
+SOFT = output(20, ROW), reals(20, ROW, low=-8, high=8), 20, ROW
+with describe_file(f"{HOME}/softmax_forward.cu") as file:
     file.run("softmax_forward_kernel1", 1, 32, *SOFT, oracle=_softmax, within=1e-6)
     file.run("softmax_forward_kernel2", 20, 64, *SOFT, shared=256, oracle=_softmax, within=1e-6)
     file.run("softmax_forward_kernel3", 20, 32, *SOFT, shared=256, oracle=_softmax, within=1e-6)
@@ -457,29 +462,29 @@ with unit(f"{HOME}/softmax_forward.cu") as file:
     file.run("softmax_forward_online_kernel8", 5, 128, *SOFT, oracle=_softmax, within=1e-6)
 
 
-def _attention(x):
+def _attend(x):
     """q, k, v of (B, T, 3, heads, size), and the causal scores and weights."""
-    q, k, v = np.moveaxis(_f8(x).reshape(B, T, 3, HEADS, SIZE), (2, 3), (0, 2))
+    q, k, v = np.moveaxis(_f64(x).reshape(B, T, 3, HEADS, SIZE), (2, 3), (0, 2))
     scores = np.where(np.tri(T, dtype=bool), q @ k.swapaxes(-1, -2) / math.sqrt(SIZE), -np.inf)
     return q, k, v, scores, _softmax(scores)
 
 
-QKV = real(B, T, 3 * C)
-SCORES = real(B, HEADS, T, T)
+QKV = reals(B, T, 3 * C)
+SCORES = reals(B, HEADS, T, T)
 COUNT = B * HEADS * T
 MASKED = np.tri(T, dtype=bool)
 
 
-def _masked(x, other=0):
-    return np.where(np.tri(x.shape[-1], dtype=bool), _f8(x), other)
+def _mask(x, other=0):
+    return np.where(np.tri(x.shape[-1], dtype=bool), _f64(x), other)
 
 
-def _weights(preatt, *n):
-    return _softmax(_masked(preatt, -np.inf))
+def _softmax_weights(preatt, *n):
+    return _softmax(_mask(preatt, -np.inf))
 
 
 def _attention_results(x, *n):
-    return _attention(x)[:3]
+    return _attend(x)[:3]
 
 
 def _merge_heads(x, *n):
@@ -491,30 +496,30 @@ def _split_gradient(q, k, v, *n):
 
 
 HEAD = B * HEADS * T * SIZE
-with unit(f"{HOME}/attention_forward.cu") as file:
+with describe_file(f"{HOME}/attention_forward.cu") as file:
     file.run(
         "attention_query_key_kernel1",
         -(-COUNT * T // 128),
         128,
-        out(B, HEADS, T, T),
+        output(B, HEADS, T, T),
         QKV,
         B,
         T,
         C,
         HEADS,
-        oracle=lambda x, *n: _attention(x)[3],
+        oracle=lambda x, *n: _attend(x)[3],
         within=2e-6,
     )
     file.run(
         "attention_softmax_kernel1",
         -(-COUNT // 64),
         64,
-        out(B, HEADS, T, T),
+        output(B, HEADS, T, T),
         SCORES,
         B,
         T,
         HEADS,
-        oracle=_weights,
+        oracle=_softmax_weights,
         within=1e-6,
     )
     file.run("softmax_forward_kernel4", 20, 64, *SOFT, shared=512, oracle=_softmax, within=1e-6)
@@ -522,33 +527,33 @@ with unit(f"{HOME}/attention_forward.cu") as file:
         "softmax_forward_kernel5",
         COUNT // 4,
         128,
-        out(B, HEADS, T, T),
+        output(B, HEADS, T, T),
         0.7,
         SCORES,
         B * HEADS,
         T,
-        oracle=lambda t, x, *n: _weights(_f8(x) * np.float32(0.7)),
+        oracle=lambda t, x, *n: _softmax_weights(_f64(x) * np.float32(0.7)),
         within=1e-6,
     )
     file.run(
         "attention_value_kernel1",
         -(-COUNT // 64),
         64,
-        out(B, T, C),
-        real(B, HEADS, T, T),
+        output(B, T, C),
+        reals(B, HEADS, T, T),
         QKV,
         B,
         T,
         C,
         HEADS,
-        oracle=lambda a, x, *n: (_masked(a) @ _attention(x)[2]).swapaxes(1, 2),
+        oracle=lambda a, x, *n: (_mask(a) @ _attend(x)[2]).swapaxes(1, 2),
         within=1e-5,
     )
     file.run(
         "permute_kernel",
         HEAD // 128,
         128,
-        *[out(B, HEADS, T, SIZE)] * 3,
+        *[output(B, HEADS, T, SIZE)] * 3,
         QKV,
         B,
         T,
@@ -560,8 +565,8 @@ with unit(f"{HOME}/attention_forward.cu") as file:
         "unpermute_kernel",
         HEAD // 128,
         128,
-        real(B, HEADS, T, SIZE),
-        out(B, T, C),
+        reals(B, HEADS, T, SIZE),
+        output(B, T, C),
         B,
         T,
         HEADS,
@@ -572,20 +577,20 @@ with unit(f"{HOME}/attention_forward.cu") as file:
         "scale_kernel",
         -(-COUNT * T // 128),
         128,
-        changed(SCORES),
+        inout(SCORES),
         0.5,
         B,
         HEADS,
         T,
-        oracle=lambda x, *n: _masked(x * 0.5, -np.inf),
+        oracle=lambda x, *n: _mask(x * 0.5, -np.inf),
     )
     file.run(
         "attention_forward_fused1",
         (T // 4, HEADS, B),
         128,
-        out(B, T, C),
-        out(B, HEADS, T, T),
-        out(B, HEADS, T, T),
+        output(B, T, C),
+        output(B, HEADS, T, T),
+        output(B, HEADS, T, T),
         QKV,
         B,
         T,
@@ -598,28 +603,28 @@ with unit(f"{HOME}/attention_forward.cu") as file:
 
 
 def _softmax_gradient(d, a, *n):
-    d, a = _masked(d), _masked(a)
+    d, a = _mask(d), _mask(a)
     return a * (d - (a * d).sum(-1, keepdims=True)) / math.sqrt(SIZE)
 
 
 BACK = (
-    out(B, HEADS, T, T),
-    real(B, HEADS, T, T),
-    real(B, HEADS, T, T, low=0, high=1),
+    output(B, HEADS, T, T),
+    reals(B, HEADS, T, T),
+    reals(B, HEADS, T, T, low=0, high=1),
     B,
     T,
     C,
     HEADS,
 )
 L = B, HEADS, 64, 64  # a kernel that wants whole blocks
-CAUSAL = Array(lambda rng: np.tri(64) * rng.uniform(0, 1, L), "f4")
-LONG = out(*L), real(*L), CAUSAL, B, 64, C, HEADS
-with unit(f"{HOME}/attention_backward.cu") as file:
+CAUSAL = ArraySpec(lambda rng: np.tri(64) * rng.uniform(0, 1, L), "f4")
+LONG = output(*L), reals(*L), CAUSAL, B, 64, C, HEADS
+with describe_file(f"{HOME}/attention_backward.cu") as file:
     file.run(
         "permute_kernel",
         HEAD // 128,
         128,
-        *[out(B, HEADS, T, SIZE)] * 3,
+        *[output(B, HEADS, T, SIZE)] * 3,
         QKV,
         B,
         T,
@@ -631,8 +636,8 @@ with unit(f"{HOME}/attention_backward.cu") as file:
         "permute_kernel_backward",
         HEAD // 128,
         128,
-        out(B, T, 3 * C),
-        *[real(B, HEADS, T, SIZE)] * 3,
+        output(B, T, 3 * C),
+        *[reals(B, HEADS, T, SIZE)] * 3,
         B,
         T,
         HEADS,
@@ -643,8 +648,8 @@ with unit(f"{HOME}/attention_backward.cu") as file:
         "unpermute_kernel",
         HEAD // 128,
         128,
-        real(B, HEADS, T, SIZE),
-        out(B, T, C),
+        reals(B, HEADS, T, SIZE),
+        output(B, T, C),
         B,
         T,
         HEADS,
@@ -655,8 +660,8 @@ with unit(f"{HOME}/attention_backward.cu") as file:
         "unpermute_kernel_backward",
         HEAD // 128,
         128,
-        out(B, HEADS, T, SIZE),
-        real(B, T, C),
+        output(B, HEADS, T, SIZE),
+        reals(B, T, C),
         B,
         T,
         HEADS,
@@ -667,12 +672,12 @@ with unit(f"{HOME}/attention_backward.cu") as file:
         "softmax_forward_kernel5",
         COUNT // 4,
         128,
-        out(B, HEADS, T, T),
+        output(B, HEADS, T, T),
         0.7,
         SCORES,
         B * HEADS,
         T,
-        oracle=lambda t, x, *n: _weights(_f8(x) * np.float32(0.7)),
+        oracle=lambda t, x, *n: _softmax_weights(_f64(x) * np.float32(0.7)),
         within=1e-6,
     )
     file.run(
@@ -743,13 +748,13 @@ with unit(f"{HOME}/attention_backward.cu") as file:
             **said,
         )
 
-with unit(f"{HOME}/permute.cu") as file:
+with describe_file(f"{HOME}/permute.cu") as file:
     file.run(
         "permute_kernel",
         14,
         128,
-        real(5, 6, 7, 8),
-        out(8, 7, 5, 6),
+        reals(5, 6, 7, 8),
+        output(8, 7, 5, 6),
         5,
         6,
         7,
@@ -758,26 +763,26 @@ with unit(f"{HOME}/permute.cu") as file:
     )
 
 M, K, OC = 128, 64, 128
-with unit(f"{HOME}/matmul_forward.cu") as file:
+with describe_file(f"{HOME}/matmul_forward.cu") as file:
     file.run(
         "matmul_forward_kernel1",
         (8, 8),
         (16, 16),
-        out(M, OC),
-        whole(M, K),
-        whole(OC, K),
-        whole(OC),
+        output(M, OC),
+        integers(M, K),
+        integers(OC, K),
+        integers(OC),
         M,
         K,
         OC,
-        oracle=lambda x, w, b, *n: _f8(x) @ w.T + b,
+        oracle=lambda x, w, b, *n: _f64(x) @ w.T + b,
     )
     file.run(
         "add_bias",
         3,
         128,
-        changed(whole(B, T, OC)),
-        whole(OC),
+        inout(integers(B, T, OC)),
+        integers(OC),
         B,
         T,
         OC,
@@ -787,53 +792,53 @@ with unit(f"{HOME}/matmul_forward.cu") as file:
         "matmul_forward_kernel4",
         (1, 1),
         (16, 16),
-        out(M, OC),
-        whole(M, K),
-        whole(OC, K),
-        whole(OC),
+        output(M, OC),
+        integers(M, K),
+        integers(OC, K),
+        integers(OC),
         K,
         OC,
-        oracle=lambda x, w, b, *n: _f8(x) @ w.T + b,
+        oracle=lambda x, w, b, *n: _f64(x) @ w.T + b,
     )
 
-with unit(f"{HOME}/matmul_backward.cu") as file:
+with describe_file(f"{HOME}/matmul_backward.cu") as file:
     file.run(
         "matmul_backward_bias_kernel_naive",
         1,
         OC,
-        out(OC),
-        whole(B, T, OC),
+        output(OC),
+        integers(B, T, OC),
         B,
         T,
         OC,
-        oracle=lambda d, *n: _f8(d).sum((0, 1)),
+        oracle=lambda d, *n: _f64(d).sum((0, 1)),
     )
     file.run(
         "matmul_backward_bias_kernel_faster",
         OC,
         64,
-        out(OC),
-        whole(B, T, OC),
+        output(OC),
+        integers(B, T, OC),
         B,
         T,
         OC,
         shared=64 * 8,
-        oracle=lambda d, *n: _f8(d).sum((0, 1)),
+        oracle=lambda d, *n: _f64(d).sum((0, 1)),
     )
 
 
 def _accumulate_bias(bias, d, *n):
-    return bias + _f8(d).sum((0, 1))
+    return bias + _f64(d).sum((0, 1))
 
 
 BIAS = (
-    changed(whole(OC, low=-1, high=2, dtype=BF)),
-    whole(B, T, OC, low=-1, high=2, dtype=BF),
+    inout(integers(OC, low=-1, high=2, dtype=BF)),
+    integers(B, T, OC, low=-1, high=2, dtype=BF),
     B,
     T,
     OC,
 )
-with unit(f"{HOME}/matmul_backward_bias.cu") as file:
+with describe_file(f"{HOME}/matmul_backward_bias.cu") as file:
     file.run("matmul_backward_bias_kernel1", OC, 64, *BIAS, shared=256, oracle=_accumulate_bias)
     file.run("matmul_backward_bias_kernel2", OC // 4, 128, *BIAS, oracle=_accumulate_bias)
     file.run("matmul_backward_bias_kernel3", OC, 64, *BIAS, oracle=_accumulate_bias)
@@ -844,49 +849,49 @@ with unit(f"{HOME}/matmul_backward_bias.cu") as file:
         "matmul_backward_bias_kernel7",
         (1, 2),
         (32, 8),
-        out(OC),
+        output(OC),
         *BIAS[1:],
         256,
         shared=256 * 4,
-        oracle=lambda d, *n: _f8(d).sum((0, 1)),
+        oracle=lambda d, *n: _f64(d).sum((0, 1)),
     )
-    file.run("cast_and_add_kernel", 2, 64, BIAS[0], whole(OC), OC, oracle=lambda a, b, n: a + b)
+    file.run("cast_and_add_kernel", 2, 64, BIAS[0], integers(OC), OC, oracle=lambda a, b, n: a + b)
     file.run(
         "reduce_add_sum_kernel",
         1,
         32,
         BIAS[0],
-        whole(5, OC),
+        integers(5, OC),
         OC,
         5,
         oracle=lambda a, b, n, m: a + b.sum(0),
     )
 
-with unit(f"{HOME}/global_norm.cu") as file:
+with describe_file(f"{HOME}/global_norm.cu") as file:
     for number in 1, 2, 3:
         file.run(
             f"norm_kernel{number}<float>",
             3,
             128,
-            out(1),
-            whole(1000),
+            output(1),
+            integers(1000),
             1000,
-            oracle=lambda x, n: (_f8(x) ** 2).sum(),
+            oracle=lambda x, n: (_f64(x) ** 2).sum(),
         )
     file.run(
         "norm_kernel4<float>",
         3,
         128,
-        out(3),
-        whole(1000),
+        output(3),
+        integers(1000),
         1000,
-        oracle=lambda x, n: np.bincount(np.arange(1000) % 384 // 128, _f8(x) ** 2),
+        oracle=lambda x, n: np.bincount(np.arange(1000) % 384 // 128, _f64(x) ** 2),
     )
     file.run(
         "global_norm_aggregate_kernel",
         1,
         64,
-        changed(whole(40)),
+        inout(integers(40)),
         40,
         oracle=lambda x, n: np.concatenate([[x.sum()], x[1:]]),
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from described import changed, out, real, unit, whole
+from described import describe_file, inout, integers, output, reals
 
 HOME = "siboehm+SGEMM_CUDA/src/kernels"
 
@@ -12,19 +12,28 @@ def _gemm(m, n, k, alpha, a, b, beta, c):
 
 
 def _gemm_case(file, kernel, grid, block, m, n, k, finds="", because=""):
-    given = m, n, k, 2.0, whole(m, k), whole(k, n), 3.0, changed(whole(m, n))
+    given = (
+        m,
+        n,
+        k,
+        2.0,
+        integers(m, k),
+        integers(k, n),
+        3.0,
+        inout(integers(m, n)),
+    )
     file.run(
         kernel, grid, block, *given, oracle=None if finds else _gemm, finds=finds, because=because
     )
 
 
-with unit(f"{HOME}/1_naive.cuh") as file:
+with describe_file(f"{HOME}/1_naive.cuh") as file:
     _gemm_case(file, "sgemm_naive", (2, 3), (32, 32), 50, 90, 40)
-with unit(f"{HOME}/2_kernel_global_mem_coalesce.cuh") as file:
+with describe_file(f"{HOME}/2_kernel_global_mem_coalesce.cuh") as file:
     _gemm_case(file, "sgemm_global_mem_coalesce<32>", (2, 3), 1024, 50, 90, 40)
-with unit(f"{HOME}/3_kernel_shared_mem_blocking.cuh") as file:
+with describe_file(f"{HOME}/3_kernel_shared_mem_blocking.cuh") as file:
     _gemm_case(file, "sgemm_shared_mem_block<32>", (2, 3), 1024, 64, 96, 64)
-with unit(f"{HOME}/4_kernel_1D_blocktiling.cuh") as file:
+with describe_file(f"{HOME}/4_kernel_1D_blocktiling.cuh") as file:
     _gemm_case(file, "sgemm1DBlocktiling<64, 64, 8, 8>", (2, 1), 512, 64, 128, 32)
 for name, kernel in (
     ("5_kernel_2D_blocktiling", "sgemm2DBlocktiling"),
@@ -32,7 +41,7 @@ for name, kernel in (
     ("7_kernel_resolve_bank_conflicts", "sgemmResolveBankConflicts"),
     ("8_kernel_bank_extra_col", "sgemmResolveBankExtraCol"),
 ):
-    with unit(f"{HOME}/{name}.cuh") as file:
+    with describe_file(f"{HOME}/{name}.cuh") as file:
         _gemm_case(file, f"{kernel}<128, 128, 8, 8, 8>", (2, 1), 256, 128, 256, 32)
         if name.startswith("6"):
             half = "64 threads bring 4 elements each of a tile that has 512"
@@ -47,11 +56,11 @@ for name, kernel in (
                 "nothing has written",
                 half,
             )
-with unit(f"{HOME}/9_kernel_autotuned.cuh") as file:
+with describe_file(f"{HOME}/9_kernel_autotuned.cuh") as file:
     _gemm_case(file, "sgemmAutotuned<64, 64, 16, 4, 4>", (2, 1), 256, 64, 128, 32)
-with unit(f"{HOME}/10_kernel_warptiling.cuh") as file:
+with describe_file(f"{HOME}/10_kernel_warptiling.cuh") as file:
     _gemm_case(file, "sgemmWarptiling<64, 64, 16, 32, 32, 2, 4, 4, 128>", (2, 1), 128, 64, 128, 32)
-with unit(f"{HOME}/11_kernel_double_buffering.cuh", ("-DWARPSIZE=32",)) as file:
+with describe_file(f"{HOME}/11_kernel_double_buffering.cuh", ("-DWARPSIZE=32",)) as file:
     apart = "the halves of a block wait at __syncthreads() of different lines, as a GPU allows"
     name = "sgemmDoubleBuffering<64, 64, 16, 32, 32, 2, 4, 4, 256>"
     _gemm_case(file, name, (2, 1), 256, 64, 128, 32, "are at different barriers", apart)
@@ -73,64 +82,77 @@ for path, kernel, grid, extra in (
     ("12-unified-memory/add.cu", "add", 8, ()),
 ):
     size = extra[0] if extra else 1024
-    with unit(f"{BOOK}/{path}", name=f"{BOOK}/{path} {kernel}") as file:
+    with describe_file(f"{BOOK}/{path}", name=f"{BOOK}/{path} {kernel}") as file:
         file.run(
             kernel,
             grid,
             128,
-            real(size, dtype="f8"),
-            real(size, dtype="f8"),
-            out(size, dtype="f8"),
+            reals(size, dtype="f8"),
+            reals(size, dtype="f8"),
+            output(size, dtype="f8"),
             *extra,
             oracle=_add,
         )
-with unit(f"{BOOK}/05-prerequisites-for-speedup/add2gpu.cu") as file:
-    file.run("add", 9, 128, real(1000), real(1000), out(1000), 1000, oracle=_add)
-with unit(f"{BOOK}/07-global-memory/matrix.cu") as file:
+with describe_file(f"{BOOK}/05-prerequisites-for-speedup/add2gpu.cu") as file:
+    file.run("add", 9, 128, reals(1000), reals(1000), output(1000), 1000, oracle=_add)
+with describe_file(f"{BOOK}/07-global-memory/matrix.cu") as file:
     for name in "copy", "transpose1", "transpose2", "transpose3":
         file.run(
             name,
             (2, 2),
             (32, 32),
-            real(50, 50),
-            out(50, 50),
+            reals(50, 50),
+            output(50, 50),
             50,
             oracle=(lambda a, n: a) if name == "copy" else lambda a, n: a.T,
         )
-with unit(f"{BOOK}/08-shared-memory/bank.cu") as file:
+with describe_file(f"{BOOK}/08-shared-memory/bank.cu") as file:
     for name in "transpose1", "transpose2":
-        file.run(name, (2, 2), (32, 32), real(50, 50), out(50, 50), 50, oracle=lambda a, n: a.T)
+        file.run(
+            name,
+            (2, 2),
+            (32, 32),
+            reals(50, 50),
+            output(50, 50),
+            50,
+            oracle=lambda a, n: a.T,
+        )
 
 
-def _sums(x, *n):
+def _padded_block_sums(x, *n):
     padded = np.zeros(8 * 128)
     padded[: x.size] = x
     return padded.reshape(8, 128).sum(1)
 
 
-with unit(f"{BOOK}/08-shared-memory/reduce2gpu.cu") as file:
+with describe_file(f"{BOOK}/08-shared-memory/reduce2gpu.cu") as file:
     file.run(
-        "reduce_global", 8, 128, changed(whole(1024)), out(8), oracle=lambda x: (None, _sums(x))
+        "reduce_global",
+        8,
+        128,
+        inout(integers(1024)),
+        output(8),
+        oracle=lambda x: (None, _padded_block_sums(x)),
     )
-with unit(f"{BOOK}/10-warp/reduce.cu") as file:
+with describe_file(f"{BOOK}/10-warp/reduce.cu") as file:
     for name in "reduce_syncwarp", "reduce_shfl", "reduce_cp":
         file.run(
             name,
             8,
             128,
-            whole(1000),
-            out(1),
+            integers(1000),
+            output(1),
             1000,
             shared=512,
             oracle=lambda x, n: x.sum(dtype="f8"),
         )
-with unit(f"{BOOK}/10-warp/reduce1parallelism.cu") as file:
+with describe_file(f"{BOOK}/10-warp/reduce1parallelism.cu") as file:
     file.run(
         "reduce_cp",
         3,
         128,
-        whole(1000),
-        out(3),
+        integers(1000),
+        output(3),
         1000,
         shared=512,
         oracle=lambda x, n: np.bincount(np.arange(1000) % 384 // 128, x),
@@ -139,80 +161,89 @@ with unit(f"{BOOK}/10-warp/reduce1parallelism.cu") as file:
 LESSONS = "gpu-mode+lectures"
 
 
-def _grey(pixels, w, h):
+def _to_grey(pixels, w, h):
     r, g, b = (pixels.reshape(h * w, 3)[:, i].astype("f4") for i in range(3))
     return (np.float32(0.21) * r + np.float32(0.71) * g + np.float32(0.07) * b).astype("u1")
 
 
-with unit(f"{LESSONS}/lecture_002/vector_addition/vector_addition.cu") as file:
-    file.run("vecAddKernel", 9, 128, real(1000), real(1000), out(1000), 1000, oracle=_add)
+with describe_file(f"{LESSONS}/lecture_002/vector_addition/vector_addition.cu") as file:
+    file.run(
+        "vecAddKernel",
+        9,
+        128,
+        reals(1000),
+        reals(1000),
+        output(1000),
+        1000,
+        oracle=_add,
+    )
 for name, kernel in (
     ("coalesce", "copyDataNonCoalesced"),
     ("coalesce", "copyDataCoalesced"),
     ("occupancy", "copyDataCoalesced"),
 ):
-    with unit(
+    with describe_file(
         f"{LESSONS}/lecture_008/{name}.cu", name=f"{LESSONS}/lecture_008/{name}.cu {kernel}"
     ) as file:
         file.run(
             kernel,
             8,
             128,
-            real(1024),
-            out(1024),
+            reals(1024),
+            output(1024),
             1024,
             oracle=(lambda x, n: np.where(True, x[np.arange(n) * 2 % n], 0))
             if "Non" in kernel
             else lambda x, n: x,
         )
-with unit(f"{LESSONS}/lecture_008/tiling.cu") as file:
+with describe_file(f"{LESSONS}/lecture_008/tiling.cu") as file:
     for name in "matrixMulSimple", "matrixMulTiled":
         file.run(
             name,
             (4, 4),
             (16, 16),
-            whole(64, 64),
-            whole(64, 64),
-            out(64, 64),
+            integers(64, 64),
+            integers(64, 64),
+            output(64, 64),
             64,
             oracle=lambda a, b, w: a.astype("f8") @ b,
         )
-with unit(f"{LESSONS}/lecture_001/load_inline_cuda/cuda.cu") as file:
+with describe_file(f"{LESSONS}/lecture_001/load_inline_cuda/cuda.cu") as file:
     file.run(
         "square_matrix_kernel",
         (3, 3),
         (16, 16),
-        real(40, 45),
-        out(40, 45),
+        reals(40, 45),
+        output(40, 45),
         45,
         40,
         oracle=lambda x, w, h: x * x,
     )
-with unit(f"{LESSONS}/lecture_009/simple_reduce.cu") as file:
+with describe_file(f"{LESSONS}/lecture_009/simple_reduce.cu") as file:
     file.run(
         "SimpleSumReductionKernel",
         1,
         512,
-        changed(whole(1024)),
-        out(1),
+        inout(integers(1024)),
+        output(1),
         oracle=lambda x: (None, x.sum(dtype="f8")),
     )
-with unit(f"{LESSONS}/lecture_009/control_divergence_reduce.cu") as file:
+with describe_file(f"{LESSONS}/lecture_009/control_divergence_reduce.cu") as file:
     file.run(
         "FixDivergenceKernel",
         1,
         512,
-        changed(whole(1024)),
-        out(1),
+        inout(integers(1024)),
+        output(1),
         oracle=lambda x: (None, x.sum(dtype="f8")),
     )
-with unit(f"{LESSONS}/lecture_009/segment_reduce.cu") as file:
+with describe_file(f"{LESSONS}/lecture_009/segment_reduce.cu") as file:
     file.run(
         "SharedMemoryReduction",
         4,
         1024,
-        whole(4096),
-        out(1),
+        integers(4096),
+        output(1),
         4096,
         oracle=lambda x, n: x.sum(dtype="f8"),
     )
