@@ -15,7 +15,7 @@ from setuptools.command.build_ext import build_ext
 
 sanitize = os.environ.get("NUMBALITE_SANITIZE", "")
 flags = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-fvisibility=hidden", "-pthread"]
-# Debug information does not contain the folder of the build, so that the same sources give the same file.
+# Debug information does not contain the folder of the build, so that equal sources produce equal files.
 flags.append(f"-ffile-prefix-map={Path.cwd()}=.")
 link = ["-pthread", "-ldl"]
 if os.environ.get("NUMBALITE_WERROR"):

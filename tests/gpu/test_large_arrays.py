@@ -38,7 +38,7 @@ def marked_indices(size):
 
 
 def zeros_with_ones_at_marks(size, dtype="i1", needs=3):
-    """Returns a device array of zeros_with_ones_at_marks with ones at the marks; skips the test if `needs` arrays of this size
+    """Returns a device array of zeros with ones at the marks; skips the test if `needs` arrays of this size
     do not fit."""
     wanted = needs * size * np.dtype(dtype).itemsize + 2 * GIB
     cuda.memory_pool().trim()

@@ -1,5 +1,5 @@
-"""Races in global memory: threads of one or several blocks that access the same element without
-synchronization."""
+"""Pairs with races in global memory: threads of one or several blocks that access the same element
+without synchronization."""
 
 import numpy as np
 from pairs.form import (

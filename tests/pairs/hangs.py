@@ -1,4 +1,5 @@
-"""Kernels that never end: loops without progress, locks that are never released, waits without a signal."""
+"""Pairs with kernels that never end: loops without progress, locks that are never released, waits without a
+signal."""
 
 import numpy as np
 from pairs.form import (

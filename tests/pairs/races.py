@@ -1,5 +1,5 @@
-"""Races in shared memory: threads of one block that access the same element with no barrier between the
-accesses."""
+"""Pairs with races in shared memory: threads of one block that access the same element with no barrier
+between the accesses."""
 
 import numpy as np
 from pairs.form import (
@@ -90,7 +90,7 @@ def partial_sums_of_warps_read_too_early(x: random_floats(N), out: zeros_of_shap
     """
 
 
-# The one barrier is missing for both arrays: which of them is reported first depends on the compiler.
+# The missing barrier affects both arrays; the compiler determines which array is reported first.
 @register_pair("race", grid=1, block=N, expect=lambda x: x.argmax())
 def argmax_that_overtakes_itself(x: random_floats(N), out: zero_counts(1)):
     """

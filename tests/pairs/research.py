@@ -1,4 +1,5 @@
-"""Kernels of students and researchers: images, particles, statistics, and random numbers."""
+"""Pairs with mistakes in kernels of students and researchers: images, particles, statistics, and
+random numbers."""
 
 import numpy as np
 from pairs.form import (
@@ -218,7 +219,8 @@ def lists_whose_heads_are_not_set(
     """
 
 
-# --- sums, scans, and other collective work --------------------------------------------------------------
+# --- sums, scans, and other collective algorithms
+# --------------------------------------------------------------
 
 
 @register_pair("race", array="warps", grid=1, block=128, expect=lambda x: x.sum())
@@ -340,7 +342,7 @@ def one_seed_that_all_walkers_change(seed: zero_counts(WALKERS) + 7, out: zero_c
 
 
 def is_uniform(a):
-    """Is it in (0, 1], as curand_uniform's numbers are?"""
+    """Returns whether numbers are in (0, 1], the range of curand_uniform."""
     return (a > 0) & (a <= 1)
 
 

@@ -1,13 +1,13 @@
-"""The reports of compute-sanitizer, and of a GPU alone, about the planted mistakes of the pairs,
-compared with the simulator.
+"""Compares the simulator's reports about the pairs' mistakes with those of compute-sanitizer and of
+a GPU without tools.
 
     python sanitizer.py gpu --out gpu.json             # on a machine with a GPU; --jobs, --tool-path
     python sanitizer.py simulator --out simulator.json
     python sanitizer.py table gpu.json simulator.json  # markdown, as in docs/mistakes.md
 
-Mistakes that destroy the context or never end have a process each, and a time limit. Arrays are
-allocated by cuMemAlloc one by one: in memory of a pool, the tools could not detect the end of an
-array.
+Kernels that destroy the context or never end run in a separate process each, with a time limit.
+Arrays are allocated by cuMemAlloc one by one: in memory of a pool, the tools could not detect the
+end of an array.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import NamedTuple
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent)]
 
-TOOLS = {  # the tool that looks for this kind of mistake
+TOOLS = {  # the tool of compute-sanitizer for each kind of mistake
     "memory": "memcheck", "unwritten": "initcheck", "race": "racecheck", "sync": "synccheck",
     "hang": None, "divide": None, "overflow": None, "nan": None, "stack": "memcheck",
 }  # fmt: skip
@@ -51,7 +51,7 @@ KIND_TITLES = {
 
 
 def use_exact_memory():
-    """Every array is a cuMemAlloc of exactly its size, freed immediately."""
+    """Allocates every array by cuMemAlloc with its exact size, and frees it immediately."""
     from numbalite import cuda
 
     driver = ctypes.CDLL("libcuda.so.1")
@@ -134,8 +134,8 @@ def run_job(job, sanitizer, limit):
     command += [pair.name for pair in job.pairs]
     if job.tool:
         command = [sanitizer, "--tool", job.tool, "--print-limit", "1000", *command]
-    # In a session of its own: a process that does not end is killed with all its children. Through
-    # a file, because a pipe that a child keeps open would never end either.
+    # Runs in a new session, so that a process that does not end is killed with all its children.
+    # Through output goes to a file, because a child could keep a pipe open forever.
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
@@ -200,7 +200,7 @@ def on_gpu(arguments):
                     row[f"{which} line"] = names_the_line(said, pair)
             names = " ".join(pair.name for pair in job.pairs)
             texts.append(f"##### {job.tool} {which}: {names}\n{text[:200000]}\n")
-            # Immediately: the run may be interrupted.
+            # Writes immediately, because the run may be interrupted.
             pathlib.Path(arguments.out).write_text(json.dumps(table, indent=1))
             if arguments.texts:
                 pathlib.Path(arguments.texts).write_text("".join(texts))

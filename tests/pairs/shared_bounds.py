@@ -1,4 +1,5 @@
-"""Indices beyond shared memory: arrays of fixed size, and memory whose size the launch specifies."""
+"""Pairs with out-of-bounds indices in shared memory: arrays of fixed size, and dynamic shared
+memory."""
 
 import numpy as np
 from pairs.form import random_floats, random_ints, register_pair, zero_counts, zeros_of_shape
@@ -158,7 +159,7 @@ def index_that_lands_in_the_next_variable(
     """
 
 
-# --- with the launch's number of bytes -------------------------------------------------------------------
+# --- dynamic shared memory -------------------------------------------------------------------
 
 
 @register_pair(

@@ -1,4 +1,4 @@
-"""Pixels, vectors and other structs, bit-fields, and memory that one call clears."""
+"""Pairs with pixels, vectors and other structs, bit-fields, and memory that one call clears."""
 
 import numpy as np
 from pairs.form import (
@@ -15,7 +15,8 @@ BINS = 16
 PIXELS = random_ints(N, 3, below=256, dtype=np.uint8)
 GREYS = (PIXELS.astype(np.int32) @ [77, 151, 28] >> 8).astype(np.uint8)
 
-# --- structs that are defined with their shared variables --------------------------------------------------
+# --- structs that are declared together with a shared variable
+# --------------------------------------------------
 
 
 @register_pair(

@@ -1,4 +1,5 @@
-"""Each planted mistake is found at its line, and no corrected twin is reported."""
+"""Checks that each planted mistake is reported at its line, and that no corrected twin is
+reported."""
 
 import collections
 import itertools
@@ -14,7 +15,7 @@ from numbalite.compilers import host, hostbuild
 pytestmark = pytest.mark.cases(40)
 LIMIT = 5.0  # seconds for a launch
 HANGS = 0.2  # for one that never ends
-# Other mistakes after which a thread waits forever.
+# Pairs of other kinds whose mistake makes a thread wait forever.
 WAITS = 0.5
 ENDLESS = {"wait_for_the_phase_before", "lists_whose_heads_are_not_set"}
 SEEDS = (None, *one_case([1, 2, 3]))
@@ -37,7 +38,7 @@ def test_wrong_and_right_kernels_differ():
 
 @pytest.fixture(scope="module")
 def kernel_of():
-    """kernel_of(pair, right): a theme's kernels are one unit."""
+    """Returns kernel_of(pair, right); the kernels of a theme are compiled as one unit."""
     themes = itertools.groupby(PAIRS.values(), lambda pair: pair.theme)
     units = {theme: PairsUnit(pairs) for theme, pairs in themes}
     return lambda pair, right: units[pair.theme].kernel(pair, right)
@@ -59,8 +60,8 @@ def test_a_whole_source_has_its_constants():
 
 
 def checks_for(pair, seed=None, limit=LIMIT):
-    """Returns a block with all checks; with the check "nan" only for the pairs of the theme arithmetic, because
-    kernels of other pairs compute NaN intentionally."""
+    """Returns a context manager with all checks. The check "nan" is included only for the theme arithmetic,
+    because other kernels compute NaN intentionally."""
     return cuda.checks(
         "all", *(["nan"] if pair.theme == "arithmetic" else []), seed=seed, limit=limit
     )
@@ -110,7 +111,7 @@ def test_an_exact_search_reports_races_and_no_corrected_kernel(pair, kernel_of):
     assert checks.verdict.kind in ("no schedule races", "depends on atomics")
     if pair.kind != "race" or pair.name in ENDLESS:
         return
-    # The search ends at the first race, so only a search that misses the race uses the whole budget.
+    # The search ends at the first race; only a search that finds no race uses the entire budget.
     checks = cuda.checks("race", "hang", exact=True, limit=LIMIT, budget=20.0)
     with pytest.raises(errors.KernelError) as caught, checks:
         pair.run(False, kernel_of(pair, False))

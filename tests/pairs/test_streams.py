@@ -1,6 +1,6 @@
-"""Mistakes between streams: each is found, and its corrected twin is not reported.
+"""Tests mistakes in the order of streams: each is reported, and its corrected twin is not.
 
-A pair is the host's side of a program, which returns its result and the expected one.
+A pair is a host program, which returns its result and the expected result.
 """
 
 import inspect
@@ -120,7 +120,7 @@ def input_copied_on_another_stream(right):
 
 @register_pair
 def input_overwritten_while_it_is_read(right):
-    """Tests the second half of double buffering: the reader must also be done."""
+    """Tests the second half of double buffering: the writer must wait for the reader."""
     a, b = make_streams()
     x, out, h, done = device_array_of(1), device_array_of(), pinned_array_of(5), cuda.event()
     COPY[2, N // 2, a](x, out)
@@ -281,7 +281,7 @@ def test_host_synchronization_orders_streams():
 
 
 def test_short_lived_streams_are_ordered():
-    """Uses more streams than the check follows at once."""
+    """Uses more streams than the check can track at once."""
     x = device_array_of()
     with cuda.checks("stream"):
         many = [cuda.stream() for _ in range(80)]

@@ -1,4 +1,4 @@
-"""All pairs: importing this module imports every theme."""
+"""Imports every theme, so that PAIRS contains all pairs."""
 
 from pairs import (  # noqa: F401
     arithmetic,

@@ -1,4 +1,4 @@
-"""Reads of uninitialized shared memory, device memory, and parts of such memory."""
+"""Pairs with reads of uninitialized shared memory and device memory."""
 
 import numpy as np
 from pairs.form import (

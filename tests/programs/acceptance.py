@@ -7,8 +7,8 @@ code, with the kernels that are not templates and the instances of templates in 
 A project's include folders and macros are those of the nearest compile_flags.txt above the unit,
 one option per line, as clangd reads it, and the usual folders above the unit. Of the units that
 NVRTC accepts, the table counts those that the simulator accepts, and groups the others by the
-compiler's message. No download, and no program runs. With --results, NVRTC's results are kept from
-one run to the next, as long as the text is the same.
+compiler's message. The script downloads nothing and runs no program. With --results, NVRTC's
+results are kept from one run to the next, as long as the text is the same.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def source_of(path: str):
 
 
 def _compile_flags(path):
-    """-I and -D of the nearest compile_flags.txt, folders made absolute."""
+    """-I and -D of the nearest compile_flags.txt, with absolute folders."""
     folder = os.path.dirname(path)
     while not os.path.exists(listed := os.path.join(folder, "compile_flags.txt")):
         above, folder = folder, os.path.dirname(folder)
@@ -94,7 +94,8 @@ def _compile_flags(path):
 
 
 def include_folders(path):
-    """Returns the parent folders that are named include or common."""
+    """Returns the include folders that exist in up to six parent folders of a file, and its
+    grandparent folder."""
     found, folder = [], os.path.dirname(path)
     for _ in range(6):
         folder = os.path.dirname(folder)

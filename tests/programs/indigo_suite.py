@@ -2,7 +2,7 @@
 
 FOLDER holds sources of the Indigo benchmark suite (burtscher/IndigoSuite), for example the 590 of HiRace's artifact
 (JohnJacobsonIII/HiRace-Artifact-SC24, indigo/indigo_sources). The name of a file states its bugs:
-atomicBug, guardBug, syncBug and raceBug are races, boundsBug is not. Each kernel runs on the
+atomicBug, guardBug, syncBug and raceBug are races; boundsBug is no race. Each kernel runs on the
 simulator under
 ``cuda.checks("race", exact=True)``, on a random graph of a few nodes whose arrays are longer than the graph, so that
 boundsBug stays inside of them. It downloads nothing, and the host code of the sources does not run.

@@ -2,8 +2,8 @@
 
 FOLDER is a checkout of numba-cuda, or the folder `numba/cuda` in it; FILE picks test files by parts of their
 names. Each file is run in a process of its own, with numbalite under numba's name. numba's
-internals (its typing, its intermediate representation) exist as names only, so that the files can
-be imported: a test that uses them fails, with a message. At the end each test that did not pass is
+internals (typing, intermediate representation) exist only as names, so that the files can be
+imported; tests that use internals fail with a message. At the end each test that did not pass is
 listed with its reason, by file; then the groups of tests that do not concern users' programs
 (numba_cuda_groups.py), and how many of the others passed. --json FILE writes all of that; --jobs N
 runs N files at once; --limit S stops a file after so many seconds. --report FILE prints the report
@@ -64,7 +64,7 @@ def main():
 
 
 def run_file(folder, name, limit):
-    """Runs one file in a process: test -> (outcome, reason)."""
+    """Runs one file in a process; returns test -> (outcome, reason)."""
     begin = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, __file__, "--child", str(folder), name],
@@ -336,7 +336,8 @@ def name_inside():
 
 
 def install_stand_ins(folder):
-    """numbalite under numba's name, with the other modules that the test files import."""
+    """Installs numbalite under numba's name, and stand-ins for other modules that the test files
+    import."""
     sys.path.insert(0, str(ROOT))
     import numbalite
 
@@ -356,9 +357,11 @@ def install_stand_ins(folder):
     testing = importlib.import_module("numba.cuda.testing")
     testing.skip_on_cudasim = lambda reason: (
         lambda test: test
-    )  # this simulator runs whatever a GPU runs
+    )  # the simulator supports all features of a GPU
     support = importlib.import_module("numba.cuda.tests.support")
-    support.MemoryLeak.assert_no_memory_leak = lambda _: None  # which kernels here do not allocate
+    support.MemoryLeak.assert_no_memory_leak = lambda _: (
+        None
+    )  # memory that numbalite's kernels do not allocate
 
 
 def run_tests(folder, name):

@@ -5,8 +5,8 @@ and numpy.lib.stride_tricks that has a counterpart on the device is replaced by 
 copies the arrays among its arguments to the device, calls NumPy's function on them, and copies the
 results and changed arguments back, with their layout. If the device has no type for one of the
 arrays (objects, texts, subclasses, other byte orders), or no memory, NumPy computes the result on
-the host. ARGs are pytest's; without them the files below are run. At the end it prints the number
-of calls on the device.
+the host. ARGs are passed to pytest; the default is the list of files below. At the end it prints
+the number of calls on the device.
 
 EXPECTED lists the tests that fail for a reason, which is a limit of these wrappers or a documented
 difference of device arrays. A test of the list that has no parameters must fail: it is reported if it passes."""
@@ -133,7 +133,7 @@ def in_memory_order(array):
 
 
 class CallArrays:
-    """The arrays of one call: each is copied to the device once, and back if it was changed."""
+    """Copies the arrays of one call: each to the device once, and back if the call changed it."""
 
     def __init__(self, name):
         self.arrays = {}  # dict from the id of a host array to the array and its device copy
@@ -244,7 +244,8 @@ def main():
             "-q",
             "-p",
             "no:cacheprovider",
-            # By path (this project's setting), pytest would import NumPy a second time.
+            # If pytest imported test files by path (this project's setting), it would import NumPy
+            # a second time.
             "--import-mode=prepend",
             "--tb=short",
             "-W",

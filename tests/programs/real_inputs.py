@@ -1,13 +1,13 @@
-"""Kernels of public projects, with real inputs: run on one driver, and the results of two drivers compared.
+"""Runs kernels of public projects with real inputs on one driver, and compares the results of two drivers.
 
     python tests/programs/real_inputs.py FOLDER --results sim.json [--checks] [--only softmax]
     python tests/programs/real_inputs.py --compare sim.json gpu.json
 
 FOLDER contains the projects as for acceptance.py, one folder each, unmodified; `described` lists
-the kernels and their arguments. Each file is a process of its own. Results are a JSON file, and an
-.npz with the arrays next to it. --checks runs each kernel once more under cuda.checks, and lists
+the kernels and their arguments. Each file runs in a separate process. Results are a JSON file, and
+an .npz with the arrays next to it. --checks runs each kernel once more under cuda.checks, and lists
 its reports next to the expected ones. --exact runs it under cuda.checks("race") and
-cuda.checks("race", exact=True), counts the verdicts, and lists the races that only one of the two
+cuda.checks("race", exact=True), counts the verdicts, and lists races that only one of these checks
 reports. Without a --results, only the table is printed. The driver is that of NUMBALITE_DRIVER.
 """
 
@@ -128,8 +128,8 @@ def difference_from_expected(case: described.Case, before: list, after: list) ->
 
 
 def _is_read(case, index):
-    """Does the oracle need an array that the kernel writes? Arrays that are filled with a single
-    number are not needed."""
+    """Returns whether the oracle needs the initial contents of an array that the kernel writes.
+    Initial contents that are a single number are not passed."""
     values = case.arguments[index].values(np.random.default_rng(1))
     return values.size > 1 and (values != values.flat[0]).any()
 
@@ -150,7 +150,7 @@ def describe_difference(got, right, within: float) -> str:
 
 
 def compare_drivers(one: str, other: str) -> int:
-    """Returns the results of two drivers, side by side; the number of those that differ."""
+    """Prints the results of two drivers side by side; returns the number of different results."""
     results = []
     for path in (one, other):
         with open(path, encoding="utf-8") as file:
@@ -193,7 +193,7 @@ def _arrays_of(path):
 
 
 def print_report(results: list, expected: dict, checks: bool) -> None:
-    """The error, the reports of the checks, and the counts."""
+    """Prints errors, the reports of the checks, and the counts."""
     for r in results:
         if not r.get("known") and (said := r.get("error") or r["wrong"]):
             print(f"{r['unit']} {r['kernel']}: {said}")
@@ -214,7 +214,8 @@ def print_report(results: list, expected: dict, checks: bool) -> None:
 
 
 def report_verdicts(results: list) -> None:
-    """The number of each verdict, and the kernels of which one search alone reports a race."""
+    """Prints the number of each verdict, and the kernels for which only one of the searches reports
+    a race."""
     decided = [r for r in results if "verdict" in r]
     for kind, count in collections.Counter(r["verdict"] for r in decided).most_common():
         print(f"{count} {kind}")
@@ -257,7 +258,7 @@ def main() -> int:
 
 
 def write_results(path: str, results: list) -> None:
-    """A JSON file, and the arrays of the units' results in one .npz file in the same folder."""
+    """Writes a JSON file, and the arrays of all results to an .npz file in the same folder."""
     arrays = {}
     for result in results:
         if piece := result.pop("arrays", None):

@@ -95,7 +95,8 @@ def test_numba_program_runs_unmodified(run_as_numba):
 
 
 def test_missing_numba_names_raise(run_as_numba):
-    """It can be imported from numba, and its use raises an error with the alternative; modules raise at import."""
+    """An unsupported name can be imported from numba, and its use raises an error with the alternative;
+    unsupported modules raise at import."""
     status, out, err = run_as_numba(
         *RUN, "FILE",
         source="""
@@ -124,7 +125,7 @@ def test_missing_numba_names_raise(run_as_numba):
 
 
 def test_folders_and_archives_run(run_as_numba, tmp_path):
-    """As Python runs them: by their __main__.py."""
+    """Folders and archives run by their __main__.py, as under Python."""
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "own.py").write_text("from numba import cuda\nname = cuda.__name__")
@@ -153,7 +154,7 @@ def test_help_option_prints_usage(run_as_numba):
     ids=["raises", "exits", "syntax", "module", "file", "nothing"],
 )  # fmt: skip
 def test_exit_status_and_traceback_match_python(run_as_numba, arguments, status, message):
-    """As under Python itself; a traceback begins in the program."""
+    """Exit status and output equal Python's; a traceback begins in the program."""
     source = "from numba import cuda\n\nraise KeyError(cuda.__name__)\n"
     found, out, err = run_as_numba(*RUN, *arguments, source=source)
     assert (found, out) == (status, "") and message in err
@@ -161,7 +162,7 @@ def test_exit_status_and_traceback_match_python(run_as_numba, arguments, status,
 
 
 def test_unsupported_kernel_raises_with_the_users_line(run_as_numba):
-    """Its traceback shows only the program's lines."""
+    """The traceback of the error shows only the program's lines."""
     source = """
         from numba import cuda
         @cuda.jit
@@ -200,7 +201,7 @@ def test_imported_numba_is_kept(run_as_numba):
 
 
 def test_numba_cuda_testing_tools_work(run_as_numba):
-    """numba.cuda.testing, with which programs' own tests are written."""
+    """Tests numba.cuda.testing, which the tests of numba programs use."""
     status, out, err = run_as_numba(
         *RUN, "FILE", "-q",
         source="""

@@ -1,4 +1,4 @@
-"""cub_suite.py compiles and runs a test that is written as CUB's own are."""
+"""cub_suite.py compiles and runs a test in the form of CUB's own tests."""
 
 import pathlib
 import subprocess

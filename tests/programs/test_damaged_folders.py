@@ -1,5 +1,5 @@
-"""Damaged files that the cache keeps for compilers (precompiled headers, hooks, translated headers,
-the fork server)."""
+"""Tests damaged cache files of compilers: precompiled headers, hooks, translated headers, the fork
+server."""
 
 import shutil
 

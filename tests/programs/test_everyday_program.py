@@ -1,5 +1,5 @@
-"""Reports of compute-sanitizer about a correct program: no driver call of ours fails, and no device
-memory is left when the interpreter has ended."""
+"""Runs a correct program under compute-sanitizer: no driver call fails, and no device memory is
+leaked at exit."""
 
 import re
 
@@ -93,7 +93,7 @@ def test_everyday_program_passes_and_leaks_nothing(run_python):
     reason="no compute-sanitizer: it is part of the CUDA toolkit, not of pip's packages",
 )
 def test_compute_sanitizer_finds_nothing(run_python):
-    # Runs without backtraces, for which the tool keeps Python's frames and their objects alive
+    # Disables backtraces, because the tool would keep Python's frames and their objects alive
     # beyond the end.
     options = ["--leak-check", "full", "--show-backtrace", "no"]
     report = run_python(PROGRAM, under=[compute_sanitizer(), *options]).stdout

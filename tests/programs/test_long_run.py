@@ -1,5 +1,5 @@
-"""After very many random operations on objects with random lifetimes, no memory, handle, file
-descriptor or thread is left.
+"""Runs many random operations on objects with random lifetimes, then checks that no memory, handle,
+file descriptor or thread leaked.
 
 With NUMBALITE_TEST_ROUNDS=30000 the test makes a million operations; it prints the launches per
 second.

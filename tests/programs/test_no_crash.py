@@ -2,7 +2,8 @@
 every kind.
 
 An exception is expected; a signal, an assertion of the interpreter or a SystemError is a failure.
-The calls run in a process of their own, which reports the last one before it died.
+The calls run in a separate process, which writes each call to a file, so that the last call before
+a crash is known.
 """
 
 import pytest
@@ -129,7 +130,7 @@ def test_functions_with_random_arguments_do_not_crash(what, rounds, seed, run_py
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 15, 16, 40])
 def test_truncated_images_raise(count, run_python):
-    """An image that ends too early, as a damaged cache file would."""
+    """Loads a truncated image, such as a damaged cache file."""
     code = """
 import sys, warnings
 warnings.simplefilter("ignore")
@@ -152,7 +153,7 @@ else:
 
 
 def test_very_long_and_deep_inputs_do_not_crash(run_python):
-    """Very long names, very many parameters, very deep recursion."""
+    """Tests very long names, very many parameters, and very deep recursion."""
     code = """
 import sys, warnings
 warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""A few of NumPy's own tests, on device arrays: numpy_suite.py runs all that there are."""
+"""Runs a few of NumPy's own tests on device arrays; numpy_suite.py runs all of them."""
 
 import pathlib
 import subprocess

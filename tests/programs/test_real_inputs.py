@@ -1,4 +1,4 @@
-"""The harness for public kernels, on kernels of our own: right results, wrong results, and expected failures."""
+"""Tests real_inputs.py with kernels of this file: right results, wrong results, and expected failures."""
 
 import argparse
 import json

@@ -1,5 +1,5 @@
-"""The programs of docs/guide/scaling-out.md: several devices, several processes. On the simulator there are
-two devices, else as many as the machine has."""
+"""Runs the programs of docs/guide/scaling-out.md, which use several devices and processes. On the
+simulator the programs have two devices, on a GPU machine all devices."""
 
 import importlib.util
 import json
@@ -46,7 +46,7 @@ def run_command(driver_kind, tmp_path):
 
 
 def ranks_and_devices(output):
-    """rank -> device, from the output of the programs."""
+    """Returns rank -> device, from the output of the programs."""
     return {
         int(rank): int(device)
         for rank, device in re.findall(r"rank (\d) of \d on device (\d)", output)
@@ -54,7 +54,7 @@ def ranks_and_devices(output):
 
 
 def expected_devices(count):
-    """Returns the expected device of each of so many ranks."""
+    """Returns the expected device of each rank."""
     return {
         rank: rank % max(len(cuda.gpus), 1 if not cuda.is_simulated() else 2)
         for rank in range(count)
@@ -113,7 +113,7 @@ if __name__ == "__main__":
 
 @pytest.mark.sim
 def test_workers_sharing_a_device_warn(run_command):
-    """Two workers without an assigned device, on a machine with two devices: each warns once."""
+    """If a machine has two devices, two workers without an assigned device warn once each."""
     pytest.importorskip("distributed")
     untold = run_command(SHARING)
     assert untold.stdout == "[0, 0]\n" * 2
@@ -174,7 +174,7 @@ def test_worker_number_is_parsed_from_its_name():
 
 
 def test_threads_as_dask_workers_raise():
-    """All ranks would get the device of the last rank."""
+    """If the variable were set after the start, all ranks would use the device of the last rank."""
     distributed = pytest.importorskip("distributed")
     from numbalite.runtime import devices, workers
 
@@ -212,7 +212,7 @@ def test_mpi_example_uses_each_device(run_command):
 
 
 def test_torch_example_uses_each_device(run_command):
-    """By NCCL on GPUs, by gloo without."""
+    """Uses NCCL on GPUs, and gloo otherwise."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("needs PyTorch")
     count = 2 if cuda.is_simulated() else len(cuda.gpus)
@@ -238,13 +238,13 @@ wait
 
 @pytest.mark.sim
 def test_slurm_tasks_use_the_device_of_their_rank(run_command, tmp_path):
-    """Each task has the device with its number."""
+    """Each task uses the device with the number of the task."""
     (tmp_path / "srun").write_text(SRUN)
     (tmp_path / "srun").chmod(0o755)
     (tmp_path / "task.py").write_text(
         "import os\nfrom numbalite import cuda, config\n"
         "rank, device = os.environ['SLURM_LOCALID'], cuda.to_device([1]).device\n"
-        "print(f'rank {rank} of 2 on device {device}')\n"  # at once: the tasks share a pipe
+        "print(f'rank {rank} of 2 on device {device}')\n"  # one write call, because the tasks share a pipe
     )
     path = f"{tmp_path}:{os.environ['PATH']}"
     job = run_command(

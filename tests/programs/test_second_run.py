@@ -48,8 +48,8 @@ def cache_environment(tmp_path):
 
 @pytest.fixture
 def cache_of_first_run(run_python, cache_environment, tmp_path, tmp_path_factory):
-    """The images that the first run compiled and stored in the cache. One process of the test run
-    does that."""
+    """Returns a copy of the cache that the first run of the program has filled. One process of the
+    test run performs the first run."""
 
     def fill_cache(folder):
         count = run_python(PROGRAM, NUMBALITE_CACHE_DIR=str(folder / "cache")).stdout

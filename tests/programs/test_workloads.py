@@ -1,7 +1,7 @@
 """Runs the kernels of the courses at sizes for which the simulator needs little time, and compares
 the results with NumPy's.
 
-Each is written as a learner writes it; the same file runs on the simulator and on a GPU.
+Each kernel is written in a learner's style; the same file runs on the simulator and on a GPU.
 """
 
 import math
@@ -19,7 +19,7 @@ TILE = 16
 COEFFICIENT = 0.25
 
 
-# Host arrays as arguments are convenient here; their warning has tests of its own.
+# These tests pass host arrays for convenience; other tests check the warning.
 
 
 @pytest.fixture
@@ -273,7 +273,7 @@ def test_histogram_kernel_matches_bincount(seeded_rng):
     np.testing.assert_array_equal(counts, expected)
 
 
-# Uses of atomic.add, .max, .min and .compare_and_swap on array elements in the documentation.
+# Documented uses of atomic.add, .max, .min and .compare_and_swap on array elements.
 ATOMICS = {
     "add": ("atomicAdd(&out[0], x[i]);", lambda x: x.sum()),
     "max": ("atomicMax(&out[0], x[i]);", lambda x: max(0, x.max())),

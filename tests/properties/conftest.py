@@ -1,4 +1,5 @@
-"""Random examples, compared with NumPy's own ufuncs. By default the examples are few, and always the same;
+"""Defines the hypothesis profiles of tests that compare random examples with NumPy's ufuncs. By
+default, a few fixed examples are run;
 `pytest tests/properties --hypothesis-profile=long` draws many examples, and new ones in each run."""
 
 import importlib.util

@@ -1,4 +1,4 @@
-"""Element-wise ufuncs of every target against NumPy's: layouts, offsets, dtypes, values,
+"""Compares element-wise ufuncs of every target with NumPy's: layouts, offsets, dtypes, values,
 keywords."""
 
 import functools
@@ -283,7 +283,7 @@ def check_dtypes(target, data):
     place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
     theirs = expected, refused = result_or_error(operation.oracle, *hosts, **keywords)
     if name in ("less", "maximum", "sqrt") and any(h.dtype.kind == "c" for h in hosts):
-        return  # dtypes for which NumPy has loops, but numbalite's operations have none
+        return  # dtypes of NumPy loops that numbalite's operations lack
     if refused is None and expected.dtype not in [np.dtype(d) for d in ALL]:
         return
     ours = result_or_error(operation.on(target, True), *map(place, hosts), **keywords)

@@ -1,4 +1,4 @@
-"""A sequence that claims 2**62 items is refused as a shape, strides or axes, before its items are
+"""A sequence with a length of 2**62 is rejected as a shape, strides or axes before its items are
 stored."""
 
 import collections.abc

@@ -1,5 +1,5 @@
-"""The whole public API, called with invalid arguments: each call returns a result, or raises an
-exception that is meant for users.
+"""Calls the whole public API with invalid arguments: each call returns a result or raises a
+documented exception.
 
 KeyError, IndexError, AttributeError and similar exceptions indicate a bug of numbalite, unless NumPy or
 Python raise the same exception for such an argument. The test finds functions by introspection, so it also
@@ -38,7 +38,8 @@ STUMBLES = (
     KeyError, IndexError, AttributeError, RecursionError, NameError, AssertionError, SystemError,
     ZeroDivisionError, UnboundLocalError,
 )  # fmt: skip
-# Not called: functions that end the process, wait, begin a capture, change settings, or need a setup.
+# Functions that are not called, because they end the process, wait, begin a capture, change settings,
+# or need a setup.
 LEFT_OUT = {
     "close", "reset", "set_trace", "detect", "profile_start", "profile_stop", "select_device", "pause", "open",
     "Graph", "set_process_checks", "set_checks", "reduce_num_threads", "from_ipc_handle", "open_ipc_array",
@@ -47,7 +48,7 @@ LEFT_OUT = {
 
 
 NUMPY = os.path.dirname(np.__file__) + os.sep
-# Messages of Python's lists, tuples and similar types, not of numbalite's functions.
+# Patterns of messages that Python's lists, tuples and similar types raise, not numbalite.
 BUILTIN = re.compile(r"^(?:list|tuple|string|range|bytearray|array|bytes|deque) |^pop |^$")
 SUBMODULES = {
     "random",

@@ -1,4 +1,5 @@
-"""Random programs with Python bodies: a kernel returns what Python computes with numba's types.
+"""Runs random programs as kernels with Python bodies: the results equal those of Python with
+numba's types.
 
 Many expressions and statements are tested in one kernel, because compilation takes most of the time.
 The tests compare each value, and the type of each expression, which is that of its C++ variable."""
@@ -19,7 +20,7 @@ from kit.typed import NAMES, TypedValue, cast_to_type, common_type, to_typed
 from numbalite import config
 
 pytestmark = [
-    # Random programs contain lines that look like mistakes.
+    # Ignores warnings about lines of random programs that look like mistakes.
     pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning"),
     pytest.mark.usefixtures("optimized"),
 ]

@@ -1,4 +1,5 @@
-"""Reductions and the methods of CUDA ufuncs against NumPy: axes, layouts, dtypes, keywords."""
+"""Compares reductions and the methods of CUDA ufuncs with NumPy: axes, layouts, dtypes,
+keywords."""
 
 import functools
 
@@ -176,8 +177,8 @@ def test_cuda_reduce_matches_numpy(data):
 
 @pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 255, 256, 257, 1000, 4097, 20001])
 def test_reductions_keep_the_operand_order(n):
-    """Operations that are associative and not commutative: the last element, and products of 2x2 matrices
-    packed in an int."""
+    """Tests operations that are associative but not commutative: the last element, and products of 2x2
+    matrices packed in an int."""
     x = np.arange(1, n + 1)
     if n == 0:
         return

@@ -1,7 +1,7 @@
-"""The key of a translated Python body in the disk cache: all inputs of the translation, and nothing
-else.
+"""Tests the cache key of a translated Python body: it depends on all inputs of the translation, and
+on nothing else.
 
-No kernel is compiled here: the tests compare the sources that compilers would get.
+The tests compile no kernel: they compare the sources that compilers would get.
 """
 
 import collections
@@ -90,7 +90,7 @@ def cxx_helper(number, result="float32"):
 
 
 device = cuda.jit(device=True)
-# For each name, functions that create values which a kernel must distinguish.
+# Maps each name to functions that create values, which have different cache keys.
 VALUES = {
     "function": [lambda name=name: name for name in ("math.sin", "math.cos", "np.sin", "np.sqrt", "abs")],
     "more": [lambda text=text: text for text in ("", " * 2", " - np.float32(math.pi)", " - math.e")],
@@ -136,7 +136,7 @@ VALUES = {
 
 def source_of(case, shuffle=lambda names: names):
     """Returns the BodySource of the kernel of a case, name -> index in VALUES, and the types of its
-    arguments. Each call creates all functions and values again."""
+    arguments. Every call creates new functions and values."""
     values = {name: VALUES[name][index]() for name, index in case.items()}
     text = BODY.format(function=values.pop("function"), more=values.pop("more"))
     options, args = values.pop("options"), values.pop("types")
@@ -319,7 +319,7 @@ def test_cached_kernels_repeat_their_compile_errors():
     assert messages[0] == messages[1] and "missing_name" in messages[0]
 
 
-# --- functions on the CPU, and exported device functions
+# --- tests of CPU functions and exported device functions
 
 CPU = "def f(x, n):\n    return x[n] * table[1] + helper(n)\n"
 CPU_ARGS = signatures.signature("void(float64[:], int64)").args

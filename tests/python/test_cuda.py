@@ -1,4 +1,5 @@
-"""CUDA's additions: the grid, shared and local memory, barriers, atomics, warps, random numbers."""
+"""Tests CUDA features in Python bodies: the grid, shared and local memory, barriers, atomics,
+warps, random numbers."""
 
 import math
 

@@ -1,4 +1,5 @@
-"""Kernels that a program creates by ``exec``: a process that replaces numba keeps their source."""
+"""Tests kernels that a program creates by ``exec``: a process that replaces numba records their
+source."""
 
 import subprocess
 import sys

@@ -1,5 +1,5 @@
-"""Device functions in Python and in CUDA C++ that call each other, called by kernels with Python
-bodies."""
+"""Tests device functions in Python and in CUDA C++ that call each other and are called by kernels
+with Python bodies."""
 
 import pickle
 import re
@@ -400,7 +400,7 @@ def test_functions_accept_variable_arguments():
     assert out.tolist() == [11, 19, 9.5, 14.5, 8, 7]
     with pytest.raises(TranslationError, match="any number of arguments, out"):
         cuda.jit(lambda *out: None)
-    named = jit(lambda a, **named: a)  # a program may define it and never call it
+    named = jit(lambda a, **named: a)  # programs may define such a function if they do not call it
     with pytest.raises(TranslationError, match="any number of arguments, named"):
         named(1)
 

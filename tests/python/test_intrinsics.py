@@ -1,4 +1,5 @@
-"""numba.cuda's features for kernels: grid groups, float16, vectors, libdevice, cache hints."""
+"""Tests numba.cuda's features for kernels: grid groups, float16, vectors, libdevice, cache
+hints."""
 
 import math
 

@@ -215,7 +215,8 @@ def overflow_integers(x, ints):
 
 @pytest.mark.sim
 def test_integer_overflow_wraps():
-    """Integers wrap around, as in numba. (A GPU's compiler may assume that they do not.)"""
+    """Integers wrap around on the simulator, as in numba. (A GPU's compiler may assume that no
+    overflow happens.)"""
     ints = np.zeros(3, np.int64)
     overflow_integers[1, 1](np.array([2**62]), ints)
     assert ints.tolist() == [1, 21, 63]
@@ -273,7 +274,7 @@ def to_the_power(x, n, out):
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
 def test_negative_integer_powers_are_truncated(dtype):
     """Negative powers of integers are truncated to integers, as in an assignment to an integer array; also
-    where x**-n has too many digits."""
+    if x**-n is not representable."""
     x = np.array([1, -1, -1, 3, 2, 24, -10], dtype)
     out = np.full(x.size, 9, dtype)
     to_the_power[1, x.size](x, np.array([-7, -7, -8, -1, -64, -24, -99], dtype), out)
@@ -377,7 +378,7 @@ def numpys_functions(x, n, out):
 
 
 def test_numpy_scalar_functions_match_numpy():
-    """NaN wins in maximum, minimum and clip; fmod of integers is exact."""
+    """maximum, minimum and clip return NaN if an operand is NaN; fmod of integers is exact."""
     x = np.array([np.nan, -2, 0.5, 7], np.float32)
     out, wanted = np.zeros((2, x.size, 7))
     numpys_functions[1, 1](x, 2, out)

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-# The random programs contain i ^ 2 and similar mistakes.
+# Ignores warnings, because the random programs contain i ^ 2 and similar mistakes.
 pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning")
 
 COUNT = 60

@@ -1,5 +1,5 @@
-"""User functions with names of CUDA's functions: a call of the CUDA function and a call of the
-user's function each reach the intended one."""
+"""Tests user functions with the names of CUDA functions: calls of the user's function and of the
+CUDA function are not confused."""
 
 import importlib.util
 import linecache
@@ -211,7 +211,9 @@ def test_cpp_bodies_resolve_builtin_or_user_functions():
     out, z = np.zeros(1), np.array([1 + 2j])
     calls_users[1, 1](9.0, z, out)
     assert out[0] == 109
-    assert z[0] == 2 + 4j  # not numbalite's function for complex, found by the argument's type
+    assert (
+        z[0] == 2 + 4j
+    )  # does not call numbalite's complex overload through argument-dependent lookup
     del sqrt, conj
 
     @cuda.jit

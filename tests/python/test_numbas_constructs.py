@@ -1,4 +1,4 @@
-"""Constructs of programs written for numba: each computes the same as Python."""
+"""Tests constructs of programs for numba: each computes the same as Python."""
 
 import linecache
 import os

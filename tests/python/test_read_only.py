@@ -1,4 +1,4 @@
-"""Arrays of which a kernel only reads elements are const: not copied back, and free to share memory."""
+"""Arrays from which a kernel only reads are const: they are not copied back and may share memory."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Values other than plain numbers and arrays: times, enumerations, parts of complex arrays,
+"""Tests values other than plain numbers and arrays: times, enumerations, parts of complex arrays,
 pointers, views."""
 
 import cmath
@@ -263,7 +263,7 @@ SCALE, COUNT, TURN = np.array(2.5), np.array(3, np.int32), np.array(1 + 2j)
 
 
 def use_dimensionless_arrays(value, index):
-    """Operators, conditions, functions and attributes of arrays without dimensions."""
+    """Tests operators, conditions, functions and attributes of 0-dimensional arrays."""
     total = value * 2 - (-SCALE) + SCALE**2 + COUNT // 2
     if SCALE > 1 and COUNT and not value < -100:
         total += min(SCALE, index) + max(1, COUNT) + math.sqrt(SCALE) + int(SCALE) + float(COUNT)

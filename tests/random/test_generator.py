@@ -1,4 +1,4 @@
-"""cuda.random.default_rng: the generator, its distributions against NumPy's, accepted and refused
+"""Tests cuda.random.default_rng: its distributions compared with NumPy's, and accepted and rejected
 arguments."""
 
 import hashlib
@@ -27,7 +27,7 @@ def are_different(x, y):
 
 # ---- the stream
 
-# Methods that use only numbalite's own arithmetic, so that results are the same on every GPU and on
+# Methods whose arithmetic is numbalite's own, so that results are equal on every GPU and on
 # the simulator.
 SUMS = {
     "float32": "588aeb16d2c80d01 6afbd34be4fab0f9 f7d952b20b3fb23e 97a670b42c26958e".split(),

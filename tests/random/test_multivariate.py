@@ -1,4 +1,4 @@
-"""Vectors of random numbers: moments, shapes, and the same errors as NumPy's."""
+"""Tests random vectors: moments, shapes, and the same errors as NumPy's."""
 
 import numpy as np
 import pytest

@@ -18,8 +18,8 @@ COUNTERS = st.one_of(st.integers(0, 2**128 - 1), st.sampled_from([2**64 - 1, 2**
 @few
 @given(KEYS, COUNTERS, st.integers(0, 1100), st.integers(0, 9), st.integers(0, 300))
 def test_partial_draws_equal_parts_of_one_draw(key, counter, n, offset, block):
-    """Part of an array equals that of the whole array, for any size, memory offset, and position in the
-    random stream."""
+    """A slice of random numbers equals the same slice of a longer array, for any size, memory offset,
+    and position in the random stream."""
     whole = default_rng(Philox4x32(key=key, counter=counter)).random(2400, dtype=np.float32)
     rng = default_rng(Philox4x32(key=key, counter=counter))
     rng.bit_generator.advance(block)

@@ -14,7 +14,7 @@ def to_host_array(array):
 
 
 def chi_square_deviation(counts, expected):
-    """Returns chi-square minus its mean, in units of its standard chi_square_deviation."""
+    """Returns chi-square minus its mean, in units of its standard deviation."""
     degrees = np.size(counts) - 1
     return (((counts - expected) ** 2 / expected).sum() - degrees) / np.sqrt(2 * degrees)
 

@@ -2,7 +2,8 @@
 
 `compile_image(unit)` compiles with a host compiler: each test draws one of the installed compilers, a
 different one in each run. `load_alone(image)` loads an image and runs kernels one thread at a time, on
-an engine of a few Python functions: enough for everything that threads do alone. Blocks that wait
+an engine of a few Python functions: sufficient for threads that do not communicate. Blocks that
+wait
 for each other need the real engine (test_groups.py)."""
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ class EngineOps(ctypes.Structure):
 
 
 class SingleThreadEngine:
-    """The operations of abi.h for one thread at a time; `calls` records the calls of the engine."""
+    """Implements the operations of abi.h for one thread at a time; `calls` records the calls of the
+    engine."""
 
     def __init__(self):
         self.calls = []
@@ -172,7 +174,7 @@ class LoadedImage:
 
 @pytest.fixture(autouse=True)
 def _as_users_compile(optimized):
-    """Images of the simulator are the subject of these tests."""
+    """Requires the simulator, because these tests load its images."""
 
 
 def pytest_generate_tests(metafunc):
@@ -194,7 +196,7 @@ def compile_image(request, monkeypatch):
 
 @pytest.fixture
 def compiler_name(request):
-    """The name of the compiler that `compile_image` uses in this test."""
+    """Returns the name of the compiler that `compile_image` uses in this test."""
     return request.node.callspec.params["compile_image"]
 
 

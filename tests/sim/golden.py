@@ -1,9 +1,9 @@
-"""Expressions of CUDA C++ and their results on a real GPU.
+"""Defines expressions of CUDA C++, and records their results on a real GPU.
 
 `python golden.py` compiles them for the GPU at hand and writes golden.json: for each group the
-answers in the order of the expressions, as "type:bits". golden.json was made on an H200. test_golden.py
-compiles the expressions for the simulator and compares the results. I, U, L, UL, F and D hide a constant from
-the compiler, so that the operation is executed at run time."""
+answers in the order of the expressions, as "type:bits". golden.json was recorded on an H200.
+test_golden.py compiles the expressions for the simulator and compares the results. I, U, L, UL, F and D
+hide a constant from the compiler, so that the operation is executed at run time."""
 
 from __future__ import annotations
 

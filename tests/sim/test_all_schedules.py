@@ -27,11 +27,11 @@ CODE = {
 }
 ATOMICS = "amu"
 
-# A program is a list of steps, which threads of a block make one after the other.
+# A program is a list of steps, which the threads of a block execute in order.
 #   ("barrier",): __syncthreads
 #   ("warp", threads): __syncwarp of these threads
 #   ("access", {thread: (kind, variable)}): r, w, or an atomic (of the last one, the old value is used)
-#   ("count", threads), ("await", threads): at the block's latch, which has `count`
+#   ("count", threads), ("await", threads): at the block's latch, which expects `count` arrivals
 #   ("arrive", threads): at the block's cuda::barrier, for `count` arrivals
 #   ("wait", threads), ("spin", threads): until the phase of the thread's last arrival has ended
 #   ("poll", {thread: variable}): reads the variable if the phase has ended

@@ -1,5 +1,5 @@
-"""Verdicts on kernels that barriers in memory, barriers with numbers, clusters, copies and scopes
-order: each kernel with a race, and a twin in which one of these orders the accesses."""
+"""Tests verdicts on kernels that are ordered by barriers, clusters, copies and scopes: each kernel
+has a race, and a twin without the race."""
 
 import functools
 
@@ -50,7 +50,7 @@ __device__ void copy_bulk(void* to, const void* from, unsigned bytes, word* b) {
                  :: "r"(at(to)), "l"(from), "r"(bytes), "r"(at(b)) : "memory");
 }
 """
-# name: (verdict, body of a kernel of x and out, launch)
+# name -> (verdict, body of a kernel with parameters x and out, (grid, block), options)
 KERNELS = {}
 
 

@@ -126,8 +126,9 @@ def test_cub_compiles_with_cooperative_groups_memcpy_async():
 
 
 def test_thrust_iterators_compile():
-    """Also in C++20, where libcu++ provides std::construct_at; an iterator's system is computed
-    early. The host library defines std::tuple_size if a source also includes the host library."""
+    """Also compiles as C++20, in which libcu++ provides std::construct_at; an iterator's system is
+    computed early. The host library defines std::tuple_size if a source also includes the host
+    library."""
     m = cuda.module(
         """
         #include <array>

@@ -1,5 +1,5 @@
-"""Checked kernels on the simulator: accesses of memory. Each mistake is found, and its corrected twin is
-not reported; reports name the kernel, the line, the thread and the element."""
+"""Tests checked kernels on the simulator: memory accesses. Each mistake is found, and its corrected twin
+is not reported; reports name the kernel, the line, the thread and the element."""
 
 import os
 import pickle
@@ -473,7 +473,7 @@ def test_copies_keep_the_initialization_state(kernels):
 def test_shared_memory_begins_unwritten(kernels):
     x = device_zeros(32)
     launch_without_report(kernels.partly[3, 32], x, 32)
-    error = report_of(kernels.partly[1, 32], x, 16)  # though the last launch wrote the element
+    error = report_of(kernels.partly[1, 32], x, 16)  # although the last launch wrote the element
     assert "thread (0,0,0) reads s[31], which nothing has written" in str(error)
 
 

@@ -1,4 +1,4 @@
-"""Checked kernels on the simulator: memory that kernels get by malloc and new."""
+"""Tests checked kernels on the simulator: memory that kernels allocate by malloc and new."""
 
 import numpy as np
 import pytest

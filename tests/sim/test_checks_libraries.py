@@ -1,4 +1,4 @@
-"""Checks, and the CUDA libraries that the simulator computes by NumPy."""
+"""Tests checks of CUDA library calls, which the simulator computes by NumPy."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,7 @@
-"""cuda.checks("race"): two threads, one of them writing, without synchronization.
+"""Tests cuda.checks("race"), which reports unsynchronized accesses of two threads, at least one of
+which writes.
 
-Each kernel exists twice: wrong, with parts of its report, and right.
+Each kernel has a wrong version, with parts of the expected report, and a right version.
 """
 
 import functools
@@ -66,7 +67,7 @@ def race_report_of(source, *words, **options):
     return text
 
 
-# Blocks of 64 threads; the missing synchronization between the steps is BETWEEN.
+# Kernels for blocks of 64 threads; BETWEEN is replaced by the synchronization between the steps.
 IN_SHARED = {
     "neighbour": """__global__ void k(const int* data, int* out) {
         __shared__ int s[64];
@@ -141,7 +142,7 @@ def test_shared_memory_race_without_a_barrier_is_reported(name):
     run_without_report(good, seed=3, grid=3)
 
 
-# A case: the kernel's body, blocks, threads, and the text of the report.
+# Cases: body of the kernel, blocks, threads, and text of the report.
 REMEDIES = {
     "a histogram": ("out[data[i] % 3] += 1;", 1, 64, "takes an atomic .*if they take turns"),
     "of a warp": ("out[data[i] % 3] += 1;", 1, 32, "takes an atomic"),
@@ -355,7 +356,7 @@ def test_races_between_independent_blocks_are_reported():
     run_without_report(good, grid=2)
 
 
-# Atomics for the threads of one block, as each interface writes the scope.
+# Atomics with block scope, in the notation of each interface.
 NARROW = {
     name: replace_placeholders(
         """__global__ void k(int* data, int* out) {
@@ -428,7 +429,7 @@ AFTER_A_SWAP = replace_placeholders("""__global__ void k(const int* data, int* o
         s[t] = data[t];
         out[t] = s[63 - t];
     }""", *({"SWAP": swap} for swap in (
-        "",  # after a launch whose threads have made a fence
+        "",  # the previous launch executed fences
         "atomicCAS(&out[100 + t], 0, 7);",
         "atomicExch(&out[100 + t], 1); atomicExch(&out[100 + t], 0);",
         "if (atomicExch(&out[100 + t], 1) == 0) { __threadfence(); atomicExch(&out[100 + t], 0); }",
@@ -863,6 +864,5 @@ __global__ void k(const int *data, int *out) {
 
 
 def test_no_thread_stops_while_it_rounds_in_another_direction():
-    """Each thread keeps its own rounding direction, although threads take turns on one
-    processor."""
+    """Each thread has its own rounding direction, although threads share a processor."""
     assert run_without_report(ROUNDED, 4, 64, size=256).all()

@@ -1,5 +1,5 @@
-"""cuda.checks: barriers and collectives that not all threads reach, kernels that never end, orders of threads
-and blocks, divisions by zero and NaN."""
+"""Tests cuda.checks for barriers and collectives that not all threads reach, endless kernels, orders of
+threads and blocks, division by zero, and NaN."""
 
 import re
 import time
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.skipif(
     not cuda.is_simulated(), reason="only the simulator looks for these"
 )
 
-# All kernels are in one unit, because most of the compile time is the same for each. The line of
-# the report must contain the line of the kernel's mark.
+# All kernels are in one unit, because most of the compile time does not depend on the number of
+# kernels. The line of the report must contain the line of the kernel's mark.
 SOURCE = r"""
 __global__ void early_return(int* out) {
     __shared__ int s[64];
@@ -188,7 +188,8 @@ def test_mask_with_ended_lanes_is_reported(sync_module):
     ids=["too_early", "never"],
 )
 def test_unfinished_barriers_are_reported_with_their_line(call, init, report):
-    """Threads that wait for another thread may wait forever, depending on the contents of the memory."""
+    """Threads that wait for another thread may wait forever, depending on earlier contents of the
+    memory."""
     kernel = cuda.jit(
         source=f"""#include <cuda/barrier>
         __global__ void k(int *x) {{
@@ -342,7 +343,7 @@ def test_integer_division_by_zero_is_reported(sync_module):
     assert_sync_report(sync_module, "least", "by -1, which overflows", more=(-1,))
     assert launch_checked(sync_module, "divides", 200)[0] == 0
     assert launch_checked(sync_module, "least", 2)[0] == -(1 << 30)
-    # the result on a GPU, which is only checked on request
+    # the result on a GPU; the check is not enabled by default
     assert launch_checked(sync_module, "divides", 5, checks=("memory",))[5] == -1
 
 

@@ -1,4 +1,4 @@
-"""Checked kernels on the simulator: uninitialized local variables."""
+"""Tests checked kernels on the simulator: uninitialized local variables."""
 
 import re
 

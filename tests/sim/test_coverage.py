@@ -1,5 +1,5 @@
-"""Line and branch coverage of kernels: compared with `clang --coverage` of the same text, and from
-a user's view."""
+"""Tests line and branch coverage of kernels: compares it with `clang --coverage` of the same text,
+and tests the commands."""
 
 import json
 import os
@@ -62,7 +62,8 @@ class RandomFunctionText:
         return self.values()[0]
 
     def values(self):
-        """Two different values, not both constants: g++ evaluates other comparisons before it counts."""
+        """Returns two different values that are not both constants, because g++ folds comparisons of
+        constants before it counts."""
         variables = ["x[0]", "x[1]", "x[2]", "x[n % 4]", "n", "n * 3 - x[2]"]
         return self.rng.sample([*variables, str(self.rng.randrange(9))], 2)
 
@@ -180,8 +181,8 @@ def of_compiler(command, gcov, text, sizes, folder):
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(KERNELS // BATCH))
 def test_coverage_equals_clangs_and_gccs(batch, run_coverage, tmp_path):
-    """Lines as clang's coverage, branches as gcov's with g++: llvm-cov 14 omits some branches of `a && b || c`, and
-    sometimes counts lines after it wrongly: where it differs, gcov decides, if it has the line."""
+    """Lines equal clang's coverage, branches equal gcov's with g++. llvm-cov 14 omits some branches of `a && b ||
+    c` and miscounts some later lines; for lines that differ, gcov's count is used, if it has the line."""
     rng = random.Random(f"{os.environ.get(VARIABLE)} coverage {batch}")
     text = "".join(RandomFunctionText(rng).function(k) for k in range(BATCH))
     sizes = [rng.randrange(8) for _ in range(2)]
@@ -253,7 +254,7 @@ def test_coverage_includes_cpp_and_python_bodies(run_coverage):
 def test_several_runs_and_processes_are_merged(run_coverage, tmp_path):
     run_coverage(MIXED)
     other = MIXED.replace("text[1, 8](np.zeros(8), 8)", "text[1, 8](np.zeros(8), 7)")
-    # The text of the program changes, the kernels do not.
+    # The program's text changes between the runs, but the kernels do not.
     one = run_coverage(other, "--append")["program.py"]
     assert one.missing == [line_with(MIXED, "x[0] = 3")]
     assert not one.missing or one.branches[line_with(MIXED, "if (i < n)")] == [True, True]

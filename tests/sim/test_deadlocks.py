@@ -1,5 +1,5 @@
-"""cuda.checks("race", exact=True) reports waits that no thread can end immediately, and none that a
-thread ends."""
+"""cuda.checks("race", exact=True) immediately reports waits that no thread can end, and no wait
+that a thread ends."""
 
 import functools
 

@@ -1,6 +1,7 @@
-"""Simulated kernels in gdb: the user's lines, threadIdx, local and shared variables, as docs/debugging.md has it.
+"""Debugs simulated kernels in gdb, as docs/debugging.md describes: the user's lines, threadIdx, local and shared
+variables.
 
-gdb runs in batch mode over a program of its own; skipped only where it is not installed.
+gdb runs in batch mode on a separate program; the tests are skipped if gdb is not installed.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""cuda.checks("race", exact=True): verdicts, which cover all schedules of a launch whose threads are ordered
-only by barriers."""
+"""Tests verdicts of cuda.checks("race", exact=True), which cover all schedules of a launch whose threads are
+ordered only by barriers."""
 
 import functools
 import re

@@ -1,4 +1,5 @@
-"""Compilers run as forks of a loaded process, and have the same output as in a new process."""
+"""Compilers run as forks of a process that has loaded the compiler, with the same output as in a
+new process."""
 
 import gc
 import itertools
@@ -154,13 +155,15 @@ def interrupt_run_at(at, run):
     return False
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # of sockets that are not yet closed
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning"
+)  # warnings about sockets that are not yet closed
 @pytest.mark.parametrize("start", ["process", "server"])
 def test_an_interrupt_at_any_step_leaves_nothing_running(run_shell, tmp_path, start):
     """A program that was being started at the time of the interrupt does not remain either."""
     text = f"echo $$ >> {tmp_path}/pids; exec sleep 0.03"
     runs = {"process": lambda: process.run(["sh", "-c", text]), "server": lambda: run_shell(text)}
-    gc.collect()  # files that earlier tests left open
+    gc.collect()  # file descriptors that earlier tests left open
     files = os.listdir("/proc/self/fd")
     at = 0
     while interrupt_run_at(at, runs[start]):
@@ -275,6 +278,6 @@ def test_kernels_are_compiled_by_the_fork_server(monkeypatch, tmp_path):
         unit = Source('extern "C" __global__ void k(int *x) { *x = 1 / *x; }', kernels=("k",))
         images.append(hostbuild.compile(unit).data)
     assert started == [shutil.which("ld")]  # the linker alone
-    assert images[0] == images[2]  # the first result was made by a newly started compiler
+    assert images[0] == images[2]  # a newly started compiler produced the first result
     for server in forkserver._servers.values():
         server.close()

@@ -18,11 +18,11 @@ _spec.loader.exec_module(golden)
 with open(os.path.join(_HERE, "golden.json"), encoding="utf-8") as _file:
     ANSWERS = json.load(_file)
 
-# Where the GPU's answer is an accident: x / x is 1 to its compiler, and the quotient of 64-bit numbers
-# by zero comes from a path for small ones.
+# Expressions whose result on a GPU is accidental: its compiler folds x / x to 1, and 64-bit division
+# by zero uses the code path for small numbers.
 _ACCIDENTS = {"I(0) / I(0)", "U(0u) / U(0u)", "L(0ll) / L(0ll)", "UL(0ull) / UL(0ull)", "I(-1) >> I(-1)",
               "L(5ll) / L(0ll)", "L(5ll) % L(0ll)", "UL(3ull) / UL(0ull)", "UL(3ull) % UL(0ull)"}  # fmt: skip
-# Operations that g++ leaves to the CPU: see the head of cuda_src/sim/prelude.h.
+# Undefined shifts whose result g++ leaves to the CPU: see the head of cuda_src/sim/prelude.h.
 _UNDEFINED = (" << ", " >> ")
 
 
@@ -66,7 +66,7 @@ def _agrees_with_expected(group, expression, expected, found):
 
 
 def _is_unspecified(compiler, expression):
-    """Returns whether this is one of the operations that g++ leaves to the CPU."""
+    """Returns whether an expression has an undefined result that g++ leaves to the CPU."""
     cast = expression.startswith("(") and not expression.startswith(("(bool)", "(long long)l"))
     return compiler == "g++" and (cast or any(sign in expression for sign in _UNDEFINED))
 

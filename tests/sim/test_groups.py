@@ -1,4 +1,4 @@
-"""Barriers and warps: images and the engine together, with each compiler."""
+"""Tests barriers and warps: images of each compiler run on the engine."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ LOCKSTEP = """template <int n> __device__ void reduce(volatile float* s, int t) 
 
 
 def test_lanes_are_in_step_at_volatile_shared_memory(make_sim_module, compiler_name):
-    """Programs for warps that execute one instruction at a time: reductions, scans, branches that join."""
+    """Warp programs that rely on lockstep execution: reductions, scans, branches that reconverge."""
     told = pytest.warns(SimulatorWarning) if compiler_name == "g++" else contextlib.nullcontext()
     with told:
         m = make_sim_module(LOCKSTEP)

@@ -1,4 +1,4 @@
-"""The headers that kernels may include on the simulator."""
+"""Tests the headers that kernels may include on the simulator."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CUDA = """cuda_runtime.h cuda_device_runtime_api.h cuda.h cuda_fp16.h cuda_bf16.
 @pytest.mark.parametrize("names", [STANDARD, CUDA], ids=["standard", "cuda"])
 def test_all_headers_compile_in_one_file(compile_image, compiler_name, names):
     """All headers, each included twice, compile in one file after numbalite's own header."""
-    if compiler_name == "zig":  # whose library defines streams with these
+    if compiler_name == "zig":  # zig's C++ library defines streams with these headers
         names = [name for name in names if name not in ("functional", "numeric", "span")]
     lines = [f"#include <{name}>" for name in [*names, *names]]
     source = (
@@ -77,7 +77,7 @@ __device__ int total() { return memory[0] + NEAR + PLAIN; }
 
 @pytest.mark.parametrize("start", ["{folder}/inc", "../inc", "inc/../inc"])
 def test_the_users_headers_are_translated_in_copies(load_alone, tmp_path, start):
-    """Works for any location and any includes of the headers; the files are not changed."""
+    """The headers may be in any folder and include any files; the files are not changed."""
     texts = {
         "shared.cuh": SHARED,
         "near.cuh": '#pragma once\n#include "../inc/shared.cuh"\n#define NEAR 100\n',
@@ -121,7 +121,7 @@ def test_errors_in_copied_headers_have_the_users_lines(compile_image, tmp_path):
 
 @pytest.mark.parametrize("name", ["/mine.h", "../mine.h", "a/../../mine.h"])
 def test_headers_in_memory_stay_in_their_folder(tmp_path, name):
-    """cuda.jit refuses such names; so does the compiler's side."""
+    """cuda.jit rejects such header names, and so does compile_source."""
     path = tmp_path / "mine.h"
     path.write_text("mine")
     name = name if name.startswith("..") else str(path)
@@ -185,7 +185,7 @@ def run_on(image, name, *arrays, block=1):
 
 
 def equal_bits(a, b):
-    """Compares bits; all NaNs are equal."""
+    """Returns bits for a comparison in which all NaNs are equal."""
     nan = np.isnan(a.view(np.float16).astype(np.float32)) & np.isnan(
         b.view(np.float16).astype(np.float32)
     )
@@ -312,7 +312,7 @@ RANDOM = [
 
 
 def test_random_numbers_match_curand(make_sim_module):
-    """Works with checked accesses, too; the generator's tables are not checked."""
+    """The generators also work in checked kernels; accesses of their tables are not checked."""
     from numbalite import cuda
 
     lines = []
@@ -372,7 +372,7 @@ assert got[0] == 1
 
 
 def test_random_generators_use_no_constant_memory(run_python):
-    """malloc has the complete heap, even after random numbers were generated."""
+    """malloc can use the entire heap, even after random numbers were generated."""
     run_python(HEAP, NUMBALITE_DRIVER="sim")
 
 

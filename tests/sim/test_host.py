@@ -1,4 +1,4 @@
-"""The chosen compiler, its options, and the contents of an image."""
+"""Tests the choice of the host compiler, its options, and the contents of an image."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_compiler_version_is_parsed(no_compilers, version, expected):
 
 
 def test_description_is_found_after_other_bytes():
-    """In the image, constants may precede it directly."""
+    """In the image, constants may directly precede the code."""
     said = b"constexpr const char *numbalite_sim::NLDESC() [index = 3, T = int]"
     assert hostbuild._DESCRIPTION.search(b"\0\x3f\xff" + said + b"\0")[0] == said
 
@@ -422,8 +422,8 @@ def test_prelude_is_precompiled_once(compile_image, monkeypatch, tmp_path):
 
 
 def test_prelude_of_a_source_is_precompiled(compile_image, monkeypatch, tmp_path):
-    """The text before a source, head.h, is precompiled. If options define macros, only prelude.h is, because
-    the macros precede the rest of head.h."""
+    """The text before a source, head.h, is precompiled. If options define macros, only prelude.h is
+    precompiled, because the macros precede the rest of head.h."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     asked = []
     real = hostprelude.arguments
@@ -442,7 +442,8 @@ def test_prelude_of_a_source_is_precompiled(compile_image, monkeypatch, tmp_path
 
 
 def test_hooks_are_compiled_once(monkeypatch, tmp_path):
-    """The functions that instrumented code calls; once more with a damaged cache."""
+    """Compiles the functions that instrumented code calls once, and again if the cached file is
+    damaged."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     commands = []
     real = hostbuild._run

@@ -74,7 +74,7 @@ def test_images_with_math_functions_link_two_libraries(link_source):
     version = subprocess.run(
         ["nm", "-D", link_source.output], capture_output=True, text=True, check=True
     )
-    assert "exp@" in version.stdout  # a current version, not the oldest one
+    assert "exp@" in version.stdout  # the current symbol version, not the oldest version
 
 
 def test_the_compiler_driver_reports_link_errors(link_source):

@@ -1,4 +1,4 @@
-"""CUDA C++ as a language: compiled by the host compiler and run thread by thread."""
+"""Tests CUDA C++ that the host compiler compiles and that runs thread by thread."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_a_failed_assert_names_its_line(load_alone, run_python):
     image = load_alone("__global__ void k(int x) {\n  assert(x == 1);\n}", "k")
     image.run("k", (1,), (1,), ctypes.c_int(1))
     assert image.engine.calls == []
-    # fault() does not return; the stand-in for the engine must not either
+    # the stand-in for fault() must not return
     code = """
 import ctypes, os, sys
 library = ctypes.CDLL(sys.argv[1])

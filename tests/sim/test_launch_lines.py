@@ -1,4 +1,5 @@
-"""Faults without a line in the kernel: the report has the line of the launch, and the parameter."""
+"""If a fault has no line in the kernel, the report contains the line of the launch and the
+parameter."""
 
 import contextlib
 import random

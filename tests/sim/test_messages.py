@@ -38,7 +38,7 @@ def test_error_in_a_header_of_ours_is_at_the_users_line(compile_error_text):
 
 
 def test_too_much_shared_memory_is_a_compile_error(compile_error_text):
-    """The size of an array must not be a variable, and dynamic memory has one type."""
+    """The size of an array must be a constant, and all dynamic shared arrays have one type."""
     text = compile_error_text(
         "__global__ void k(int* x) {\n    __shared__ int a[warpSize];\n    x[0] = a[0];\n}"
     )
@@ -104,7 +104,7 @@ EXTENSIONS = [
     "struct { int a, b; } p = {.a = 1, .b = 2}; x[0] = p.a + p.b;",
     "auto f = []<typename T>(T v) { return v; }; x[0] = f(1);",
     "for (int c = 0; int i : {1, 2}) x[0] += i + c;",
-    # Errors that numbalite itself reports; with such an error, the compilers' messages are left
+    # Errors that numbalite itself reports; with such an error, the compilers' messages are omitted
     # out.
     "__typeof__(x[0]) v = 1; x[0] = v;",
     "if (x[0] > 3) __extension__ x[0] = 1;",
@@ -228,8 +228,8 @@ SOURCE = "__global__ void k(int* x, int n) {\n    x[0] = n / n + wrong / n;\n}\n
 
 @pytest.mark.parametrize("text", [SOURCE, "one = r'''\n" + SOURCE, None])
 def test_caret_is_below_the_error(compile_image, tmp_path, text):
-    """If a file of that name has the same text, another text, or does not exist; marks of divisions
-    do not move the caret."""
+    """The caret is right whether a file of the source's name has the same text, another text, or
+    does not exist; marks of divisions do not move the caret."""
     path = tmp_path / "user.cu"
     if text is not None:
         path.write_text(text)
@@ -251,7 +251,7 @@ def test_caret_is_correct_in_a_one_line_string(compile_image, tmp_path):
 
 
 def test_chained_comparisons_compile(compile_image):
-    """NVRTC accepts these with a warning; clang++ 22 reports them as errors."""
+    """NVRTC accepts these sources with a warning; clang++ 22 reports errors."""
     assert compile_image(
         Source("__global__ void k(bool* x, int a) { x[0] = 3 > 2 > a; }", "user.cu", ("k",))
     )

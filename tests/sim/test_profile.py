@@ -26,7 +26,7 @@ WARP = 32
 
 @pytest.fixture(autouse=True)
 def no_disassembler(monkeypatch):
-    """Counters are not reconciled with machine code here; test_reconcile.py tests that."""
+    """Disables the correction of counters by machine code, which test_reconcile.py tests."""
     monkeypatch.setattr(disassembler, "find_tool", lambda name: None)
 
 
@@ -37,12 +37,12 @@ needs_ir = pytest.mark.skipif(
 
 
 def seeded_generator(name):
-    """Random numbers of this session and test; NUMBALITE_TEST_SEED repeats them."""
+    """Returns a random generator for this session and test; NUMBALITE_TEST_SEED repeats them."""
     seed = os.environ.get(VARIABLE, "all")
     return np.random.default_rng(random.Random(f"{seed} {name}").randrange(2**32))
 
 
-# --- The oracle: addresses of all threads, or -1 for threads that do not take part.
+# --- The oracle computes with the addresses of all threads; -1 marks inactive threads.
 
 
 def requests_of(addresses):

@@ -1,5 +1,5 @@
-"""The nan check where the processor has flags for NaN and infinity: kernels compiled by g++ on
-x86-64."""
+"""Tests the nan check in kernels compiled by g++ for x86-64, which uses the processor's
+floating-point flags."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""cuda.checks("race", exact=True) of kernels whose threads are ordered by atomics: the launch is repeated
+"""Tests cuda.checks("race", exact=True) with kernels that are ordered by atomics: the launch is repeated
 with other schedules."""
 
 import functools

@@ -1,4 +1,5 @@
-"""The changes that the translation makes in a source, and the parts that it does not change."""
+"""Tests the changes that the translation makes in a source, and the parts that it does not
+change."""
 
 from __future__ import annotations
 

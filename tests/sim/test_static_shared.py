@@ -1,4 +1,4 @@
-"""Static shared memory: the simulator refuses a kernel exactly where ptxas does."""
+"""Tests static shared memory: the simulator rejects a kernel if and only if ptxas does."""
 
 import random
 
@@ -10,7 +10,7 @@ from numbalite.compilers import host, hostbuild
 from numbalite.errors import CompileError
 
 LIMIT = 48 * 1024
-# The scope of a variable: declared outside of the kernel or in the kernel. `use` reads and writes it.
+# Scopes of a variable: declared outside of the kernel, or in the kernel. `use` reads and writes it.
 FORMS = {
     "the kernel": ("", "__shared__ float vN[SIZE]; use(vN, x);"),
     "a scope": ("", "if (x[N] > 0) { __shared__ float v[SIZE]; use(v, x); } else x[N] = 1;"),

@@ -1,4 +1,4 @@
-"""Undefined behaviour of C++ that kernels rely on: a program continues as it does on a GPU."""
+"""Tests undefined behaviour of C++ that kernels rely on: programs continue as on a GPU."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_uninitialized_variables_may_be_passed(make_sim_module):
 
 
 def test_functions_may_end_without_a_value(make_sim_module, compiler_name):
-    if compiler_name.startswith("g++"):  # which assumes that the end is unreachable
+    if compiler_name.startswith("g++"):  # the compiler assumes that the end is unreachable
         with pytest.raises(
             CompileError, match="no return statement in function returning non-void"
         ):

@@ -12,7 +12,7 @@ import sim_driver as sim
 
 @pytest.fixture(scope="session")
 def engine_build(tmp_path_factory):
-    """The paths of the built engine and of its test kernels: (library, image file)."""
+    """Builds the engine and its test kernels; returns (path of the library, path of the image)."""
     if not sim.c_compiler() or not sim.cxx_compiler():
         pytest.skip("needs a C and a C++ compiler")
 
@@ -60,7 +60,8 @@ def make_stream(sim_driver):
 
 @pytest.fixture
 def shared_counter(sim_driver):
-    """The first of 16 numbers that host and device share; the last number is the gate of `held`."""
+    """Returns the first of 16 integers that host and device share; the last integer is the gate of
+    running_kernel."""
     pointer = ctypes.c_void_p()
     sim_driver.cuMemHostAlloc(ctypes.byref(pointer), ctypes.c_size_t(64), 0)
     ctypes.memset(pointer, 0, 64)
@@ -74,7 +75,7 @@ def running_kernel(sim_driver, engine_kernels, shared_counter):
     """running_kernel(stream): a `with` block during which a kernel of the stream runs; after the block the
     kernel adds 1 to the counter.
 
-    The body of the `with` block runs before this addition, however late this process is scheduled.
+    The body of the `with` block runs before this addition, even if this process is scheduled late.
     """
 
     @contextlib.contextmanager

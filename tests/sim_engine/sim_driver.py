@@ -1,4 +1,4 @@
-"""Calls the simulated driver through ctypes. The simulated driver is built from its C files alone, with the
+"""Calls the simulated driver through ctypes. Builds the simulated driver from its C files alone, and the
 test kernels."""
 
 import ctypes

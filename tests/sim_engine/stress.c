@@ -93,8 +93,8 @@ static void faults(CUdeviceptr data, CUstream stream) {
     }
 }
 
-/* Launches whose reports are checked: correct kernels in several orders, and one kernel for each
- * mistake. */
+/* Launches kernels and checks their reports: correct kernels in several orders, and one kernel for
+ * each mistake. */
 static void look(long seed, CUdeviceptr data, CUstream stream) {
     static const struct {
         int kernel;

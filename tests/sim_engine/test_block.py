@@ -1,4 +1,4 @@
-"""Threads of a block: barriers, warps, early exits, and the engine's reports of deadlocks."""
+"""Tests threads of a block: barriers, warps, early exits, and the engine's reports of deadlocks."""
 
 import operator
 from functools import reduce
@@ -38,7 +38,9 @@ def test_vadd_of_eight_blocks_computes_sums(sim_driver, engine_kernels):
 
 @pytest.mark.parametrize("block", [1, 2, 31, 32, 33, 128, 1024])
 def test_barrier_orders_shared_memory_accesses(sim_driver, engine_kernels, block):
-    for _ in range(2):  # the first launch starts as a loop over the threads, the second as fibers
+    for _ in range(
+        2
+    ):  # the first launch runs as a loop over the threads, the second launch as fibers
         out = run_kernel(sim_driver, engine_kernels, "reverse", 7, block, list(range(7 * block)))
         assert out == [b * block + block - 1 - t for b in range(7) for t in range(block)]
 

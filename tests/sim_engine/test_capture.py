@@ -1,5 +1,4 @@
-"""Capturing streams and launching graphs, at the driver's own level: recorded and forbidden
-calls."""
+"""Tests stream capture and graph launches of the driver: recorded and forbidden calls."""
 
 import ctypes
 
@@ -18,7 +17,7 @@ NON_BLOCKING = 1
 
 @pytest.fixture
 def device_words(sim_driver):
-    """Four words on the device, and a host array to copy them to."""
+    """Returns an array of four integers on the device, and a host array for copies."""
     pointer = u64()
     sim_driver.cuMemAlloc(ctypes.byref(pointer), size_t(16))
     sim_driver.cuMemsetD32Async(pointer, 0, size_t(4), None)

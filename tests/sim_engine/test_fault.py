@@ -1,4 +1,5 @@
-"""Kernels that fail: the reported error and its time, and that the device and the process continue."""
+"""Tests kernels that fail: the reported error, the call that reports it, and that device and process
+continue."""
 
 import ctypes
 import subprocess
@@ -150,8 +151,8 @@ def test_printf_of_an_invalid_string_is_reported(sim_driver, engine_kernels, dev
 
 
 def test_fault_abandons_the_rest_of_the_grid(sim_driver, engine_kernels):
-    """Concurrent blocks use other elements, so only the first block's assertion fails, however late
-    the operating system schedules its thread."""
+    """Concurrent blocks use other elements, so only the first block's assertion fails, even if the
+    operating system schedules its thread late."""
     blocks = 1 << 20
     data = sim_driver.upload([0] * blocks)
     engine_kernels.asserts(blocks, 1, data, 0)

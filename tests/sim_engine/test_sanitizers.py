@@ -49,13 +49,12 @@ def test_engine_stress_program_passes_under_sanitizers(
             pytest.skip("the compiler has no such sanitizer")
         pytest.fail("does not compile")
     rounds = "4" if name == "thread" else "12"
-    # Memory that a library's own constructors allocate (a C++ library linked into the image) is not
-    # the engine's; memory that it keeps until the process ends is referenced only by workers, where
-    # the tool does not look.
+    # Suppresses two leaks: memory that constructors of a linked C++ library allocate, and memory
+    # that only worker threads reference until the process ends, where the tool does not search.
     suppressions = tmp_path / "leaks"
     suppressions.write_text("leak:ld-linux\nleak:nl_mem_keep\n")
-    # Bytes of the shadow are set and read without a lock: threads only mark memory as there and has
-    # been written (cext/sim/engine/shadow.c).
+    # Bytes of the shadow memory are set and read without a lock, because threads only mark memory
+    # as initialized (cext/sim/engine/shadow.c).
     meant = tmp_path / "meant"
     meant.write_text("race:nl_sim_shadow_set\nrace:nl_sim_shadow_copy\nrace:is_plain\n")
     done = subprocess.run(

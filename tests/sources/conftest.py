@@ -39,7 +39,7 @@ def nvrtc_library():
 
 
 def supported_architectures(lib):
-    """Compute capabilities that the library compiles for, as [75, 80, ...]."""
+    """Returns the compute capabilities for which the library compiles, as [75, 80, ...]."""
     count = ctypes.c_int()
     lib.nvrtcGetNumSupportedArchs(ctypes.byref(count))
     archs = (ctypes.c_int * count.value)()

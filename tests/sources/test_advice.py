@@ -1,4 +1,4 @@
-"""Warnings about sources that compile and do not do what their authors expect."""
+"""Tests warnings about sources that compile but contain frequent mistakes."""
 
 import warnings
 

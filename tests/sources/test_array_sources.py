@@ -49,7 +49,7 @@ def test_map_reduce_kernels_compile(compile_with_nvrtc, toolkit_options, lanes):
 @pytest.mark.parametrize("arch", [75, 90])
 @pytest.mark.parametrize("code", "fdFD")
 def test_exact_dot_product_kernels_compile(compile_with_nvrtc, arch, code):
-    """The dot product of two vectors, in the device's accumulator type."""
+    """Compiles the dot product of two vectors, in the device's accumulator type."""
     dtype = np.dtype(code)
     fold = reductions.sum_of_products(dtype, "a * b")
     for width, lanes in ((16 // dtype.itemsize, 32), (1, 4), (0, 32)):

@@ -1,4 +1,4 @@
-"""The headers that NVRTC contains, without any toolkit on the machine."""
+"""Tests the headers that NVRTC contains, on a machine without a toolkit."""
 
 import pytest
 from kit.needs import needs_nvrtc

@@ -1,4 +1,5 @@
-"""compile_source with the real NVRTC, which needs no GPU: names, types, messages, headers, the cache."""
+"""Tests compile_source with the real NVRTC, which needs no GPU: names, types, messages, headers, the
+cache."""
 
 import os
 
@@ -170,7 +171,7 @@ def test_standard_headers_of_the_toolkit_compile():
         pytest.skip("the toolkit's C++ library is not installed")
     found = toolkit.include_directories(toolkit.nvrtc_library().path)
     lacking = [n for n in NEEDS_TOOLKIT if not headers.find(f"cuda/std/{n}", found)]
-    for name in lacking:  # such as <numeric> in CUDA 12.3 to 12.5
+    for name in lacking:  # headers of newer releases, such as <numeric> in CUDA 12.3 to 12.5
         message = str(compile_error_of(f"#include <{name}>\n__global__ void k() {{}}"))
         assert f'"cuda/std/{name}" is a header of the CUDA toolkit' in message
         assert "pip install -U nvidia-cuda-cccl" in message

@@ -37,7 +37,8 @@ def test_each_header_compiles_alone(compile_with_nvrtc, toolkit_options):
     """Compiles for one GPU only, because the includes of a header are the same for all;
     everything.cu compiles for each GPU."""
     for header in HEADERS:
-        # Parts of the generated head with NUMBALITE_DEBUG, and of groups.cuh.
+        # `before` contains declarations that the generated head makes with NUMBALITE_DEBUG, and
+        # that groups.cuh needs.
         if header in ("check", "checked", "cluster"):
             continue
         before = HEAD if header in ("array", "index", "describe") else ""
@@ -51,7 +52,8 @@ def test_each_header_compiles_alone(compile_with_nvrtc, toolkit_options):
 def test_all_headers_compile_together(compile_with_nvrtc, toolkit_options, arch):
     skip_unsupported_architecture(compile_with_nvrtc, arch)
     # Code that debug=True adds is the same for all GPUs; sm_90 is compiled below, with other options. For
-    # GPUs between the oldest and the newest only PTX is made, because the assembler needs half of the time.
+    # other GPUs than the oldest and the newest only PTX is compiled, because the assembler needs half of
+    # the time.
     for more in [[], ["-DNUMBALITE_DEBUG=1"]] if arch == 100 else [[]]:
         to = "sm" if arch in (75, 100) else "compute"
         result = compile_with_nvrtc(

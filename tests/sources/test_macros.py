@@ -22,7 +22,8 @@ from numbalite.ufuncs import cudaloops, element, gufuncloops, gusignature, hostl
 
 GPU = ("cuda", 9, 0)
 F4 = types.float32
-# Identifiers of the user's lines below, and of the lines that include numbalite's part.
+# Identifiers that are not defined as macros: those of the user's lines below, and of lines that
+# include numbalite's part.
 NEEDED = {"make_tuple", "numbalite", "numbalite_host"}
 
 
@@ -132,7 +133,7 @@ def test_ufunc_return_types_ignore_conflicting_macros(monkeypatch):
     check_compiles_with_macros(make_ufunc_source, GPU)
 
 
-# Names in the heads of kernels and device functions, which are captured before their bodies.
+# Tests names in the heads of kernels and device functions, which are captured before their bodies.
 RECORD = np.dtype([("nl_re", "f4"), ("nl_half", "f2")])
 nl_Z, nl_P, nl_H = 2 + 1j, (1, 2.5), np.float16(1.5)
 nl_A = np.arange(3, dtype=np.float32)

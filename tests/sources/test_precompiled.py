@@ -87,10 +87,10 @@ def test_preamble_contains_leading_includes(tmp_path):
     )
     assert preamble_of_text(heavy) == start + "#include <math.h>\n#include <mma.h>\n"
     assert preamble_of_text("#include <complex>\n") == start + "#include <complex>\n"
-    # Code before a header may change its meaning.
+    # A header after other code is not precompiled, because the code may change its meaning.
     for before in ("#define X 1\n", "#if 1\n", "int x;\n", "#include MACRO\n", "#pragma pack(1)\n"):
         assert preamble_of_text(before + HEAVY) == ""
-    # A header of the user's, and a header that hides one of the toolkit's.
+    # Tests a user header, and a user header that hides a toolkit header.
     folder = f"-I{tmp_path}"
     (tmp_path / "mine.h").write_text("")
     assert preamble_of_text("#include <mine.h>\n" + HEAVY, options=(folder,)) == ""

@@ -84,8 +84,8 @@ def test_last_block_reduction_kernels_compile(compile_with_nvrtc, sum_loops, kin
 @pytest.mark.parametrize("kind", ["columns", "narrow"])
 @pytest.mark.parametrize("code", "bhfdD")
 def test_all_widths_of_columns_are_in_one_image(compile_with_nvrtc, kind, code):
-    """The width of a schedule depends on the shape, but a new shape compiles no further kernel, except if
-    there are only two kernels."""
+    """The width of a schedule depends on the shape, but a new shape compiles no further kernel unless
+    only two kernels exist."""
     loops = make_sum_loops()
     stored, wide = np.dtype(code), np.dtype("D" if code == "D" else "d")
     widths = [width for width in (1, 2, 4, 8, 16) if width * stored.itemsize <= 16]

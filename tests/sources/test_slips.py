@@ -1,5 +1,5 @@
 """Frequent mistakes in CUDA C++: each causes a warning at its line with every compiler, and no corrected
-version does."""
+version causes one."""
 
 import os
 import random

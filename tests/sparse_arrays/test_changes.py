@@ -1,4 +1,4 @@
-"""Diagonals and shapes that are changed in place, with SciPy as the oracle."""
+"""Tests in-place changes of diagonals and shapes, with SciPy as the oracle."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""dia_array, with SciPy as the oracle."""
+"""Tests dia_array, with SciPy as the oracle."""
 
 import copy
 import pickle

@@ -1,4 +1,5 @@
-"""Arithmetic, comparisons and functions of each element, with SciPy as the oracle."""
+"""Tests arithmetic, comparisons and element-wise functions of sparse arrays, with SciPy as the
+oracle."""
 
 import operator
 

@@ -1,4 +1,4 @@
-"""A[key] of sparse arrays, with SciPy as the oracle."""
+"""Tests A[key] of sparse arrays, with SciPy as the oracle."""
 
 import numpy as np
 import pytest

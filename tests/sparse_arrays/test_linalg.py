@@ -1,4 +1,4 @@
-"""Conjugate gradients, and sparse arrays from coordinates in one array."""
+"""Tests conjugate gradients, and sparse arrays whose coordinates are in one array."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Products of integers and booleans, with SciPy as the oracle."""
+"""Tests sparse products of integers and booleans, with SciPy as the oracle."""
 
 import pytest
 from kit.likescipy import check_expressions

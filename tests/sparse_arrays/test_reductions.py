@@ -1,4 +1,5 @@
-"""Sums, means, extremes and their indices, with SciPy as the oracle."""
+"""Tests sums, means, extremes and indices of extremes of sparse arrays, with SciPy as the
+oracle."""
 
 import warnings
 

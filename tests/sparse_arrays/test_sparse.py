@@ -53,7 +53,7 @@ def draw_arrays(draw, dtypes=DTYPES):
 
 
 def elements_with_summed_duplicates(elements):
-    """Returns [(row, column, value)] in the order of the indices, with values of equal indices elements_with_summed_duplicates."""
+    """Returns [(row, column, value)] in the order of the indices; values of equal indices are added."""
     found = {}
     for row, column, value in elements:
         found[row, column] = found.get((row, column), 0) + value
@@ -244,7 +244,7 @@ def test_a_warm_product_makes_no_new_descriptors(monkeypatch):
     assert not called
     stream = cuda.stream()
     with pytest.raises(CudaAPIError, match="cusparseCreateCsr failed .*INTERNAL_ERROR"):
-        s @ v.bind(stream)  # another stream has its own buffer
+        s @ v.bind(stream)  # each stream has its own buffer
 
 
 @pytest.mark.skipif(
@@ -291,7 +291,7 @@ def test_a_graph_keeps_the_array_of_a_captured_product(monkeypatch):
 
 
 def test_graphs_have_separate_product_buffers(monkeypatch):
-    """The buffers that an array caches for its products serve one product at a time: graphs may run
+    """Graphs do not use the product buffers that an array caches, because graphs may run
     concurrently."""
     stream = cuda.stream()
     s, x = sparse.csr_array(np.eye(3)), cuda.to_device(np.ones(3)).bind(stream)

@@ -41,7 +41,8 @@ def test_device_calls_in_a_callback_raise():
 
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_a_callback_may_drop_arrays(non_blocking):
-    """Also releases objects that can only be freed after a wait for the device: the next wait frees them."""
+    """The callback also drops objects that can only be freed after a wait for the device: the next wait
+    frees them."""
     stream = _core.Stream(non_blocking=non_blocking)
     gc.collect()
     before = _core.live()
@@ -109,7 +110,7 @@ def test_failed_callback_registration_leaks_nothing(driver_kind):
     stream.add_callback(lambda: None)
     cuda.synchronize()
     before = _core.live()
-    # With several devices, the first driver call binds one of them.
+    # With several devices, the first driver call sets the current device.
     _core.fail_call_at(1 if _core.device_count() == 1 else 2, 719)
     try:
         with pytest.raises(Exception, match="cuLaunchHostFunc"):

@@ -173,7 +173,7 @@ assert (d.copy_to_host() == x).all()
 
 
 def test_with_block_affects_only_the_streams_device(run_python):
-    """The `with` block only concerns work on the stream's device."""
+    """The `with` block affects only work on the stream's device."""
     if cuda.is_simulated():
         run_python(OTHER_DEVICES, NUMBALITE_SIM_DEVICES="2")
     elif len(cuda.gpus) > 1:

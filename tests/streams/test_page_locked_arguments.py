@@ -97,8 +97,8 @@ def test_page_locked_launches_make_no_waiting_driver_call(wrap):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_host_arguments_of_every_kind_keep_results_on_streams(seed):
-    """Page-locked and ordinary arrays and slices of them, copied to the device only, and copied to the device
-    and back."""
+    """Tests page-locked and ordinary arrays and their slices, with copies to the device only, and with copies
+    in both directions."""
     draw = random.Random(seed)
     streams = [cuda.stream(), cuda.stream(non_blocking=True), cuda.stream(priority=-1)]
     results = []

@@ -1,5 +1,5 @@
-"""Waits on a GPU, which the driver cannot end: an interrupt or a limit ends each wait; its kernel continues
-or is stopped.
+"""Tests waits on a GPU, which the driver cannot end: an interrupt or a limit ends each wait; the kernel
+continues or is stopped.
 
 The simulator's own waits can be ended without an extra thread. `_core.adapt_waits` wraps the simulator's
 driver table like that of a GPU, so these tests run the code that a GPU runs. A kernel runs until the test
@@ -134,7 +134,8 @@ def test_an_interrupt_ends_each_kind_of_wait_and_the_kernel_runs_on(run_program)
 
 
 def test_memory_that_a_kernel_may_still_write_is_not_given_to_others(run_program):
-    """The block of a launch with a host array is not used again before the kernel has ended."""
+    """The page-locked block of a launch with a host array is not reused before the kernel has
+    ended."""
     code = r"""
     _core.copy_settings(always=True)  # small host arrays share page-locked blocks, as on a GPU
     m.fills[1, 64](small)

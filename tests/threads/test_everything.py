@@ -94,7 +94,7 @@ def test_gufunc_and_reduction_results_are_correct_in_threads(run_without_leaks):
 
 
 class ForeignArray:
-    """Reads an array of another library, by either protocol."""
+    """A stand-in for an array of another library; its subclasses export it by one protocol each."""
 
     def __init__(self, array):
         self.array = array

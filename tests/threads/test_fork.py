@@ -196,7 +196,8 @@ def test_functions_without_a_device_work(run_python):
 
 @pytest.mark.parametrize("ending", ["os._exit(0)", "sys.exit(0)", "raise SystemExit(0)"])
 def test_forked_child_exits_cleanly(run_python, ending):
-    """Arrays, streams, host memory and pools of the parent die in the child without the driver."""
+    """Arrays, streams, host memory and pools of the parent are destroyed in the child without
+    driver calls."""
     code = (
         SETUP
         + "child = os.fork()\n"
@@ -213,7 +214,7 @@ def test_forked_child_exits_cleanly(run_python, ending):
 
 
 def test_fork_during_work_of_other_threads_is_safe(run_python):
-    """Other threads are in the middle of launching, copying and allocating; the child neither hangs nor
+    """The process forks while other threads launch, copy and allocate; the child neither hangs nor
     crashes, and the other threads continue."""
     code = SETUP + (
         "stop = threading.Event()\n"

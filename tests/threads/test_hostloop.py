@@ -1,4 +1,4 @@
-"""The pool of threads behind the parallel target, alone, under the sanitizers."""
+"""Tests the thread pool of the parallel target alone, under the sanitizers."""
 
 import os
 import shutil

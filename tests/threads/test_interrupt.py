@@ -1,4 +1,5 @@
-"""Ctrl-C while kernels run that never end: the wait ends with the positions of the threads, and the program continues."""
+"""Tests Ctrl-C while a kernel never ends: the wait ends with the positions of the threads, and the program
+continues."""
 
 import os
 import re
@@ -145,7 +146,7 @@ def test_interrupt_ends_each_kind_of_wait(run_program):
         # Any thread of the kernel may be running, or all threads may wait for other threads of their warp.
         where = r"threads? [\d, -]+ (spinning on volatile memory|in a volatile access)"
         assert re.search(where, reports["synchronize"]), reports["synchronize"]
-    # Rarely, the last thread has just reached the barrier, so that all threads run again.
+    # In rare cases, the last thread has just reached the barrier, so that all threads run again.
     where = r"lesson\.cu>?:1\d in __syncthreads|running at .*lesson\.cu>?:13"
     assert TSAN or re.search(where, reports["event"]), reports["event"]
     assert re.search(r"lesson\.cu>?:[34], after an access of x", reports["checks"])

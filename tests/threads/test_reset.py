@@ -1,5 +1,5 @@
-"""The state of all other objects when a device is closed or reset: with queued work, threads that
-continue, and other libraries in the process."""
+"""Tests objects after a device was closed or reset: with queued work, running threads, and other
+libraries in the process."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Many threads at once, forked children, and processes that end in the middle of something.
+"""Tests concurrent threads, forked children, and processes that exit during device work.
 
 The tests check results and counts; run them under ThreadSanitizer with `make sanitize SAN=thread`.
 """
@@ -27,7 +27,7 @@ def doubled(x, y):
 
 @pytest.fixture(scope="module", autouse=True)
 def _load_kernel():
-    """The kernel's module is loaded once and stays loaded, so it is not a leak of a test."""
+    """Loads the kernel's module once; it stays loaded, so it does not count as a leak of a test."""
     x = cuda.to_device(np.ones(4, "f4"))
     scale_by[1, 4](x, 1.0, x)
     doubled(np.ones(2), np.ones(2))
@@ -379,7 +379,7 @@ def test_pool_limits_may_change_during_allocations(_use_code_paths_of_a_gpu, run
 
 
 def test_forked_child_works_without_copying_threads(run_python):
-    """A forked child has none of the copying threads; it may read results, and the parent continues."""
+    """A forked child has no copying threads; it may read results, and the parent continues."""
     run_python(
         """
 import os, numpy as np
@@ -416,7 +416,7 @@ assert (doubled(x, x + 1) == 3 * x + 1).all()
 
 @pytest.mark.parametrize("seconds", [0, 0.02])
 def test_process_exits_while_threads_copy(run_python, seconds):
-    """The process ends while daemon threads are in the middle of large copies."""
+    """The process exits while daemon threads make large copies."""
     run_python(
         """
 import sys, threading, time, numpy as np

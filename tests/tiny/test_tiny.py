@@ -1,4 +1,4 @@
-"""The smallest test of an installation, in seconds: import, launch, driver, info. Run this first."""
+"""Tests an installation in seconds: import, launch, driver, info. Run this first."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_without_a_gpu_the_simulator_runs_and_says_so(run_python):
 
 
 def test_requesting_a_missing_gpu_raises(run_python):
-    """NUMBALITE_DRIVER=cuda never falls back."""
+    """NUMBALITE_DRIVER=cuda never falls back to the simulator."""
     code = "from numbalite import cuda; cuda.to_device([1.0])"
     result = run_python(code, check=False, NUMBALITE_DRIVER="cuda", CUDA_VISIBLE_DEVICES="")
     assert result.returncode == 1

@@ -1,4 +1,4 @@
-"""Kernels of ufuncs, as NVRTC compiles them, over operands of any alignment."""
+"""Executes NVRTC's PTX of ufunc kernels with operands of any alignment."""
 
 import functools
 import itertools

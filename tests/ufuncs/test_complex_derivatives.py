@@ -1,5 +1,5 @@
-"""Derivatives of ufuncs of complex numbers: compared with differences, and the gradient compared with the
-directional derivative."""
+"""Compares derivatives of complex ufuncs with finite differences, and gradients with directional
+derivatives."""
 
 import cmath
 
@@ -21,7 +21,7 @@ C = "complex128"
 
 
 def complex_numbers(size=30):
-    """Random complex numbers, and some on both axes."""
+    """Returns random complex numbers, some of which are on the real or the imaginary axis."""
     rng = random_generator()
     found = rng.uniform(-1.5, 1.5, size) + 1j * rng.uniform(-1.5, 1.5, size)
     found[:4].imag = 0
@@ -58,7 +58,7 @@ def check_complex_derivatives(f, args):
     behind = f(*[a - STEP * t for a, t in zip(args, tangents, strict=True)])
     np.testing.assert_allclose(value, f(*args), rtol=1e-12, atol=1e-14)
     near = np.isclose(tangent, (ahead - behind) / (2 * STEP), rtol=3e-5, atol=1e-5)
-    assert near.mean() > 0.9  # a difference may see both sides of a branch
+    assert near.mean() > 0.9  # a finite difference may straddle a branch
     g = complex_numbers(len(value)) if value.dtype.kind == "c" else rng.uniform(-1, 1, len(value))
     gradients = f.vjp(tuple(args), g)
     assert [one.dtype for one in gradients] == [a.dtype for a in args]
@@ -148,7 +148,7 @@ def test_derivatives_of_fused_complex_numpy_ufuncs(ufunc):
     ahead, behind = ([x + step * t for x in inputs] for step in (STEP, -STEP))
     expected = (ufunc(*ahead) - ufunc(*behind)) / (2 * STEP)
     near = np.isclose(tangent.copy_to_host(), expected, rtol=1e-4, atol=1e-4)
-    assert near.mean() > 0.8  # a difference may see both sides of a cut or a jump
+    assert near.mean() > 0.8  # a finite difference may straddle a cut or a jump
 
 
 def test_gradient_of_a_holomorphic_function_is_the_cotangent_times_the_derivative():

@@ -1,4 +1,5 @@
-"""Derivatives of ufuncs: compared with central differences and with each other; refused calls."""
+"""Compares derivatives of ufuncs with central differences and with each other, and tests rejected
+calls."""
 
 import linecache
 import math
@@ -143,7 +144,7 @@ def test_derivatives_of_numpy_ufuncs_are_correct_or_raise(ufunc):
     else:
         expected = finite_difference(ufunc, inputs, direction)
         near = np.isclose(tangent.copy_to_host(), expected, rtol=2e-5, atol=2e-6)
-        assert near.mean() > 0.9  # a difference may see both sides of a jump
+        assert near.mean() > 0.9  # a finite difference may straddle a jump
 
 
 # ---- random texts
@@ -223,7 +224,7 @@ def random_body(request, tmp_path):
 @pytest.mark.parametrize("kind", ["double", "float64", "auto"])
 def test_derivatives_of_random_cpp_bodies_match_differences(random_body, target, kind):
     lines, result = random_body
-    if kind == "auto":  # a variable without a type has that of its first value
+    if kind == "auto":  # a variable without a declared type has the type of its first value
         lines = [
             (w, n, f"0 * x + {r[0]}", *r[1:]) if w == "set" else (w, n, *r) for w, n, *r in lines
         ]
@@ -237,7 +238,7 @@ def check_all(f):
     dx, dy = random_points(size=30), random_points(size=30)
     value, tangent = f.jvp((x, y), (dx, dy))
     np.testing.assert_allclose(value, f(x, y), rtol=1e-12, atol=1e-13)
-    # At a branch, a difference may see both sides.
+    # At a branch, a finite difference may straddle both sides.
     expected = finite_difference(f, [x, y], [dx, dy])
     near = np.abs(to_host_array(tangent) - expected) <= 2e-5 * np.abs(expected) + 2e-6
     assert near.mean() > 0.9, (tangent, expected)

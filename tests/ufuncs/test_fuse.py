@@ -41,7 +41,7 @@ def squares(x, y):
     return np.sum(x**2 + y, axis=-1, keepdims=True)
 
 
-# Each pair compiles a kernel of each function. None: an array of integers.
+# For each pair of dtypes, every function compiles a kernel. None: an array of integers.
 OPERANDS = draw_cases(3, itertools.product(["f4", "i4"], [2, 1.5, np.float32(2), None]))
 
 
@@ -120,7 +120,7 @@ VIEWS = (
 
 
 def test_reductions_read_strided_operands():
-    """Tests each schedule of loads: several elements at once, a constant stride, by index, or one element for
+    """Tests each kind of load: several elements at once, constant stride, computed index, or one element for
     all threads."""
 
     @numbalite.fuse

@@ -1,4 +1,5 @@
-"""jvp and vjp of generalized ufuncs: compared with differences and with each other; refused calls."""
+"""Compares jvp and vjp of generalized ufuncs with finite differences and with each other, and tests
+rejected calls."""
 
 import numpy as np
 import pytest

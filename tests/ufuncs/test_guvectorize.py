@@ -77,7 +77,7 @@ def convolve(x, filter, out):
 
 
 def gufunc_sources(gufunc):
-    """Returns the gufunc_sources of all kernels that the gufunc has compiled."""
+    """Returns the sources of all kernels that the gufunc has compiled."""
     return [o.inspect_source() for several in gufunc.overloads.values() for o in several]
 
 

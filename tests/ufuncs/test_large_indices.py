@@ -1,5 +1,5 @@
-"""Indices near 2**31 and 2**32: the simulator runs only the last blocks of a grid, over memory that is mostly
-never touched. tests/gpu/test_large_arrays.py runs whole grids on a GPU that has the memory."""
+"""Tests indices near 2**31 and 2**32: the simulator runs only the last blocks of a grid, so most memory is
+never accessed. tests/gpu/test_large_arrays.py runs whole grids on a GPU that has the memory."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def last_blocks():
 
 
 def zeros_with_random_tail(shape, dtype="i1"):
-    """The zeros_with_random_tail's last TAIL elements are random; all other elements are not initialised."""
+    """Returns a device array whose last TAIL elements are random; the other elements are not initialized."""
     d = cuda.device_array(shape, dtype)
     d.reshape(-1)[-TAIL:] = np.random.default_rng(5).integers(1, 50, TAIL).astype(dtype)
     return d

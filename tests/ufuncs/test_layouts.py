@@ -1,5 +1,5 @@
-"""Element-wise functions and sums of arrays in every layout that has a kernel: unaligned by
-different amounts, transposed, at the ends of rows; sums over columns in the order of GPUs."""
+"""Tests element-wise functions and sums for every layout that has its own kernel: different
+misalignments, transposed arrays, ends of rows; sums over columns have a GPU's order."""
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ def test_column_sums_match_numpy(dtype):
         )
 
 
-SMALL_PLAN = 288  # bytes of a plan for numbers of up to 16 bytes and six dimensions
+SMALL_PLAN = 288  # bytes of a plan for elements of up to 16 bytes and six dimensions
 
 
 def kernel_kinds_of(plans):
@@ -309,8 +309,8 @@ def compose_in_order(maps):
 
 @pytest.mark.parametrize("dtype", AFTER)
 def test_long_parts_are_reduced_in_order(reduction_limits, dtype):
-    """Tests also arrays that are too small for this division: one part, several, a block for each
-    row."""
+    """Also tests arrays that are too small for this schedule: one part, several parts, a block for
+    each row."""
     after = cuda.reduce(AFTER[dtype])
     maps = np.random.default_rng(3).integers(0, 1 << 31, 50_001).astype(dtype)
     maps = maps * maps | maps.dtype.type(1)

@@ -11,8 +11,9 @@ from numbalite import cuda, guvectorize, types, vectorize
 
 protocols = pytest.importorskip("numbalite.ufuncs.protocols")
 TABLE = sorted(name for name in protocols._TABLE if hasattr(np, name))
-# On the simulator, which compiles a kernel for each dtype, one dtype of each kind; on a GPU more dtypes.
-# Unsigned integers and booleans use the same code as other integers, so one such dtype is tested.
+# On the simulator, which compiles a kernel for each dtype, one dtype of each kind is tested; on a GPU
+# more dtypes. Unsigned integers and booleans use the same code as other integers, so one such dtype is
+# tested.
 ALIKE = """equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not
     maximum minimum fmax fmin isnan isinf isfinite rint floor ceil trunc conjugate square""".split()
 KINDS = {"b": ["?"], "u": ["u1"], "i": ["i4"], "f": ["f4"], "c": ["c8"]}
@@ -69,7 +70,8 @@ def special_operands(dtype, count):
 
 
 def check_complex(got, expected, tolerance):
-    """Part by part. C99 leaves the sign of an infinity undefined if the other part is NaN."""
+    """Part by part. If one part of a complex number is NaN, C99 does not define the sign of an
+    infinite other part."""
     size = np.fmax(np.abs(expected.real), np.abs(expected.imag))
     slack = tolerance * np.where(np.isfinite(size), np.fmax(size, 1), 1)
     for mine, right, other in (

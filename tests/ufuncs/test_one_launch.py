@@ -1,4 +1,5 @@
-"""Reductions whose last block combines the parts of all blocks: one launch, the same bits each time, on any stream."""
+"""Tests reductions whose last block combines the partial results of all blocks: one launch and equal bits in every
+run, on any stream."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""cuda.reduce against NumPy: forms, types, shapes, order and reproducibility."""
+"""Compares cuda.reduce with NumPy: forms, types, shapes, order and reproducibility."""
 
 import functools
 import pickle
@@ -243,7 +243,7 @@ def test_reductions_of_broadcast_views_match_numpy():
 
 LAST = "b"
 FIRST = "a"
-# Matrices of two rows and columns over the integers modulo 251, one byte each.
+# Operation: product of 2x2 matrices over the integers modulo 251, with one byte per element.
 MATRICES = """
     auto at = [](unsigned int m, int i, int j) { return m >> (8 * (2 * i + j)) & 255; };
     unsigned int r = 0;

@@ -1,4 +1,4 @@
-"""Results of reductions that combine elements in another order, because the operation commutes."""
+"""Tests reductions that combine elements in another order, because the operation commutes."""
 
 import functools
 
@@ -21,7 +21,7 @@ NUMPYS = {
     "b": None,
 }
 WHOLE = "bHiQ"
-# A kernel is compiled for each pair and layout.
+# Each pair of dtypes and each layout compiles a kernel.
 PAIRS = draw_cases(
     2, [("a + b", "b"), ("b * a", "Q"), ("a ^ b", "H"), ("min(a, b)", "i"), ("b", "b")]
 )

@@ -1,5 +1,5 @@
-"""Schedules of reductions and scans (cext/core/reduceplan.c, scanplan.c): the properties of the schedule of
-any array."""
+"""Tests properties of the schedules of reductions and scans of random arrays (cext/core/reduceplan.c,
+scanplan.c)."""
 
 import math
 

@@ -73,8 +73,8 @@ def test_special_functions_accept_dtype_and_out():
 
 
 def test_digamma_near_its_poles_and_at_both_ends():
-    """psi and digamma are one ufunc. The results of its series, recurrence and reflection agree with
-    SciPy's."""
+    """psi and digamma are one ufunc. digamma's series, recurrence and reflection agree with
+    SciPy."""
     rng = random_generator()
     x = np.concatenate([
         rng.normal(size=1000) * 10, np.arange(-20, 0) + 1e-3 + rng.random(20) * 1e-2, 10.0 ** rng.uniform(-30, 30, 300),

@@ -1,5 +1,5 @@
-"""Generalized ufuncs whose cores are staged in shared memory, as on GPUs where that is faster: the
-same results as by the plain kernels, for any shapes, strides and dtypes."""
+"""Tests generalized ufuncs whose cores are staged in shared memory: results equal those of plain
+kernels, for any shapes, strides and dtypes."""
 
 import concurrent.futures
 import random
@@ -18,7 +18,7 @@ def stage_always(function):
 
 
 def sources_of_staging_kernels(function):
-    """Returns the sources of the sources_of_staging_kernels that stage cores in shared memory."""
+    """Returns the sources of the kernels that stage cores in shared memory."""
     every = [one.inspect_source() for several in function.overloads.values() for one in several]
     return [text for text in every if "core_stage" in text]
 
@@ -29,8 +29,8 @@ def random_integers(rng, shape, dtype):
 
 
 def random_device_view(rng, shape, dtype, core):
-    """Returns a device array of numbers: at any offset in a larger one, its axes in any order
-    except for the core's last `core`, each core dense in C or Fortran order."""
+    """Returns a device array at any offset in a larger array. Loop axes are in any order; the last
+    `core` axes are dense in C or Fortran order."""
     loop = len(shape) - core
     order = [*rng.permutation(loop), *range(loop, len(shape))]
     if core == 2 and rng.integers(2):

@@ -1,5 +1,5 @@
-"""The call of an element-wise function, in C: reading operands, planning, launching, results. NumPy
-is the oracle; NumPy also chooses the loop, so that only the engine is under test."""
+"""Tests the C code that calls an element-wise function: reading operands, planning, launching,
+results. NumPy is the oracle; NumPy also chooses the loop, so that only the engine is under test."""
 
 import gc
 import itertools
@@ -422,7 +422,7 @@ def test_overlapping_out_matches_numpy(add, case):
 
 
 class RandomView:
-    """A random view, which can be applied to any array of `size` elements of 4 bytes."""
+    """Creates random views of arrays with `size` elements of 4 bytes."""
 
     def __init__(self, random, shape, size):
         self.shape = shape

@@ -429,7 +429,7 @@ def test_ufuncs_work_in_place_and_with_overlap():
 
 
 def test_ufuncs_convert_operands_and_results():
-    """Operands of other types are converted by the kernel; results into an out of another type."""
+    """The kernel converts operands of other dtypes, and results if out= has another dtype."""
     x = np.array([0.0, 1.0, 2.5, 100.0])
     f = _add_ufunc("d")
     for code in "?bBhilefd":
@@ -448,7 +448,7 @@ def test_ufuncs_convert_operands_and_results():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("target", "?BiQefD")
 def test_cast_ufunc_matches_astype(target):
-    # Converts every kind to every kind, and every width to one dtype of each kind.
+    # Tests conversions of every kind to every kind, and of every width to one dtype of each kind.
     for source in "?bHiqefdFD" if target in "ief" else "?HqeD":
         x = np.array([0, 1, 3, 100.5]).astype(source)
         if np.dtype(source).kind in "if" and np.dtype(target).kind != "u":

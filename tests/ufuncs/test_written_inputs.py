@@ -134,7 +134,7 @@ for (int i = 0; i < sums.size(); ++i)
 @pytest.mark.parametrize("more", [{}, {"writable_args": (1,)}])
 @pytest.mark.parametrize("signatures", [["void(float64[:], float64[:])"], []])
 def test_gufuncs_without_outputs_write_their_inputs(layout, more, signatures):
-    """The function writes into its arguments, for each loop index, and returns no results, as on the CPU."""
+    """For each loop index the function writes into its arguments; it returns no results, as on the CPU."""
     running = guvectorize(
         signatures, layout, target="cuda", source=BODY_OF_SUMS, args="x, sums", **more
     )

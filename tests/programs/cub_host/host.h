@@ -32,7 +32,7 @@
 
 namespace suite {
 
-/* The program's callbacks: one launches, one records failures. */
+/* Callbacks into Python: launch a kernel, record a failure, allocate and release memory. */
 struct Program {
     int (*launch)(const unsigned *shape, unsigned shared, void (*body)(void *), void *arguments);
     void (*fail)(const char *file, int line, const char *text, const char *values);
@@ -138,7 +138,7 @@ template <class T> T draw(Random &random, const T &lowest, const T &highest) {
     }
 }
 
-/* A vector whose memory kernels may use. `place` distinguishes host and device vectors. */
+/* A vector whose memory kernels can access. `place` distinguishes host and device vectors. */
 template <class T, int place> class Vector {
     T *items = nullptr;
     size_t count = 0, capacity = 0;
@@ -362,8 +362,8 @@ template <class I> void shuffle(I first, I last, default_random_engine &random) 
 inline cudaError_t cudaPeekAtLastError() { return static_cast<cudaError_t>(suite::launch_status); }
 inline cudaError_t cudaGetLastError() { return static_cast<cudaError_t>(suite::launch_status); }
 inline cudaError_t cudaDeviceSynchronize() { return static_cast<cudaError_t>(suite::launch_status); }
-inline cudaError_t cudaMalloc(void **out, size_t size) { /* not a template: an overload that is a
-template of the kernels would be preferred */
+inline cudaError_t cudaMalloc(void **out, size_t size) { /* not a template, because the compiler
+would prefer a template overload of the kernels */
     return *out = suite::program.allocate(size), cudaSuccess;
 }
 template <class T> cudaError_t cudaMalloc(T **out, size_t size) {

@@ -9,10 +9,10 @@ kernels themselves are not in this repository. A module of this package describe
 `oracle` gets the arrays and numbers that are not `out`, as they were before the launch, and returns
 the expected contents of the arrays marked as out: an array, or a tuple with None for arrays that
 are not compared. `within` is the largest error, as a part of the larger of 1 and the value; 0 means
-that the arithmetic is exact for these inputs (integers that float represents, copies), so that
-every driver must give the same bits. `finds` is part of the report of cuda.checks, where the kernel
-has a mistake, and `because` describes the mistake. A kernel whose result depends on its mistake has no
-oracle.
+that the arithmetic is exact for these inputs (copies, or integers that float represents), so that
+all drivers must return equal bits. If the kernel has a mistake, `finds` is a part of the report of
+cuda.checks, and `because` describes the mistake. If a mistake makes a kernel's result undefined,
+the kernel has no oracle.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ PROJECTS = "leetcuda", "llmc", "samples", "small"
 
 @dataclasses.dataclass
 class ArraySpec:
-    """The description of an array: the seed of its values, its type ("bf16" too), and whether the
-    kernel writes it."""
+    """Describes an array: a function that creates its values, its dtype ("bf16" too), and whether
+    the kernel writes it."""
 
     make: Callable
     dtype: str
     written: bool = False
 
     def values(self, rng: np.random.Generator) -> np.ndarray:
-        """Returns the kernel's argument; bfloat16 as uint16."""
+        """Returns the array as a kernel argument; bfloat16 values are stored as uint16."""
         made = self.make(rng)
         if self.dtype != "bf16":
             return made.astype(self.dtype)
@@ -47,7 +47,7 @@ class ArraySpec:
         return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("u2")
 
     def read(self, values: np.ndarray) -> np.ndarray:
-        """Returns the numbers in such an array."""
+        """Returns the numbers that a kernel argument contains; bfloat16 is converted to float32."""
         return (values.astype("u4") << 16).view("f4") if self.dtype == "bf16" else values
 
 
@@ -107,7 +107,7 @@ class LaunchCase:
 
 
 class KernelFile:
-    """A file, and launches of its kernels."""
+    """Describes a file and launches of its kernels."""
 
     def __init__(self, path: str, options: tuple, name: str) -> None:
         self.path, self.options, self.name = path, options, name

@@ -289,7 +289,7 @@ with describe_file(f"{HOME}/reduce/block_all_reduce.cu") as file:
         )
 
 with describe_file(f"{HOME}/nms/nms.cu") as file:
-    # boxes that do not overlap: the result does not depend on the order of threads
+    # boxes do not overlap, so the result does not depend on the order of threads
     corners = np.stack(
         [np.arange(100) * 3, np.zeros(100), np.arange(100) * 3 + 2, np.full(100, 5)], -1
     )

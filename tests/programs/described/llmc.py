@@ -463,7 +463,7 @@ with describe_file(f"{HOME}/softmax_forward.cu") as file:
 
 
 def _attend(x):
-    """q, k, v of (B, T, 3, heads, size), and the causal scores and weights."""
+    """Returns q, k and v of an array (B, T, 3, heads, size), and the causal scores and weights."""
     q, k, v = np.moveaxis(_f64(x).reshape(B, T, 3, HEADS, SIZE), (2, 3), (0, 2))
     scores = np.where(np.tri(T, dtype=bool), q @ k.swapaxes(-1, -2) / math.sqrt(SIZE), -np.inf)
     return q, k, v, scores, _softmax(scores)

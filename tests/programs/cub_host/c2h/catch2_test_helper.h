@@ -1,4 +1,4 @@
-/* The part of Catch2 and of c2h that CUB's tests of blocks, warps and threads use. */
+/* Implements the parts of Catch2 and c2h that CUB's tests of blocks, warps and threads use. */
 #ifndef SUITE_C2H_CATCH2_TEST_HELPER
 #define SUITE_C2H_CATCH2_TEST_HELPER
 #include "../host.h"
@@ -29,7 +29,7 @@ template <class L, class T> using remove = ::cuda::std::__type_remove<L, T>;
 
 namespace suite {
 
-/* The tests of the file, in a list that is made when the image is loaded. */
+/* Tests of the file, in a list that static constructors fill when the image is loaded. */
 struct Test {
     const char *name, *types;
     void (*run)();

@@ -1,4 +1,4 @@
-/* CUB's scan of a device, as the tests of blocks use it for their reference results: on the host. */
+/* Implements cub::DeviceScan on the host, for reference results of the tests of blocks. */
 #ifndef SUITE_DEVICE_SCAN_H
 #define SUITE_DEVICE_SCAN_H
 namespace cub {
