@@ -36,8 +36,8 @@ def with_programs(lines):
 
 
 def split_sections(lines):
-    """Returns (the text before the first section, the sections): a section's title is
-    underlined."""
+    """Returns (text before the first section, sections); sections begin with an underlined
+    title."""
     for i, line in enumerate(lines[1:], 1):
         if UNDERLINE.match(line) and lines[i - 1].strip():
             return lines[: i - 1], lines[i - 1 :]

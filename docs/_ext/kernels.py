@@ -1,4 +1,4 @@
-"""Highlights Python in which strings are CUDA C++ as both languages."""
+"""Highlights Python code, and CUDA C++ in its strings."""
 
 import re
 
@@ -6,7 +6,7 @@ from pygments.lexers.c_cpp import CppLexer
 from pygments.lexers.python import PythonLexer
 from pygments.token import Error, Keyword, Name, String
 
-# Tokens that occur only in C++: statements, thread indices, directives.
+# Pattern of tokens that occur only in C++: statements, thread indices, directives.
 IS_CXX = re.compile(r";\s*(//.*)?$|;\s*}|#include|__global__|\breturn\b.*;", re.M)
 QUOTES = re.compile(r"""(?s)^([rR]?)('''|\"""|'|")(.*)(\2)$""")
 WORDS = frozenset(
@@ -16,7 +16,7 @@ WORDS = frozenset(
 
 
 class KernelLexer(PythonLexer):
-    """Lexes strings that are C++ as C++, and the rest as Python."""
+    """Lexes strings that contain C++ as C++, and all other code as Python."""
 
     name = "Python with kernels"
     aliases = ("python",)

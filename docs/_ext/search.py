@@ -1,12 +1,12 @@
-"""Lets the search find `__syncthreads` by `syncthreads`: words with surrounding underscores are also indexed
-without them."""
+"""Makes the search find `__syncthreads` by `syncthreads`: words with surrounding underscores are indexed
+without underscores, too."""
 
 from sphinx.search import languages
 from sphinx.search.en import SearchEnglish
 
 
 class SearchCuda(SearchEnglish):
-    """The search language: English, and the names of CUDA."""
+    """The search language: Search language: English, with the names of CUDA."""
 
     def split(self, input):
         words = super().split(input)

@@ -29,8 +29,8 @@ def smooth(x, out):
 
 
 def smooth_block(block):
-    """What one block becomes: The function computes one block: NumPy arrays in and out, with the kernel on
-    the worker's device."""
+    """What one block becomes: The function computes one block: Applies the kernel on the worker's device
+    to a NumPy array, and returns a NumPy array."""
     x = cuda.to_device(block)
     out = cuda.device_array_like(x)
     if block.size:
@@ -48,18 +48,17 @@ def whole_array():
 
 
 def where(array):
-    """A task that returns its worker, and the device of its input."""
+    """Task: returns its worker, and the device of its input."""
     return get_worker().name, array.device
 
 
 def share(array):
-    """A task that returns a handle of the array, by which processes of this machine access the array's
-    memory."""
+    """Task: returns a handle by which processes of this machine access the array's memory."""
     return array.get_ipc_handle()
 
 
 def take(handle):
-    """A task on another worker that copies the array from device to device."""
+    """Task on another worker: copies the array from device to device."""
     with handle as theirs:
         mine = cuda.device_array(theirs.shape, theirs.dtype)
         mine.copy_to_device(theirs)

@@ -3,9 +3,10 @@
     python diffusion.py [SIDE [STEPS [DEVICES [TIMELINE.json]]]]
 
 Each device has a band of rows, and copies of the DEPTH rows next to each end of the band. Each step makes one
-more of the copied rows invalid, so after DEPTH steps neighbours copy DEPTH valid rows to each other. In such
-a step each device computes the rows at its ends first. The device sends these rows on a second stream while
-it computes all other rows. The host never waits: events order the streams of one device and of two devices.
+more of the copied rows invalid, so after DEPTH steps neighbours copy DEPTH valid rows to each other. In the
+step before an exchange, each device first computes the rows at the ends of its band. The device sends these
+rows on a second stream while it computes all other rows. The host never waits: events order the streams of
+one device and of two devices.
 """
 
 import itertools
@@ -51,7 +52,7 @@ class Band:
         count = len(rows)
         self.first = DEPTH if is_first else 1  # rows outside of the plane stay 0
         self.last = count - (DEPTH if is_last else 1)
-        # Rows between these two are not sent: they are computed during the exchange.
+        # Rows between these bounds are not sent; they are computed during the exchange.
         self.low = self.first if is_first else 2 * DEPTH
         self.high = self.last if is_last else count - 2 * DEPTH
 
@@ -89,7 +90,7 @@ class Band:
 
 
 class Timed:
-    """Records events before and after some work of a stream, if there is a log."""
+    """Records events before and after the work of a `with` block, if there is a log."""
 
     def __init__(self, log, what, device, stream):
         self.log, self.what, self.device, self.stream = log, what, device, stream

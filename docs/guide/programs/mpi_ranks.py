@@ -25,7 +25,7 @@ def smooth(x, out):
 
 N = 1000  # elements of each rank
 mine = np.arange(N, dtype=np.float64) + comm.rank * N
-x = cuda.to_device(np.concatenate([[0.0], mine, [0.0]]))  # with one element of each neighbour
+x = cuda.to_device(np.concatenate([[0.0], mine, [0.0]]))  # includes one element of each neighbour
 out = cuda.device_array_like(x)
 
 # Slices of device arrays are buffers of messages. MPI is not ordered with streams: data for it must

@@ -23,7 +23,7 @@ def square(x):
     "return x * x;"
 
 
-# Device arrays are accepted as buffers, and numbalite's streams as streams: the sum is ordinary work of a stream.
+# NCCL accepts device arrays as buffers and numbalite's streams, so the sum runs in stream order.
 stream = cuda.stream()
 x = np.arange(8, dtype=np.float32)
 squares = square(cuda.to_device(x + ranks.rank, stream), stream=stream)

@@ -30,8 +30,8 @@ def square(x):
     "return x * x;"
 
 
-# A tensor over the memory of a device array, without a copy. PyTorch and numbalite both use the device's default stream,
-# so their work runs in order without a wait.
+# Creates a tensor over the memory of a device array, without a copy. PyTorch and numbalite both use the device's
+# default stream, so their work runs in order without a wait.
 d = cuda.to_device(np.arange(8, dtype=np.float32) + rank)
 squares = square(d)
 dist.all_reduce(torch.from_dlpack(squares))
