@@ -37,14 +37,14 @@ def expected(x, y):
 
 
 def where(*arrays):
-    """Returns (the worker, its device) of a task; the arrays are copied to that device."""
+    """Task: returns (worker, device); the arrays are copied to this device."""
     number = cuda.get_current_device().id
     assert all(array.device == number for array in arrays)
     return get_worker().name, number
 
 
 def dask_arrays(client):
-    """Blocks on the host, in and out: numbalite's ufunc is called as any of NumPy's."""
+    """Applies the ufunc to blocks on the host, as any NumPy ufunc."""
     x = da.from_array(np.linspace(0, 3, 1 << 16), chunks=1 << 12)
     y = da.from_array(np.linspace(-math.pi, math.pi, 1 << 16), chunks=1 << 12)
     result = client.compute(damped(x, y)).result()
@@ -71,7 +71,7 @@ def between_workers(client, results, pieces):
     for address in sorted(client.scheduler_info()["workers"]):
         both = client.submit(damped, results[0], results[-1], workers=[address], pure=False)
         name, number = client.submit(where, both, workers=[address], pure=False).result()
-        back = both.result()  # in this process, on its default device
+        back = both.result()  # computes in this process, on its default device
         np.testing.assert_allclose(back.copy_to_host(), expected(first, last))
         print(f"computed by worker {name} on device {number}, fetched as {type(back).__name__}")
 

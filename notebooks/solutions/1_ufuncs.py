@@ -92,7 +92,9 @@ def activate(x):
 
 def hidden_layer(greyscales, weights):
     x = normalize(cuda.to_device(greyscales))
-    weigh(x, cuda.to_device(weights), out=x)  # no new memory: each step overwrites the one before
+    weigh(
+        x, cuda.to_device(weights), out=x
+    )  # needs no new memory: each step overwrites the previous result
     return activate(x, out=x).copy_to_host()
 
 

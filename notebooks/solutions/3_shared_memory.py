@@ -25,8 +25,8 @@ def all_pairs(a, b, c):
     __shared__ float of_a[16][17], of_b[16][17];
     int x = threadIdx.x, y = threadIdx.y, numbers = a.shape[1];
     int i = blockIdx.y * 16 + y;      // the row of a that this thread reads and multiplies
-    int read = blockIdx.x * 16 + y;   // the row of b that it reads
-    int j = blockIdx.x * 16 + x;      // the row of b that it multiplies
+    int read = blockIdx.x * 16 + y;   // the row of b that this thread reads
+    int j = blockIdx.x * 16 + x;      // the row of b that this thread multiplies
     float sum = 0;
     for (int start = 0; start < numbers; start += 16) {
         int k = start + x;
@@ -118,8 +118,8 @@ def best_match(a, b, best):
     __shared__ float of_a[16][17], of_b[16][17];
     int x = threadIdx.x, y = threadIdx.y, numbers = a.shape[1];
     int i = blockIdx.y * 16 + y;      // the row of a that this thread reads and multiplies
-    int read = blockIdx.x * 16 + y;   // the row of b that it reads
-    int j = blockIdx.x * 16 + x;      // the row of b that it multiplies
+    int read = blockIdx.x * 16 + y;   // the row of b that this thread reads
+    int j = blockIdx.x * 16 + x;      // the row of b that this thread multiplies
     float sum = 0;
     for (int start = 0; start < numbers; start += 16) {
         int k = start + x;
@@ -129,7 +129,7 @@ def best_match(a, b, best):
         for (int m = 0; m < 16; ++m) sum += of_a[y][m] * of_b[x][m];
         __syncthreads();
     }
-    of_a[y][x] = i < a.shape[0] ? sum : -INFINITY;  // the tile is free: its columns are compared
+    of_a[y][x] = i < a.shape[0] ? sum : -INFINITY;  // the tile is reused for the comparison of columns
     for (int half = 8; half > 0; half /= 2) {
         __syncthreads();
         if (y < half) of_a[y][x] = fmaxf(of_a[y][x], of_a[y + half][x]);

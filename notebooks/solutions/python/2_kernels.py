@@ -50,7 +50,7 @@ def block_sums(values, sums):
     while half > 0:
         if t < half:
             part[t] += part[t + half]
-        cuda.syncthreads()  # outside of the if: every thread has to come here
+        cuda.syncthreads()  # outside of the if: every thread must reach the barrier
         half //= 2
     if t == 0:
         sums[cuda.blockIdx.x] = part[0]

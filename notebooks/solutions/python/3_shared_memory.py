@@ -15,7 +15,7 @@ def rotate(a, out):
     if row < rows and column < columns:
         tile[y, x] = a[row, column]
     cuda.syncthreads()
-    row = cuda.blockIdx.y * 32 + x  # now x runs along the rows of the result
+    row = cuda.blockIdx.y * 32 + x  # x now runs along the rows of the result
     column = cuda.blockIdx.x * 32 + y
     if row < rows and column < columns:
         out[column, rows - 1 - row] = tile[x, y]
@@ -29,8 +29,8 @@ def all_pairs(a, b, c):
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     numbers = a.shape[1]
     i = cuda.blockIdx.y * 16 + y  # the row of a that this thread reads and multiplies
-    read = cuda.blockIdx.x * 16 + y  # the row of b that it reads
-    j = cuda.blockIdx.x * 16 + x  # the row of b that it multiplies
+    read = cuda.blockIdx.x * 16 + y  # the row of b that this thread reads
+    j = cuda.blockIdx.x * 16 + x  # the row of b that this thread multiplies
     total = float32(0)
     for start in range(0, numbers, 16):
         k = start + x
@@ -56,7 +56,7 @@ def smooth(x, out):
     t = cuda.threadIdx.x
     i = cuda.blockIdx.x * 128 + t
     tile[t + 4] = at(x, i)
-    if t < 4:  # the first four threads bring the halo
+    if t < 4:  # the first four threads load the halo
         tile[t] = at(x, i - 4)
         tile[t + 132] = at(x, i + 128)
     cuda.syncthreads()
@@ -132,8 +132,8 @@ def best_match(a, b, best):
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     numbers = a.shape[1]
     i = cuda.blockIdx.y * 16 + y  # the row of a that this thread reads and multiplies
-    read = cuda.blockIdx.x * 16 + y  # the row of b that it reads
-    j = cuda.blockIdx.x * 16 + x  # the row of b that it multiplies
+    read = cuda.blockIdx.x * 16 + y  # the row of b that this thread reads
+    j = cuda.blockIdx.x * 16 + x  # the row of b that this thread multiplies
     total = float32(0)
     for start in range(0, numbers, 16):
         k = start + x
@@ -145,7 +145,7 @@ def best_match(a, b, best):
         cuda.syncthreads()
     of_a[y, x] = (
         total if i < a.shape[0] else -math.inf
-    )  # the tile is free: its columns are compared
+    )  # the tile is reused for the comparison of columns
     half = 8
     while half > 0:
         cuda.syncthreads()
