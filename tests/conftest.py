@@ -67,7 +67,7 @@ def pytest_configure(config):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _only_newer_objects_are_collected(compiled_at_import):
+def _freeze_existing_objects(compiled_at_import):
     """Freezes the objects that exist when a module begins, so that gc.collect() in its tests
     examines only newer objects."""
     gc.collect()

@@ -61,7 +61,7 @@ def with_options(a: float, x: Floats) -> None:
 
 
 @cuda.jit
-def not_annotated(x):  # type: ignore[no-untyped-def]
+def lazily_typed_kernel(x):  # type: ignore[no-untyped-def]
     "x[0] = 1;"
 
 
@@ -72,8 +72,8 @@ for kernel in (store_scalar, with_text, with_types, with_list, with_options):
 functions: list[Callable[[float, Floats], Any]] = [
     store_scalar.py_func, with_text.py_func, with_types.py_func, with_list.py_func, with_options.py_func
 ]  # fmt: skip
-assert_type(not_annotated[1, 32](d), None)
-assert_type(not_annotated.specialized, bool)
+assert_type(lazily_typed_kernel[1, 32](d), None)
+assert_type(lazily_typed_kernel.specialized, bool)
 
 SOURCE = "__global__ void add(float *x, float a) { x[threadIdx.x] += a; }"
 assert_type(cuda.jit(SOURCE)[1, 6](d, 1.0), None)
@@ -97,7 +97,7 @@ def cube(x: float) -> float:
 
 
 @cuda.jit(device=True)
-def in_text(x):  # type: ignore[no-untyped-def]
+def double_in_text(x):  # type: ignore[no-untyped-def]
     "return 2 * x;"
 
 
@@ -109,7 +109,7 @@ of_one: list[Callable[[float], float]] = [square.py_func, cube.py_func]
 def store_cubes(x: Floats) -> None:
     i = cuda.grid(1)
     if i < x.size:
-        x[i] = square(cube(2.0)) + in_text(1.0)
+        x[i] = square(cube(2.0)) + double_in_text(1.0)
 
 
 store_cubes[1, 32](host)
@@ -178,7 +178,7 @@ def add_one_float64(x: float) -> float:
 
 
 @vectorize("float64(float64)")
-def of_text(x: float) -> float:
+def add_one_with_text_signature(x: float) -> float:
     return x + 1
 
 
@@ -188,17 +188,17 @@ def add(x: float, y: float) -> float:
 
 
 @vectorize(["float64(float64)"], "cuda")
-def by_position(x: float) -> float:
+def add_one_with_positional_target(x: float) -> float:
     return x + 1
 
 
 @cuda.vectorize
-def on_device(x: float) -> float:
+def add_one_on_device(x: float) -> float:
     return x + 1
 
 
 @cuda.vectorize("float64(float64)")
-def on_device_of_text(x):  # type: ignore[no-untyped-def]
+def text_body_on_device(x):  # type: ignore[no-untyped-def]
     "return x + 1;"
 
 
@@ -214,12 +214,12 @@ def last_element(x, out):  # type: ignore[no-untyped-def]
 
 assert_type(add_one, np.ufunc)
 assert_type(add_one_float64, np.ufunc)
-assert_type(of_text, np.ufunc)
+assert_type(add_one_with_text_signature, np.ufunc)
 assert_type(first_element, np.ufunc)
 assert_type(add, CudaUfunc)
-assert_type(by_position, CudaUfunc)
-assert_type(on_device, CudaUfunc)
-assert_type(on_device_of_text, CudaUfunc)
+assert_type(add_one_with_positional_target, CudaUfunc)
+assert_type(add_one_on_device, CudaUfunc)
+assert_type(text_body_on_device, CudaUfunc)
 assert_type(last_element, CudaGUfunc)
 assert_type(vectorize(source="x * y", args="x, y"), np.ufunc)
 assert_type(vectorize(source="x * y", args="x, y", target="cuda"), CudaUfunc)

@@ -49,7 +49,9 @@ def exact_variance(x):
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("code, mean", [("f", 1e4), ("f", 3e6), ("d", 1e9), ("d", 1e14)])
 @pytest.mark.parametrize("first", [None, 0.0, -1.0])
-def test_variances_with_a_large_mean_are_accurate(optimized, assert_near, code, mean, first):
+def test_variances_with_a_large_mean_are_accurate(
+    optimized_host_code, assert_near, code, mean, first
+):
     """If the first element is an outlier, the error is at most the rounding of its square in
     float64. Without the compiler's optimizer, multiplications and additions are not fused."""
     roundings = 4 if code == "d" and first is not None else 1.02
@@ -89,7 +91,7 @@ def test_variances_of_integers_are_rounded_once(assert_near, code):
     np.testing.assert_array_equal(np.asarray(same.std(1)), 0)
 
 
-def test_variances_of_large_numbers_are_accurate(optimized, assert_near):
+def test_variances_of_large_numbers_are_accurate(optimized_host_code, assert_near):
     x = (np.random.default_rng(6).normal(size=(3, 40_000)) + 1e9).astype("d")
     for axis in (0, 1, None):
         found = np.asarray(cuda.to_device(x).var(axis)).ravel()

@@ -67,7 +67,7 @@ class CacheKeyDecoder:
         return tuple(items)
 
 
-def key_of(*args, **keywords):
+def cache_key_of_call(*args, **keywords):
     """Returns the key that the first run of a call stores, or None if the call has no key."""
     function = _core.Traced(lambda *args, **keywords: None)
     function(*args, **keywords)
@@ -153,7 +153,7 @@ def test_equal_calls_have_equal_cache_keys(part):
         arrays = []
         args = [draw_value(rng, arrays) for _ in range(rng.randrange(4))]
         keywords = {name: draw_value(rng, arrays) for name in "ab" if rng.random() < 0.3}
-        call, key = describe_call(args, keywords), key_of(*args, **keywords)
+        call, key = describe_call(args, keywords), cache_key_of_call(*args, **keywords)
         assert key is not None, (args, keywords)
         assert found.setdefault(key, call) == call
         assert read.setdefault(CacheKeyDecoder(key).read_call(), key) == key
@@ -169,7 +169,7 @@ def test_cache_keys_distinguish_indices_from_type_tags():
         apart = BASE[2 * index + 32 : 2 * index + 33]
         onto = BASE[2 * index : 2 * index + 1]
         for tail in ([onto], [apart, 0], [apart, (0,)], [apart, ""], [other], [apart]):
-            key = key_of(*before, other, *tail)
+            key = cache_key_of_call(*before, other, *tail)
             call = index, *(type(x) for x in tail), tail[0] is other, tail[0] is onto
             assert seen.setdefault(key, call) == call
             CacheKeyDecoder(key).read_call()
@@ -189,5 +189,5 @@ def test_subclasses_of_numbers_have_no_cache_key():
     class FloatSubclass(np.float64):
         pass
 
-    assert key_of(np.float64(1)) is not None
-    assert key_of(FloatSubclass(1)) is None
+    assert cache_key_of_call(np.float64(1)) is not None
+    assert cache_key_of_call(FloatSubclass(1)) is None

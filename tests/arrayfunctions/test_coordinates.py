@@ -75,7 +75,7 @@ def test_ravel_multi_index_matches_numpy(data):
         mode = tuple(data.draw(st.sampled_from(["wrap", "clip", "raise"])) for _ in dims)
     rng = np.random.default_rng(data.draw(st.integers(0, 20)))
     places = tuple(
-        rng.integers(-reach, n + reach, data.draw(drawn.parts_of(shape))).astype(
+        rng.integers(-reach, n + reach, data.draw(drawn.draw_broadcast_shape(shape))).astype(
             data.draw(st.sampled_from(["i8", "i4"]))
         )
         for n in dims

@@ -32,7 +32,7 @@ def draw_array_pair(draw, dtypes=NUMBERS, min_dims=0, max_dims=3, shape=None):
     return placed.device(), placed.host
 
 
-def axis_of(draw, ndim, several=True):
+def draw_axis_argument(draw, ndim, several=True):
     numbers = st.integers(-ndim, ndim - 1) if ndim else st.just(0)
     choices = [st.none(), numbers]
     if several and ndim > 1:
@@ -48,7 +48,7 @@ MAY_COPY = {
 
 
 @pytest.fixture(autouse=True)
-def _nothing_comes_to_the_host(monkeypatch):
+def _forbid_copies_to_host(monkeypatch):
     """Only the results that are compared are copied to the host: no function copies an array to compute on
     the host."""
     real = DeviceNDArray.copy_to_host
@@ -73,7 +73,7 @@ def test_reductions_match_numpy(data):
     plain = ["f4", "i4"] + (["?"] if name in ("any", "max", "mean") else [])
     ordered = name in ("max", "min", "ptp")
     device, host = data.draw(draw_array_pair(plain if ordered else [*plain, "c8"]))
-    keywords = {"axis": axis_of(data.draw, host.ndim)}
+    keywords = {"axis": draw_axis_argument(data.draw, host.ndim)}
     if data.draw(st.booleans()):
         keywords["keepdims"] = data.draw(st.booleans())
     if name in ("sum", "mean", "var", "std") and data.draw(st.integers(0, 3)) == 0:
@@ -210,7 +210,7 @@ def test_one_pass_variances_in_parts_match_numpy():
 def test_argmax_count_nonzero_and_scans_match_numpy(data):
     name = data.draw(st.sampled_from(["argmax", "argmin", "count_nonzero", "cumsum", "cumprod"]))
     device, host = data.draw(draw_array_pair(["f4", "i4", "u1", "?"]))
-    keywords = {"axis": axis_of(data.draw, host.ndim, several=False)}
+    keywords = {"axis": draw_axis_argument(data.draw, host.ndim, several=False)}
     if name in ("argmax", "argmin") and host.ndim and data.draw(st.booleans()):
         keywords["keepdims"] = True
     assert_same(getattr(np, name), (device,), (host,), keywords)
@@ -337,7 +337,9 @@ def test_joining_functions_match_numpy(data):
 def test_where_matches_numpy(data):
     shape = data.draw(drawn.draw_shapes(0, 3, most=4))
     condition, host_condition = data.draw(draw_array_pair(["?", "i4"], shape=shape))
-    x, host_x = data.draw(draw_array_pair(["f4", "i4"], shape=data.draw(drawn.parts_of(shape))))
+    x, host_x = data.draw(
+        draw_array_pair(["f4", "i4"], shape=data.draw(drawn.draw_broadcast_shape(shape)))
+    )
     y = data.draw(st.sampled_from([0, 1.5, np.float64(2), np.arange(0)]))
     if isinstance(y, np.ndarray):
         other, y = data.draw(draw_array_pair(["u1", "c8"], shape=shape))

@@ -28,9 +28,11 @@ CALLS = {
     "zeros": lambda x, order: np.zeros((2, 3), order=order, **like_argument(x)),
     "full": lambda x, order: np.full((2, 3), 7, order=order, **like_argument(x)),
     "eye": lambda x, order: np.eye(2, 3, order=order, **like_argument(x)),
-    "unravel_index": lambda x, order: np.unravel_index(on_side_of(x, LINES), (3, 4), order=order),
+    "unravel_index": lambda x, order: np.unravel_index(
+        array_on_side_of(x, LINES), (3, 4), order=order
+    ),
     "ravel_multi_index": lambda x, order: np.ravel_multi_index(
-        (on_side_of(x, LINES),) * 2, (3, 4), order=order
+        (array_on_side_of(x, LINES),) * 2, (3, 4), order=order
     ),
 }
 
@@ -39,7 +41,7 @@ def like_argument(x):
     return {} if isinstance(x, np.ndarray) else {"like": x}
 
 
-def on_side_of(x, array):
+def array_on_side_of(x, array):
     return array if isinstance(x, np.ndarray) else cuda.to_device(array)
 
 

@@ -16,17 +16,17 @@ def random_integers(*shape, dtype="f8"):
     return (values + (1j * rng.integers(-4, 5, shape) if dtype[0] == "c" else 0)).astype(dtype)
 
 
-def on_device(value):
+def to_device_values(value):
     if isinstance(value, np.ndarray):
         return cuda.to_device(value)
-    return [on_device(one) for one in value] if isinstance(value, list) else value
+    return [to_device_values(one) for one in value] if isinstance(value, list) else value
 
 
 def assert_same_result(function, *args, **keywords):
     expected = np.asarray(function(*args, **keywords))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = function(*map(on_device, args), **keywords)
+        result = function(*map(to_device_values, args), **keywords)
     assert_close(result, expected, ulps=16, scale=100.0, device=True)
 
 
@@ -43,7 +43,7 @@ def test_dot_matches_numpy(shapes):
 def test_dot_writes_directly_to_out(shapes):
     """Written at once."""
     a, b = hosts = [random_integers(*shape, dtype="f4") for shape in shapes]
-    x, y = map(on_device, hosts)
+    x, y = map(to_device_values, hosts)
     out = cuda.empty(np.dot(a, b).shape, "f4")
     made = len(traced_again(lambda: np.dot(x, y)))
     assert len(traced_again(lambda: np.dot(x, y, out=out))) <= made
@@ -56,7 +56,7 @@ def test_dot_writes_directly_to_out(shapes):
 
 def test_dot_out_may_be_an_operand():
     a = random_integers(3, 3)
-    x = on_device(a)
+    x = to_device_values(a)
     np.dot(x, x.T, out=x)
     assert_close(x, np.dot(a, a.T))
 
@@ -92,7 +92,7 @@ def test_vector_and_tensor_products_match_numpy():
         )
         for call in (np.matvec, np.vecmat):
             with pytest.raises(ValueError, match="does not have enough dimensions"):
-                call(on_device(random_integers(3)), on_device(random_integers(3)))
+                call(to_device_values(random_integers(3)), to_device_values(random_integers(3)))
 
 
 def test_norm_matches_numpy():
@@ -107,7 +107,7 @@ def test_norm_matches_numpy():
         assert_same_result(np.linalg.norm, random_integers(3, 4, dtype="i4"), order, axis=1)
     assert_same_result(np.linalg.norm, random_integers(2, 3, 4))
     with pytest.raises(ValueError, match="Invalid norm order"):
-        np.linalg.norm(on_device(random_integers(3)), "fro")
+        np.linalg.norm(to_device_values(random_integers(3)), "fro")
 
 
 EINSUMS = [
@@ -133,16 +133,16 @@ def test_einsum_matches_numpy(case):
 
 def test_einsum_with_sublists_dtype_and_out_matches_numpy():
     a, b = random_integers(3, 4), random_integers(4, 2)
-    x, y = on_device(a), on_device(b)
+    x, y = to_device_values(a), to_device_values(b)
     assert_close(np.einsum(x, [0, 1], y, [1, 2], [2, 0]), np.einsum(a, [0, 1], b, [1, 2], [2, 0]))
     assert_close(np.einsum("ij,jk", x, b, dtype="f4", casting="same_kind"), (a @ b).astype("f4"))
     out = cuda.device_array((3, 2), "f8")
     assert np.einsum("ij,jk", x, y, out=out) is out
     assert_close(out, a @ b)
-    square = on_device(random_integers(3, 3))
+    square = to_device_values(random_integers(3, 3))
     np.einsum("ii->i", square)[...] = 9  # a view, as NumPy's
     assert_close(np.diagonal(square), np.full(3, 9.0))
-    shown = np.einsum_path("ij,jk,kl->il", x, y, on_device(random_integers(2, 5)))
+    shown = np.einsum_path("ij,jk,kl->il", x, y, to_device_values(random_integers(2, 5)))
     assert shown[0][0] == "einsum_path" and isinstance(shown[1], str)
 
 
@@ -154,7 +154,7 @@ def test_einsum_with_sublists_dtype_and_out_matches_numpy():
 def test_einsum_rejects_invalid_subscripts(case):
     text, *shapes = case
     arrays = [random_integers(*shape) for shape in shapes]
-    for operands in (arrays, on_device(arrays)):
+    for operands in (arrays, to_device_values(arrays)):
         with pytest.raises(ValueError):
             np.einsum(text, *operands)
 

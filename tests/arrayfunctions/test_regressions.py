@@ -230,7 +230,7 @@ def test_concurrent_first_calls_match_numpy():
         list(pool.map(compare_first_calls, range(6)))
 
 
-def _result_of(function, x, *args, **keywords):
+def _result_of_call(function, x, *args, **keywords):
     """Returns the result of a call; the result of a function without a return value is the argument."""
     made = function(x, *args, **keywords)
     made = x if made is None else made
@@ -247,12 +247,12 @@ def test_assigned_numbers_are_cast_like_array_copies(dtype):
             (np.full_like, value), (np.copyto, value), (np.copyto, value, "unsafe"),
         ):  # fmt: skip
             try:
-                expected = _result_of(function, x, *args)
+                expected = _result_of_call(function, x, *args)
             except (TypeError, ValueError, OverflowError) as error:
                 with pytest.raises(type(error)):
-                    _result_of(function, D(x), *args)
+                    _result_of_call(function, D(x), *args)
             else:
-                np.testing.assert_array_equal(_result_of(function, D(x), *args), expected)
+                np.testing.assert_array_equal(_result_of_call(function, D(x), *args), expected)
 
 
 def test_lossy_casts_of_numbers_warn_in_each_call():

@@ -9,13 +9,13 @@ import weakref
 
 import numpy as np
 import pytest
-from kit.arrays import ForeignArray, on_device
+from kit.arrays import ForeignArray, to_device
 
 from numbalite import _core, cuda, errors
 
 
 @pytest.fixture(scope="module", autouse=True)
-def nothing_is_left():
+def assert_nothing_leaks():
     """Runs once for the file, because a garbage collection after each test takes longer than the tests."""
     gc.collect()
     before = _core.live()
@@ -63,7 +63,7 @@ def assert_same_array(device, host):
 )
 def test_copy_to_device_and_back_is_exact(shape, dtype):
     host = make_host_array(shape, dtype)
-    assert_same_array(on_device(host), host)
+    assert_same_array(to_device(host), host)
 
 
 @pytest.mark.parametrize("order", "CF")
@@ -156,7 +156,7 @@ def test_random_basic_indices_match_numpy(seed):
     for _ in range(60):
         shape = tuple(rng.randint(0, 5) for _ in range(rng.randint(0, 6)))
         host = make_host_array(shape, rng.choice(["f4", "i2", "c16"]))
-        device = on_device(host)
+        device = to_device(host)
         for _ in range(4):
             index = random_index(rng, host.shape)
             expected = host[index]
@@ -175,7 +175,7 @@ def test_views_read_and_write_the_viewed_elements(seed):
     for _ in range(25):
         shape = tuple(rng.randint(1, 5) for _ in range(rng.randint(1, 4)))
         host = make_host_array(shape, "i4")
-        device = on_device(host)
+        device = to_device(host)
         index = (*random_index(rng, shape), None)
         if Ellipsis not in index:
             index = (*index, Ellipsis)
@@ -187,18 +187,18 @@ def test_views_read_and_write_the_viewed_elements(seed):
 
 def test_single_index_matches_numpy():
     host = make_host_array((4, 3))
-    device = on_device(host)
+    device = to_device(host)
     for index in (1, -1, slice(1, 3), Ellipsis, None, slice(None, None, -1)):
         assert_same_array(device[index], host[index])
     assert device[2][1] == host[2, 1] and type(device[2][1]) is np.float32
     assert_same_array(device[()], host[()])
-    scalar = on_device(np.array(2.5))
+    scalar = to_device(np.array(2.5))
     assert scalar[()] == 2.5 and type(scalar[()]) is np.float64
     assert scalar[...].shape == () and scalar[None].shape == (1,)
 
 
 def test_invalid_indices_raise():
-    device = on_device(make_host_array((4, 3)))
+    device = to_device(make_host_array((4, 3)))
     host = make_host_array((4, 3))
     for index in (
         4,
@@ -246,7 +246,7 @@ def test_invalid_indices_raise():
 
 def test_fields_of_structured_arrays_are_views():
     host = make_host_array((3, 4), RECORD)
-    device = on_device(host)
+    device = to_device(host)
     for name in RECORD.names:
         assert_same_array(device[name], host[name])
         assert_same_array(device[1:, ::2][name], host[1:, ::2][name])
@@ -260,7 +260,7 @@ def test_fields_of_structured_arrays_are_views():
 
 
 def test_len_and_iteration_match_numpy():
-    device = on_device(make_host_array((3, 2)))
+    device = to_device(make_host_array((3, 2)))
     assert len(device) == 3 and len(_core.device_empty((0, 2), "f4")) == 0
     with pytest.raises(TypeError, match="unsized"):
         len(_core.device_empty((), "f4"))
@@ -270,7 +270,7 @@ def test_len_and_iteration_match_numpy():
 # ---- views of any geometry ----
 def test_view_with_explicit_strides_matches_numpy():
     host = make_host_array((6, 4), "f4")
-    device = on_device(host)
+    device = to_device(host)
     assert_same_array(device._view((24,), None, None), host.reshape(24))
     assert_same_array(device._view((4, 6), (4, 16), None), host.T)
     assert_same_array(device._view((3, 4), (32, 4), np.dtype("i4"), 16), host[1::2].view("i4"))
@@ -302,7 +302,7 @@ def test_view_with_explicit_strides_matches_numpy():
 def test_views_keep_the_memory_alive():
     gc.collect()  # what earlier tests have left
     before = _core.live()["buffers"]
-    views = [on_device(make_host_array(100))]
+    views = [to_device(make_host_array(100))]
     for _ in range(10):
         views.append(views[-1][1:])
     assert _core.live()["buffers"] == before + 1
@@ -315,11 +315,11 @@ def test_views_keep_the_memory_alive():
 
 def test_results_of_c_code_have_the_registered_class():
     assert type(_core.device_empty(3, "f4")) is cuda.DeviceNDArray
-    assert type(on_device(make_host_array(4))[1:]) is cuda.DeviceNDArray
+    assert type(to_device(make_host_array(4))[1:]) is cuda.DeviceNDArray
 
 
 def test_device_arrays_support_weak_references():
-    device = on_device(make_host_array(4))
+    device = to_device(make_host_array(4))
     ref = weakref.ref(device)
     assert ref() is device
     del device
@@ -338,7 +338,7 @@ def test_strided_copies_to_and_from_the_device_match_numpy(seed):
             base[tuple(slice(None, None, s) for s in step)][tuple(slice(n) for n in shape)]
             for step in steps
         )
-        device = on_device(base)[tuple(slice(None, None, s) for s in steps[1])]
+        device = to_device(base)[tuple(slice(None, None, s) for s in steps[1])]
         device = device[tuple(slice(n) for n in shape)]
         device._write(source)
         result = np.zeros(base.shape, base.dtype)
@@ -354,7 +354,7 @@ def test_copies_between_strided_device_arrays_match_numpy(seed):
     for _ in range(30):
         n = rng.randint(1, 6)
         host = make_host_array((4 * n, 5), "i4")
-        device = on_device(host)
+        device = to_device(host)
         first, second = (
             slice(s, s + k * n, k)
             for s, k in [(rng.randint(0, n), rng.choice([1, 2, 3])) for _ in range(2)]
@@ -376,7 +376,7 @@ def test_arrays_are_copied_between_devices():
     if _core.device_count() < 2:
         pytest.skip("one device")
     host = make_host_array((6, 4))
-    here = on_device(host)
+    here = to_device(host)
     _core.select_device(1)
     try:
         there = _core.device_empty((6, 4), "f4")
@@ -393,7 +393,7 @@ def test_arrays_are_copied_between_devices():
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "c16", RECORD], ids=str)
 def test_fill_of_views_for_each_dtype(dtype):
     host = make_host_array((5, 6), dtype)
-    device = on_device(host)
+    device = to_device(host)
     value = make_host_array((2,), dtype)[1]
     for index in [(slice(None),), (slice(1, 3),), (slice(None, None, 2), slice(None, None, -3))]:
         device[index]._fill(np.array(value, dtype))
@@ -402,7 +402,7 @@ def test_fill_of_views_for_each_dtype(dtype):
 
 
 def test_invalid_copies_raise():
-    device = on_device(make_host_array((3, 4)))
+    device = to_device(make_host_array((3, 4)))
     frozen = np.zeros((3, 4), "f4")
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
@@ -467,13 +467,13 @@ def test_page_locked_memory_lives_until_the_copy_is_done():
     stream.synchronize()
     assert (back == 19).all()
     del back, device
-    on_device(make_host_array(3))  # removes the references that the stream no longer needs
+    to_device(make_host_array(3))  # removes the references that the stream no longer needs
     gc.collect()
 
 
 def test_copies_use_the_bound_stream_by_default():
     stream = _core.Stream()
-    device = on_device(make_host_array(8))
+    device = to_device(make_host_array(8))
     assert device.stream == 0 and device.__cuda_array_interface__["stream"] is None
     bound = device._bind(stream)
     assert bound.stream is stream and bound[2:].stream is stream
@@ -485,7 +485,7 @@ def test_copies_use_the_bound_stream_by_default():
 
 # ---- the CUDA Array Interface ----
 def test_cuda_array_interface_describes_the_array():
-    device = on_device(make_host_array((3, 4)))
+    device = to_device(make_host_array((3, 4)))
     assert device.__cuda_array_interface__ == {
         "shape": (3, 4),
         "strides": None,
@@ -506,7 +506,7 @@ def test_cuda_array_interface_describes_the_array():
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_from_interface_imports_cuda_array_interface_versions(dtype):
     host = make_host_array((5, 6), dtype)
-    device = on_device(host)
+    device = to_device(host)
     for array, expected in [
         (device, host),
         (device[::2, ::-1], host[::2, ::-1]),
@@ -527,7 +527,7 @@ def test_from_interface_imports_cuda_array_interface_versions(dtype):
 
 
 def test_read_only_interfaces_give_read_only_views():
-    device = on_device(make_host_array(5))
+    device = to_device(make_host_array(5))
     view = _core.from_interface(ForeignArray(device, data=(device.address, True)))
     assert view.readonly and view[1:].readonly and not device.readonly
     assert view.__cuda_array_interface__["data"] == (device.address, True)
@@ -592,7 +592,7 @@ WRONG = [
     "exception, field, value", WRONG, ids=lambda v: getattr(v, "__name__", repr(v)[:20])
 )
 def test_invalid_interfaces_are_rejected(exception, field, value):
-    foreign = ForeignArray(on_device(make_host_array(5)), **{field: value})
+    foreign = ForeignArray(to_device(make_host_array(5)), **{field: value})
     with pytest.raises(exception, match=field):
         _core.from_interface(foreign)
 
@@ -621,7 +621,7 @@ def test_import_propagates_errors_of_interface_attributes():
 
 
 def test_interfaces_with_incomplete_field_lists_become_bytes():
-    device = on_device(make_host_array(4, "V12"))
+    device = to_device(make_host_array(4, "V12"))
     for descr in ([("x", "<f4")], [("x", "O")], None):
         view = _core.from_interface(ForeignArray(device, descr=descr))
         assert view.dtype == np.dtype("V12")
@@ -631,7 +631,7 @@ def test_interfaces_with_incomplete_field_lists_become_bytes():
 
 
 def test_the_owner_is_kept_and_cycles_are_collected():
-    device = on_device(make_host_array(5))
+    device = to_device(make_host_array(5))
     foreign = ForeignArray(device)
     ref = weakref.ref(foreign)
     view = _core.from_interface(foreign)[1:]
@@ -645,7 +645,7 @@ def test_the_owner_is_kept_and_cycles_are_collected():
 
 def test_from_pointer_keeps_the_owner_alive():
     host = make_host_array((4, 4), "i4")
-    device = on_device(host)
+    device = to_device(host)
     owner = type("Owner", (), {})()
     ref = weakref.ref(owner)
     assert_same_array(_core.from_pointer(device.address, (4, 4), None, "i4"), host)
@@ -686,15 +686,15 @@ def test_type_codes_encode_dtype_dimensions_and_layout():
             (host, array | 1 << 14),
             (host.T, array | 2 << 14),
             (host[:, ::2], array | 1 << 14),
-            (on_device(host), array | 1 << 14),
+            (to_device(host), array | 1 << 14),
             (
-                on_device(host)._view((4, 3), (host.itemsize, 4 * host.itemsize), None),
+                to_device(host)._view((4, 3), (host.itemsize, 4 * host.itemsize), None),
                 array | 2 << 14,
             ),
-            (on_device(host)[:, ::2], array),
-            (on_device(host)[0, 0:1], 1 << 16 | 1 << 8 | 1 << 14 | number),
-            (ForeignArray(on_device(host)), array | 1 << 14),
-            (ForeignArray(on_device(host)[:, ::2]), array),
+            (to_device(host)[:, ::2], array),
+            (to_device(host)[0, 0:1], 1 << 16 | 1 << 8 | 1 << 14 | number),
+            (ForeignArray(to_device(host)), array | 1 << 14),
+            (ForeignArray(to_device(host)[:, ::2]), array),
             (_core.Transfer(host, 1), array | 1 << 14),
         ]:
             assert type_code(value) == expected, (dtype, value)
@@ -706,9 +706,9 @@ def test_type_codes_encode_dtype_dimensions_and_layout():
 def test_type_codes_of_records_return_the_dtype():
     for value in (
         make_host_array(3, RECORD),
-        on_device(make_host_array(3, RECORD)),
+        to_device(make_host_array(3, RECORD)),
         make_host_array(3, RECORD)[0],
-        ForeignArray(on_device(make_host_array(3, RECORD))),
+        ForeignArray(to_device(make_host_array(3, RECORD))),
     ):
         assert type_code(value) & 0xFF == 0
         assert _core.code_object(type_code(value) >> 20) == RECORD
@@ -744,7 +744,7 @@ def test_type_codes_of_tuples_and_other_objects_are_distinct():
 
 def test_unsupported_values_have_no_type_code():
     for value in ("s", [1], object(), make_host_array(3, ">M8[s]"), make_host_array(3, ">f4"), make_host_array(3, "S3"),
-                  np.array([None]), on_device(make_host_array(3, ">f4")), np.zeros(3, "V8"), (1, "s"),
+                  np.array([None]), to_device(make_host_array(3, ">f4")), np.zeros(3, "V8"), (1, "s"),
                   np.dtype("S3"), np.zeros(2, "g"), np.zeros(2, [("x", ">i4")])):  # fmt: skip
         with pytest.raises(TypeError, match="argument 2"):
             _core.typecodes((1, value))
@@ -767,7 +767,7 @@ def test_transfers_report_their_kind():
 def test_arrays_with_32_dimensions_match_numpy():
     shape = (1, 2) * 16
     host = make_host_array(shape, "u1")
-    device = on_device(host)
+    device = to_device(host)
     assert_same_array(device, host)
     assert_same_array(device[..., ::-1], host[..., ::-1])
     assert_same_array(device[:, 1, :, 0], host[:, 1, :, 0])

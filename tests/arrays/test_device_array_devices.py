@@ -25,7 +25,7 @@ assert cuda.get_current_device().id == 0
 
 
 @pytest.fixture
-def on_two(run_python, driver_kind):
+def two_device_runner(run_python, driver_kind):
     driver = driver_kind if driver_kind == "sim" or len(cuda.gpus) >= 2 else "sim"
 
     def run_on_two_devices(code):
@@ -34,8 +34,8 @@ def on_two(run_python, driver_kind):
     return run_on_two_devices
 
 
-def test_to_device_with_another_device_copies(on_two):
-    on_two("""
+def test_to_device_with_another_device_copies(two_device_runner):
+    two_device_runner("""
 assert cuda.to_device(here) is here and cuda.to_device(here, device=0) is here
 assert cuda.to_device(there) is there, "where it is"
 for device in (1, cuda.gpus[1], cuda.gpus[1]._device, np.int64(1)):
@@ -72,8 +72,8 @@ assert_device_array(cuda.to_device(records, device=0), records.copy_to_host(), 0
 """)
 
 
-def test_assignment_copies_between_devices(on_two):
-    on_two("""
+def test_assignment_copies_between_devices(two_device_runner):
+    two_device_runner("""
 for key, of in [(..., ...), (np.s_[::2], np.s_[1::2]), (np.s_[:, 1], np.s_[:, 2]), (np.s_[::-1], np.s_[::1])]:
     for dtype in ("f4", "i2", "c16"):
         x, y = np.zeros((4, 6), dtype), host * 10
@@ -111,8 +111,8 @@ assert r.copy_to_host()["b"].tolist() == [1, 1, 1]
 """)
 
 
-def test_results_are_on_the_device_of_the_operand(on_two):
-    on_two("""
+def test_results_are_on_the_device_of_the_operand(two_device_runner):
+    two_device_runner("""
 for make in (
     lambda d: d.copy(), lambda d: d.copy("F"), lambda d: d[::2].copy("K"), lambda d: d.astype("i4"), lambda d: d.T.flatten(),
     lambda d: d.T.reshape(-1, copy=True), lambda d: d.astype("c8").imag, lambda d: d.imag, lambda d: d[1:], lambda d: d.view("i4"),
@@ -134,8 +134,8 @@ assert there.gpu_data.context == cuda.current_context(1)
 """)
 
 
-def test_a_launch_reports_the_devices_of_its_arrays(on_two):
-    on_two("""
+def test_a_launch_reports_the_devices_of_its_arrays(two_device_runner):
+    two_device_runner("""
 kernel = cuda.jit("__global__ void k(float* x) { x[0] = 7; }")
 before = there.copy_to_host()
 with pytest.raises(ValueError, match=r"on device 1, but the kernel runs on device 0: copy it over"):
@@ -157,9 +157,9 @@ with cuda.gpus[1]:
 """)
 
 
-def test_calls_run_on_the_device_of_their_arrays(on_two):
+def test_calls_run_on_the_device_of_their_arrays(two_device_runner):
     """Ufuncs, operators and NumPy's functions, three times each, as the third call may be a replay."""
-    on_two("""
+    two_device_runner("""
 import operator, os, random
 from numbalite import guvectorize, fuse
 twice = vectorize(["float64(float64)"], target="cuda", source="return 2 * x;", args="x")
@@ -175,7 +175,7 @@ def make_assignment(key, value):
         made[{"mask": mask, "places": places}[key]] = value
         return made
     return assign_to_copy
-def in_place(x, mask, places):
+def add_and_multiply_in_place(x, mask, places):
     made = x.copy()
     made += 1
     np.multiply(x, 3, out=made, where=mask)
@@ -190,7 +190,7 @@ calls = [
         lambda x: np.add.outer(x, x), lambda x: np.polyval([1, 2], x), lambda x: x[::2, 1] + 1, lambda x: (x > 0).any(axis=0),
         lambda x: np.concatenate([x, x]), lambda x: np.where(x > 0), lambda x: np.clip(x, 0, 1), lambda x: np.pad(x, 2))),
     lambda x, m, p: np.where(m, x, -x), lambda x, m, p: np.where(m, x, 0), lambda x, m, p: x[m], lambda x, m, p: x[p], lambda x, m, p: x[~m & (x > -1)],
-    lambda x, m, p: np.take(x, p, axis=0), lambda x, m, p: np.choose(m.astype(int), [x, -x]), make_assignment("mask", 0), make_assignment("places", 5), in_place,
+    lambda x, m, p: np.take(x, p, axis=0), lambda x, m, p: np.choose(m.astype(int), [x, -x]), make_assignment("mask", 0), make_assignment("places", 5), add_and_multiply_in_place,
 ]
 ours = [*calls, lambda x, m, p: twice(x), lambda x, m, p: rows(x), lambda x, m, p: plus(x, x), lambda x, m, p: cuda.select("x > 0")(x),
         lambda x, m, p: np.arange(5, like=x), lambda x, m, p: np.full((2, 3), 4.0, like=x), lambda x, m, p: np.array([1, 2], like=x)]
@@ -219,10 +219,10 @@ with cuda.gpus[1]:
 """)
 
 
-def test_calls_run_on_the_device_of_foreign_arrays(on_two):
+def test_calls_run_on_the_device_of_foreign_arrays(two_device_runner):
     """Objects with a CUDA Array Interface on a device that is not current: ufuncs, their methods, reductions, scans,
     sorts, fused functions, NumPy's functions. A kernel launch keeps its error."""
-    on_two("""
+    two_device_runner("""
 from numbalite import fuse, guvectorize
 class ForeignArray:
     def __init__(self, array):
@@ -274,8 +274,8 @@ with pytest.raises(ValueError, match="on device 1, but the kernel runs on device
 """)
 
 
-def test_peer_access_can_be_enabled_twice(on_two):
-    on_two("""
+def test_peer_access_can_be_enabled_twice(two_device_runner):
+    two_device_runner("""
 first, second = cuda.current_context(0), cuda.current_context(1)
 assert first.can_access_peer(second) and first.can_access_peer(1) and cuda.gpus[0].can_access_peer(1)
 for _ in range(2):  # twice is no mistake
@@ -299,9 +299,9 @@ assert_device_array(here, host, 0)
 """)
 
 
-def test_kernels_access_arrays_of_a_peer_device(on_two):
+def test_kernels_access_arrays_of_a_peer_device(two_device_runner):
     """After enable_peer_access, kernels accept arrays of the other device, in one direction."""
-    on_two("""
+    two_device_runner("""
 @cuda.jit("void(const int64[:], int64[:])")
 def plus_one(x, y):
     "int i = grid<1>(); if (i < x.size()) y[i] = x[i] + 1;"
@@ -332,10 +332,10 @@ with pytest.raises(ValueError, match="on device 1, but the kernel runs on device
 """)
 
 
-def test_memory_of_the_host_waits_for_every_device(on_two):
+def test_memory_of_the_host_waits_for_every_device(two_device_runner):
     """Managed and mapped memory is freed or reused only after the work of every device that uses it
     is complete."""
-    on_two("""
+    two_device_runner("""
 import time
 @cuda.jit("void(float64[:], float64[:])")
 def copy_elements(x, y):
@@ -359,8 +359,8 @@ for make in (cuda.managed_array, cuda.mapped_array, lambda n: cuda.mapped_array(
 """)
 
 
-def test_copies_between_devices_make_few_driver_calls(on_two):
-    on_two("""
+def test_copies_between_devices_make_few_driver_calls(two_device_runner):
+    two_device_runner("""
 def driver_calls_of(use):
     use()
     _core.trace(True)
@@ -375,8 +375,8 @@ assert driver_calls_of(lambda: wide[:, ::2].copy_to_device(here[:, 1::2])).count
 """)
 
 
-def test_threads_use_separate_devices(on_two):
-    on_two("""
+def test_threads_use_separate_devices(two_device_runner):
+    two_device_runner("""
 problems = []
 def use_device_in_thread(number):
     try:
@@ -397,20 +397,20 @@ assert not problems, problems
 """)
 
 
-def test_default_device_applies_to_new_threads(on_two, run_python):
-    on_two("""
+def test_default_device_applies_to_new_threads(two_device_runner, run_python):
+    two_device_runner("""
 numbers = []
 def record_devices():
     numbers.append((cuda.get_current_device().id, cuda.device_array(3).device))
-def in_a_thread():
+def run_in_thread():
     thread = threading.Thread(target=record_devices)
     thread.start()
     thread.join()
-in_a_thread()
+run_in_thread()
 cuda.set_default_device(1)
-in_a_thread()
+run_in_thread()
 cuda.set_default_device(cuda.gpus[0])
-in_a_thread()
+run_in_thread()
 assert numbers == [(0, 0), (1, 1), (0, 0)]
 cuda.set_default_device(1)
 record_devices()
@@ -438,8 +438,8 @@ with pytest.raises(TypeError):
     assert "NUMBALITE_DEVICE='one': expected an integer" in result.stderr
 
 
-def test_arrays_are_unpickled_on_another_device(on_two):
-    on_two("""
+def test_arrays_are_unpickled_on_another_device(two_device_runner):
+    two_device_runner("""
 import pickle
 data = pickle.dumps(there)
 assert_device_array(pickle.loads(data), host * 10, 0)
@@ -448,8 +448,8 @@ with cuda.gpus[1]:
 """)
 
 
-def test_copies_between_devices_leak_nothing(on_two):
-    on_two("""
+def test_copies_between_devices_leak_nothing(two_device_runner):
+    two_device_runner("""
 import gc
 here[...] = there
 there[::2] = here[::2].astype("f8")
@@ -465,8 +465,8 @@ assert_device_array(again, host, 1)
 """)
 
 
-def test_repr_names_the_device(on_two):
-    on_two("""
+def test_repr_names_the_device(two_device_runner):
+    two_device_runner("""
 with cuda.gpus[1]:
     assert repr(cuda.stream()).endswith(" of device 1>"), cuda.stream()
 large = cuda.to_device(np.arange(5000).reshape(50, 100), device=1)

@@ -58,7 +58,7 @@ def random_shape(rng, size):
     return tuple(shape)
 
 
-def result_of(function):
+def outcome(function):
     try:
         return function()
     except (ValueError, IndexError, TypeError) as error:
@@ -202,7 +202,7 @@ def test_random_axis_operations_match_numpy(seed):
             key = rng.choice([None, (..., None), (None, ...), (slice(None, None, -1), None), np.s_[::-2], ...])  # fmt: skip
             steps = [lambda a: a[key]]  # noqa: B023
         for step in steps:
-            expected, got = result_of(lambda: step(host)), result_of(lambda: step(device))  # noqa: B023
+            expected, got = outcome(lambda: step(host)), outcome(lambda: step(device))  # noqa: B023
             if isinstance(expected, type):
                 assert isinstance(got, type) and issubclass(got, (ValueError, IndexError)), (
                     step,
@@ -281,7 +281,7 @@ def test_views_with_random_dtypes_match_numpy(seed):
         dtype = rng.choice(
             ["u1", "i2", "f4", "f8", "c8", "c16", "S3", "S8", [("a", "i2"), ("b", "f2")]]
         )
-        expected, got = result_of(lambda: host.view(dtype)), result_of(lambda: device.view(dtype))  # noqa: B023
+        expected, got = outcome(lambda: host.view(dtype)), outcome(lambda: device.view(dtype))  # noqa: B023
         if isinstance(expected, type):
             assert got is expected
         else:

@@ -154,18 +154,21 @@ def test_abbreviated_repr_of_many_axes_matches_numpy():
 
 
 def test_repr_of_common_arrays():
-    def repr_of(values, dtype=None):
+    def repr_on_device(values, dtype=None):
         return repr(cuda.to_device(np.asarray(values, dtype)))
 
-    assert repr_of([0, 1.5], "f4") == "DeviceNDArray([0. , 1.5], dtype=float32, device=0)"
-    assert repr_of(2.5, "f8") == "DeviceNDArray(2.5, dtype=float64, device=0)"
-    assert repr_of([True]) == "DeviceNDArray([ True], dtype=bool, device=0)"
-    assert repr_of(np.zeros((0, 3))) == "DeviceNDArray([], shape=(0, 3), dtype=float64, device=0)"
-    assert repr_of(["ab"]) == "DeviceNDArray(['ab'], dtype='<U2', device=0)"
-    assert repr_of([0], "M8[D]") == (
+    assert repr_on_device([0, 1.5], "f4") == "DeviceNDArray([0. , 1.5], dtype=float32, device=0)"
+    assert repr_on_device(2.5, "f8") == "DeviceNDArray(2.5, dtype=float64, device=0)"
+    assert repr_on_device([True]) == "DeviceNDArray([ True], dtype=bool, device=0)"
+    assert (
+        repr_on_device(np.zeros((0, 3)))
+        == "DeviceNDArray([], shape=(0, 3), dtype=float64, device=0)"
+    )
+    assert repr_on_device(["ab"]) == "DeviceNDArray(['ab'], dtype='<U2', device=0)"
+    assert repr_on_device([0], "M8[D]") == (
         "DeviceNDArray(['1970-01-01'], dtype='datetime64[D]', device=0)"
     )
-    assert repr_of(np.arange(2000)) == (
+    assert repr_on_device(np.arange(2000)) == (
         "DeviceNDArray([   0,    1,    2, ..., 1997, 1998, 1999],\n"
         "              shape=(2000,), dtype=int64, device=0)"
     )

@@ -19,14 +19,14 @@ from numbalite import cuda
 check_grads = util.check_grads
 
 
-def on_device(value):
+def to_device_values(value):
     is_array = isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fc"
     return cuda.to_device(value) if is_array else value
 
 
 def make_device_check(function, *options, **more):
     check = check_grads(function, *options, **more)
-    return lambda *args, **keywords: check(*map(on_device, args), **keywords)
+    return lambda *args, **keywords: check(*map(to_device_values, args), **keywords)
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ def _exact_norm(x):
     return np.sqrt((x.real.astype(wide) ** 2 + x.imag.astype(wide) ** 2).sum())
 
 
-def _of_axis(function):
+def _apply_along_axis(function):
     """Returns the function of each 1-D slice along an axis, or of all elements."""
 
     def apply_to_rows(x, axis):
@@ -190,7 +190,7 @@ def _exact_average(x, axis):
     def weighted_mean(one):
         return _exact_dot(one.ravel(), weights) / wide(_exact_sum(weights))
 
-    return _of_axis(weighted_mean)(x, axis)
+    return _apply_along_axis(weighted_mean)(x, axis)
 
 
 LIMIT = 1.02
@@ -247,12 +247,12 @@ def _with_row_pairs(function):
     )
 
 
-def _on_device(x):
+def _is_on_device(x):
     return not isinstance(x, np.ndarray)
 
 
 def _weighted_average(x, axis):
-    if not _on_device(x):
+    if not _is_on_device(x):
         return _with_weights(x, axis)
     from numbalite import cuda
 
@@ -270,26 +270,28 @@ def _exact_vecdot(x, y):
 
 
 CASES = {
-    "sum": AccuracyCase(lambda x, axis: x.sum(axis), _of_axis(_exact_complex_sum)),
-    "mean": AccuracyCase(lambda x, axis: x.mean(axis), _of_axis(_exact_mean)),
-    "var": AccuracyCase(lambda x, axis: x.var(axis), _of_axis(_var), **SQUARES),
+    "sum": AccuracyCase(lambda x, axis: x.sum(axis), _apply_along_axis(_exact_complex_sum)),
+    "mean": AccuracyCase(lambda x, axis: x.mean(axis), _apply_along_axis(_exact_mean)),
+    "var": AccuracyCase(lambda x, axis: x.var(axis), _apply_along_axis(_var), **SQUARES),
     "std": AccuracyCase(
-        lambda x, axis: x.std(axis), _of_axis(lambda x: np.sqrt(_var(x))), **SQUARES
+        lambda x, axis: x.std(axis), _apply_along_axis(lambda x: np.sqrt(_var(x))), **SQUARES
     ),
     "prod": AccuracyCase(
         lambda x, axis: x.prod(axis), _exact_product, axes=(0, 1), codes="fdFD", data=("near 1",)
     ),
     "norm": AccuracyCase(
         lambda x, axis: np.linalg.norm(x, axis=axis),
-        _of_axis(_exact_norm),
+        _apply_along_axis(_exact_norm),
         axes=(0, 1),
         codes="fdFD",
     ),
-    "nansum": AccuracyCase(lambda x, axis: np.nansum(x, axis), _of_axis(_exact_complex_sum)),
-    "nanmean": AccuracyCase(lambda x, axis: np.nanmean(x, axis), _of_axis(_exact_mean)),
-    "nanvar": AccuracyCase(lambda x, axis: np.nanvar(x, axis), _of_axis(_var), **SQUARES),
+    "nansum": AccuracyCase(
+        lambda x, axis: np.nansum(x, axis), _apply_along_axis(_exact_complex_sum)
+    ),
+    "nanmean": AccuracyCase(lambda x, axis: np.nanmean(x, axis), _apply_along_axis(_exact_mean)),
+    "nanvar": AccuracyCase(lambda x, axis: np.nanvar(x, axis), _apply_along_axis(_var), **SQUARES),
     "nanstd": AccuracyCase(
-        lambda x, axis: np.nanstd(x, axis), _of_axis(lambda x: np.sqrt(_var(x))), **SQUARES
+        lambda x, axis: np.nanstd(x, axis), _apply_along_axis(lambda x: np.sqrt(_var(x))), **SQUARES
     ),
     "nanprod": AccuracyCase(
         lambda x, axis: np.nanprod(x, axis),
@@ -300,7 +302,7 @@ CASES = {
     ),
     "norm of order 1": AccuracyCase(
         lambda x, axis: np.linalg.norm(x, 1, axis=axis),
-        _of_axis(lambda x: _exact_complex_sum(abs(x))),
+        _apply_along_axis(lambda x: _exact_complex_sum(abs(x))),
         axes=(0, 1),
         codes="fd",
     ),
@@ -355,16 +357,16 @@ CASES = {
     ),
     "trapezoid": AccuracyCase(
         lambda x, axis: np.trapezoid(x, axis=axis),
-        _of_axis(_exact_trapezoid),
+        _apply_along_axis(_exact_trapezoid),
         axes=(0, 1),
         limit=2,
         of_all=True,
     ),
     "mean of integers": AccuracyCase(
-        lambda x, axis: x.mean(axis), _of_axis(_exact_mean), codes="bihq"
+        lambda x, axis: x.mean(axis), _apply_along_axis(_exact_mean), codes="bihq"
     ),
     "var of integers": AccuracyCase(
-        lambda x, axis: x.var(axis), _of_axis(_var), codes="bihq", **SQUARES
+        lambda x, axis: x.var(axis), _apply_along_axis(_var), codes="bihq", **SQUARES
     ),
 }
 

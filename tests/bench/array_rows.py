@@ -9,11 +9,11 @@ import numpy as np
 from measure import (
     SMALL,
     RowSkipped,
-    calls_of,
     close,
     device_calls,
     device_median,
-    in_turn,
+    make_call_measure,
+    median_in_turn,
     register_row,
 )
 from ufunc_rows import make_ufuncs
@@ -29,14 +29,16 @@ def small_integers(shape, dtype=np.float32, most=3):
 
 
 @register_row("A1", "np.add.at, 1e7 int64 indices into 256 int32", "us", "60", gpu=True)
-def add_at(floor):
+def measure_add_at(floor):
     from numbalite import cuda
 
     host = small_integers(100 * ROWS // 10, np.int64, 256)
     indices, bins = cuda.to_device(host), cuda.zeros(256, np.int32)
     np.add.at(bins, indices, 1)
     close(bins.copy_to_host(), np.bincount(host, minlength=256))
-    ours = in_turn(calls_of(lambda: np.add.at(bins, indices, 1), cuda.synchronize), count=20)[0]
+    ours = median_in_turn(
+        make_call_measure(lambda: np.add.at(bins, indices, 1), cuda.synchronize), count=20
+    )[0]
     return ours, floor.memory_time(host.nbytes), 60
 
 
@@ -69,7 +71,7 @@ def long_scan(floor):
         device_calls(lambda: np.cumsum(x, out=out)),
         device_calls(lambda: out.copy_to_device(x)),
     )
-    ours, least = in_turn(scan, copy, count=5, rounds=9, warm=0)
+    ours, least = median_in_turn(scan, copy, count=5, rounds=9, warm=0)
     return ours, least, 1.1 * least
 
 
@@ -80,8 +82,8 @@ def short_scan(floor):
     host = small_integers(1000)
     x = cuda.to_device(host)
     close(np.cumsum(x).copy_to_host(), np.cumsum(host))
-    ours = calls_of(lambda: np.cumsum(x), cuda.synchronize)
-    ours, least = in_turn(ours, floor.driver_call("launch"), count=500)
+    ours = make_call_measure(lambda: np.cumsum(x), cuda.synchronize)
+    ours, least = median_in_turn(ours, floor.driver_call("launch"), count=500)
     return ours, least, 2 * least
 
 
@@ -151,7 +153,11 @@ def short_sort(floor):
     host = np.random.default_rng(6).random(1000, np.float32)
     x = cuda.to_device(host)
     close(np.sort(x).copy_to_host(), np.sort(host))
-    return in_turn(calls_of(lambda: np.sort(x), cuda.synchronize), count=500)[0], None, 12
+    return (
+        median_in_turn(make_call_measure(lambda: np.sort(x), cuda.synchronize), count=500)[0],
+        None,
+        12,
+    )
 
 
 @register_row("A12", "launch with 3 torch tensors + int, prebound", "us", "launch + 1", gpu=True)
@@ -170,8 +176,8 @@ def launch_torch(floor):
     bound = kernel[4, 256]
     bound(x, x, y, 1000)
     assert (y == 2).all().item()
-    ours = calls_of(lambda: bound(x, x, y, 1000), cuda.synchronize)
-    ours, least = in_turn(ours, floor.driver_call("launch"), count=1000)
+    ours = make_call_measure(lambda: bound(x, x, y, 1000), cuda.synchronize)
+    ours, least = median_in_turn(ours, floor.driver_call("launch"), count=1000)
     return ours, least, least + 1
 
 

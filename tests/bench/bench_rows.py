@@ -33,7 +33,7 @@ def machine_floor(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def timed_by(benchmark):
+def measure_with_fixture(benchmark):
     """The fixture also times the first call that a row times."""
 
     def time_call(function, count, rounds):
@@ -58,7 +58,7 @@ def test_benchmark_row_runs_within_its_floor(key, machine_floor, request):
     has_fixture = request.config.pluginmanager.has_plugin("benchmark")
     benchmark = request.getfixturevalue("benchmark") if has_fixture else None
     try:
-        with timed_by(benchmark):
+        with measure_with_fixture(benchmark):
             ours, least, limit = row.measure(machine_floor)
     except measure.RowSkipped as reason:
         pytest.skip(str(reason))

@@ -57,7 +57,7 @@ def random_numbers(rng, dtype, shape):
     return rng.random(shape, np.float32).astype(dtype)
 
 
-def sorting_of(lib, name, *arguments):
+def call_sorting_function(lib, name, *arguments):
     """Calls a sorting function; torch's functions return (values, indices)."""
     made = getattr(lib.xp, name)(*arguments)
     return made[0] if is_torch(lib) else made
@@ -91,7 +91,7 @@ def draw_permutation(lib, rng, dtype, n, name):
 
 @register_case("unique", "? i1 i2 i4 f2 f4 f8", 1 << 24)
 @register_case("unique", "i4", 1_000_000)
-def one_array(lib, rng, dtype, n, name):
+def unary_function(lib, rng, dtype, n, name):
     x = lib.array(random_numbers(rng, dtype, n))
     return lambda: getattr(lib.xp, name)(x)
 
@@ -100,7 +100,7 @@ def one_array(lib, rng, dtype, n, name):
 @register_case("sort", "i1 i2 i4 i8 f2 f4 f8", 1 << 24, columns=4096)
 def sort(lib, rng, dtype, n, name, columns=None):
     x = lib.array(random_numbers(rng, dtype, (-(-n // columns), columns) if columns else n))
-    return lambda: sorting_of(lib, "sort", x, -1)
+    return lambda: call_sorting_function(lib, "sort", x, -1)
 
 
 @register_case("indices of the 10 smallest", "f4", 1 << 24, columns=4096)
@@ -139,7 +139,7 @@ def nonzero_positions(lib, rng, dtype, n, name):
 @register_case("x[mask] of rows", "f4", 30_000_000, columns=3)
 @register_case("x[mask] of rows", "f4", 30_000_000, columns=10_000_000)
 @register_case("x[mask] of rows", "f4", 64_000_000, columns=1_000_000)
-def by_mask(lib, rng, dtype, n, name, columns=None):
+def select_by_mask(lib, rng, dtype, n, name, columns=None):
     columns = min(columns or 0, n)
     x = lib.array(random_numbers(rng, dtype, (n // columns, columns) if columns else n))
     mask = lib.array(rng.random(x.shape[0]) < 0.5)
@@ -201,7 +201,7 @@ def coo_parts(rng, dtype, rows, each, columns):
     return random_numbers(rng, dtype, rows * each), indices, places.ravel().astype(np.int32)
 
 
-def sparse_of(lib, name, parts, shape):
+def sparse_array_of(lib, name, parts, shape):
     if is_ours(lib):
         make = getattr(sparse, f"{name}_array")
     else:
@@ -228,13 +228,13 @@ def sparse_call(lib, rng, dtype, n, name, each):
     if name == "coo to csr":
         order = rng.permutation(n * each)
         one = [part[order] for part in one]
-        left = sparse_of(lib, "coo", one, shape)
+        left = sparse_array_of(lib, "coo", one, shape)
         return lambda: left.tocsr()
-    left = sparse_of(lib, "csr", one, shape)
+    left = sparse_array_of(lib, "csr", one, shape)
     right = lib.array(random_numbers(rng, dtype, (columns, 64)))
     if name == "csr @ matrix":
         return lambda: left @ right
-    right = sparse_of(lib, "csr", two, shape)
+    right = sparse_array_of(lib, "csr", two, shape)
     return lambda: left + right
 
 
@@ -268,7 +268,7 @@ def cross_product(lib, rng, dtype, n, name):
 
 @register_case("sum", "f4", 30_000_000)
 @register_case("max", "f4", 30_000_000)
-def of_three(lib, rng, dtype, n, name):
+def reduce_axis_of_three(lib, rng, dtype, n, name):
     x = lib.array(random_numbers(rng, dtype, (n // 3, 3)))
     function = getattr(lib.xp, "amax" if is_torch(lib) and name == "max" else name)
     return lambda: function(x, 1)

@@ -10,14 +10,14 @@ from course_works import (
     LAYER,
     REDUCED,
     SIZES,
-    gaussian_of,
-    layer_of,
-    polar_of,
+    expected_gaussian_pdf,
+    expected_layer,
+    expected_polar_distance,
+    expected_row_sums,
     random_matrices,
     random_uniform,
-    reduced_of,
 )
-from measure import calls_of, close, device_calls, in_turn, median, register_row
+from measure import close, device_calls, make_call_measure, median, median_in_turn, register_row
 
 SQRT_2PI = np.float32((2 * math.pi) ** 0.5)
 
@@ -69,7 +69,7 @@ def make_ufuncs():
 @register_row("W1", "gaussian_pdf f32, 1e6, host arrays", "us", "the bus", gpu=True)
 def gaussian(floor):
     pdf, x = make_ufuncs()["gaussian_pdf"], random_uniform()
-    close(pdf(x, 0.0, 1.0), gaussian_of(x), 1e-4)
+    close(pdf(x, 0.0, 1.0), expected_gaussian_pdf(x), 1e-4)
     least = floor.copy_time(x.nbytes, x.nbytes)
     return median(lambda: pdf(x, 0.0, 1.0), 10), least, None
 
@@ -77,7 +77,9 @@ def gaussian(floor):
 @register_row("W2", "polar_distance f32 x4, 1e6, host arrays", "us", "the bus", gpu=True)
 def time_polar_distance(floor):
     distance, given = make_ufuncs()["polar_distance"], random_uniform(4)
-    np.testing.assert_allclose(distance(*given), polar_of(*given), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        distance(*given), expected_polar_distance(*given), rtol=1e-4, atol=1e-5
+    )
     least = floor.copy_time(4 * given[0].nbytes, given[0].nbytes)
     return median(lambda: distance(*given), 10), least, None
 
@@ -92,7 +94,7 @@ def hidden_layer(floor):
         x = made["normalize"](cuda.to_device(greys))
         return made["activate"](made["weigh"](x, cuda.to_device(weights))).copy_to_host()
 
-    np.testing.assert_allclose(run_layer(), layer_of(greys, weights), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(run_layer(), expected_layer(greys, weights), rtol=1e-4, atol=1e-6)
     least = floor.copy_time(2 * greys.nbytes, greys.nbytes)
     return median(run_layer, 1, rounds=5), least, None
 
@@ -142,21 +144,24 @@ def matmul_reduce(floor):
     ):
         out.fill(0)
         call()
-        close(out.copy_to_host(), reduced_of(*hosts), 1e-3)
+        close(out.copy_to_host(), expected_row_sums(*hosts), 1e-3)
     ours = device_calls(lambda: matmul_kernel[blocks, (16, 16)](a, b, out))
     least = device_calls(lambda: by_hand(a, b, out, n, k, m))
-    ours, least = in_turn(ours, least, count=1, rounds=5, warm=0)
+    ours, least = median_in_turn(ours, least, count=1, rounds=5, warm=0)
     return ours, least, 1.05 * least
 
 
 @register_row("W5", "ufunc of two numbers, target cpu", "us", "1.5 x floor")
-def two_numbers(floor):
+def ufunc_of_two_numbers(floor):
     """The floor is a ufunc of NumPy itself; the peer is a Python function of `math`."""
     from numbalite import vectorize
 
     signatures = ["float64(float64, float64)"]
     sincos = vectorize(signatures, source="sin(x) * cos(y)", args="x, y", name="sincos")
     close(sincos(0.5, 1.0), math.sin(0.5) * math.cos(1.0), 1e-12)
-    ours, least = calls_of(lambda: sincos(0.5, 1.0)), calls_of(lambda: np.arctan2(0.5, 1.0))
-    ours, least = in_turn(ours, least, count=2000, rounds=9)
+    ours, least = (
+        make_call_measure(lambda: sincos(0.5, 1.0)),
+        make_call_measure(lambda: np.arctan2(0.5, 1.0)),
+    )
+    ours, least = median_in_turn(ours, least, count=2000, rounds=9)
     return ours, least, 1.5 * least

@@ -38,17 +38,17 @@ def random_uniform(count=None, size=POINTS):
     return rng.random(size if count is None else (count, size), np.float32)
 
 
-def gaussian_of(x):
+def expected_gaussian_pdf(x):
     return np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi)
 
 
-def polar_of(rho1, theta1, rho2, theta2):
+def expected_polar_distance(rho1, theta1, rho2, theta2):
     x1, y1 = rho1 * np.cos(theta1), rho1 * np.sin(theta1)
     x2, y2 = rho2 * np.cos(theta2), rho2 * np.sin(theta2)
     return np.sqrt((x1 - x2) ** 2 + (y1 - y2) ** 2)
 
 
-def layer_of(greys, weights):
+def expected_layer(greys, weights):
     return np.tanh(greys / 255 * weights)
 
 
@@ -58,6 +58,6 @@ def random_matrices():
     return rng.random((n, k), np.float32), rng.random((k, m), np.float32)
 
 
-def reduced_of(a, b):
+def expected_row_sums(a, b):
     """Returns the sum of the rows of a @ b."""
     return a.sum(0, dtype=np.float64) @ b

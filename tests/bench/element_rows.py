@@ -10,7 +10,7 @@ with NumPy, all elements with the hand-written kernel.
 import functools
 
 import numpy as np
-from measure import HERE, NOTES, SMALL, close, device_calls, in_turn, register_row
+from measure import HERE, NOTES, SMALL, close, device_calls, median_in_turn, register_row
 
 N = (
     1 << 17 if SMALL else 1 << 28
@@ -92,7 +92,7 @@ def time_against_floor(ours, variants, outputs, moved):
 
 def with_variants(ours, variants):
     """Returns (numbalite, floor, limit): the floor is the fastest variant."""
-    mine, *times = in_turn(*map(device_calls, (ours, *variants)), count=5, rounds=9, warm=0)
+    mine, *times = median_in_turn(*map(device_calls, (ours, *variants)), count=5, rounds=9, warm=0)
     NOTES.append([round(t, 1) for t in times])
     return mine, min(times), min(times) / 0.98
 

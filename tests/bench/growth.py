@@ -23,7 +23,7 @@ import threading
 import time
 
 import numpy as np
-from measure import ROOT, SMALL, HardwareFloor, RowSkipped, calls_of, device_median, median
+from measure import ROOT, SMALL, HardwareFloor, RowSkipped, device_median, make_call_measure, median
 
 FIGURES = {}
 sys.path.insert(0, str(ROOT))
@@ -65,7 +65,7 @@ def curve_of_calls(label, xs, make, calls=200, rounds=100):
     from numbalite import cuda
 
     return curve_of_measures(
-        label, xs, lambda x: calls_of(make(x), cuda.synchronize), calls, rounds
+        label, xs, lambda x: make_call_measure(make(x), cuda.synchronize), calls, rounds
     )
 
 
@@ -93,7 +93,7 @@ def parameter_list(pattern, n):
 @register_figure(
     "arguments", "A launch, by its number of arguments", "arguments", "µs a call", base=None
 )
-def by_arguments(floor):
+def measure_argument_counts(floor):
     from numbalite import cuda, vectorize
 
     x = cuda.to_device(np.ones(32, np.float32))
@@ -107,7 +107,7 @@ def by_arguments(floor):
 
         return make_launch
 
-    def in_c(n):
+    def make_launch_in_c(n):
         text = (
             "struct view { float* data; long long shape, stride; };\n"
             f'extern "C" __global__ void takes_views({parameter_list("view a{}", n)}) {{}}'
@@ -127,7 +127,7 @@ def by_arguments(floor):
 
     yield curve_of_calls("device arrays", COUNTS, make_launch_factory("array<float> a{}", x))
     yield curve_of_calls("Python ints", COUNTS, make_launch_factory("int a{}", 7))
-    yield curve_of_measures("device arrays, in C", COUNTS, in_c)
+    yield curve_of_measures("device arrays, in C", COUNTS, make_launch_in_c)
     yield curve_of_calls("a ufunc's inputs", (1, 2, 4, 8, 16, 24, 32, 48, 62), make_add_ufunc)
 
 
@@ -135,7 +135,7 @@ def by_arguments(floor):
 @register_figure(
     "dimensions", "A call, by the dimensions of its arrays", "dimensions", "µs a call", base=None
 )
-def by_dimensions(floor):
+def measure_dimension_counts(floor):
     from numbalite import cuda, vectorize
 
     @vectorize(["float32(float32, float32)"], target="cuda")
@@ -151,7 +151,7 @@ def by_dimensions(floor):
         x, y, z = (cuda.device_array((2,) * min(n, 8) + (1,) * (n - 8), np.float32) for _ in "123")
         return lambda: add(x, y, out=z)
 
-    def against_the_grain(n):
+    def make_transposed_add(n):
         x, y, z = (cuda.device_array((2,) * n, np.float32) for _ in "123")
         y = y.T
         return lambda: add(x, y, out=z)
@@ -162,7 +162,7 @@ def by_dimensions(floor):
     yield curve_of_calls(
         "ufunc, 2 × 2 × …, one transposed",
         (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14),
-        against_the_grain,
+        make_transposed_add,
     )
 
 
@@ -174,7 +174,7 @@ SIZES = [1 << k for k in range(0, LARGEST + 1, 2)]
 @register_figure(
     "sizes", "Arrays on the device, by their size", "elements", "µs a call", log_y=True
 )
-def by_size(floor):
+def measure_sizes(floor):
     from numbalite import cuda, vectorize
 
     @vectorize(["int8(int8, int8)", "float32(float32, float32)"], target="cuda")
@@ -207,7 +207,7 @@ def by_size(floor):
 
 
 @register_figure("bandwidth", "Bandwidth on the device, by array size", "bytes moved", "GB/s")
-def as_bandwidth(floor):
+def convert_to_bandwidth(floor):
     measured = FIGURES["sizes"].get("curves") or []
     each = {"add, float32": 12, "add, int8": 3, "sum, float32": 4}
     for c in measured:
@@ -216,7 +216,7 @@ def as_bandwidth(floor):
 
 
 @register_figure("copies", "Host arrays, by their size", "bytes of one array", "GB/s")
-def by_copy(floor):
+def measure_copies(floor):
     from numbalite import cuda, vectorize
 
     @vectorize(["float32(float32, float32)"], target="cuda")
@@ -277,7 +277,7 @@ def small_kernel():
     "streams",
     "µs a launch",
 )
-def by_streams(floor):
+def measure_stream_counts(floor):
     from numbalite import cuda
 
     kernel = small_kernel()
@@ -306,7 +306,7 @@ def by_streams(floor):
     yield label, counts, [y / (max(1, launches // n) * n) for n, y in zip(counts, ys)]
 
 
-def at_once(count, make, calls, rounds=8):
+def concurrent_call_time(count, make, calls, rounds=8):
     """Returns microseconds per call, over all calls, when `count` threads call concurrently: make()
     creates a separate callable for each. The result is the minimum of several rounds, without the first
     round. A round lasts from the start of the first thread to the end of the last one, measured by the
@@ -351,7 +351,7 @@ def lock_text():
 @register_figure(
     "threads", "Threads that call at once", "threads", "µs a call, over all threads", log_y=True
 )
-def by_threads(floor):
+def measure_thread_counts(floor):
     from numbalite import cuda, vectorize
 
     kernel = small_kernel()
@@ -378,7 +378,9 @@ def by_threads(floor):
     counts = (1, 2, 4, 8, 16)
     lock = lock_text()
     yield measure_curve(
-        f"launch, {lock}", counts, lambda n: at_once(n, make_launcher, 5000 if not SMALL else 20)
+        f"launch, {lock}",
+        counts,
+        lambda n: concurrent_call_time(n, make_launcher, 5000 if not SMALL else 20),
     )
     yield measure_curve(
         "launch, in C",
@@ -388,17 +390,17 @@ def by_threads(floor):
     yield measure_curve(
         f"ufunc on small host arrays, {lock}",
         counts,
-        lambda n: at_once(n, host_ufuncs, 500 if not SMALL else 5),
+        lambda n: concurrent_call_time(n, host_ufuncs, 500 if not SMALL else 5),
     )
     yield measure_curve(
         f"to_device of 1 MB, {lock}",
         counts,
-        lambda n: at_once(n, make_copy, 100 if not SMALL else 5),
+        lambda n: concurrent_call_time(n, make_copy, 100 if not SMALL else 5),
     )
 
 
 @register_figure("devices", "Several devices", "devices", "µs a call", base=None)
-def by_devices(floor):
+def measure_device_counts(floor):
     from numbalite import cuda
 
     counts = range(1, len(cuda.gpus) + 1)
@@ -406,7 +408,7 @@ def by_devices(floor):
         return
     kernel = small_kernel()
 
-    def in_turn(n):
+    def make_launches_in_turn(n):
         launchers = []
         for device in range(n):
             with cuda.gpus[device]:
@@ -425,7 +427,7 @@ def by_devices(floor):
 
         return median(launch_on_devices, rounds=5) / 500 / n
 
-    def by_thread(n):
+    def make_launches_by_threads(n):
         order = iter(range(n))
 
         def make_thread_launch():
@@ -435,10 +437,12 @@ def by_devices(floor):
             bound = kernel[1, 32, stream]
             return (lambda: bound(array, 32)), stream.synchronize
 
-        return at_once(n, make_thread_launch, 3000)
+        return concurrent_call_time(n, make_thread_launch, 3000)
 
-    yield measure_curve("launch, devices in turn, chosen by `with`", counts, in_turn)
-    yield measure_curve(f"launch, a thread for each device, {lock_text()}", counts, by_thread)
+    yield measure_curve("launch, devices in turn, chosen by `with`", counts, make_launches_in_turn)
+    yield measure_curve(
+        f"launch, a thread for each device, {lock_text()}", counts, make_launches_by_threads
+    )
 
 
 # ---- running and drawing ---------------------------------------------------------------------------------

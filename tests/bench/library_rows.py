@@ -11,7 +11,7 @@ import ctypes
 import functools
 
 import numpy as np
-from measure import SMALL, calls_of, close, in_turn, loop_of, register_row
+from measure import SMALL, close, make_call_measure, make_loop_measure, median_in_turn, register_row
 
 NEW = 0.6  # microseconds of a new array: a little more than row M1
 
@@ -88,8 +88,8 @@ def fft(floor):
     host, d = complex_numbers(1024)
     close(np.fft.fft(d).copy_to_host(), np.fft.fft(host), 1e-3)
     out = cuda.device_array_like(d)
-    ours = loop_of("fft(d)", {"fft": np.fft.fft, "d": d}, cuda.synchronize)
-    ours, least = in_turn(
+    ours = make_loop_measure("fft(d)", {"fft": np.fft.fft, "d": d}, cuda.synchronize)
+    ours, least = median_in_turn(
         ours, repeated_library_call(floor, lambda: exec_c2c(d, out, 1024)), count=1000
     )
     return ours, least, least + 1 + NEW
@@ -106,8 +106,8 @@ def fft2(floor):
     want = np.fft.fft2(host)
     np.testing.assert_allclose(np.fft.fft2(d).copy_to_host(), want, atol=1e-3 * abs(want).max())
     out = cuda.device_array_like(d)
-    ours = loop_of("fft(d)", {"fft": np.fft.fft2, "d": d}, cuda.synchronize)
-    ours, least = in_turn(
+    ours = make_loop_measure("fft(d)", {"fft": np.fft.fft2, "d": d}, cuda.synchronize)
+    ours, least = median_in_turn(
         ours, repeated_library_call(floor, lambda: exec_c2c(d, out, n, n)), count=300
     )
     return ours, least, max(1.05 * least, least + 1 + NEW)
@@ -133,10 +133,10 @@ def product(floor, n):
         return library, "cublasSgemm_v2", words
 
     # np.matmul uses NumPy's dispatch, which alone takes a microsecond.
-    ours = loop_of(
+    ours = make_loop_measure(
         "matmul(a, a, out=out)", {"matmul": cuda.matmul, "a": a, "out": out}, cuda.synchronize
     )
-    return in_turn(ours, repeated_library_call(floor, sgemm), count=1000 if n < 100 else 300)
+    return median_in_turn(ours, repeated_library_call(floor, sgemm), count=1000 if n < 100 else 300)
 
 
 @register_row("G3", "cuda.matmul of 64 x 64 float32, out=", "us", "cuBLAS's call + 1", gpu=True)
@@ -200,33 +200,33 @@ def sparse_product(floor):
         kept.append(buffer)
         return library, "cusparseSpMV", [*words, buffer.function_address]
 
-    ours = loop_of("s @ d", {"s": s, "d": d}, cuda.synchronize)
-    ours, least = in_turn(ours, repeated_library_call(floor, spmv), count=1000)
+    ours = make_loop_measure("s @ d", {"s": s, "d": d}, cuda.synchronize)
+    ours, least = median_in_turn(ours, repeated_library_call(floor, spmv), count=1000)
     return ours, least, least + 1 + NEW
 
 
 @register_row("N1", "default_rng().random(1000), float32", "us", "5 us", gpu=True)
-def few_random_numbers(floor):
+def draw_few_random_numbers(floor):
     from numbalite import cuda
 
     rng = cuda.random.default_rng(1)
     few = rng.random(1000, "f4").copy_to_host()
     assert 0.4 < few.mean() < 0.6 and 0 <= few.min() and few.max() < 1
-    ours = calls_of(lambda: rng.random(1000, "f4"), cuda.synchronize)
-    return *in_turn(ours, floor.driver_call("launch"), count=500), 5
+    ours = make_call_measure(lambda: rng.random(1000, "f4"), cuda.synchronize)
+    return *median_in_turn(ours, floor.driver_call("launch"), count=500), 5
 
 
 MANY = 1 << 17 if SMALL else 1 << 28
 
 
 @register_row("N2", "default_rng().random(2^28), float32", "us", "1.1 x filling the memory", gpu=True, moved=4 * MANY)  # fmt: skip
-def many_random_numbers(floor):
+def draw_many_random_numbers(floor):
     from numbalite import cuda
 
     rng = cuda.random.default_rng(1)
     d = rng.random(MANY, "f4")
     assert 0.49 < float(np.mean(d)) < 0.51
-    ours = loop_of("rng.random(n, 'f4')", {"rng": rng, "n": MANY}, cuda.synchronize)
-    fill = loop_of("d.fill(1)", {"d": d}, cuda.synchronize)
-    ours, least = in_turn(ours, fill, count=4, rounds=7)
+    ours = make_loop_measure("rng.random(n, 'f4')", {"rng": rng, "n": MANY}, cuda.synchronize)
+    fill = make_loop_measure("d.fill(1)", {"d": d}, cuda.synchronize)
+    ours, least = median_in_turn(ours, fill, count=4, rounds=7)
     return ours, least, 1.1 * least

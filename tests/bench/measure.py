@@ -93,7 +93,7 @@ def register_row(key, what, unit, target="", gpu=False, moved=None):
     return add_row
 
 
-def calls_of(function, sync=None):
+def make_call_measure(function, sync=None):
     """Returns a measure: seconds_per_call(count) is the microseconds of a call, over `count` calls. `sync` is called
     after them and is not timed."""
 
@@ -110,7 +110,7 @@ def calls_of(function, sync=None):
     return seconds_per_call
 
 
-def loop_of(statement, names, wait):
+def make_loop_measure(statement, names, wait):
     """Returns a measure of a loop around a statement, written as in a program, including the wait at the
     end."""
     loop = timeit.Timer(statement, globals=names)
@@ -128,7 +128,7 @@ def loop_of(statement, names, wait):
 SEEN = []  # bench_rows.py appends a function of (function, count, rounds), called for each function that a row times
 
 
-def in_turn(*measures, count=1, rounds=25, warm=0.3):
+def median_in_turn(*measures, count=1, rounds=25, warm=0.3):
     """Returns the median of each measure's results. The measures alternate, so that a slow phase of
     the machine affects all of them. They first run for `warm` seconds, until the processor reaches
     its full clock rate."""
@@ -153,7 +153,7 @@ def in_turn(*measures, count=1, rounds=25, warm=0.3):
 
 def median(function, inner=1, rounds=9, warm=0.0):
     """Returns microseconds of one call."""
-    return in_turn(calls_of(function), count=inner, rounds=rounds, warm=warm)[0]
+    return median_in_turn(make_call_measure(function), count=inner, rounds=rounds, warm=warm)[0]
 
 
 def median_times(*functions, rounds=9):
@@ -264,7 +264,7 @@ class HardwareFloor:
         return self.driver_c
 
     def driver_call(self, name):
-        """Returns a measure, as calls_of() makes them, of one of driver.c's `works`."""
+        """Returns a measure, as make_call_measure() makes them, of one of driver.c's `works`."""
         if SMALL:
             return lambda count: 1.0
         library = self.load_driver_library()
@@ -381,4 +381,4 @@ def device_calls(function):
 
 def device_median(function, inner=20, rounds=9):
     """Returns microseconds of one call on the device."""
-    return in_turn(device_calls(function), count=inner, rounds=rounds, warm=0)[0]
+    return median_in_turn(device_calls(function), count=inner, rounds=rounds, warm=0)[0]

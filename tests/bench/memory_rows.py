@@ -9,7 +9,7 @@ import json
 import statistics
 
 import numpy as np
-from measure import SMALL, calls_of, in_turn, median, register_row, time_process
+from measure import SMALL, make_call_measure, median, median_in_turn, register_row, time_process
 
 LARGE = 1 << 20 if SMALL else 1 << 30  # bytes
 
@@ -22,8 +22,8 @@ def measure_array_creation(floor):
     d.fill(3)
     assert d.copy_to_host()[-1] == 3
     del d
-    ours = calls_of(lambda: cuda.device_array(1 << 18, np.float32))
-    return *in_turn(ours, floor.driver_call("allocate_and_free"), count=300), 0.5
+    ours = make_call_measure(lambda: cuda.device_array(1 << 18, np.float32))
+    return *median_in_turn(ours, floor.driver_call("allocate_and_free"), count=300), 0.5
 
 
 @register_row("M2", "slice d[10:100]", "us", "0.4 us")
@@ -93,34 +93,34 @@ def large_row(key, what):
     return register_row(key, what, "us", "40 GB/s", gpu=True, moved=LARGE)
 
 
-def against_bus(times, floor, direction):
+def bandwidth_ratio(times, floor, direction):
     speed = floor.program_results("copies")[direction]
     return statistics.median(times), LARGE / speed, LARGE / 40e3
 
 
 @large_row("T1", "to_device, 1 GiB of ordinary memory")
 def large_to_device(floor):
-    return against_bus(large_copy_times()[0][1:], floor, "to_device")
+    return bandwidth_ratio(large_copy_times()[0][1:], floor, "to_device")
 
 
 @large_row("T1f", "the same, the first call of a process")
-def first_to_device(floor):
-    return against_bus(large_copy_times()[0][:1], floor, "to_device")
+def first_copy_to_device(floor):
+    return bandwidth_ratio(large_copy_times()[0][:1], floor, "to_device")
 
 
 @large_row("T2", "copy_to_host, 1 GiB, new array, earlier ones dropped")
 def large_to_host(floor):
-    return against_bus(large_copy_times()[1][2:], floor, "to_host")
+    return bandwidth_ratio(large_copy_times()[1][2:], floor, "to_host")
 
 
 @large_row("T2f", "the same, the first call of a process")
-def first_to_host(floor):
-    return against_bus(large_copy_times()[1][:1], floor, "to_host")
+def first_copy_to_host(floor):
+    return bandwidth_ratio(large_copy_times()[1][:1], floor, "to_host")
 
 
 @large_row("T2k", "the same, earlier ones kept")
-def large_to_host_kept(floor):
-    return against_bus(large_copy_times()[2], floor, "to_host")
+def copy_to_host_with_kept_results(floor):
+    return bandwidth_ratio(large_copy_times()[2], floor, "to_host")
 
 
 @register_row("T3a", "to_device of 4 kB, synchronised", "us", "10 us", gpu=True)
@@ -129,8 +129,8 @@ def small_to_device(floor):
 
     x = np.arange(1000, dtype=np.float32)
     np.testing.assert_array_equal(cuda.to_device(x).copy_to_host(), x)
-    ours = calls_of(lambda: (cuda.to_device(x), cuda.synchronize()))
-    return *in_turn(ours, floor.driver_call("copy_to_device"), count=300, rounds=15), 10
+    ours = make_call_measure(lambda: (cuda.to_device(x), cuda.synchronize()))
+    return *median_in_turn(ours, floor.driver_call("copy_to_device"), count=300, rounds=15), 10
 
 
 @register_row("T3b", "copy_to_host of 4 kB", "us", "10 us", gpu=True)
@@ -140,5 +140,5 @@ def small_to_host(floor):
     x = np.arange(1000, dtype=np.float32)
     d = cuda.to_device(x)
     np.testing.assert_array_equal(d.copy_to_host(), x)
-    ours = calls_of(d.copy_to_host)
-    return *in_turn(ours, floor.driver_call("copy_to_host"), count=300, rounds=15), 10
+    ours = make_call_measure(d.copy_to_host)
+    return *median_in_turn(ours, floor.driver_call("copy_to_host"), count=300, rounds=15), 10

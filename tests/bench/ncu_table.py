@@ -143,7 +143,7 @@ def predicted_launches(path: pathlib.Path, gpu: str) -> list:
     )
     if done.returncode:
         raise SystemExit(f"{path} fails on the simulator:\n{done.stderr}")
-    return launches_of(json.loads(done.stdout))
+    return launches_of_profile(json.loads(done.stdout))
 
 
 def _subprocess_environment(**changes):
@@ -151,7 +151,7 @@ def _subprocess_environment(**changes):
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **changes}
 
 
-def launches_of(profile: dict) -> list:
+def launches_of_profile(profile: dict) -> list:
     """Returns the launches of a profile in JSON, in their order."""
     found = []
     for kernel in profile["kernels"]:
@@ -160,7 +160,7 @@ def launches_of(profile: dict) -> list:
             values = {counter.name: values.get(counter.name) for counter in COUNTERS}
             found.append(
                 LaunchRecord(
-                    name_of(launch["kernel"]),
+                    short_kernel_name(launch["kernel"]),
                     tuple(launch["grid"]),
                     tuple(launch["block"]),
                     values,
@@ -170,7 +170,7 @@ def launches_of(profile: dict) -> list:
     return found
 
 
-def name_of(kernel: str) -> str:
+def short_kernel_name(kernel: str) -> str:
     """Returns the kernel's name without numbalite's prefix, namespaces, parameters and template
     arguments."""
     name = re.sub(r"<.*|\(.*", "", kernel.removeprefix("void "))
@@ -250,7 +250,7 @@ def _measured_values(row, units):
                 values[counter.name] = sum(parts) * _SCALES.get(counter.name, 1)
                 break
     return LaunchRecord(
-        name_of(row["Kernel Name"]),
+        short_kernel_name(row["Kernel Name"]),
         _parse_sizes(row["Grid Size"]),
         _parse_sizes(row["Block Size"]),
         values,
@@ -314,7 +314,7 @@ def match_launches(expected: list, measured: list) -> tuple:
     return pairs, alone + rest
 
 
-def error_of(predicted, measured: float, is_rate: bool = False) -> float:
+def relative_error(predicted, measured: float, is_rate: bool = False) -> float:
     """Returns the error of a number, or for a range the distance from the range. is_rate: a difference of
     rates from 0 to 1, which ncu prints with four decimals; otherwise relative."""
     low, high = predicted if isinstance(predicted, (list, tuple)) else (predicted, predicted)
@@ -336,7 +336,7 @@ def compare_counters(program: str, pairs: list) -> list:
                 continue
             if value == 0 and truth == 0:
                 continue  # says nothing
-            error = error_of(value, truth, counter.name in _RATES)
+            error = relative_error(value, truth, counter.name in _RATES)
             rows.append(
                 CounterRow(
                     program, expected.kernel, counter.name, value, truth, error, expected.bound
@@ -350,7 +350,7 @@ def is_within(row: CounterRow, counter: CounterMetrics) -> bool:
     return row.error <= counter.tolerance + 1e-9
 
 
-def times_of(pairs: list) -> dict:
+def times_by_kernel(pairs: list) -> dict:
     """Returns {kernel: (predicted, measured)}, the sums over the launches of each kernel."""
     times: dict = {}
     for launches in pairs:
@@ -364,7 +364,7 @@ def times_of(pairs: list) -> dict:
 
 def compare_versions(times: dict) -> list:
     """Returns (name, whether the faster version was predicted) for each two versions of a kernel whose
-    measured times differ. `times` is a result of times_of."""
+    measured times differ. `times` is a result of times_by_kernel."""
     found = []
     for name in sorted(times):
         other = name.removesuffix("_1") + "_2"
@@ -390,7 +390,7 @@ def format_table(rows: list, pairs: list, alone: list) -> str:
                 f"| {counter.name} | {len(own)} | ± {counter.tolerance:.0%} | {len(good) / len(own):.0%} | "
                 f"{counter.share:.0%}{mark} |"
             )
-    out += _of_times(rows)
+    out += _summary_of_times(rows)
     right = sum(is_right for _, is_right in pairs)
     if pairs:
         out.append(f"\nThe faster of two versions was predicted for {right} of {len(pairs)} pairs.")
@@ -408,7 +408,7 @@ def format_table(rows: list, pairs: list, alone: list) -> str:
     return "\n".join(out)
 
 
-def _of_times(rows):
+def _summary_of_times(rows):
     times = sorted(row.error for row in rows if row.counter == "time")
     if not times:
         return []
@@ -452,7 +452,7 @@ def main(arguments: list) -> int:
         alone += [(path.stem, launch) for launch in others]
         faster += [
             (f"{path.stem}, {name}", is_right)
-            for name, is_right in compare_versions(times_of(pairs))
+            for name, is_right in compare_versions(times_by_kernel(pairs))
         ]
     print(format_table(rows, faster, alone))
     if given.json:

@@ -7,12 +7,12 @@ from course_works import (
     LAYER,
     REDUCED,
     SIZES,
-    gaussian_of,
-    layer_of,
-    polar_of,
+    expected_gaussian_pdf,
+    expected_layer,
+    expected_polar_distance,
+    expected_row_sums,
     random_matrices,
     random_uniform,
-    reduced_of,
 )
 from peer_measure import assert_result, event_times, median, run_row, time_row
 
@@ -54,11 +54,13 @@ def measure_numba_rows(cuda, float32):
         return (math.exp(x) - math.exp(-x)) / (math.exp(x) + math.exp(-x))
 
     x, four = random_uniform(), random_uniform(4)
-    time_row("W1", lambda: gaussian_pdf(x, 0.0, 1.0), lambda: gaussian_of(x), 5)
+    time_row("W1", lambda: gaussian_pdf(x, 0.0, 1.0), lambda: expected_gaussian_pdf(x), 5)
 
     @run_row("W2")
     def time_polar_distance():
-        np.testing.assert_allclose(polar_distance(*four), polar_of(*four), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            polar_distance(*four), expected_polar_distance(*four), rtol=1e-4, atol=1e-5
+        )
         return median(lambda: polar_distance(*four), 5)
 
     @run_row("W3")
@@ -69,7 +71,7 @@ def measure_numba_rows(cuda, float32):
             x = normalize(cuda.to_device(greys))
             return activate(weigh(x, cuda.to_device(weights))).copy_to_host()
 
-        assert_result(run_layer(), layer_of(greys, weights), 1e-4)
+        assert_result(run_layer(), expected_layer(greys, weights), 1e-4)
         return median(run_layer, 1, rounds=3)
 
     @cuda.jit
@@ -104,7 +106,7 @@ def measure_numba_rows(cuda, float32):
         out = cuda.to_device(np.zeros(SIZES[2], np.float32))
         call = lambda: matmul_kernel[grid_size(), (16, 16)](a, b, out)
         call()
-        assert_result(out.copy_to_host(), reduced_of(*hosts), 1e-3)
+        assert_result(out.copy_to_host(), expected_row_sums(*hosts), 1e-3)
 
         def record_event():
             event = cuda.event()
@@ -141,19 +143,24 @@ def measure_cupy_rows(cupy, sync):
     )
     x, four = random_uniform(), random_uniform(4)
     mean, sigma = np.float32(0), np.float32(1)
-    time_row("W1", lambda: gaussian(cupy.asarray(x), mean, sigma).get(), lambda: gaussian_of(x), 10)
+    time_row(
+        "W1",
+        lambda: gaussian(cupy.asarray(x), mean, sigma).get(),
+        lambda: expected_gaussian_pdf(x),
+        10,
+    )
 
     @run_row("W2")
     def time_polar_distance():
         call = lambda: polar(*map(cupy.asarray, four)).get()
-        np.testing.assert_allclose(call(), polar_of(*four), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(call(), expected_polar_distance(*four), rtol=1e-4, atol=1e-5)
         return median(call, 10)
 
     @run_row("W3")
     def time_hidden_layer():
         greys, weights = random_uniform(2, LAYER)
         call = lambda: activate(cupy.asarray(greys) / 255 * cupy.asarray(weights)).get()
-        assert_result(call(), layer_of(greys, weights), 1e-4)
+        assert_result(call(), expected_layer(greys, weights), 1e-4)
         return median(call, 1, rounds=3)
 
     @run_row("W4")
@@ -165,7 +172,7 @@ def measure_cupy_rows(cupy, sync):
         given = (a, b, out, *map(np.int32, SIZES))
         call = lambda: kernel(grid_size(), (16, 16), given)
         call()
-        assert_result(out.get(), reduced_of(*hosts), 1e-3)
+        assert_result(out.get(), expected_row_sums(*hosts), 1e-3)
 
         def record_event():
             event = cupy.cuda.Event()
@@ -179,7 +186,7 @@ def measure_scipy_rows():
     from scipy.stats import norm
 
     x = random_uniform()
-    time_row("W1", lambda: norm.pdf(x), lambda: gaussian_of(x), 2, rounds=3)
+    time_row("W1", lambda: norm.pdf(x), lambda: expected_gaussian_pdf(x), 2, rounds=3)
 
 
 def measure_python_rows():

@@ -117,7 +117,7 @@ def angle_ramp():
     return np.linspace(0, np.pi, MANY)
 
 
-def sincos_of(x, y):
+def expected_sincos(x, y):
     return np.sin(x) * np.cos(y)
 
 
@@ -126,7 +126,7 @@ def arguments_of_powers():
     return np.random.default_rng(7).random((4, 5 * MANY), np.float32)
 
 
-def powers_of(p, q, r, s):
+def expected_powers(p, q, r, s):
     return np.sqrt(p * p + q * q * q + r * r * r * r + s * s * s * s * s)
 
 

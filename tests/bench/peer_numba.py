@@ -14,13 +14,13 @@ from peer_measure import (
     arguments_of_powers,
     assert_result,
     event_times,
+    expected_powers,
+    expected_sincos,
     import_time,
     large_copies,
     median,
-    powers_of,
     process_time,
     run_row,
-    sincos_of,
     small_matrices,
     time_row,
 )
@@ -130,10 +130,10 @@ def measure_ufunc_rows(cuda):
     time_row("U2", lambda: add(one, one), [2], 50)
     x = angle_ramp()
     on_gpu = vectorize(two, target="cuda")(sincos)
-    time_row("U4", lambda: on_gpu(x, x), lambda: sincos_of(x, x), 5)
+    time_row("U4", lambda: on_gpu(x, x), lambda: expected_sincos(x, x), 5)
     f4 = ["float32(float32, float32, float32, float32)"]
     powers_gpu, values = vectorize(f4, target="cuda")(root_of_powers), arguments_of_powers()
-    time_row("U5", lambda: powers_gpu(*values), lambda: powers_of(*values), 3)
+    time_row("U5", lambda: powers_gpu(*values), lambda: expected_powers(*values), 3)
 
     @run_row("U3")
     def time_large_add():
@@ -196,14 +196,14 @@ def measure_ufunc_rows(cuda):
 
     rows = 1000 if SMALL else 1_000_000
 
-    def by_rows(name, shape, call, want):
+    def measure_gufunc_by_rows(name, shape, call, want):
         host = np.random.default_rng(5).integers(0, 3, shape).astype(np.float32)
         x, y = cuda.to_device(host), cuda.to_device(host)
         time_row(name, lambda: (call(x, y), sync())[0], lambda: want(host), 5, rounds=3, read=back)
 
-    by_rows("A13", (rows // 10, 1000), dot, lambda x: (x * x).sum(1))
-    by_rows("A14", (rows, 64), lambda x, _: running_sum(x), lambda x: x.cumsum(1))
-    by_rows("A15", (rows // 5, 8, 8), product, lambda x: x @ x)
+    measure_gufunc_by_rows("A13", (rows // 10, 1000), dot, lambda x: (x * x).sum(1))
+    measure_gufunc_by_rows("A14", (rows, 64), lambda x, _: running_sum(x), lambda x: x.cumsum(1))
+    measure_gufunc_by_rows("A15", (rows // 5, 8, 8), product, lambda x: x @ x)
 
 
 def measure_numba_cuda_mlir():
@@ -214,7 +214,7 @@ def measure_numba_cuda_mlir():
     measure_python_kernels(cuda, types.float32, random, without={"Y9"})  # its states take minutes
 
 
-def on_gpu():
+def measure_rows_on_gpu():
     from numba import cuda, float32
     from numba.cuda import random
 
@@ -281,14 +281,14 @@ def on_gpu():
     run_row("C3")(lambda: process_time(program))
 
 
-def on_cpu():
+def measure_rows_on_cpu():
     """What needs no GPU."""
     from numba import vectorize
 
     x = angle_ramp()
     for key, target in (("P1a", "cpu"), ("P1b", "parallel")):
         function = vectorize(["float64(float64, float64)"], target=target)(sincos)
-        time_row(key, lambda f=function: f(x, x), lambda: sincos_of(x, x), 5)
+        time_row(key, lambda f=function: f(x, x), lambda: expected_sincos(x, x), 5)
     run_row("C4")(lambda: import_time("import numba.cuda"))
     peer_course.numba_cpu()
 

@@ -16,14 +16,14 @@ from peer_measure import (
     assert_result,
     element_rows,
     event_times,
+    expected_powers,
+    expected_sincos,
     import_time,
     large_copies,
     median,
     periodic_integers,
-    powers_of,
     process_time,
     run_row,
-    sincos_of,
     small_matrices,
     time_row,
 )
@@ -96,18 +96,20 @@ def array_rows(to_device, get, time, sync, *, add_at, dot_rows, sort):
         assert_result(get(d[:1000:2]), get(e[:500]))
         return time(assign_strided)
 
-    def on_device(name, x, call, want):
+    def time_function_on_device(name, x, call, want):
         @run_row(name)
         def time_on_device():
             array = x()
             assert_result(get(call(array)[:100]), want(get(array)))
             return time(lambda: call(array))
 
-    on_device("A3", lambda: single(many), lambda x: x.cumsum(0), lambda x: np.cumsum(x[:100]))
+    time_function_on_device(
+        "A3", lambda: single(many), lambda x: x.cumsum(0), lambda x: np.cumsum(x[:100])
+    )
     short, keys = single(1000), to_device(np.random.default_rng(6).random(1000, np.float32))
     time_row("A4", lambda: short.cumsum(0), np.cumsum(whole(1000)), 500, sync, read=get)
     for name, shape, axis in (("A5", (rows, 16), 0), ("A6", (rows, 16), 1), ("A7", (16, rows), 0)):
-        on_device(
+        time_function_on_device(
             name,
             lambda s=shape: single(s),
             lambda x, a=axis: x.sum(a),
@@ -126,19 +128,19 @@ def array_rows(to_device, get, time, sync, *, add_at, dot_rows, sort):
         return time(assign_transposed)
 
     for name in ("A9", "A13"):
-        on_device(
+        time_function_on_device(
             name,
             lambda: single((2, rows // 10, 1000)),
             lambda x: dot_rows(x[0], x[1]),
             lambda x: (x[0, :100] * x[1, :100]).sum(1),
         )
-    on_device(
+    time_function_on_device(
         "A14",
         lambda: single((rows, 64)),
         lambda x: x.cumsum(1),
         lambda x: x[:100].cumsum(1),
     )
-    on_device(
+    time_function_on_device(
         "A15",
         lambda: single((2, rows // 5, 8, 8)),
         lambda x: x[0] @ x[1],
@@ -194,13 +196,13 @@ def measure_cupy_rows():
     angles, values, m = angle_ramp(), arguments_of_powers(), small_matrices()
     sincos = cupy.ElementwiseKernel("float64 x, float64 y", "float64 z", "z = sin(x) * cos(y)")
     call = lambda: sincos(asarray(angles), asarray(angles)).get()
-    time_row("U4", call, lambda: sincos_of(angles, angles), 10)
+    time_row("U4", call, lambda: expected_sincos(angles, angles), 10)
     powers = cupy.ElementwiseKernel(
         "float32 p, float32 q, float32 r, float32 s",
         "float32 z",
         "z = sqrt(p * p + q * q * q + r * r * r * r + s * s * s * s * s)",
     )
-    time_row("U5", lambda: powers(*map(asarray, values)).get(), lambda: powers_of(*values), 5)
+    time_row("U5", lambda: powers(*map(asarray, values)).get(), lambda: expected_powers(*values), 5)
 
     total = cupy.zeros((), np.float32)
     time_row("U7", lambda: x.sum(out=total), HOST.sum(), 200, sync, read=get)
@@ -347,7 +349,7 @@ def measure_torch_rows():
     angles, m = angle_ramp(), small_matrices()
     y, on_device = torch.from_numpy(angles), torch.from_numpy(m).cuda()
     call = lambda: (torch.sin(y.cuda()) * torch.cos(y.cuda())).cpu()
-    time_row("U4", call, lambda: sincos_of(angles, angles), 10)
+    time_row("U4", call, lambda: expected_sincos(angles, angles), 10)
     # torch's default for float32, without TF32
     product = lambda: (torch.bmm(on_device, on_device), sync())[0]
     time_row("G1", product, lambda: m @ m, 3, read=get)
@@ -386,7 +388,7 @@ def torch_cpu():
 
     angles = angle_ramp()
     x = torch.from_numpy(angles)
-    time_row("P1b", lambda: torch.sin(x) * torch.cos(x), lambda: sincos_of(angles, angles), 5)
+    time_row("P1b", lambda: torch.sin(x) * torch.cos(x), lambda: expected_sincos(angles, angles), 5)
     run_row("C4")(lambda: import_time("import torch"))
 
 

@@ -4,7 +4,7 @@ kernel in CUDA C++, written by hand, and with that of numba's kernel."""
 import functools
 
 import python_kernels
-from measure import SMALL, device_calls, in_turn, register_row
+from measure import SMALL, device_calls, median_in_turn, register_row
 
 # The kernels of python_kernels.py in CUDA C++, one string for each.
 MATMUL = """
@@ -148,7 +148,7 @@ def add_row(key, what):
             measure_launches(work.kernel, work),
             measure_launches(string_kernel(key), work),
         )
-        ours, least = in_turn(ours, least, count=5, rounds=9, warm=0.1)
+        ours, least = median_in_turn(ours, least, count=5, rounds=9, warm=0.1)
         return ours, least, 1.02 * least
 
 

@@ -11,10 +11,10 @@ from measure import (
     NOTES,
     SMALL,
     RowSkipped,
-    calls_of,
     gpu_architecture,
-    in_turn,
-    loop_of,
+    make_call_measure,
+    make_loop_measure,
+    median_in_turn,
     median_times,
     nvrtc_alone,
     nvrtc_version,
@@ -45,9 +45,9 @@ def add3(a, b, c, n):
 def launch_prebound(floor):
     kernel, (a, b, c), sync = launch_setup()
     bound = kernel[4, 256]
-    ours = calls_of(lambda: bound(a, b, c, 1000), sync)
+    ours = make_call_measure(lambda: bound(a, b, c, 1000), sync)
     # This row is measured first. CPU and GPU were idle, so one second of warm-up lets their clocks rise.
-    ours, least = in_turn(ours, floor.driver_call("launch"), count=1000, warm=1.0)
+    ours, least = median_in_turn(ours, floor.driver_call("launch"), count=1000, warm=1.0)
     return ours, least, 1.15 * least
 
 
@@ -63,16 +63,16 @@ def launch_cupy(floor):
     bound(x, x, x, 1000)
     sync()
     assert (x.get() == 2).all()
-    ours = calls_of(lambda: bound(x, x, x, 1000), sync)
-    ours, least = in_turn(ours, floor.driver_call("launch"), count=1000)
+    ours = make_call_measure(lambda: bound(x, x, x, 1000), sync)
+    ours, least = median_in_turn(ours, floor.driver_call("launch"), count=1000)
     return ours, least, 2 * least
 
 
 @register_row("L3", "the same, k[g, b](...) configured each call", "us", "1.25 x floor", gpu=True)
 def launch_configured(floor):
     kernel, (a, b, c), sync = launch_setup()
-    ours = calls_of(lambda: kernel[4, 256](a, b, c, 1000), sync)
-    ours, least = in_turn(ours, floor.driver_call("launch"), count=1000)
+    ours = make_call_measure(lambda: kernel[4, 256](a, b, c, 1000), sync)
+    ours, least = median_in_turn(ours, floor.driver_call("launch"), count=1000)
     return ours, least, 1.25 * least
 
 
@@ -112,8 +112,8 @@ def diffusion_setup(n=32):
 def diffusion_large(floor):
     n = 64 if SMALL else 2000
     bound, u, laplacian, stream = diffusion_setup(n)
-    ours = loop_of("bound(u, laplacian)", locals(), stream.synchronize)
-    ours, least = in_turn(ours, floor.diffusion_launches("diffuse", n), count=300, rounds=7)
+    ours = make_loop_measure("bound(u, laplacian)", locals(), stream.synchronize)
+    ours, least = median_in_turn(ours, floor.diffusion_launches("diffuse", n), count=300, rounds=7)
     return ours, least, 1.02 * least
 
 
@@ -122,8 +122,8 @@ def diffusion_large(floor):
 )
 def diffusion_loop(floor):
     bound, u, laplacian, stream = diffusion_setup()
-    ours = loop_of("bound(u, laplacian)", locals(), stream.synchronize)
-    ours, least = in_turn(ours, floor.diffusion_launches("diffuse"), count=10_000, rounds=15)
+    ours = make_loop_measure("bound(u, laplacian)", locals(), stream.synchronize)
+    ours, least = median_in_turn(ours, floor.diffusion_launches("diffuse"), count=10_000, rounds=15)
     return ours, least, 1.1 * least
 
 
@@ -133,8 +133,10 @@ def diffusion_graph(floor):
     with stream.capture() as graph:
         for _ in range(1000):
             bound(u, laplacian)
-    ours = loop_of("graph.launch(stream)", locals(), stream.synchronize)
-    ours, least = in_turn(ours, floor.diffusion_launches("diffuse_thousand"), count=10, rounds=15)
+    ours = make_loop_measure("graph.launch(stream)", locals(), stream.synchronize)
+    ours, least = median_in_turn(
+        ours, floor.diffusion_launches("diffuse_thousand"), count=10, rounds=15
+    )
     return ours / 1000, least / 1000, 1.1 * least / 1000
 
 
@@ -270,7 +272,7 @@ def compile_cached(floor):
     least = 0.0
     if not cuda.is_simulated():
         load, launch = floor.driver_call("load_module"), floor.driver_call("launch_and_wait")
-        least = in_turn(load, rounds=5, warm=0)[0] + in_turn(launch, count=500)[0]
+        least = median_in_turn(load, rounds=5, warm=0)[0] + median_in_turn(launch, count=500)[0]
     return statistics.median(times) - least, None, 1000
 
 
@@ -289,7 +291,7 @@ assert b[5] == 6
 @register_row(
     "C3", "fresh process to first kernel result, cached", "us", "C floor + import numpy + 40 ms"
 )
-def first_result(floor):
+def time_first_result(floor):
     from numbalite import cuda
 
     time_process(FIRST)

@@ -108,7 +108,7 @@ def random_shapes(dimensions, smallest, largest):
     return [(max(1, int(n) // int(c)), int(c)) for n, c in zip(sizes, columns, strict=True)]
 
 
-def run_of(row, label):
+def function_of_row(row, label):
     return row[2] if label == "torch" and len(row) > 2 else row[1]
 
 
@@ -124,7 +124,7 @@ def time_call(call, arrays):
 
 def measure_row(label, library, row, hosts):
     """Returns (changing shapes, one shape) in us per call."""
-    run, xp = run_of(row, label), library.xp
+    run, xp = function_of_row(row, label), library.xp
     if run is None:
         raise NotImplementedError
     arrays = [library.array(host) for host in hosts]
@@ -135,7 +135,7 @@ def measure_row(label, library, row, hosts):
     return changing, one
 
 
-def rows_of(only, smallest=10_000, largest=1_000_000):
+def measure_rows_with_shapes(only, smallest=10_000, largest=1_000_000):
     """Returns {row: {library: (time of calls with changing shapes, time of calls with one shape)}}. Prints each row
     when it is measured."""
     rng, found = np.random.default_rng(3), {}
@@ -189,7 +189,7 @@ def measure_shapes(only=(), file=None):
     """Measures numbalite and the installed peers on the device; 1 if numbalite refused a row."""
     warnings.simplefilter("ignore")
     sweep.open_libraries()
-    found = rows_of(only)
+    found = measure_rows_with_shapes(only)
     print_report(found)
     if file:
         pathlib.Path(file).write_text(json.dumps(found, indent=1) + "\n")
@@ -199,4 +199,4 @@ def measure_shapes(only=(), file=None):
 def run_host(only):
     """Measures the host's part of numbalite's calls: with small arrays, on a driver whose calls do nothing."""
     sweep.LIBRARIES["numpy"] = sweep.NumbaliteLibrary()
-    print_report(rows_of(only, 1000, 20_000))
+    print_report(measure_rows_with_shapes(only, 1000, 20_000))

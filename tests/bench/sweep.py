@@ -212,14 +212,14 @@ def synchronize():
 # ------------------------------------------------------------------------------------------ arrays
 
 
-def shape_of(size):
+def matrix_shape(size):
     columns = 1 if size == 1 else 10 if size == 1000 else 1000 if size == 1_000_000 else 8192
     return size // columns, columns
 
 
 def operand_layouts(size):
     """Returns a dict from names to (operation, views of its operands), for two operands."""
-    rows, columns = shape_of(size)
+    rows, columns = matrix_shape(size)
     found = {"contiguous": (((rows, columns), lambda x: x),) * 2}
     if size > 1:
         found["strided"] = (((rows, 2 * columns), lambda x: x[:, ::2]),) * 2
@@ -239,7 +239,7 @@ def random_values(shape, dtype, seed):
     return made.astype(dtype) if dtype[0] == "i" else (made / 10).astype(dtype)
 
 
-def on_device(shape, dtype, seed):
+def cached_device_array(shape, dtype, seed):
     """Returns the same numbers repeatedly; functions that write into an array replace them by other such
     numbers."""
     key = shape, dtype, seed
@@ -259,7 +259,7 @@ def make_operands(library, hosts, dtype, operand_views):
     """Returns both operands for a library; `hosts` is None if they are large."""
     for seed, (shape, used) in enumerate(operand_views):
         if hosts is None:
-            yield used(library.view(on_device(shape, dtype, seed)))
+            yield used(library.view(cached_device_array(shape, dtype, seed)))
         else:
             yield used(library.array(hosts[seed]))
 
@@ -326,7 +326,7 @@ def measure_case(name, function, dtype, size, operand_views):
     return found
 
 
-def label_of(case):
+def case_label(case):
     name, _, code = case
     return f"{name} {DTYPES[code]}"
 
@@ -342,7 +342,7 @@ def select_cases(part, only, after):
     every = every[number - 1 :: count]
     if not after:
         return every
-    labels = [label_of(case) for case in every]
+    labels = [case_label(case) for case in every]
     if after not in labels:
         raise SystemExit(f"--after {after!r}: one of {', '.join(labels)}")
     return every[labels.index(after) + 1 :]
@@ -371,7 +371,7 @@ def compile_first(every):
     synchronize()
 
 
-def rows_of(case):
+def measure_case_sizes(case):
     name, function, code = case
     for size in SIZES:
         if code == "D" and size == SIZES[-1]:
@@ -389,12 +389,12 @@ def run_sweep(part=(1, 1), only=(), file=None, seconds=None, after=None):
     begin, rows, every = time.perf_counter(), [], select_cases(part, only, after)
     for number, case in enumerate(every):
         if seconds and time.perf_counter() - begin > seconds:
-            last = label_of(every[number - 1])
+            last = case_label(every[number - 1])
             print(f"{len(every) - number} are left: --after {last!r}")
             break
         if number % COMPILED == 0:
             compile_first(every[number : number + COMPILED])
-        rows += rows_of(case)
+        rows += measure_case_sizes(case)
         with contextlib.suppress(Exception):
             LIBRARIES["cupy"].xp.get_default_memory_pool().free_all_blocks()
         with contextlib.suppress(Exception):

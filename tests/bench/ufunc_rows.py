@@ -11,12 +11,12 @@ import functools
 import numpy as np
 from measure import (
     SMALL,
-    calls_of,
     close,
     device_calls,
     device_median,
-    in_turn,
+    make_call_measure,
     median,
+    median_in_turn,
     register_row,
 )
 
@@ -89,8 +89,8 @@ def small_device(floor):
     add = make_ufuncs()["add"]
     x, out = cuda.to_device(np.ones(1, np.float32)), cuda.device_array(1, np.float32)
     close(add(x, x, out=out).copy_to_host(), 2)
-    ours = calls_of(lambda: add(x, x, out=out), cuda.synchronize)
-    ours, least = in_turn(ours, floor.driver_call("launch"), count=1000)
+    ours = make_call_measure(lambda: add(x, x, out=out), cuda.synchronize)
+    ours, least = median_in_turn(ours, floor.driver_call("launch"), count=1000)
     return ours, least, 1.5 * least
 
 
@@ -99,8 +99,8 @@ def small_host(floor):
     add = make_ufuncs()["add"]
     x = np.ones(1, np.float32)
     close(add(x, x), 2)
-    ours = calls_of(lambda: add(x, x))
-    ours, least = in_turn(ours, floor.driver_call("launch_and_wait"), count=500, rounds=15)
+    ours = make_call_measure(lambda: add(x, x))
+    ours, least = median_in_turn(ours, floor.driver_call("launch_and_wait"), count=500, rounds=15)
     return ours, least, 2 * least
 
 
@@ -122,7 +122,7 @@ def large_device(floor):
     bound = hand[LARGE // 4 // 256, 256]
     ours = device_calls(lambda: add(x, y, out=out))
     hand = device_calls(lambda: bound(*quads, LARGE // 4))
-    ours, least = in_turn(ours, hand, count=5, rounds=9, warm=0)
+    ours, least = median_in_turn(ours, hand, count=5, rounds=9, warm=0)
     return ours, least, least / 0.98
 
 
@@ -164,8 +164,8 @@ def small_sum(floor):
     add, host = make_ufuncs()["add"], np.arange(1000, dtype=np.float32)
     x, out = cuda.to_device(host), cuda.device_array((), np.float32)
     close(add.reduce(x, out=out).copy_to_host(), host.sum())
-    ours = calls_of(lambda: add.reduce(x, out=out), cuda.synchronize)
-    ours, least = in_turn(ours, floor.driver_call("launch"), count=500)
+    ours = make_call_measure(lambda: add.reduce(x, out=out), cuda.synchronize)
+    ours, least = median_in_turn(ours, floor.driver_call("launch"), count=500)
     return ours, least, 2 * least
 
 
@@ -191,7 +191,7 @@ def products_device(floor):
     bound = hand[-(-n // 256), 256]
     ours = device_calls(lambda: product(x, y, out=out))
     hand = device_calls(lambda: bound(*quads, n))
-    ours, least = in_turn(ours, hand, count=20, rounds=9, warm=0)
+    ours, least = median_in_turn(ours, hand, count=20, rounds=9, warm=0)
     return ours, least, 1.15 * least
 
 
@@ -203,7 +203,7 @@ def products_host(floor):
     return median(lambda: product(x, y), 3), floor.copy_time(2 * x.nbytes, x.nbytes), 5500
 
 
-def sincos_on(target):
+def make_sincos_ufunc(target):
     from numbalite import vectorize
 
     @vectorize(["float64(float64, float64)"], target=target)
@@ -222,9 +222,9 @@ def half_of_numba(floor, key):
 
 @register_row("P1a", "sincos f64, 1e6, target cpu", "us", "half of numba's")
 def sincos_cpu(floor):
-    return sincos_on("cpu"), None, half_of_numba(floor, "P1a")
+    return make_sincos_ufunc("cpu"), None, half_of_numba(floor, "P1a")
 
 
 @register_row("P1b", "sincos f64, 1e6, target parallel", "us", "half of numba's")
 def sincos_parallel(floor):
-    return sincos_on("parallel"), None, half_of_numba(floor, "P1b")
+    return make_sincos_ufunc("parallel"), None, half_of_numba(floor, "P1b")

@@ -3,7 +3,7 @@ there is a GPU."""
 
 import numpy as np
 import pytest
-from kit.lines import lines_of
+from kit.lines import line_numbers_of
 
 from numbalite import cuda
 from numbalite.course import device, examine
@@ -22,16 +22,16 @@ def count_values(values, counts):
     """
 
 
-RACE = lines_of("counts[values[i]]", __file__)[:2]
+RACE = line_numbers_of("counts[values[i]]", __file__)[:2]
 
 
 @pytest.fixture(params=["here", "elsewhere"])
-def on_simulator_or_in_child(request, monkeypatch):
+def run_here_or_in_child(request, monkeypatch):
     if request.param == "elsewhere":
         monkeypatch.setattr(device, "simulated", lambda: False)
 
 
-def test_examine_reports_a_race(on_simulator_or_in_child, capsys):
+def test_examine_reports_a_race(run_here_or_in_child, capsys):
     values, counts = np.zeros(64, np.int32), cuda.to_device(np.zeros(4, np.int32))
     found = examine(count_values[2, 32], values, counts, checks="race")
     assert (found.kind, found.kernel, found.array, found.index) == (
@@ -48,7 +48,7 @@ def test_examine_reports_a_race(on_simulator_or_in_child, capsys):
     assert counts.copy_to_host().sum() == 0  # the launch worked on copies
 
 
-def test_examine_reports_that_nothing_was_found(on_simulator_or_in_child, capsys):
+def test_examine_reports_that_nothing_was_found(run_here_or_in_child, capsys):
     values = np.arange(32, dtype=np.int32)
     assert examine(count_values[2, 32], values, values.copy(), checks=("race", "memory")) is None
     assert capsys.readouterr().out == "nothing found by race, memory\n"

@@ -354,7 +354,7 @@ def test_a_warning_about_a_right_answer_does_not_fail_it():
 
 
 @cuda.jit
-def _by_half(greyscales, weights, out):
+def _multiply_by_half(greyscales, weights, out):
     """
     int i = grid<1>();
     if (i < out.size()) out[i] = greyscales[i] * weights[i] * (1/2);
@@ -364,7 +364,7 @@ def _by_half(greyscales, weights, out):
 def test_verdict_repeats_warnings_of_compiled_kernels():
     def hidden_layer(greyscales, weights):
         out = cuda.device_array_like(greyscales)
-        _by_half.forall(out.size)(greyscales, weights, out)
+        _multiply_by_half.forall(out.size)(greyscales, weights, out)
         return out
 
     with warnings.catch_warnings():
@@ -516,21 +516,21 @@ def _make_layer_ufuncs():
     return scale, activate
 
 
-def _on_the_host(greyscales, weights):
+def _tanh_on_host(greyscales, weights):
     return np.tanh(greyscales / np.float32(255) * weights)
 
 
-def _on_the_host_without_its_subclass(greyscales, weights):
-    return _on_the_host(np.asarray(greyscales), np.asarray(weights))
+def _tanh_on_host_without_subclass(greyscales, weights):
+    return _tanh_on_host(np.asarray(greyscales), np.asarray(weights))
 
 
 def test_numpy_instead_of_the_gpu_fails():
-    verdict = judge("hidden_layer", _on_the_host)
+    verdict = judge("hidden_layer", _tanh_on_host)
     assert not verdict and verdict.reason.startswith(
         "This line computes on the CPU (NumPy's divide)"
     )
     assert "return np.tanh" in verdict.case
-    assert not judge("hidden_layer", _on_the_host_without_its_subclass)
+    assert not judge("hidden_layer", _tanh_on_host_without_subclass)
 
 
 def test_numpy_on_copied_results_fails():
@@ -757,7 +757,7 @@ IN_PYTHON = NOTEBOOKS / "solutions" / "python"
 
 
 @functools.cache
-def in_python(section):
+def python_solutions(section):
     (path,) = IN_PYTHON.glob(f"{section}_*.py")
     return runpy.run_path(str(path))
 
@@ -765,7 +765,7 @@ def in_python(section):
 @pytest.mark.parametrize("name", [name for name, kind in exercises().items() if kind.section])
 def test_answers_with_python_bodies_pass(name):
     """Each exercise may be solved in Python or in CUDA C++."""
-    verdict = judge(name, in_python(find(name).section)[name], speed=False)
+    verdict = judge(name, python_solutions(find(name).section)[name], speed=False)
     assert verdict.passed, str(verdict)
 
 

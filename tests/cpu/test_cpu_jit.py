@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kit.lines import lines_of
+from kit.lines import line_numbers_of
 
 import numbalite
 from numbalite import (
@@ -390,10 +390,10 @@ def test_constants_and_arrays_are_captured():
     offset = np.float32(0.5)
 
     @jit
-    def of_scope(i):
+    def use_captured_values(i):
         "return SCALE * TABLE[i] + offset;"
 
-    assert of_scope(2) == 75.5
+    assert use_captured_values(2) == 75.5
 
 
 def test_rebound_globals_are_read_at_recompilation():
@@ -679,7 +679,7 @@ def test_out_of_bounds_index_raises():
     found = caught.value
     assert (found.kind, found.array, found.index) == ("memory", "table", 10)
     assert (
-        caught.value.line in lines_of("// HERE checked", __file__)
+        caught.value.line in line_numbers_of("// HERE checked", __file__)
         and caught.value.kernel == "element_at"
     )
     with pytest.raises(IndexError, match="index -1"):

@@ -7,7 +7,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from kit.lines import lines_of
+from kit.lines import line_numbers_of
 
 from numbalite import cuda, errors, jit
 
@@ -226,7 +226,7 @@ def test_compile_errors_name_the_users_line():
             return y + undefined_z;   // HERE eager
             """
 
-    line = lines_of("// HERE eager", __file__)[0]
+    line = line_numbers_of("// HERE eager", __file__)[0]
     assert re.search(rf"test_cpu_jit_errors\.py\({line}\): error", str(caught.value))
     assert "undefined_z" in str(caught.value) and "undefined_name" in str(caught.value)
 
@@ -235,7 +235,7 @@ def test_compile_errors_name_the_users_line():
         "return x.nothing;   // HERE lazy"
 
     with pytest.raises(
-        errors.CompileError, match=rf"\({lines_of('// HERE lazy', __file__)[0]}\): error"
+        errors.CompileError, match=rf"\({line_numbers_of('// HERE lazy', __file__)[0]}\): error"
     ):
         undefined_member(1.0)
 
@@ -252,7 +252,7 @@ def test_compile_errors_in_a_cell():
     cell = textwrap.dedent(
         '''
         @jit
-        def in_cell(x):
+        def undefined_name_in_cell(x):
             """
             int y = 0;
             return missing_name;
@@ -263,7 +263,7 @@ def test_compile_errors_in_a_cell():
     namespace = {"jit": jit}
     exec(compile(cell, name, "exec"), namespace)
     with pytest.raises(errors.CompileError, match=re.escape(f"{name}(6): error")):
-        namespace["in_cell"](1)
+        namespace["undefined_name_in_cell"](1)
 
 
 def test_using_pythons_random_module_gets_a_hint():

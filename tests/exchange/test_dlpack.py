@@ -75,7 +75,7 @@ class DLPackProducer:
         return api.PyCapsule_New(ctypes.addressof(self.managed), self.name, None)
 
 
-def on_device(*shape, dtype="f4"):
+def ascending_device_array(*shape, dtype="f4"):
     return cuda.to_device(np.arange(np.prod(shape)).astype(dtype).reshape(shape))
 
 
@@ -84,7 +84,7 @@ def on_device(*shape, dtype="f4"):
 @pytest.mark.parametrize("versioned", [True, False])
 @pytest.mark.parametrize("dtype", "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split())
 def test_from_dlpack_shares_memory_for_each_dtype(dtype, versioned):
-    source = on_device(3, 4, dtype=dtype)
+    source = ascending_device_array(3, 4, dtype=dtype)
     producer = DLPackProducer(source, versioned=versioned)
     array = cuda.from_dlpack(producer)
     assert isinstance(array, cuda.DeviceNDArray)
@@ -101,7 +101,7 @@ def test_from_dlpack_shares_memory_for_each_dtype(dtype, versioned):
 
 
 def test_from_dlpack_keeps_strides_offsets_and_order():
-    source = on_device(4, 6)
+    source = ascending_device_array(4, 6)
     view = source[::-2, 1::2].T
     array = cuda.from_dlpack(DLPackProducer(view))
     assert array.strides == view.strides and array.shape == view.shape
@@ -115,7 +115,7 @@ def test_from_dlpack_keeps_strides_offsets_and_order():
 
 
 def test_from_dlpack_keeps_the_read_only_flag():
-    array = cuda.from_dlpack(DLPackProducer(on_device(3), flags=1))
+    array = cuda.from_dlpack(DLPackProducer(ascending_device_array(3), flags=1))
     assert array.readonly
     with pytest.raises(ValueError, match="read-only"):
         array[0] = 1
@@ -128,19 +128,19 @@ def test_from_dlpack_accepts_empty_arrays():
 
 
 def test_from_dlpack_accepts_tensors_without_a_deleter():
-    producer = DLPackProducer(on_device(3), deleter=False)
+    producer = DLPackProducer(ascending_device_array(3), deleter=False)
     cuda.from_dlpack(producer)
     assert producer.deleted == 0
 
 
 def test_from_dlpack_accepts_managed_memory():
-    source = on_device(3)
+    source = ascending_device_array(3)
     array = cuda.from_dlpack(DLPackProducer(source, device=(MANAGED, 0)))
     assert array.address == source.address
 
 
 def test_from_dlpack_accepts_a_capsule():
-    producer = DLPackProducer(on_device(3))
+    producer = DLPackProducer(ascending_device_array(3))
     capsule = producer.__dlpack__()
     array = cuda.from_dlpack(capsule)
     assert api.PyCapsule_GetName(capsule) == b"used_dltensor_versioned"
@@ -153,7 +153,7 @@ def test_from_dlpack_accepts_a_capsule():
 
 
 def test_from_dlpack_passes_the_consumer_stream():
-    producer = DLPackProducer(on_device(3), device=(CUDA, 0))
+    producer = DLPackProducer(ascending_device_array(3), device=(CUDA, 0))
     _core.from_dlpack(producer)
     stream = cuda.stream()
     _core.from_dlpack(producer, stream)
@@ -165,7 +165,9 @@ def test_from_dlpack_passes_the_consumer_stream():
     ]
     assert [asked["stream"] for asked in producer.asked] == expected
     assert all(asked["max_version"][0] == 1 for asked in producer.asked)
-    old = DLPackProducer(on_device(3), device=(CUDA, 0), versioned=False, knows_versions=False)
+    old = DLPackProducer(
+        ascending_device_array(3), device=(CUDA, 0), versioned=False, knows_versions=False
+    )
     cuda.from_dlpack(old)
     assert old.asked == [{"stream": 1}]
 
@@ -182,7 +184,7 @@ def test_from_dlpack_copies_host_memory():
 
 
 def test_from_dlpack_copy_argument():
-    source = on_device(2, 3)
+    source = ascending_device_array(2, 3)
     for x in (source, DLPackProducer(source)):
         assert cuda.from_dlpack(x).address == source.address
         assert cuda.from_dlpack(x, copy=False).address == source.address
@@ -234,7 +236,7 @@ def test_from_dlpack_to_another_device_copies(run_python):
     ],
 )
 def test_from_dlpack_rejects_unsupported_tensors(changes, message):
-    producer = DLPackProducer(on_device(2, 2), device=(CUDA, 0), **changes)
+    producer = DLPackProducer(ascending_device_array(2, 2), device=(CUDA, 0), **changes)
     with pytest.raises(BufferError, match=message):
         cuda.from_dlpack(producer)
     assert producer.deleted == 0  # it stays the producer's
@@ -244,9 +246,11 @@ def test_from_dlpack_rejects_invalid_addresses():
     impossible = (ctypes.c_int64 * 2)(1 << 31, 1 << 31)
     for changes in ({"shape": impossible, "strides": None}, {"shape": impossible}):
         with pytest.raises((BufferError, ValueError)):
-            cuda.from_dlpack(DLPackProducer(on_device(2, 2), device=(CUDA, 0), **changes))
+            cuda.from_dlpack(
+                DLPackProducer(ascending_device_array(2, 2), device=(CUDA, 0), **changes)
+            )
     with pytest.raises(BufferError):
-        cuda.from_dlpack(DLPackProducer(on_device(2, 2), device=(CUDA, 0), data=None))
+        cuda.from_dlpack(DLPackProducer(ascending_device_array(2, 2), device=(CUDA, 0), data=None))
 
 
 @pytest.mark.sim
@@ -287,11 +291,11 @@ def test_from_dlpack_rejects_other_objects():
     with pytest.raises(TypeError, match="capsule"):
         cuda.from_dlpack(api.PyCapsule_New(1, b"something", None))
     with pytest.raises(BufferError, match="device type 10"):
-        cuda.from_dlpack(on_device(3), device=(ROCM, 0))
+        cuda.from_dlpack(ascending_device_array(3), device=(ROCM, 0))
 
 
 # ---- export ----
-def tensor_of(capsule):
+def tensor_of_capsule(capsule):
     name = api.PyCapsule_GetName(capsule)
     struct = ManagedTensorVersioned if name == b"dltensor_versioned" else ManagedTensor
     return struct.from_address(api.PyCapsule_GetPointer(capsule, name))
@@ -300,11 +304,11 @@ def tensor_of(capsule):
 @pytest.mark.leaks
 @pytest.mark.parametrize("version", [None, (0, 8), (1, 0), (1, 3), (2, 0)])
 def test_dlpack_export_fills_the_tensor(version):
-    array = on_device(3, 4, dtype="c8")[::2, 1:]
+    array = ascending_device_array(3, 4, dtype="c8")[::2, 1:]
     capsule = array.__dlpack__(max_version=version)
     versioned = version is not None and version[0] >= 1
     assert api.PyCapsule_GetName(capsule) == (b"dltensor_versioned" if versioned else b"dltensor")
-    managed = tensor_of(capsule)
+    managed = tensor_of_capsule(capsule)
     t = managed.tensor
     assert (t.data + t.byte_offset, t.ndim, t.code, t.bits, t.lanes) == (array.address, 2, 5, 64, 1)
     assert t.shape[:2] == [2, 3] and t.strides[:2] == [8, 1]
@@ -317,12 +321,12 @@ def test_dlpack_export_fills_the_tensor(version):
 @pytest.mark.parametrize("version", [None, (1, 0)])
 def test_dlpack_capsules_may_be_deleted_in_another_thread(version):
     """A consumer renames the capsule and may call the deleter at any time, in any thread."""
-    array = on_device(5)
+    array = ascending_device_array(5)
     capsule = array.__dlpack__(max_version=version)
     gc.collect()  # what earlier tests have left
     before = _core.live()["buffers"]
     del array
-    managed = tensor_of(capsule)
+    managed = tensor_of_capsule(capsule)
     address = ctypes.addressof(managed)
     api.PyCapsule_SetName(capsule, b"used_dltensor")
     del capsule
@@ -336,7 +340,7 @@ def test_dlpack_capsules_may_be_deleted_in_another_thread(version):
 
 @pytest.mark.leaks
 def test_dlpack_export_and_import_share_memory():
-    array = on_device(2, 3)[:, ::-1]
+    array = ascending_device_array(2, 3)[:, ::-1]
 
     class DLPackOnly:
         def __init__(self, array):
@@ -357,21 +361,21 @@ def test_dlpack_export_and_import_share_memory():
 
 
 def test_read_only_export_requires_version_1():
-    array = cuda.from_dlpack(DLPackProducer(on_device(3), flags=1))
-    assert tensor_of(array.__dlpack__(max_version=(1, 0))).flags == 1
+    array = cuda.from_dlpack(DLPackProducer(ascending_device_array(3), flags=1))
+    assert tensor_of_capsule(array.__dlpack__(max_version=(1, 0))).flags == 1
     with pytest.raises(BufferError, match="read-only"):
         array.__dlpack__()
-    copied = tensor_of(array.__dlpack__(max_version=(1, 0), copy=True))
+    copied = tensor_of_capsule(array.__dlpack__(max_version=(1, 0), copy=True))
     assert copied.flags == 2 and copied.tensor.data != array.address
 
 
 def test_dlpack_export_to_the_cpu_shares_or_copies():
-    array = on_device(2, 3)
+    array = ascending_device_array(2, 3)
     if cuda.is_simulated():
         shared = np.from_dlpack(array)
         assert shared.ctypes.data == array.address
     else:
-        managed = tensor_of(array.__dlpack__(dl_device=(CPU, 0), max_version=(1, 0)))
+        managed = tensor_of_capsule(array.__dlpack__(dl_device=(CPU, 0), max_version=(1, 0)))
         assert managed.flags == 2 and managed.tensor.device_type == CPU
         with pytest.raises(BufferError, match="without a copy"):
             array.__dlpack__(dl_device=(CPU, 0), copy=False)
@@ -395,7 +399,7 @@ def test_numpy_waits_for_pending_work():
 
 @pytest.mark.parametrize("stream", [None, -1, 1, 2])
 def test_dlpack_export_accepts_streams(stream):
-    array = on_device(3)
+    array = ascending_device_array(3)
     assert array.__dlpack__(stream=stream)
     bound = array.bind(cuda.stream())
     assert bound.__dlpack__(stream=stream)
@@ -421,7 +425,7 @@ def test_dlpack_export_accepts_streams(stream):
     ],
 )
 def test_invalid_dlpack_requests_raise(keywords, exception):
-    array = on_device(3)
+    array = ascending_device_array(3)
     with pytest.raises(exception):
         array.__dlpack__(**keywords)
     with pytest.raises(TypeError):
@@ -447,7 +451,7 @@ def test_dlpack_objects_are_kernel_arguments():
     def double_kernel(x, y):
         "int i = grid<1>(); if (i < x.size()) y[i] = 2 * x[i];"
 
-    source, host = on_device(4), np.arange(4, dtype="f4")
+    source, host = ascending_device_array(4), np.arange(4, dtype="f4")
     for kernel in (double, double_kernel):
         for x in (DLPackProducer(source), DLPackProducer(host), DLPackProducer(host[:1])):
             out = cuda.device_array(4, "f4")
@@ -470,13 +474,15 @@ def test_launch_rejects_invalid_dlpack_tensors():
         "x[5] = 1;"
 
     with pytest.raises(TypeError, match="float64"):
-        store_one[1, 1](DLPackProducer(on_device(3, dtype="f8")))
+        store_one[1, 1](DLPackProducer(ascending_device_array(3, dtype="f8")))
     with pytest.raises(ValueError, match="read-only"):
-        store_one[1, 1](DLPackProducer(on_device(3), flags=1))
+        store_one[1, 1](DLPackProducer(ascending_device_array(3), flags=1))
     with pytest.raises(KernelError):  # the exception outlives the temporary objects of the launch
         write_x5[1, 1](DLPackProducer(np.zeros(3, "f4")))
     with pytest.raises(BufferError, match="bfloat16"):
-        store_one[1, 1](DLPackProducer(on_device(3), code=4, bits=16, device=(CUDA, 0)))
+        store_one[1, 1](
+            DLPackProducer(ascending_device_array(3), code=4, bits=16, device=(CUDA, 0))
+        )
     with pytest.raises(TypeError, match="__dlpack__"):
         store_one[1, 1](object())
 

@@ -204,7 +204,7 @@ def subtract_doubled(x, y):
     "return x - 2 * y;"
 
 
-def tensor_of(host):
+def device_tensor(host):
     return Tensor(cuda.to_device(host))
 
 
@@ -218,7 +218,7 @@ def test_ufuncs_read_and_write_tensors_in_place():
         x, host = Tensor(memory[tuple(steps)]), whole[tuple(steps)]
         row = random.random(host.shape[1]).astype("f4")
         out = Tensor(cuda.device_array(host.shape, "f4"))
-        assert subtract_doubled(x, tensor_of(row), out=out) is out
+        assert subtract_doubled(x, device_tensor(row), out=out) is out
         np.testing.assert_array_equal(out.array.copy_to_host(), host - 2 * row)
         assert not x.asked and not out.asked
     x = Tensor(memory[1:])
@@ -226,14 +226,14 @@ def test_ufuncs_read_and_write_tensors_in_place():
     np.testing.assert_array_equal(memory.copy_to_host()[1:], whole[:-1] - 2 * whole[1:])
     row = Tensor(cuda.to_device(whole[0]), strides=(ctypes.c_int64 * 1)(0))
     with pytest.raises(ValueError, match="overlap in memory"):
-        subtract_doubled(tensor_of(whole[0]), tensor_of(whole[1]), out=row)
+        subtract_doubled(device_tensor(whole[0]), device_tensor(whole[1]), out=row)
 
 
 def test_a_ufunc_on_a_named_stream_is_ordered_with_the_tensors_stream(monkeypatch):
     """The call waits for the tensors' stream, and this stream then waits for the call, each with one
     event."""
     stream, other = cuda.stream(), cuda.stream()
-    x, y, out = (tensor_of(FIRST) for _ in range(3))
+    x, y, out = (device_tensor(FIRST) for _ in range(3))
     subtract_doubled(x, y, out=out)
     monkeypatch.setattr(TensorBase, "current", stream.handle)
     calls = []
@@ -262,18 +262,18 @@ def check_tensor_kernel():
     kernel = _core.TensorKernel(lambda *args, **more: general.append(args), plan_call, True, 0)
     # an object of a subclass is passed first, as torch.nn.Parameter may be
     parameter = type("Parameter", (Tensor,), {"detach": lambda self: Tensor(self.array)})
-    found = kernel(parameter(cuda.to_device(FIRST)), tensor_of(FIRST)).array.copy_to_host()
+    found = kernel(parameter(cuda.to_device(FIRST)), device_tensor(FIRST)).array.copy_to_host()
     np.testing.assert_array_equal(found, -FIRST)
     random = np.random.default_rng(0)
     for shape in [(3, 4), (4,), (), (2, 1, 3), (5, 5)]:
         x, y = random.random(shape).astype("f4"), random.random(shape[-1:]).astype("f4")
-        found = kernel(tensor_of(x), tensor_of(y)).array.copy_to_host()
+        found = kernel(device_tensor(x), device_tensor(y)).array.copy_to_host()
         np.testing.assert_array_equal(found, x - 2 * y)
     assert len(planned) == len(kernel.plans) == 1
-    kernel(tensor_of(FIRST), tensor_of(FIRST.astype("f2")))
+    kernel(device_tensor(FIRST), device_tensor(FIRST.astype("f2")))
     assert len(planned) == len(kernel.plans) == 2 and not general
-    kernel(tensor_of(FIRST), tensor_of(FIRST[0, :3]))  # shapes that cannot be broadcast
-    kernel(tensor_of(FIRST), y=tensor_of(FIRST))
+    kernel(device_tensor(FIRST), device_tensor(FIRST[0, :3]))  # shapes that cannot be broadcast
+    kernel(device_tensor(FIRST), y=device_tensor(FIRST))
     assert len(general) == 2
 
 
@@ -300,10 +300,10 @@ def check_views_of_tensors(kernel, random):
         first, kept = parent[view], cuda.to_device(parent)
         x = Tensor(kept[view], byte_offset=int(random.integers(2)) * 16)
         if repeat % 3 == 0:
-            x = tensor_of(np.ascontiguousarray(first))
+            x = device_tensor(np.ascontiguousarray(first))
         elif repeat % 3 == 1:
-            x = tensor_of(np.asfortranarray(first))
-        y = tensor_of(np.zeros(first.shape, dtype))
+            x = device_tensor(np.asfortranarray(first))
+        y = device_tensor(np.zeros(first.shape, dtype))
         kernel(x, y)
         expected = np.zeros(first.shape, dtype)
         expected[:3, :4] = first[:3, :4] * 2
@@ -328,13 +328,13 @@ def check_reads_of_launches():
         reads = 1 if len(shape) <= 4 else 2  # long shapes are not copied
         for repeat in range(4):
             values = random.random(shape).astype("f4")
-            x, y = tensor_of(values), tensor_of(values)
+            x, y = device_tensor(values), device_tensor(values)
             assert kernel(x, y, values.size) is None
             if repeat:  # the first call makes the plan
                 assert (x.lent, y.lent) == (reads, reads)
             np.testing.assert_array_equal(y.array.copy_to_host(), values / 2)
             assert not x.asked and not y.asked
-    x = tensor_of(FIRST)  # one tensor as two arguments
+    x = device_tensor(FIRST)  # one tensor as two arguments
     kernel(x, x, 12)
     np.testing.assert_array_equal(x.array.copy_to_host(), FIRST / 2)
 
@@ -355,13 +355,13 @@ def check_reads_of_launches():
         0,
     )
     for _ in range(3):
-        x = tensor_of(FIRST)
+        x = device_tensor(FIRST)
         np.testing.assert_array_equal(kernel(x, 12).array.copy_to_host(), FIRST.ravel() / 2)
         assert made[-1].lent == 1
 
     # a callback of the launcher may change the tensors
     kernel = _core.TensorKernel(None, plan_call, False, 0)
-    x, y = tensor_of(FIRST), tensor_of(FIRST)
+    x, y = device_tensor(FIRST), device_tensor(FIRST)
     kernel(x, y, 12)
     replaced = cuda.to_device(FIRST)
     launcher.pre_launch_callbacks.append(lambda *args: setattr(y, "array", replaced))

@@ -14,7 +14,7 @@ from numbalite.ndarray import dispatch
 CASES = [name for name in CALLS if dispatch.numpy_function(name) is not None]
 
 
-def call_of(name):
+def make_call(name):
     """Returns a call with device arrays that exist before the call; every call writes to the same
     arrays."""
     function = dispatch.numpy_function(name)
@@ -31,20 +31,20 @@ def call_of(name):
 @pytest.mark.sim
 @pytest.mark.parametrize("name", CASES)
 def test_array_functions_survive_failing_driver_calls(name, fail_each_step):
-    fail_each_step(call_of(name), _core.fail_call_at)
+    fail_each_step(make_call(name), _core.fail_call_at)
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("name", CASES)
 def test_array_functions_survive_failing_allocations(name, fail_each_step):
-    fail_each_step(call_of(name), _core.fail_alloc_at)
+    fail_each_step(make_call(name), _core.fail_alloc_at)
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("name", ["roll", "concatenate", "take", "histogram", "std", "dot"])
 @pytest.mark.parametrize("fail", [_core.fail_call_at, _core.fail_alloc_at], ids=["calls", "memory"])
 def test_traced_calls_survive_failing_driver_calls(name, fail, fail_each_step):
-    call = call_of(name)
+    call = make_call(name)
 
     def call_three_times():
         """The first call stores its key, the second call is recorded, the third call is replayed."""

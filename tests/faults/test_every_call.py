@@ -212,7 +212,7 @@ def ufunc_masked_on_stream(d):
     return result
 
 
-def reduction_that_is_known(d):
+def reduce_with_known_identity(d):
     return np.add.reduce(d), total(d, axis=0)
 
 
@@ -252,13 +252,13 @@ OPERATIONS = [
     random_order, load_module,
     load_and_launch, make_stream, record_events, event_between_streams, synchronize, memory_info, call_ufunc,
     ufunc_into_itself, ufunc_of_numbers, ufunc_of_small_arrays, ufunc_of_large_arrays, ufunc_of_both,
-    ufunc_masked, ufunc_masked_on_stream, reduction_that_is_known, scan_on_a_stream,
+    ufunc_masked, ufunc_masked_on_stream, reduce_with_known_identity, scan_on_a_stream,
     product, product_of_integers, mean_and_place, join_and_choose, create_ranges,
 ]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
-def _not_warned():
+def _ignore_warnings():
     """Other tests pass host arrays as arguments."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

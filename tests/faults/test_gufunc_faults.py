@@ -30,17 +30,17 @@ class GufuncOperands:
         self.stream = cuda.stream()
 
 
-def on_the_device(w):
+def scale_on_device(w):
     w.scale(w.x, 2, out=w.out)
     w.scale(w.x, 2)
 
 
-def on_a_stream(w):
+def scale_on_stream(w):
     w.scale(w.x, 2, out=w.out, stream=w.stream)
     w.stream.synchronize()
 
 
-def on_the_host(w):
+def scale_on_host(w):
     w.scale(HOST, 2)
     w.scale(HOST, HOST[:, 0, 0], np.zeros((2, 3, 4), "f4"))
 
@@ -49,7 +49,7 @@ def scale_host_row(w):
     w.scale(w.x, HOST[0, 0, :2])
 
 
-def another_way(w):
+def scale_reversed_view(w):
     w.scale(
         w.x[:, :, ::-1], 2, out=w.wide
     )  # operands that are copied to the declared layout or cast
@@ -70,11 +70,11 @@ def call_with_invalid_arguments(w):
 
 
 OPERATIONS = [
-    on_the_device,
-    on_a_stream,
-    on_the_host,
+    scale_on_device,
+    scale_on_stream,
+    scale_on_host,
     scale_host_row,
-    another_way,
+    scale_reversed_view,
     call_with_invalid_arguments,
 ]
 

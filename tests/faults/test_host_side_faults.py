@@ -202,7 +202,7 @@ OPERATIONS = [
 
 
 @pytest.fixture(autouse=True)
-def _switched_off_before_the_manager_goes():
+def _disarm_failures():
     yield
     _core.fail_call_at(0)
     _core.fail_alloc_at(0)
@@ -250,7 +250,7 @@ def convert_between_devices():
     there[...] = cuda.to_device(GRID)
     return there
 
-def on_a_stream():
+def copy_on_stream():
     with cuda.gpus[1]:
         stream = cuda.stream(non_blocking=True)
     there = cuda.to_device(cuda.to_device(GRID), stream=stream, device=1)
@@ -271,7 +271,7 @@ def allocate_on_second_device():
     assert cuda.get_current_device().id == 0
     return pickle.loads(pickle.dumps(array))
 
-for operation in (copy_to_other_device, assign_strided_views, convert_between_devices, on_a_stream, use_both_devices, allocate_on_second_device):
+for operation in (copy_to_other_device, assign_strided_views, convert_between_devices, copy_on_stream, use_both_devices, allocate_on_second_device):
     try:
         for status in (2, 719):
             assert walk_through(operation, lambda n: _core.fail_call_at(n, status))

@@ -114,7 +114,7 @@ def make_functions(w):
     return w.function(), w.function(fault=(w.image.lowered["fault_record"], print))
 
 
-def many_parameters(w):
+def load_many_parameters(w):
     return w.module.function(w.image.lowered["many"], "many", w.many_rows)
 
 
@@ -264,7 +264,7 @@ MASK = HOST > 3
 LARGE = np.zeros((2, 20000), "f4")[:, ::-1]
 
 
-def first_ufunc(w):
+def create_ufunc(w):
     return w.ufunc()(w.x, w.y), w.ufunc()(HOST, HOST)
 
 
@@ -309,11 +309,11 @@ def ufunc_that_is_refused(w):
 
 
 OPERATIONS = [
-    load_module, make_functions, many_parameters, slice_variable, new_array, wrapped_pointer, import_interface, export_interfaces, exported_as_dlpack,
+    load_module, make_functions, load_many_parameters, slice_variable, new_array, wrapped_pointer, import_interface, export_interfaces, exported_as_dlpack,
     copied_to_dlpack, imported_from_dlpack, launch_with_dlpack, make_views, read_elements,
     read_attributes, copy_arrays, copies_on_a_stream, launch_typed, launch_on_a_stream, first_launch, first_lazy_launch,
     cooperative_launch, launch_with_a_fault_record, launch_with_host_arrays, launch_with_many_host_arrays,
-    launch_that_is_refused, configure_launcher, type_codes, first_ufunc, call_ufunc, ufunc_on_the_host,
+    launch_that_is_refused, configure_launcher, type_codes, create_ufunc, call_ufunc, ufunc_on_the_host,
     ufunc_of_large_arrays, ufunc_with_overlap, ufunc_masked, ufunc_that_is_refused,
 ]  # fmt: skip
 

@@ -49,7 +49,7 @@ def drop_many_pending_arrays():
         increment[1, 32, stream](cuda.device_array(32, np.float32))
 
 
-def crowded_elsewhere():
+def drop_many_arrays_on_stream():
     """Drops more arrays with pending work on a stream that is not ordered with the default stream."""
     stream = cuda.stream(non_blocking=True)
     for _ in range(70):
@@ -66,13 +66,13 @@ def trim_host():
     cuda.host_memory_pool().trim()
 
 
-def nothing_kept():
+def allocate_without_cache():
     cuda.memory_pool().cache_limit = 0
     cuda.device_array(1000, np.float32)
     cuda.memory_pool().cache_limit = 64 << 20
 
 
-def large_up():
+def upload_large_array():
     return cuda.to_device(LARGE)
 
 
@@ -140,7 +140,7 @@ def mapped_block():
 
 
 OPERATIONS = [
-    make_and_drop, drop_many_pending_arrays, crowded_elsewhere, trim_memory_pool, trim_host, nothing_kept, large_up, large_down, large_into, large_strided,
+    make_and_drop, drop_many_pending_arrays, drop_many_arrays_on_stream, trim_memory_pool, trim_host, allocate_without_cache, upload_large_array, large_down, large_into, large_strided,
     upload_on_stream, download_on_stream, pinned_copies, mapped_array, write_combined, managed_array,
     pinned_block, mapped_block,
 ]  # fmt: skip

@@ -36,7 +36,7 @@ def sum_of_seven(a, b, c, d, e, f, g, out):
 
 
 @pytest.fixture(autouse=True, params=["as is", "tiny ring"])
-def _as_on_a_gpu(request):
+def _with_settings_of_a_gpu(request):
     settings = _core.copy_settings()
     _core.copy_settings(always=True, least=1 << 18)
     if request.param == "tiny ring":
@@ -71,7 +71,7 @@ def shared_block():
     np.testing.assert_array_equal(double_and_add(MIDDLE, MIDDLE), MIDDLE * 3)
 
 
-def on_a_stream():
+def add_on_stream():
     stream = cuda.stream(non_blocking=True)
     np.testing.assert_array_equal(double_and_add(LARGE, LARGE + 1, stream=stream), LARGE * 3 + 1)
 
@@ -101,7 +101,7 @@ def small_and_large_arguments():
     np.testing.assert_array_equal(z, LARGE[:4000] + y)
 
 
-def many_arguments():
+def launch_with_many_arrays():
     xs = [np.full(200, i, "f4") for i in range(7)]
     out = np.empty(200, "f4")
     sum_of_seven[1, 128](*xs, out)
@@ -133,8 +133,8 @@ def new_pages():
 
 
 OPERATIONS = [
-    stage_large_operands, ring_of_two, ring_and_out, ring_and_strided, shared_block, on_a_stream, to_the_device, copy_kernel_arguments,
-    small_arguments, small_and_large_arguments, many_arguments, page_locked_arguments, fresh_ring, new_pages,
+    stage_large_operands, ring_of_two, ring_and_out, ring_and_strided, shared_block, add_on_stream, to_the_device, copy_kernel_arguments,
+    small_arguments, small_and_large_arguments, launch_with_many_arrays, page_locked_arguments, fresh_ring, new_pages,
 ]  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def launch_exported(x, y):
     return y
 
 
-def into_output(x, y):
+def add_into_output(x, y):
     slow_next(x, out=y)
     return y
 
@@ -84,7 +84,7 @@ CALLS = (
     launch_python,
     launch_wrapped,
     launch_exported,
-    into_output,
+    add_into_output,
     launch_slow_rows,
 )
 ids = [call.__name__ for call in CALLS]
@@ -192,7 +192,7 @@ def test_a_named_stream_is_ordered_after_the_tensors_work(torch):
 
 
 @pytest.mark.parametrize(
-    "call", (launch_slow_copy, launch_wrapped, into_output), ids=lambda f: f.__name__
+    "call", (launch_slow_copy, launch_wrapped, add_into_output), ids=lambda f: f.__name__
 )
 def test_kernels_are_captured_in_a_torch_graph(torch, call):
     x, y = torch.zeros(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")

@@ -70,7 +70,7 @@ cuda.synchronize()
 
 
 @pytest.fixture
-def on_two(run_python, driver_kind):
+def two_device_runner(run_python, driver_kind):
     if driver_kind == "cuda" and len(cuda.gpus) < 2:
         pytest.skip("needs two GPUs")
 
@@ -82,8 +82,8 @@ def on_two(run_python, driver_kind):
 
 
 # ---- copies
-def test_copies_between_devices_keep_all_layouts_and_dtypes(on_two):
-    on_two("""
+def test_copies_between_devices_keep_all_layouts_and_dtypes(two_device_runner):
+    two_device_runner("""
 large = np.arange(3 << 20, dtype="f4")
 hosts = [
     np.arange(1000.0), np.array(7, "i2"), np.zeros((0, 3)), large, large.reshape(1024, -1).T, np.arange(24).reshape(2, 3, 4).transpose(2, 0, 1),
@@ -116,9 +116,9 @@ assert cuda.get_current_device().id == 0
 """)
 
 
-def test_copies_between_devices_support_every_memory_kind(on_two):
+def test_copies_between_devices_support_every_memory_kind(two_device_runner):
     """Tests pooled, plain, mapped, managed and foreign memory as source and as destination."""
-    on_two("""
+    two_device_runner("""
 host = np.arange(5000.0)
 def managed_view():
     return cuda.as_cuda_array(cuda.managed_array(5000))
@@ -160,10 +160,10 @@ assert_device_array(cuda.from_dlpack(there, device=0), host, 0)
 
 
 @pytest.mark.parametrize("part", ["...", "np.s_[1::2]"], ids=["dense", "strided"])
-def test_copies_between_devices_run_in_stream_order(on_two, part):
+def test_copies_between_devices_run_in_stream_order(two_device_runner, part):
     """The copy runs after the work that writes the source and reads the destination, and before
     work that overwrites the source and reads the destination, without a wait on the host."""
-    on_two(
+    two_device_runner(
         f"PART = {part}"
         + """
 for number in 0, 1:                        # the device that the copy's stream is of
@@ -205,10 +205,10 @@ for number in 0, 1:                        # the device that the copy's stream i
     )
 
 
-def test_copies_between_devices_order_both_arrays_streams(on_two):
+def test_copies_between_devices_order_both_arrays_streams(two_device_runner):
     """A copy without a stream runs after the earlier work of the source's stream, and before later
     work of the destination's."""
-    on_two("""
+    two_device_runner("""
 for kinds in [(a, b) for a in make_streams(0) for b in make_streams(1)]:
     here, there = make_streams(0)[kinds[0]], make_streams(1)[kinds[1]]
     a = cuda.to_device(np.zeros(1000)).bind(here)
@@ -230,9 +230,9 @@ for kinds in [(a, b) for a in make_streams(0) for b in make_streams(1)]:
 """)
 
 
-def test_alternating_copies_between_devices_are_ordered(on_two):
+def test_alternating_copies_between_devices_are_ordered(two_device_runner):
     """Two devices increment one element alternately; the element counts the steps."""
-    on_two("""
+    two_device_runner("""
 turns = 25 if SIM else 300
 for name in make_streams(0):
     for part in (..., np.s_[::-1], np.s_[1::2]):
@@ -255,10 +255,10 @@ for name in make_streams(0):
 """)
 
 
-def test_temporary_memory_is_not_reused_before_its_copy_ends(on_two):
+def test_temporary_memory_is_not_reused_before_its_copy_ends(two_device_runner):
     """Memory of sources and destinations that are deleted while their copy still waits is not reused too
     early."""
-    on_two("""
+    two_device_runner("""
 for number in 0, 1:
     for name, stream in make_streams(number).items():
         for part in (..., np.s_[1::2]):
@@ -292,8 +292,8 @@ for number in 0, 1:
 """)
 
 
-def test_streams_of_another_device_raise(on_two):
-    on_two("""
+def test_streams_of_another_device_raise(two_device_runner):
+    two_device_runner("""
 from numbalite import errors
 with cuda.gpus[1]:
     stream = cuda.stream()
@@ -338,8 +338,8 @@ for part in (..., np.s_[::-1]):
 """)
 
 
-def test_copies_between_devices_cannot_be_captured(on_two):
-    on_two("""
+def test_copies_between_devices_cannot_be_captured(two_device_runner):
+    two_device_runner("""
 stream = cuda.stream()
 with pytest.raises(RuntimeError, match="a copy between devices cannot be captured"):
     with stream.capture():
@@ -360,8 +360,8 @@ assert (one.copy_to_host() == zero.copy_to_host() + 2).all()
 
 
 # ---- arrays on the wrong device
-def test_kernels_reject_arrays_of_another_device(on_two):
-    on_two("""
+def test_kernels_reject_arrays_of_another_device(two_device_runner):
+    two_device_runner("""
 @vectorize(["float64(float64, float64)"], target="cuda")
 def plus(x, y):
     "x + y"
@@ -399,12 +399,12 @@ assert cuda.get_current_device().id == 0
 """)
 
 
-def test_one_kernel_runs_on_both_devices(on_two):
+def test_one_kernel_runs_on_both_devices(two_device_runner):
     """Each device has its own constants, dynamic shared memory and module variables."""
-    on_two("""
+    two_device_runner("""
 table = np.arange(4.0)
 @cuda.jit("void(float64[:])")
-def look_up(x):
+def read_shared_and_constant(x):
     '''
     extern __shared__ double s[];
     int i = threadIdx.x;
@@ -416,7 +416,7 @@ module = cuda.module('__device__ int counter; extern "C" __global__ void count()
 for number in (0, 1, 0, 1, 1):
     with cuda.gpus[number]:
         x = cuda.device_array(64)
-        look_up[1, 64, 0, 60000](x)
+        read_shared_and_constant[1, 64, 0, 60000](x)
         assert_device_array(x, np.tile(table, 16)[::-1], number)
         module.count[2, 32]()
 for number, launches in (0, 2), (1, 3):
@@ -426,8 +426,8 @@ for number, launches in (0, 2), (1, 3):
 
 
 # ---- threads
-def test_threads_use_both_devices(on_two):
-    on_two("""
+def test_threads_use_both_devices(two_device_runner):
+    two_device_runner("""
 problems = []
 def use_device(number):
     rng = np.random.default_rng(number)
@@ -469,7 +469,7 @@ handle = pickle.loads(bytes.fromhex(sys.argv[1]))
 """
 
 
-def test_ipc_handles_open_on_either_device(on_two, run_python, driver_kind):
+def test_ipc_handles_open_on_either_device(two_device_runner, run_python, driver_kind):
     """One process allocates memory on each device; another process opens both arrays on each of its
     devices."""
     code = (
@@ -508,10 +508,10 @@ result = subprocess.run([sys.executable, "-c", sys.argv[1], pickle.dumps(handles
 print(result.stdout, result.stderr)
 assert result.returncode == 0 and "good" in result.stdout, result.stdout + result.stderr
 """
-    assert "good" in on_two(maker, START + code).stdout
+    assert "good" in two_device_runner(maker, START + code).stdout
 
 
-def test_processes_that_write_to_each_other(on_two):
+def test_processes_that_write_to_each_other(two_device_runner):
     """Each device has a worker, which adds to the memory of all devices."""
     worker = (
         OPEN
@@ -526,7 +526,7 @@ for ipc in handles:
 print("good")
 """
     )
-    on_two(
+    two_device_runner(
         """
 import pickle, sys, subprocess
 arrays = [cuda.ipc_array(1000) for _ in range(2)]
@@ -551,8 +551,8 @@ for array in arrays:
 
 
 # ---- memory
-def test_each_device_allocates_from_its_pool(on_two):
-    on_two("""
+def test_each_device_allocates_from_its_pool(two_device_runner):
+    two_device_runner("""
 pools = []
 for gpu in cuda.gpus.lst[:2]:
     with gpu:
@@ -575,9 +575,9 @@ assert_device_array(cuda.to_device(zero, device=1), zero.copy_to_host(), 1)
 """)
 
 
-def test_copies_between_devices_survive_failing_driver_calls(on_two):
+def test_copies_between_devices_survive_failing_driver_calls(two_device_runner):
     """Each driver call and each allocation of a copy between devices fails in turn."""
-    on_two("""
+    two_device_runner("""
 from numbalite import errors
 from numbalite.runtime import traced
 zero, one = zero[:8], one[:8]
@@ -623,9 +623,9 @@ for stream in streams_:
 """)
 
 
-def test_reset_of_one_device_keeps_the_other(on_two):
+def test_reset_of_one_device_keeps_the_other(two_device_runner):
     """A reset of one device does not affect memory of the other device."""
-    on_two("""
+    two_device_runner("""
 stream = make_streams(1)["non-blocking"]
 one[::-1].copy_to_device(zero, stream)
 zero[::-1].copy_to_device(one, stream)
@@ -647,9 +647,9 @@ assert_device_array(cuda.to_device(again, device=0), np.zeros(10), 0)
 
 
 # ---- tests of launches on memory of the other device
-def test_kernel_reads_another_devices_memory(on_two):
+def test_kernel_reads_another_devices_memory(two_device_runner):
     """The kernel reads the other device's results, and the memory is reused after the kernel."""
-    on_two("""
+    two_device_runner("""
 there = cuda.to_device(np.zeros(1000), device=1)
 with pytest.raises(ValueError, match="but the kernel runs on device 0"):
     slow_add[4, 64](there, 1)
@@ -659,7 +659,7 @@ except Exception as problem:
     assert not cuda.gpus[0].can_access_peer(1), problem
     raise SystemExit
 @cuda.jit("void(const float64[:], float64[:])")
-def take_over(x, y):
+def copy_first_array(x, y):
     "int i = grid<1>(); if (i < x.size()) y[i] = x[i];"
 for name, stream in make_streams(0).items():
     for number in range(5):
@@ -673,7 +673,7 @@ for name, stream in make_streams(0).items():
         assert_device_array(view, np.full(10000, number + 4.0), 1)
         del view                           # its memory goes to the next round's array
     host, there = np.zeros(100), cuda.to_device(np.arange(100.0), device=1)
-    take_over[1, 128, stream](there, host)      # a host array in the same call
+    copy_first_array[1, 128, stream](there, host)      # a host array in the same call
     if stream:
         stream.synchronize()
     np.testing.assert_array_equal(host, np.arange(100))

@@ -136,12 +136,12 @@ def is_task(pair):
     return plain and not pair.is_alone and "options" not in pair.right and not pair.key
 
 
-def text_of(pair, right=True):
+def submission_text(pair, right=True):
     """Returns the text of a submission, with its constants and without #line."""
     return pair.constant_lines() + pair.source(right).partition("\n")[2]
 
 
-def task_of(pair):
+def task_of_pair(pair):
     """Returns a task whose only case has the pair's arguments."""
     given = _arguments_of_corrected(pair)
     launch = {**pair.launch, **{k: v for k, v in pair.right.items() if k in pair.launch}}
@@ -162,7 +162,10 @@ def task_of(pair):
         name
         for name, value in given.items()
         if isinstance(value, np.ndarray)
-        and (after[name].tobytes() != value.tobytes() or _is_parameter_written(text_of(pair), name))
+        and (
+            after[name].tobytes() != value.tobytes()
+            or _is_parameter_written(submission_text(pair), name)
+        )
     ]
     reference_function.__name__ = pair.name
     reference_function.__signature__ = inspect.Signature(
@@ -250,7 +253,7 @@ BOUNDARY = (
 """Planted mistakes of WRONG: of precision, and of boundaries."""
 
 
-def verdict_on(name, text, folder, kind="", speed=False):
+def judge_submission(name, text, folder, kind="", speed=False):
     """Returns the Verdict on a text. ``name`` is the name of a task, or a Task."""
     path = pathlib.Path(folder, "kernel.py" if kind == "py" else "kernel.cu")
     path.write_text(text)
@@ -266,7 +269,8 @@ def select_submissions(which):
     if which == "honest":
         kernels = [(n, n, text, "", "correct", False) for n, text in HONEST.items()]
         return kernels + [
-            (n, task_of(pair), text_of(pair), "", "correct", False) for n, pair in TASKS.items()
+            (n, task_of_pair(pair), submission_text(pair), "", "correct", False)
+            for n, pair in TASKS.items()
         ]
     if which == "twins":
         return [(n, *twin, "correct", n in TIMED) for n, twin in TWINS.items()]
@@ -286,7 +290,7 @@ def main():
     wrong, slowest = 0, (0, "")
     for kind, name, task, text, form, message, speed in work:
         with tempfile.TemporaryDirectory() as folder:
-            verdict = verdict_on(task, text, folder, form, speed)
+            verdict = judge_submission(task, text, folder, form, speed)
         slowest = max(slowest, (verdict.seconds, name))
         if verdict.passed == (kind == "attacks") or message not in str(verdict):
             wrong += 1

@@ -3,7 +3,7 @@ is installed."""
 
 import numpy as np
 import pytest
-from judge.corpus import verdict_on
+from judge.corpus import judge_submission
 
 from numbalite.judge import cases, formats, program, taskfile
 
@@ -144,9 +144,9 @@ def test_tasks_of_gpu_mode_are_read(reference_sources, tmp_path):
     np.testing.assert_array_equal(
         one.expected["out"], (0.25 * first + 0.75 * second).astype(np.float32)
     )
-    right = verdict_on(task, BLEND, tmp_path)
+    right = judge_submission(task, BLEND, tmp_path)
     assert right.passed, str(right)
-    wrong = verdict_on(task, BLEND.replace("0.75f", "0.76f"), tmp_path)
+    wrong = judge_submission(task, BLEND.replace("0.75f", "0.76f"), tmp_path)
     assert not wrong.passed and "elements of out are wrong" in str(wrong)
 
 
@@ -159,9 +159,9 @@ def test_tasks_of_kernelbench_are_read(reference_sources, tmp_path):
     assert task.signature == "void(const float32[:, ::1], float32[::1])"
     assert task.sizes == [(32, 32)] and task.benchmarks == ((4096, 16384),)
     assert {(1, 32), (33, 32), (32, 257)} <= set(cases.sizes(task))
-    right = verdict_on(task, ROWS, tmp_path)
+    right = judge_submission(task, ROWS, tmp_path)
     assert right.passed, str(right)
-    wrong = verdict_on(task, ROWS.replace("x.shape[1]", "32"), tmp_path)
+    wrong = judge_submission(task, ROWS.replace("x.shape[1]", "32"), tmp_path)
     assert not wrong.passed
 
 

@@ -8,7 +8,16 @@ import sys
 import numpy as np
 import pytest
 from judge.attacks import ATTACKS, PUBLIC, PYTHON_ATTACKS, TIMED, cuda_answer, python_answer
-from judge.corpus import BOUNDARY, HONEST, PRECISION, TASKS, WRONG, task_of, text_of, verdict_on
+from judge.corpus import (
+    BOUNDARY,
+    HONEST,
+    PRECISION,
+    TASKS,
+    WRONG,
+    judge_submission,
+    submission_text,
+    task_of_pair,
+)
 from judge.twins import TWINS
 
 from numbalite.compilers import host
@@ -41,7 +50,7 @@ def test_every_task_has_an_honest_kernel():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(HONEST))
 def test_honest_kernels_pass(name, tmp_path):
-    verdict = verdict_on(name, HONEST[name], tmp_path)
+    verdict = judge_submission(name, HONEST[name], tmp_path)
     assert verdict.passed, str(verdict)
     assert not verdict.findings and not verdict.hacks
     assert verdict.cases > 10
@@ -51,7 +60,7 @@ def test_honest_kernels_pass(name, tmp_path):
 @pytest.mark.parametrize("name", TASKS)
 def test_corrected_kernels_of_other_tests_pass(name, tmp_path):
     pair = TASKS[name]
-    verdict = verdict_on(task_of(pair), text_of(pair), tmp_path)
+    verdict = judge_submission(task_of_pair(pair), submission_text(pair), tmp_path)
     assert verdict.passed, str(verdict)
 
 
@@ -76,13 +85,13 @@ def test_public_kinds_of_attacks_have_an_attack():
 @pytest.mark.parametrize("attack", sorted(TWINS))
 def test_honest_twins_of_attacks_pass(attack, tmp_path):
     name, text, kind = TWINS[attack]
-    verdict = verdict_on(name, text, tmp_path, kind, speed=attack in TIMED)
+    verdict = judge_submission(name, text, tmp_path, kind, speed=attack in TIMED)
     assert verdict.passed, str(verdict)
 
 
 def test_source_filter_accepts_honest_kernels():
     for pair in TASKS.values():
-        assert refusal.reasons(text_of(pair)) == [], pair.name
+        assert refusal.reasons(submission_text(pair)) == [], pair.name
 
 
 def test_sources_with_pointers_pass(tmp_path):
@@ -100,7 +109,7 @@ def test_sources_with_pointers_pass(tmp_path):
         "def vadd(a: 'const float32[::1]', b: 'const float32[::1]', out: 'float32[::1]'):\\n"
         "    out[:] = a + b\\n".replace("\\n", chr(10))
     )
-    verdict = verdict_on(str(path), source, tmp_path)
+    verdict = judge_submission(str(path), source, tmp_path)
     assert verdict.passed, str(verdict)
 
 
@@ -111,7 +120,7 @@ def test_sources_with_pointers_pass(tmp_path):
 @pytest.mark.parametrize("mistake", sorted(WRONG))
 def test_kernels_with_mistakes_fail(mistake, tmp_path):
     name, text, part = WRONG[mistake]
-    verdict = verdict_on(name, text, tmp_path)
+    verdict = judge_submission(name, text, tmp_path)
     assert not verdict.passed
     assert part in str(verdict)
 
@@ -120,7 +129,7 @@ def test_kernels_with_mistakes_fail(mistake, tmp_path):
 @pytest.mark.parametrize("attack", sorted(ATTACKS))
 def test_attacking_kernels_fail(attack, tmp_path):
     text, part = ATTACKS[attack]
-    verdict = verdict_on("vadd", text, tmp_path)
+    verdict = judge_submission("vadd", text, tmp_path)
     assert not verdict.passed
     assert part in str(verdict)
     assert not list(tmp_path.glob("owned"))
@@ -132,7 +141,7 @@ def test_attacking_python_code_fails(attack, tmp_path):
     text, part = PYTHON_ATTACKS[attack]
     if part == "PermissionError" and isolation.landlock_version() < 1:
         pytest.skip("without Landlock, this attack would change other files")
-    verdict = verdict_on("vadd", text, tmp_path, "py", speed=attack in TIMED)
+    verdict = judge_submission("vadd", text, tmp_path, "py", speed=attack in TIMED)
     assert not verdict.passed
     assert part in str(verdict)
     assert any("less strict" in note for note in verdict.notes)
@@ -149,7 +158,7 @@ def test_limits_end_a_submission(limit, value, extra, part, tmp_path, monkeypatc
     """An incomplete message of a submission, or its use of too much memory, ends the submission with the
     reason."""
     monkeypatch.setattr(judging if limit == "_PATIENCE" else process, limit, value)
-    verdict = verdict_on("vadd", python_answer(extra), tmp_path, "py")
+    verdict = judge_submission("vadd", python_answer(extra), tmp_path, "py")
     assert not verdict.passed and part in str(verdict), str(verdict)
 
 
@@ -161,17 +170,17 @@ def test_functions_that_compilers_call_are_accepted(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBALITE_CXX", f"{' '.join(host.find().command)} {defaults}")
     path = tmp_path / "task.py"
     path.write_text(WAVE)
-    verdict = verdict_on(str(path), WAVE_KERNEL, tmp_path)
+    verdict = judge_submission(str(path), WAVE_KERNEL, tmp_path)
     assert verdict.passed, str(verdict)
 
 
 def test_harmless_variants_of_attacks_pass(tmp_path):
     """Without the attacks around a kernel, the judge accepts the kernel."""
-    verdict = verdict_on("vadd", cuda_answer("#define BLOCK 256"), tmp_path, speed=True)
+    verdict = judge_submission("vadd", cuda_answer("#define BLOCK 256"), tmp_path, speed=True)
     assert verdict.passed, str(verdict)
     assert verdict.times["predicted"] > 0
     assert "not measured" in verdict.times["note"]
-    assert verdict_on("vadd", python_answer(value="a[i] + b[i]"), tmp_path, "py").passed
+    assert judge_submission("vadd", python_answer(value="a[i] + b[i]"), tmp_path, "py").passed
 
 
 REFUSED = {
@@ -219,7 +228,7 @@ def test_device_code_is_accepted(text):
 
 def test_the_smallest_failing_case_is_shown(tmp_path):
     text = "int i = grid<1>(); if (i < out.size()) out[i] = i < 130 ? a[i] + b[i] : 0;"
-    verdict = verdict_on("vadd", text, tmp_path)
+    verdict = judge_submission("vadd", text, tmp_path)
     assert verdict.case["case"].startswith("size 255,")
     assert "out[130], got" in verdict.case
 

@@ -10,7 +10,7 @@ from numbalite.runtime import devices
 
 
 @pytest.fixture
-def without_numba(monkeypatch):
+def remove_numba_modules(monkeypatch):
     """After the test, no module of this process has numba's name."""
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(devices, "simulator_is_available", False)
@@ -24,14 +24,16 @@ def without_numba(monkeypatch):
     sys.modules.update(kept)
 
 
-def test_numba_programs_run_unmodified_in_cells(without_numba, run_cell):
+def test_numba_programs_run_unmodified_in_cells(remove_numba_modules, run_cell):
     run_cell("%numba")
     run_cell("from numba import cuda as numbas, types")
     assert run_cell("numbas is cuda and types.float32(0.5)") == 0.5
     run_cell("%numba")  # again
 
 
-def test_numba_magic_rejects_arguments_and_imported_numba(without_numba, run_cell, monkeypatch):
+def test_numba_magic_rejects_arguments_and_imported_numba(
+    remove_numba_modules, run_cell, monkeypatch
+):
     with pytest.raises(UsageError, match="%numba takes nothing, not '3'"):
         run_cell("%numba 3")
     monkeypatch.setitem(sys.modules, "numba", sys)

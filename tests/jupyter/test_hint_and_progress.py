@@ -16,7 +16,7 @@ HINT = "%load_ext numbalite adds cells of CUDA C++"
 QUIET = "import warnings; warnings.simplefilter('ignore')\n"
 
 
-def text_of(outputs):
+def output_text(outputs):
     return "".join(o.get("text", "") + o.get("data", {}).get("text/plain", "") for o in outputs)
 
 
@@ -27,7 +27,7 @@ def test_the_first_import_mentions_the_extension_once(run_notebook):
         "import numbalite.cuda as nc",
         hint="1",
     )
-    assert text_of(first).count(HINT) == 1 and "done" in text_of(first)
+    assert output_text(first).count(HINT) == 1 and "done" in output_text(first)
     assert first[-1].output_type == "display_data"
     assert "text/html" in first[-1].data
     assert second == third == []
@@ -47,7 +47,7 @@ def test_the_first_import_mentions_the_extension_once(run_notebook):
     ids=["before", "after", "earlier", "no cuda", "switched off", "lessons", "other programs"],
 )
 def test_extension_hint_is_not_shown_if_useless(run_notebook, cells):
-    assert HINT not in "".join(map(text_of, run_notebook(*cells, hint="1")))
+    assert HINT not in "".join(map(output_text, run_notebook(*cells, hint="1")))
 
 
 def test_extension_hint_is_not_shown_outside_of_notebooks(run_python):
@@ -63,7 +63,7 @@ def test_a_store_past_the_end_names_the_cell_of_the_launch(run_notebook):
         "try:\n    over[1, 1](d)\n    cuda.synchronize()\nexcept Exception as e:\n    print(e)",
         hint="0",
     )
-    assert re.search(r"launched at Cell In\[\d+\], line 9", text_of([outputs[-1]]))
+    assert re.search(r"launched at Cell In\[\d+\], line 9", output_text([outputs[-1]]))
 
 
 SPIN = """__global__ void spin(int *x, int n) {
@@ -164,7 +164,7 @@ def test_long_kernels_show_progress(checkout_root):
     simulated = r"spin on the simulator: \d+ of 512 blocks … \d+ s"
     pattern = simulated if cuda.is_simulated() else r"the GPU is at work … \d+ s"
     assert lines and all(re.fullmatch(pattern, line) for line in lines), shown
-    assert text_of(outputs[1]).strip() == "end", "the line is gone when the kernel has ended"
+    assert output_text(outputs[1]).strip() == "end", "the line is gone when the kernel has ended"
     assert [index for index, text in shown if index == 2 and text] == []
 
 

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kit.lines import lines_of
+from kit.lines import line_numbers_of
 
 import numbalite
 from numbalite import cuda, errors
@@ -670,5 +670,5 @@ def test_a_compile_error_names_the_users_line():
     text = str(caught.value)
     assert "undefined_x" in text
     line = int(re.search(r"test_arguments\.py[:(](\d+)", text)[1])
-    assert line in lines_of("x[0] = undefined_x;", __file__)
+    assert line in line_numbers_of("x[0] = undefined_x;", __file__)
     assert caught.value.log and caught.value.source

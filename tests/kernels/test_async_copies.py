@@ -144,7 +144,7 @@ __global__ void too_many() {
 """
 
 
-def looked_at():
+def check_contexts():
     """Returns contexts without checks and, on the simulator, with all checks."""
     return [contextlib.nullcontext(), *([cuda.checks()] if cuda.is_simulated() else [])]
 
@@ -155,7 +155,7 @@ def test_async_copies_with_pipelines_are_ordered():
     want = x.copy()
     want[3::64, 3] = 0
     numbers = np.arange(200, dtype=np.int32)
-    for looks in looked_at():
+    for looks in check_contexts():
         with looks:
             out, back = cuda.device_array_like(x), cuda.device_array_like(numbers)
             module.primitives[1, 64](cuda.to_device(x), out)
@@ -167,7 +167,7 @@ def test_async_copies_with_pipelines_are_ordered():
 def test_async_copies_with_barriers_are_ordered():
     module = cuda.module(BARRIERS)
     x = np.random.default_rng(0).integers(0, 100, (7, 32)).astype(np.int32)
-    for looks in looked_at():
+    for looks in check_contexts():
         with looks:
             d, out = cuda.to_device(x), cuda.device_array(96, np.int32)
             for kernel, threads in ((module.handed_over, 64), (module.staged, 32)):

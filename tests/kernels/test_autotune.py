@@ -28,7 +28,7 @@ def launch_grid(n, BLOCK, UNROLL):
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
+def separate_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
 
 

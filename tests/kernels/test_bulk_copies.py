@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from kernels import test_clusters
-from kernels.test_async_copies import looked_at
+from kernels.test_async_copies import check_contexts
 from kit.needs import needs_nvrtc
 
 from numbalite import cuda
@@ -138,7 +138,7 @@ def bulk_copy_module():
 def test_bulk_copies_transfer_global_and_shared_memory(bulk_copy_module):
     x = np.random.default_rng(0).integers(-999, 999, 128).astype(np.int32)
     want = x[63::-1] + x[64:]
-    for looks in looked_at():
+    for looks in check_contexts():
         with looks:
             given, sums = cuda.to_device(x), cuda.to_device(x[:64])
             out = cuda.device_array(64, np.int32)
@@ -154,7 +154,7 @@ def test_bulk_copies_transfer_global_and_shared_memory(bulk_copy_module):
 
 
 def test_barrier_state_follows_arrivals(bulk_copy_module):
-    for looks in looked_at():
+    for looks in check_contexts():
         with looks:
             out = cuda.device_array(6, np.uint32)
             bulk_copy_module.states[1, 32](out)

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from kit.lines import lines_of
+from kit.lines import line_numbers_of
 
 from numbalite import cuda, guvectorize, vectorize
 from numbalite.errors import KernelError
@@ -17,9 +17,9 @@ CHECKED = [{"debug": True}, {"boundscheck": True}]
 both = pytest.mark.parametrize("checked", CHECKED, ids=["debug", "boundscheck"])
 
 
-def line_of(mark):
+def line_with_mark(mark):
     """Returns the number of the line of this file that ends in `mark`."""
-    (line,) = lines_of(f"// {mark}\n", __file__)
+    (line,) = line_numbers_of(f"// {mark}\n", __file__)
     return line
 
 
@@ -61,7 +61,7 @@ def test_kernel_error_has_all_attributes(checked):
 
     table, other = device_zeros((3, 7), "i4"), device_zeros(1, "i4")
     problem = kernel_error_of(write_at[2, 32], table, other, 9)
-    line = line_of("THE INDEX")
+    line = line_with_mark("THE INDEX")
     assert (problem.kernel, problem.array, problem.index) == ("write_at", "table", 9)
     assert problem.block == (1, 0, 0) and 8 <= problem.thread[0] < 32
     assert problem.others == 23, "24 threads, and this is one of them"
@@ -172,7 +172,7 @@ def test_out_of_bounds_index_in_a_device_function_is_reported():
 
     problem = kernel_error_of(read_past_end[1, 1], device_zeros(5), device_zeros())
     assert (problem.kernel, problem.array, problem.index) == ("read_past_end", "x", 6)
-    assert (problem.file, problem.line) == (__file__, line_of("IN THE FUNCTION"))
+    assert (problem.file, problem.line) == (__file__, line_with_mark("IN THE FUNCTION"))
 
 
 def test_bounds_of_atomics_are_checked():
@@ -196,7 +196,7 @@ def test_atomics_with_several_indices_are_checked():
 
     x = device_zeros((2, 3), "i4")
     problem = kernel_error_of(increment_two_dimensional[1, 1], x, 1, 3)
-    assert (problem.array, problem.index, problem.line) == ("x", 3, line_of("THE ATOMIC"))
+    assert (problem.array, problem.index, problem.line) == ("x", 3, line_with_mark("THE ATOMIC"))
     assert kernel_error_of(increment_two_dimensional[1, 1], x, 2, 0).index == 2
     increment_two_dimensional[4, 8](x, 1, 0)
     assert x.copy_to_host().tolist() == [[0, 0, 0], [32, 0, 0]]
@@ -265,7 +265,7 @@ def test_failed_assert_reports_thread_and_line(checked):
     problem = kernel_error_of(assert_below_limit[2, 32], x, 50)
     assert (problem.kernel, problem.block, problem.others) == ("assert_below_limit", (1, 0, 0), 13)
     assert problem.thread[0] >= 18
-    assert (problem.file, problem.line) == (__file__, line_of("THE ASSERT"))
+    assert (problem.file, problem.line) == (__file__, line_with_mark("THE ASSERT"))
     assert 'assertion `i < limit && "a, b"` failed' in str(problem)
     assert x.copy_to_host().sum() == 50, "the others went on"
     assert_device_works()
@@ -420,7 +420,7 @@ def test_graph_kernels_of_one_module_are_both_named():
         module.two[1, 1, stream](x)
     problem = kernel_error_of(graph.launch, stream)
     assert problem.kernel == "one or two" and problem.index == 1
-    assert problem.line == line_of("IN TWO")
+    assert problem.line == line_with_mark("IN TWO")
 
 
 def test_kernels_are_checked_on_every_device():
@@ -481,7 +481,7 @@ def test_failed_assert_in_a_ufunc_is_reported(checked):
     x[[100, 900]] = -1  # of different threads
     problem = kernel_error_of(checked_sqrt, x)
     assert problem.kernel == "checked_sqrt" and problem.others == 1
-    assert (problem.file, problem.line) == (__file__, line_of("IN THE UFUNC"))
+    assert (problem.file, problem.line) == (__file__, line_with_mark("IN THE UFUNC"))
     assert "assertion `x >= 0` failed" in str(problem)
     assert checked_sqrt(device_zeros(3)).copy_to_host().tolist() == [0, 0, 0]
 

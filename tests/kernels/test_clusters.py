@@ -69,14 +69,14 @@ __global__ void ptx(int *out) {
 
 
 @pytest.fixture(scope="module")
-def kernel_of():
-    """kernel_of(name, **options): a kernel."""
+def make_cluster_kernel():
+    """Returns make_cluster_kernel(name, **options), which returns a kernel."""
     if not cuda.is_simulated() and cuda.get_current_device().compute_capability < (9, 0):
         pytest.skip("needs compute capability 9.0")
     return lambda name, **options: cuda.jit(source=SOURCE, name=name, **options)
 
 
-def looked_at():
+def check_contexts():
     """Yields contexts without checks and, on the simulator, with all checks, in the default block
     order and in a random one."""
     yield contextlib.nullcontext()
@@ -85,11 +85,11 @@ def looked_at():
         yield cuda.checks(seed=5)
 
 
-def test_cluster_size_of_the_source_is_used(kernel_of):
+def test_cluster_size_of_the_source_is_used(make_cluster_kernel):
     x = np.arange(256, dtype=np.int32)
     want = x.reshape(4, 64)[[1, 0, 3, 2], ::-1] * 10 + np.array([[1], [0], [1], [0]])
-    kernel, leaves = kernel_of("neighbours"), kernel_of("some_leave")
-    for looks in looked_at():
+    kernel, leaves = make_cluster_kernel("neighbours"), make_cluster_kernel("some_leave")
+    for looks in check_contexts():
         with looks:
             out, sums = np.zeros_like(x), np.zeros(3, np.int32)
             kernel[4, 64](x, out)
@@ -103,13 +103,13 @@ def test_cluster_size_of_the_source_is_used(kernel_of):
     with pytest.raises(
         ValueError, match=r"cluster= is \(4, 1, 1\).*__cluster_dims__ are \(2, 1, 1\)"
     ):
-        kernel_of("neighbours", cluster=4)[4, 64](x, out)
+        make_cluster_kernel("neighbours", cluster=4)[4, 64](x, out)
 
 
 @pytest.mark.parametrize("size, grid", [((8, 1), (8, 1)), ((2, 2), (4, 6)), ((1, 2), (3, 2)), ((1, 1), (3, 1)),
                                         ((16, 1), (32, 1))])  # fmt: skip
-def test_cluster_size_of_the_launch_is_used(kernel_of, size, grid):
-    kernel = kernel_of("total", cluster=size)
+def test_cluster_size_of_the_launch_is_used(make_cluster_kernel, size, grid):
+    kernel = make_cluster_kernel("total", cluster=size)
     y, x, t = np.meshgrid(np.arange(grid[1]), np.arange(grid[0]), np.arange(32), indexing="ij")
     at = x % size[0] + size[0] * (y % size[1])
     blocks = size[0] * size[1]
@@ -118,7 +118,7 @@ def test_cluster_size_of_the_launch_is_used(kernel_of, size, grid):
     want = np.broadcast_to(want, shape).reshape(x.shape)
     places = x % size[0] * 1000 + y % size[1] * 100 + size[0] * 10 + size[1]
     places += (at * 32 + t) * 10000 + blocks * 32 * 1000000
-    for looks in looked_at():
+    for looks in check_contexts():
         with looks:
             out, where = np.zeros(x.shape, np.int32), np.zeros(x.shape, np.int32)
             kernel[grid, 32, 0, 128](out, where)
@@ -126,20 +126,20 @@ def test_cluster_size_of_the_launch_is_used(kernel_of, size, grid):
             np.testing.assert_array_equal(where, places.astype(np.int32))
 
 
-def test_too_large_clusters_raise(kernel_of):
+def test_too_large_clusters_raise(make_cluster_kernel):
     with pytest.raises(
         ValueError, match=r"a cluster of \(17, 1, 1\) has 17 blocks, more than the limit of 16"
     ):
-        kernel_of("total", cluster=17)[17, 32, 0, 128](
+        make_cluster_kernel("total", cluster=17)[17, 32, 0, 128](
             np.zeros(544, np.int32), np.zeros(544, np.int32)
         )
 
 
-def test_cluster_ptx_reads_other_blocks_shared_memory(kernel_of):
-    kernel = kernel_of("ptx", cluster=4)
+def test_cluster_ptx_reads_other_blocks_shared_memory(make_cluster_kernel):
+    kernel = make_cluster_kernel("ptx", cluster=4)
     block, t = np.indices((8, 32))
     want = (block - 1) % 4 * 100 + t + block // 4 * 1000 + (block + 1) % 4 * 10000
-    for looks in looked_at():
+    for looks in check_contexts():
         with looks:
             out = np.zeros((8, 32), np.int32)
             kernel[8, 32](out)
@@ -188,7 +188,7 @@ def test_cluster_mistakes_are_reported(mistake, kind, text):
         assert caught.value.kind == (kind or caught.value.kind)
 
 
-def test_cluster_size_may_be_a_template_parameter(kernel_of):
+def test_cluster_size_may_be_a_template_parameter(make_cluster_kernel):
     m = cuda.module(
         """#include <cooperative_groups.h>
         template <int n, typename T> __global__ void __cluster_dims__(n, 1, 1) sizes(T *out) {

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kit.arrays import SCALARS, ForeignArray, on_device, zeroed_device_array
+from kit.arrays import SCALARS, ForeignArray, to_device, zeroed_device_array
 from kit.calls import traced_calls
 
 from numbalite import _core, cuda
@@ -33,7 +33,7 @@ class FloatSubclass(float):
 
 
 def device_scalar(value, dtype):
-    return on_device(np.array(value, dtype))
+    return to_device(np.array(value, dtype))
 
 
 ZERO_D = [
@@ -200,7 +200,7 @@ def test_records_are_passed_by_value(kernel_by_name):
         array[1],
         array[1:2].reshape(()),
         device_scalar((5, 1.5), PAIR),
-        on_device(array)[1],
+        to_device(array)[1],
     ):
         out = zeroed_device_array(1, PAIR)
         kernel_by_name("record")[1, 1](value, out)
@@ -208,7 +208,7 @@ def test_records_are_passed_by_value(kernel_by_name):
     other = np.dtype([("n", "i4"), ("x", "f8")])
     out = zeroed_device_array(1, PAIR)
     for value in (np.zeros((), other)[()], array, 1, 1.0, 1j, np.complex64(1), b"12345678", None, (1, 2.0),
-                  np.zeros((), [("n", ">i4"), ("x", "f4")])[()], on_device(array), np.int64(3)):  # fmt: skip
+                  np.zeros((), [("n", ">i4"), ("x", "f4")])[()], to_device(array), np.int64(3)):  # fmt: skip
         with pytest.raises(
             TypeError, match=r"parameter 1 'p': expected pair \(a NumPy record of 8 bytes\)"
         ):
@@ -271,29 +271,29 @@ HOST = np.arange(12, dtype="f4").reshape(3, 4)
 
 @pytest.mark.parametrize("kind", ["host", "device", "foreign"])
 def test_mismatched_arrays_raise(kernel_by_name, kind):
-    def as_kind(array):
+    def array_of_kind(array):
         if kind == "host":
             return array
         device = _core.device_empty(array.shape, array.dtype)
         device._write(array)
         return device if kind == "device" else ForeignArray(device)
 
-    good = as_kind(HOST.copy())
+    good = array_of_kind(HOST.copy())
     for exception, text, array in wrong_arrays(HOST):
         if kind != "host" and (array.dtype == object or isinstance(array, np.ma.MaskedArray)):
             continue
-        array = as_kind(array)
+        array = array_of_kind(array)
         with pytest.raises(exception, match=f"'y': expected array<float, 2> .*{text}"):
             kernel_by_name("any2")[1, 1](good, array)
         with pytest.raises(exception, match=rf"'x': expected const float\* .*{text}"):
             kernel_by_name("saxpy")[1, 1](1.0, array, good, 1)
     for shape in ((12,), (3, 2, 2), ()):
         with pytest.raises(TypeError, match="it must have 2 dimensions"):
-            kernel_by_name("any2")[1, 1](good, as_kind(np.zeros(shape, "f4")))
+            kernel_by_name("any2")[1, 1](good, array_of_kind(np.zeros(shape, "f4")))
 
 
 def test_plain_pointers_reject_strided_arrays(kernel_by_name):
-    host, device = HOST[:, ::2].copy()[:, ::-1], on_device(HOST)[:, ::2]
+    host, device = HOST[:, ::2].copy()[:, ::-1], to_device(HOST)[:, ::2]
     for strided in (host, device, ForeignArray(device), HOST.T, cuda.In(HOST.T)):
         with pytest.raises(TypeError, match="not C-contiguous"):
             kernel_by_name("saxpy")[1, 1](1.0, strided, np.zeros(12, "f4"), 1)
@@ -303,7 +303,7 @@ def test_memory_order_selects_the_overload(kernel_by_name):
     c, f = HOST.copy(), np.asfortranarray(HOST)
     for make in (
         lambda a: a,
-        lambda a: on_device(np.zeros(12, "f4"))._view(a.shape, a.strides, None),
+        lambda a: to_device(np.zeros(12, "f4"))._view(a.shape, a.strides, None),
     ):
         for array in (c, f):
             mine = make(array.copy("K"))
@@ -320,20 +320,20 @@ def test_memory_order_selects_the_overload(kernel_by_name):
     with pytest.raises(TypeError, match="Fortran"):
         kernel_by_name("columns")[1, 1](packed)
     with pytest.raises(TypeError, match="C-contiguous"):
-        kernel_by_name("rows")[1, 1](on_device(np.zeros((3, 8), "f4"))[:, ::2])
+        kernel_by_name("rows")[1, 1](to_device(np.zeros((3, 8), "f4"))[:, ::2])
 
 
 @pytest.mark.parametrize("make", [
-    lambda a: a, on_device, lambda a: ForeignArray(on_device(a)), cuda.InOut,
+    lambda a: a, to_device, lambda a: ForeignArray(to_device(a)), cuda.InOut,
 ], ids=["host", "device", "foreign", "InOut"])  # fmt: skip
 def test_strided_arrays_are_accepted(kernel_by_name, make):
     for index in [np.s_[:, :], np.s_[::2, ::-1], np.s_[::-1, 1:3], np.s_[1:1], np.s_[:, 2:3]]:
         for order in "CF":
             x, y = (np.asarray(filled, order=order) for filled in (HOST, np.zeros((3, 4), "f4")))
-            if make is on_device or make(x).__class__ is ForeignArray:
-                source, target = on_device(HOST)[index], on_device(np.zeros((3, 4), "f4"))
+            if make is to_device or make(x).__class__ is ForeignArray:
+                source, target = to_device(HOST)[index], to_device(np.zeros((3, 4), "f4"))
                 view = target[index]
-                if make is not on_device:
+                if make is not to_device:
                     source, view = ForeignArray(source), ForeignArray(view)
                 kernel_by_name("any2")[1, 1](source, view)
                 result = np.zeros((3, 4), "f4")
@@ -357,7 +357,7 @@ def test_host_arrays_are_copied_as_declared(kernel_by_name):
     kernel_by_name("saxpy")[1, 8](3.0, cuda.InOut(x), cuda.InOut(y), 8)
     assert (y == 8).all()
     kernel_by_name("saxpy")[1, 8](0.0, cuda.In(frozen), cuda.In(frozen), 8)
-    kernel_by_name("saxpy")[1, 8](1.0, cuda.In(on_device(x)), out := on_device(y), 8)
+    kernel_by_name("saxpy")[1, 8](1.0, cuda.In(to_device(x)), out := to_device(y), 8)
     assert out[3] == 9
     with pytest.raises(ValueError, match=r"'y'.*read-only.*cuda.In"):
         kernel_by_name("saxpy")[1, 8](3.0, x, frozen, 8)
@@ -419,7 +419,7 @@ def test_overlapping_host_arrays_raise(kernel_by_name):
 
 
 def test_read_only_foreign_arrays_need_const_parameters(kernel_by_name):
-    device = on_device(HOST)
+    device = to_device(HOST)
     frozen = ForeignArray(device, data=(device.address, True))
     for array in (frozen, _core.from_interface(frozen)):
         kernel_by_name("any2")[1, 1](array, zeroed_device_array((3, 4), "f4"))
@@ -482,7 +482,7 @@ def test_launch_waits_for_the_producers_stream(kernel_by_name):
     stream = _core.Stream(non_blocking=True)
     for entry in (1, 2, stream.handle):
         for launch_on in (0, _core.Stream(), _core.Stream(non_blocking=True), stream):
-            x, y = on_device(np.ones(4, "f4")), on_device(np.ones(4, "f4"))
+            x, y = to_device(np.ones(4, "f4")), to_device(np.ones(4, "f4"))
             if launch_on:
                 cuda.synchronize()
             kernel_by_name("saxpy")[1, 4, launch_on](
@@ -554,7 +554,7 @@ def test_wrong_numbers_of_arguments_raise(kernel_by_name, call, text):
 
 
 def test_keyword_arguments_are_matched(kernel_by_name):
-    x, y = on_device(np.ones(4, "f4")), zeroed_device_array(4, "f4")
+    x, y = to_device(np.ones(4, "f4")), zeroed_device_array(4, "f4")
     launch = kernel_by_name("saxpy")[1, 4]
     launch(n=4, y=y, x=x, a=2.0)
     launch(2.0, x, **{"n" + "": 4, "".join(["y"]): y})

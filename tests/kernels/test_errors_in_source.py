@@ -7,7 +7,7 @@ import runpy
 import textwrap
 
 import pytest
-from kit.lines import lines_of
+from kit.lines import line_numbers_of
 
 from numbalite import cuda, errors
 
@@ -33,7 +33,7 @@ def test_error_in_a_body_has_the_python_line():
             """
 
     problem = compile_error_of(define_kernel)
-    assert lines_in(problem) == lines_of("// HERE 1", __file__)[:1]
+    assert lines_in(problem) == line_numbers_of("// HERE 1", __file__)[:1]
     assert "undefined_x" in str(problem) and "undefined_x" in problem.log
     assert "nl_kernel" in problem.source and str(problem).startswith("kernel does not compile")
 
@@ -44,7 +44,7 @@ def test_lazy_kernel_compile_error_is_raised_at_the_launch():
         "x[0] = undefined_x;  // HERE 2"
 
     problem = compile_error_of(lambda: undefined_x_lazy[1, 1](cuda.device_array(1)))
-    assert lines_in(problem) == lines_of("// HERE 2", __file__)[:1]
+    assert lines_in(problem) == line_numbers_of("// HERE 2", __file__)[:1]
     again = compile_error_of(lambda: undefined_x_lazy[1, 1](cuda.device_array(1)))
     assert str(again) == str(problem)
 
@@ -63,7 +63,7 @@ def test_error_in_a_device_function_has_its_line():
             "x[0] = undefined_member(x[0]);"
 
     problem = compile_error_of(define_kernel)
-    assert lines_in(problem)[0] == lines_of("// HERE 3", __file__)[0]
+    assert lines_in(problem)[0] == line_numbers_of("// HERE 3", __file__)[0]
 
 
 SOURCE = r"""
@@ -77,7 +77,7 @@ __global__ void second(float* x) {
 
 def test_error_in_a_source_has_the_python_line():
     for define in (lambda: cuda.module(SOURCE), lambda: cuda.jit(source=SOURCE, name="first")):
-        assert lines_in(compile_error_of(define)) == lines_of("// HERE 4", __file__)[:1]
+        assert lines_in(compile_error_of(define)) == line_numbers_of("// HERE 4", __file__)[:1]
 
 
 def test_error_in_a_composed_source_has_a_line():
@@ -208,7 +208,7 @@ def test_non_raw_string_body_gets_a_hint():
             """
 
     problem = compile_error_of(define_kernel)
-    assert f"line {lines_of('// HERE 5', __file__)[0]} does not end there" in str(problem)
+    assert f"line {line_numbers_of('// HERE 5', __file__)[0]} does not end there" in str(problem)
     assert 'r"""' in str(problem)
 
 
@@ -222,7 +222,9 @@ def test_unclosed_brace_gets_a_hint():
             """
 
     problem = compile_error_of(define_kernel)
-    assert f"the {{ on line {lines_of('// HERE 6', __file__)[0]} has no partner" in str(problem)
+    assert f"the {{ on line {line_numbers_of('// HERE 6', __file__)[0]} has no partner" in str(
+        problem
+    )
 
 
 def test_wrong_number_of_indices_gets_a_hint():
@@ -258,7 +260,7 @@ def test_writing_to_a_const_array_gets_a_hint():
         def store_to_const(x):
             "x[0] = 1;  // HERE 7"
 
-    assert lines_in(compile_error_of(define_kernel)) == lines_of("// HERE 7", __file__)[:1]
+    assert lines_in(compile_error_of(define_kernel)) == line_numbers_of("// HERE 7", __file__)[:1]
 
 
 def test_failed_assert_names_the_users_line():
@@ -270,7 +272,10 @@ def test_failed_assert_names_the_users_line():
 
     with pytest.raises(errors.KernelError) as caught:
         assert_first_is_one[1, 1](cuda.to_device([0.0]))
-    assert caught.value.line == lines_of("// HERE 8", __file__)[0] and caught.value.file == __file__
+    assert (
+        caught.value.line == line_numbers_of("// HERE 8", __file__)[0]
+        and caught.value.file == __file__
+    )
 
 
 def test_wrong_call_of_a_renamed_device_function_is_located():
@@ -285,7 +290,7 @@ def test_wrong_call_of_a_renamed_device_function_is_located():
         "x[0] = less(1);  // HERE alias"
 
     problem = compile_error_of(lambda: wrong_argument_count[1, 1](cuda.device_array(1, "f4")))
-    assert set(lines_in(problem)) == set(lines_of("// HERE alias", __file__)[:1])
+    assert set(lines_in(problem)) == set(line_numbers_of("// HERE alias", __file__)[:1])
     assert "less" in str(problem) and "k.cu(" not in str(problem)
 
 

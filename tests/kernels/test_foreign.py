@@ -110,11 +110,11 @@ def test_declared_cooperative_functions_launch_cooperatively():
         "x[0] = call_waits(x[0]);"
 
     @cuda.jit(cooperative=False)
-    def not_so(x):
+    def declare_not_cooperative(x):
         "x[0] = call_waits(x[0]);"
 
     x = np.array([3])
-    for kernel, factor, is_so in ((call_cooperative, 2, True), (not_so, 4, False)):
+    for kernel, factor, is_so in ((call_cooperative, 2, True), (declare_not_cooperative, 4, False)):
         kernel[1, 1](x)
         assert x[0] == 3 * factor
         (overload,) = kernel.overloads.values()

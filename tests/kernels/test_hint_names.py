@@ -36,7 +36,7 @@ HINTS = {
 }
 
 
-def kernel_of(line):
+def compile_kernel_with_line(line):
     space = {}
     exec(f"def k(parts, rho, grid2):\n    {f'int i = grid<1>(); {line}'!r}\n", space)
     return cuda.jit(space["k"])
@@ -44,7 +44,7 @@ def kernel_of(line):
 
 @pytest.mark.parametrize("line", HINTS)
 def test_hints_use_the_users_variable_names(line):
-    kernel = kernel_of(line)
+    kernel = compile_kernel_with_line(line)
     with pytest.raises(CompileError) as raised:
         kernel[1, 1](np.zeros(4, RECORD), np.zeros(4, "f4"), np.zeros((4, 4), "f4"))
     message = str(raised.value)

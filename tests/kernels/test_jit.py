@@ -18,7 +18,7 @@ from numbalite.compilers import compile_count
 # These tests pass host arrays for convenience; other tests check the warning.
 
 
-def without_checks():
+def disable_checks():
     return cuda.checks("none") if cuda.is_simulated() else contextlib.nullcontext()
 
 
@@ -443,7 +443,7 @@ def test_compile_adds_an_overload():
 
     compiled = store_one.compile("void(float32[::1])")
     count = compile_count()
-    with without_checks():  # a checked launch compiles for itself
+    with disable_checks():  # a checked launch compiles for itself
         store_one[1, 4](zeros_array())
     assert compile_count() == count and store_one.overloads == {(float32[::1],): compiled}
     assert store_one.compile((float32[::1],)) is compiled

@@ -54,7 +54,7 @@ def input_and_output_arrays():
     return np.ones(4, np.float32), np.full(4, 7, np.float32)
 
 
-def warnings_of(do):
+def kernel_warnings_of(do):
     """Returns the KernelWarnings of a call."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
@@ -65,7 +65,7 @@ def warnings_of(do):
 def test_the_warning_is_at_the_users_line(load_text):
     module = load_text(KERNEL)
     x, out = input_and_output_arrays()
-    (found,) = warnings_of(lambda: module.halves[1, 4](x, out))
+    (found,) = kernel_warnings_of(lambda: module.halves[1, 4](x, out))
     assert (found.filename, found.lineno) == (module.__file__, 8)
     message = found.message
     assert (message.file, message.line) == (found.filename, 8)
@@ -91,9 +91,9 @@ def test_a_compilation_warns_once(load_text):
             module.halves[1, 4](*d)
             module.halves[2, 2](*d)
 
-    assert len(warnings_of(launch_repeatedly)) == 1
+    assert len(kernel_warnings_of(launch_repeatedly)) == 1
     doubles = np.ones(4), np.ones(4)
-    assert len(warnings_of(lambda: module.halves[1, 4](*doubles))) == 1
+    assert len(kernel_warnings_of(lambda: module.halves[1, 4](*doubles))) == 1
 
 
 def test_the_default_filter_shows_a_line_once(load_text):
@@ -124,7 +124,7 @@ def test_filters_select_by_category_line_message_and_module(load_text, filters):
         warnings.filterwarnings("ignore", **filters)
         module.halves[1, 4](*input_and_output_arrays())
 
-    assert warnings_of(launch_with_filters) == []
+    assert kernel_warnings_of(launch_with_filters) == []
 
 
 def test_a_filter_for_another_line_or_module_does_not_hide_it(load_text):
@@ -135,7 +135,7 @@ def test_a_filter_for_another_line_or_module_does_not_hide_it(load_text):
         warnings.filterwarnings("ignore", category=KernelWarning, module="another")
         module.halves[1, 4](*input_and_output_arrays())
 
-    assert len(warnings_of(launch_with_other_filters)) == 1
+    assert len(kernel_warnings_of(launch_with_other_filters)) == 1
 
 
 def test_kernel_warning_as_an_error_prevents_the_launch(load_text):
@@ -149,7 +149,7 @@ def test_kernel_warning_as_an_error_prevents_the_launch(load_text):
             assert str(found.value).startswith(f"{module.__file__}(8): 1/2 divides")
     cuda.synchronize()
     assert (out == 7).all()
-    assert len(warnings_of(lambda: module.halves[1, 4](x, out))) == 1
+    assert len(kernel_warnings_of(lambda: module.halves[1, 4](x, out))) == 1
     assert (out == 0).all()
 
 
@@ -310,7 +310,7 @@ def test_every_kind_of_string_code_warns(load_text, kind):
         module.call(*input_and_output_arrays())
         return module
 
-    found = warnings_of(call_and_load)
+    found = kernel_warnings_of(call_and_load)
     assert found and {(pathlib.Path(one.filename).parent.name, one.lineno) for one in found} == {
         (pathlib.Path(found[0].filename).parent.name, line)
     }
@@ -323,7 +323,7 @@ def test_warning_about_a_source_file_names_the_file(tmp_path):
     file.write_text(
         '#include "own.cuh"\n__global__ void k(float *x) {\n    x[0] = part(x[1]);\n    if (x[0] > 0);\n}\n'
     )
-    (found,) = warnings_of(lambda: cuda.module(file))
+    (found,) = kernel_warnings_of(lambda: cuda.module(file))
     assert (found.filename, found.lineno) == (str(file), 4)
 
 
@@ -359,13 +359,13 @@ def test_captured_numbers_are_checked_as_divisors():
     def scale_by_parts(x):
         "x[0] *= 1/PARTS;"
 
-    (found,) = warnings_of(lambda: scale_by_parts[1, 1](np.ones(1)))
+    (found,) = kernel_warnings_of(lambda: scale_by_parts[1, 1](np.ones(1)))
     assert "1/PARTS divides integers, which gives 0: write 1.0f/PARTS" in str(found.message)
 
 
 def test_code_excluded_by_the_preprocessor_is_not_searched():
     source = "#if 0\n__device__ float f(float x) { return 1/2 * x; }\n#endif\n__global__ void k(float *x) { x[0] = 1; }"
-    assert warnings_of(lambda: cuda.module(source)) == []
+    assert kernel_warnings_of(lambda: cuda.module(source)) == []
 
 
 def test_library_kernels_do_not_warn():
@@ -427,7 +427,7 @@ def test_mistakes_in_one_of_several_signatures_do_not_warn(load_text, kind, targ
     imports = "from numbalite import cuda, guvectorize, jit, vectorize\n"
     for types, expected in [(same, 1), (mixed, 0), (mixed[:1], mixed[0] in UNSIGNED)]:
         text = textwrap.dedent(BY_SIGNATURES[kind].format(types=types, target=target))
-        found = warnings_of(lambda text=text: load_text(imports + text))
+        found = kernel_warnings_of(lambda text=text: load_text(imports + text))
         if (kind, target) == ("generalized ufunc", "cuda") and cuda.is_simulated():
             expected = 0  # a template: host compilers, unlike NVRTC, do not warn of types there
         texts = [str(one.message) for one in found]
@@ -441,7 +441,7 @@ def test_mistakes_for_one_type_warn_with_several_signatures(target):
         def overflowing_shift(x):
             "return x + (x << 40) + (1 << 40);"
 
-    assert len(warnings_of(make_ufunc)) >= 1
+    assert len(kernel_warnings_of(make_ufunc)) >= 1
 
 
 def test_mistakes_in_one_device_function_signature_do_not_warn():
@@ -466,6 +466,6 @@ def test_mistakes_in_one_device_function_signature_do_not_warn():
         "out[0] = unsigned_magnitude(x[0]);"
 
     x, out = np.ones(1, np.uint8), np.zeros(1, np.float32)
-    assert warnings_of(lambda: call_device_functions[1, 1](x, out)) == []
+    assert kernel_warnings_of(lambda: call_device_functions[1, 1](x, out)) == []
     assert out[0] == 1.5
-    assert len(warnings_of(lambda: call_unsigned_magnitude[1, 1](x, out))) == 1
+    assert len(kernel_warnings_of(lambda: call_unsigned_magnitude[1, 1](x, out))) == 1

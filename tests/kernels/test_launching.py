@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from kit.arrays import ForeignArray, on_device, zeroed_device_array
+from kit.arrays import ForeignArray, to_device, zeroed_device_array
 from kit.calls import traced_calls
 
 from numbalite import _core, config, cuda, errors
@@ -94,7 +94,7 @@ def test_launch_opts_in_to_48_kib_of_shared_memory(kernel_by_name):
 
 
 def test_warm_launch_makes_one_driver_call(kernel_by_name):
-    x, y = on_device(np.ones(4, "f4")), zeroed_device_array(4, "f4")
+    x, y = to_device(np.ones(4, "f4")), zeroed_device_array(4, "f4")
     launch, stream = kernel_by_name("saxpy")[1, 4], _core.Stream()
     launch(2.0, x, y, 4)
     kernel_by_name("saxpy")[1, 4, stream](2.0, x, y, 4)
@@ -167,7 +167,7 @@ def test_kernels_are_looked_up_once(lazy_kernel):
     outs = {dtype: zeroed_device_array(1, dtype) for dtype in ("i8", "u8", "f8", "f4", "?", "c16")}
     bound = lazy_kernel[1, 1]
     calls = [(3, "i8"), (2**63, "u8"), (2.5, "f8"), (np.float32(1.5), "f4"), (True, "?"), (2j, "c16"),
-             (np.int64(-3), "i8"), (on_device(np.array(7)), "i8"), (np.array(2.25), "f8")]  # fmt: skip
+             (np.int64(-3), "i8"), (to_device(np.array(7)), "i8"), (np.array(2.25), "f8")]  # fmt: skip
     for _ in range(3):
         for value, dtype in calls:
             for launch in (bound, lazy_kernel[1, 1], lazy_kernel[1, (1, 1)]):

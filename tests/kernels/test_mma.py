@@ -50,7 +50,7 @@ def words_per_lane(kind, count):
     return max(1, count * BITS[kind] // 32 // (2 if kind == "f64" else 1))
 
 
-def kernel_of(name):
+def mma_kernel_source(name):
     shape, kinds, more = PRODUCTS[name]
     m, n, k = matrix_extents(shape)
     kinds = kinds.split()
@@ -75,8 +75,8 @@ __global__ void {name}(const {cxx} *a, const {cxx} *b, const {cxx} *c, {cxx} *d)
 """
 
 
-SOURCE = "".join(map(kernel_of, (name for name in PRODUCTS if name not in ON_ADA)))
-NEWER = "".join(map(kernel_of, ON_ADA))
+SOURCE = "".join(map(mma_kernel_source, (name for name in PRODUCTS if name not in ON_ADA)))
+NEWER = "".join(map(mma_kernel_source, ON_ADA))
 
 
 def element_positions(rows, k, kind):
@@ -321,7 +321,7 @@ def mistakes_module():
         ("halves", 32, "matrices.* names threads 16-31: ended"),
     ],
 )
-def test_mma_mistakes_are_reported(optimized, mistakes_module, name, threads, said):
+def test_mma_mistakes_are_reported(optimized_host_code, mistakes_module, name, threads, said):
     out = cuda.device_array(64, "u4")
     with pytest.raises(KernelError, match=said), cuda.checks():
         getattr(mistakes_module, name)[1, threads, 0, 128 * (name == "outside")](out)

@@ -6,7 +6,7 @@ from operator import methodcaller
 
 import pytest
 from kit.arrays import zeros_array
-from kit.lines import lines_of
+from kit.lines import line_numbers_of
 
 import numbalite
 from numbalite import cuda, errors
@@ -258,7 +258,7 @@ def test_out_of_bounds_index_raises():
     )
     assert problem.block == (1, 0, 0) and problem.thread[0] in range(2, 8)
     assert problem.tid == problem.thread and "out of bounds" in str(problem)
-    assert problem.line in lines_of("// HERE", __file__)
+    assert problem.line in line_numbers_of("// HERE", __file__)
     assert problem.file == __file__ and f"{__file__}({problem.line})" in str(problem)
     x[:] = 0
     store_unchecked[1, 10](x, 2)

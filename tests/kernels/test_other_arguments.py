@@ -32,7 +32,7 @@ def inspected_asm(kernel):
 
 # ---- tuples ------------------------------------------------------------------------------------------
 @cuda.jit
-def take_apart(t, line, out):
+def read_nested_tuple(t, line, out):
     """
     auto [a, rest] = t;
     auto [b, c, empty] = rest;
@@ -46,15 +46,15 @@ def test_tuple_arguments_are_unpacked():
     for make in (np.array, cuda.to_device):
         out, x = np.zeros(6), make([7.0, 8.0])
         line = Line(Point(3, 4), Point(np.float32(0.5), 2))
-        take_apart[1, 1]((1, (2.5, x, ())), line, out)
+        read_nested_tuple[1, 1]((1, (2.5, x, ())), line, out)
         assert out.tolist() == [1, 2.5, 7, 3, 4, 2.5] and x[1] == -1
-        take_apart[1, 1]((True, (np.int8(2), x, ())), line, out)
+        read_nested_tuple[1, 1]((True, (np.int8(2), x, ())), line, out)
         assert out.tolist() == [1, 2, 7, 3, 4, 2.5]
-    first = take_apart.signatures[0]
+    first = read_nested_tuple.signatures[0]
     assert str(first[0]) == "Tuple((int64, Tuple((float64, float64[::1], Tuple(())))))"
     assert str(first[1].types[1]) == "Point(x: float32, n: int64)"
-    assert len(take_apart.signatures) == 2
-    inspected_asm(take_apart)
+    assert len(read_nested_tuple.signatures) == 2
+    inspected_asm(read_nested_tuple)
 
 
 def test_kernels_accept_tuples_of_20_items():

@@ -405,13 +405,13 @@ def test_header_macros_do_not_conflict_with_numbalites_headers():
     assert x.tolist() == [2, 3, 4] and plus.name == "_plus_one"
 
     @numbalite.jit("float32(float32)", **given)
-    def on_the_cpu(x):
+    def add_macro_on_cpu(x):
         """
         #include "m.h"
         return x + T(N);
         """
 
-    assert on_the_cpu(1) == 2
+    assert add_macro_on_cpu(1) == 2
     for target in ("cuda", "cpu"):
 
         @numbalite.vectorize(target=target, **given)

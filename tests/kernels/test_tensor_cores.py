@@ -103,7 +103,7 @@ TYPES = {
 }
 
 
-def kernel_of(name):
+def wmma_kernel_source(name):
     m, n, k, dtype, wide, a_rows, b_rows, c_rows = PRODUCTS[name]
     element = "wmma::precision::tf32" if name == "tf32" else TYPES[dtype]
     by = {True: "row_major", False: "col_major"}
@@ -117,7 +117,7 @@ __global__ void {name}(const {TYPES[dtype]} *a, const {TYPES[dtype]} *b, const {
 
 @pytest.fixture(scope="module")
 def tensor_core_module():
-    return cuda.module(SOURCE + "".join(map(kernel_of, PRODUCTS)))
+    return cuda.module(SOURCE + "".join(map(wmma_kernel_source, PRODUCTS)))
 
 
 @pytest.mark.parametrize("name", PRODUCTS)

@@ -35,7 +35,7 @@ def zeroed_device_array(shape, dtype):
     return device
 
 
-def on_device(host):
+def to_device(host):
     device = _core.device_empty(host.shape, host.dtype)
     device._write(host)
     return device

@@ -85,7 +85,7 @@ def draw_shapes(min_dims=0, max_dims=5, most=6):
 
 
 @st.composite
-def parts_of(draw, shape):
+def draw_broadcast_shape(draw, shape):
     """Returns a shape that broadcasts to `shape`."""
     kept = draw(st.sampled_from([0, 0, 0, 1, 2, len(shape)]))
     return tuple(1 if draw(st.integers(0, 4)) == 0 else n for n in shape[min(kept, len(shape)) :])
@@ -148,7 +148,7 @@ def place_argument(placed, place):
     return placed.host
 
 
-def on_device(argument):
+def is_device_argument(argument):
     return isinstance(argument, (cuda.DeviceNDArray, DLPackSpeaker, ForeignArray))
 
 

@@ -79,7 +79,7 @@ __device__ function table[2] = {twice, deep};
 
 def _case_of_kernel(name, how):
     def start_case(x):
-        kernel = cuda.jit(source=text_of(name), name=name, stoppable=True, **how)
+        kernel = cuda.jit(source=kernel_source_of(name), name=name, stoppable=True, **how)
         shared = 4096 if name == "dynamic_shared" else 0
         kernel[64, 128, 0, shared](x)
         return cuda.synchronize
@@ -87,7 +87,7 @@ def _case_of_kernel(name, how):
     return start_case
 
 
-def text_of(name):
+def kernel_source_of(name):
     body = BODIES[name]
     body = body if isinstance(body, str) else body[0]
     head = HEAD if "cg::" in body or "cuda::" in body else ""
@@ -109,13 +109,13 @@ def _make_spin_kernel(**options):
 
 
 @register_case
-def one_thread(x):
+def one_thread_kernel(x):
     _make_spin_kernel()[1, 1](x)
     return cuda.synchronize
 
 
 @register_case
-def many_blocks(x):
+def many_block_kernel(x):
     _make_spin_kernel()[20000, 256](x)
     return cuda.synchronize
 
@@ -134,7 +134,7 @@ def unoptimized_kernel(x):
 
 
 @register_case
-def few_registers(x):
+def few_register_kernel(x):
     _make_spin_kernel(max_registers=24)[4, 64](x)
     return cuda.synchronize
 
@@ -243,7 +243,7 @@ __global__ void parent(int *x) { child<<<2, 32>>>(x); }
 
 
 @register_case
-def two_devices(x):
+def kernels_on_two_devices(x):
     """Launches a kernel on each device; the host waits for the first kernel. With one device, both
     arrays are
     on that device."""
@@ -283,7 +283,7 @@ def captured_graph(x):
 
 
 @register_case
-def two_streams(x):
+def kernels_on_two_streams(x):
     kernel, streams = _make_spin_kernel(), [cuda.stream(), cuda.stream(non_blocking=True)]
     for stream in streams:
         kernel[4, 32, stream](x)
@@ -299,7 +299,7 @@ def queued_launches(x):
 
 
 @register_case
-def more_than_the_queue(x):
+def more_launches_than_the_queue(x):
     kernel = _make_spin_kernel()
     kernel[4, 32](x)
 

@@ -34,14 +34,14 @@ def result_or_error(expression, names):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return on_host(eval(expression, {"np": np, **names}))
+            return to_host_value(eval(expression, {"np": np, **names}))
         except Exception as error:
             return type(error)
 
 
-def on_host(value):
+def to_host_value(value):
     if isinstance(value, tuple):
-        return tuple(map(on_host, value))
+        return tuple(map(to_host_value, value))
     if isinstance(value, cuda.DeviceNDArray):
         return value.copy_to_host()
     return value.get() if sparse.issparse(value) else value

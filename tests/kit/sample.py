@@ -31,7 +31,9 @@ def pytest_configure():
     """Stores the seed of this session in the environment, from which other processes read it."""
     seed = os.environ.setdefault(VARIABLE, str(random.randrange(1_000_000)))
     if seed != "all":
-        os.environ.setdefault("NUMBALITE_CPU_OPT", "0")  # see `optimized` in kit/fixtures.py
+        os.environ.setdefault(
+            "NUMBALITE_CPU_OPT", "0"
+        )  # see `optimized_host_code` in kit/fixtures.py
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +64,7 @@ def draw_cases(count, cases, of=""):
     return [cases[i] for i in sorted(drawn)]
 
 
-def one_case(cases, of=""):
+def draw_one_case(cases, of=""):
     """One of the cases."""
     return draw_cases(1, cases, of)
 

@@ -29,7 +29,7 @@ def to_typed(value):
     return TypedValue(value, kinds[type(value)])
 
 
-def _as_float(t):
+def _float_type_for(t):
     """Returns the type to which an operand is converted in an operation with a float."""
     return t if not is_whole(t) else np.dtype("f4" if np.can_cast(t, "i2") else "f8")
 
@@ -38,7 +38,7 @@ def common_type_of(a, b):
     """Returns the type of a + b."""
     if is_whole(a) and is_whole(b):
         return UINT64 if a.kind == b.kind == "u" else INT64
-    return np.promote_types(_as_float(a), _as_float(b))
+    return np.promote_types(_float_type_for(a), _float_type_for(b))
 
 
 def common_type(a, b):

@@ -79,7 +79,7 @@ def relative_name(path):
     return str(path.relative_to(ROOT))
 
 
-def of_each_c_file(rule):
+def make_test_of_c_files(rule):
     """Returns a test that a rule, a function of a path, holds for every C file; lists all files
     that violate it."""
 
@@ -102,7 +102,7 @@ def test_every_package_has_include_rules():
     assert packages <= set(BELOW), "a new package: say in BELOW what it may include"
 
 
-@of_each_c_file
+@make_test_of_c_files
 def test_includes_follow_the_package_order(c_file):
     package = package_of(c_file.relative_to(CEXT))
     quoted = re.findall(r'#\s*include\s*"([^"]+)"', strip_comments(c_file.read_text()))
@@ -182,7 +182,7 @@ def test_c_files_have_no_include_cycle():
     assert_circles_are_named(graph, "include")
 
 
-@of_each_c_file
+@make_test_of_c_files
 def test_python_header_is_included_only_in_py(c_file):
     package = c_file.relative_to(CEXT).parts[0]
     for included in included_files(c_file):
@@ -197,7 +197,7 @@ def test_python_header_is_included_only_in_py(c_file):
         assert not re.search(r"\bPy[A-Z_]\w*\(", text), "a call of Python below py/"
 
 
-@of_each_c_file
+@make_test_of_c_files
 def test_threads_are_created_in_one_file(c_file):
     """Only base/lock names pthread and the atomic builtins; the rest of cext uses its functions.
 
@@ -234,7 +234,7 @@ def test_no_code_branches_on_the_driver_kind():
                 )
 
 
-@of_each_c_file
+@make_test_of_c_files
 def test_sources_include_their_header_first(c_file):
     own = c_file.with_suffix(".h")
     if c_file.suffix == ".c" and own.exists():
@@ -257,21 +257,21 @@ def test_includes_of_the_simulator_and_of_kernels_exist():
     assert not missing
 
 
-@of_each_c_file
+@make_test_of_c_files
 def test_headers_have_include_guards(c_file):
     if c_file.suffix == ".h":
         text = c_file.read_text()
         assert "#pragma once" in text or re.search(r"^#ifndef (NL_\w+_H)\n#define \1$", text, re.M)
 
 
-@of_each_c_file
+@make_test_of_c_files
 def test_c_files_begin_with_a_comment(c_file):
     assert c_file.read_text().lstrip().startswith("/*"), (
         "a file begins with a paragraph on its idea"
     )
 
 
-@of_each_c_file
+@make_test_of_c_files
 def test_c_code_reads_the_environment_in_one_file(c_file):
     if re.search(r"\b(secure_)?getenv\(", strip_comments(c_file.read_text())):
         assert c_file.relative_to(CEXT).parts[0] == "sim", "configuration reaches C by arguments"
@@ -308,7 +308,7 @@ def test_python_reads_the_environment_in_config():
             assert not found, f"{relative_name(path)} reads {found}: add it to numbalite/config.py"
 
 
-@of_each_c_file
+@make_test_of_c_files
 def test_c_strings_contain_no_cuda_source(c_file):
     """CUDA C++ is in files under cuda_src; C strings hold no program text."""
     strings = re.findall(r'"((?:\\.|[^"\\\n])*)"', strip_comments(c_file.read_text()))

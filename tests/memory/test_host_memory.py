@@ -55,7 +55,7 @@ def copy_code_path(request):
 
 
 @pytest.fixture
-def by_threads():
+def copy_by_threads():
     settings = _core.copy_settings()
     _core.copy_settings(always=True, least=1 << 18)
     yield
@@ -430,7 +430,7 @@ def test_environment_variable_sets_the_pinned_limit(run_python):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_copies_of_threshold_sizes_match_numpy(host_pool, by_threads, seed):
+def test_copies_of_threshold_sizes_match_numpy(host_pool, copy_by_threads, seed):
     """Tests sizes near every threshold between two copy methods, and near multiples of the chunk
     size."""
     rng = random.Random(seed)
@@ -490,7 +490,7 @@ def test_strided_copies_through_pinned_memory_match_numpy(host_pool, copy_code_p
         assert target.copy_to_host().tobytes() == expected.tobytes()
 
 
-def test_stream_uploads_read_the_source_before_returning(host_pool, by_threads):
+def test_stream_uploads_read_the_source_before_returning(host_pool, copy_by_threads):
     """The call does not wait for the stream, and the source may be changed immediately."""
     used = host_pool.used
     for count in (10, 1000, 100_000, 600_000):

@@ -26,7 +26,7 @@ SMALL_RINGS = [
 
 
 @pytest.fixture(autouse=True)
-def _as_on_a_gpu():
+def _use_gpu_copy_settings():
     settings = _core.copy_settings()
     _core.copy_settings(always=True, least=1 << 18)
     cuda.host_memory_pool().trim()

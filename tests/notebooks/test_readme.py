@@ -15,7 +15,7 @@ README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 PROGRAM = re.compile(r"```python\n(.*?)```\n(?:\n```\n(.*?)```\n)?", re.S)
 
 
-def without_numbers(text):
+def without_unspecified_numbers(text):
     """The threads and elements in a report are unspecified, and so is the number of further
     reports."""
     text = re.sub(r"\s\(and \d+ more, in \d+ places?\)", "", text)
@@ -24,7 +24,7 @@ def without_numbers(text):
     return re.sub(r"\(\d+,\d+,\d+\)|\[\d+\]", "#", text)
 
 
-def test_readme_programs_run(optimized, capsys):
+def test_readme_programs_run(optimized_host_code, capsys):
     programs = PROGRAM.findall(README.read_text())
     assert programs
     printing = 0
@@ -39,7 +39,9 @@ def test_readme_programs_run(optimized, capsys):
             capsys.readouterr()
             exec(compile(program, file, "exec"), names)
             if printed:
-                assert without_numbers(capsys.readouterr().out) == without_numbers(printed)
+                assert without_unspecified_numbers(
+                    capsys.readouterr().out
+                ) == without_unspecified_numbers(printed)
                 printing += 1
     assert printing or not cuda.is_simulated()
     np.testing.assert_array_equal(names["out"], names["a"] * 2.5)

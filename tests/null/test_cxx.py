@@ -181,7 +181,7 @@ def test_unterminated_string_line_is_found():
 # --- free names ----------------------------------------------------------------------------------------
 
 
-def free_names_of(source, *parameters):
+def free_names_in(source, *parameters):
     return set(free_names(source, parameters))
 
 
@@ -223,11 +223,11 @@ def free_names_of(source, *parameters):
     ],
 )  # fmt: skip
 def test_free_names_of_a_body(source, names):
-    assert free_names_of(source) == names
+    assert free_names_in(source) == names
 
 
 def test_parameters_are_not_free_names():
-    assert free_names_of("y[i] = N;", "y", "i") == {"N"}
+    assert free_names_in("y[i] = N;", "y", "i") == {"N"}
 
 
 def test_free_names_have_their_kind_of_use():
@@ -242,7 +242,7 @@ def test_macro_names_are_not_free():
 
 
 def test_non_ascii_names_are_free_names():
-    assert free_names_of("return σ * α_1;") == {"σ", "α_1"}
+    assert free_names_in("return σ * α_1;") == {"σ", "α_1"}
 
 
 def test_usable_names_of_a_function_are_found():

@@ -118,7 +118,7 @@ def test_other_output_is_an_error():
     ],
 )  # fmt: skip
 def test_kernel_names_are_shortened(name, expected):
-    assert ncu_table.name_of(name) == expected
+    assert ncu_table.short_kernel_name(name) == expected
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_kernel_names_are_shortened(name, expected):
     ],
 )
 def test_errors_are_relative_and_zero_inside_of_a_range(predicted, measured, error):
-    assert ncu_table.error_of(predicted, measured) == pytest.approx(error)
+    assert ncu_table.relative_error(predicted, measured) == pytest.approx(error)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_errors_are_relative_and_zero_inside_of_a_range(predicted, measured, err
     [(0.15625, 0.1562, 0), (0.02, 0.05, 0.03), ((0.5, 0.6), 0.9, 0.3), ((0.5, 0.6), 0.55, 0)],
 )
 def test_rates_are_compared_in_points(predicted, measured, error):
-    assert ncu_table.error_of(predicted, measured, is_rate=True) == pytest.approx(error)
+    assert ncu_table.relative_error(predicted, measured, is_rate=True) == pytest.approx(error)
 
 
 def test_launches_are_matched_by_kernel_and_shape_in_their_order():
@@ -185,12 +185,12 @@ def test_the_time_of_a_kernel_is_the_sum_of_its_launches():
         (make_launch("g", None), make_launch("g", 5.0)),
     ]
     pairs.append((make_launch("f", 0.5), make_launch("f", 0.25)))
-    assert ncu_table.times_of(pairs) == {"f": (1.5, 2.25), "g": (0, 5.0)}
+    assert ncu_table.times_by_kernel(pairs) == {"f": (1.5, 2.25), "g": (0, 5.0)}
 
 
 def test_the_table_has_shares_targets_and_misses():
     def make_row(counter, predicted, measured, bound="DRAM"):
-        error = ncu_table.error_of(predicted, measured)
+        error = ncu_table.relative_error(predicted, measured)
         return CounterRow("p", "k", counter, predicted, measured, error, bound)
 
     rows = [make_row("registers", 32, 32), make_row("registers", 30, 32)]

@@ -81,10 +81,10 @@ def test_a_run_draws_a_few_cases_of_each_test(run_python, checkout_root, tmp_pat
 
 DRAWING = """
 import random
-from kit.sample import generator
+from kit.sample import random_generator
 
 def draw():
-    return [random.random(), *generator().random(2), *generator().random(2)]
+    return [random.random(), *random_generator().random(2), *random_generator().random(2)]
 
 def test_one(record_property):
     record_property("drawn", draw())

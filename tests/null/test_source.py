@@ -42,7 +42,7 @@ def source_identity(*args, **kwargs):
     return lambda function: function
 
 
-def position_of(text, needle):
+def position_of_needle(text, needle):
     """Returns (label, line) that a compiler would name for the line with ``needle``."""
     label = line = None
     for row in text.numbered().split("\n"):
@@ -73,7 +73,7 @@ def test_position_of_a_body_is_its_source_line():
 
     text = of_function(needle_body)
     with open(__file__, encoding="utf-8") as file:
-        line = position_of(text, "NEEDLE")[1]
+        line = position_of_needle(text, "NEEDLE")[1]
         assert "x[i] = NEEDLE" in file.read().split("\n")[line - 1]
     assert text.label == __file__
 
@@ -95,13 +95,16 @@ def test_position_of_a_body_is_its_source_line():
 )
 def test_string_literals_of_every_form_are_located(tmp_path, body, line):
     names = define_in_file(tmp_path, f"def kernel(x):\n    {body}\n")
-    label, found = position_of(of_function(names["kernel"]), "NEEDLE")
+    label, found = position_of_needle(of_function(names["kernel"]), "NEEDLE")
     assert found == line and label == str(tmp_path / "lesson.py")
 
 
 def test_body_of_a_notebook_cell_is_found():
     names = add_notebook_cell('# In [3]\ndef kernel(x):\n    """\n    NEEDLE;\n    """\n')
-    assert position_of(of_function(names["kernel"]), "NEEDLE") == ("<ipython-input-3-abc>", 4)
+    assert position_of_needle(of_function(names["kernel"]), "NEEDLE") == (
+        "<ipython-input-3-abc>",
+        4,
+    )
 
 
 def test_ipython_names_the_cell(monkeypatch):
@@ -127,13 +130,13 @@ def test_cells_with_ipython_syntax_are_located():
     tree = ast.parse("\n\n" + text.split("\n", 2)[2])
     namespace = {"__name__": "__main__"}
     exec(compile(tree, name, "exec"), namespace)
-    assert position_of(of_function(namespace["kernel"]), "NEEDLE") == (name, 5)
+    assert position_of_needle(of_function(namespace["kernel"]), "NEEDLE") == (name, 5)
 
 
 def test_body_from_exec_has_the_string_line():
     namespace = {"identity": source_identity}
     exec('\n@identity()\ndef kernel(x):\n    """\n    NEEDLE;\n    """\n', namespace)
-    assert position_of(of_function(namespace["kernel"]), "NEEDLE") == ("<string>", 5)
+    assert position_of_needle(of_function(namespace["kernel"]), "NEEDLE") == ("<string>", 5)
 
 
 def test_body_is_read_from_the_imported_function(tmp_path):
@@ -214,7 +217,7 @@ def calling_frame():
     return sys._getframe(1)
 
 
-def line_of(needle, after="CODE = r"):
+def line_with_needle(needle, after="CODE = r"):
     with open(__file__, encoding="utf-8") as file:
         lines = file.read().split("\n")
     start = next(i for i, line in enumerate(lines) if line.startswith(after))
@@ -223,13 +226,15 @@ def line_of(needle, after="CODE = r"):
 
 def test_a_string_is_found_in_the_callers_file():
     text = of_source(CODE, "k", calling_frame())
-    assert text.label == __file__ and text.lines[2] == line_of("NEEDLE")
+    assert text.label == __file__ and text.lines[2] == line_with_needle("NEEDLE")
 
 
 @pytest.mark.parametrize("change", [textwrap.dedent, str.strip, str.lstrip, lambda s: s + "\n"])
 def test_stripped_source_string_is_located(change):
     text = of_source(change(CODE), "k", calling_frame())
-    assert text.label == __file__ and position_of(text, "NEEDLE")[1] == line_of("NEEDLE")
+    assert text.label == __file__ and position_of_needle(text, "NEEDLE")[1] == line_with_needle(
+        "NEEDLE"
+    )
     assert len(text.lines) == text.value.count("\n") + 1
 
 
@@ -249,10 +254,12 @@ def make_definition(body, parameters=("x",), name="kernel", **values):
 
 
 def kernel_source(body, signature="void(float32[:])", parameters=("x",), **values):
-    return source_of(make_definition(body, parameters, **values), signatures.parse(signature))
+    return generated_source(
+        make_definition(body, parameters, **values), signatures.parse(signature)
+    )
 
 
-def source_of(made, *given):
+def generated_source(made, *given):
     built, kernel = builder.kernel_source(made, *given)
     assert kernel == "k_kernel::nl_kernel" and built.refused == {}
     assert built.labels(made) == ("lesson.py",)
@@ -281,7 +288,7 @@ def test_generated_lines_follow_the_users_lines():
 
 
 def test_launch_bounds_are_written():
-    made = source_of(make_definition(""), signatures.parse("void(int32)"), (128, 2))
+    made = generated_source(make_definition(""), signatures.parse("void(int32)"), (128, 2))
     assert "void __launch_bounds__(128, 2) nl_kernel(int x)" in made.text
 
 
@@ -348,7 +355,7 @@ def test_records_are_defined_once():
     record = np.dtype([("a", "f4")])
     made = make_definition("x[0].a = y.a;", ("x", "y"))
     signature = signatures.parse("void(r[:], r)", {"r": record}.get)
-    assert source_of(made, signature).text.count("struct record_") == 1
+    assert generated_source(made, signature).text.count("struct record_") == 1
 
 
 def test_non_ascii_names_are_encoded():

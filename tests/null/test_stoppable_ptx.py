@@ -113,9 +113,9 @@ def test_stop_tests_report_the_users_line():
     ]
 
 
-def source_of(name):
+def endless_kernel_source(name):
     head = '#include "numbalite.cuh"\nusing namespace numbalite;\n#line 1 "endless.cu"\n'
-    return Source(head + endless.text_of(name), kernels=(name,), stoppable=True)
+    return Source(head + endless.kernel_source_of(name), kernels=(name,), stoppable=True)
 
 
 @pytest.mark.cases(1)
@@ -125,8 +125,8 @@ def test_the_assembler_accepts_the_code_of_endless_kernels(name):
     for capability in ((7, 5), (9, 0)):
         if "cluster" in name and capability < (9, 0):
             continue
-        image = nvrtc.compile(source_of(name), capability)
-        plain = nvrtc.compile(source_of(name).replace(stoppable=False), capability)
+        image = nvrtc.compile(endless_kernel_source(name), capability)
+        plain = nvrtc.compile(endless_kernel_source(name).replace(stoppable=False), capability)
         assert image.kind in ("cubin", "ptx") and plain.stop is None
         assert image.stop.count(b"\0") >= 1 and b"$nl_exit" in image.ptx
         assert image.lowered == plain.lowered
@@ -153,7 +153,7 @@ def test_debugged_kernels_and_those_with_options_for_the_assembler_compile():
         {"max_registers": 32},
         {"options": ("-Xptxas=-v",)},
     ):
-        image = nvrtc.compile(source_of("while_volatile").replace(**changes), (9, 0))
+        image = nvrtc.compile(endless_kernel_source("while_volatile").replace(**changes), (9, 0))
         assert image.kind in ("cubin", "ptx") and image.stop
 
 

@@ -222,7 +222,7 @@ OF_TWO = [
 ]  # fmt: skip
 
 
-def in_groups(items, size=6):
+def split_in_groups(items, size=6):
     return [items[i : i + size] for i in range(0, len(items), size)]
 
 
@@ -237,13 +237,13 @@ def operator_of_group(texts, args):
     )
 
 
-@pytest.mark.parametrize("names", in_groups(FUNCTIONS), ids=lambda n: n[0])
+@pytest.mark.parametrize("names", split_in_groups(FUNCTIONS), ids=lambda n: n[0])
 def test_gradcheck_passes_for_unary_functions(names):
     op = operator_of_group([f"{name}(x)" for name in names], "x")
     assert torch.autograd.gradcheck(op, (random_variables(4),))
 
 
-@pytest.mark.parametrize("texts", in_groups(OF_TWO, 20), ids=["all"])
+@pytest.mark.parametrize("texts", split_in_groups(OF_TWO, 20), ids=["all"])
 def test_gradcheck_passes_for_binary_functions(texts):
     assert torch.autograd.gradcheck(
         operator_of_group(texts, "x, y"), (random_variables(4), random_variables(4))
@@ -405,13 +405,13 @@ def test_forward_mode_derivatives_raise():
 # ---- tests of the kernel that torch's dispatcher calls
 
 
-def of_device(f, **options):
+def device_operation(f, **options):
     return _Kernel(operation(f, **options)).of_device()
 
 
 def test_plans_of_ufuncs_depend_on_dtypes_only():
     both = ["float32(float32, float32)", *DDD]
-    kernel = of_device(make_ufunc("return x - 2 * y;", "x, y", both))
+    kernel = device_operation(make_ufunc("return x - 2 * y;", "x, y", both))
     random = random_generator()
     for _ in range(20):
         shape = tuple(random.integers(0, 4, random.integers(0, 4)))
@@ -435,7 +435,9 @@ def test_plans_of_ufuncs_depend_on_dtypes_only():
 
 
 def test_plans_of_kernels_depend_on_shapes_and_numbers():
-    kernel = of_device(python_body, launch=launch_blocks, out_shapes=lambda x, n: [x.shape, (n,)])
+    kernel = device_operation(
+        python_body, launch=launch_blocks, out_shapes=lambda x, n: [x.shape, (n,)]
+    )
     for size, n in [(5, 3), (5, 4), (6, 4), (5, 3)]:
         x = random_floats(size)
         values, numbers = kernel(x, n)

@@ -5,7 +5,7 @@ import collections
 import itertools
 
 import pytest
-from kit.sample import one_case
+from kit.sample import draw_one_case
 from pairs.form import PairsUnit
 from pairs.themes import KINDS, PAIRS
 
@@ -18,7 +18,7 @@ HANGS = 0.2  # for one that never ends
 # Pairs of other kinds whose mistake makes a thread wait forever.
 WAITS = 0.5
 ENDLESS = {"wait_for_the_phase_before", "lists_whose_heads_are_not_set"}
-SEEDS = (None, *one_case([1, 2, 3]))
+SEEDS = (None, *draw_one_case([1, 2, 3]))
 EVERY = pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 
 

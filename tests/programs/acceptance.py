@@ -57,7 +57,7 @@ def _read_text(path):
     return files.read_text(path, "replace")
 
 
-def source_of(path: str):
+def source_for_compilers(path: str):
     """What compilers get of a file."""
     from numbalite.cxx import scanner
     from numbalite.cxx.linemap import consecutive_text
@@ -114,7 +114,7 @@ def try_one(path: str, known: dict) -> dict:
 
     result = {"path": path}
     try:
-        source = source_of(path)
+        source = source_for_compilers(path)
     except CompileError as problem:
         return {**result, "nvrtc": str(problem), "sim": str(problem)}
     except TypeError as problem:
@@ -126,18 +126,20 @@ def try_one(path: str, known: dict) -> dict:
         fast = source._replace(
             options=(*source.options, f"-arch=compute_{ARCHITECTURE[0]}0"), opt=True
         )
-        result["nvrtc"] = _error_of(lambda: nvrtc.compile(fast, ARCHITECTURE), CompileError)
+        result["nvrtc"] = _error_text_of(lambda: nvrtc.compile(fast, ARCHITECTURE), CompileError)
     if not result["nvrtc"]:
         begun = time.perf_counter()
-        result["sim"] = _error_of(lambda: hostbuild.compile(source), CompileError)
+        result["sim"] = _error_text_of(lambda: hostbuild.compile(source), CompileError)
         result["seconds"] = round(time.perf_counter() - begun, 1)
         if "not defined" in result["sim"]:  # PTX may contain such functions, machine code may not
             whole = source._replace(opt=True)
-            result["nvrtc"] = _error_of(lambda: nvrtc.compile(whole, ARCHITECTURE), CompileError)
+            result["nvrtc"] = _error_text_of(
+                lambda: nvrtc.compile(whole, ARCHITECTURE), CompileError
+            )
     return result
 
 
-def _error_of(compile, error):
+def _error_text_of(compile, error):
     try:
         compile()
     except error as problem:
@@ -173,7 +175,7 @@ def main() -> None:
     results = dict(known)
     todo = [p for p in paths if not given.refused or not known.get(p) or known[p].get("sim")]
     work = lambda path: _try_file(path, known.get(path, {}))
-    for path, done in in_parallel(todo, work, given.jobs):
+    for path, done in run_in_parallel(todo, work, given.jobs):
         if isinstance(done, str):
             done = {"path": path, "nvrtc": done, "sim": ""}
         results[done["path"]] = done
@@ -189,7 +191,7 @@ def _write_results(path, results):
         json.dump(list(results.values()), file, indent=1)
 
 
-def in_parallel(items: list, work: Callable, jobs: int) -> Iterator[tuple]:
+def run_in_parallel(items: list, work: Callable, jobs: int) -> Iterator[tuple]:
     """Yields (item, result of work) in the order of completion; each item runs in a separate process, forked
     from a process that has imported all modules. If a process dies, the result is the reason as a string."""
     import numbalite.compilers.hostbuild

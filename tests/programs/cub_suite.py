@@ -69,7 +69,7 @@ def main():
         running = [pool.submit(run_image, folder, path, one, given) for path, one in todo]
         for future in concurrent.futures.as_completed(running):
             results.append(future.result())
-            print(line_of(results[-1]), flush=True)
+            print(format_result(results[-1]), flush=True)
             if given.json:
                 given.json.write_text(json.dumps(results, indent=1))
     return print_report(results)
@@ -131,9 +131,9 @@ def run_child(folder, name, macros):
     options = [*(f"-I{one}" for one in includes), *(f"-D{macro}" for macro in macros)]
     try:
         headers = {
-            p.name: without_launches(p.read_text()) for p in (folder / "cub" / "test").glob("*.cuh")
+            p.name: replace_launches(p.read_text()) for p in (folder / "cub" / "test").glob("*.cuh")
         }
-        text = without_launches(path.read_text()) + ENTRIES
+        text = replace_launches(path.read_text()) + ENTRIES
         module = cuda.module(text, options=options, headers=headers)
         found = np.zeros(1, np.uint64)
         module.nl_suite_find[1, 1](found)
@@ -148,7 +148,7 @@ def run_child(folder, name, macros):
     for number in range(count):
         names = (ctypes.c_char_p * 2)()
         entry(1, number, ctypes.addressof(names))
-        test = f"{names[0].decode()} {types_of(names[1].decode())}"
+        test = f"{names[0].decode()} {type_parameters(names[1].decode())}"
         report_to_parent(tests={test: "begun"})
         host.problem = ""
         entry(2, number, None)
@@ -156,11 +156,11 @@ def run_child(folder, name, macros):
     return report_to_parent(end=True)
 
 
-def types_of(text):
+def type_parameters(text):
     return text.partition("T = ")[2].rstrip("]").replace("cuda::std::", "")
 
 
-def without_launches(text):
+def replace_launches(text):
     """Returns the text with `k<<<g, b>>>(x)` as calls of suite::Shape."""
     while (at := text.find("<<<")) >= 0:
         begin = _begin_of_name(text, at)
@@ -238,7 +238,7 @@ class HostRequests:
         self.memory.pop(address, None)
 
 
-def line_of(result):
+def format_result(result):
     passed = sum(not problem for problem in result["tests"].values())
     text = (
         f"{result['file']} {' '.join(result['macros'])}: {passed} of {len(result['tests'])} passed"

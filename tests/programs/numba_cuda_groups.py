@@ -60,7 +60,7 @@ GROUPS = {
 }  # fmt: skip
 
 
-def group_of(file: str, test: str) -> str | None:
+def irrelevance_reason(file: str, test: str) -> str | None:
     """Returns the reason why a test is irrelevant for programs; None if it is relevant."""
     name = f"{file}::{test}"
     for reason, patterns in GROUPS.items():

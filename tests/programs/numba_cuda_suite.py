@@ -24,7 +24,7 @@ import time
 import types
 import unittest
 
-from numba_cuda_groups import GROUPS, group_of
+from numba_cuda_groups import GROUPS, irrelevance_reason
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT = 600
@@ -100,7 +100,7 @@ def print_report(found):
             if how == "skipped":
                 skipped += 1
                 continue
-            counts = groups[group_of(name, name_of_test(test))]
+            counts = groups[irrelevance_reason(name, name_of_test(test))]
             added = [counts]
             if counts is groups[None]:
                 has_kernels = name.startswith(("cudapy/", "doc_examples/"))

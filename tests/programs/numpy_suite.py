@@ -118,16 +118,20 @@ def has_type(dtype):
         return True  # the function raises
 
 
-def all_go(value):
+def are_all_compatible(value):
     """Returns whether the device can store all arrays in the arguments."""
     if isinstance(value, np.ndarray):
         return is_device_compatible(value)
     if type(value) is dict:
-        return all(map(all_go, value.values())) and has_type(value.get("dtype"))
-    return type(value) not in (list, tuple) or len(value) >= LONG or all(map(all_go, value))
+        return all(map(are_all_compatible, value.values())) and has_type(value.get("dtype"))
+    return (
+        type(value) not in (list, tuple)
+        or len(value) >= LONG
+        or all(map(are_all_compatible, value))
+    )
 
 
-def in_memory_order(array):
+def axes_in_memory_order(array):
     """Returns the permutation of the axes in which their strides decrease."""
     return sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
 
@@ -159,7 +163,7 @@ class CallArrays:
             for host, device in self.arrays.values():
                 if device is value:
                     return host
-            order = in_memory_order(value)
+            order = axes_in_memory_order(value)
             host = value.transpose(order).copy_to_host().transpose(np.argsort(order))
             return host[()] if host.ndim == 0 and not self.keeps_arrays else host
         if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -178,13 +182,13 @@ def is_test(module):
     return module.rpartition(".")[2].startswith("test_")
 
 
-def on_device(name, function):
+def wrap_for_device(name, function):
     @functools.wraps(function)
     def call_on_device(*args, **keywords):
         global inside
         if inside or not is_test(sys._getframe(1).f_globals.get("__name__", "")):
             return function(*args, **keywords)
-        if not (all_go(args) and all_go(keywords)):
+        if not (are_all_compatible(args) and are_all_compatible(keywords)):
             return function(*args, **keywords)
         inside, moved = True, CallArrays(name)
         try:
@@ -216,7 +220,7 @@ def replace_numpy_functions():
             except TypeError:  # not hashable
                 continue
             if known and name not in MAKE_HOST_ARRAYS:
-                setattr(module, name, on_device(f"{namespace}.{name}", function))
+                setattr(module, name, wrap_for_device(f"{namespace}.{name}", function))
 
 
 class ExpectedFailures:

@@ -44,7 +44,9 @@ def run_unit(unit: described.Unit, folder: str, asked, keep: str | None) -> list
             source=Path(path), options=[*unit.options, *includes], names=names, headers=_HEADERS
         )
     except Exception as problem:
-        return [{**_case_header(unit, case), "error": _message_of(problem)} for case in unit.cases]
+        return [
+            {**_case_header(unit, case), "error": _format_problem(problem)} for case in unit.cases
+        ]
     return [run_case(unit, case, module, asked, keep) for case in unit.cases]
 
 
@@ -52,7 +54,7 @@ def _case_header(unit, case):
     return {"unit": unit.name, "kernel": case.kernel, "index": case.index, "within": case.within}
 
 
-def _message_of(problem):
+def _format_problem(problem):
     return f"{type(problem).__name__}: {problem}"[:2000]
 
 
@@ -66,7 +68,7 @@ def run_case(unit, case, module, asked, keep) -> dict:
         kernel = module[case.kernel]
         _launch_case(kernel, case, values)
     except Exception as problem:
-        said = _message_of(problem)
+        said = _format_problem(problem)
         return {**result, "error": said, "known": bool(case.finds) and case.finds in said}
     result["seconds"] = round(time.perf_counter() - began, 3)
     arrays = [values[i] for i in case.written]
@@ -107,7 +109,7 @@ def _find_errors(kernel, case, values, *kinds, search=None):
     except KernelError as problem:
         return str(problem)[:1500]
     except Exception as problem:
-        return _message_of(problem)
+        return _format_problem(problem)
     return ""
 
 
@@ -155,7 +157,7 @@ def compare_drivers(one: str, other: str) -> int:
     for path in (one, other):
         with open(path, encoding="utf-8") as file:
             found = {(r["unit"], r["index"]): r for r in json.load(file)}
-        results.append((found, np.load(_arrays_of(path))))
+        results.append((found, np.load(_arrays_path(path))))
     (left, mine), (right, theirs) = results
     same = close = apart = 0
     for key in left.keys() & right.keys():
@@ -188,7 +190,7 @@ def _result_names(result):
     return [f"{result['unit']} {result['index']} {i}" for i in range(len(result["hashes"]))]
 
 
-def _arrays_of(path):
+def _arrays_path(path):
     return os.path.splitext(path)[0] + ".npz"
 
 
@@ -244,7 +246,7 @@ def main() -> int:
     def run_unit_by_name(name):
         return run_unit(units[name], asked.folder, asked, keep)
 
-    for name, done in acceptance.in_parallel(list(units), run_unit_by_name, asked.jobs):
+    for name, done in acceptance.run_in_parallel(list(units), run_unit_by_name, asked.jobs):
         if isinstance(done, str):
             done = [{**_case_header(units[name], c), "error": done} for c in units[name].cases]
         results += done
@@ -265,7 +267,7 @@ def write_results(path: str, results: list) -> None:
             with np.load(piece) as made:
                 arrays.update(zip(_result_names(result), made.values()))
             os.unlink(piece)
-    np.savez_compressed(_arrays_of(path), **arrays)
+    np.savez_compressed(_arrays_path(path), **arrays)
     with open(path, "w", encoding="utf-8") as file:
         json.dump(results, file, indent=1)
 

@@ -294,12 +294,12 @@ def test_modules_that_programs_import_are_found(run_as_numba):
             return x + 1
 
         @register_jitable(inline="always")
-        def called_too(x):
+        def call_called_twice(x):
             return called(x) + 1
 
         @njit
         def function(x):
-            return called_too(x)
+            return call_called_twice(x)
 
         assert isinstance(kernel, CUDADispatcher) and isinstance(device, CUDADispatcher)
         assert isinstance(kernel, Dispatcher) and not isinstance(called, Dispatcher)

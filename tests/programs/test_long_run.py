@@ -63,7 +63,7 @@ arrays, streams, events, hosts, graphs, others = Things(40), Things(8), Things(8
 def device():
     return rng.randrange(DEVICES)
 
-def stream_on(number):
+def draw_stream_on(number):
     """A stream of the device, or the default one."""
     good = [s for n, s in streams.items if n == number]
     return rng.choice(good) if good and rng.random() < 0.6 else 0
@@ -78,7 +78,7 @@ def make_array():
 def make_from_host():
     d = device()
     with cuda.gpus[d]:
-        arrays.add(cuda.to_device(hosts.any(), stream_on(d)))
+        arrays.add(cuda.to_device(hosts.any(), draw_stream_on(d)))
 
 def make_stream():
     d = device()
@@ -89,7 +89,7 @@ def make_event():
     d = device()
     with cuda.gpus[d]:
         event = cuda.event(timing=rng.random() < 0.5)
-        event.record(stream_on(d))
+        event.record(draw_stream_on(d))
     events.add(event)
 
 def make_host():
@@ -102,7 +102,7 @@ def make_host():
 def launch():
     a = array()
     with cuda.gpus[a.device]:
-        add[2, 32, stream_on(a.device)](a, rng.random())
+        add[2, 32, draw_stream_on(a.device)](a, rng.random())
 
 def launch_on_host():
     add[2, 32](hosts.any(), 1.0)
@@ -111,7 +111,7 @@ def ufunc():
     a, b = array(), array()
     if a.device == b.device:
         with cuda.gpus[a.device]:
-            arrays.add(plus(a, b, stream=stream_on(a.device)))
+            arrays.add(plus(a, b, stream=draw_stream_on(a.device)))
 
 def ufunc_host():
     hosts.add(plus(np.asarray(hosts.any()), rng.random()))
@@ -128,7 +128,7 @@ def copy():
     a, b = array(), array()
     if rng.random() < 0.3:
         a, b = a[::-1], b
-    own = stream_on(rng.choice((a.device, b.device)))
+    own = draw_stream_on(rng.choice((a.device, b.device)))
     a.copy_to_device(b, own)
 
 def move():
@@ -136,21 +136,21 @@ def move():
 
 def download():
     a = array()
-    hosts.add(a.copy_to_host(stream=stream_on(a.device)))
+    hosts.add(a.copy_to_host(stream=draw_stream_on(a.device)))
 
 def download_into():
     a, host = array(), hosts.any()
-    a.copy_to_host(np.asarray(host) if rng.random() < 0.5 else host, stream_on(a.device))
+    a.copy_to_host(np.asarray(host) if rng.random() < 0.5 else host, draw_stream_on(a.device))
 
 def upload():
     a = array()
-    a.copy_to_device(hosts.any(), stream_on(a.device))
+    a.copy_to_device(hosts.any(), draw_stream_on(a.device))
 
 def assign():
     a = array()
     with cuda.gpus[a.device]:
         a[rng.randrange(N):] = rng.choice((3, 1.5, array()[0]))
-        a.fill(rng.random(), stream_on(a.device))
+        a.fill(rng.random(), draw_stream_on(a.device))
 
 def views():
     a = array()
@@ -243,7 +243,7 @@ def pin():
         d.copy_to_host(x, s)
         s.synchronize()
 
-def in_a_thread():
+def run_in_thread():
     def work():
         with cuda.gpus[device()]:
             x = cuda.to_device(np.zeros(N))
@@ -304,7 +304,7 @@ def synchronize():
 
 COMMON = [make_array, make_from_host, launch, ufunc, copy, move, download, download_into, upload, assign, views, drop]
 SOMETIMES = [make_stream, make_event, make_host, launch_on_host, ufunc_host, reductions, convert, record, callback, wait_event, exchange, pickled, graph_again, refused, synchronize]
-RARE = [graph, ipc, module, pin, in_a_thread, faulty, memory]
+RARE = [graph, ipc, module, pin, run_in_thread, faulty, memory]
 CHOICES = COMMON * 8 + SOMETIMES * 3 + RARE
 
 def run(count):

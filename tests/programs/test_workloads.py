@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 import pytest
-from kit.lines import lines_of
+from kit.lines import line_numbers_of
 
 import numbalite
 from numbalite import cuda, float32, int32, void
@@ -174,7 +174,7 @@ def test_wrong_dimensions_error_is_readable():
     text = str(caught.value)
     assert "test_workloads.py" in text and "error" in text
     line = int(re.search(r"test_workloads\.py[:(](\d+)", text)[1])
-    assert line in lines_of("c(i, j) = a(i, j) + b(i, j);", __file__)
+    assert line in line_numbers_of("c(i, j) = a(i, j) + b(i, j);", __file__)
     assert len(text.splitlines()) < 60, "a screenful at most"
 
 

@@ -110,7 +110,7 @@ def draw_operands(draw, target, count, dtypes, special=False, unaligned=True, ma
     full = draw(st.integers(0, count - 1))
     arguments, hosts = [], []
     for i in range(count):
-        part = shape if i == full else draw(drawn.parts_of(shape))
+        part = shape if i == full else draw(drawn.draw_broadcast_shape(shape))
         dtype = draw(st.sampled_from(dtypes))
         values = drawn.make_values(draw(st.integers(0, 99)), part, dtype, special)
         repeat = shape if draw(st.integers(0, 5)) == 0 else None
@@ -139,8 +139,8 @@ def check_layouts(target, data):
     arguments, hosts = data.draw(draw_operands(target, 2, ["f4"]))
     expected = np.subtract(*hosts)
     result = operation.on(target)(*arguments)
-    assert_close(result, expected, device=any(map(drawn.on_device, arguments)))
-    if isinstance(expected, np.ndarray) and not any(map(drawn.on_device, arguments)):
+    assert_close(result, expected, device=any(map(drawn.is_device_argument, arguments)))
+    if isinstance(expected, np.ndarray) and not any(map(drawn.is_device_argument, arguments)):
         steps = zip(expected.shape, expected.strides, result.strides)
         assert all(wanted == got for n, wanted, got in steps if n > 1)  # order="K"
 
@@ -159,7 +159,7 @@ def check_out(target, data):
     )
     keywords, oracle_keywords = {}, {}
     if data.draw(st.booleans()):
-        mask = drawn.make_values(3, data.draw(drawn.parts_of(shape)), "?")
+        mask = drawn.make_values(3, data.draw(drawn.draw_broadcast_shape(shape)), "?")
         placed = drawn.PlacedArray(mask, data.draw(drawn.array_recipes(mask.ndim)))
         keywords["where"], oracle_keywords["where"] = (
             drawn.place_argument(placed, data.draw(array_places(target))),
@@ -180,7 +180,7 @@ def test_ufuncs_match_numpy_with_out(ufunc_target):
 def check_where(target, data):
     arguments, hosts = data.draw(draw_operands(target, 2, ["f4"], max_dims=3))
     shape = np.broadcast_shapes(*(h.shape for h in hosts))
-    mask = drawn.make_values(3, data.draw(drawn.parts_of(shape)), "?")
+    mask = drawn.make_values(3, data.draw(drawn.draw_broadcast_shape(shape)), "?")
     result = OPERATIONS["subtract"].on(target)(*arguments, where=mask)
     assert_close(result, np.subtract(*hosts), where=mask)
 

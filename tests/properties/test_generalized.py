@@ -96,7 +96,7 @@ def draw_operands(draw, target, cores, dtypes, loop_dims=3):
     full = draw(st.integers(0, len(cores) - 1))
     arguments, hosts = [], []
     for i, core in enumerate(cores):
-        shape = (loop if i == full else draw(drawn.parts_of(loop))) + core
+        shape = (loop if i == full else draw(drawn.draw_broadcast_shape(loop))) + core
         values = drawn.make_values(draw(st.integers(0, 99)), shape, draw(st.sampled_from(dtypes)))
         placed = drawn.PlacedArray(values, draw(drawn.array_recipes(len(shape))))
         places = drawn.PLACES if target == "cuda" else ["host"]
@@ -129,7 +129,9 @@ def check_matmul(target, data):
         np.testing.assert_allclose(drawn.to_host(result), expected, rtol=1e-4, atol=1e-3)
     else:
         assert result.dtype == expected.dtype and result.shape == expected.shape
-        assert isinstance(result, cuda.DeviceNDArray) == any(map(drawn.on_device, arguments))
+        assert isinstance(result, cuda.DeviceNDArray) == any(
+            map(drawn.is_device_argument, arguments)
+        )
         np.testing.assert_allclose(drawn.to_host(result), expected, rtol=1e-4, atol=1e-3)
 
 

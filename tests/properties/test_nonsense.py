@@ -191,7 +191,7 @@ def callable_targets():
         for name in public_names(owner):
             function = getattr(owner, name)
             if isinstance(function, (np.ufunc, types.FunctionType)) and name not in WITH_FILES:
-                found[f"{path}.{name}"] = lambda f=function: functools.partial(on_device, f)
+                found[f"{path}.{name}"] = lambda f=function: functools.partial(call_on_device, f)
     for name, make in example_instances().items():
         with contextlib.suppress(Exception):
             example = make()
@@ -208,7 +208,7 @@ def callable_targets():
 WITH_FILES = ("save", "savez", "load", "info")
 
 
-def on_device(function, *given, **named):
+def call_on_device(function, *given, **named):
     """Returns a caller of one of NumPy's functions, whose first argument is on the device."""
     shape = ((2, 3), (2, 2), (), (0,))[len(given) % 4]
     return function(

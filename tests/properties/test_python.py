@@ -22,7 +22,7 @@ from numbalite import config
 pytestmark = [
     # Ignores warnings about lines of random programs that look like mistakes.
     pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning"),
-    pytest.mark.usefixtures("optimized"),
+    pytest.mark.usefixtures("optimized_host_code"),
 ]
 
 ROWS = 24
@@ -164,7 +164,7 @@ def input_rows(seed):
     return found
 
 
-def kernel_of(tmp_path, lines):
+def compile_program(tmp_path, lines):
     name = f"drawn{next(NAMED)}"
     path = tmp_path / f"{name}.py"
     names = ", ".join(sorted(name for name in NAMES if not hasattr(builtins, name)))
@@ -184,7 +184,7 @@ KINDS = {"b": "whole", "i": "whole", "u": "natural", "f": "real", "c": "complex_
 OUTPUTS = {"whole": "i8", "natural": "u8", "real": "f8", "complex_": "c16"}
 
 
-def row_of(values, k):
+def python_values_of_row(values, k):
     """Returns the values of a program's names in one row, for Python."""
     given = {
         name: TypedValue(v[k] if v.dtype.kind in "fc" else v[k].item(), v.dtype)
@@ -212,7 +212,7 @@ def test_random_expressions_match_python(tmp_path_factory, random, seed):
     texts, expected = [], []
     while len(texts) < COUNT:
         text = RandomExpressions(random).expression()
-        results = [evaluate_in_python(text, row_of(values, k)) for k in range(ROWS)]
+        results = [evaluate_in_python(text, python_values_of_row(values, k)) for k in range(ROWS)]
         kinds = {r.dtype for r in results if r is not None}
         if len(kinds) == 1:  # else nothing is defined
             texts.append(text)
@@ -220,7 +220,7 @@ def test_random_expressions_match_python(tmp_path_factory, random, seed):
     lines = ["@cuda.jit", *HEAD]
     for k, (text, (t, _)) in enumerate(zip(texts, expected, strict=True)):
         lines += [f"    e{k} = {text}", f"    {KINDS[t.kind]}[t, {k}] = e{k}"]
-    kernel = kernel_of(tmp_path_factory.mktemp("drawn"), lines)
+    kernel = compile_program(tmp_path_factory.mktemp("drawn"), lines)
     outputs = {name: np.zeros((ROWS, COUNT), t) for name, t in OUTPUTS.items()}
     kernel[1, ROWS](*values.values(), *outputs.values())
     (source,) = kernel.inspect_source().values()
@@ -494,7 +494,7 @@ def test_random_statements_match_python(tmp_path_factory, random, seed):
     exec("\n".join(text), names)
     rng = np.random.default_rng(seed)
     whole, real = rng.integers(-30, 60, (ROWS, 5)), rng.normal(size=(ROWS, 2))
-    kernel = kernel_of(tmp_path_factory.mktemp("drawn"), lines)
+    kernel = compile_program(tmp_path_factory.mktemp("drawn"), lines)
     out = np.zeros((ROWS, PROGRAMS, 9))
     kernel[1, ROWS](whole, real, out)
     for t, (program, ours) in itertools.product(

@@ -134,7 +134,7 @@ VALUES = {
 }  # fmt: skip
 
 
-def source_of(case, shuffle=lambda names: names):
+def make_body_source(case, shuffle=lambda names: names):
     """Returns the BodySource of the kernel of a case, name -> index in VALUES, and the types of its
     arguments. Every call creates new functions and values."""
     values = {name: VALUES[name][index]() for name, index in case.items()}
@@ -146,14 +146,14 @@ def source_of(case, shuffle=lambda names: names):
     return kernel._source, signatures.signature(f"void({args})").args
 
 
-def cache_key_of(source, args):
+def compute_cache_key(source, args):
     return translations.key_of(source.definition.contents(args, source.options))
 
 
-def checked_key_of(source, args):
+def assert_source_and_key(source, args):
     """Asserts that the kernel's source is that of a translation at this moment; returns the key."""
     assert source.kernel(args).images.source.text == source._translate(args)[2].source.text
-    return cache_key_of(source, args)
+    return compute_cache_key(source, args)
 
 
 def test_changed_captured_values_change_the_key():
@@ -168,13 +168,15 @@ def test_changed_captured_values_change_the_key():
         case = {**case, **{name: draw.randrange(len(VALUES[name])) for name in changed}}
         cases.append(case)
     for case in cases:
-        key = checked_key_of(*source_of(case, lambda names: draw.sample(names, len(names))))
+        key = assert_source_and_key(
+            *make_body_source(case, lambda names: draw.sample(names, len(names)))
+        )
         assert key is not None
         assert keys.setdefault(tuple(case.items()), key) == key, case
     assert len(set(keys.values())) == len(keys)
 
 
-def kernel_of(text, **names):
+def make_text_kernel(text, **names):
     return cuda.jit(function_of_text(text, {"cuda": cuda, "np": np, **names}, "kernel"))._source
 
 
@@ -196,29 +198,29 @@ def cached_text(monkeypatch):
 
 def test_a_cached_kernel_is_not_translated(cached_text):
     text = "def kernel(x):\n    x[0] = table[1] + 3\n"
-    first = kernel_of(text, table=np.array([1, 2])).kernel(ARGS)
-    second = kernel_of(text, table=np.array([1, 2]))
+    first = make_text_kernel(text, table=np.array([1, 2])).kernel(ARGS)
+    second = make_text_kernel(text, table=np.array([1, 2]))
     assert cached_text(second) == first.images.source.text
     again = second.kernel(ARGS)
     for name in ("expression", "labels", "is_python", "exceptions", "variables", "signature"):
         assert getattr(again, name) == getattr(first, name)
     assert again.images.source == first.images.source
     with pytest.raises(TypeError, match="not callable"):
-        cached_text(kernel_of(text, table=np.array([1, 4])))
+        cached_text(make_text_kernel(text, table=np.array([1, 4])))
 
 
 def test_changed_attribute_values_change_the_key():
     table, constants = np.array([1, 2]), make_modules(1)
-    source = kernel_of(
+    source = make_text_kernel(
         "def kernel(x):\n    x[0] = table[1] + m.inner.k\n", table=table, m=constants
     )
-    keys = [checked_key_of(source, ARGS)]
+    keys = [assert_source_and_key(source, ARGS)]
     table[1] = 5
-    keys.append(checked_key_of(source, ARGS))
+    keys.append(assert_source_and_key(source, ARGS))
     constants.inner.k = 2
-    keys.append(checked_key_of(source, ARGS))
+    keys.append(assert_source_and_key(source, ARGS))
     constants.inner.k, table[1] = 1, 2
-    assert checked_key_of(source, ARGS) == keys[0] and len(set(keys)) == 3
+    assert assert_source_and_key(source, ARGS) == keys[0] and len(set(keys)) == 3
 
     def make_kernel():
         cell = 1
@@ -234,15 +236,15 @@ def test_changed_attribute_values_change_the_key():
         return store_cell._source, change_cell
 
     source, change = make_kernel()
-    before = checked_key_of(source, ARGS)
+    before = assert_source_and_key(source, ARGS)
     change(2)
-    assert checked_key_of(source, ARGS) != before
+    assert assert_source_and_key(source, ARGS) != before
 
 
 def test_functions_on_one_line_have_different_keys():
     pair = [cuda.jit(device=True)(f) for f in (lambda v: v + 1, lambda v: v * 2)]
     text = "def kernel(x):\n    x[0] = f(x[1])\n"
-    assert len({checked_key_of(kernel_of(text, f=f), ARGS) for f in pair}) == 2
+    assert len({assert_source_and_key(make_text_kernel(text, f=f), ARGS) for f in pair}) == 2
 
 
 def test_recursive_functions_have_a_cache_key():
@@ -251,34 +253,42 @@ def test_recursive_functions_have_a_cache_key():
         "def down(n):\n    if n <= 0:\n        return 0\n    return up(n - 1) + step\n\n"
         "def up(n):\n    return down(n) + 1\n"
     )
-    source = kernel_of(text, step=1)
-    assert checked_key_of(source, ARGS) == checked_key_of(kernel_of(text, step=1), ARGS) is not None
-    assert checked_key_of(kernel_of(text, step=2), ARGS) != checked_key_of(source, ARGS)
+    source = make_text_kernel(text, step=1)
+    assert (
+        assert_source_and_key(source, ARGS)
+        == assert_source_and_key(make_text_kernel(text, step=1), ARGS)
+        is not None
+    )
+    assert assert_source_and_key(make_text_kernel(text, step=2), ARGS) != assert_source_and_key(
+        source, ARGS
+    )
 
 
 def test_unsupported_values_have_no_cache_key():
     """Bodies without a cache key are translated at each kernel's first call."""
     array = cuda.to_device(np.zeros(2, "f4"))
-    source = kernel_of("def kernel(x):\n    x[0] = a[0]\n", a=array)
-    assert checked_key_of(source, ARGS) is None
-    unused = kernel_of("def kernel(x):\n    if x.ndim == 2:\n        f(x)\n    x[0] = 1\n", f=[1])
-    assert cache_key_of(unused, ARGS) is None
+    source = make_text_kernel("def kernel(x):\n    x[0] = a[0]\n", a=array)
+    assert assert_source_and_key(source, ARGS) is None
+    unused = make_text_kernel(
+        "def kernel(x):\n    if x.ndim == 2:\n        f(x)\n    x[0] = 1\n", f=[1]
+    )
+    assert compute_cache_key(unused, ARGS) is None
 
 
 def test_newly_defined_names_change_the_key():
     names = {"cuda": cuda}
     text = "def kernel(x):\n    x[0] = abs(x[0])\n"
     source = cuda.jit(function_of_text(text, names, "kernel"))._source
-    before = checked_key_of(source, ARGS)
+    before = assert_source_and_key(source, ARGS)
     names["abs"] = math.sqrt
-    assert checked_key_of(source, ARGS) != before
+    assert assert_source_and_key(source, ARGS) != before
 
 
 def test_cached_kernels_repeat_their_warnings():
     text = "def kernel(x):\n    x[0] = x[0] * 0.5\n"
     with pytest.warns(errors.PerformanceWarning, match=r"0\.5 is a float64") as first:
-        kernel_of(text).kernel(ARGS)
-    source = kernel_of(text)
+        make_text_kernel(text).kernel(ARGS)
+    source = make_text_kernel(text)
     with pytest.warns(errors.PerformanceWarning, match=r"0\.5 is a float64") as second:
         source.kernel(ARGS)
     assert [str(w.message) for w in second] == [str(w.message) for w in first]
@@ -289,11 +299,11 @@ def test_cached_kernels_repeat_their_warnings():
 
 def test_damaged_cached_translations_are_replaced(own_cache):
     text = "def kernel(x):\n    x[0] = 7\n"
-    expected = kernel_of(text).kernel(ARGS).images.source.text
+    expected = make_text_kernel(text).kernel(ARGS).images.source.text
     (path,) = own_cache.glob("*.body")
     for damaged in (b"", path.read_bytes()[:-1], path.read_bytes()[::-1]):
         path.write_bytes(damaged)
-        assert kernel_of(text).kernel(ARGS).images.source.text == expected
+        assert make_text_kernel(text).kernel(ARGS).images.source.text == expected
         assert path.read_bytes() != damaged
 
 
@@ -325,7 +335,7 @@ CPU = "def f(x, n):\n    return x[n] * table[1] + helper(n)\n"
 CPU_ARGS = signatures.signature("void(float64[:], int64)").args
 
 
-def cpu_function_of(
+def make_cpu_function(
     text=CPU, options=None, helper_text="def helper(n):\n    return n + 1\n", **names
 ):
     helper = function_of_text(helper_text, {}, "helper")
@@ -334,7 +344,7 @@ def cpu_function_of(
 
 
 @pytest.fixture
-def only_cached(monkeypatch):
+def forbid_translations(monkeypatch):
     """From now on, a translation for the CPU, or an export, raises an error."""
 
     def forbid_translation():
@@ -343,12 +353,12 @@ def only_cached(monkeypatch):
     return forbid_translation
 
 
-def test_a_cached_function_on_the_cpu_is_not_translated(only_cached):
+def test_a_cached_function_on_the_cpu_is_not_translated(forbid_translations):
     x = np.arange(4.0)
-    first = cpu_function_of()
+    first = make_cpu_function()
     assert first(x, 3) == 10
-    only_cached()
-    second = cpu_function_of()
+    forbid_translations()
+    second = make_cpu_function()
     assert second(x, 3) == 10
     assert second.inspect_source() == first.inspect_source()
     assert second.nopython_signatures == first.nopython_signatures
@@ -359,35 +369,35 @@ def test_a_cached_function_on_the_cpu_is_not_translated(only_cached):
     ]  # fmt: skip
     for change in changes:
         with pytest.raises(TypeError, match="not callable"):
-            cpu_function_of(**change)(x, 3)
+            make_cpu_function(**change)(x, 3)
     for args in ((x.astype("f4"), 3), (x, np.int32(3)), (x[::2], 1)):
         with pytest.raises(TypeError, match="not callable"):
             second(*args)
 
 
-def test_cpu_function_key_contains_signatures(only_cached):
+def test_cpu_function_key_contains_signatures(forbid_translations):
     text = "def f(x):\n    return x + 1\n"
     listed = ["float32(float64)", "int64(int64)"]
     assert [jit(listed)(function_of_text(text, {}, "f"))(v) for v in (1.5, 2)] == [2.5, 3]
-    only_cached()
+    forbid_translations()
     assert [jit(listed)(function_of_text(text, {}, "f"))(v) for v in (1.5, 2)] == [2.5, 3]
     for other in (listed[:1], listed[::-1], ["float64(float64)", "int64(int64)"]):
         with pytest.raises(TypeError, match="not callable"):
             jit(other)(function_of_text(text, {}, "f"))
 
 
-def test_cached_cpu_functions_return_views_of_arguments(only_cached):
+def test_cached_cpu_functions_return_views_of_arguments(forbid_translations):
     text = "def f(x):\n    return x, x[1:], x[0], x.T\n"
     x = np.arange(6.0).reshape(2, 3)
     first = jit()(function_of_text(text, {}, "f"))(x)
-    only_cached()
+    forbid_translations()
     again = jit()(function_of_text(text, {}, "f"))(x)
     for ours, expected in zip((*first, *again), (x, x[1:], x[0], x.T) * 2, strict=True):
         assert np.shares_memory(ours, x)
         np.testing.assert_array_equal(ours, expected)
 
 
-def test_recursion_on_the_cpu_is_cached(only_cached):
+def test_recursion_on_the_cpu_is_cached(forbid_translations):
     text = "def f(n):\n    return 1 if n < 2 else n * f(n - 1)\n"
 
     def make_recursive_function():
@@ -396,7 +406,7 @@ def test_recursion_on_the_cpu_is_cached(only_cached):
         return names["f"]
 
     assert make_recursive_function()(10) == math.factorial(10)
-    only_cached()
+    forbid_translations()
     assert make_recursive_function()(10) == math.factorial(10)
 
 
@@ -421,7 +431,7 @@ def test_cached_cpu_functions_repeat_warnings_and_errors():
     assert messages[0] == messages[1] and "missing_name" in messages[0]
 
 
-def test_an_exported_device_function_is_not_translated_again(only_cached):
+def test_an_exported_device_function_is_not_translated_again(forbid_translations):
     text = "def f(x):\n    return x * scale\n"
 
     def exported_text(scale, signature="float32(float32)", name="f"):
@@ -432,7 +442,7 @@ def test_an_exported_device_function_is_not_translated_again(only_cached):
 
     first = exported_text(2)
     assert str(first[1]) == "float32"
-    only_cached()
+    forbid_translations()
     assert exported_text(2) == first
     for other in (
         (3,),

@@ -225,16 +225,16 @@ def with_shared_array_of_nothing(x):
 
 
 def with_host_function(x):
-    x[0] = of_the_host(x[0])
+    x[0] = open_host_file(x[0])
 
 
-def of_the_host(y):
+def open_host_file(y):
     with open("log") as file:
         return file, y
 
 
 def with_launch(x):
-    of_the_host[1, 1](x)
+    open_host_file[1, 1](x)
 
 
 TABLE = {"a": 1}
@@ -263,7 +263,7 @@ REFUSED = {
     with_barrier_not_called: ("syncthreads", "is not called", r"Write cuda.syncthreads\(\)"),
     with_array_as_condition: ("x > 0", "cannot be compared", "each thread computes"),
     with_shared_array_of_nothing: ("shared", "'dtype' is missing", r"\(shape, float32\)"),
-    with_host_function: ("with open", "with is not possible", "of_the_host is called here"),
+    with_host_function: ("with open", "with is not possible", "open_host_file is called here"),
     with_launch: (r"\[1, 1\]\(x\)", "has no elements", "launch it from the host"),
     with_dimensions: ("cuda.grid", "RequireLiteralValue: takes the number of dimensions", ""),
     with_odd_alignment: ("alignment=12", "Alignment must be a power of two, .* not 12", ""),
@@ -387,14 +387,14 @@ def test_endless_recursion_and_wrong_calls_raise():
         x[0] = endless_recursion(1)
 
     @cuda.jit
-    def too_many(x):
+    def wrong_argument_count(x):
         x[0] = abs(1, 2)
 
     with pytest.raises(TranslationError, match="cannot type infer runaway recursion") as raised:
         call_endless_recursion[1, 1](np.zeros(3))
     assert "\n    return endless_recursion(n + 1)\n           ^^^^^^^^^^^^^^" in str(raised.value)
     with pytest.raises(TranslationError, match=r"abs: takes 1 argument, not 2"):
-        too_many[1, 1](np.zeros(3))
+        wrong_argument_count[1, 1](np.zeros(3))
 
 
 def test_float64_literals_in_float32_kernels_warn_once():
@@ -495,7 +495,7 @@ def test_a_loop_over_float32_that_computes_in_float64_is_reported_once(body):
     kernel[1, 1](x, np.int32(2), out)  # compiled again, without a second report
 
 
-def of_elements(x, n, out):
+def double_elements(x, n, out):
     for k in range(cuda.grid(1), x.size, cuda.gridsize(1)):
         out[k] = 2 * x[k] + n
 
@@ -507,14 +507,14 @@ def with_float32(x, n, out):
     out[0] = total
 
 
-def in_float64_on_purpose(x, n, out):
+def sum_in_float64(x, n, out):
     total = np.float64(0)
     for k in range(x.size):
         total += x[k]
     out[0] = total
 
 
-def in_float64_from_the_beginning(x, n, out):
+def polynomial_in_float64(x, n, out):
     total = np.float64(0)
     if n:
         total = x[0]
@@ -538,7 +538,7 @@ def with_powers(x, n, out):
 
 
 @pytest.mark.parametrize(
-    "body", [of_elements, with_float32, in_float64_on_purpose, in_float64_from_the_beginning, with_integers, with_powers],
+    "body", [double_elements, with_float32, sum_in_float64, polynomial_in_float64, with_integers, with_powers],
     ids=lambda body: body.__name__,
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -600,13 +600,13 @@ def test_races_in_python_bodies_name_python_functions(kernel, grid, block, advic
 
 
 @cuda.jit
-def some_wait(x):
+def wait_in_some_threads(x):
     if cuda.threadIdx.x < 3:
         cuda.syncthreads()
 
 
 @cuda.jit
-def some_vote(x):
+def vote_in_some_threads(x):
     if cuda.threadIdx.x < 3:
         cuda.any_sync(0xFFFFFFFF, x[0] > 0)
 
@@ -615,8 +615,8 @@ def some_vote(x):
 @pytest.mark.parametrize(
     "kernel, advice",
     [
-        (some_wait, r"waits in cuda\.syncthreads, where threads 3-31 never came"),
-        (some_vote, r"calls cuda\.any_sync with mask 0xffffffff"),
+        (wait_in_some_threads, r"waits in cuda\.syncthreads, where threads 3-31 never came"),
+        (vote_in_some_threads, r"calls cuda\.any_sync with mask 0xffffffff"),
     ],
 )
 def test_barrier_errors_use_python_names(kernel, advice):

@@ -53,7 +53,7 @@ def half_arithmetic(a, b, r, t):
 
 
 @cuda.jit
-def beside_integers(a, small, short, wide, out):
+def add_halves_and_integers(a, small, short, wide, out):
     out[0] = a + small
     out[1] = a + short
     out[2] = a + wide
@@ -61,7 +61,9 @@ def beside_integers(a, small, short, wide, out):
 
 def test_float16_with_integers_promotes_as_numpy():
     out = np.zeros(3)
-    beside_integers[1, 1](np.float16(1.5), np.int8(100), np.int16(4097), np.int32(2**24 + 1), out)
+    add_halves_and_integers[1, 1](
+        np.float16(1.5), np.int8(100), np.int16(4097), np.int32(2**24 + 1), out
+    )
     assert out.tolist() == [101.5, 4098.5, 2**24 + 2.5]
 
 
@@ -177,12 +179,12 @@ def test_vector_types_have_numbas_aliases():
         v = cuda.float2(1, 2)
         v.x = r[0]
 
-    def too_few(r):
+    def too_few_components(r):
         r[0] = cuda.float3(cuda.float2(1, 2)).x
 
     for wrong, message in (
         (assign_component, "Make another one"),
-        (too_few, "takes 3 numbers, not 2"),
+        (too_few_components, "takes 3 numbers, not 2"),
     ):
         with pytest.raises(TranslationError, match=message):
             cuda.jit("void(float64[:])")(wrong)

@@ -339,7 +339,7 @@ def test_floor_is_a_float_as_in_numba_cuda():
 
 
 @cuda.jit
-def whole_literals(out, bits):
+def large_integer_literals(out, bits):
     out[0] = 2**63
     out[1] = 2**62 * 2 - 1
     out[2] = -(2**63)
@@ -351,18 +351,18 @@ def whole_literals(out, bits):
 def test_literal_integer_arithmetic_has_unlimited_precision():
     """As Python's compiler does."""
     out, bits = np.zeros(5), np.zeros(1, np.uint64)
-    whole_literals[1, 1](out, bits)
+    large_integer_literals[1, 1](out, bits)
     assert out.tolist() == [2.0**63, 2.0**63, -(2.0**63), float(60 * 60 + ~(1 << 63)), 0.5]
     assert bits[0] == 1 << 63
 
     @cuda.jit
-    def too_large(out):
+    def too_large_literal(out):
         out[0] = 10**20
 
     with pytest.raises(
         errors.TranslationError, match="100000000000000000000 does not fit in 64 bits"
     ):
-        too_large[1, 1](out)
+        too_large_literal[1, 1](out)
 
 
 @cuda.jit
@@ -805,7 +805,7 @@ def test_unsigned_arithmetic_wraps_around():
     assert out.tolist() == [0, 15, 0, 1]
 
 
-def behind_returns(x):
+def code_after_returns(x):
     if x > 1:
         return x
         x = undefined  # noqa: F821
@@ -816,13 +816,13 @@ def behind_returns(x):
 
 
 @cuda.jit
-def behind_an_endless_loop(out):
+def code_after_endless_loop(out):
     i = 0
     while True:
         i += 1
         if i > 5:
             out[0] = i
-            out[1] = behind_returns(-i)
+            out[1] = code_after_returns(-i)
             return
         continue
         i = 100
@@ -830,4 +830,4 @@ def behind_an_endless_loop(out):
 
 
 def test_unreachable_statements_are_skipped(assert_as_python):
-    assert_as_python(behind_an_endless_loop, np.zeros(3, np.int64))
+    assert_as_python(code_after_endless_loop, np.zeros(3, np.int64))

@@ -41,7 +41,7 @@ BINARY = {
 HEAD = "import math\nimport numpy as np\nfrom numbalite import *\n"
 
 
-def module_of(tmp_path, text):
+def import_text(tmp_path, text):
     """Returns the module of a text, which is written to a file, so that its source can be read."""
     path = tmp_path / f"m{len(list(tmp_path.iterdir()))}.py"
     path.write_text(text)
@@ -121,7 +121,7 @@ def test_device_functions_with_names_of_builtins(tmp_path, seeded_random, body, 
             + "\n".join(f"    out[{i}] = {c};" for i, c in enumerate(calls))
             + "\n    '''"
         )
-    module = module_of(tmp_path, f"{text}\n@cuda.jit\ndef kernel(x, out):\n{lines}\n")
+    module = import_text(tmp_path, f"{text}\n@cuda.jit\ndef kernel(x, out):\n{lines}\n")
     x = np.array([*unary.values(), *np.ravel(list(binary.values()))])
     out = np.zeros(len(calls))
     module.kernel[1, 1](x, out)
@@ -134,7 +134,7 @@ def test_cpu_functions_may_have_names_of_builtins(tmp_path, seeded_random, body)
     text = functions_source("@njit", body)
     calls = caller_source(unary, binary)
     lines = "\n".join(f"    out[{i}] = {call}" for i, call in enumerate(calls))
-    module = module_of(tmp_path, f"{text}\n@njit\ndef all_of_them(x, out):\n{lines}\n")
+    module = import_text(tmp_path, f"{text}\n@njit\ndef all_of_them(x, out):\n{lines}\n")
     x = np.array([*unary.values(), *np.ravel(list(binary.values()))])
     out = np.zeros(len(calls))
     module.all_of_them(x, out)
@@ -154,7 +154,7 @@ def test_ufuncs_may_have_names_of_builtins(tmp_path, seeded_random, body, target
     for name in draw_cases(2, UNARY, target):
         python, low, high = UNARY[name]
         text = f"{HEAD}def {name}(x): {body(name, python, 'x')}\n"
-        function = getattr(module_of(tmp_path, text), name)
+        function = getattr(import_text(tmp_path, text), name)
         x = np.array([seeded_random.uniform(low, high) for _ in range(50)])
         made = vectorize(["float64(float64)"], target=target)(function)
         reference = [eval(python)(v) for v in x]
@@ -168,12 +168,12 @@ def test_ufuncs_may_have_names_of_builtins(tmp_path, seeded_random, body, target
 @BODIES
 def test_reductions_and_gufuncs_with_names_of_builtins(tmp_path, seeded_random, body):
     text = f"{HEAD}def fmax(a, b): {body('fmax', 'max', 'a, b')}\n"
-    function = module_of(tmp_path, text).fmax
+    function = import_text(tmp_path, text).fmax
     x = np.array([seeded_random.uniform(-1, 1) for _ in range(100)])
     assert cuda.reduce(function)(cuda.to_device(x), init=-2.0) == x.max()
     store = "out[0] = math.sqrt(x[0])" if body is python_body else "'out[0] = sqrt(x[0]);'"
     text = f"{HEAD}def sqrt(x, out): {store}\n"
-    function = module_of(tmp_path, text).sqrt
+    function = import_text(tmp_path, text).sqrt
     for target in ("cpu", "cuda"):
         made = guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", target=target)(function)
         assert made(np.array([x[0] ** 2, 1]))[0] == abs(x[0])
@@ -187,7 +187,7 @@ def test_nvrtc_compiles_names_of_builtins(tmp_path, seeded_random, body, cc):
     calls = caller_source(unary, binary)
     lines = "\n".join(f"    out[{i}] = {call}" for i, call in enumerate(calls))
     text = functions_source("@cuda.jit(device=True)", body)
-    module = module_of(tmp_path, f"{text}\ndef kernel(x, out):\n{lines}\n")
+    module = import_text(tmp_path, f"{text}\ndef kernel(x, out):\n{lines}\n")
     ptx, _ = cuda.compile(module.kernel, "void(float64[:], float64[:])", device=False, cc=cc)
     functions_of_cuda = [line for line in ptx.split("\n") if line.startswith(".func")]
     assert all(

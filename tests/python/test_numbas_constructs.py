@@ -41,13 +41,13 @@ def test_finfo_and_iinfo_match_numpy():
 
 def test_any_all_and_len_match_python(seeded_random):
     @njit
-    def some_of(a, b, c, x):
+    def any_and_all_of_values(a, b, c, x):
         return any((a > 0, b, c != 2)), all((a, b > 0, c)), any(()), all(()), any(x), all(x)
 
     for _ in range(30):
         a, b, c = (seeded_random.randrange(-1, 3) for _ in range(3))
         x = np.array([seeded_random.randrange(2) for _ in range(2)])
-        assert some_of(a, b, c, x) == some_of.py_func(a, b, c, x)
+        assert any_and_all_of_values(a, b, c, x) == any_and_all_of_values.py_func(a, b, c, x)
 
     @njit
     def range_lengths(a, b, c):
@@ -99,7 +99,7 @@ def test_arrays_of_every_dtype_are_stored_into_a_slice(assert_as_python, seeded_
 
 
 def test_lambdas_on_one_line_are_distinguished():
-    def lambdas_of(a):
+    def lambdas_on_one_line(a):
         return (
             (lambda x: x * a),
             (lambda x: x + a),
@@ -109,7 +109,7 @@ def test_lambdas_on_one_line_are_distinguished():
 
     f, g = (lambda x: 3 * x), (lambda x: 3 * x)
     assert njit(f)(2) == njit(g)(2) == 6
-    assert [njit(h)(7) for h in lambdas_of(5)] == [35, 12, 35, 6]
+    assert [njit(h)(7) for h in lambdas_on_one_line(5)] == [35, 12, 35, 6]
 
 
 def test_redefined_functions_call_their_predecessors():
@@ -265,7 +265,7 @@ def test_python_ufuncs_support_reductions(seeded_random):
         "return a * b;"
 
     @njit
-    def of_users(x):
+    def reduce_by_user_ufuncs(x):
         return (
             larger_of_two.reduce(x),
             plus_ufunc.reduce(x),
@@ -275,18 +275,18 @@ def test_python_ufuncs_support_reductions(seeded_random):
         )
 
     @njit
-    def of_numpys(x):
+    def reduce_by_numpy_ufuncs(x):
         return np.add.reduce(x), np.multiply.reduce(x), np.maximum.reduce(x), np.minimum.reduce(x)
 
     for dtype in (np.int64, np.float64):
         x = np.array(
             [seeded_random.randrange(-5, 6) for _ in range(seeded_random.randrange(2, 9))], dtype
         )
-        found = of_users(x)
+        found = reduce_by_user_ufuncs(x)
         assert found == (x.max(), x.sum(), x.prod(), max(x[0], x[1]), 3)
         assert isinstance(found[0], int if dtype == np.int64 else float)
         assert isinstance(found[2], float)
-        assert of_numpys(x) == (x.sum(), x.prod(), x.max(), x.min())
+        assert reduce_by_numpy_ufuncs(x) == (x.sum(), x.prod(), x.max(), x.min())
 
     @cuda.jit
     def reduce_in_kernel(x, out):

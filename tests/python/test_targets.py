@@ -113,12 +113,12 @@ def test_jit_accepts_python_bodies():
         return total
 
     @jit(nopython=True)
-    def two_quotients(n):
+    def floor_and_true_quotient(n):
         return n // 2, n / 2
 
     assert hypot(3, 4.0) == 5.0 and isinstance(hypot(3, 4), float)
     assert norm(np.array([3.0, 4.0])) == 5.0
-    assert two_quotients(7) == (3, 3.5) and two_quotients.py_func(7) == (3, 3.5)
+    assert floor_and_true_quotient(7) == (3, 3.5) and floor_and_true_quotient.py_func(7) == (3, 3.5)
 
     @cuda.jit
     def call_hypot(out):
@@ -129,7 +129,7 @@ def test_jit_accepts_python_bodies():
     assert out[0] == 5
 
 
-def of_new_arrays(x):
+def root_of_new_array(x):
     return np.sqrt(x)
 
 
@@ -137,8 +137,8 @@ def test_returning_a_new_array_on_the_cpu_raises():
     """The error contains the line, and the hint that such a function may stay in Python."""
     words = "the result would be a new array.*leave jit out"
     with pytest.raises(TranslationError, match=f"(?s){words}") as caught:
-        jit(of_new_arrays)(np.ones(3))
-    assert caught.value.line == of_new_arrays.__code__.co_firstlineno + 1
+        jit(root_of_new_array)(np.ones(3))
+    assert caught.value.line == root_of_new_array.__code__.co_firstlineno + 1
 
 
 def test_returned_arguments_are_the_same_objects():
@@ -190,7 +190,7 @@ def test_returned_arguments_are_the_same_objects():
     assert sys.getrefcount(x) == before
 
     @njit
-    def one_of_two(x, y):
+    def select_argument(x, y):
         if x[0] > 0:
             return x
         return y
@@ -200,7 +200,7 @@ def test_returned_arguments_are_the_same_objects():
         x = y
         return x
 
-    assert one_of_two(x + 1, out) is not x and one_of_two(-x - 1, out) is out
+    assert select_argument(x + 1, out) is not x and select_argument(-x - 1, out) is out
     assert rebind_parameter(x, out) is out
 
 
@@ -360,7 +360,7 @@ def test_conditionally_returned_arguments_are_the_same_objects():
     """The function returns the argument object that its body selects, also in tuples."""
 
     @njit
-    def one_of_two(a, b, c):
+    def select_by_condition(a, b, c):
         if c:
             return a
         return b
@@ -373,13 +373,13 @@ def test_conditionally_returned_arguments_are_the_same_objects():
     x, y = np.arange(3.0), np.arange(6.0)[::-2]
     for a, b in (x, y), (y, x), (x.reshape(1, 3), y.reshape(1, 3)), (x, x[:]):
         assert (
-            one_of_two(a, b, True) is a and one_of_two(a, b, False) is b
+            select_by_condition(a, b, True) is a and select_by_condition(a, b, False) is b
         ) or np.may_share_memory(a, b)
         got = return_several_arrays(a, b, True)
         assert got[0] is True and got[1] is a and got[3] is a
         got = return_several_arrays(a, b, False)
         assert got[2] is a and np.array_equal(got[1], b)
-    (signature,) = one_of_two.nopython_signatures[:1]
+    (signature,) = select_by_condition.nopython_signatures[:1]
     assert signature.return_type.ndim == 1
 
 
@@ -410,7 +410,7 @@ VIEWS_1 = "a a[1:] a[::2] a[::-1] a[k:] a[:k] a[1:-1] a[3:1] a[-2:] a.T".split()
 DTYPES = ["f8", "f4", "i8", "u1", "?", "c16", "c8", "i2", "f2", "M8[s]"]
 
 
-def layouts_of(array, rng):
+def arrays_in_several_layouts(array, rng):
     """Returns arrays with the same shape and dtype, in several layouts; some arrays are read-only."""
     spread = np.empty([2 * n for n in array.shape], array.dtype)[
         tuple([slice(None, None, 2)] * array.ndim)
@@ -435,7 +435,7 @@ def test_views_are_returned_as_numpy_returns_them(ndim, expression, monkeypatch)
     for dtype in rng.sample(DTYPES, 3):
         shape = [rng.randrange(2, 5) for _ in range(ndim)]
         numbers = np.arange(math.prod(shape)).reshape(shape).astype(dtype)
-        for a in layouts_of(numbers, rng):
+        for a in arrays_in_several_layouts(numbers, rng):
             k = rng.randrange(2)
             wanted, got = plain(a, k), compiled(a, k)
             assert type(got) is np.ndarray and got.dtype == wanted.dtype
@@ -471,7 +471,7 @@ def test_views_are_returned_in_tuples():
 
 def test_views_of_another_dtype_and_of_fields_are_returned():
     @njit
-    def as_integers(a):
+    def view_as_integers(a):
         return a.view(np.int64)
 
     @njit
@@ -483,7 +483,7 @@ def test_views_of_another_dtype_and_of_fields_are_returned():
         return a.reshape(3, 2)
 
     x = np.arange(6.0)
-    assert as_integers(x).base is x and as_integers(x)[1] == np.float64(1).view(np.int64)
+    assert view_as_integers(x).base is x and view_as_integers(x)[1] == np.float64(1).view(np.int64)
     records = np.zeros(3, [("x", "i4"), ("y", "f4", (2,)), ("z", "f8")])
     records["y"] = np.arange(6).reshape(3, 2)
     assert np.array_equal(reshaped_view(x), x.reshape(3, 2)) and np.shares_memory(
@@ -557,17 +557,17 @@ def fails_to_compile(x):
     "return name_that_is_not_there(x);"
 
 
-def in_shared_memory(x):
+def shared_memory_in_ufunc(x):
     b = cuda.shared.array(3, 'float64')  # fmt: skip
     return b[0] + x
 
 
-def in_arrays(x, out):
+def shared_memory_in_gufunc(x, out):
     b = cuda.shared.array(3, 'float64')  # fmt: skip
     out[0] = b[0] + x[0]
 
 
-def in_a_function(x):
+def shared_memory_in_jit(x):
     b = cuda.shared.array(3, 'float64')  # fmt: skip
     return fails_to_compile(x) + b[0]
 
@@ -575,10 +575,10 @@ def in_a_function(x):
 @pytest.mark.parametrize(
     "decorator, function",
     [
-        (vectorize(["float64(float64)"]), in_shared_memory),
-        (guvectorize(["void(float64[:], float64[:])"], "(n)->()"), in_arrays),
-        (cuda.vectorize(["float64(float64)"]), in_a_function),
-        (jit(["float64(float64)"]), in_shared_memory),
+        (vectorize(["float64(float64)"]), shared_memory_in_ufunc),
+        (guvectorize(["void(float64[:], float64[:])"], "(n)->()"), shared_memory_in_gufunc),
+        (cuda.vectorize(["float64(float64)"]), shared_memory_in_jit),
+        (jit(["float64(float64)"]), shared_memory_in_ufunc),
     ],
     ids=["vectorize", "guvectorize", "cuda", "jit"],
 )

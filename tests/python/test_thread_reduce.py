@@ -106,11 +106,11 @@ def test_sum_matches_python(assert_as_python):
     assert_as_python(pythons_sums, np.array([3, 4], np.int32), FLOATS[0], np.zeros(4))
 
     @cuda.jit
-    def of_rows(x, out):
+    def sum_of_row(x, out):
         out[0] = sum(x)
 
     with pytest.raises(errors.TranslationError, match="sum: takes a tuple, or an array of numbers"):
-        of_rows[1, 1](np.ones((2, 2)), np.zeros(1))
+        sum_of_row[1, 1](np.ones((2, 2)), np.zeros(1))
 
 
 @cuda.jit
@@ -141,23 +141,23 @@ def test_loops_over_tuples_of_several_types_are_unrolled(assert_as_python):
         break_in_unrolled_loop[1, 1](np.zeros(1))
 
     @cuda.jit
-    def no_tuple(x, out):
+    def unroll_array(x, out):
         for item in literal_unroll(x):
             out[0] = item
 
     with pytest.raises(errors.TranslationError, match="literal_unroll takes a tuple"):
-        no_tuple[1, 1](np.zeros(1), np.zeros(1))
+        unroll_array[1, 1](np.zeros(1), np.zeros(1))
 
 
 @cuda.jit
-def of_no_dimensions(x, out):
+def reduce_zero_dimensional(x, out):
     out[0] = np.count_nonzero(x)
     out[1] = np.sum(x)
 
 
 def test_zero_dimensional_array_argument_is_readable():
     out = np.zeros(2)
-    of_no_dimensions[1, 1](np.array(5), out)
+    reduce_zero_dimensional[1, 1](np.array(5), out)
     assert out.tolist() == [1, 5]
 
 
@@ -189,13 +189,13 @@ CAPTURED = np.array(7)
 
 
 @cuda.jit
-def of_a_captured_number(out):
+def reduce_captured_number(out):
     number = CAPTURED
     out[0] = np.count_nonzero(number) + number[()]
 
 
 def test_captured_zero_dimensional_array_is_a_constant():
     out = np.zeros(1)
-    of_a_captured_number[1, 1](out)
+    reduce_captured_number[1, 1](out)
     assert out[0] == 8
-    assert "const int64 &number = CAPTURED;" in str(of_a_captured_number.inspect_source())
+    assert "const int64 &number = CAPTURED;" in str(reduce_captured_number.inspect_source())

@@ -199,7 +199,7 @@ RECORD = np.dtype([("i", np.int32), ("x", np.float64), ("part", np.int16, 2)], a
 
 
 @cuda.jit
-def of_records(r, z, out):
+def read_record_fields(r, z, out):
     out[0] = r.x[2] + r["i"][-1]
     out[1] = r[1][0] + r[1][-2]
     r.x[0] = 9
@@ -215,10 +215,10 @@ def of_records(r, z, out):
 def test_record_fields_and_complex_comparisons_match_numpy():
     records, out = np.zeros(4, RECORD), np.zeros(7)
     records["i"], records["x"] = range(4), [1, 2, 3, 4]
-    of_records[1, 1](records, np.array([1 + 2j, 1 + 3j]), out)
+    read_record_fields[1, 1](records, np.array([1 + 2j, 1 + 3j]), out)
     assert out.tolist() == [6, 3, 18, 2, 3, 15, 10]
     assert records["x"].tolist() == [9, 2, 3, 4]
-    (overload,) = of_records.overloads.values()
+    (overload,) = read_record_fields.overloads.values()
     assert overload._type_annotation.typemap["j"] is types.int64
 
 
@@ -355,7 +355,7 @@ def test_numpy_functions_in_kernels_match_numpy(assert_as_python):
 
 
 @cuda.jit
-def into_arrays(a, row, n, out, tests):
+def write_into_arrays(a, row, n, out, tests):
     np.add(a, row, out)
     np.multiply(out, 2, out)
     np.sqrt(out, out)
@@ -366,7 +366,7 @@ def into_arrays(a, row, n, out, tests):
 
 def test_elementwise_numpy_functions_over_arrays_match_numpy(assert_as_python):
     a, row = np.arange(6).reshape(2, 3), np.array([0.5, 1.5, 2.5])
-    assert_as_python(into_arrays, a, row, 2, np.zeros((2, 3)), np.zeros((2, 3), bool))
+    assert_as_python(write_into_arrays, a, row, 2, np.zeros((2, 3)), np.zeros((2, 3), bool))
 
     def elementwise_over_array(x):
         y = np.sin(x)

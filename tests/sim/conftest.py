@@ -14,7 +14,7 @@ import shutil
 import sys
 
 import pytest
-from kit.sample import one_case
+from kit.sample import draw_one_case
 
 from numbalite.compilers.image import shared_object
 
@@ -173,13 +173,13 @@ class LoadedImage:
 
 
 @pytest.fixture(autouse=True)
-def _as_users_compile(optimized):
+def _use_optimized_host_code(optimized_host_code):
     """Requires the simulator, because these tests load its images."""
 
 
 def pytest_generate_tests(metafunc):
     if "compile_image" in metafunc.fixturenames:
-        drawn = one_case(COMPILERS, metafunc.definition.nodeid) if COMPILERS else []
+        drawn = draw_one_case(COMPILERS, metafunc.definition.nodeid) if COMPILERS else []
         metafunc.parametrize("compile_image", drawn, indirect=True)
 
 

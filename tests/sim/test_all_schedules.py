@@ -92,7 +92,7 @@ def random_program(seed):
     return blocks, threads, count, steps
 
 
-def text_of(name, program):
+def kernel_text(name, program):
     _, _, count, steps = program
     lines = [f"__global__ void {name}(int* g, int* out) {{", "int t = threadIdx.x, x = 0;"]
     if any(step[0] == "arrive" for step in steps):
@@ -125,7 +125,7 @@ def text_of(name, program):
     return "\n".join([*lines, "out[blockIdx.x * blockDim.x + t] = x;", "}"])
 
 
-def path_of(steps, thread):
+def operations_of_thread(steps, thread):
     """Returns the thread's operations. ("poll", ...) skips the access that follows if the phase has
     not ended."""
     path = []
@@ -145,7 +145,7 @@ def all_schedule_outcomes(program):
     """Visits all states. Returns the possible outcomes of schedules: "race" (the next accesses of two threads
     conflict), "deadlock"."""
     blocks, threads, count, steps = program
-    paths = [path_of(steps, t) for t in range(threads)] * blocks
+    paths = [operations_of_thread(steps, t) for t in range(threads)] * blocks
     start = ((0,) * len(paths), ((count, 0, count),) * blocks, (0,) * len(paths))
     todo, seen, found = [start], set(), set()
     while todo:
@@ -204,14 +204,14 @@ def has_few_states(program):
     blocks, threads, _, steps = program
     states = 1
     for t in range(threads):
-        states *= 1 + len(path_of(steps, t))
+        states *= 1 + len(operations_of_thread(steps, t))
     return states**blocks <= STATES
 
 
 PROGRAMS = [p for p in map(random_program, range(800)) if has_few_states(p)]
 
 
-def verdict_of(kernel, program, budget=BUDGET):
+def verdict_and_error(kernel, program, budget=BUDGET):
     """Returns the verdict's kind, and the kind of the KernelError."""
     g, out = (cuda.to_device(np.zeros(n, np.int32)) for n in (VARIABLES, 8))
     checks, error = cuda.checks("race", "hang", exact=True, budget=budget), None
@@ -227,14 +227,14 @@ def test_all_schedules_confirm_each_verdict():
     assert len(PROGRAMS) >= 300
     drawn = draw_cases(40, PROGRAMS)
     names = [f"program{i}" for i in range(len(drawn))]
-    unit = cuda.module(HEAD + "\n".join(map(text_of, names, drawn)), opt=1)
+    unit = cuda.module(HEAD + "\n".join(map(kernel_text, names, drawn)), opt=1)
     verdicts = set()
     for name, program in zip(names, drawn):
-        verdict, error = verdict_of(unit[name], program)
+        verdict, error = verdict_and_error(unit[name], program)
         found = all_schedule_outcomes(program)
         if verdict == "depends on atomics" and found:
-            verdict, error = verdict_of(unit[name], program, LARGE_BUDGET)
-        described = (verdict, error, found, program, text_of(name, program))
+            verdict, error = verdict_and_error(unit[name], program, LARGE_BUDGET)
+        described = (verdict, error, found, program, kernel_text(name, program))
         if verdict == "no schedule races":
             assert not found, described
         elif verdict == "races":

@@ -11,7 +11,7 @@ import threading
 
 import numpy as np
 import pytest
-from kit.lines import lines_of
+from kit.lines import line_numbers_of
 
 from numbalite import config, cuda, guvectorize, vectorize
 from numbalite.errors import CudaSupportError, KernelError
@@ -132,9 +132,9 @@ def enable_checks():
         yield
 
 
-def line_of(text):
+def line_in_source(text):
     """Returns the line of this file where SOURCE has the text."""
-    return lines_of(text, __file__)[0]
+    return line_numbers_of(text, __file__)[0]
 
 
 def report_of(launch, *args):
@@ -169,7 +169,7 @@ def vadd(a, b, out):
 def test_a_report_has_thread_access_and_line():
     a = device_zeros(128)
     error = report_of(vadd[4, 32], a, a, device_zeros(100))
-    line = line_of("out.data()[i] = a.data()[i]")
+    line = line_in_source("out.data()[i] = a.data()[i]")
     assert str(error) == (
         f"vadd ({__file__}, line {line}): block (3,0,0), thread (4,0,0) writes out[100], "
         "but out has 100 elements (and 27 more, in 1 place)"
@@ -218,7 +218,7 @@ def test_pointer_accesses_are_checked_against_the_array(kernels, k, good):
         error = report_of(kernels.offset[1, 32], x, k)
         first = 32 if k == 1 else k % 2**32  # threadIdx.x is unsigned
         assert f"writes x[{first}], but x points to 32 elements" in str(error)
-        assert error.line == line_of("void offset(")
+        assert error.line == line_in_source("void offset(")
 
 
 def test_pointers_to_slices_are_checked_against_the_allocation(kernels):
@@ -242,7 +242,11 @@ def test_indices_are_checked_by_dimension():
     launch_without_report(add_corner[1, 8], a, out)
     error = report_of(add_corner[1, 9], a, out)
     assert "uses index 8 of out along axis 0, but out has shape (8, 8)" in str(error)
-    assert (error.array, error.index, error.line) == ("out", 8, line_of("out(i, 0) = a[i][i + 1]"))
+    assert (error.array, error.index, error.line) == (
+        "out",
+        8,
+        line_in_source("out(i, 0) = a[i][i + 1]"),
+    )
     error = report_of(add_corner[1, 8], a[:, ::3], out)  # 4 columns
     assert "uses index 4 of a along axis 1, but a has shape (10, 4)" in str(error)
     assert "along axis 0" in str(report_of(add_corner[1, 8], a, out[0:0]))
@@ -284,7 +288,7 @@ def test_misaligned_struct_access_is_reported(kernels):
         error = report_of(kernels.vectors[1, 4], x, out, k, other)
         assert "16 bytes at once at the misaligned address" in str(error)
         assert (error.kind, error.array) == ("memory", "out" if other else "x")
-        assert error.line == line_of("*(float4 *)(out + other)") - (not other)
+        assert error.line == line_in_source("*(float4 *)(out + other)") - (not other)
 
 
 def test_an_access_outside_memory_is_always_reported(kernels):
@@ -314,7 +318,7 @@ def test_faults_without_checks_report_the_kernel(lineinfo):
     kernels = cuda.module(FAULTS, lineinfo=lineinfo)
     x = device_zeros(32)
     advice = "; run it under `with cuda.checks():` to see the "
-    launched = f"; launched at test_checks.py, line {line_of('    launch(*args)')}"
+    launched = f"; launched at test_checks.py, line {line_in_source('    launch(*args)')}"
     end = f"{advice}array" if lineinfo else f"{advice}line and the array{launched}"
     with cuda.checks("none"):
         null = report_of(kernels.null[2, 4], x, 0)
@@ -328,7 +332,7 @@ def test_faults_without_checks_report_the_kernel(lineinfo):
         assert str(error).endswith(end)
         assert (error.kind, error.kernel, error.thread) == ("memory", kernel, thread)
         assert error.block in {(0, 0, 0), (1, 0, 0)} and error.others == 0
-        assert error.line == (line_of(comment) if lineinfo else None)
+        assert error.line == (line_in_source(comment) if lineinfo else None)
         assert error.file == (__file__ if lineinfo else None)
     assert (beyond.kind, beyond.kernel, beyond.thread) == ("memory", "beyond", None)
     assert str(beyond).endswith(f", the memory of parameter 1{advice}thread and the line{launched}")
@@ -378,7 +382,7 @@ def test_subarrays_and_members_are_named_in_reports(names_module, kernel, text):
     assert text in str(error) and error.kind == "memory" and error.index == 5
     array = None if kernel == "macro" else text.split("[")[0].split(" along")[0].split()[-1]
     assert error.array == array
-    assert error.line == line_of(f"/* {kernel} */")
+    assert error.line == line_in_source(f"/* {kernel} */")
 
 
 def test_gufunc_arrays_are_checked():
@@ -394,7 +398,7 @@ def test_gufunc_arrays_are_checked():
         }
         """
 
-    table, line = device_zeros(2, 5), line_of("// IN THE CORE")
+    table, line = device_zeros(2, 5), line_in_source("// IN THE CORE")
     for value, text, at in [
         (2, "uses x[5], but x has 5 elements", 1),
         (3, "uses index 5 of table along axis 1, but table has shape (2, 5)", 2),
@@ -752,7 +756,9 @@ def test_a_stack_overflow_has_a_line():
     error = report_of(kernel[1, 1], x, 10**6)
     assert "stack overflow" in str(error)
     assert error.file == __file__ and error.thread == (0, 0, 0)
-    assert line_of("__device__ int deep(") <= error.line <= line_of("return n ? deep(")
+    assert (
+        line_in_source("__device__ int deep(") <= error.line <= line_in_source("return n ? deep(")
+    )
 
 
 def test_records_of_freed_memory_keep_resident_memory_bounded():

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from kit.lines import lines_of
+from kit.lines import line_numbers_of
 
 from numbalite import cuda
 from numbalite.compilers import host, hostbuild
@@ -143,7 +143,7 @@ def assert_sync_report(module, name, *words, more=(), **options):
     with pytest.raises(KernelError) as caught:
         launch_checked(module, name, *more, **options)
     text = str(caught.value)
-    marks = lines_of(f"/* {name} */", __file__)
+    marks = line_numbers_of(f"/* {name} */", __file__)
     lines = {int(n) for found in re.findall(r"line (\d+)|:(\d+)", text) for n in found if n}
     assert not marks or lines & set(marks), text
     for word in words:
@@ -273,7 +273,7 @@ def test_the_last_access_of_an_endless_kernel_is_reported():
         kernel[1, 32](flag, flag)
         cuda.synchronize()
     assert "running at" in str(caught.value) and "after an access of flag[2]" in str(caught.value)
-    assert caught.value.line in lines_of("// here\n", __file__)
+    assert caught.value.line in line_numbers_of("// here\n", __file__)
 
 
 @pytest.mark.usefixtures("disabled_checks")

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from kit.lines import lines_of
+from kit.lines import line_numbers_of
 
 from numbalite import cuda
 from numbalite.compilers import host, hostbuild
@@ -87,7 +87,7 @@ def test_local_variables_begin_unwritten(variable_kernels):
         with pytest.raises(KernelError, match=re.escape(words)) as caught:
             with cuda.checks("unwritten"):
                 variable_kernels.unset[1, 2](cuda.to_device(np.zeros(2, "f4")), k)
-        assert caught.value.line == lines_of(f"/* {text} */", __file__)[0]
+        assert caught.value.line == line_numbers_of(f"/* {text} */", __file__)[0]
 
 
 def test_copying_uninitialized_locals_is_not_reported(variable_kernels):

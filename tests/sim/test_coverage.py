@@ -146,7 +146,7 @@ _ROW = re.compile(r"\s*([\d#=-]+)\*?:\s*(\d+):")
 _BRANCH = re.compile(r"branch\s+\d+ (never executed|taken (\d+))")
 
 
-def of_compiler(command, gcov, text, sizes, folder):
+def compiler_coverage(command, gcov, text, sizes, folder):
     """Returns (line -> has run, line -> [branches, taken branches]) from a compiler's own counters."""
     folder.mkdir()
     (folder / "kernels.h").write_text(text)
@@ -188,9 +188,9 @@ def test_coverage_equals_clangs_and_gccs(batch, run_coverage, tmp_path):
     sizes = [rng.randrange(8) for _ in range(2)]
     (tmp_path / "kernels.cu").write_text(text)
     ours = run_coverage(PROGRAM.format(count=BATCH, sizes=sizes))["kernels.cu"]
-    lines, _ = of_compiler(COMPILER.command, LLVM_COV, text, sizes, tmp_path / "clang")
+    lines, _ = compiler_coverage(COMPILER.command, LLVM_COV, text, sizes, tmp_path / "clang")
     if shutil.which("g++") and shutil.which("gcov"):
-        of_gcc, branches = of_compiler(["g++"], ["gcov"], text, sizes, tmp_path / "gcc")
+        of_gcc, branches = compiler_coverage(["g++"], ["gcov"], text, sizes, tmp_path / "gcc")
         agreed = {
             line for line, has_run in ours.lines.items() if of_gcc.get(line, has_run) == has_run
         }

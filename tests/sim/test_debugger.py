@@ -56,7 +56,7 @@ print("result", out.tolist(), half(7.0))
 EXPECTED = [float((i // 8 * 8 + 7 - i % 8) * 2 * i) for i in range(16)]
 
 
-def line_of(mark, text=LESSON):
+def line_with_mark(mark, text=LESSON):
     return next(i for i, line in enumerate(text.split("\n"), 1) if line.endswith("// " + mark))
 
 
@@ -100,7 +100,7 @@ def test_gdb_steps_through_a_kernel(tmp_path):
         tmp_path,
         LESSON,
         [
-            f"break lesson.py:{line_of('BEFORE')}",
+            f"break lesson.py:{line_with_mark('BEFORE')}",
             "run",
             "print threadIdx",
             "print blockDim.x",
@@ -108,7 +108,7 @@ def test_gdb_steps_through_a_kernel(tmp_path):
             "next",
             "print tile[0]",
             "delete",
-            f"break lesson.py:{line_of('AFTER')} if blockIdx.x == 1 && threadIdx.x == 5",
+            f"break lesson.py:{line_with_mark('AFTER')} if blockIdx.x == 1 && threadIdx.x == 5",
             "continue",
             "print threadIdx",
             "print gridDim",
@@ -118,7 +118,7 @@ def test_gdb_steps_through_a_kernel(tmp_path):
             "print w",
             "backtrace 2",
             "delete",
-            f"break lesson.py:{line_of('ON THE CPU')}",
+            f"break lesson.py:{line_with_mark('ON THE CPU')}",
             "continue",
             "print y",
             "delete",
@@ -128,14 +128,14 @@ def test_gdb_steps_through_a_kernel(tmp_path):
     assert_in_order(
         output,
         "nl_scale (x=..., out=...) at",
-        f"lesson.py:{line_of('BEFORE')}",
+        f"lesson.py:{line_with_mark('BEFORE')}",
         "tile[threadIdx.x] = value;  // BEFORE",
         "$1 = {x = 0, y = 0, z = 0}",
         "$2 = 8",
         "$3 = 3",
         "__syncthreads();",
         "$4 = 0",
-        f"lesson.py:{line_of('AFTER')}",
+        f"lesson.py:{line_with_mark('AFTER')}",
         "$5 = {x = 5, y = 0, z = 0}",
         "$6 = {x = 2, y = 1, z = 1}",
         # Compilers list a function's variables in different orders.
@@ -182,7 +182,7 @@ def test_gdb_steps_through_python_lines(tmp_path):
         tmp_path,
         PYTHON,
         [
-            f"break lesson.py:{line_of('IN THE LOOP', PYTHON)} if threadIdx.x == 2",
+            f"break lesson.py:{line_with_mark('IN THE LOOP', PYTHON)} if threadIdx.x == 2",
             "run",
             "print i",
             "next",
@@ -190,7 +190,7 @@ def test_gdb_steps_through_python_lines(tmp_path):
             "print total",
             "print k",
             "delete",
-            f"break lesson.py:{line_of('AFTER', PYTHON)} if threadIdx.x == 3",
+            f"break lesson.py:{line_with_mark('AFTER', PYTHON)} if threadIdx.x == 3",
             "continue",
             "print total",
             "step",
@@ -202,7 +202,7 @@ def test_gdb_steps_through_python_lines(tmp_path):
     )
     assert_in_order(
         output,
-        f"lesson.py:{line_of('IN THE LOOP', PYTHON)}",
+        f"lesson.py:{line_with_mark('IN THE LOOP', PYTHON)}",
         "total += x[i] + k  # // IN THE LOOP",
         "$1 = 2",
         "for k in range(3):",
@@ -246,7 +246,7 @@ def test_gdb_shows_sources_without_a_file(tmp_path, cxx):
     """Debugs a cell of a notebook, and a source that a program has composed."""
     if not shutil.which(cxx):
         pytest.skip(f"{cxx} is not installed")
-    at = line_of("IN THE CELL", CELL)
+    at = line_with_mark("IN THE CELL", CELL)
     output = run_gdb(
         tmp_path,
         NOTEBOOK,
@@ -293,7 +293,7 @@ def test_gdb_attaches_to_a_running_program(tmp_path):
         while not (line := child.stdout.readline()).strip().isdigit():
             assert line
         found = subprocess.run(
-            ["gdb", "-nx", "-batch", "-p", line.strip(), "-ex", f"info line lesson.py:{line_of('AFTER')}"],
+            ["gdb", "-nx", "-batch", "-p", line.strip(), "-ex", f"info line lesson.py:{line_with_mark('AFTER')}"],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         child.communicate("\n", timeout=60)

@@ -24,7 +24,7 @@ PLAIN = '#include "numbalite.cuh"\n__global__ void k(float* x, int n) { x[0] = n
 
 
 @pytest.fixture
-def no_compilers(monkeypatch, tmp_path):
+def hide_compilers(monkeypatch, tmp_path):
     for name in ("NUMBALITE_CXX", "CXX"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -40,21 +40,21 @@ def no_compilers(monkeypatch, tmp_path):
     return add
 
 
-def test_missing_compiler_raises_with_a_hint(no_compilers):
+def test_missing_compiler_raises_with_a_hint(hide_compilers):
     with pytest.raises(
         CudaSupportError, match=r"need a C\+\+ compiler.*pip install ziglang.*apt install clang"
     ):
         host.find()
 
 
-def test_compilers_are_searched_in_order(no_compilers, monkeypatch, tmp_path):
-    zig = no_compilers("site/ziglang/zig")
+def test_compilers_are_searched_in_order(hide_compilers, monkeypatch, tmp_path):
+    zig = hide_compilers("site/ziglang/zig")
     monkeypatch.setattr("sys.path", [str(tmp_path / "site")])
     assert host.find() == ((zig, "c++"), zig) and host.find().is_zig
     assert host.find().path == zig
-    gcc = no_compilers("g++")
+    gcc = hide_compilers("g++")
     assert host.find().command == (gcc,)
-    clang = no_compilers("clang++")
+    clang = hide_compilers("clang++")
     assert host.find().command == (clang,)
     monkeypatch.setenv("CXX", "g++ -m64")
     assert host.find() == ((gcc, "-m64"), gcc)
@@ -68,9 +68,9 @@ def test_compilers_are_searched_in_order(no_compilers, monkeypatch, tmp_path):
         assert host.find() == ((zig, "c++"), zig)
 
 
-def test_relative_compiler_path_is_made_absolute(no_compilers, monkeypatch, tmp_path):
+def test_relative_compiler_path_is_made_absolute(hide_compilers, monkeypatch, tmp_path):
     """The compiler runs in other folders, so its path is made absolute."""
-    path = no_compilers("tools/my++")
+    path = hide_compilers("tools/my++")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NUMBALITE_CXX", "tools/my++ -m64")
     assert host.find() == ((path, "-m64"), path)
@@ -96,7 +96,7 @@ def test_full_disk_raises_a_compile_error(compile_image, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["NUMBALITE_CXX", "CXX"])
-def test_missing_configured_compiler_raises(no_compilers, monkeypatch, name):
+def test_missing_configured_compiler_raises(hide_compilers, monkeypatch, name):
     monkeypatch.setenv(name, "no-such-c++")
     with pytest.raises(CudaSupportError, match=rf"\${name} names the compiler 'no-such-c\+\+'"):
         host.find()
@@ -114,8 +114,8 @@ def test_missing_configured_compiler_raises(no_compilers, monkeypatch, name):
         ("tcc version 0.9.27", "neither"),
     ],
 )
-def test_compiler_version_is_parsed(no_compilers, version, expected):
-    path = no_compilers("some-c++", f"#!/bin/sh\ncat <<'EOF'\n{version}\nEOF\n")
+def test_compiler_version_is_parsed(hide_compilers, version, expected):
+    path = hide_compilers("some-c++", f"#!/bin/sh\ncat <<'EOF'\n{version}\nEOF\n")
     compiler = host.Compiler((path, version), path)
     if isinstance(expected, str):
         os.environ["PATH"] += os.pathsep + "/bin"

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from kit.lines import lines_of
+from kit.lines import line_numbers_of
 
 from numbalite import cuda
 from numbalite.errors import KernelError
@@ -33,6 +33,6 @@ def test_a_store_past_the_end_is_reported_with_parameter_and_launch(seed):
             graph.launches[0].update(*args)
             graph.launch(stream)
         stream.synchronize()
-    text, line = str(caught.value), lines_of("# the launch", __file__)[0]
+    text, line = str(caught.value), line_numbers_of("# the launch", __file__)[0]
     assert f", the memory of parameter {written + 1}; run it under" in text
     assert text.endswith(f"; launched at test_launch_lines.py, line {line}")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.sim
 
 
 @pytest.fixture(autouse=True)
-def no_disassembler(monkeypatch):
+def disable_disassembler(monkeypatch):
     monkeypatch.setattr(disassembler, "find_tool", lambda name: None)
 
 

@@ -25,7 +25,7 @@ WARP = 32
 
 
 @pytest.fixture(autouse=True)
-def no_disassembler(monkeypatch):
+def disable_disassembler(monkeypatch):
     """Disables the correction of counters by machine code, which test_reconcile.py tests."""
     monkeypatch.setattr(disassembler, "find_tool", lambda name: None)
 
@@ -45,7 +45,7 @@ def seeded_generator(name):
 # --- The oracle computes with the addresses of all threads; -1 marks inactive threads.
 
 
-def requests_of(addresses):
+def active_rows(addresses):
     """Returns the rows of 32 lanes in which any lane is active."""
     flat = np.asarray(addresses, np.int64).reshape(-1, WARP)
     return [row[row >= 0] for row in flat if (row >= 0).any()]
@@ -54,11 +54,11 @@ def requests_of(addresses):
 def touched_sectors(addresses, size):
     return sum(
         len({a // 32 for a in row} | {(a + size - 1) // 32 for a in row})
-        for row in requests_of(addresses)
+        for row in active_rows(addresses)
     )
 
 
-def bank_passes_of(addresses, size, is_store=False):
+def count_bank_passes(addresses, size, is_store=False):
     """Returns (passes over the banks, passes without conflicts)."""
     total = least = 0
     for warp in np.asarray(addresses, np.int64).reshape(-1, WARP):
@@ -82,20 +82,20 @@ def pairs_are_equal(warp):
 
 
 def shared_memory_passes(addresses):
-    return sum(int(np.unique(row, return_counts=True)[1].max()) for row in requests_of(addresses))
+    return sum(int(np.unique(row, return_counts=True)[1].max()) for row in active_rows(addresses))
 
 
 def sectors_and_passes(addresses):
     """Returns (sectors that atomics touch, the passes of their atomic units)"""
     sectors = total = 0
-    for row in requests_of(addresses):
+    for row in active_rows(addresses):
         for sector in np.unique(row // 32):
             sectors += 1
             total += int(np.unique(row[row // 32 == sector], return_counts=True)[1].max())
     return sectors, total
 
 
-def address_of(array):
+def device_address(array):
     return array.__cuda_array_interface__["data"][0]
 
 
@@ -165,11 +165,11 @@ def test_global_accesses_touch_the_sectors_of_their_addresses(pattern, written, 
         kernel[2, threads](x, cuda.to_device(index), out)
     (launch,) = p.launches
     offsets = index.astype(np.int64) * dtype.itemsize
-    loaded = np.where(index >= 0, address_of(x) + offsets, -1)
-    stored = np.where(index >= 0, address_of(out) + offsets, -1)
+    loaded = np.where(index >= 0, device_address(x) + offsets, -1)
+    stored = np.where(index >= 0, device_address(out) + offsets, -1)
     load = line_with_mark(launch, "# load" if written == "Python" else "// load")
     store = line_with_mark(launch, "# store" if written == "Python" else "// store")
-    lanes, count = int((index >= 0).sum()), len(requests_of(loaded))
+    lanes, count = int((index >= 0).sum()), len(active_rows(loaded))
     assert load.global_load_requests == count
     assert load.global_load_sectors == touched_sectors(loaded, dtype.itemsize)
     assert load.global_load_bytes == lanes * dtype.itemsize
@@ -190,12 +190,12 @@ def test_shared_accesses_need_a_pass_for_each_word_of_a_bank(pattern, ctype):
     with cuda.profile() as p:
         gathers[f"stage<{ctype}>"][1, threads](cuda.to_device(index), out)
     addresses = np.where(index >= 0, index * dtype.itemsize, -1)
-    expected, least = bank_passes_of(addresses, dtype.itemsize)
+    expected, least = count_bank_passes(addresses, dtype.itemsize)
     take, put = (line_with_mark(p.launches[0], mark) for mark in ("// take", "// put"))
-    assert take.shared_load_requests == len(requests_of(addresses))
+    assert take.shared_load_requests == len(active_rows(addresses))
     assert take.shared_load_wavefronts == expected
     assert take.bank_conflicts == expected - least
-    expected, least = bank_passes_of(addresses, dtype.itemsize, is_store=True)
+    expected, least = count_bank_passes(addresses, dtype.itemsize, is_store=True)
     assert put.bank_conflicts == expected - least
     assert put.shared_store_wavefronts == expected
     assert line_with_mark(p.launches[0], "__syncthreads").barrier_waits == threads // WARP
@@ -274,12 +274,12 @@ def test_atomics_of_one_address_are_serialised(pattern):
     with cuda.profile() as p:
         counts.count[2, 128](cuda.to_device(index), bins, sums, most)
         count_in_python[2, 128](cuda.to_device(index), bins)
-    expected, count = shared_memory_passes(index), len(requests_of(index))
+    expected, count = shared_memory_passes(index), len(active_rows(index))
     lines = [line_with_mark(p.count, mark) for mark in ("// integers", "// floats", "// largest")]
     lines.append(line_with_mark(p.count_in_python, "# integers"))
     arrays = [bins, sums, bins, bins]
     for line, array in zip(lines, arrays, strict=True):
-        addresses = np.where(index >= 0, address_of(array) + 4 * index.astype(np.int64), -1)
+        addresses = np.where(index >= 0, device_address(array) + 4 * index.astype(np.int64), -1)
         found = line.global_atomic_sectors, line.global_atomic_passes
         assert found == sectors_and_passes(addresses)
         assert (line.global_atomic_requests, line.atomic_passes) == (count, expected)
@@ -350,7 +350,7 @@ def test_threads_meet_again_after_loops_of_different_lengths(written):
     for turn, rows in zip(turns, np.arange(padded.size).reshape(-1, WARP), strict=True):
         for j in range(max(turn.max(), 0)):
             expected += touched_sectors(
-                _warp_row(address_of(columns) + 4 * (8 * rows[turn > j] + j)), 4
+                _warp_row(device_address(columns) + 4 * (8 * rows[turn > j] + j)), 4
             )
     assert element.global_load_sectors == expected
 
@@ -444,8 +444,8 @@ def test_a_reduction_counts_the_threads_of_each_step(step):
         active = t < width if step else t % (2 * s) == 0
         for index in (t, t + width):
             addresses = np.where(active, 4 * index, -1)
-            loads += len(requests_of(addresses))
-            expected += bank_passes_of(addresses, 4)[0]
+            loads += len(active_rows(addresses))
+            expected += count_bank_passes(addresses, 4)[0]
         lanes += int(active.sum())
     add = line_with_mark(p.launches[0], "// add")
     assert (add.shared_load_requests, add.shared_load_wavefronts) == (2 * loads, 2 * expected)
@@ -771,8 +771,8 @@ def test_l1_hits_match_a_least_recently_used_cache(size):
     (launch,) = p.launches
     rows = []
     for i in range(n):
-        rows.append(address_of(device_index) + 4 * (32 * i + np.arange(32)))
-        rows.append(address_of(x) + 4 * index[i].astype(np.int64))
+        rows.append(device_address(device_index) + 4 * (32 * i + np.arange(32)))
+        rows.append(device_address(x) + 4 * index[i].astype(np.int64))
     expected = list(reuse_distances([row.tolist() for row in rows]))
     assert launch.reuse[0] == expected.count(None)
     for entry in range(1, 15):

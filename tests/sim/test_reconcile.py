@@ -103,17 +103,17 @@ HOISTED = """
 """
 
 
-def line_of(number, **counters):
+def make_line(number, **counters):
     return Line("user.cu", number, [counters.get(name, 0) for name in COUNTERS])
 
 
 def test_accesses_that_are_moved_out_of_a_loop_are_counted_once():
     code = machinecode.parse(HOISTED, "f")
-    loads = line_of(
+    loads = make_line(
         7, global_load_requests=400, global_load_sectors=1000, global_repeated_requests=198,
         global_repeated_sectors=792, requests=400, lanes=12800,
     )  # fmt: skip
-    stores = line_of(8, global_store_requests=200, global_store_sectors=800)
+    stores = make_line(8, global_store_requests=200, global_store_sectors=800)
     reconcile.reconcile([loads, stores], code, warps=2)
     assert (loads.global_load_requests, loads.global_load_sectors) == (202, 208)
     assert (stores.global_store_requests, stores.global_store_sectors) == (2, 8)
@@ -151,7 +151,7 @@ _Z5otherf:
 def test_unrolled_loops_with_exits_and_calls_are_counted(iterations):
     warps = 100
     code = machinecode.parse(EXITS, "f")
-    line = line_of(3, loop_iterations=iterations, loop_lanes=20 * iterations)
+    line = make_line(3, loop_iterations=iterations, loop_lanes=20 * iterations)
     counts, lanes = execution.counts(code, [line], warps)
     assert counts == [iterations / 3] * 3 + [warps, 0, warps, warps]
     assert lanes == [20] * 3 + [None] * 4
@@ -182,7 +182,7 @@ STRAIGHT = """
 def test_loops_of_straight_code_are_executed_by_those_warps_that_iterate(part):
     warps = 100
     iterations = int(4 * warps * part)
-    line = line_of(3, loop_iterations=iterations, loop_lanes=32 * iterations)
+    line = make_line(3, loop_iterations=iterations, loop_lanes=32 * iterations)
     counts, _ = execution.counts(machinecode.parse(STRAIGHT, "f"), [line], warps)
     assert counts == [warps, warps * part, warps]
 
@@ -201,8 +201,8 @@ PREDICATED = """
 
 
 def test_warps_whose_accesses_are_switched_off_are_counted_by_their_barriers():
-    access = line_of(2, shared_load_requests=30, shared_store_requests=30, requests=60, lanes=300)
-    barrier = line_of(3, barrier_waits=80)
+    access = make_line(2, shared_load_requests=30, shared_store_requests=30, requests=60, lanes=300)
+    barrier = make_line(3, barrier_waits=80)
     code = machinecode.parse(PREDICATED, "f")
     counts, lanes = execution.counts(code, [access, barrier], 10)
     assert counts == [80, 10]
@@ -228,7 +228,7 @@ def test_atomics_that_the_compiler_reduces_in_a_warp_are_one_a_warp():
         "global_atomic_requests": 7, "global_atomic_lanes": 224, "global_atomic_sectors": 9,
         "global_atomic_passes": 200, "atomic_passes": 200, "requests": 7, "lanes": 224,
     }  # fmt: skip
-    elected, plain = line_of(2, **atomics), line_of(3, **atomics)
+    elected, plain = make_line(2, **atomics), make_line(3, **atomics)
     reconcile.reconcile([elected, plain], machinecode.parse(ELECTED, "f"), warps=7)
     assert elected.atomic_serialisation == 1
     assert (elected.global_atomic_passes, elected.global_atomic_lanes) == (7, 7)
@@ -255,8 +255,8 @@ SPLIT = """
 
 @pytest.mark.parametrize("reach", [1, 7, 32])
 def test_threads_before_a_branch_are_not_those_after_it(reach):
-    load = line_of(1, global_load_requests=9, requests=9, lanes=9 * 32)
-    atomic = line_of(
+    load = make_line(1, global_load_requests=9, requests=9, lanes=9 * 32)
+    atomic = make_line(
         2, global_atomic_requests=9, global_atomic_lanes=9 * reach, requests=9, lanes=9 * reach
     )
     code = machinecode.parse(SPLIT, "f")
@@ -282,7 +282,7 @@ MOVED = """
 @pytest.mark.parametrize(("guard", "times"), [("", 10), ("@P0", 10), ("", 2)])
 def test_all_warps_execute_a_load_that_was_moved_before_a_branch(guard, times):
     code = machinecode.parse(MOVED.format(guard), "f")
-    line = line_of(1, shared_load_requests=5, shared_load_wavefronts=25, shared_load_conflicts=15)
+    line = make_line(1, shared_load_requests=5, shared_load_wavefronts=25, shared_load_conflicts=15)
     reconcile.count_loads_of_all_warps([line], code, [times])
     is_more = not guard and times == 10
     assert line.shared_load_requests == (20 if is_more else 5)

@@ -31,7 +31,7 @@ def sim_driver(engine_build):
 
 @pytest.fixture(scope="session")
 def kernel_image(engine_build):
-    return sim.image_of(engine_build[1])
+    return sim.image_bytes(engine_build[1])
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ def build_kernels(path, source=HERE / "kernels.cpp", *extra):
     return path
 
 
-def image_of(path):
+def image_bytes(path):
     code = Path(path).read_bytes()
     return b"NLSIMG01" + struct.pack("<Q", len(code)) + code
 

@@ -16,7 +16,7 @@ def run_kernel(driver, kernels, name, grid, block, values, n=0, m=0, **options):
         driver.free(data)
 
 
-def fault_of(driver, kernels, name, grid, block, n=0, m=0, size=4096, **options):
+def message_of_fault(driver, kernels, name, grid, block, n=0, m=0, size=4096, **options):
     data = driver.upload([0] * size)
     try:
         getattr(kernels, name)(grid, block, data, n, m, **options)
@@ -158,18 +158,18 @@ def test_grid_barrier_orders_blocks(sim_driver, engine_kernels):
 
 
 def test_grid_barrier_needs_a_cooperative_launch(sim_driver, engine_kernels):
-    fault = fault_of(sim_driver, engine_kernels, "cooperate", 2, 32, 1)
+    fault = message_of_fault(sim_driver, engine_kernels, "cooperate", 2, 32, 1)
     assert "needs a cooperative launch" in fault.text
 
 
 def test_grid_barrier_with_an_exited_block_is_reported(sim_driver, engine_kernels):
-    fault = fault_of(sim_driver, engine_kernels, "deserter", 4, 32, cooperative=True)
+    fault = message_of_fault(sim_driver, engine_kernels, "deserter", 4, 32, cooperative=True)
     assert fault.code == 702
     assert "3 of its 4 blocks wait" in fault.text
 
 
 def test_deadlock_names_threads_lines_and_operations(sim_driver, engine_kernels):
-    fault = fault_of(sim_driver, engine_kernels, "divergent", 1, 32)
+    fault = message_of_fault(sim_driver, engine_kernels, "divergent", 1, 32)
     assert fault.code == 702
     assert "kernel divergent, block (0,0,0): the block cannot go on" in fault.text
     assert "threads 0-15 at test.py:" in fault.text
@@ -178,20 +178,20 @@ def test_deadlock_names_threads_lines_and_operations(sim_driver, engine_kernels)
 
 
 def test_barriers_at_different_lines_are_reported(sim_driver, engine_kernels):
-    fault = fault_of(sim_driver, engine_kernels, "two_barriers", 1, 8)
+    fault = message_of_fault(sim_driver, engine_kernels, "two_barriers", 1, 8)
     assert "threads of the block are at different barriers: " in fault.text
     assert "threads 0, 2, 4, 6 at test.py:" in fault.text
     assert "threads 1, 3, 5, 7 at test.py:" in fault.text
 
 
 def test_warp_mask_without_the_caller_is_reported(sim_driver, engine_kernels):
-    fault = fault_of(sim_driver, engine_kernels, "bad_mask", 1, 32)
+    fault = message_of_fault(sim_driver, engine_kernels, "bad_mask", 1, 32)
     assert "thread (7,0,0)" in fault.text
     assert "does not name the calling lane 7" in fault.text
 
 
 def test_shuffle_at_different_lines_is_reported(sim_driver, engine_kernels):
-    fault = fault_of(sim_driver, engine_kernels, "two_shuffles", 1, 64)
+    fault = message_of_fault(sim_driver, engine_kernels, "two_shuffles", 1, 64)
     assert fault.code == 715
     assert "are at different lines" in fault.text
     for threads in ("threads 0-15 at test.py:", "threads 16-31 at test.py:"):

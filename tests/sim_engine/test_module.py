@@ -5,7 +5,7 @@ import struct
 import threading
 
 import pytest
-from sim_driver import build_kernels, image_of
+from sim_driver import build_kernels, image_bytes
 
 u64 = ctypes.c_uint64
 size_t = ctypes.c_size_t
@@ -202,7 +202,9 @@ NUMBERED(2, third)
 def test_static_shared_memory_size_is_per_kernel(sim_driver, tmp_path):
     source = tmp_path / "static.cpp"
     source.write_text('#include "tiny.h"\n' + STATIC)
-    module = sim_driver.load(image_of(build_kernels(tmp_path / "static.so", source, "-Wno-error")))
+    module = sim_driver.load(
+        image_bytes(build_kernels(tmp_path / "static.so", source, "-Wno-error"))
+    )
     common = function_attribute(sim_driver, sim_driver.function(module, "nl_sim_kernel_2"), 1)
     assert (
         function_attribute(sim_driver, sim_driver.function(module, "nl_sim_kernel_0"), 1)

@@ -47,7 +47,7 @@ def supported_architectures(lib):
     return list(archs)
 
 
-def _bytes_of(lib, program, what):
+def _read_program_output(lib, program, what):
     size = ctypes.c_size_t()
     if getattr(lib, f"nvrtcGet{what}Size")(program, ctypes.byref(size)):
         return b""
@@ -78,13 +78,17 @@ class NvrtcCompiler:
             options = [f"-arch={to}_{arch}", f"-std={std}", f"-I{CUDA_SRC}", *options]
             raw = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])
             status = lib.nvrtcCompileProgram(program, len(options), raw)
-            log = _bytes_of(lib, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
+            log = (
+                _read_program_output(lib, program, "ProgramLog")
+                .rstrip(b"\0")
+                .decode(errors="replace")
+            )
             lowered = {}
             for expression in expressions if status == 0 else ():
                 text = ctypes.c_char_p()
                 if not lib.nvrtcGetLoweredName(program, expression.encode(), ctypes.byref(text)):
                     lowered[expression] = text.value.decode()
-            cubin = _bytes_of(lib, program, "CUBIN") if status == 0 else b""
+            cubin = _read_program_output(lib, program, "CUBIN") if status == 0 else b""
             return CompilationResult(status, log.strip(), cubin, lowered)
         finally:
             lib.nvrtcDestroyProgram(ctypes.byref(program))

@@ -24,7 +24,7 @@ extern "C" __global__ void saxpy(float a, const float *x, float *y, int n) {
 """
 
 
-def source_of(name):
+def read_source(name):
     return (HERE / name).read_text()
 
 
@@ -57,7 +57,7 @@ def test_all_headers_compile_together(compile_with_nvrtc, toolkit_options, arch)
     for more in [[], ["-DNUMBALITE_DEBUG=1"]] if arch == 100 else [[]]:
         to = "sm" if arch in (75, 100) else "compute"
         result = compile_with_nvrtc(
-            source_of("everything.cu"), arch, [*toolkit_options, *more], to=to
+            read_source("everything.cu"), arch, [*toolkit_options, *more], to=to
         )
         assert (result.status, result.log) == (0, "")
 
@@ -81,7 +81,7 @@ def test_all_headers_compile_with_other_options(compile_with_nvrtc, toolkit_opti
     # Only to PTX: these options are for the compiler, and the assembler needs half of the time, with -G
     # three quarters.
     result = compile_with_nvrtc(
-        source_of("everything.cu"), 90, [*toolkit_options, *others], std=std, to="compute"
+        read_source("everything.cu"), 90, [*toolkit_options, *others], std=std, to="compute"
     )
     assert result.status == 0, result.log
 
@@ -132,7 +132,7 @@ def test_all_headers_compile_for_the_simulator(host_compiler, debug):
     from numbalite.compilers import hostbuild
     from numbalite.compilers.source import Source
 
-    source = source_of("everything.cu")
+    source = read_source("everything.cu")
     kernels = tuple(re.findall(r"__global__ void (\w+)\(", source))
     assert len(kernels) > 8
     head = "#define NUMBALITE_DEBUG 1\n" if debug else ""
@@ -324,7 +324,7 @@ VARIABLES = {
 
 def test_nvrtc_kernel_descriptions_are_parsed(compile_with_nvrtc):
     head = HEAD + '#include "numbalite/complex.cuh"\n'
-    source = head + source_of("described.cu") + f'\n#include "{describe.HEADER}"\n'
+    source = head + read_source("described.cu") + f'\n#include "{describe.HEADER}"\n'
     kernels = {k: describe.kernel_expression(f"&{k}") for k in KERNELS}
     variables = {v: describe.variable_expression(v) for v in VARIABLES}
     result = compile_with_nvrtc(source, expressions=[*kernels.values(), *variables.values()])
@@ -338,7 +338,7 @@ def test_host_compiler_kernel_descriptions_are_parsed(host_compiler):
     from numbalite.compilers import hostbuild
     from numbalite.compilers.source import Source
 
-    source = HEAD + '#include "numbalite/complex.cuh"\n' + source_of("described.cu")
+    source = HEAD + '#include "numbalite/complex.cuh"\n' + read_source("described.cu")
     unit = Source(source, kernels=tuple(KERNELS), variables=tuple(VARIABLES))
     descriptions = hostbuild.compile(unit).descriptions
     check_kernels(descriptions.__getitem__)

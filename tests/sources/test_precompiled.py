@@ -26,7 +26,7 @@ GPU = 9, 0
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept(own_cache, monkeypatch):
+def clear_precompiled_headers(own_cache, monkeypatch):
     monkeypatch.setattr(precompiled, "_kept", {})
 
 

@@ -181,7 +181,7 @@ def _variance_reductions(stored, wide, is_root):
     return reductions.variances(wide, np.dtype(wide.char.lower()), is_root)
 
 
-def _own_loops(name, stored, wide):
+def _kernels_of_reduction(name, stored, wide):
     """Returns the kernels that one of NumPy's reductions uses."""
     real = np.dtype(wide.char.lower())
     return {
@@ -212,7 +212,7 @@ def check_operation(nvrtc, name, code, arch):
     stored, wide = map(np.dtype, code)
     if stored.char not in "fdFD" and "nan" in name:
         return
-    loops, result = _own_loops(name, stored, wide), np.dtype(wide.char.lower())
+    loops, result = _kernels_of_reduction(name, stored, wide), np.dtype(wide.char.lower())
     result = wide if name in ("sum", "prod", "mean", "nansum", "nanmean") else result
     loop = loops.loop_dtype
     for kind, last in ("packed8", "packed8"), ("columns1", ""), ("narrow1", "narrow1"):

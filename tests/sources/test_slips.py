@@ -34,14 +34,14 @@ def warnings_of_source(target_of_each):
 
 
 @pytest.fixture(scope="module")
-def of_slips(warnings_of_source):
+def slip_warnings(warnings_of_source):
     """Returns the warnings about the kernels of all mistakes, and their lines."""
     source, lines = slips.source_of_slips()
     return warnings_of_source(source), lines
 
 
-def test_mistakes_warn_at_their_line(of_slips):
-    found, lines = of_slips
+def test_mistakes_warn_at_their_line(slip_warnings):
+    found, lines = slip_warnings
     wanted = {lines[pair.name]: pair for pair in slips.PAIRS}
     at = {line: [str(one.message) for one in found if one.lineno == line] for line in wanted}
     others = {wanted[line].name: texts for line, texts in at.items() if len(texts) != 1}
@@ -51,8 +51,8 @@ def test_mistakes_warn_at_their_line(of_slips):
     assert {one.lineno for one in found} == set(wanted)
 
 
-def test_a_warning_shows_the_line(of_slips):
-    found, _ = of_slips
+def test_a_warning_shows_the_line(slip_warnings):
+    found, _ = slip_warnings
     rows = slips.source_of_slips()[0].split("\n")
     for one in found:
         assert rows[one.lineno - 1].strip() in str(one.message), one

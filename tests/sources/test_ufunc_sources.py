@@ -95,7 +95,7 @@ def test_ufunc_loop_source_compiles(case, arch):
     assert b".local" not in image.ptx, "elements went into local memory"
 
 
-def ptx_of(*given, **more):
+def compile_to_ptx(*given, **more):
     made, plan = make_overload(*given, **more)
     return compile_source(made.images.source, ("cuda", 9, 0)).ptx.decode(), plan
 
@@ -108,7 +108,7 @@ def test_contiguous_loops_use_wide_accesses():
         ("u1 u1 u1", 16),
         ("i2 i2 i2", 8),
     ):
-        text, plan = ptx_of(loop)
+        text, plan = compile_to_ptx(loop)
         assert cudaloops.per_thread(plan) == count, loop
         loads = re.findall(r"ld\.global\.(v[248]\.[bfu]\d+)", text)
         stores = re.findall(r"st\.global\.(v[248]\.[bfu]\d+)", text)
@@ -117,7 +117,7 @@ def test_contiguous_loops_use_wide_accesses():
 
 
 def test_ufunc_loops_use_32_bit_indices_where_sufficient():
-    text, _ = ptx_of("f4 f4 f4", kind="strided32", dims=3)
+    text, _ = compile_to_ptx("f4 f4 f4", kind="strided32", dims=3)
     assert "div." not in text and "rem." not in text
 
 

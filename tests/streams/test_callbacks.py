@@ -77,11 +77,11 @@ def test_a_callback_keeps_its_stream():
 def test_callbacks_run_in_stream_order():
     streams, order = [_core.Stream() for _ in range(3)], []
 
-    def put_all(number):
+    def add_callbacks(number):
         for step in range(100):
             streams[number].add_callback(lambda step=step: order.append((number, step)))
 
-    threads = [threading.Thread(target=put_all, args=(n,)) for n in range(3)]
+    threads = [threading.Thread(target=add_callbacks, args=(n,)) for n in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -89,20 +89,20 @@ def test_an_interrupt_ends_each_kind_of_wait_and_the_kernel_runs_on(run_program)
     stream, unordered = cuda.stream(), cuda.stream(non_blocking=True)
     event = cuda.event()
 
-    def on_stream():
+    def launch_on_stream():
         m.spins[1, 64, stream](gate, x)
         return stream
 
     works = {
         "synchronize": lambda: (m.spins[1, 64](gate, x), cuda.synchronize()),
         "unordered": lambda: (m.spins[1, 64, unordered](gate, x), cuda.synchronize()),
-        "stream": lambda: on_stream().synchronize(),
-        "event": lambda: (on_stream(), event.record(stream), event.synchronize()),
+        "stream": lambda: launch_on_stream().synchronize(),
+        "event": lambda: (launch_on_stream(), event.record(stream), event.synchronize()),
         "copy_to_host": lambda: (m.spins[1, 64](gate, x), x.copy_to_host(host)),
         "part": lambda: (m.spins[1, 64](gate, x), x[:64].copy_to_host(host[:64])),
         "strided": lambda: (m.spins[1, 64](gate, x), x[::3].copy_to_host(host[::3])),
         "locked": lambda: (m.spins[1, 64](gate, x), x.copy_to_host(locked)),
-        "on_stream": lambda: (on_stream(), x.copy_to_host(host, stream=stream), stream.synchronize()),
+        "on_stream": lambda: (launch_on_stream(), x.copy_to_host(host, stream=stream), stream.synchronize()),
         "element": lambda: (m.spins[1, 64](gate, x), x[3]),
         "asarray": lambda: (m.spins[1, 64](gate, x), np.asarray(x)),
         "print": lambda: (m.spins[1, 64](gate, x), repr(x)),

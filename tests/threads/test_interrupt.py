@@ -97,7 +97,7 @@ def test_interrupt_ends_each_kind_of_wait(run_program):
         m.spins[1, 1](x)
         cuda.to_device(np.zeros(1 << 20))
 
-    def under_checks():
+    def launch_under_checks():
         with cuda.checks():
             m.spins[2, 32](x)
             cuda.synchronize()
@@ -115,7 +115,7 @@ def test_interrupt_ends_each_kind_of_wait(run_program):
         "event": wait_for_event,
         "stream": lambda: (m.prints[2, 32](x), cuda.default_stream().synchronize()),
         "to_device": copy_to_device,
-        "checks": under_checks,
+        "checks": launch_under_checks,
         "reset": lambda: (m.spins[2, 32](x), cuda.gpus[0].reset()),
         "close": lambda: (m.spins[2, 32](x), cuda.close()),
     }
@@ -242,7 +242,7 @@ LOOPS = {
 @pytest.mark.skipif(TSAN, reason="ThreadSanitizer delivers signals late")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", LOOPS)
-def test_an_interrupt_reports_the_users_line(optimized, name, threads):
+def test_an_interrupt_reports_the_users_line(optimized_host_code, name, threads):
     """Without checks, too, the report has the user's line, if the kernel was compiled with line
     information."""
     text = f'#line 1 "loop.cu"\n__global__ void k(int *x) {{\n{LOOPS[name]}\n}}'

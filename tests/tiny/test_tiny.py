@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.usefixtures("optimized")
+pytestmark = pytest.mark.usefixtures("optimized_host_code")
 
 
 def test_import_opens_no_driver_or_compiler(run_python):

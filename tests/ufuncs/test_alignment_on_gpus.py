@@ -23,7 +23,7 @@ ARCHITECTURES = ((7, 5), (9, 0))
 EACH = list(itertools.product(DTYPES, ARCHITECTURES))
 
 
-def code_of(dtype):
+def dtype_code_of(dtype):
     return types.SCALARS.index(types.scalar(np.dtype(dtype))) + 1
 
 
@@ -31,7 +31,7 @@ def code_of(dtype):
 def compiled_ptx(dtype, kind, dims, architecture):
     """Returns the PTX of the kernel that copies elements, and the number of elements for each thread."""
     scalar = types.scalar(np.dtype(dtype))
-    plan = cudaloops.Plan((scalar, scalar), 1, bytes([code_of(dtype)] * 2), kind, dims)
+    plan = cudaloops.Plan((scalar, scalar), 1, bytes([dtype_code_of(dtype)] * 2), kind, dims)
     kernel = cast_ufunc(scalar)._compiled(plan)
     # An earlier test may have compiled this kernel while debugging was the default.
     source = kernel.images.source._replace(debug=False, opt=True)

@@ -29,7 +29,7 @@ def complex_numbers(size=30):
     return found
 
 
-def on_a_cut(name, z):
+def points_near_cut(name, z):
     """Returns the points on a branch cut, or next to one."""
     x, y = z.real, z.imag
     cuts = {
@@ -76,7 +76,7 @@ def test_derivatives_of_complex_functions_match_differences(target):
     for name, tangent, a, b in zip(
         FUNCTIONS, tangents, f(z + STEP * t), f(z - STEP * t), strict=True
     ):
-        inside = ~on_a_cut(name, z)
+        inside = ~points_near_cut(name, z)
         expected = ((a - b) / (2 * STEP))[inside]
         np.testing.assert_allclose(tangent[inside], expected, rtol=1e-4, atol=1e-4, err_msg=name)
 

@@ -58,7 +58,7 @@ def random_points(low=0.05, high=0.95, size=40):
     return random_generator().uniform(low, high, size)
 
 
-def in_groups(names):
+def split_in_groups(names):
     names = list(names)
     return [names[i : i + 9] for i in range(0, len(names), 9)]
 
@@ -74,7 +74,7 @@ def ufunc_of_group(names, target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("names", in_groups(SMOOTH), ids=lambda names: names[0])
+@pytest.mark.parametrize("names", split_in_groups(SMOOTH), ids=lambda names: names[0])
 def test_derivatives_of_unary_functions_match_differences(names, target):
     f, x = ufunc_of_group(names, target), random_points()
     values, tangents = f.jvp((x,), (2.0,))
@@ -183,7 +183,7 @@ def generate_body(random):
     return lines, random_expression(random, 2, names)
 
 
-def cpp_body_of(lines, result, kind):
+def cpp_body_text(lines, result, kind):
     text = ""
     for what, name, *rest in lines:
         if what == "set":
@@ -197,7 +197,7 @@ def cpp_body_of(lines, result, kind):
     return f"{text}return {result};"
 
 
-def python_body_of(lines, result):
+def python_body_text(lines, result):
     text = "def f(x, y):\n"
     for what, name, *rest in lines:
         if what == "set":
@@ -228,7 +228,7 @@ def test_derivatives_of_random_cpp_bodies_match_differences(random_body, target,
         lines = [
             (w, n, f"0 * x + {r[0]}", *r[1:]) if w == "set" else (w, n, *r) for w, n, *r in lines
         ]
-    source = cpp_body_of(lines, result, kind)
+    source = cpp_body_text(lines, result, kind)
     f = vectorize(DDD, target=target, source=f"{source}", args="x, y", name="f")
     check_all(f)
 
@@ -251,7 +251,7 @@ def check_all(f):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_derivatives_of_random_python_bodies_match_differences(random_body, target):
-    check_all(vectorize(DDD, target=target)(python_body_of(*random_body)))
+    check_all(vectorize(DDD, target=target)(python_body_text(*random_body)))
 
 
 # ---- shapes, types and calls
@@ -441,7 +441,7 @@ def test_invalid_derivative_arguments_raise():
 
 @needs_nvrtc
 @pytest.mark.parametrize("capability", [(7, 5), (8, 0), (9, 0), (10, 0)])
-@pytest.mark.parametrize("names", in_groups(SMOOTH), ids=lambda names: names[0])
+@pytest.mark.parametrize("names", split_in_groups(SMOOTH), ids=lambda names: names[0])
 def test_derivatives_compile_for_gpus(names, capability):
     f = ufunc_of_group(names, "cuda")
     for ufunc in (

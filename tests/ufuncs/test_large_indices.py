@@ -14,7 +14,7 @@ BLOCKS = 256
 
 
 @pytest.fixture
-def last_blocks():
+def run_last_blocks():
     def run_blocks(function, *args, **keywords):
         _core.run_last_blocks(BLOCKS)
         try:
@@ -44,39 +44,39 @@ def array_size(request):
     return request.param
 
 
-def test_elementwise_loops_with_64_bit_indices(last_blocks, array_size):
+def test_elementwise_loops_with_64_bit_indices(run_last_blocks, array_size):
     x = zeros_with_random_tail(array_size)
     one = cuda.to_device(np.array([3], "i1"))
     expected = tail_on_host(x)
     np.testing.assert_array_equal(
-        tail_on_host(last_blocks(np.add, x, x, out=x)), expected + expected
+        tail_on_host(run_last_blocks(np.add, x, x, out=x)), expected + expected
     )
     np.testing.assert_array_equal(
-        tail_on_host(last_blocks(np.multiply, x, one, out=x)), expected * 6
+        tail_on_host(run_last_blocks(np.multiply, x, one, out=x)), expected * 6
     )
 
 
-def test_broadcast_rows_and_columns_with_64_bit_indices(last_blocks, array_size):
+def test_broadcast_rows_and_columns_with_64_bit_indices(run_last_blocks, array_size):
     """Tests two dimensions that cannot be merged: one operand is broadcast, or has gaps."""
     x = zeros_with_random_tail((array_size // 4, 4))
     expected = tail_on_host(x).reshape(-1, 4)
     row = cuda.to_device(np.arange(4, dtype="i1"))
-    found = last_blocks(np.add, x, row, out=x)
+    found = run_last_blocks(np.add, x, row, out=x)
     np.testing.assert_array_equal(tail_on_host(found).reshape(-1, 4), expected + np.arange(4))
-    last_blocks(np.add, x[:, ::2], x[:, 1::2], out=x[:, ::2])
+    run_last_blocks(np.add, x[:, ::2], x[:, 1::2], out=x[:, ::2])
     expected = expected + np.arange(4)
     expected[:, ::2] += expected[:, 1::2]
     np.testing.assert_array_equal(tail_on_host(x).reshape(-1, 4), expected)
 
 
-def test_user_ufunc_with_64_bit_indices(last_blocks, array_size):
+def test_user_ufunc_with_64_bit_indices(run_last_blocks, array_size):
     @vectorize(["int8(int8, int8)"], target="cuda")
     def add_double(a, b):
         "a + 2 * b"
 
     x = zeros_with_random_tail(array_size)
     expected = 3 * tail_on_host(x)
-    np.testing.assert_array_equal(tail_on_host(last_blocks(add_double, x, x, out=x)), expected)
+    np.testing.assert_array_equal(tail_on_host(run_last_blocks(add_double, x, x, out=x)), expected)
 
 
 def make_gufunc(body, layout="(n)->()", **options):
@@ -91,7 +91,7 @@ RUNNING = "int s = 0; for (int i = 0; i < x.size(); ++i) y[i] = s += x[i];"
 
 @pytest.mark.parametrize("staged", (False, True, None))
 @pytest.mark.parametrize("body, layout", ((LAST, "(n)->()"), (RUNNING, "(n)->(n)")))
-def test_gufunc_loops_with_64_bit_indices(last_blocks, body, layout, staged):
+def test_gufunc_loops_with_64_bit_indices(run_last_blocks, body, layout, staged):
     loop = HALF + 4
     x = zeros_with_random_tail((loop, 1))
     f = make_gufunc(body, layout)
@@ -100,4 +100,4 @@ def test_gufunc_loops_with_64_bit_indices(last_blocks, body, layout, staged):
     small = np.arange(8, dtype="i1").reshape(8, 1)
     np.testing.assert_array_equal(f(small).reshape(-1), small.reshape(-1))
     y = cuda.device_array((loop,) if layout == "(n)->()" else (loop, 1), "i1")
-    np.testing.assert_array_equal(tail_on_host(last_blocks(f, x, out=y)), expected)
+    np.testing.assert_array_equal(tail_on_host(run_last_blocks(f, x, out=y)), expected)

@@ -25,7 +25,7 @@ def random_values(dtype, shape, seed=0):
     return made
 
 
-def total_of(x, axis=None):
+def expected_sum(x, axis=None):
     """Returns the expected result of "a + b", in the array's own dtype."""
     if x.dtype == bool:
         return x.any(axis)
@@ -44,7 +44,7 @@ class Test_forms:
         def maximum(x, y):
             "return x > y ? x : y;"
 
-        assert maximum.__name__ == "largest"
+        assert maximum.__name__ == "maximum"
         assert maximum(np.array([3, 9, 2])) == 9
 
     def test_reduce_decorator_accepts_options(self):
@@ -145,14 +145,14 @@ def sums_are_numpys(code):
     x = random_values(code, 777)
     found = total(cuda.to_device(x))
     assert type(found) is x.dtype.type
-    np.testing.assert_allclose(found, total_of(x), rtol=1e-2 if code == "e" else 0)
+    np.testing.assert_allclose(found, expected_sum(x), rtol=1e-2 if code == "e" else 0)
     table = random_values(code, (37, 130), 1)
     tolerance = 2e-2 if code == "e" else 0
     for axis in (0, 1):
         found = total(cuda.to_device(table), axis=axis)
         assert found.dtype == x.dtype
         np.testing.assert_allclose(
-            found.copy_to_host(), total_of(table, axis), rtol=tolerance, atol=tolerance * 20
+            found.copy_to_host(), expected_sum(table, axis), rtol=tolerance, atol=tolerance * 20
         )
 
 
@@ -224,7 +224,7 @@ def test_sums_of_unaligned_rows_match_numpy():
         x = random_values(code, 9001)
         device = cuda.to_device(x)
         for begin, end in ((1, 9001), (3, 40), (5, 5000), (7, 8), (0, 8999), (15, 600)):
-            assert total(device[begin:end]) == total_of(x[begin:end])
+            assert total(device[begin:end]) == expected_sum(x[begin:end])
 
 
 def test_sums_of_unaligned_elements_match_numpy():
@@ -264,7 +264,7 @@ def random_matrices(count):
     return np.random.default_rng(1).integers(0, 251, (count, 4), dtype=np.uint8).view("u4").ravel()
 
 
-def product_of(found):
+def expected_matrix_product(found):
     """Returns the product of packed matrices, computed with NumPy, which multiplies neighbours in each
     step."""
     m = found.view(np.uint8).reshape(-1, 2, 2).astype(np.int64)
@@ -282,7 +282,7 @@ def test_reductions_keep_the_operand_order(size):
     assert cuda.reduce(LAST)(device) == size - 1
     assert cuda.reduce(FIRST)(device) == 0
     m = random_matrices(size)
-    assert cuda.reduce(MATRICES)(m) == product_of(m)
+    assert cuda.reduce(MATRICES)(m) == expected_matrix_product(m)
 
 
 def test_noncommutative_hash_keeps_the_order():
@@ -327,8 +327,10 @@ def order_is_kept_along_axes(code):
 def test_matrix_products_along_rows_keep_the_order():
     product = cuda.reduce(MATRICES)
     x = random_matrices(60 * 500).reshape(60, 500)
-    np.testing.assert_array_equal(product(x, axis=1), [product_of(row) for row in x])
-    np.testing.assert_array_equal(product(x, axis=0), [product_of(row.copy()) for row in x.T])
+    np.testing.assert_array_equal(product(x, axis=1), [expected_matrix_product(row) for row in x])
+    np.testing.assert_array_equal(
+        product(x, axis=0), [expected_matrix_product(row.copy()) for row in x.T]
+    )
 
 
 def test_repeated_sums_have_the_same_bits():
@@ -348,7 +350,7 @@ class Test_arguments:
 
     def test_init_is_the_first_operand(self):
         m = random_matrices(100)
-        expected = product_of(np.append(m[:1], m[1:]))
+        expected = expected_matrix_product(np.append(m[:1], m[1:]))
         assert cuda.reduce(MATRICES)(m[1:], init=m[0]) == expected
         assert self.total(np.arange(5), init=-10) == 0
 

@@ -43,7 +43,7 @@ def test_parts_cover_each_row_once():
     assert len(kinds) > 8
 
 
-def family_of(kind, sizes, vec=1):
+def shared_properties(kind, sizes, vec=1):
     """Returns the properties that all kernels of an image share: the kind, and the width of a scan,
     which alignment decides."""
     word = kind.rstrip("0123456789x")
@@ -62,7 +62,7 @@ def test_reduction_kernel_variants_of_each_kind():
         image = reduceloops._variants(kind, "", *sizes)
         assert (kind, "") in image
         assert (("serial", "") in image) == kind.startswith(("columns", "serial"))
-        assert images.setdefault(family_of(kind, sizes), image) == image
+        assert images.setdefault(shared_properties(kind, sizes), image) == image
     assert max(map(len, images.values())) >= 5
 
 
@@ -79,7 +79,7 @@ def test_scan_kernel_variants_of_each_kind():
         sizes = itemsize, vec * itemsize
         image = reduceloops._variants(kind, "", *sizes, vec)
         assert (kind, "") in image
-        assert images.setdefault(family_of(kind, sizes, vec), image) == image
+        assert images.setdefault(shared_properties(kind, sizes, vec), image) == image
     assert max(map(len, images.values())) >= 3
 
 
@@ -187,7 +187,7 @@ def test_scan_planner_rejects_invalid_arguments():
             _core.scan_plan(*arrays, axis, itemsize, bytes(8))
 
 
-def test_scan_schedule_of_large_records(optimized):
+def test_scan_schedule_of_large_records(optimized_host_code):
     """The parameter of a launch contains initial values of any element size."""
     x = np.zeros(300, [("a", "i4", 150)])
     x["a"] = np.arange(300)[:, None]

@@ -24,16 +24,16 @@ def sum_reduction():
 
 
 @pytest.fixture
-def worked_out(monkeypatch):
+def uncached_calls(monkeypatch):
     """Returns the number of calls of cuda.reduce that were not cached."""
     seen = []
     usual = cuda.reduce._work_out
 
-    def work_out(self, *arguments, **keywords):
+    def record_and_reduce(self, *arguments, **keywords):
         seen.append(arguments)
         return usual(self, *arguments, **keywords)
 
-    monkeypatch.setattr(cuda.reduce, "_work_out", work_out)
+    monkeypatch.setattr(cuda.reduce, "_work_out", record_and_reduce)
     return seen
 
 
@@ -52,7 +52,7 @@ GEOMETRIES = {
 
 @pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 1)])
 @pytest.mark.parametrize("name", GEOMETRIES)
-def test_cached_reductions_read_new_values(name, axis, sum_reduction, worked_out):
+def test_cached_reductions_read_new_values(name, axis, sum_reduction, uncached_calls):
     seen = GEOMETRIES[name]
     for _ in range(3):
         x = random_integers((40, 30))
@@ -71,7 +71,7 @@ def test_cached_reductions_read_new_values(name, axis, sum_reduction, worked_out
         if axis is not None:
             assert add.reduce(d, axis, out=out.reshape(want.shape)).shape == want.shape
             np.testing.assert_array_equal(out.copy_to_host().reshape(want.shape), want)
-    assert len(worked_out) == 2  # with and without res=
+    assert len(uncached_calls) == 2  # with and without res=
 
 
 def test_cached_calls_return_the_same_results(sum_reduction):
@@ -139,11 +139,11 @@ def test_read_only_outputs_raise(sum_reduction):
                 sum_reduction(d, res=wrong, axis=1)
 
 
-def test_only_calls_with_device_arrays_are_cached(sum_reduction, worked_out):
+def test_only_calls_with_device_arrays_are_cached(sum_reduction, uncached_calls):
     x = random_integers((4, 5))
     for _ in range(3):
         np.testing.assert_array_equal(sum_reduction(x, axis=1), x.sum(1))
-    assert len(worked_out) == 3
+    assert len(uncached_calls) == 3
 
 
 def test_reductions_with_optional_arguments_bypass_the_cache(sum_reduction):
@@ -185,7 +185,7 @@ def test_cached_reduction_geometries_are_evicted(sum_reduction):
             assert sum_reduction(d[:n]) == x[:n].sum()
 
 
-def frames_of(call):
+def python_functions_of(call):
     """Returns the names of the Python functions that a call runs."""
     names = []
     gc.disable()  # a garbage collection calls functions of other packages
@@ -222,7 +222,7 @@ def test_cached_reductions_run_no_python(call, sum_reduction):
     )  # longer than the row that one thread scans or reduces
     out = cuda.device_array(40000, np.float32)
     call(d, out, sum_reduction)
-    assert frames_of(lambda: call(d, out, sum_reduction)) in ([], ["<lambda>"])
+    assert python_functions_of(lambda: call(d, out, sum_reduction)) in ([], ["<lambda>"])
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -231,7 +231,7 @@ def test_reductions_of_new_shapes_run_no_python(call, sum_reduction):
     out = cuda.device_array(40000, np.float32)
     call(d, out, sum_reduction)
     part = d[1:]
-    assert frames_of(lambda: call(part, out, sum_reduction)) in ([], ["<lambda>"])
+    assert python_functions_of(lambda: call(part, out, sum_reduction)) in ([], ["<lambda>"])
 
 
 def random_layout(rng):
@@ -245,7 +245,7 @@ def random_layout(rng):
     return x
 
 
-def on_device(x):
+def device_array_with_layout(x):
     """Returns a device array with the layout of a host array."""
     base = x
     while base.base is not None:
@@ -264,7 +264,7 @@ def test_results_have_the_layout_of_numpy(sum_reduction):
     )
     for _ in range(150):
         x = random_layout(rng)
-        d = on_device(x)
+        d = device_array_with_layout(x)
         axes = tuple(int(i) for i in np.flatnonzero(rng.random(x.ndim) < 0.5))
         keepdims = bool(rng.random() < 0.4)
         found, want = add.reduce(d, axes, keepdims=keepdims), x.sum(axes, keepdims=keepdims)
@@ -284,7 +284,7 @@ def test_results_are_written_to_outputs_of_any_layout(sum_reduction):
     rng = np.random.default_rng(7)
     for _ in range(100):
         x = random_layout(rng)
-        d, axis = on_device(x), int(rng.integers(x.ndim))
+        d, axis = device_array_with_layout(x), int(rng.integers(x.ndim))
         want = x.sum(axis)
         memory = cuda.device_array(3 * want.size + 5, np.float32)
         memory.fill(0)
@@ -317,7 +317,10 @@ def test_reductions_with_where_and_initial_match_numpy():
         ufunc.reduce(cuda.to_device(random_integers(3)))
     for _ in range(120):
         x = random_layout(rng)
-        d, ufunc = on_device(x), (np.add, np.multiply, np.maximum)[int(rng.integers(3))]
+        d, ufunc = (
+            device_array_with_layout(x),
+            (np.add, np.multiply, np.maximum)[int(rng.integers(3))],
+        )
         axes = tuple(int(i) for i in np.flatnonzero(rng.random(x.ndim) < 0.5))
         given = {"keepdims": bool(rng.random() < 0.4)}
         if rng.random() < 0.6 or ufunc is np.maximum:

@@ -12,7 +12,7 @@ MANY = 65536  # SMALL_COUNT in cext/py/ufuncloops.c
 
 
 @pytest.fixture(autouse=True)
-def on_simulator(monkeypatch):
+def enable_small_kernels_on_simulator(monkeypatch):
     monkeypatch.setattr(cudaufunc, "_QUICK_ON", ("cuda", "sim"))
 
 

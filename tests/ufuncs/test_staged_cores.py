@@ -223,8 +223,8 @@ def test_staged_attribute_selects_the_kernel():
         sums.staged = 1
 
     @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda", block=32)
-    def of_a_block(x, out):
+    def copy_first_in_block(x, out):
         "if (threadIdx.x == 0) out[0] = x[0];"
 
-    with pytest.raises(ValueError, match="of_a_block.staged: a core is for a whole block"):
-        of_a_block.staged = True
+    with pytest.raises(ValueError, match="copy_first_in_block.staged: a core is for a whole block"):
+        copy_first_in_block.staged = True

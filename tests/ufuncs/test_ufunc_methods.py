@@ -487,7 +487,7 @@ OF_THE_SAME_TYPE = (
 )
 
 
-def exception_of(call, which):
+def exception_of_call(call, which):
     with pytest.raises(Exception) as found:
         call(which)
     return found.value
@@ -497,8 +497,8 @@ def exception_of(call, which):
 @pytest.mark.parametrize("number", range(len(WITH_THE_SAME_WORDS)))
 def test_errors_have_numpys_messages(number):
     call = WITH_THE_SAME_WORDS[number]
-    expected = exception_of(call, lambda ufunc: ufunc)
-    found = exception_of(call, OURS.get)
+    expected = exception_of_call(call, lambda ufunc: ufunc)
+    found = exception_of_call(call, OURS.get)
     assert type(found) is type(expected)
     assert str(found) == str(expected)
 
@@ -507,8 +507,8 @@ def test_errors_have_numpys_messages(number):
 @pytest.mark.parametrize("number", range(len(OF_THE_SAME_TYPE)))
 def test_ufunc_method_errors_have_numpys_types(number):
     call = OF_THE_SAME_TYPE[number]
-    expected = exception_of(call, lambda ufunc: ufunc)
-    found = exception_of(call, OURS.get)
+    expected = exception_of_call(call, lambda ufunc: ufunc)
+    found = exception_of_call(call, OURS.get)
     assert isinstance(found, (TypeError, ValueError))
     assert isinstance(found, type(expected)) or isinstance(expected, type(found))
 

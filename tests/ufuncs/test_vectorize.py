@@ -290,11 +290,11 @@ def test_tuple_results_become_outputs():
     assert quotients_and_order(7.0, 2.0) == (3.5, 3, True)
 
     @cuda.vectorize
-    def two_results(x):
+    def two_results_per_element(x):
         "return make_tuple(x + 1, 2.5f * x);"
 
-    a, b = two_results(np.int32([1, 2]))
-    assert two_results.nout == 2 and a.dtype == np.int32 and b.dtype == np.float32
+    a, b = two_results_per_element(np.int32([1, 2]))
+    assert two_results_per_element.nout == 2 and a.dtype == np.int32 and b.dtype == np.float32
     brace = vectorize(["Tuple((f4, f4))(f4)"], target="cuda", source="return {x, 2 * x};", args="x")
     assert brace(np.float32(2)) == (2, 4)
 
@@ -346,7 +346,7 @@ def test_ufuncs_of_one_byte_elements_match_numpy():
         np.testing.assert_array_equal(f(x, y), x ^ y)
 
 
-def some_view(rng, shape):
+def random_view(rng, shape):
     """Returns a float64 array of the shape, with a random layout."""
     order = list(range(len(shape)))
     if rng.random() < 0.4:
@@ -366,7 +366,7 @@ def test_random_views_and_broadcasting_match_numpy(seed):
     operands = []
     for _ in range(2):
         own = [1 if rng.random() < 0.2 else n for n in shape][rng.choice((0, 0, 0, 1)) :]
-        operands.append(some_view(rng, own))
+        operands.append(random_view(rng, own))
     wanted = operands[0] + operands[1]
     given = [
         x if rng.random() < 0.3 else cuda.to_device(x) if rng.random() < 0.5 else _device_view(x)
@@ -375,7 +375,7 @@ def test_random_views_and_broadcasting_match_numpy(seed):
     f = _add_ufunc("d")
     result = f(*given)
     np.testing.assert_array_equal(np.asarray(result), wanted)
-    out = some_view(rng, wanted.shape)
+    out = random_view(rng, wanted.shape)
     device = _device_view(out)
     assert f(*given, out=device) is device
     np.testing.assert_array_equal(np.asarray(device), wanted)
