@@ -314,11 +314,6 @@ CASES = {
         codes="fdFD",
     ),
     "average": AccuracyCase(_weighted_average, _exact_average, limit=2),
-    "cumsum": AccuracyCase(lambda x, axis: np.cumsum(x, axis), _cumsum, axes=(0, 1), times=16.0),
-    "nancumsum": AccuracyCase(
-        lambda x, axis: np.nancumsum(x, axis), _cumsum, axes=(0, 1), times=16.0
-    ),
-    "average": AccuracyCase(_weighted_average, _exact_average, limit=2),
     "cumsum": AccuracyCase(
         lambda x, axis: np.cumsum(x, axis), _cumsum, axes=(0, 1), times=4.0, magnitude=_cumsum
     ),

@@ -1,4 +1,4 @@
-"""The rows of operators of PyTorch.
+"""Benchmark rows of operators of PyTorch.
 
 The floor of a call is the same operator written by hand in C++ (hand_operators.cpp): PyTorch's
 dispatcher and a launch. A call of an operator that does nothing is in the notes of the rows.
@@ -8,7 +8,16 @@ import ctypes
 import functools
 import statistics
 
-from measure import HERE, NOTES, SMALL, LeftOut, calls_of, in_turn, process, row
+from measure import (
+    HERE,
+    NOTES,
+    SMALL,
+    RowSkipped,
+    make_call_measure,
+    median_in_turn,
+    register_row,
+    time_process,
+)
 
 SIZE = 1000
 BLOCK = ((SIZE + 255) // 256, 256)
@@ -19,9 +28,9 @@ def import_torch():
     try:
         import torch
     except ImportError:
-        raise LeftOut("PyTorch is not installed") from None
+        raise RowSkipped("PyTorch is not installed") from None
     if not torch.cuda.is_available():
-        raise LeftOut("PyTorch sees no GPU")
+        raise RowSkipped("PyTorch sees no GPU")
     return torch
 
 
@@ -63,14 +72,14 @@ def measure_operator(floor, ours, name, tensors):
     torch = import_torch()
     if SMALL:
         return 1.0, 1.0, 2.0
-    by_hand = getattr(hand_operators(floor.cubin()), name)
+    by_hand = getattr(hand_operators(floor.compile_cubin()), name)
     empty = getattr(empty_operators(), name)
     by_hand(*tensors)
     calls = [
-        calls_of(functools.partial(function, *tensors), torch.cuda.synchronize)
+        make_call_measure(functools.partial(function, *tensors), torch.cuda.synchronize)
         for function in (ours, by_hand, empty)
     ]
-    taken, least, dispatch, launch = in_turn(*calls, floor.driver("launch"), count=1000)
+    taken, least, dispatch, launch = median_in_turn(*calls, floor.driver_call("launch"), count=1000)
     NOTES.extend([f"empty operator {dispatch:.2f}", f"launch {launch:.2f}"])
     return taken, least, least + 1.0
 
@@ -80,7 +89,9 @@ def vectors(count):
     return [torch.arange(SIZE, dtype=torch.float32, device="cuda") for _ in range(count)]
 
 
-@row("O1", "operator of PyTorch that changes a tensor, 3 tensors", "us", "floor + 1 µs", gpu=True)
+@register_row(
+    "O1", "operator of PyTorch that changes a tensor, 3 tensors", "us", "floor + 1 µs", gpu=True
+)
 def operator_in_place(floor):
     from numbalite import cuda
     from numbalite.torch import operator
@@ -97,7 +108,9 @@ def add(x, y, out):
     "int i = grid<1>(); if (i < out.size()) out[i] = x[i] + y[i];"
 
 
-@row("O2", "operator of PyTorch with one result, 3 tensors", "us", "floor + 1 µs", gpu=True)
+@register_row(
+    "O2", "operator of PyTorch with one result, 3 tensors", "us", "floor + 1 µs", gpu=True
+)
 def operator_with_result(floor):
     from numbalite import cuda
     from numbalite.torch import operator
@@ -110,7 +123,7 @@ def operator_with_result(floor):
     return measure_operator(floor, ours, "result", tensors)
 
 
-@row("O3", "operator of PyTorch from a ufunc, 3 tensors", "us", "floor + 1 µs", gpu=True)
+@register_row("O3", "operator of PyTorch from a ufunc, 3 tensors", "us", "floor + 1 µs", gpu=True)
 def operator_of_ufunc(floor):
     from numbalite import vectorize
     from numbalite.torch import operator
@@ -141,12 +154,14 @@ assert torch.allclose(result, {})
 """
 
 
-@row("O4", "operator x * y, decoration to first result, nothing cached", "us", "50 ms", gpu=True)
+@register_row(
+    "O4", "operator x * y, decoration to first result, nothing cached", "us", "50 ms", gpu=True
+)
 def first_result_of_product(floor):
     return measure_first("x * y", "x * x"), None, 50_000
 
 
-@row("O5", "operator sin(x) * cos(y), likewise", "us", "50 ms", gpu=True)
+@register_row("O5", "operator sin(x) * cos(y), likewise", "us", "50 ms", gpu=True)
 def first_result_of_sines(floor):
     return measure_first("sin(x) * cos(y)", "x.sin() * x.cos()"), None, 50_000
 
@@ -159,6 +174,6 @@ def measure_first(expression, expected):
     for _ in range(1 if SMALL else 5):
         with tempfile.TemporaryDirectory() as folder:
             code = FIRST.format(expression, expected)
-            times.append(float(process(code, NUMBALITE_CACHE_DIR=folder)[1]) * 1e6)
+            times.append(float(time_process(code, NUMBALITE_CACHE_DIR=folder)[1]) * 1e6)
     NOTES.extend(f"{time:.0f}" for time in times)
     return statistics.median(times)
