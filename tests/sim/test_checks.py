@@ -387,7 +387,7 @@ def test_subarrays_and_members_are_named_in_reports(names_module, kernel, text):
 
 def test_gufunc_arrays_are_checked():
     @guvectorize(["void(float32[:], float32[:,:], float32[:])"], "(n),(m,n)->(n)", target="cuda")
-    def shift_out_of_bounds(x, table, out):
+    def shift_row(x, table, out):
         """
         for (int i = 0; i < x.size(); ++i) {
             if (x[i] == 1) out.data()[i] = x[i] + 1;  // IN THE CORE
@@ -407,11 +407,9 @@ def test_gufunc_arrays_are_checked():
     ]:
         values = np.ones((3, 5), np.float32)
         values[2, 4] = value
-        error = report_of(lambda x=values: shift_out_of_bounds(cuda.to_device(x), table))
+        error = report_of(lambda x=values: shift_row(cuda.to_device(x), table))
         assert text in str(error) and error.line == line + at and error.thread == (2, 0, 0)
-    launch_without_report(
-        lambda: shift_out_of_bounds(cuda.to_device(np.ones((3, 5), np.float32)), table)
-    )
+    launch_without_report(lambda: shift_row(cuda.to_device(np.ones((3, 5), np.float32)), table))
 
 
 # --- shared memory
@@ -564,7 +562,7 @@ def test_graphs_keep_the_checks_of_their_capture(kernels):
 
 def test_grid_sync_orders_accesses():
     @cuda.jit(cooperative=True)
-    def rotate_after_sync(x, y):
+    def rotate_block(x, y):
         """
         int i = blockIdx.x * blockDim.x + threadIdx.x;
         y[i] = x[i];
@@ -573,10 +571,10 @@ def test_grid_sync_orders_accesses():
         """
 
     x = cuda.to_device(np.arange(32, dtype=np.float32))
-    launch_without_report(rotate_after_sync[2, 16], x, cuda.device_array(32, np.float32))
+    launch_without_report(rotate_block[2, 16], x, cuda.device_array(32, np.float32))
     np.testing.assert_array_equal(x.copy_to_host(), np.roll(np.arange(32), -1))
     assert "nothing has written" in str(
-        report_of(rotate_after_sync[2, 16], cuda.device_array_like(x), x)
+        report_of(rotate_block[2, 16], cuda.device_array_like(x), x)
     )
 
 
