@@ -14,17 +14,24 @@ _WASTE = 1.5
 """So many times the sectors that the bytes would fill: less is not worth a sentence."""
 _SERIAL = 4
 _FEW_LANES = 24
+_SIMILAR = 0.1
 
 
 def of_launch(launch: Launch) -> tuple:
     """Returns a tuple of sentences with advice for a launch, the most expensive problem first."""
     found = []
+    loops: dict[str, list] = {}
+    for line in launch.lines:
+        if (lanes := _loop_lanes(line)) is not None:
+            loops.setdefault(line.file, []).append((line.number, lanes))
+            found.append(_loop(line, lanes))
     for line in launch.lines:
         found += _global_access_advice(line, "load", "read")
         found += _global_access_advice(line, "store", "write")
         found += _shared(line)
         found += _atomics(line)
-        found += _lanes(line)
+        if not _is_in_loop(line, loops.get(line.file, ())):
+            found += _lanes(line)
     found.sort(key=lambda row: -row[0])
     return (*(text for _, text in found[:MAX_SENTENCES]), *_launch_shape_advice(launch))
 
@@ -75,6 +82,32 @@ def _lanes(line: Line):
         line.requests * (1 - line.active_lanes / 32) / 4,
         f"{line.place}: {_number(line.active_lanes)} of 32 threads take part in an access; 32 if the threads of a warp "
         "take the same branch",
+    )
+
+
+def _loop_lanes(line: Line):
+    """Returns the mean number of threads in an iteration of the loop at this line if it is low, otherwise
+    None."""
+    if not line.loop_iterations:
+        return None
+    lanes = line.loop_lanes / line.loop_iterations
+    return lanes if lanes < _FEW_LANES else None
+
+
+def _loop(line: Line, lanes):
+    return (
+        line.loop_iterations * (1 - lanes / 32) / 4,
+        f"{line.place}: {_number(lanes)} of 32 threads take part in an iteration of the loop; 32 if the threads of a "
+        "warp make equally many iterations: sort or group the rows by length",
+    )
+
+
+def _is_in_loop(line: Line, loops):
+    """Returns whether the threads that take part in the line's accesses are those of a loop that begins at this
+    line or before it: then the advice for the loop suffices."""
+    return any(
+        number <= line.number and abs(line.active_lanes - lanes) <= _SIMILAR * lanes
+        for number, lanes in loops
     )
 
 

@@ -90,6 +90,7 @@ class Counters:
     lanes: int
     barrier_waits: int
     loop_iterations: int
+    loop_lanes: int
 
     def __init__(self, values: Iterable = ()) -> None:
         for name in COUNTERS:

@@ -432,6 +432,36 @@ def test_a_naive_transpose_stores_32_sectors_a_request_and_a_tiled_one_4():
     assert not any("wavefronts" in text for text in padded.advice)
 
 
+@cuda.jit
+def row_sums(starts, values, sums):
+    """
+    int row = grid<1>();
+    float sum = 0;
+    for (int j = starts[row]; j < starts[row + 1]; ++j)
+        sum += values[j];
+    sums[row] = sum;
+    """
+
+
+@needs_ir
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_rows_of_different_lengths_are_worth_sorting(is_sorted):
+    """The advice names the loop, and no access in it."""
+    lengths = np.repeat([40, 40, 8, 4], 32) if is_sorted else np.tile([40, 4, 8, 4], 32)
+    starts = np.append(0, np.cumsum(lengths)).astype(np.int32)
+    with cuda.profile(gpu="H200") as p:
+        row_sums[1, 128](starts, np.ones(starts[-1], np.float32), np.zeros(128, np.float32))
+    mean = lengths.sum() / (40 + 40 + 8 + 4) if is_sorted else lengths.sum() / (4 * 40)
+    advice = [text for text in p.row_sums.advice if "of 32 threads" in text]
+    if is_sorted:
+        assert mean == 32 and not advice
+        return
+    (only,) = advice
+    loop = next(line for line in p.row_sums.lines if line.loop_iterations)
+    assert loop.text.strip().startswith("for") and only.startswith(f"{loop.place}: {mean:.1f} of")
+    assert only.endswith("sort or group the rows by length")
+
+
 @pytest.mark.parametrize("step", [0, 1])
 def test_a_reduction_counts_the_threads_of_each_step(step):
     x, out = cuda.to_device(np.ones(512, np.float32)), cuda.to_device(np.zeros(2, np.float32))
