@@ -1,5 +1,5 @@
-"""NumPy's functions that apply a user's function to device arrays: to 1-D slices, over axes, by
-conditions, to coordinates. NumPy is the judge."""
+"""Tests NumPy's functions that apply a user's function to device arrays: to 1-D slices, over axes,
+by conditions, to coordinates. NumPy is the judge."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Interpolation on device arrays, compared with NumPy's own."""
+"""Compares interpolation on device arrays with NumPy's own."""
 
 import numpy as np
 import pytest

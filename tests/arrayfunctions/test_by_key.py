@@ -1,4 +1,4 @@
-"""cuda.reduce_by_key, compared with a loop over the runs of equal keys."""
+"""Compares cuda.reduce_by_key with a loop over the runs of equal keys."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The keys of recorded calls (_core.Traced): a call can be reconstructed from its key, so two
+"""Tests the keys of recorded calls (_core.Traced): a call can be reconstructed from its key, so two
 different calls never have equal keys."""
 
 import random

@@ -1,4 +1,4 @@
-"""Coordinates of grids, diagonals and triangles, and flat indices, on device arrays, compared with NumPy."""
+"""Compares coordinates of grids, diagonals and triangles, and flat indices, on device arrays with NumPy."""
 
 import numpy as np
 import pytest

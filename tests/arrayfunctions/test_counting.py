@@ -1,4 +1,4 @@
-"""Histograms, searches, unique elements and quantiles on the device, compared with NumPy."""
+"""Compares histograms, searches, unique elements and quantiles on the device with NumPy."""
 
 import warnings
 

@@ -1,5 +1,5 @@
-"""NumPy's functions on device arrays: which implementation is called, and the error if there is
-none."""
+"""Tests NumPy's functions on device arrays: which implementation is called, and the error if there
+is none."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""delete, insert, append and resize on device arrays, compared with NumPy."""
+"""Compares delete, insert, append and resize on device arrays with NumPy."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Functions that copy several arrays to a new one (concatenate, roll, tile), for any layout, and
-the planning of these copies in C."""
+"""Tests functions that copy several arrays to a new one (concatenate, roll, tile), for any layout,
+and the planning of these copies in C."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Diagonals, triangles, grids, windows, blocks and choices on device arrays, compared with NumPy."""
+"""Compares diagonals, triangles, grids, windows, blocks and choices on device arrays with NumPy."""
 
 import numpy as np
 import pytest

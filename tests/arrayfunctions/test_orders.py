@@ -1,4 +1,5 @@
-"""order= of NumPy's functions on device arrays: upper and lower case, None, and invalid values."""
+"""Tests order= of NumPy's functions on device arrays: upper and lower case, None, and invalid
+values."""
 
 import numpy as np
 import pytest

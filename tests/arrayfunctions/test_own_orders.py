@@ -1,4 +1,4 @@
-"""cuda.sort, cuda.topk and cuda.histogram with user-defined orders and bins."""
+"""Tests cuda.sort, cuda.topk and cuda.histogram with user-defined orders and bins."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Polynomials by their coefficients, and sequences of powers, on device arrays, compared with NumPy."""
+"""Compares polynomials by their coefficients, and sequences of powers, on device arrays with NumPy."""
 
 import warnings
 

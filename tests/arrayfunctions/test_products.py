@@ -1,4 +1,4 @@
-"""Products of arrays from dot to einsum, and norms, compared with NumPy."""
+"""Compares products of arrays, from dot to einsum, and norms with NumPy."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Weighted quantiles and nanquantile on device arrays, compared with NumPy's own."""
+"""Compares weighted quantiles and nanquantile on device arrays with NumPy's own."""
 
 import random
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""cuda.scan with operations of the user, compared with a loop in Python."""
+"""Compares cuda.scan, for operations of the user, with a loop in Python."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""cuda.select and cuda.partition compared with NumPy's masks."""
+"""Compares cuda.select and cuda.partition with NumPy's masks."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Set operations on device arrays, compared with NumPy."""
+"""Compares set operations on device arrays with NumPy."""
 
 import numpy as np
 import pytest

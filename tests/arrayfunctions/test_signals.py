@@ -1,4 +1,4 @@
-"""Filters, slopes, areas, weighted means and covariances on device arrays, compared with NumPy."""
+"""Compares filters, slopes, areas, weighted means and covariances on device arrays with NumPy."""
 
 import numpy as np
 import pytest

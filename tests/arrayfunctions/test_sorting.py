@@ -1,4 +1,4 @@
-"""Sorting on the device, compared with NumPy: dtypes, layouts, ties, NaNs, stability, indices of every
+"""Compares sorting on the device with NumPy: dtypes, layouts, ties, NaNs, stability, indices of every
 width."""
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Calls of NumPy's functions on device arrays that are replayed without Python code
+"""Tests calls of NumPy's functions on device arrays that are replayed without Python code
 (_core.Traced)."""
 
 import functools

@@ -1,4 +1,4 @@
-"""Window functions and FFT frequencies, which numbalite.cuda has under NumPy's names."""
+"""Tests window functions and FFT frequencies, which numbalite.cuda has under NumPy's names."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""numbalite.array_api: the array API standard's namespace, devices and dtypes."""
+"""Tests numbalite.array_api: the array API standard's namespace, devices and dtypes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Device arrays against NumPy: each operation that both support has equal results."""
+"""Compares device arrays with NumPy: each operation that both support has equal results."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""`==`, `!=` and `in` of device arrays with operands that are not numbers, against NumPy."""
+"""Compares `==`, `!=` and `in` of device arrays with NumPy, for operands that are not numbers."""
 
 import operator
 import os

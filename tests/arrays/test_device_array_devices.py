@@ -1,5 +1,5 @@
-"""Arrays of several devices, each test in a process of its own: two GPUs if available, else two
-simulated devices."""
+"""Tests arrays of several devices, each test in a process of its own: two GPUs if available, else
+two simulated devices."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Arrays of records and records in device memory, and the API of numba.cuda.cudadrv.devicearray."""
+"""Tests arrays of records and records in device memory, and the API of
+numba.cuda.cudadrv.devicearray."""
 
 import ctypes
 import pickle

@@ -1,4 +1,4 @@
-"""`d.flat` against numpy.ndarray.flat."""
+"""Compares `d.flat` with numpy.ndarray.flat."""
 
 import numpy as np
 import pytest

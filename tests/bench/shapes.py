@@ -1,5 +1,5 @@
-"""Array functions with changing shapes, against CuPy and torch in one run: each function is called once with each of
-300 shapes, after 20 others, and then repeatedly with one shape.
+"""Compares array functions with changing shapes with CuPy and torch in one run: each function is called once with
+each of 300 shapes, after 20 others, and then repeatedly with one shape.
 
     python tests/bench/run.py --shapes [--only sum,cumsum] [--json FILE]
     python tests/bench/run.py --host --shapes [--only sum]     the host's part, with a driver that does nothing

@@ -1,5 +1,5 @@
-"""The benchmark of the host's part of calls, with a driver that does nothing, and the page with the
-benchmark's results."""
+"""Tests the benchmark of the host's part of calls, with a driver that does nothing, and the page
+with the benchmark's results."""
 
 import json
 import pathlib

@@ -1,5 +1,5 @@
-"""The presentation of a verdict: as text, as HTML, in a notebook; and the comparisons on which it
-depends."""
+"""Tests the presentation of a verdict: as text, as HTML, in a notebook; and the comparisons on
+which it depends."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""jit: string functions on the CPU, on scalars and arrays."""
+"""Tests jit: string functions on the CPU, on scalars and arrays."""
 
 import collections
 import contextlib

@@ -1,4 +1,5 @@
-"""Generalized ufuncs for the CPU that write into their inputs: writable_args, and layouts without outputs."""
+"""Tests generalized ufuncs for the CPU that write into their inputs: writable_args, and layouts without
+outputs."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""The device functions of _core: queries, selection, reset, opening, fork."""
+"""Tests the device functions of _core: queries, selection, reset, opening, fork."""
 
 import threading
 

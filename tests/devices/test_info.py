@@ -1,4 +1,4 @@
-"""The report of the command `numbalite info`, also if parts of the system are missing."""
+"""Tests the report of the command `numbalite info`, also if parts of the system are missing."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Device memory shared by several processes: handles of arrays and of raw memory."""
+"""Tests device memory shared by several processes: handles of arrays and of raw memory."""
 
 import contextlib
 import gc

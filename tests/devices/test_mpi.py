@@ -1,4 +1,5 @@
-"""Device arrays as buffers of mpi4py, which accepts them by DLPack or the CUDA Array Interface.
+"""Tests device arrays as buffers of mpi4py, which accepts them by DLPack or the CUDA Array
+Interface.
 
 On the simulator device memory is the host's, so that any MPI can send it; on a GPU the MPI library
 must be CUDA-aware, so the test only reads the buffer that mpi4py makes of an array.

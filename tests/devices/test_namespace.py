@@ -1,4 +1,4 @@
-"""numba.cuda's names for devices, contexts, streams and events."""
+"""Tests numba.cuda's names for devices, contexts, streams and events."""
 
 import asyncio
 import gc

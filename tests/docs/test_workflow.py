@@ -1,4 +1,4 @@
-"""The workflow that docs/simulator.md shows, and the test file that it runs."""
+"""Tests the workflow that docs/simulator.md shows, and its test file."""
 
 import os
 import re

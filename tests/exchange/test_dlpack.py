@@ -1,4 +1,5 @@
-"""DLPack in both directions: capsules made by hand, NumPy as a consumer, and refused requests."""
+"""Tests DLPack in both directions: capsules made by hand, NumPy as a consumer, and refused
+requests."""
 
 import ctypes
 import gc

@@ -1,4 +1,4 @@
-"""A short run of fuzzing targets, always with the same inputs: no crash, no hang, no leak.
+"""Runs fuzzing targets for a short time, always with the same inputs: no crash, no hang, no leak.
 
 `make fuzz` runs them for longer, with other inputs; docs/hostile-input.md lists the findings.
 """

@@ -1,4 +1,4 @@
-"""link= with compiled code, run on a GPU."""
+"""Tests link= with compiled code, run on a GPU."""
 
 import numpy as np
 import pytest

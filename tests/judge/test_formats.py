@@ -1,5 +1,5 @@
-"""Tasks in the formats of GPU MODE and KernelBench: small tasks of our own, computed by NumPy, and by PyTorch where it
-is installed."""
+"""Tests tasks in the formats of GPU MODE and KernelBench: small tasks of our own, computed by NumPy, and by PyTorch
+where it is installed."""
 
 import numpy as np
 import pytest

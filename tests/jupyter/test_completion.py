@@ -1,4 +1,4 @@
-"""Completion of C++ in cells and in the strings of kernels, through IPython's interface."""
+"""Tests completion of C++ in cells and in the strings of kernels, through IPython's interface."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""JupyterLab's extension, run by node with stand-ins for JupyterLab's modules: the colours of
+"""Tests JupyterLab's extension, run by node with stand-ins for JupyterLab's modules: the colours of
 strings."""
 
 import json

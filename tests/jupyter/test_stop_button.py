@@ -1,4 +1,5 @@
-"""The stop button of a notebook: the cell ends, and the next cell uses the arrays from before, on the simulator and on a GPU."""
+"""Tests the stop button of a notebook: the cell ends, and the next cell uses the arrays from before, on the simulator
+and on a GPU."""
 
 import contextlib
 import os

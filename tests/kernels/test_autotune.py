@@ -1,4 +1,4 @@
-"""cuda.autotune. Times on the simulator are meaningless, but most tests of this file let it
+"""Tests cuda.autotune. Times on the simulator are meaningless, but most tests of this file let it
 measure, to test all other functions."""
 
 import csv

@@ -1,4 +1,4 @@
-"""Barriers of PTX (mbarrier) and bulk copies, by PTX and by libcu++."""
+"""Tests barriers of PTX (mbarrier) and bulk copies, by PTX and by libcu++."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""libcu++ and thrust in kernels, from the toolkit, on both drivers; NVRTC accepts the same
+"""Tests libcu++ and thrust in kernels, from the toolkit, on both drivers; NVRTC accepts the same
 sources."""
 
 import numpy as np

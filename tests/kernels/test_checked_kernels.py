@@ -1,4 +1,5 @@
-"""Checked kernels (debug=True, boundscheck=True): the message of a failed check, and that the context survives.
+"""Tests checked kernels (debug=True, boundscheck=True): the message of a failed check, and that the context
+survives.
 
 All tests of this file run on the simulator and on a GPU. Kernels are compiled with both kinds of
 checks if

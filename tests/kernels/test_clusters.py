@@ -1,4 +1,4 @@
-"""Thread block clusters: blocks that run concurrently, with a barrier of their own and shared
+"""Tests thread block clusters: blocks that run concurrently, with a barrier of their own and shared
 memory that all of them can access."""
 
 import contextlib

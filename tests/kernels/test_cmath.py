@@ -1,4 +1,5 @@
-"""<cmath>: every function of the C++ standard that a GPU has, under std::, with floats, doubles and integers."""
+"""Tests <cmath>: every function of the C++ standard that a GPU has, under std::, with floats, doubles and
+integers."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""cuda.declare_device: functions that are defined elsewhere, in numba's ABI and in C's."""
+"""Tests cuda.declare_device: functions that are defined elsewhere, in numba's ABI and in C's."""
 
 import pickle
 

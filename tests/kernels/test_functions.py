@@ -1,4 +1,4 @@
-"""Functions of the toolkit's headers that few kernels call, compared with CUDA's manual."""
+"""Tests functions of the toolkit's headers that few kernels call, by CUDA's manual."""
 
 import math
 import operator

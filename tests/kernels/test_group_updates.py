@@ -1,4 +1,4 @@
-"""Reductions and scans of cooperative groups that update an atomic variable."""
+"""Tests reductions and scans of cooperative groups that update an atomic variable."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""Inline PTX: the results of instructions, on either driver."""
+"""Tests inline PTX: the results of instructions, on either driver."""
 
 import contextlib
 

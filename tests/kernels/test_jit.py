@@ -1,4 +1,4 @@
-"""cuda.jit: its forms, the types of arguments, several signatures, and launches."""
+"""Tests cuda.jit: its forms, the types of arguments, several signatures, and launches."""
 
 import contextlib
 import copy

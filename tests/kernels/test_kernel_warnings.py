@@ -1,4 +1,4 @@
-"""KernelWarning: its position, its filters, and the code for which it is issued."""
+"""Tests KernelWarning: its position, its filters, and the code for which it is issued."""
 
 import importlib.util
 import itertools

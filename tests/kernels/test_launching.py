@@ -1,4 +1,5 @@
-"""The extension's dispatchers, launchers, modules and kernels, without the package's decorators."""
+"""Tests the extension's dispatchers, launchers, modules and kernels, without the package's
+decorators."""
 
 import copy
 import gc

@@ -1,5 +1,5 @@
-"""PTX's mma, ldmatrix, stmatrix and movmatrix, with matrices in a warp's registers in the layout of
-the PTX manual."""
+"""Tests PTX's mma, ldmatrix, stmatrix and movmatrix, with matrices in a warp's registers in the
+layout of the PTX manual."""
 
 import contextlib
 import re

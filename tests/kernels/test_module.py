@@ -1,4 +1,4 @@
-"""cuda.module: kernels, instances of templates, variables, and their lifetimes."""
+"""Tests cuda.module: kernels, instances of templates, variables, and their lifetimes."""
 
 import contextlib
 import functools

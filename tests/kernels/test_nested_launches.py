@@ -1,4 +1,5 @@
-"""Kernels that launch kernels: their order, and the messages for mistakes in nested kernels."""
+"""Tests kernels that launch kernels: their order, and the messages for mistakes in nested
+kernels."""
 
 import linecache
 

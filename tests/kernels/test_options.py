@@ -1,4 +1,4 @@
-"""The options of cuda.jit, and debug=True."""
+"""Tests the options of cuda.jit, and debug=True."""
 
 import os
 import pickle

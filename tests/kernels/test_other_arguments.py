@@ -1,4 +1,5 @@
-"""Arguments that are neither numbers nor arrays: tuples, times, members of enumerations, None, dtypes."""
+"""Tests arguments that are neither numbers nor arrays: tuples, times, members of enumerations, None,
+dtypes."""
 
 import collections
 import enum

@@ -1,4 +1,4 @@
-"""wmma (mma.h): products by the tensor cores, or by the simulator."""
+"""Tests wmma (mma.h): products by the tensor cores, or by the simulator."""
 
 import contextlib
 

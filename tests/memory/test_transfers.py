@@ -1,4 +1,5 @@
-"""Copies between arrays of any strides, against NumPy: bytes between elements are unchanged."""
+"""Compares copies between arrays of any strides with NumPy: bytes between elements are
+unchanged."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The names that a source uses from the Python scope, and the C++ text of their values."""
+"""Tests the names that a source uses from the Python scope, and the C++ text of their values."""
 
 import enum
 import math

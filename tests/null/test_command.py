@@ -1,4 +1,4 @@
-"""The command `numbalite`."""
+"""Tests the command `numbalite`."""
 
 import pytest
 

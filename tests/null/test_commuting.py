@@ -1,4 +1,4 @@
-"""Source texts of operations that are recognized as commutative, and texts that are not."""
+"""Tests source texts of operations that are recognized as commutative, and texts that are not."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Reading descriptions: mangled names from NVRTC, and the output of g++ and clang++.
+"""Tests reading descriptions: mangled names from NVRTC, and the output of g++ and clang++.
 
 The texts are recorded outputs of the compilers; tests/sources/test_headers.py runs the installed
 ones.

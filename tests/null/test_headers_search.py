@@ -1,4 +1,5 @@
-"""The search for NVRTC and headers, a source's includes, and the options for its compilation."""
+"""Tests the search for NVRTC and headers, a source's includes, and the options for its
+compilation."""
 
 import os
 import pathlib

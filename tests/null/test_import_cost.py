@@ -1,5 +1,5 @@
-"""The cost of `import numbalite`, and the drivers, compilers and heavy modules that it does not
-load."""
+"""Tests the cost of `import numbalite`, and the drivers, compilers and heavy modules that it does
+not load."""
 
 import pathlib
 import sys

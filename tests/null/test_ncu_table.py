@@ -1,4 +1,5 @@
-"""The table of the comparison with Nsight Compute, from output that was written for these tests in ncu's format."""
+"""Tests the table of the comparison with Nsight Compute, from output that was written for these tests in ncu's
+format."""
 
 import math
 

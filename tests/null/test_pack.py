@@ -1,4 +1,4 @@
-"""Packs: compiled images in the package."""
+"""Tests packs: compiled images in the package."""
 
 import pathlib
 import random

@@ -1,4 +1,4 @@
-"""Data files of GPUs, and the occupancy that is computed from these files."""
+"""Tests data files of GPUs, and the occupancy that is computed from these files."""
 
 import ctypes
 import pathlib

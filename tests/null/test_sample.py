@@ -1,4 +1,4 @@
-"""The random selection of test cases (kit/sample.py), in sessions of pytest."""
+"""Tests the random selection of test cases (kit/sample.py), in sessions of pytest."""
 
 import collections
 import json

@@ -1,4 +1,4 @@
-"""numba's type language, and the messages for mistakes in it."""
+"""Tests numba's type language, and the messages for mistakes in it."""
 
 import numpy as np
 import pytest

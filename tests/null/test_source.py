@@ -1,4 +1,4 @@
-"""The text of a source, its origin, and the source generated from it."""
+"""Tests the text of a source, its origin, and the source generated from it."""
 
 import ast
 import linecache

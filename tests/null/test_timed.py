@@ -1,5 +1,5 @@
-"""cuda.profile() on a GPU, with a driver that does nothing (tests/bench/idle.c): the recorded calls, and the
-rejected calls."""
+"""Tests cuda.profile() on a GPU, with a driver that does nothing (tests/bench/idle.c): the recorded calls,
+and the rejected calls."""
 
 import os
 import pathlib

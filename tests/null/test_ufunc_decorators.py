@@ -1,5 +1,5 @@
-"""Errors of vectorize and guvectorize before compilation, and all forms of the decorated function. No
-driver, no compiler."""
+"""Tests errors of vectorize and guvectorize before compilation, and all forms of the decorated
+function. No driver, no compiler."""
 
 import pytest
 

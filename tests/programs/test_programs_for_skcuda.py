@@ -1,4 +1,4 @@
-"""`from skcuda import cufft` in programs under `numbalite run`, with NumPy as the oracle."""
+"""Tests `from skcuda import cufft` in programs under `numbalite run`, with NumPy as the oracle."""
 
 import subprocess
 import sys

@@ -1,5 +1,5 @@
-"""The element-wise, generalized and reduction programs that the teaching texts contain, on every target,
-against NumPy. On a GPU they have the sizes of the teaching texts, on the simulator smaller
+"""Compares the element-wise, generalized and reduction programs that the teaching texts contain, on
+every target with NumPy. On a GPU they have the sizes of the teaching texts, on the simulator smaller
 sizes."""
 
 import math

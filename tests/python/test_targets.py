@@ -1,4 +1,4 @@
-"""vectorize, guvectorize, cuda.reduce and jit with Python bodies, on every target."""
+"""Tests vectorize, guvectorize, cuda.reduce and jit with Python bodies, on every target."""
 
 import linecache
 import math

@@ -1,4 +1,4 @@
-"""NumPy's reductions in kernels, and loops over tuples whose items have several types."""
+"""Tests NumPy's reductions in kernels, and loops over tuples whose items have several types."""
 
 import numpy as np
 import pytest

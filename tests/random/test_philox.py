@@ -1,4 +1,4 @@
-"""numbalite/philox.cuh in kernels."""
+"""Tests numbalite/philox.cuh in kernels."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Random sizes, places and bounds."""
+"""Tests random sizes, places and bounds."""
 
 import numpy as np
 import pytest

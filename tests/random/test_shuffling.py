@@ -1,4 +1,4 @@
-"""Permutations and choices."""
+"""Tests permutations and choices."""
 
 import numpy as np
 import pytest

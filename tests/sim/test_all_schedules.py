@@ -1,4 +1,4 @@
-"""Verdicts on random programs of small blocks, compared with all schedules of the program."""
+"""Compares verdicts on random programs of small blocks with all schedules of the program."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The toolkit's unmodified CUB and libcu++ on the simulator, with all checks."""
+"""Tests the toolkit's unmodified CUB and libcu++ on the simulator, with all checks."""
 
 import pathlib
 import sys

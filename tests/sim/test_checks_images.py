@@ -1,5 +1,5 @@
-"""Images of checked kernels: a unit is compiled for the checks that are enabled at its first use,
-and again for other checks."""
+"""Tests images of checked kernels: a unit is compiled for the checks that are enabled at its first
+use, and again for other checks."""
 
 import numpy as np
 import pytest

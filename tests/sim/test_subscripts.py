@@ -1,4 +1,4 @@
-"""The table of source positions of index expressions in instrumented images."""
+"""Tests the table of source positions of index expressions in instrumented images."""
 
 from numbalite.compilers.sim import subscripts
 

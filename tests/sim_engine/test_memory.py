@@ -1,4 +1,4 @@
-"""Device, managed and page-locked memory, and pointer attributes."""
+"""Tests device, managed and page-locked memory, and pointer attributes."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""Modules, functions, launch checks, devices."""
+"""Tests modules, functions, launch checks, devices."""
 
 import ctypes
 import struct

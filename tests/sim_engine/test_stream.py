@@ -1,4 +1,4 @@
-"""Streams and events: concurrency and order."""
+"""Tests streams and events: concurrency and order."""
 
 import ctypes
 import threading

@@ -1,4 +1,5 @@
-"""CUDA's device-side libraries in sources, as users include them: the headers are found, and compile."""
+"""Tests CUDA's device-side libraries in sources, as users include them: the headers are found, and
+compile."""
 
 import pytest
 from kit.needs import needs_nvrtc

@@ -1,4 +1,5 @@
-"""Stream callbacks: allowed operations, objects that they release, and the end of the program."""
+"""Tests stream callbacks: allowed operations, objects that they release, and the end of the
+program."""
 
 import gc
 import threading

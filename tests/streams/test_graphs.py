@@ -1,4 +1,5 @@
-"""CUDA graphs: captured and refused operations, repeated launches, new arguments, lifetime."""
+"""Tests CUDA graphs: captured and refused operations, repeated launches, new arguments,
+lifetime."""
 
 import gc
 import threading

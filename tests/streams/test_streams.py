@@ -1,4 +1,4 @@
-"""Streams and events: order, waiting, callbacks, attributes."""
+"""Tests streams and events: order, waiting, callbacks, attributes."""
 
 import asyncio
 import gc

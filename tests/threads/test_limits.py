@@ -1,4 +1,5 @@
-"""cuda.limit and NUMBALITE_LIMIT on the simulator; tests/gpu/test_stoppable.py tests them on a GPU."""
+"""Tests cuda.limit and NUMBALITE_LIMIT on the simulator; tests/gpu/test_stoppable.py tests them on a
+GPU."""
 
 import numpy as np
 import pytest

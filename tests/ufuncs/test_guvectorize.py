@@ -1,4 +1,4 @@
-"""Generalized ufuncs on the device, compared with NumPy's gufuncs: values, shapes, strides, exceptions."""
+"""Compares generalized ufuncs on the device with NumPy's gufuncs: values, shapes, strides, exceptions."""
 
 import inspect
 import pickle

@@ -1,5 +1,5 @@
-"""reduce, accumulate and reduceat of NumPy's ufuncs over axes of zero, one and two elements, where
-the result depends on the identity or on the first element: NumPy begins every `reduce` with the identity, and
+"""Tests reduce, accumulate and reduceat of NumPy's ufuncs over axes of zero, one and two elements, where the
+result depends on the identity or on the first element: NumPy begins every `reduce` with the identity, and
 `accumulate` and `reduceat` with an element."""
 
 import itertools

@@ -1,6 +1,6 @@
-"""Kernels for few contiguous elements: a vectorized function compiles these kernels first, because they
-compile in a third of the time. The simulator has no kernels for few elements, so that other tests run the
-kernels for many elements; these tests enable them."""
+"""Tests kernels for few contiguous elements: a vectorized function compiles these kernels first, because
+they compile in a third of the time. The simulator has no kernels for few elements, so that other tests
+run the kernels for many elements; these tests enable them."""
 
 import numpy as np
 import pytest

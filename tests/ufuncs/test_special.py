@@ -1,4 +1,4 @@
-"""Ufuncs of scipy.special on device arrays, against SciPy's results on the host."""
+"""Compares ufuncs of scipy.special on device arrays with SciPy's results on the host."""
 
 import numpy as np
 import pytest

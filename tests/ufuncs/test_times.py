@@ -1,4 +1,4 @@
-"""Ufuncs of dates and times."""
+"""Tests ufuncs of dates and times."""
 
 import numpy as np
 import pytest

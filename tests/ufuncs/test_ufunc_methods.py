@@ -1,4 +1,4 @@
-"""reduce, accumulate, reduceat, at and outer of CUDA ufuncs, compared with NumPy's ufuncs."""
+"""Compares reduce, accumulate, reduceat, at and outer of CUDA ufuncs with NumPy's ufuncs."""
 
 import copy
 import pickle

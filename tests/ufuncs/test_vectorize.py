@@ -1,5 +1,5 @@
-"""vectorize(target="cuda") as users call it: forms of the decorator, loops, types, and kernels for every kind
-of operand."""
+"""Tests vectorize(target="cuda") as users call it: forms of the decorator, loops, types, and kernels for
+every kind of operand."""
 
 import pickle
 import random

@@ -1,4 +1,5 @@
-"""Generalized ufuncs on the device that write into their inputs: writable_args, and layouts without outputs."""
+"""Tests generalized ufuncs on the device that write into their inputs: writable_args, and layouts without
+outputs."""
 
 import os
 import pickle
