@@ -88,7 +88,7 @@ def driver_kind():
 
 @pytest.fixture(scope="session")
 def checkout_root():
-    """The folder of the checkout."""
+    """Returns the folder of the checkout."""
     return ROOT
 
 

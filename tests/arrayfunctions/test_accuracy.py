@@ -112,7 +112,7 @@ def test_sums_of_float16_are_rounded_once(axis):
 
 @functools.cache
 def long_vectors(code):
-    """Two vectors and their product."""
+    """Returns two vectors and their product."""
     count = 100_003 if code == "e" else 1_000_003
     x, y = (np.random.default_rng(i).random(count).astype(code) for i in (1, 2))
     return x, y, math.fsum(accuracy._split_products(x, y))

@@ -83,8 +83,8 @@ def drawn_einsum(rng):
 
 
 def sum_of_products(text, given):
-    """What a pattern means. If an operand repeats one element, NumPy's inner loop may multiply this
-    element by the sum of the other operand; this depends on the strides."""
+    """Computes the sum that a pattern describes. If an operand repeats one element, NumPy's inner
+    loop may multiply this element by the sum of the other operand; this depends on the strides."""
     inputs, result = text.split("->")
     words = inputs.split(",")
     gone = sorted(set("".join(words)) - set(result))

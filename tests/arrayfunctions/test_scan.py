@@ -25,7 +25,7 @@ def random_affine_maps(size, seed=0):
 
 
 def compose_in_order(maps, initial=None):
-    """Inclusive, one after the other."""
+    """Returns the inclusive scan, computed one element after the other."""
     out = np.empty_like(maps)
     so_far = initial
     for i, (m, c, tag) in enumerate(maps.tolist()):

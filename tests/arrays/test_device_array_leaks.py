@@ -15,7 +15,7 @@ RECORD = np.dtype([("x", "f4"), ("n", "i2"), ("p", "f8", (2,))])
 
 
 def valid_and_invalid_operations():
-    """Two lists of functions without arguments: the functions of the second list raise an
+    """Returns two lists of functions without arguments: the functions of the second list raise an
     exception."""
     host = np.arange(24, dtype="f4").reshape(4, 6)
     device, other = cuda.to_device(host), cuda.to_device(host.astype("f8"))

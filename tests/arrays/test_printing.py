@@ -76,7 +76,7 @@ def random_shape(draw):
 
 
 def expected_repr(host, name="DeviceNDArray"):
-    """Expected `repr`, from the whole array on the host."""
+    """Returns the expected `repr`, from the whole array on the host."""
     prefix, options = f"{name}(", np.get_printoptions()
     body = (
         "[]" if host.size == 0 else np.array2string(host, separator=", ", prefix=prefix, suffix=",")

@@ -115,7 +115,7 @@ def _split_products(x, y):
 
 
 def _exact_dot(x, y):
-    """Of x and y, not conjugated."""
+    """Returns the exact dot product of x and y, not conjugated."""
     if np.iscomplexobj(x) or np.iscomplexobj(y):
         x, y = np.asarray(x, complex), np.asarray(y, complex)
         real = np.concatenate([_split_products(x.real, y.real), -_split_products(x.imag, y.imag)])
@@ -388,7 +388,7 @@ def error_in_roundings(found, exact, magnitude):
 
 
 def measure_errors(name, code, rng, shape):
-    """{(axis, data): (ours, NumPy's)}"""
+    """Returns {(axis, data): (ours, NumPy's)}"""
     from numbalite import cuda
 
     case, errors = CASES[name], {}

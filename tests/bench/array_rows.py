@@ -182,7 +182,7 @@ def launch_torch(floor):
 
 
 def make_gufuncs():
-    """Those of rows A13 and A14."""
+    """Returns the generalized ufuncs of rows A13 and A14."""
     from numbalite import guvectorize
 
     @guvectorize(["void(float32[:], float32[:], float32[:])"], "(n),(n)->()", target="cuda")

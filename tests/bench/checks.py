@@ -93,7 +93,7 @@ def histogram(x, out):
 
 
 def make_workloads(size):
-    """name -> (function, grid, block, arguments)."""
+    """Returns {name: (function, grid, block, arguments)}."""
     random = np.random.default_rng(1)
     side = TILE * max(1, round(12 * size ** (1 / 3)))
     wide = TILE * max(1, round(24 * size**0.5))

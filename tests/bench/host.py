@@ -47,7 +47,7 @@ def measure_in_subprocess(only=None, with_shapes=False):
 
 
 def host_calls():
-    """{name: call}"""
+    """Returns {name: call}"""
     import numpy as np
 
     from numbalite import cuda, vectorize

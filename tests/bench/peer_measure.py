@@ -131,7 +131,7 @@ def expected_powers(p, q, r, s):
 
 
 def small_matrices():
-    """Small ones, G1 and G2."""
+    """Measures small products of matrices: rows G1 and G2."""
     return np.random.default_rng(7).random((4 * MANY, 2, 2), np.float32)
 
 
@@ -146,8 +146,8 @@ def large_copies(to_device, to_host):
 
 
 def element_rows(xp, time):
-    """U3, E and R: ``xp`` has add, sum, periodic_integers(shape, dtype) and host(x), ``time(function)`` gives
-    microseconds on the device."""
+    """Measures the rows U3, E and R: ``xp`` has add, sum, periodic_integers(shape, dtype) and host(x),
+    ``time(function)`` gives microseconds on the device."""
 
     def last_elements(x):
         """Returns the last elements of a device array."""

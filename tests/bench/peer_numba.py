@@ -38,7 +38,7 @@ def root_of_powers(p, q, r, s):
 
 
 def diffusion(cuda):
-    """K1 by numba's threads."""
+    """Measures row K1 with numba's threads."""
     from numba import float32
 
     @cuda.jit
@@ -89,7 +89,7 @@ def diffusion(cuda):
 
 
 def measure_python_kernels(cuda, float32, random, without=()):
-    """The Y rows."""
+    """Measures the Y rows."""
 
     def time_kernel(work):
         given = python_kernels.arguments_on_device(cuda, work.arguments)
@@ -282,7 +282,7 @@ def measure_rows_on_gpu():
 
 
 def measure_rows_on_cpu():
-    """What needs no GPU."""
+    """Measures the rows that need no GPU."""
     from numba import vectorize
 
     x = angle_ramp()

@@ -34,7 +34,7 @@ ONE = np.ones(1, np.float32)
 
 
 def library_rows(to_device, get, sync, fft, matmul, from_rows, random):
-    """F, G3, G4, V and N."""
+    """Measures the rows F, G3, G4, V and N."""
     z = np.exp(1j * np.arange(1 << 18, dtype=np.float32)).astype("F")
     line, square = to_device(z[:1024]), to_device(z.reshape(512, 512))
     waiting = lambda call, n: lambda: ([call() for _ in range(n)], sync())[0][-1]

@@ -155,7 +155,7 @@ def package_versions():
 
 
 def measure_all_rows(options):
-    """Measures; the record of it."""
+    """Measures all rows, and returns the record of the results."""
     import numpy as np
     import rows  # noqa: F401  (registers, as the others do)
     from measure import HardwareFloor

@@ -9,7 +9,7 @@ STEPS = ((1e6, " s", 1e-6), (1e3, " ms", 1e-3), (1, " µs", 1), (0, " ns", 1e3))
 
 
 def three_digits(value):
-    """Three significant ones."""
+    """Returns the text of a number with three significant digits."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 

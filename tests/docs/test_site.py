@@ -23,7 +23,7 @@ SPHINX = (
 
 @pytest.fixture(scope="module")
 def built_site(tmp_path_factory):
-    """The folder of the built site."""
+    """Returns the folder of the built site."""
     return make_folder_once(tmp_path_factory, "site", build_site) / "html"
 
 

@@ -248,7 +248,7 @@ def test_a_ufunc_on_a_named_stream_is_ordered_with_the_tensors_stream(monkeypatc
 
 
 def check_tensor_kernel():
-    """Called in a process of its own, where Tensor is the first class with the functions."""
+    """This function is called in a process of its own, where Tensor is the first class with the functions."""
     planned, general = [], []
 
     def allocate_tensor(size, stride, dtype):
@@ -311,7 +311,7 @@ def check_views_of_tensors(kernel, random):
 
 
 def check_reads_of_launches():
-    """Called in a process of its own, where Tensor is the first class with the functions."""
+    """This function is called in a process of its own, where Tensor is the first class with the functions."""
     launcher = halve[1, 32]
     made = []
 

@@ -31,7 +31,7 @@ RECORDS = np.zeros(3, [("a", "i4"), ("b", "f4", (2,))])
 
 
 class LaunchObjects:
-    """What the operations work with."""
+    """The objects that the operations use."""
 
     def __init__(self):
         unit = compilers.Source(text=SOURCE, name="faults.cu", kernels=("saxpy", "many"),

@@ -45,7 +45,7 @@ class FuzzSource:
         return value % limit
 
     def flag(self, of=2):
-        """True once in `of` times."""
+        """Returns True in one of `of` calls on average."""
         return self.byte() % of == of - 1
 
     def pick(self, items):

@@ -700,7 +700,7 @@ def fuzz_decorators(data):
 
 
 def prepare_process():
-    """Once in a process."""
+    """Prepares the process, once."""
     os.environ.setdefault("NUMBALITE_DRIVER", "sim")
     warnings.simplefilter("ignore")
 

@@ -11,7 +11,7 @@ from numbalite.runtime import devices
 
 @pytest.fixture
 def remove_numba_modules(monkeypatch):
-    """After the test, no module of this process has numba's name."""
+    """After the test, removes the modules with numba's name from this process."""
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(devices, "simulator_is_available", False)
     monkeypatch.setattr(executed, "watch", lambda: None)  # could not be taken back

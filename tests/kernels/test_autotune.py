@@ -34,7 +34,7 @@ def separate_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def measure_on_simulator(monkeypatch):
-    """The simulator measures, too."""
+    """Lets the simulator measure, too."""
     monkeypatch.setattr(tuned, "measures_here", lambda: True)
 
 

@@ -35,7 +35,9 @@ def test_error_in_a_body_has_the_python_line():
     problem = compile_error_of(define_kernel)
     assert lines_in(problem) == line_numbers_of("// HERE 1", __file__)[:1]
     assert "undefined_x" in str(problem) and "undefined_x" in problem.log
-    assert "nl_kernel" in problem.source and str(problem).startswith("kernel does not compile")
+    assert "nl_undefined_x" in problem.source and str(problem).startswith(
+        "undefined_x does not compile"
+    )
 
 
 def test_lazy_kernel_compile_error_is_raised_at_the_launch():

@@ -90,10 +90,10 @@ def test_linked_sources_are_compiled(tmp_path):
     path = tmp_path / "helper.cu"
     path.write_text('extern "C" __device__ float helper(float x) { return x + 1; }\n')
 
-    class LinkedSource:
+    class CUSource:
         data, name = "__device__ float other(float x) { return 2 * x; }", "other.cu"
 
-    @cuda.jit(link=[str(path), LinkedSource()])
+    @cuda.jit(link=[str(path), CUSource()])
     def call_linked(x):
         "x[0] = helper(other(3));"
 

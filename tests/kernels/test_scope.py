@@ -472,5 +472,5 @@ def test_captured_scope_kernels_compile_for_gpus(cc):
         text, _ = cuda.compile(use_whole_scope, signature, cc=cc)
     except errors.CudaSupportError:
         pytest.skip("no NVRTC")
-    assert ".entry nl_k(" in text and ".maxntid 128" in text
+    assert ".entry nl_use_whole_scope(" in text and ".maxntid 128" in text
     assert infinity and z and low and σ and w.size and flags.size and halves.size and states.size

@@ -4,7 +4,7 @@ from numbalite import _core, cuda
 
 
 def traced_calls(operation):
-    """Their names, the oldest first."""
+    """Returns the names of the traced calls, the oldest first."""
     _core.trace(True)
     try:
         operation()

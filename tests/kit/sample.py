@@ -65,7 +65,7 @@ def draw_cases(count, cases, of=""):
 
 
 def draw_one_case(cases, of=""):
-    """One of the cases."""
+    """Returns one of the cases."""
     return draw_cases(1, cases, of)
 
 

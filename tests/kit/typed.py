@@ -12,7 +12,7 @@ import numpy as np
 
 
 class UndefinedResult(ArithmeticError):
-    """The result is undefined."""
+    """Raised if the result is undefined."""
 
 
 INT64, UINT64, FLOAT64, BOOL = (np.dtype(t) for t in ("i8", "u8", "f8", "?"))

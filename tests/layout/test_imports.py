@@ -118,7 +118,7 @@ UPWARD = {
 
 @functools.cache
 def module_files():
-    """Name -> file."""
+    """Returns a dictionary from the name of each module to its file."""
     found = {}
     for path in (ROOT / "numbalite").rglob("*.py"):
         parts = path.relative_to(ROOT).with_suffix("").parts

@@ -162,7 +162,7 @@ def run_here(book, path):
 
 
 def run_cell(text, place, names):
-    """One cell, in this process."""
+    """Runs one cell in this process."""
     linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
     exec(compile(text, place, "exec"), names)
 

@@ -26,7 +26,7 @@ IMAGE = images.Image(
 
 @pytest.fixture(autouse=True)
 def cache_folder(tmp_path, monkeypatch):
-    """A cache of this test's own."""
+    """Gives the test a cache folder of its own, and returns the folder."""
     path = tmp_path / "cache"
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(path))
     monkeypatch.delenv("NUMBALITE_DISABLE_CACHE", raising=False)

@@ -244,7 +244,7 @@ ONLY_GLOBAL = 1
 
 
 def scope_values(function, *names):
-    """Called as a decorator would be."""
+    """Captures the values as a decorator does."""
     scope = scope_of(function, names)
     return [scope.get(name) for name in names]
 

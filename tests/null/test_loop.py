@@ -146,7 +146,7 @@ def walk_loop(core, loop, itemsizes, per_thread=4):
 
 
 def expected_addresses(arrays):
-    """What should be met."""
+    """Returns the addresses that the loop must visit."""
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     whole = [np.broadcast_to(a, shape) for a in arrays]
     return {

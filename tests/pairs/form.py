@@ -174,7 +174,7 @@ class PairsUnit:
         self.module = None
 
     def kernel(self, pair, right):
-        """As KernelPair.kernel."""
+        """Returns the kernel of KernelPair.kernel."""
         from numbalite import cuda
 
         if pair not in self.pairs:

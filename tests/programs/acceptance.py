@@ -58,7 +58,7 @@ def _read_text(path):
 
 
 def source_for_compilers(path: str):
-    """What compilers get of a file."""
+    """Returns the text of a file that the compilers get."""
     from numbalite.cxx import scanner
     from numbalite.cxx.linemap import consecutive_text
     from numbalite.kernels import module, options
@@ -238,7 +238,7 @@ def _try_file(path, known):
 
 
 def print_report(results: list, root: str) -> None:
-    """The table, and the reasons."""
+    """Prints the table, and the reasons."""
     rows = collections.defaultdict(lambda: [0, 0, 0])
     refused = collections.defaultdict(list)
     by_nvrtc = collections.Counter()

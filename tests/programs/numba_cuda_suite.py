@@ -201,7 +201,7 @@ INSIDE_NAMES = {
 
 
 class InsideModule(types.ModuleType):
-    """A module of numba's inside."""
+    """A stand-in for an internal module of numba."""
 
     __path__ = ()
     PYVERSION = sys.version_info[:2]

@@ -251,7 +251,8 @@ def lacks_a_method(problem):
 
 
 def is_in_core(frames):
-    """The exception comes from C code, which raises every exception intentionally."""
+    """Returns whether the exception comes from C code, which raises every exception
+    intentionally."""
     return frames[-1].filename == __file__
 
 

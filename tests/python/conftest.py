@@ -8,7 +8,7 @@ from numbalite import config
 
 @pytest.fixture(autouse=True)
 def host_arrays(monkeypatch):
-    """Kernels accept host arrays without a warning."""
+    """Lets kernels accept host arrays without a warning."""
     monkeypatch.setattr(config, "CUDA_WARN_ON_IMPLICIT_COPY", False)
 
 

@@ -345,7 +345,7 @@ def make_cpu_function(
 
 @pytest.fixture
 def forbid_translations(monkeypatch):
-    """From now on, a translation for the CPU, or an export, raises an error."""
+    """Lets each later translation for the CPU, and each later export, raise an error."""
 
     def forbid_translation():
         monkeypatch.setattr(definition.PythonDefinition, "instances", None)

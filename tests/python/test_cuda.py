@@ -14,7 +14,7 @@ TPB = 16
 
 @cuda.jit
 def matmul(A, B, C):
-    """Of numba.cuda's documentation."""
+    """Multiplies two matrices, as in numba.cuda's documentation."""
     sA = cuda.shared.array(shape=(TPB, TPB), dtype=float32)
     sB = cuda.shared.array(shape=(TPB, TPB), dtype=float32)
     x, y = cuda.grid(2)

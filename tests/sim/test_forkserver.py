@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not COMPILER, reason="needs a compiler of C")
 
 @pytest.fixture(scope="module")
 def preloaded_server(tmp_path_factory):
-    """What is preloaded: made once."""
+    """Returns the path of the library that is preloaded, created once."""
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMBALITE_CACHE_DIR", str(folder))
@@ -117,7 +117,8 @@ def wait_until(happens):
 
 
 def has_ended(pid):
-    """A process without a waiting parent stays a zombie."""
+    """Returns whether the process has ended: without a waiting parent, an ended process stays a
+    zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] == "Z"
     except (FileNotFoundError, ProcessLookupError):

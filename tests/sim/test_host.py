@@ -298,7 +298,8 @@ hostbuild.compile(Source("__global__ void k() {}", kernels=("k",)))
 
 
 def is_running(pid):
-    """A process without a waiting parent stays a zombie."""
+    """Returns whether the process runs: without a waiting parent, an ended process stays a
+    zombie."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(") ")[2][0] != "Z"

@@ -127,7 +127,7 @@ def test_copies_of_structs_are_checked():
 
 
 def with_opaque_pointers(text):
-    """As newer clangs write it."""
+    """Returns the text as newer versions of clang write it."""
     return text.replace("p0i8.p0i8", "p0.p0").replace("i32*", "ptr").replace("i8*", "ptr")
 
 

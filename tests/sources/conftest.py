@@ -18,7 +18,7 @@ CUDA_SRC = Path(__file__).resolve().parents[2] / "cuda_src"
 
 
 class CompilationResult(NamedTuple):
-    """What one compilation gave; `status` 0 is success."""
+    """The results of one compilation; `status` 0 is success."""
 
     status: int
     log: str

@@ -82,7 +82,7 @@ pytestmark = needs_nvrtc
 
 @pytest.fixture
 def gpu_target():
-    """The target of a GPU."""
+    """Returns the target of a GPU."""
     return "cuda", 9, 0
 
 

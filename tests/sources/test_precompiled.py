@@ -37,7 +37,7 @@ def source_unit(number=1, start=HEAVY, **fields):
 
 
 def compile_without_preamble(one):
-    """Compiled as without all this."""
+    """Compiles the source without precompiled headers."""
     since, precompiled.SINCE = precompiled.SINCE, (99, 0)
     try:
         return nvrtc.compile(one, GPU)

@@ -29,7 +29,7 @@ def random_integers(rng, shape, dtype):
 
 
 def random_dense(rng, shape, dtype):
-    """Mostly zeros."""
+    """Returns a random matrix whose elements are mostly zeros."""
     return np.where(rng.random(shape) < 0.4, random_integers(rng, shape, dtype), 0).astype(dtype)
 
 

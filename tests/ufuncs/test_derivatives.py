@@ -122,7 +122,7 @@ WITHOUT_RULE = {"nextafter", "spacing"}
 
 
 def ufuncs_of_numpy():
-    """NumPy's ufuncs of float64 numbers that are defined at the points of these tests."""
+    """Returns NumPy's ufuncs of float64 numbers that are defined at the points of these tests."""
     found = {ufunc for ufunc in vars(np).values() if isinstance(ufunc, np.ufunc)} - {np.arccosh}
     of_numbers = [u for u in found if u.signature is None and "d" * u.nin + "->d" in u.types]
     return sorted(of_numbers, key=lambda ufunc: ufunc.__name__)

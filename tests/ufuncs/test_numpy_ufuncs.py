@@ -40,8 +40,8 @@ def random_numbers(dtype, seed=0, count=40):
 
 
 def special_values(dtype):
-    """Values that functions treat specially: the limits of integers, signed zeros, infinities,
-    NaN."""
+    """Returns values that functions treat specially: the limits of integers, signed zeros,
+    infinities, NaN."""
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return np.array([0, 1], dtype)
@@ -70,8 +70,8 @@ def special_operands(dtype, count):
 
 
 def check_complex(got, expected, tolerance):
-    """Part by part. If one part of a complex number is NaN, C99 does not define the sign of an
-    infinite other part."""
+    """Compares the numbers part by part. If one part of a complex number is NaN, C99 does not
+    define the sign of an infinite other part."""
     size = np.fmax(np.abs(expected.real), np.abs(expected.imag))
     slack = tolerance * np.where(np.isfinite(size), np.fmax(size, 1), 1)
     for mine, right, other in (

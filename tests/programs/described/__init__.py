@@ -52,17 +52,17 @@ class ArraySpec:
 
 
 def reals(*shape: int, low: float = -2, high: float = 2, dtype: str = "f4") -> ArraySpec:
-    """Random real numbers."""
+    """Returns random real numbers."""
     return ArraySpec(lambda rng: rng.uniform(low, high, shape), dtype)
 
 
 def integers(*shape: int, low: int = -4, high: int = 5, dtype: str = "f4") -> ArraySpec:
-    """Random integers, of any type."""
+    """Returns random integers, of any type."""
     return ArraySpec(lambda rng: rng.integers(low, high, shape), dtype)
 
 
 def constant(values: Any, dtype: str = "f4") -> ArraySpec:
-    """These values."""
+    """Returns a description of an array with the given values."""
     return ArraySpec(lambda rng: np.array(values), dtype)
 
 
@@ -138,7 +138,8 @@ _units: list[KernelFile] = []
 
 @contextlib.contextmanager
 def describe_file(path: str, options: tuple = (), name: str = ""):
-    """The launches of a file; `name` distinguishes a second unit of the same file, with other options."""
+    """Describes the launches of a file; `name` distinguishes a second unit of the same file, with other
+    options."""
     made = KernelFile(path, options, name or path)
     yield made
     _units.append(made)
