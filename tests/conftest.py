@@ -1,4 +1,4 @@
-"""Fixtures for all tests: the driver of the session, new interpreters, and the leak count.
+"""Defines fixtures for all tests: the driver of the session, new interpreters, and the leak count.
 
 The fixtures use no GPU and no compiler before a test requests them. The driver is chosen once for the
 session: that of NUMBALITE_DRIVER, else the GPU if a fresh process can see one, else the simulator.

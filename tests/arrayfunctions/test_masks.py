@@ -1,4 +1,4 @@
-"""Masks and nonzero elements: NumPy's functions of masks and d[mask], compared with NumPy."""
+"""Compares NumPy's functions of masks, nonzero elements and d[mask] on device arrays with NumPy."""
 
 import copy
 

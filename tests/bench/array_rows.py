@@ -1,5 +1,5 @@
-"""Benchmark rows of NumPy's functions on device arrays, and of functions that are used next to
-kernels.
+"""Measures benchmark rows of NumPy's functions on device arrays, and of functions that are used
+next to kernels.
 
 The floor of a function that moves memory is the time of a large copy on the device of as many
 bytes, in the same run. Results are checked before they are timed.

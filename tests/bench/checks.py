@@ -1,4 +1,5 @@
-"""The cost of the simulator's checks: times of four kernels with each check, as a Markdown table.
+"""Prints the cost of the simulator's checks: times of four kernels with each check, as a Markdown
+table.
 
     python tests/bench/checks.py [--size 1.0] [--rounds 5]
 

@@ -1,6 +1,6 @@
-"""Benchmark rows of programs from published courses on GPU programming: ufuncs of host arrays, a chain of ufuncs on
-the device, a matrix product with a sum over its rows, and a call with two numbers. Peers compute the same results
-(course_works.py)."""
+"""Measures benchmark rows of programs from published courses on GPU programming: ufuncs of host arrays, a chain of
+ufuncs on the device, a matrix product with a sum over its rows, and a call with two numbers. Peers compute the same
+results (course_works.py)."""
 
 import functools
 import math

@@ -1,4 +1,5 @@
-"""Input data of course_rows.py and NumPy's results for it, shared by numbalite and its peers."""
+"""Defines input data of course_rows.py and NumPy's results for it, shared by numbalite and its
+peers."""
 
 import os
 

@@ -1,5 +1,5 @@
-"""Benchmark rows of element-wise functions and reductions on the device, by dtype and by layout of
-the operands.
+"""Measures benchmark rows of element-wise functions and reductions on the device, by dtype and by
+layout of the operands.
 
 The floor of each row is the fastest hand-written kernel for exactly this case (hand.cu). Events time it
 and numbalite's kernel in the same run, on data far larger than the caches. Every result is compared: some

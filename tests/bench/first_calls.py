@@ -1,4 +1,4 @@
-"""The times of first calls, with an empty cache, in one process: the delay that an interactive user
+"""Measures first calls, with an empty cache, in one process: the delay that an interactive user
 sees.
 
     python tests/bench/first_calls.py [--dtype f4] [--peer cupy] [--json FILE]

@@ -1,4 +1,4 @@
-/* The floors that are measured in a separate process, and the floors that need no GPU.
+/* Measures floors in a separate process: floors of a GPU, and floors that need no GPU.
  *
  *   floor first CUBIN          one fresh process to its first kernel result (the caller times it);
  *                              CUBIN has the kernel add3 (three views, one int)

@@ -1,5 +1,5 @@
-"""How costs grow: with arguments, dimensions, sizes, streams, threads that call concurrently, and
-devices.
+"""Measures how costs grow: with arguments, dimensions, sizes, streams, threads that call
+concurrently, and devices.
 
     python tests/bench/growth.py --json FILE [--only sizes,threads]    measures
     python tests/bench/growth.py --from FILE[,FILE] --plot docs        draws (needs matplotlib)

@@ -1,5 +1,5 @@
-"""Benchmark rows of functions that call CUDA's libraries: transforms, matrix products, sparse
-products, random numbers.
+"""Measures benchmark rows of functions that call CUDA's libraries: transforms, matrix products,
+sparse products, random numbers.
 
 The floor is the library's own function, called repeatedly in C (words.c) with an existing plan,
 handle and descriptors: numbalite's time also includes finding the plan or handle, and allocating

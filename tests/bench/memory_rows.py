@@ -1,5 +1,5 @@
-"""Benchmark rows of arrays in memory: creation, slicing, small and large copies from and to the
-host.
+"""Measures benchmark rows of arrays in memory: creation, slicing, small and large copies from and
+to the host.
 
 The floor of a large copy is the same copy from or to page-locked memory, in C. The first large copies of a
 process are measured separately: they have no cached buffers to reuse.

@@ -1,4 +1,4 @@
-"""Benchmark rows of operators of PyTorch.
+"""Measures benchmark rows of operators of PyTorch.
 
 The floor of a call is the same operator written by hand in C++ (hand_operators.cpp): PyTorch's
 dispatcher and a launch. A call of an operator that does nothing is in the notes of the rows.

@@ -68,7 +68,7 @@ was checked before it was timed.</p>
 
 
 def write_page(path, record):
-    """Writes the page; makes the folders of its path."""
+    """Writes the page, and creates the folders of its path."""
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render_page(record))

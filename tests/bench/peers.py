@@ -1,5 +1,5 @@
-"""The times of other libraries for the same rows: `python peers.py NAME [ROW ...]` prints each row
-as JSON, {row: value}, as soon as it is measured.
+"""Prints the times of other libraries for the same rows: `python peers.py NAME [ROW ...]` prints
+each row as JSON, {row: value}, as soon as it is measured.
 
 Each peer library runs in a separate process, because the libraries are slow to import and some
 conflict with each other. Each result is checked against NumPy before it is timed; a row that fails

@@ -1,5 +1,5 @@
-"""The rows of kernels with Python bodies (python_kernels.py): their time on the device, compared with that of the same
-kernel in CUDA C++, written by hand, and with that of numba's kernel."""
+"""Measures the rows of kernels with Python bodies (python_kernels.py): their time on the device, compared with that of
+the same kernel in CUDA C++, written by hand, and with that of numba's kernel."""
 
 import functools
 

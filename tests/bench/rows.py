@@ -1,4 +1,4 @@
-"""Benchmark rows of launches, iterations, compilation, start-up and the simulator."""
+"""Measures benchmark rows of launches, iterations, compilation, start-up and the simulator."""
 
 import itertools
 import json
@@ -262,8 +262,8 @@ assert (x.copy_to_host() == 5).all()
 
 @register_row("C2", "the same from the disk cache, new process: extra", "us", "1000")
 def compile_cached(floor):
-    """Returns a second kernel that is in the disk cache, from the source to the finished launch,
-    minus the time of loading and launching it in C."""
+    """Returns the time of a second kernel that is in the disk cache, from the source to the
+    finished launch, minus the time of loading and launching it in C."""
     from numbalite import cuda
 
     quiet = "import warnings; warnings.simplefilter('ignore')\n"

@@ -1,4 +1,5 @@
-"""The tables of docs/performance.md and README.md: `run.py --write` writes each between two marker comments."""
+"""Renders the tables of docs/performance.md and README.md: `run.py --write` writes each between two marker
+comments."""
 
 import pathlib
 

@@ -1,5 +1,5 @@
-"""The time of a ufunc call in excess of a bare launch: `python tests/bench/ufunc_call.py`, with a
-GPU or the simulator.
+"""Measures the time of a ufunc call in excess of a bare launch: `python tests/bench/ufunc_call.py`,
+with a GPU or the simulator.
 
 Rows are the minimum of many short rounds, in microseconds; each round is shorter than the queue of
 launches, so no launch waits for the device.

@@ -1,4 +1,4 @@
-"""Benchmark rows of ufuncs, generalized ufuncs, reductions and the cpu targets.
+"""Measures benchmark rows of ufuncs, generalized ufuncs, reductions and the cpu targets.
 
 The floor of a kernel is a hand-written kernel for exactly this case, timed by events in the same
 run;

@@ -1,4 +1,4 @@
-"""Tests grading: which files of learners are found, and pytest with the course's plugin."""
+"""Tests the grading of files of learners, and pytest with the course's plugin."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Fixtures that repeat an operation, each time with another failing step."""
+"""Defines fixtures that repeat an operation, each time with another failing step."""
 
 import pytest
 from kit.walk import walk_closely_through, walk_through

@@ -1,5 +1,5 @@
-"""Interrupts on a GPU: every type of endless kernel stops, no data is lost, and waits for other
-kernels end."""
+"""Tests interrupts on a GPU: every type of endless kernel stops, no data is lost, and waits for
+other kernels end."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""Attacks on judges, of the published kinds, in our own words. None may pass.
+"""Defines attacks on judges, of the published kinds, in our own words. None may pass.
 
 An attack is CUDA C++ (ATTACKS), or a Python file (PYTHON_ATTACKS), which runs in the judged process and can do more.
 PUBLIC maps the kinds of public collections to the attacks. `twins.py` has an honest twin of each attack.

@@ -1,4 +1,4 @@
-"""Submissions that the judge must accept, and mistakes that it must reject.
+"""Lists submissions that the judge must accept, and mistakes that it must reject.
 
 The honest kernels are one kernel for each task of numbalite, the correct kernels of tests/pairs, each with its own
 task, and the honest twins of attacks and mistakes (twins.py). `PYTHONPATH=.:tests python tests/judge/corpus.py`

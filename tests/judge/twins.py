@@ -1,5 +1,5 @@
-"""Honest twins of the mistakes and attacks: each looks like a mistake or an attack, but the judge must accept
-it.
+"""Defines honest twins of the mistakes and attacks: each looks like a mistake or an attack, but the judge
+must accept it.
 
 A twin uses the same name, construct or technique for a correct kernel, or is the kernel without the mistake."""
 

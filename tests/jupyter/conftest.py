@@ -1,4 +1,5 @@
-"""Fixtures: an IPython shell in this process, and notebooks that run in a kernel process."""
+"""Defines fixtures: an IPython shell in this process, and notebooks that run in a kernel
+process."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""%gpu_timeit, and the result that it returns."""
+"""Tests %gpu_timeit, and the result that it returns."""
 
 import pytest
 from IPython.core.error import UsageError

@@ -1,1 +1,2 @@
-"""Helpers of several folders: `from kit.arrays import on_device`. Fixtures are in fixtures.py."""
+"""Contains helpers of several folders: `from kit.arrays import on_device`. Fixtures are in
+fixtures.py."""

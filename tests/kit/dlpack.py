@@ -1,4 +1,4 @@
-"""Structs of DLPack's header as ctypes, to create capsules in tests."""
+"""Defines structs of DLPack's header as ctypes, to create capsules in tests."""
 
 import ctypes
 

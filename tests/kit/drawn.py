@@ -1,5 +1,5 @@
-"""Hypothesis strategies of the property tests (shapes, values, memory layouts, offsets), and a
-comparison of results.
+"""Defines Hypothesis strategies of the property tests (shapes, values, memory layouts, offsets),
+and a comparison of results.
 
 An operand is drawn as values and a memory layout: the order of the axes in memory, steps over it
 (negative ones too), repeated axes, a field of packed records (so that elements are not aligned).

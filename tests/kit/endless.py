@@ -1,5 +1,5 @@
-"""Kernels that never end, for test_stoppable.py: CASES maps each name to the function that starts
-the kernel on an array of zeros.
+"""Defines kernels that never end, for test_stoppable.py: CASES maps each name to the function that
+starts the kernel on an array of zeros.
 
 `python endless.py NAME...` starts and interrupts each named kernel. It prints the name, the milliseconds from the
 signal to the exception,

@@ -1,5 +1,5 @@
-"""Fixtures that tests of several folders use. The plugin is loaded before a driver is chosen: so it
-imports numbalite only in fixtures."""
+"""Defines fixtures that tests of several folders use. The plugin is loaded before a driver is
+chosen: so it imports numbalite only in fixtures."""
 
 import pytest
 

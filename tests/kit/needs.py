@@ -1,4 +1,5 @@
-"""Pytest marks for tests that need optional software, and functions that find this software."""
+"""Defines Pytest marks for tests that need optional software, and functions that find this
+software."""
 
 import pathlib
 import shutil

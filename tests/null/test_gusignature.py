@@ -1,4 +1,5 @@
-"""Layout texts of generalized ufuncs: numbalite's parser, compared with NumPy's own parser."""
+"""Compares numbalite's parser for the layout texts of generalized ufuncs with NumPy's own
+parser."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Pairs with arithmetic mistakes: integer overflow, integer division by zero, and NaN or infinity
-from finite numbers."""
+"""Defines pairs with arithmetic mistakes: integer overflow, integer division by zero, and NaN or
+infinity from finite numbers."""
 
 import numpy as np
 from pairs.form import (

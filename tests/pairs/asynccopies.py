@@ -1,4 +1,4 @@
-"""Pairs with asynchronous copies that no thread waits for, and with clusters of blocks."""
+"""Defines pairs with asynchronous copies that no thread waits for, and with clusters of blocks."""
 
 import numpy as np
 from pairs.form import ascending, random_floats, register_pair, zeros_of_shape

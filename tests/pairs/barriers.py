@@ -1,4 +1,4 @@
-"""Pairs with barriers and warp collectives that some expected threads do not reach."""
+"""Defines pairs with barriers and warp collectives that some expected threads do not reach."""
 
 import numpy as np
 from pairs.form import random_floats, random_ints, register_pair, zero_counts, zeros_of_shape

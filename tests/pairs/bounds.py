@@ -1,5 +1,5 @@
-"""Pairs with invalid indices and addresses in global memory: past an array, before it, in freed
-memory, misaligned."""
+"""Defines pairs with invalid indices and addresses in global memory: past an array, before it, in
+freed memory, misaligned."""
 
 import numpy as np
 from pairs.form import (

@@ -1,5 +1,5 @@
-"""Pairs with other mistakes from the exercises of a course: device functions, templates, structs,
-rows, bytes, tables, cooperative groups."""
+"""Defines pairs with other mistakes from the exercises of a course: device functions, templates,
+structs, rows, bytes, tables, cooperative groups."""
 
 import numpy as np
 from pairs.form import (

@@ -1,5 +1,5 @@
-"""Pairs with races in global memory: threads of one or several blocks that access the same element
-without synchronization."""
+"""Defines pairs with races in global memory: threads of one or several blocks that access the same
+element without synchronization."""
 
 import numpy as np
 from pairs.form import (

@@ -1,5 +1,5 @@
-"""Pairs with kernels that never end: loops without progress, locks that are never released, waits without a
-signal."""
+"""Defines pairs with kernels that never end: loops without progress, locks that are never released, waits
+without a signal."""
 
 import numpy as np
 from pairs.form import (

@@ -1,5 +1,5 @@
-"""Pairs with races in shared memory: threads of one block that access the same element with no barrier
-between the accesses."""
+"""Defines pairs with races in shared memory: threads of one block that access the same element with no
+barrier between the accesses."""
 
 import numpy as np
 from pairs.form import (

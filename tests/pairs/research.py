@@ -1,5 +1,5 @@
-"""Pairs with mistakes in kernels of students and researchers: images, particles, statistics, and
-random numbers."""
+"""Defines pairs with mistakes in kernels of students and researchers: images, particles,
+statistics, and random numbers."""
 
 import numpy as np
 from pairs.form import (

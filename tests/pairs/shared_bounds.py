@@ -1,5 +1,5 @@
-"""Pairs with out-of-bounds indices in shared memory: arrays of fixed size, and dynamic shared
-memory."""
+"""Defines pairs with out-of-bounds indices in shared memory: arrays of fixed size, and dynamic
+shared memory."""
 
 import numpy as np
 from pairs.form import random_floats, random_ints, register_pair, zero_counts, zeros_of_shape

@@ -1,4 +1,4 @@
-"""Pairs with threads that need more stack memory than they have."""
+"""Defines pairs with threads that need more stack memory than they have."""
 
 import numpy as np
 from pairs.form import random_ints, register_pair, zero_counts

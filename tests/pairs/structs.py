@@ -1,4 +1,5 @@
-"""Pairs with pixels, vectors and other structs, bit-fields, and memory that one call clears."""
+"""Defines pairs with pixels, vectors and other structs, bit-fields, and memory that one call
+clears."""
 
 import numpy as np
 from pairs.form import (

@@ -1,4 +1,4 @@
-"""Pairs with reads of uninitialized shared memory and device memory."""
+"""Defines pairs with reads of uninitialized shared memory and device memory."""
 
 import numpy as np
 from pairs.form import (

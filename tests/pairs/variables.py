@@ -1,4 +1,4 @@
-"""Pairs with reads of uninitialized local variables, which no option of g++ detects."""
+"""Defines pairs with reads of uninitialized local variables, which no option of g++ detects."""
 
 import numpy as np
 from pairs.form import random_floats, random_ints, register_pair, zero_counts, zeros_of_shape

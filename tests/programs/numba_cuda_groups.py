@@ -1,4 +1,5 @@
-"""Tests of numba-cuda that do not concern users' programs; the others apply (numba_cuda_suite.py).
+"""Lists tests of numba-cuda that do not concern users' programs; the others apply
+(numba_cuda_suite.py).
 
 Each group has a reason and patterns of ``file::Class.test``.
 """

@@ -1,4 +1,4 @@
-"""Fixtures for the tests of Python bodies."""
+"""Defines fixtures for the tests of Python bodies."""
 
 import numpy as np
 import pytest

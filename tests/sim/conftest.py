@@ -1,4 +1,4 @@
-"""Fixtures that compile images of the simulator and run them without its engine.
+"""Defines fixtures that compile images of the simulator and run them without its engine.
 
 `compile_image(unit)` compiles with a host compiler: each test draws one of the installed compilers, a
 different one in each run. `load_alone(image)` loads an image and runs kernels one thread at a time, on

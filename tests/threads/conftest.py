@@ -1,4 +1,4 @@
-"""Many threads at once."""
+"""Defines fixtures that run many threads at once."""
 
 import threading
 
@@ -28,6 +28,6 @@ def run_together(*bodies):
 
 @pytest.fixture
 def run_in_threads():
-    """Returns together(*bodies), which runs each body in a thread of its own, all at once, and raises the
-    first failure."""
+    """Returns run_in_threads(*bodies), which runs each body in a thread of its own, all at once, and
+    raises the first failure."""
     return run_together

@@ -1,4 +1,4 @@
-"""Kernels of public projects with inputs and expected results, for real_inputs.py.
+"""Describes kernels of public projects with inputs and expected results, for real_inputs.py.
 
 Only the descriptions are ours: names of files and kernels, shapes, grids, and NumPy's results. The
 kernels themselves are not in this repository. A module of this package describes a project:

@@ -1,4 +1,5 @@
-"""xlite-dev/LeetCUDA: element-wise kernels, reductions, norms, softmax, transpositions, products."""
+"""Describes kernels of xlite-dev/LeetCUDA: element-wise kernels, reductions, norms, softmax,
+transpositions, products."""
 
 import math
 

@@ -1,4 +1,5 @@
-"""karpathy/llm.c, dev/cuda: the layers of GPT-2 and their gradients, in float and bfloat16."""
+"""Describes kernels of karpathy/llm.c, dev/cuda: the layers of GPT-2 and their gradients, in float
+and bfloat16."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""NVIDIA/cuda-samples."""
+"""Describes kernels of NVIDIA/cuda-samples."""
 
 import numpy as np
 

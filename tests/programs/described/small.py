@@ -1,4 +1,5 @@
-"""Smaller projects: products of matrices step by step, and examples of courses."""
+"""Describes kernels of smaller projects: products of matrices step by step, and examples of
+courses."""
 
 import numpy as np
 
