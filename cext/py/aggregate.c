@@ -181,7 +181,7 @@ int nl_py_aggregate_write_struct(nl_py_call *call, int index, PyObject *value,
     const nl_param *p = &call->params->items[index];
     unsigned char *at = block + p->offset;
     nl_scalar s;
-    call->values->runs++; /* the items may be of any class, and reading them may run Python code */
+    call->values->runs++; /* Reading an item of an unknown class may run Python code. */
     if (is_vector(call, p, value))
         return write_vector(call, index, value, block);
     int found = write_record(call, p, value, at);
@@ -196,5 +196,7 @@ int nl_py_aggregate_write_struct(nl_py_call *call, int index, PyObject *value,
         return found < 0 ? -1 : 0;
     return nl_py_argument_refuse(
         call, index, value, PyExc_TypeError,
-        p->parts || p->takes_bfloat16 ? "" : ": make one with numpy.array((...), dtype=[...])[()]");
+        p->parts || p->takes_bfloat16
+            ? ""
+            : ": create the record with numpy.array((...), dtype=[...])[()]");
 }

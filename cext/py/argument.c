@@ -1,10 +1,10 @@
 /* py/argument: writes a Python value to the parameter block.
  *
  * The most frequent cases are tested first, by exact type: a device array that fits, an int, a
- * float. For other values, the general path reads the number, or the array's element type, shape
- * and order, and compares them with the parameter. Then it writes the value or raises an exception
- * that contains both types. Only safe conversions are made: a float never becomes an int, and an
- * array never changes its dtype. */
+ * float. The general path for other values reads the number, or the array's element type, shape and
+ * order, and compares them with the parameter. Both paths write the value, or raise an exception
+ * that contains the types of the value and the parameter. Only safe conversions are made: a float
+ * never becomes an int, and an array never changes its dtype. */
 #include "py/argument.h"
 
 #include <math.h>
@@ -124,8 +124,8 @@ static void advise_view(const nl_param *p, const nl_element *e, char *text, size
 static const char *element_advice(const nl_param *p, const nl_element *e, char *text, size_t size) {
     switch (e->class) {
     case NL_ELEMENT_SWAPPED:
-        return ": its byte order is not this machine's; convert it with "
-               "x.astype(x.dtype.newbyteorder('='))";
+        return ": the array's byte order is not this machine's; "
+               "convert it with x.astype(x.dtype.newbyteorder('='))";
     case NL_ELEMENT_TIME:
         return ": dates and times are int64 to a kernel";
     case NL_ELEMENT_OBJECT:
@@ -138,7 +138,7 @@ static const char *element_advice(const nl_param *p, const nl_element *e, char *
     if (strstr(p->ctype, "bfloat16"))
         return ": convert it with x.astype(ml_dtypes.bfloat16)";
     if (p->kind == NL_PARAM_POINTER && is_pointer_to_pointers(p))
-        return ": make one of each array's x.__cuda_array_interface__['data'][0]";
+        return ": build an array of pointers from each x.__cuda_array_interface__['data'][0]";
     if (p->lane != NL_OPAQUE)
         snprintf(text, size, ": convert it, x = x.astype('%s')", nl_dtype_name((nl_dtype)p->lane));
     else if (p->dtype == NL_OPAQUE)
@@ -172,7 +172,7 @@ static int check_order(const nl_py_call *call, int index, const nl_py_value *v, 
     return 0;
 }
 
-/* Returns the device of the array's memory; NULL: unknown, or host memory. */
+/* Returns the device of the array's memory, or NULL for host memory or if the device is unknown. */
 static const nl_device *device_of(const nl_py_call *call, const nl_py_value *v) {
     if (v->kind != NL_PY_VALUE_DEVICE || !call->device)
         return NULL;
@@ -201,7 +201,7 @@ static int check_device(nl_py_call *call, int index, const nl_py_value *v) {
 
 /* Checks whether an array fits a parameter that is a pointer or array<>. 0, or -1 with an
  * exception. `mode`:
- * directions of the copy; Returns 0 if the array is used in place. */
+ * directions of the copy; A `mode` of 0 means that the array is used in place. */
 static int check_array(nl_py_call *call, int index, const nl_py_value *v, int mode) {
     const nl_param *p = &call->params->items[index];
     const nl_element *e = &v->element;
@@ -241,9 +241,10 @@ static void write_array(const nl_param *p, unsigned char *at, CUdeviceptr addres
 
 /* ---- kinds of arrays ---- */
 
-/* Writes a device array that fits. The shape and strides of the array are stored as in the
- * parameter. Arrays of one and two dimensions use memcpy with a constant size, because a real call
- * of memcpy would take longer than the rest of this function. */
+/* Writes a device array that fits. The shape and strides of the array have the layout of the
+ * parameter block, so they are copied as one block of bytes. Arrays of one and two dimensions use
+ * memcpy with a constant size, because a real call of memcpy would take longer than the rest of
+ * this function. */
 static inline void write_at_once(const nl_param *p, unsigned char *at, const nl_py_array *a) {
     const size_t step = 2 * sizeof(int64_t);
     memcpy(at, &a->address, sizeof a->address);
@@ -331,11 +332,12 @@ int nl_py_argument_check_overlap(const nl_py_call *call) {
     if (found <= 0)
         return found;
     const nl_param *a = &call->params->items[first], *b = &call->params->items[second];
-    PyErr_Format(PyExc_ValueError,
-                 "%s(): parameters %d '%s' and %d '%s': the arrays overlap in memory and one is "
-                 "written, but each would have a copy of its own on the device; pass device "
-                 "arrays, or copies",
-                 call->name, a->number + 1, a->name, b->number + 1, b->name);
+    PyErr_Format(
+        PyExc_ValueError,
+        "%s(): parameters %d '%s' and %d '%s': the arrays overlap in memory and one is written, "
+        "but each would be copied to the device separately; "
+        "pass device arrays, or copies",
+        call->name, a->number + 1, a->name, b->number + 1, b->name);
     return -1;
 }
 
@@ -346,9 +348,9 @@ void nl_py_argument_write_addresses(const nl_py_call *call, unsigned char *block
     }
 }
 
-/* Writes an address: None and 0 are NULL; any other address must be in memory that the driver has
- * allocated or registered. The user must guarantee that the address is correct and remains
- * valid. */
+/* Writes an address: None and 0 are written as NULL; any other address must be in memory that the
+ * driver has allocated or registered. The user must guarantee that the address is correct and
+ * remains valid. */
 static int write_address(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_param *p = &call->params->items[index];
     CUdeviceptr address = 0;
@@ -367,10 +369,9 @@ static int write_address(nl_py_call *call, int index, PyObject *value, unsigned 
                                      ": pass an array, not an address");
     if (address && (nl_device_bind(call->device, &err) < 0 ||
                     nl_device_query_pointer(address, &pointer, &err) < 0 || pointer.type == 0))
-        return nl_py_argument_refuse(
-            call, index, value, PyExc_ValueError,
-            ", which is no address in device memory: pass an array, or its address "
-            "(x.__cuda_array_interface__['data'][0])");
+        return nl_py_argument_refuse(call, index, value, PyExc_ValueError,
+                                     ", which is not an address in device memory: pass an array, "
+                                     "or its address (x.__cuda_array_interface__['data'][0])");
     if (address & (p->element_align - 1))
         return nl_py_argument_refuse(call, index, value, PyExc_ValueError,
                                      ", which is not aligned to %d bytes", (int)p->element_align);
@@ -406,14 +407,15 @@ static int refuse_array(const nl_py_call *call, int index, const nl_py_value *v)
     const nl_param *p = &call->params->items[index];
     const char *advice =
         p->kind == NL_PARAM_ARRAY && p->ndim == 0
-            ? p->dtype == NL_OPAQUE ? ": make one with numpy.array((...), dtype=[...])[()]"
-                                    : ": pass an array, numpy.array(x), which the kernel refers to"
+            ? p->dtype == NL_OPAQUE
+                  ? ": make one with numpy.array((...), dtype=[...])[()]"
+                  : ": pass an array, numpy.array(x): the kernel takes a reference to its element"
         : PyList_Check(v->object) || PyTuple_Check(v->object)
             ? ": pass a NumPy array, numpy.array(x)"
         : v->kind == NL_PY_VALUE_NUMBER
             ? ": pass an array, also for a single value"
-            : ": pass a NumPy array, a device array or an object with __cuda_array_interface__ or "
-              "__dlpack__";
+            : ": pass a NumPy array, a device array "
+              "or an object with __cuda_array_interface__ or __dlpack__";
     return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError, "%s",
                                  advice);
 }
@@ -443,7 +445,8 @@ static inline int is_plain_match(const nl_param *p, nl_dtype dtype, int ndim, un
            !(misaligned & (p->element_align - 1));
 }
 
-/* Like write_tensor, for a tensor that the call has read before, in the most frequent case. */
+/* The fastest path of write_tensor: writes a tensor whose sizes and dtype the call has already
+ * read. */
 static inline int write_dense(const nl_py_call *call, const nl_param *p, const nl_dl_view *view,
                               unsigned char *at) {
     nl_dl_dense t;
@@ -551,7 +554,7 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
     }
     return nl_py_argument_refuse(
         call, index, value, PyExc_TypeError,
-        s.kind == NL_SCALAR_FLOAT ? ": convert it with int(), if that is what you mean" : "");
+        s.kind == NL_SCALAR_FLOAT ? ": convert it with int(), if truncation is intended" : "");
 }
 
 /* ---- entry ---- */

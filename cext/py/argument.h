@@ -15,7 +15,7 @@ typedef struct nl_py_call {
     nl_kernel *kernel; /* NULL on the host */
     nl_device *device; /* NULL for a call on the host, where arrays are used in place */
     CUstream stream;
-    int blocking; /* the stream is ordered with the legacy default stream */
+    int blocking; /* nonzero if the stream is ordered with the legacy default stream */
     /* whether arrays of other devices are accepted, if the user has allowed peer access */
     int may_visit;
     uint64_t visited; /* bit mask of the other devices whose arrays were accepted */

@@ -1,8 +1,8 @@
 /* py/arrayfunction: DeviceArray.__array_function__: NumPy's functions other than ufuncs.
  *
  * The dict `array_functions` maps NumPy's functions to numbalite's functions. If no argument has a
- * type of another library, the numbalite function is called directly. Any other call is handled in
- * Python (numbalite/ndarray/dispatch.py), which also fills the dict. */
+ * type of another library, the numbalite function is called directly. numbalite/ndarray/dispatch.py
+ * handles any other call, and fills the dict. */
 #include "py/arrayfunction.h"
 
 #include "py/devarray.h"
@@ -38,8 +38,8 @@ PyObject *nl_py_array_function(PyObject *self, PyObject *const *args, Py_ssize_t
     nl_py_state *state = ((nl_py_array *)self)->state;
     PyObject *function = NULL, *result;
     if (nargs != 4 || !PyTuple_Check(args[2]) || !PyDict_Check(args[3]))
-        return PyErr_Format(PyExc_TypeError, "__array_function__ takes a function, types, a tuple "
-                                             "of arguments and a dict of keywords");
+        return PyErr_Format(PyExc_TypeError, "__array_function__ takes a function, types, "
+                                             "a tuple of arguments and a dict of keywords");
     int like = is_like_on_other_device(state, self, args);
     if (like)
         return like < 0 ? NULL

@@ -46,7 +46,7 @@ static PyObject *interface_key(const nl_py_state *state, int which) {
 
 /* ---- import ---- */
 
-static const char possible[] = "of a size that can be addressed";
+static const char possible[] = "of a size that fits in the address space";
 
 static int raise_invalid_interface(PyObject *exception, const char *field, const char *wanted) {
     PyErr_Format(exception, "__cuda_array_interface__: '%s' must be %s", field, wanted);
@@ -125,7 +125,7 @@ static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr
     f->element = nl_py_hostarray_element(f->descr);
     if (f->element.class == NL_ELEMENT_OBJECT)
         return raise_invalid_interface(PyExc_TypeError, "typestr",
-                                       "a type that device memory can hold");
+                                       "a type that device memory supports");
     if (f->element.class == NL_ELEMENT_RECORD) {
         if (PyDict_GetItemRef(dict, interface_key(state, KEY_DESCR), &fields) < 0)
             return -1;
@@ -233,10 +233,10 @@ static int check_address_range(const nl_py_foreign *f) {
         return raise_invalid_interface(PyExc_ValueError, "shape", possible);
     if (high > low && f->address == 0)
         return raise_invalid_interface(PyExc_ValueError, "data",
-                                       "an address other than 0 where there are elements");
+                                       "a nonzero address if the array has elements");
     if (high > low && f->address + (CUdeviceptr)low > f->address + (CUdeviceptr)high)
-        return raise_invalid_interface(PyExc_ValueError, "data",
-                                       "an address from which all elements can be reached");
+        return raise_invalid_interface(
+            PyExc_ValueError, "data", "an address such that all elements are in the address space");
     return 0;
 }
 
@@ -359,10 +359,9 @@ PyObject *nl_py_arrayinterface_array(nl_py_state *state, PyObject *obj, nl_py_fo
     return nl_py_devarray_over(state, f->address, &f->layout, &parts);
 }
 
-/* Makes the producer's stream the default stream of the array. If the host has waited for a
- * producer's stream that is not ordered with the default stream, the array remains on the default
- * stream, which its other users use. Steals the reference to `array` and returns it, or NULL with
- * an exception. */
+/* Makes the producer's stream the default stream of the array. If the host has waited for the
+ * producer's stream and this stream is not ordered with the default stream, the array remains on
+ * the default stream. Steals the reference to `array` and returns it, or NULL with an exception. */
 static PyObject *bound_to(nl_py_state *state, PyObject *array, CUstream handle, int waited,
                           PyObject *owner) {
     PyObject *stream_object = nl_py_fastarray_stream(state, owner);
@@ -402,7 +401,7 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
         return PyErr_Format(PyExc_TypeError,
                             "*obj* doesn't implement the cuda array interface: it is %.80s",
                             Py_TYPE(obj)->tp_name);
-    /* no wait: the current stream of such a library is read at each use of the array */
+    /* no wait: each use of an array of PyTorch or CuPy reads the library's current stream */
     if (!sync || nl_py_lender_is(state, obj) || synchronize(&foreign) == 0)
         result = nl_py_arrayinterface_array(state, obj, &foreign);
     if (result && foreign.has_stream && foreign.stream != CU_STREAM_LEGACY &&
@@ -451,8 +450,8 @@ static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs)
 
 /* ---- export ---- */
 
-/* Returns the list of fields in NumPy's form. A dtype without a form for the interface is described
- * as bytes. */
+/* Returns the list of fields in NumPy's form. A dtype that the interface cannot describe is
+ * exported as bytes. */
 static PyObject *field_list(const nl_py_array *a, PyObject *typestr) {
     if (a->class == NL_ELEMENT_RECORD) {
         PyObject *list = PyObject_GetAttrString(a->descr, "descr");
@@ -511,12 +510,14 @@ PyObject *nl_py_arrayinterface_get(PyObject *self, void *Py_UNUSED(closure)) {
 
 static PyMethodDef functions[] = {
     {"from_interface", (PyCFunction)(void (*)(void))from_interface, METH_VARARGS | METH_KEYWORDS,
-     "from_interface(obj, sync=True, optional=False): a device array over the memory of an object "
-     "with __cuda_array_interface__; waits for the stream that it names. Without that attribute: "
-     "None if optional, else TypeError."},
+     "from_interface(obj, sync=True, optional=False): "
+     "returns a device array over the memory of an object with __cuda_array_interface__. "
+     "Waits for the stream in the dictionary, if sync. "
+     "For an object without that attribute: returns None if optional, else raises TypeError."},
     {"from_dlpack", (PyCFunction)(void (*)(void))from_dlpack, METH_VARARGS | METH_KEYWORDS,
-     "from_dlpack(obj, stream=None): a device array over the memory of an object with __dlpack__ "
-     "(or of a DLPack capsule), None if it is not a device's."},
+     "from_dlpack(obj, stream=None): "
+     "returns a device array over the memory of an object with __dlpack__ or of a capsule. "
+     "Returns None if the memory is not device memory."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_arrayinterface_exec(PyObject *module) {

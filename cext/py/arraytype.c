@@ -25,7 +25,8 @@ static int devarray_traverse(PyObject *self, visitproc visit, void *arg) {
 static int devarray_clear(PyObject *self) {
     nl_py_array *a = (nl_py_array *)self;
     Py_CLEAR(a->stream);
-    return 0; /* the owner is not cleared: a reachable array must keep its memory */
+    return 0; /* the reference to the owner is not cleared: a reachable array must keep its
+               * memory */
 }
 
 static void devarray_dealloc(PyObject *self) {
@@ -88,7 +89,7 @@ static PyObject *devarray_address_unexposed(PyObject *self, void *Py_UNUSED(clos
     return PyLong_FromUnsignedLongLong(((nl_py_array *)self)->address);
 }
 
-/* The caller may use the address on any stream, so the buffer is marked as exposed. */
+/* The caller may use the returned address on any stream, so the buffer is marked as exposed. */
 static PyObject *devarray_address(PyObject *self, void *closure) {
     nl_error err;
     const nl_buffer *buffer = ((nl_py_array *)self)->buffer;
@@ -182,7 +183,8 @@ static PyObject *devarray_call_key(PyObject *self, PyObject *Py_UNUSED(ignored))
 
 /* ---- constructors ---- */
 
-/* Reads a dtype and checks that device memory can hold its elements. Sets the layout's itemsize. */
+/* Reads a dtype, sets the layout's itemsize, and checks that device memory can contain the
+ * elements. */
 static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_layout *layout) {
     PyObject *descr = nl_py_hostarray_descr(specification);
     if (!descr)
@@ -196,7 +198,7 @@ static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_
     return NULL;
 }
 
-/* Creates an array from the arguments of device_array; NULL: not given. */
+/* Creates an array from the arguments of device_array; an argument that was not passed is NULL. */
 static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype, PyObject *strides,
                             PyObject *order_text, PyObject *stream) {
     PyObject *result = NULL;
@@ -385,23 +387,25 @@ static PyGetSetDef devarray_getset[] = {
     {"nbytes", devarray_nbytes, NULL, "Bytes of all elements.", NULL},
     {"address", devarray_address, NULL, "Device address of the first element.", NULL},
     {"_address", devarray_address_unexposed, NULL,
-     "The address, for use inside numbalite only: it does not count as passed to other code.",
+     "The address of the first element, for use inside numbalite only: "
+     "reading it does not mark the memory as exposed to other code.",
      NULL},
-    {"device", devarray_device, NULL, "The index of the device of the memory.", NULL},
+    {"device", devarray_device, NULL, "Index of the device that contains the memory.", NULL},
     {"base_nbytes", devarray_base_nbytes, NULL,
-     "The bytes of the whole allocation, of which the array may be a view.", NULL},
+     "Size in bytes of the allocation that contains the array's memory.", NULL},
     {"alloc_size", devarray_base_nbytes, NULL,
-     "The bytes of the whole allocation, of which the array may be a view.", NULL},
+     "Size in bytes of the allocation that contains the array's memory.", NULL},
     {"readonly", devarray_readonly, NULL,
-     "Is the array read-only? "
-     "So are memory that another library lends for reading, and the result of broadcast_to, which "
-     "only kernels may write to.",
+     "Whether the array is read-only: memory that another library exports as read-only, "
+     "or the result of broadcast_to, which only kernels may write to.",
      NULL},
     {"stream", devarray_stream, NULL,
-     "The stream of method calls without stream=; 0: the default stream.", NULL},
+     "The default stream of the array's methods; 0 is the default stream of the device. ", NULL},
     {"_is_view", devarray_is_view, NULL, "True for a view of another array.", NULL},
     {"_owner", devarray_owner, NULL,
-     "The object of another library that owns the memory; None if numbalite allocated it.", NULL},
+     "The object of another library that owns the memory, or None if numbalite allocated it. None "
+     "if numbalite allocated it.",
+     NULL},
     {"__cuda_array_interface__", nl_py_arrayinterface_get, NULL, "CUDA Array Interface, version 3.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL}};
@@ -418,15 +422,15 @@ static PyMethodDef devarray_methods[] = {
      "_bind(stream): returns a view of the array with another default stream."},
     {"_view", KEYWORDS(devarray_view),
      "_view(shape, strides, dtype, offset_bytes=0, repeated=False): "
-     "returns a view of the same memory with any geometry inside it; "
-     "repeated: only kernels may write to it."},
+     "returns a view of the same memory, with any geometry inside this memory. "
+     "If repeated, only kernels may write to the view."},
     {"_read", KEYWORDS(nl_py_devcopy_read), "_read(dest, stream=None): copies to a NumPy array."},
     {"_download", KEYWORDS(nl_py_devcopy_download),
-     "_download(order, stream=None): returns the elements as a new NumPy array, after the copy has "
-     "ended."},
+     "_download(order, stream=None): "
+     "copies the elements, waits, and returns them as a new NumPy array."},
     {"_in_capture", nl_py_devcopy_in_capture, METH_NOARGS,
-     "_in_capture(): returns whether a capture, in any thread, forbids to copy the elements to the "
-     "host."},
+     "_in_capture(): "
+     "returns whether a capture, in any thread, forbids a copy of the elements to the host."},
     {"_write", KEYWORDS(nl_py_devcopy_write),
      "_write(src, stream=None): copies from a NumPy array."},
     {"_copy", KEYWORDS(nl_py_devcopy_copy), "_copy(src, stream=None): copies from a device array."},
@@ -439,11 +443,11 @@ static PyMethodDef devarray_methods[] = {
      "__array_function__(function, types, args, keywords): calls NumPy's function on the device."},
     {"__dlpack__", KEYWORDS(nl_py_dlpackout_dlpack),
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None): "
-     "returns a DLPack capsule over the memory, which is host memory on the simulator. "
+     "returns a DLPack capsule of the memory; on the simulator, this is host memory. "
      "With dl_device=(1, 0), a GPU copies the elements to host memory."},
     {"__dlpack_device__", nl_py_dlpackout_dlpack_device, METH_NOARGS,
-     "__dlpack_device__(): returns (2, device) on a GPU (kDLCUDA), (1, 0) on the simulator "
-     "(kDLCPU)."},
+     "__dlpack_device__(): "
+     "returns (2, device) (kDLCUDA) on a GPU, (1, 0) (kDLCPU) on the simulator."},
     {NULL, NULL, 0, NULL}};
 
 static PyMethodDef functions[] = {
@@ -471,8 +475,8 @@ static PyMethodDef functions[] = {
      "device_empty(shape, dtype, order='C', strides=None): returns a new uninitialized array."},
     {"from_pointer", KEYWORDS(from_pointer),
      "from_pointer(address, shape, strides, dtype, owner=None, readonly=False): "
-     "returns an array over the memory at an address, which must stay allocated while owner is "
-     "alive."},
+     "returns an array over the memory at an address. "
+     "The memory must stay allocated while owner is alive."},
     {"register_array_class", register_array_class, METH_O,
      "register_array_class(cls): sets the subclass of DeviceArray for all new arrays."},
     {"register_record_class", register_record_class, METH_O,

@@ -1,8 +1,9 @@
-/* py/arrayufunc: DeviceArray.__array_ufunc__, by which NumPy's own ufuncs accept device arrays.
+/* py/arrayufunc: DeviceArray.__array_ufunc__, which NumPy calls when one of its ufuncs has a device
+ * array as an argument.
  *
  * The dict `counterparts` maps NumPy's ufuncs to numbalite's ufuncs. A call with only arrays and
- * numbers directly calls the method of the same name on numbalite's ufunc. Any other call is
- * handled in Python (numbalite/ufuncs/protocols.py), which also fills the dict. */
+ * numbers directly calls the method of the same name on numbalite's ufunc.
+ * numbalite/ufuncs/protocols.py handles any other call, and fills the dict. */
 #include "py/arrayufunc.h"
 
 #include "py/override.h"
@@ -56,7 +57,7 @@ static PyObject *call(PyObject *counterpart, PyObject *method, PyObject *const *
 }
 
 /* After an OverflowError: returns the result of a comparison with a number outside the range of
- * the array's dtype. For any other call the exception remains set. */
+ * the array's dtype. For any other call, keeps the exception and returns NULL. */
 static PyObject *compare_beyond(PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
     nl_py_exception taken;
     PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);
@@ -75,8 +76,9 @@ PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t na
     if (nl_py_owners_call(state, vectorcall, self, args, (size_t)nargs, keywords, &result))
         return result;
     if (nargs < 3 || !PyUnicode_Check(args[1]))
-        return PyErr_Format(PyExc_TypeError, "__array_ufunc__ takes a ufunc, a method's name and "
-                                             "its inputs");
+        return PyErr_Format(
+            PyExc_TypeError,
+            "__array_ufunc__ takes a ufunc, a method's name and the ufunc's arguments");
     if (are_plain_operands(state, args + 2, nargs - 2, keywords) &&
         PyDict_GetItemRef(state->counterparts, args[0], &counterpart) < 0)
         return NULL;

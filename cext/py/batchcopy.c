@@ -9,7 +9,8 @@ enum {
     MAX_PARTS = 32,
     MAX_DIMS = 4,
     MAX_WORD = 16,
-    BLOCK_WORDS = 256 * 4, /* words that a block copies, as in cuda_src/templates/join.cu */
+    BLOCK_WORDS = 256 * 4, /* number of words that a block copies, as in
+                            * cuda_src/templates/join.cu */
 };
 
 typedef struct part {
@@ -36,7 +37,8 @@ static int read_part(const nl_py_state *state, const nl_py_array *target, PyObje
     if (nl_py_geometry_read_strides(to, &into, "strides") < 0)
         return -1;
     if (!nl_py_devarray_check(state, source)) {
-        PyErr_SetString(PyExc_TypeError, "the source of a part is a device array");
+        PyErr_SetString(PyExc_TypeError,
+                        "batch_copy_plan(): the source of a part must be a device array");
         return -1;
     }
     layout.itemsize = target->itemsize;
@@ -73,7 +75,8 @@ static PyObject *view_of(const nl_py_array *base, CUdeviceptr address, PyObject 
     const nl_range part = nl_layout_range(&view);
     const nl_buffer *buffer = base->buffer;
     if (part.low < buffer->address || part.high > buffer->address + buffer->size) {
-        PyErr_SetString(PyExc_ValueError, "a part is outside of the memory of its array");
+        PyErr_SetString(PyExc_ValueError,
+                        "batch_copy_plan(): a part is outside of the memory of its array");
         return NULL;
     }
     nl_py_array_parts parts = nl_py_devarray_parts_of(base);
@@ -178,14 +181,17 @@ done:
 /* ---- a copy between two layouts ---- */
 
 enum {
-    LONG_ROW_BYTES = 512, /* minimum bytes of a row that the driver copies as fast as a kernel */
-    /* maximum bytes of a driver copy: for more bytes the driver needs twice the time of a kernel */
+    LONG_ROW_BYTES = 512, /* minimum row length in bytes for which the driver copies as fast as a
+                           * kernel */
+    /* maximum size in bytes of a driver copy of long rows: for more bytes, the driver needs twice
+     * the time of a kernel */
     MAX_ROWS_BYTES = 1 << 22,
-    SMALL_BYTES = 4096, /* maximum bytes for which compiling a kernel is not worth its time */
+    SMALL_BYTES = 4096, /* maximum size in bytes for which the driver copies rows, because compiling
+                         * a kernel takes longer */
 };
 
-/* Returns whether the driver can make the copy in one call, which requires contiguous blocks, or
- * rows with positive strides on both sides. */
+/* Returns whether one driver call can make the copy: both sides must be contiguous, or consist of
+ * rows with positive strides. */
 static int is_single_driver_copy(const nl_layout *of, const int64_t *to) {
     nl_layout dense = {.ndim = 0, .itemsize = of->itemsize};
     int64_t low[2], size = of->itemsize, bytes = size * nl_layout_count(of);
@@ -217,9 +223,9 @@ static int is_single_driver_copy(const nl_layout *of, const int64_t *to) {
     return bytes <= SMALL_BYTES || (row >= LONG_ROW_BYTES && bytes <= MAX_ROWS_BYTES);
 }
 
-/* Returns the size in bytes of the words in which an element is copied. Returns 0 if the element is
- * empty, or if no axis is left for the words. An element of 16 bytes is one word if all strides are
- * multiples of 16. */
+/* Returns the word size in bytes for copying one element. Returns 0 if the element is empty, or if
+ * the array already has the maximum number of dimensions. An element of 16 bytes is one word if all
+ * strides are multiples of 16. */
 static int64_t word_of_element(const nl_layout *of, const int64_t *to, uint64_t address) {
     uint64_t steps = address;
     for (int i = 0; i < of->ndim; i++)
@@ -283,7 +289,7 @@ static PyObject *copy_words(PyObject *module, PyObject *const *args, Py_ssize_t 
 enum { SOURCE, TARGET, INDICES, MAX_INDICES = NL_MAX_DIMS };
 
 typedef struct gather {
-    int count, sides; /* number of axes, and number of strides per axis */
+    int count, sides; /* number of axes, and number of arrays (source, target and indices) */
     int64_t lengths[NL_MAX_DIMS + 2];
     int64_t steps[INDICES + MAX_INDICES][NL_MAX_DIMS + 2];
     const nl_py_array *arrays[INDICES + MAX_INDICES];
@@ -323,7 +329,7 @@ static int read_index(const nl_py_state *state, PyObject *tuple, gather *g, nl_l
 }
 
 /* Returns the largest word size such that the rows, strides and addresses are multiples of the word
- * size. The last axis is in bytes. */
+ * size. The length of the last axis is in bytes. */
 static int64_t widest_word(const gather *g) {
     uint64_t bits = (uint64_t)g->lengths[g->count - 1] | g->arrays[SOURCE]->address |
                     g->arrays[TARGET]->address | MAX_WORD;
@@ -361,7 +367,7 @@ static PyObject *gather_arguments(const gather *g, PyObject *descr) {
     return given;
 }
 
-/* Converts axes over elements to axes over words. */
+/* Returns the plan as a tuple, after converting axes over elements to axes over words. */
 static PyObject *gather_planned(gather *g) {
     int64_t size = widest_word(g), words = 1, run = g->lengths[g->count - 1];
     if (run == size)
@@ -405,8 +411,8 @@ static PyObject *gather_plan(PyObject *module, PyObject *args) {
     if (!nl_py_devarray_check(state, source) || !nl_py_devarray_check(state, target) ||
         PyList_GET_SIZE(indices) > MAX_INDICES)
         return PyErr_Format(PyExc_TypeError,
-                            "gather_plan() accepts two device arrays, and at most "
-                            "%d indices",
+                            "gather_plan() accepts two device arrays, "
+                            "and at most %d indices",
                             MAX_INDICES);
     int64_t of_indices[MAX_INDICES][NL_MAX_DIMS], steps[INDICES + MAX_INDICES] = {0};
     g.count = 0;
@@ -456,23 +462,24 @@ static PyObject *arrays_overlap(PyObject *module, PyObject *const *args, Py_ssiz
 static PyMethodDef functions[] = {
     {"copy_words", (PyCFunction)(void (*)(void))copy_words, METH_FASTCALL,
      "copy_words(source, target): "
-     "views of both arrays, of one shape and itemsize, as the integers that a kernel copies; "
-     "None where the driver copies, or no element is copied."},
+     "returns views of both arrays, as the integers that a kernel copies. "
+     "The arrays must have equal shapes and itemsizes. "
+     "Returns None if the driver makes the copy, or if the arrays are empty."},
     {"gather_plan", gather_plan, METH_VARARGS,
      "gather_plan(source, of, target, to, shape, indices): "
-     "(dtype of a word, dimensions, words, words of a run, arguments of the kernel). "
-     "`of` and `to`: strides of both in this shape. "
-     "An index is (array, its strides in this shape, length and stride of the axis that it "
-     "indexes)."},
+     "returns (dtype of a word, dimensions, words, words per run, arguments of the kernel). "
+     "`of` and `to` are the strides of the source and the target in this shape. "
+     "An index is (array, its strides in this shape, length and stride of the indexed axis)."},
     {"arrays_overlap", (PyCFunction)(void (*)(void))arrays_overlap, METH_FASTCALL,
-     "arrays_overlap(a, b, exact): do the addresses that two device arrays span overlap? "
-     "exact: may they share an element, judging by the strides alone?"},
+     "arrays_overlap(a, b, exact): "
+     "returns whether the address ranges of two device arrays overlap. "
+     "If exact, returns whether they may share an element, according to shape and strides."},
     {"batch_copy_plan", (PyCFunction)(void (*)(void))batch_copy_plan, METH_FASTCALL,
-     "batch_copy_plan(target, parts): (bytes of a word, dimensions, blocks, arguments of the "
-     "kernel), or None for parts on another device or with too many dimensions. A part is (source, "
-     "shape, strides "
-     "of the source, strides of the target, bytes from the source's first element, bytes from the "
-     "target's)."},
+     "batch_copy_plan(target, parts): "
+     "returns (bytes of a word, dimensions, blocks, arguments of the kernel). "
+     "Returns None for sources on another device or with too many dimensions. "
+     "A part is (source, shape, strides of the source, strides of the target, "
+     "byte offset in the source, byte offset in the target)."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_batchcopy_exec(PyObject *module) {

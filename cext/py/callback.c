@@ -1,15 +1,15 @@
 /* py/callback: Python functions that run in a stream's order.
  *
- * A thread of the driver must not call the driver, but Python code may do so at any time: for
- * example, the garbage collector frees device arrays. So Python code runs on a separate thread of
+ * Code in a thread of the driver must not call the driver, but Python code may do so at any time:
+ * for example, the garbage collector frees device arrays. So callbacks run on a separate thread of
  * this file, the caller thread. The driver's thread passes the callback to the caller thread, and
  * waits until the callback is done; the stream waits, too. Callbacks that have not begun are in the
  * list `waiting`.
  *
  * At exit, before the interpreter's finalization, all devices with waiting callbacks are
  * synchronized, so that no callback is lost. Then `closed` is set and the caller thread ends. A
- * driver thread that arrives later finds no callback, and never uses Python. The lock of this
- * file is never held while a thread waits for the interpreter's lock. */
+ * driver thread that calls hand_over later finds no callback, and never uses Python. No thread
+ * holds `lock` while it waits for the interpreter's lock. */
 #include "py/callback.h"
 
 #include "base/lock.h"
@@ -17,7 +17,7 @@
 #include "py/state.h"
 
 typedef struct callback {
-    /* next callback of the list, and pointer to the link to this callback */
+    /* next callback of the list, and address of the pointer to this callback */
     struct callback *next, **link;
     PyObject *stream, *function;
     nl_device *device;
@@ -159,7 +159,7 @@ static int register_drain(PyObject *stream) {
     return status;
 }
 
-/* `c` may be freed by another thread, because a reset drops older callbacks */
+/* another thread may free `c`, because a device reset drops older callbacks */
 static int enqueue(callback *c, nl_device *dev, CUstream handle, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
@@ -258,7 +258,7 @@ static nl_device *next_device(int after) {
 }
 
 static void wait_for_all(void) {
-    nl_error ignored; /* a faulted device runs no callbacks: no wait is needed */
+    nl_error ignored; /* a faulted device runs no callbacks, so it is not waited for */
     nl_device *dev = NULL;
     for (int after = -1; (dev = next_device(after)) != NULL; after = dev->ordinal) {
         if (nl_device_usable())

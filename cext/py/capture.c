@@ -1,5 +1,5 @@
-/* py/capture: keeps objects alive and rejects operations during a capture. core/capture stores
- * which thread captures which stream for which graph. */
+/* py/capture: keeps objects alive and rejects operations during a capture. The map from captured
+ * streams to threads and graphs is in core/capture. */
 #include "py/capture.h"
 
 #include "base/lock.h"
@@ -53,7 +53,7 @@ int nl_py_capture_check_default(CUstream stream, const char *what) {
         return 0;
     PyErr_Format(PyExc_RuntimeError,
                  "%s on the default stream inside a capture would not be part of the graph: "
-                 "name the captured stream (stream=), or do it before the capture",
+                 "pass the captured stream (stream=), or do it before the capture",
                  what);
     return -1;
 }
@@ -68,7 +68,7 @@ int nl_py_capture_check_waiting(CUstream stream, const char *what, const char *a
 static int refuse_asking(const char *what, const char *where) {
     PyErr_Format(PyExc_RuntimeError,
                  "%s while %s is being captured: "
-                 "work is recorded then and does not run before the graph is launched. "
+                 "a capture records work, which runs when the graph is launched. "
                  "Do it before the capture begins or after it ends",
                  what, where);
     return -1;

@@ -1,6 +1,6 @@
 /* py/capture: rules for the rest of the extension while a stream is captured. Objects that
- * captured work uses are kept alive. Operations that cannot be captured are refused before the
- * driver refuses them, because a refusal by the driver invalidates the capture. */
+ * captured work uses are kept alive. Operations that cannot be captured raise an exception before
+ * any driver call, because an error of the driver invalidates the capture. */
 #ifndef NL_PY_CAPTURE_H
 #define NL_PY_CAPTURE_H
 
@@ -8,7 +8,8 @@
 #include "core/capture.h"
 #include "core/graph.h"
 
-/* The struct of the Python type Graph, which py/graph defines. A capture refers to its graph. */
+/* The struct of the Python type Graph, which py/graph defines. A capture refers to its
+ * nl_py_graph. */
 typedef struct nl_py_graph {
     PyObject_HEAD nl_py_state *state;
     nl_graph *graph;    /* NULL before the capture begins */
@@ -20,16 +21,16 @@ typedef struct nl_py_graph {
     PyObject *weakrefs;
 } nl_py_graph;
 
-/* Call the functions below only if nl_capture_is_any_active() returns 1, so that calls without a
+/* Call the functions below only if nl_capture_is_any_active() returns 1, so that launches without a
  * capture make only that test. */
 
-/* Returns the graph into which work on the stream is being captured, or NULL. New reference. */
+/* Returns the graph that the capture of this stream creates, or NULL. Returns a new reference. */
 nl_py_graph *nl_py_capture_graph(CUstream stream);
 /* If the stream is being captured, keeps the object alive as long as the graph and returns 1;
  * otherwise returns 0. Returns -1 with an exception on an error. `host`: the object is an array
  * from or to which the graph will copy. */
 int nl_py_capture_keep(CUstream stream, PyObject *object, int host);
-/* Does the same as nl_py_capture_keep for a kernel that is about to be launched. */
+/* Does the same as nl_py_capture_keep for a kernel that the caller is about to launch. */
 int nl_py_capture_keep_kernel(CUstream stream, PyObject *kernel, int has_hook);
 /* Does the same as nl_py_capture_keep for the owner of an array's memory. Returns 0, or -1 with
  * *err. */
@@ -41,9 +42,9 @@ int nl_py_capture_check_default(CUstream stream, const char *what);
  * would have to wait for the stream. `advice` is the end of the message after "cannot be captured",
  * or "". */
 int nl_py_capture_check_waiting(CUstream stream, const char *what, const char *advice);
-/* Raises RuntimeError and returns -1 if the stream, or any stream of the device, is being captured,
- * because the operation `what` would wait for work, or query work, that does not run during a
- * capture. */
+/* Raises RuntimeError and returns -1 if the stream, or any stream of the device, is being captured:
+ * the operation `what` would wait for captured work or query captured work, which does not run
+ * during a capture. */
 int nl_py_capture_check_asking(CUstream stream, const char *what);
 int nl_py_capture_check_device(const nl_device *device, const char *what);
 

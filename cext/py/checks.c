@@ -1,9 +1,10 @@
-/* py/checks: sets the checks that the driver makes during launches, and compiles kernels for
+/* py/checks: sets the checks that the driver performs during launches, and compiles kernels for
  * them.
  *
- * A compilation unit is first compiled for the checks of the thread that needs the unit. If a
- * launch has other checks, the driver requests another image, which numbalite.runtime.checks
- * compiles. An exception during this compilation remains set in the launching thread. */
+ * A compilation unit is first compiled for the checks of the thread that needs the unit. If the
+ * launching thread has enabled other checks, the driver requests another image, which
+ * numbalite.runtime.checks compiles. An exception during this compilation remains set in the
+ * launching thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,22 +204,23 @@ static PyObject *image_checks(PyObject *Py_UNUSED(module), PyObject *is_debug) {
 
 static PyMethodDef methods[] = {
     {"image_checks", image_checks, METH_O,
-     "image_checks(is_debug): the mask of the checks that images of kernels are compiled for if "
-     "the "
-     "calling thread launches them; is_debug: with debug=True."},
+     "image_checks(is_debug): "
+     "returns the mask of the checks for which kernels are compiled "
+     "if the calling thread launches them; is_debug: compiled with debug=True."},
     {"set_checks", set_checks, METH_VARARGS,
      "set_checks(mask, seed, limit[, record, profile, budget, schedule]): "
-     "what the calling thread's launches are checked for, where the driver can; "
-     "without arguments, the setting of the process. "
-     "record: a number other than 0 for an exact search for races, whose verdicts are recorded "
-     "under it; profile: a token of profile_open; "
-     "budget: milliseconds for more schedules of a launch; schedule: the only one to run."},
+     "sets the checks of the calling thread's launches. "
+     "Without arguments, the thread uses the setting of the process. "
+     "A nonzero record enables the exact search for races, which stores its verdicts in record. "
+     "profile: a token of profile_open. budget: time in milliseconds for more schedules. "
+     "schedule: the only schedule to run."},
     {"take_verdicts", pop_verdicts, METH_O,
-     "pop_verdicts(record): (kernel, verdict, launches, schedules) of each kernel, which are "
-     "then forgotten."},
+     "pop_verdicts(record): "
+     "removes and returns the verdicts of a record: "
+     "(kernel, verdict, launches, schedules) of each kernel."},
     {"set_process_checks", set_process_checks, METH_VARARGS,
-     "set_process_checks(mask, seed, limit): what launches of threads that say nothing are checked "
-     "for."},
+     "set_process_checks(mask, seed, limit): "
+     "sets the checks of launches in threads that have not called set_checks."},
     {NULL, NULL, 0, NULL},
 };
 

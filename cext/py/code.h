@@ -6,10 +6,10 @@
 #include "core/params.h"
 
 /* A type code: bits 0-7 nl_dtype, 8-13 ndim, 14-15 nl_order, 16-19 kind (0 value, 1 array, 3
- * read-only array, 4 another object), 20-31 index of an object. The indexed object is the dtype of
- * records, dates and times; for kind 4 it is None, a dtype, or, for a tuple, the tuple's class with
- * the type codes of its items as bytes. Records and 0-D arrays are arrays for a kernel, which
- * accesses them by address, but values for a function on the host. */
+ * read-only array, 4 another object), 20-31 index of an object. The object with this index is the
+ * dtype of records, dates and times; for kind 4 it is None, a dtype, or, for a tuple, the tuple's
+ * class with the type codes of its items as bytes. Records and 0-D arrays are arrays for a kernel,
+ * which accesses them by address, but values for a function on the host. */
 #define NL_PY_CODE_ARRAY (1u << 16)
 #define NL_PY_CODE_READONLY (2u << 16)
 #define NL_PY_CODE_OBJECT (4u << 16)

@@ -28,8 +28,8 @@
 #endif
 
 #if PY_VERSION_HEX < 0x030D0000
-/* Functions that return strong references where CPython returns borrowed references. Returns 1 if
- * the key is found, 0 if it is absent, -1 with an exception. */
+/* These functions return strong references; CPython's older functions return borrowed references.
+ * Returns 1 if the key is found, 0 if it is absent, -1 with an exception. */
 static inline int PyDict_GetItemRef(PyObject *dict, PyObject *key, PyObject **result) {
     PyObject *found = PyDict_GetItemWithError(dict, key);
     Py_XINCREF(found);
@@ -66,8 +66,8 @@ static inline int Py_IsFinalizing(void) {
 #define Py_END_CRITICAL_SECTION2() }
 #endif
 
-/* Enables the vectorcall of a subclass written in Python, which CPython does by itself since
- * 3.12. Call this function when the subclass is instantiated. */
+/* Enables the vectorcall of a subclass written in Python; since 3.12, CPython does this itself.
+ * Call this function when the subclass is instantiated. */
 static inline void nl_py_inherit_vectorcall(PyTypeObject *type) {
 #if PY_VERSION_HEX < 0x030C0000
     if (type->tp_call == PyVectorcall_Call && type->tp_vectorcall_offset > 0)
@@ -88,8 +88,8 @@ static inline int nl_py_lookup_attribute(PyObject *object, PyObject *name, PyObj
 }
 
 /* Returns the module for which a type, or a base of it, was created. Subclasses written in Python
- * have no module of their own, so the method resolution order is searched. Borrowed; NULL with
- * TypeError. */
+ * have no module of their own, so the function searches the method resolution order.
+ * Returns a borrowed reference, or NULL with TypeError. */
 static inline PyObject *nl_py_module_of_type(PyTypeObject *type, PyModuleDef *definition) {
 #if PY_VERSION_HEX >= 0x030B0000
     return PyType_GetModuleByDef(type, definition);

@@ -1,5 +1,5 @@
-/* py/counter: the position of a counter-based random bit generator: a key, and a counter of 128
- * bits, which several threads may advance. */
+/* py/counter: the state of a counter-based random bit generator: a key, and a counter of 128 bits,
+ * which several threads may advance. */
 #include "py/state.h"
 #include "base/lock.h"
 
@@ -53,15 +53,15 @@ static void counter_dealloc(PyObject *object) {
     nl_py_free(object);
 }
 
-static PyMethodDef methods[] = {
-    {"take", (PyCFunction)(void (*)(void))counter_take, METH_FASTCALL,
-     "take(low, high=0): advances by high * 2**64 + low, and returns the key and both halves of "
-     "what the counter was."},
-    {NULL, NULL, 0, NULL}};
+static PyMethodDef methods[] = {{"take", (PyCFunction)(void (*)(void))counter_take, METH_FASTCALL,
+                                 "take(low, high=0): "
+                                 "returns the key and both halves of the counter, "
+                                 "then adds high * 2**64 + low to the counter."},
+                                {NULL, NULL, 0, NULL}};
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Counter(key, low, high): a key, which it only keeps, and a counter of 128 bits in "
-                "two halves. Many threads may take from it."},
+    {Py_tp_doc, "Counter(key, low, high): stores a key and a counter of 128 bits in two halves. "
+                "Several threads may call take()."},
     {Py_tp_new, counter_new},
     {Py_tp_dealloc, counter_dealloc},
     {Py_tp_methods, methods},

@@ -12,8 +12,8 @@
 
 NL_THREAD_LOCAL nl_py_array_recorder nl_py_devarray_recorder;
 
-/* The class of new arrays or records. The module of the class registers the class when the module
- * is loaded; an import of numbalite.cuda does not load that module. */
+/* The class of new arrays or records. The module that defines the class registers the class; an
+ * import of numbalite.cuda does not load that module. */
 static inline PyTypeObject *class_of(const nl_py_state *state, int record) {
     PyTypeObject *const *class = record ? &state->devrecord_class : &state->devarray_class;
     if (*class == state->devarray_type) {
@@ -70,7 +70,7 @@ PyObject *nl_py_devarray_new(nl_py_state *state, const nl_py_array_parts *parts,
     return (PyObject *)a;
 }
 
-/* Creates a part of an array; With `record`, creates a record instead of a 0-D array. */
+/* Creates a view of a part of an array. With `record`, creates a record instead of a 0-D array. */
 static inline PyObject *make_view(const nl_py_array *base, CUdeviceptr address,
                                   const nl_layout *layout, int record) {
     nl_py_array_parts parts = nl_py_devarray_parts_of(base);
@@ -92,8 +92,9 @@ PyObject *nl_py_devarray_record(const nl_py_array *base, CUdeviceptr address) {
     return make_view(base, address, &layout, 1);
 }
 
-/* Finds the bound stream. Returns 0 if there are two. The depth of nested lists is limited, because
- * a list may contain itself. */
+/* Finds the stream to which the arrays among the arguments are bound. Returns 0 if the arrays are
+ * bound to different streams. The search depth in nested lists is limited, because a list may
+ * contain itself. */
 static int find_stream(const nl_py_state *state, PyObject *const *args, Py_ssize_t count, int depth,
                        PyObject **found) {
     enum { MAX_DEPTH = 3 };

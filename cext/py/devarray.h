@@ -16,7 +16,8 @@ enum {
     NL_PY_ARRAY_C = 1,
     NL_PY_ARRAY_F = 2,
     NL_PY_ARRAY_READONLY = 4, /* the owner of the memory permits only reads */
-    NL_PY_ARRAY_REPEATED = 8, /* from broadcast_to: only kernels may write to it */
+    NL_PY_ARRAY_REPEATED = 8, /* the array is a result of broadcast_to: only kernels may write to
+                               * it */
     NL_PY_ARRAY_VIEW = 16,    /* a view of another array */
     NL_PY_ARRAY_LENT = 32, /* the memory belongs to a library with a current stream (py/lender) */
     NL_PY_ARRAY_NO_TARGET = NL_PY_ARRAY_READONLY | NL_PY_ARRAY_REPEATED,
@@ -34,7 +35,7 @@ typedef struct nl_py_array {
     uint8_t misaligned; /* bitwise OR of the low 8 bits of all elements' addresses */
     int ndim;
     int64_t itemsize;
-    int64_t *shape; /* shape[ndim], then strides[ndim] in bytes: as in a parameter block */
+    int64_t *shape; /* shape[ndim], then strides[ndim] in bytes, as in a parameter block */
     int64_t dims[2 * NL_PY_INLINE_DIMS];
     PyObject *descr;  /* numpy.dtype */
     PyObject *owner;  /* owner of another library's memory, or NULL */
@@ -55,8 +56,8 @@ static inline int nl_py_devarray_check(const nl_py_state *state, PyObject *obj) 
 }
 
 /* Returns the stream to which device arrays among these arguments are bound, also in tuples and
- * lists. Borrowed. Returns NULL if no array or several different arrays' streams are found, or if
- * the stream is the current stream or ordered with the default stream. */
+ * lists. Returns a borrowed reference. Returns NULL if the arrays have no stream or different
+ * streams, or if the stream is the current stream or ordered with the default stream. */
 PyObject *nl_py_devarray_find_stream(const nl_py_state *state, PyObject *const *args,
                                      Py_ssize_t count);
 
@@ -92,12 +93,13 @@ PyObject *nl_py_devarray_new(nl_py_state *state, const nl_py_array_parts *parts,
  * `layout` must be complete and checked. */
 PyObject *nl_py_devarray_empty(nl_py_state *state, PyObject *descr, nl_element element,
                                const nl_layout *layout);
-/* The hook that records this thread's new arrays (py/trace); NULL in most threads. This hook is
- * called instead of nl_py_devarray_allocate, which the hook must call. */
+/* The hook that records this thread's new arrays (py/trace); NULL in most threads. The hook must
+ * call nl_py_devarray_allocate itself. */
 typedef PyObject *(*nl_py_array_recorder)(nl_py_state *state, nl_py_array_parts *parts,
                                           const nl_layout *layout);
 extern NL_THREAD_LOCAL nl_py_array_recorder nl_py_devarray_recorder;
-/* Does the same as nl_py_devarray_empty; fills parts->buffer and parts->address. */
+/* Allocates the memory of a new array like nl_py_devarray_empty; fills parts->buffer and
+ * parts->address. */
 PyObject *nl_py_devarray_allocate(nl_py_state *state, nl_py_array_parts *parts,
                                   const nl_layout *layout);
 /* Returns a view of `base` with another address and geometry, which are not checked. */
@@ -106,14 +108,14 @@ PyObject *nl_py_devarray_view(const nl_py_array *base, CUdeviceptr address,
 /* Returns the record at `address` in an array of records, as an object that shares the array's
  * memory. */
 PyObject *nl_py_devarray_record(const nl_py_array *base, CUdeviceptr address);
-/* Returns whether address + low to address + high is a valid range of addresses. An empty range
- * always is. */
+/* Returns whether address + low to address + high is a valid range of addresses. An empty range is
+ * always valid. */
 static inline int nl_py_address_fits(CUdeviceptr address, int64_t low, int64_t high) {
     return high <= low ||
            (address != 0 && address + (CUdeviceptr)low <= address + (CUdeviceptr)high);
 }
-/* Returns an array over `address`, on parts->device (the current device if NULL) or, if
- * find_device, on the device of the memory. Fills parts->buffer and parts->address. */
+/* Returns an array over `address`, on parts->device (NULL: the current device); if find_device is
+ * set, on the device that contains the memory. Fills parts->buffer and parts->address. */
 PyObject *nl_py_devarray_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
                               nl_py_array_parts *parts);
 void nl_py_devarray_layout(const nl_py_array *a, nl_layout *layout);
@@ -131,10 +133,10 @@ static inline int nl_py_devarray_use(const nl_py_array *a, CUstream stream, int 
         return -1;
     return nl_buffer_use(buffer, stream, blocking, err);
 }
-/* Calls nl_buffer_alloc on a bound device; releases the interpreter's lock if driver calls are
+/* Calls nl_buffer_alloc on a bound device, without the interpreter's lock if driver calls are
  * needed. */
 int nl_py_devarray_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
-/* Releases a reference to a buffer; releases the interpreter's lock if driver calls are needed. */
+/* Releases a reference to a buffer, without the interpreter's lock if driver calls are needed. */
 void nl_py_devarray_buffer_release(nl_buffer *buffer);
 
 #endif

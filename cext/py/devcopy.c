@@ -3,9 +3,9 @@
  *
  * On the default stream, a copy from or to the host is complete when the call returns. On another
  * stream, the call only enqueues the copy if the host memory is page-locked, and keeps the NumPy
- * array alive until the copy is complete. Pageable memory cannot be read or written later: an
- * upload is read before the call returns, and the call waits for a download. Copies between device
- * arrays and fills never wait. */
+ * array alive until the copy is complete. The elements of pageable memory cannot be copied after
+ * the call: an upload reads the memory before the call returns, and the call waits for a download.
+ * Copies between device arrays and fills never wait. */
 #include "py/devcopy.h"
 
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static int read_bytes(void *to, CUdeviceptr from, size_t size, CUstream stream, 
         return NL_CU(err, MemcpyDtoH, to, from, size);
     if (NL_CU(err, MemcpyDtoHAsync, to, from, size, stream) < 0)
         return -1;
-    nl_wait_hold(); /* the copy begins when the stream is idle: see core/wait */
+    nl_wait_hold(); /* the copy begins only when the stream is idle: see core/wait */
     int result = NL_CU(err, StreamSynchronize, stream);
     nl_wait_release();
     return result;
@@ -119,16 +119,17 @@ static int check_match(const nl_py_array *a, const int64_t *shape, int ndim, PyO
         PyObject *ours = nl_py_geometry_tuple(a->shape, a->ndim);
         PyObject *theirs = nl_py_geometry_tuple(shape, ndim);
         if (ours && theirs)
-            PyErr_Format(PyExc_ValueError, "the device array has shape %S, the %s %S", ours, what,
-                         theirs);
+            PyErr_Format(PyExc_ValueError, "the device array has shape %S, the %s has shape %S",
+                         ours, what, theirs);
         Py_XDECREF(ours);
         Py_XDECREF(theirs);
         return -1;
     }
     if (nl_py_hostarray_same_dtype(a->descr, descr))
         return 0;
-    PyErr_Format(PyExc_TypeError, "incompatible dtype: the device array has %S, the %s %S",
-                 a->descr, what, descr);
+    PyErr_Format(PyExc_TypeError,
+                 "incompatible dtype: the device array has dtype %S, the %s has %S", a->descr, what,
+                 descr);
     return -1;
 }
 
@@ -228,7 +229,7 @@ PyObject *nl_py_devcopy_read(PyObject *self, PyObject *args, PyObject *kwargs) {
         PyErr_SetString(PyExc_ValueError, "the host array is read-only");
     else if (nl_layout_overlaps_itself(&host.layout))
         PyErr_SetString(PyExc_ValueError,
-                        "elements of the host array overlap: it cannot be copied to");
+                        "elements of the host array overlap: it cannot be a copy's destination");
     else
         result = host_copy(a, &host, NL_DEVICE_TO_HOST, stream);
 done:
@@ -294,7 +295,7 @@ static int check_destination(const nl_py_array *a) {
     if (!nl_layout_overlaps_itself(&layout))
         return 0;
     PyErr_SetString(PyExc_ValueError,
-                    "elements of the device array overlap: it cannot be copied to");
+                    "elements of the device array overlap: it cannot be a copy's destination");
     return -1;
 }
 
@@ -333,8 +334,8 @@ static int is_default(CUstream stream) {
 }
 
 /* Chooses the streams of both sides of a copy between devices. If the call specifies a stream
- * (`asked`), it is used on the side of its own device, and nl_peer_choose selects the stream of the
- * other side. Otherwise each side uses its array's own stream, or the default stream of its
+ * (`asked`), the array on that stream's device uses it, and nl_peer_choose selects the stream of
+ * the other array. Otherwise each side uses its array's own stream, or the default stream of its
  * device. */
 static int find_streams(nl_peer *to, nl_peer *from, CUstream own, int own_blocking, int asked,
                         const nl_peer **given, nl_error *err) {

@@ -5,8 +5,8 @@
 #include "py/devarray.h"
 
 PyObject *nl_py_devcopy_read_element(const nl_py_array *a, CUdeviceptr address);
-/* Does the same as nl_py_devcopy_read_element for a 0-D array, in the order of a stream (NULL: the
- * array's usual stream). */
+/* Reads the element of a 0-D array like nl_py_devcopy_read_element, in the order of a stream (NULL:
+ * the array's usual stream). */
 PyObject *nl_py_devcopy_read_on(const nl_py_array *a, CUstream stream);
 PyObject *nl_py_devcopy_read(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_devcopy_download(PyObject *self, PyObject *args, PyObject *kwargs);

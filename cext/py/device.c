@@ -10,10 +10,10 @@
 #include "py/interrupt.h"
 #include "py/state.h"
 
-/* The function that set_open_hook has set; the process has one hook, as it has one driver. */
+/* The callable that set_open_hook has stored; the process has one driver, and thus one hook. */
 static PyObject *open_hook;
 
-/* The C core calls this hook before and after it opens the driver, with or without the
+/* The C core calls the open hook before and after it opens the driver, with or without the
  * interpreter's lock. An exception remains set in this thread, and nl_py_raise does not replace
  * it. */
 static int call_open_hook(const char *kind, nl_error *err) {
@@ -52,7 +52,7 @@ static PyObject *configure(PyObject *Py_UNUSED(module), PyObject *args) {
     return nl_py_none(nl_device_configure(kind, sim_devices, first, &err), &err);
 }
 
-/* Opens the driver, which takes long the first time. NULL with an exception. */
+/* Opens the driver, which takes long the first time. Returns NULL with an exception. */
 static const char *open_driver(void) {
     nl_error err;
     const char *kind;
@@ -199,8 +199,7 @@ static PyObject *device_count(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(u
     return PyLong_FromLong(count);
 }
 
-/* Reads an int argument as a C int; a value out of range raises IndexError, as for a list. -1
- * with an exception. */
+/* Reads an int argument as a C int; returns -1 with IndexError if it is out of range. */
 static int read_ordinal(PyObject *argument, int *ordinal) {
     PyObject *index = PyNumber_Index(argument);
     if (index == NULL)
@@ -214,7 +213,7 @@ static int read_ordinal(PyObject *argument, int *ordinal) {
     return 0;
 }
 
-/* Reads the handle of the device of an argument, without its context. */
+/* Returns the CUdevice handle of an argument, without creating the device's context. */
 static int read_handle(PyObject *argument, CUdevice *handle) {
     nl_error err;
     int ordinal;
@@ -226,7 +225,7 @@ static int read_handle(PyObject *argument, CUdevice *handle) {
     return -1;
 }
 
-/* Reads the device of an argument, with its context, whose creation takes long the first time.
+/* Returns the device of an argument, after creating its context, which takes long the first time.
  */
 static nl_device *read_device(PyObject *argument) {
     nl_error err;
@@ -331,7 +330,7 @@ static PyObject *enable_peer_access(PyObject *Py_UNUSED(module), PyObject *args)
     if (!peer)
         return NULL;
     if (dev == peer)
-        return PyErr_Format(PyExc_ValueError, "device %d is no peer of itself", dev->ordinal);
+        return PyErr_Format(PyExc_ValueError, "device %d is not a peer of itself", dev->ordinal);
     NL_UNLOCKED(result = nl_device_allow_visits(dev, peer, &err));
     return result < 0 ? nl_py_raise(&err) : Py_NewRef(Py_None);
 }
@@ -398,7 +397,7 @@ static PyObject *reset_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     if (dev == NULL)
         return NULL;
     /* The wait before a reset can be interrupted, and stream callbacks may run during it. An error
-     * of the wait is ignored, because failed work is a reason for a reset. */
+     * of the wait is ignored: failed work is the usual reason for a reset. */
     NL_UNLOCKED(status = nl_device_synchronize(dev, &err));
     if (nl_py_interrupt_raise())
         return NULL;
@@ -407,7 +406,7 @@ static PyObject *reset_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     return nl_py_none(status, &err);
 }
 
-/* Closes a device. Cached memory is freed first, in case the context remains. */
+/* Closes a device: frees its cached memory first, in case other code retains the context. */
 static int close_(int ordinal, nl_device **dev, nl_error *err) {
     nl_error ignored;
     *dev = nl_device_is_ready(ordinal) ? nl_device_get(ordinal, &ignored) : NULL;
@@ -525,48 +524,51 @@ static PyObject *context_limit(PyObject *Py_UNUSED(module), PyObject *args) {
 
 static PyMethodDef methods[] = {
     {"set_open_hook", set_open_hook, METH_O,
-     "set_open_hook(hook): sets a function that is called as hook(None) before the driver is "
-     "opened, and as hook(kind) afterwards."},
+     "set_open_hook(hook): "
+     "sets a function that is called as hook(None) before the driver is opened, "
+     "and as hook(kind) after the driver was opened."},
     {"configure", configure, METH_VARARGS,
-     "configure(kind, sim_devices=1, first=0): sets the driver to open, \"auto\", \"cuda\" or "
-     "\"sim\", the number of simulated devices, and the initial device of each thread."},
+     "configure(kind, sim_devices=1, first=0): "
+     "sets the driver to open, \"auto\", \"cuda\" or \"sim\", "
+     "the number of simulated devices, and the initial device of each thread."},
     {"open", open_, METH_NOARGS,
      "open(): opens the driver if it is not open yet. Returns \"cuda\" or \"sim\"."},
     {"end", end, METH_NOARGS,
-     "Releases the caches of reductions, and waits for all devices, interruptibly; "
-     "called when the interpreter ends, before destructors would wait."},
+     "end(): releases the caches of reductions, and waits for all devices, interruptibly. "
+     "Called when the interpreter ends, before destructors would wait."},
     {"give_up", end_all_waits, METH_NOARGS,
-     "give_up(): makes the process exit without waiting for devices, where a kernel may never "
-     "end."},
+     "give_up(): "
+     "makes the process exit without waiting for devices, if a kernel may never end."},
     {"set_wait_limit", set_wait_limit, METH_VARARGS,
-     "set_wait_limit(seconds, process=False): sets the time after which a wait of the calling "
-     "thread fails, if the driver itself has no limit. 0: never; negative: the limit of the "
-     "process."},
+     "set_wait_limit(seconds, process=False): "
+     "sets the time limit of the calling thread's waits, for a driver without a limit of its own. "
+     "0: no limit; negative: the limit of the process."},
     {"synchronize_all", synchronize_all, METH_NOARGS,
      "synchronize_all(): waits for all devices that are in use, then raises the first error."},
     {"progress", progress, METH_NOARGS,
-     "progress(): returns (kernel, finished blocks, blocks of the grid, seconds) of the oldest "
-     "simulated grid that runs; (\"\", 0, 0, 0.0) if a GPU executes work in its default stream; "
-     "None if nothing runs. Binds a device to the thread."},
+     "progress(): "
+     "returns (kernel, finished blocks, blocks of the grid, seconds) of the oldest running grid. "
+     "On a GPU, returns (\"\", 0, 0, 0.0) if the default stream is busy. "
+     "Returns None if nothing is running. Binds a device to the thread."},
     {"is_open", is_open, METH_NOARGS, "is_open(): returns whether the driver is open."},
     {"driver_kind", driver_kind, METH_NOARGS,
      "driver_kind(): returns \"cuda\" or \"sim\", or None if the driver is not open. "
-     "Use it in messages only; code that depends on the driver calls driver_has."},
+     "Use the result in messages only; code that depends on the driver calls driver_has."},
     {"driver_has", driver_has, METH_O,
-     "driver_has(name): opens the driver, and returns whether it has \"checks\" (of running "
-     "kernels), \"host_code\" (kernels are compiled for the host) or \"host_memory\" (device "
-     "memory "
-     "is host memory)."},
+     "driver_has(name): opens the driver, and returns whether it has a feature: "
+     "\"checks\" (kernels can be checked), \"host_code\" (kernels are compiled for the host) "
+     "or \"host_memory\" (device memory is host memory)."},
     {"fallback_reason", fallback_reason, METH_NOARGS,
-     "fallback_reason(): returns why \"auto\" has selected the simulator, or None if it has not."},
+     "fallback_reason(): returns why \"auto\" has selected the simulator, or None."},
     {"probe", probe, METH_NOARGS,
-     "probe(): returns why no GPU can be used, or None if one can. Opens no driver."},
+     "probe(): returns why no GPU can be used, or None if a GPU can be used. "
+     "Does not open a driver."},
     {"driver_version", driver_version, METH_NOARGS,
      "The CUDA version that the driver supports, 1000 * major + 10 * minor."},
     {"device_count", device_count, METH_NOARGS, "The number of devices."},
     {"device_name", device_name, METH_O, "device_name(device) -> str"},
     {"device_attribute", device_attribute, METH_VARARGS,
-     "device_attribute(device, attribute) -> int, by the number of the CUdevice_attribute"},
+     "device_attribute(device, attribute): returns the value of a CUdevice_attribute number."},
     {"device_uuid", device_uuid, METH_O, "device_uuid(device) -> 16 bytes"},
     {"device_total_memory", device_total_memory, METH_O, "device_total_memory(device) -> bytes"},
     {"device_pci_bus_id", device_pci_bus_id, METH_O, "device_pci_bus_id(device) -> str"},
@@ -588,10 +590,10 @@ static PyMethodDef methods[] = {
      "synchronize(): waits for all work of the calling thread's device."},
     {"synchronize_device", synchronize_device, METH_O, "Waits for all work of a device."},
     {"reset_device", reset_device, METH_O,
-     "Destroys and remakes the context of a device: everything on it is lost."},
+     "Destroys and recreates the context of a device, which frees all of its memory and modules."},
     {"close_device", close_device, METH_O,
-     "Releases the context of a device until its next use; "
-     "its memory is lost, unless other code in the process retains the context."},
+     "Releases the context of a device until its next use. "
+     "The device's memory is lost, unless other code in the process retains the context."},
     {"memory_info", memory_info, METH_NOARGS, "(free, total) bytes of this thread's device."},
     {"context_handle", context_handle, METH_O, "context_handle(device): the CUcontext, an int."},
     {"device_generation", device_generation, METH_O,

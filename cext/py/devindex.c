@@ -2,7 +2,7 @@
  * The key is read from left to right into a new layout. `...` selects all dimensions that the
  * other items do not use. If integers select one element, it is read and returned as a NumPy
  * scalar (a record with fields as an object over its memory); otherwise the result is a view. The
- * error messages are those of NumPy, which users expect. */
+ * error messages are NumPy's. */
 #include "py/devindex.h"
 
 #include "py/devcopy.h"
@@ -58,7 +58,8 @@ static int apply_slice(cursor *c, PyObject *slice) {
     Py_ssize_t length = PySlice_AdjustIndices(size, &first, &stop, step);
     if (length > 0)
         c->address += (CUdeviceptr)(first * stride);
-    /* with at most one element, the step does not matter, and its product might overflow */
+    /* an axis with at most one element keeps its stride: the step has no effect, and the product
+     * might overflow */
     return add_dimension(c, length, length > 1 ? stride * step : stride);
 }
 
@@ -69,7 +70,8 @@ static int keep_axes(cursor *c, int count) {
     return 0;
 }
 
-/* Returns whether the item is an integer index; a bool is not: NumPy reads it as a mask. */
+/* Returns whether the item is an integer index, which a bool is not, because NumPy reads it as a
+ * mask. */
 static int is_integer(PyObject *item) {
     if (PyLong_CheckExact(item))
         return 1;
@@ -82,8 +84,8 @@ static int read_integer(PyObject *item, Py_ssize_t *index) {
     return *index == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
-/* Returns whether the item is a mask or an index array: a list, or an array of any library. Strings
- * are neither. */
+/* Returns whether the item is a mask or an index array: a list, or an array of any library. Returns
+ * 0 for a string. */
 static int is_index_array(PyObject *item) {
     return nl_py_hostarray_is_bool(item) || nl_py_hostarray_is_array(item) ||
            (PySequence_Check(item) && !PyUnicode_Check(item) && !PyBytes_Check(item)) ||
@@ -92,14 +94,13 @@ static int is_index_array(PyObject *item) {
 
 static int refuse(PyObject *item) {
     PyErr_Format(PyExc_IndexError,
-                 "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and arrays "
-                 "of integers or booleans are valid indices, not %.80s",
+                 "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
+                 "and arrays of integers or booleans are valid indices, not %.80s",
                  Py_TYPE(item)->tp_name);
     return -1;
 }
 
-/* Indexes with arrays (fancy indexing), which makes a copy: numbalite/ndarray/indexing.py gathers
- * the elements. */
+/* Fancy indexing: numbalite/ndarray/indexing.py gathers the elements into a new array. */
 static PyObject *subscript_by_arrays(const nl_py_array *a, PyObject *key) {
     return PyObject_CallMethod((PyObject *)a, "_by_arrays", "(O)", key);
 }
@@ -138,8 +139,8 @@ static int count_indexed_dims(const nl_py_array *a, PyObject *const *items, Py_s
     return taken;
 }
 
-/* Returns an element. A record with fields is an object over its memory, so that its fields can
- * be assigned to. */
+/* Returns an element as a NumPy scalar. For a record with fields, returns an object over its
+ * memory, so that its fields can be assigned to. */
 static PyObject *element_at(const nl_py_array *a, CUdeviceptr address) {
     if (a->class == NL_ELEMENT_RECORD && nl_py_hostarray_has_fields(a->descr))
         return nl_py_devarray_record(a, address);
@@ -178,8 +179,8 @@ static PyObject *subscript_items(const nl_py_array *a, PyObject *const *items, P
     return nl_py_devarray_view(a, c.address, &c.layout);
 }
 
-/* Returns a view of a field of the records, for d["x"]. A field that is an array adds its
- * dimensions. */
+/* Returns a view of a field of the records, for d["x"]. The dimensions of an array field become the
+ * last dimensions of the view. */
 static PyObject *subscript_field(const nl_py_array *a, PyObject *name) {
     PyObject *field, *result = NULL, *shape = NULL, *base = NULL;
     int64_t offset;
@@ -236,7 +237,7 @@ static PyObject *subscript_fields(const nl_py_array *a, PyObject *names) {
     if (parts.element.itemsize == a->itemsize)
         result = nl_py_devarray_new(a->state, &parts, &layout);
     else
-        PyErr_SetString(PyExc_ValueError, "these fields do not make a view of the records");
+        PyErr_SetString(PyExc_ValueError, "the selected fields cannot be a view of the records");
     Py_DECREF(descr);
     return result;
 }

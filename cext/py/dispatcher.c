@@ -35,7 +35,8 @@ static int has_codes(nl_py_values *read, const uint32_t *codes, PyObject *const 
         if (!fast_type_code(read->state, args[i], &code)) {
             int found = nl_py_type_code(read, args[i], &code, &reason);
             if (found < 0)
-                /* ignored, because the search for another kernel raises the same exception again */
+                /* the error is ignored, because the search for another kernel raises the same
+                 * exception */
                 PyErr_Clear();
             if (found <= 0)
                 return 0;
@@ -53,7 +54,7 @@ int nl_py_dispatcher_fits(const nl_py_dispatcher *d, const nl_py_overload *overl
                          has_codes(read, overload->key, args, nargs)));
 }
 
-/* `codes` is NULL for a kernel that accepts any arguments. */
+/* `codes` is NULL if the kernel accepts arguments of any type. */
 nl_py_overload *nl_py_dispatcher_add(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes,
                                      Py_ssize_t count, PyObject *kernel) {
     nl_py_overload *e = nl_py_overload_new(sizeof *e, codes, (size_t)count * sizeof *codes);
@@ -225,7 +226,7 @@ static PyObject *parameter_name(const nl_py_dispatcher *d, const nl_kernel *kern
     return Py_NewRef(PyTuple_GET_ITEM(d->parameters, i));
 }
 
-/* Returns "'a', 'b' and 'c'", the names of the missing arguments. */
+/* Returns the names of the missing arguments, such as "'a', 'b' and 'c'". */
 static PyObject *missing_names(nl_py_dispatcher *d, const nl_kernel *kernel, PyObject *const *given,
                                Py_ssize_t nargs, Py_ssize_t wanted, Py_ssize_t *count) {
     PyObject *text = PyUnicode_FromString("");

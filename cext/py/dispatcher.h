@@ -20,8 +20,8 @@ typedef struct nl_py_dispatcher {
     uint32_t warned, warned_small;
     unsigned cluster[3];
     nl_py_overloads overloads; /* kernels by type codes; if `typed`, one kernel for any arguments */
-    /* Ring of the last launch shapes that were checked against the limits: k[g, b](...) creates a
-     * new launcher in each call. Guarded by the object's critical section. */
+    /* Ring buffer of the last launch shapes that passed the check against the limits: k[g, b](...)
+     * creates a new launcher in each call. Guarded by the object's critical section. */
     struct {
         nl_launch shape;
         nl_py_overload *overload;
@@ -30,11 +30,11 @@ typedef struct nl_py_dispatcher {
     PyObject *weakrefs;
 } nl_py_dispatcher;
 
-/* Returns whether the kernel can still run and fits these arguments. Never raises. Values that this
- * function reads are stored in `read`, which also contains the device. */
+/* Returns whether the kernel can still run and fits these arguments. Never raises. Values that it
+ * reads are stored in `read`, which also contains the device. */
 int nl_py_dispatcher_fits(const nl_py_dispatcher *d, const nl_py_overload *overload,
                           nl_py_values *read, PyObject *const *args, Py_ssize_t nargs);
-/* Returns the kernel for these arguments, after checking the shape against its limits. Calls
+/* Returns the kernel for these arguments, after checking the launch shape against its limits. Calls
  * _resolve if there is no kernel yet. NULL with an exception. */
 nl_py_overload *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape,
                                       nl_py_values *read, PyObject *const *args, Py_ssize_t nargs);
@@ -42,8 +42,8 @@ nl_py_overload *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shap
 nl_py_overload *nl_py_dispatcher_add(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes,
                                      Py_ssize_t count, PyObject *kernel);
 /* Raises Python's TypeError for a call with the wrong number of arguments. `given[i]` is NULL for
- * a missing argument. The message contains the names of the kernel's parameters or, if the kernel
- * is NULL, of the dispatcher's parameters. */
+ * a missing argument. The message uses the parameter names of the kernel, or of the dispatcher if
+ * the kernel is NULL. */
 void nl_py_dispatcher_refuse_count(nl_py_dispatcher *d, const nl_kernel *kernel,
                                    PyObject *const *given, Py_ssize_t nargs, Py_ssize_t wanted);
 

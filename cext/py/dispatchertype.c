@@ -71,7 +71,7 @@ static int shared_bytes(PyObject *obj, unsigned *bytes) {
     if (n == -1 && PyErr_Occurred())
         return -1;
     if (n < 0 || n > (Py_ssize_t)INT32_MAX) {
-        PyErr_Format(PyExc_ValueError, "sharedmem: %R is no possible number of bytes", obj);
+        PyErr_Format(PyExc_ValueError, "sharedmem: %R is not a valid number of bytes", obj);
         return -1;
     }
     *bytes = (unsigned)n;
@@ -115,11 +115,10 @@ static PyObject *dispatcher_subscript(PyObject *self, PyObject *key) {
 
 static PyObject *dispatcher_call(PyObject *self, PyObject *Py_UNUSED(args),
                                  PyObject *Py_UNUSED(kwargs)) {
-    PyErr_Format(
-        PyExc_ValueError,
-        "Kernel launch configuration was not specified: write %U[blocks, threads](...), or "
-        "%U.forall(n)(...)",
-        ((nl_py_dispatcher *)self)->name, ((nl_py_dispatcher *)self)->name);
+    PyErr_Format(PyExc_ValueError,
+                 "Kernel launch configuration was not specified: "
+                 "write %U[blocks, threads](...), or %U.forall(n)(...)",
+                 ((nl_py_dispatcher *)self)->name, ((nl_py_dispatcher *)self)->name);
     return NULL;
 }
 
@@ -156,7 +155,7 @@ static PyObject *dispatcher_add(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "iy#O:_add", &ordinal, &bytes, &size, &kernel))
         return NULL;
     if (size % (Py_ssize_t)sizeof(uint32_t) || size > 4 * NL_PARAMS_MAX_BYTES)
-        return PyErr_Format(PyExc_ValueError, "codes are 4 bytes for each argument, not %zd bytes",
+        return PyErr_Format(PyExc_ValueError, "codes must have 4 bytes per argument, not %zd bytes",
                             size);
     nl_device *dev = nl_device_get(ordinal, &err);
     if (!dev)
@@ -218,7 +217,7 @@ static int dispatcher_init(PyObject *self, PyObject *args, PyObject *kwargs) {
             return -1;
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
             if (!PyUnicode_Check(PyTuple_GET_ITEM(tuple, i))) {
-                PyErr_SetString(PyExc_TypeError, "names of parameters must be str");
+                PyErr_SetString(PyExc_TypeError, "parameter names must be str");
                 Py_DECREF(tuple);
                 return -1;
             }
@@ -226,10 +225,12 @@ static int dispatcher_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     Py_ssize_t count = tuple ? PyTuple_GET_SIZE(tuple) : 0;
     if (defaults != Py_None && !(PyTuple_Check(defaults) && PyTuple_GET_SIZE(defaults) <= count)) {
         Py_XDECREF(tuple);
-        PyErr_SetString(PyExc_TypeError, "defaults are a tuple, of at most as many as parameters");
+        PyErr_SetString(PyExc_TypeError,
+                        "defaults must be a tuple, with at most one item per parameter");
         return -1;
     }
-    if (d->parameters || d->overloads.all) { /* other threads' launches may be reading the fields */
+    if (d->parameters || d->overloads.all) { /* the fields cannot change: launches of other threads
+                                              * may be reading them */
         Py_XDECREF(tuple);
         PyErr_SetString(PyExc_RuntimeError, "a dispatcher is initialised once");
         return -1;
@@ -279,12 +280,13 @@ static void dispatcher_dealloc(PyObject *self) {
 
 static PyMethodDef dispatcher_methods[] = {
     {"_resolve", dispatcher_resolve, METH_VARARGS,
-     "_resolve(device, codes, args) -> Kernel: defined by subclasses, which find or compile it."},
+     "_resolve(device, codes, args) -> Kernel: "
+     "finds or compiles the kernel of a call; subclasses define this method."},
     {"_only", dispatcher_only, METH_VARARGS,
      "_only(device, kernel): sets the kernel for all argument types on a device."},
     {"_add", dispatcher_add, METH_VARARGS,
-     "_add(device, codes, kernel): adds the kernel for arguments with these type codes on a "
-     "device."},
+     "_add(device, codes, kernel): "
+     "adds the kernel for arguments with these type codes on a device."},
     {"_clear", dispatcher_forget, METH_NOARGS, "_clear(): forgets all kernels."},
     {NULL, NULL, 0, NULL}};
 
@@ -294,7 +296,8 @@ static PyMemberDef dispatcher_members[] = {
 
 static PyType_Slot dispatcher_slots[] = {
     {Py_tp_doc, "Dispatcher(name, parameters=None, typed=False, cooperative=False, cluster=None, "
-                "warn_host=None, warn_small=None, defaults=None): finds the kernel for a call."},
+                "warn_host=None, warn_small=None, defaults=None): "
+                "selects the kernel for the arguments of a call."},
     {Py_tp_new, dispatcher_new},
     {Py_tp_init, dispatcher_init},
     {Py_tp_dealloc, dispatcher_dealloc},

@@ -3,16 +3,17 @@
  * The import first reads the producer's device, then requests a capsule for the stream on which
  * the array will be used; the producer orders its own work before that stream. An accepted tensor
  * is moved from the producer's capsule, which is renamed, to a capsule of this file. This capsule
- * is the owner of the array and its views: when the last of them is freed, the producer's deleter
- * is called, once. A refused tensor stays in the producer's capsule, whose destructor releases
+ * is the owner of the array and its views: when the last array over the memory is freed, the
+ * producer's deleter is called, once. A refused tensor stays in the producer's capsule, whose
+ * destructor releases
  * it.
  *
  * Tensors of a class with DLPack's exchange API are read in place: nothing is exported, no Python
- * object is created, and the tensor keeps its memory alive.
+ * object is created, and the tensor object keeps its memory alive.
  *
- * Host memory is not imported here: the caller uses it as a host array. On the simulator, device
- * memory is host memory, and device arrays are exported as host memory. A driver call decides
- * whether an address in host memory belongs to a simulated device. */
+ * This file does not import host memory: the caller uses it as a host array. On the simulator,
+ * device memory is host memory, and device arrays are exported as host memory. For an address in
+ * host memory, a driver call returns whether a simulated device has allocated it. */
 #include "py/dlpack.h"
 
 #include <string.h>
@@ -68,8 +69,8 @@ static int refuse_type(const nl_dl_tensor *t) {
                      (int)t->lanes);
     else if (t->code == NL_DL_BFLOAT)
         PyErr_Format(PyExc_BufferError,
-                     "DLPack: NumPy has no dtype for bfloat%d: convert the array to float32, or "
-                     "pass its bits as integers",
+                     "DLPack: NumPy has no dtype for bfloat%d: "
+                     "convert the array to float32, or pass its bits as integers",
                      (int)t->bits);
     else
         PyErr_Format(PyExc_BufferError,
@@ -109,9 +110,8 @@ static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *ele
 
 /* ---- the memory ---- */
 
-/* For the simulator only: finds the device on which this address was allocated as device memory.
- * Returns 1 and
- * *ordinal, 0 or -1 with *err. */
+/* For the simulator only: finds the device on which the tensor's memory was allocated as device
+ * memory. Returns 1 and *ordinal, 0 for other memory, or -1 with *err. */
 static int find_simulated_device(const nl_dl_tensor *t, int *ordinal, nl_error *err) {
     CUdeviceptr address = (CUdeviceptr)(uintptr_t)t->data + t->byte_offset;
     nl_address a;
@@ -143,9 +143,10 @@ static int find_device(const nl_dl_tensor *t, int empty, nl_device **dev) {
         break;
     case NL_DL_CUDA:
         if (nl_cu.memory_is_host && !found && !empty) {
-            PyErr_SetString(PyExc_BufferError,
-                            "DLPack: this is memory of a real GPU, and kernels run on the "
-                            "simulator: copy the array to the host");
+            PyErr_SetString(
+                PyExc_BufferError,
+                "DLPack: the array is in a real GPU's memory, but kernels run on the simulator: "
+                "copy the array to the host");
             return -1;
         }
         break;
@@ -153,8 +154,8 @@ static int find_device(const nl_dl_tensor *t, int empty, nl_device **dev) {
         return 1;
     default:
         PyErr_Format(PyExc_BufferError,
-                     "DLPack: memory of device type %d cannot be used: only that of CUDA devices "
-                     "and of the host can",
+                     "DLPack: memory of device type %d is not supported: "
+                     "pass an array in host memory or on a CUDA device",
                      (int)t->device_type);
         return -1;
     }
@@ -184,14 +185,14 @@ static PyObject *array_over(nl_py_state *state, CUdeviceptr address, const nl_la
     if (nl_py_geometry_extent(layout, &low, &high) < 0)
         return NULL;
     if (!nl_py_address_fits(address, low, high)) {
-        PyErr_SetString(PyExc_BufferError, "DLPack: the tensor has elements and no valid address");
+        PyErr_SetString(PyExc_BufferError, "DLPack: the tensor has elements but no valid address");
         return NULL;
     }
     return nl_py_devarray_over(state, address, layout, parts);
 }
 
 /* Makes an array from a capsule. Returns 1 and the array, 0 for host memory, -1 with an exception.
- * `lender`, if not NULL, is the array that exported the capsule, of a library with a current
+ * `lender`, if not NULL, is the array that exported the capsule, whose library has a current
  * stream. The new array then keeps `lender` alive instead of the capsule, so that each call on the
  * array can read this stream. */
 static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lender,
@@ -201,7 +202,7 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lende
         int used =
             PyCapsule_IsValid(capsule, used_names[0]) || PyCapsule_IsValid(capsule, used_names[1]);
         PyErr_SetString(used ? PyExc_ValueError : PyExc_TypeError,
-                        used ? "DLPack: the capsule was consumed before"
+                        used ? "DLPack: the capsule was already consumed"
                              : "DLPack: __dlpack__ must return a capsule named 'dltensor' or "
                                "'dltensor_versioned'");
         return -1;
@@ -209,7 +210,9 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lende
     void *managed = PyCapsule_GetPointer(capsule, capsule_names[versioned]);
     nl_dl_versioned *v = managed;
     if (versioned && v->major != 1) {
-        PyErr_Format(PyExc_BufferError, "DLPack: version %u.%u is not supported, 1 is",
+        PyErr_Format(PyExc_BufferError,
+                     "DLPack: version %u.%u is not supported; "
+                     "the supported version is 1",
                      (unsigned)v->major, (unsigned)v->minor);
         return -1;
     }
@@ -257,12 +260,12 @@ static int call_dlpack_device(PyObject *obj, int *type) {
     Py_XDECREF(answer);
     if (!pair)
         return -1;
-    found = PyArg_ParseTuple(pair, "ii;__dlpack_device__ must give two ints", type, &id);
+    found = PyArg_ParseTuple(pair, "ii;__dlpack_device__ must return two ints", type, &id);
     Py_DECREF(pair);
     return found ? 1 : -1;
 }
 
-/* Calls __dlpack__(stream=..., max_version=(1, 1)). Producers from before version 1 have no
+/* Calls __dlpack__(stream=..., max_version=(1, 1)). Producers older than version 1 have no
  * parameter max_version, so after a TypeError the call is repeated without it. Steals the
  * reference to `stream`, which may be NULL with an exception. */
 static PyObject *call_dlpack(PyObject *obj, PyObject *stream) {
@@ -285,7 +288,7 @@ static PyObject *call_dlpack(PyObject *obj, PyObject *stream) {
     return capsule;
 }
 
-/* Returns the number of a stream in DLPack: 1 is the legacy default stream. */
+/* Returns the number of a stream in DLPack, where 1 is the legacy default stream. */
 static PyObject *stream_number(CUstream stream) {
     if (nl_capture_is_any_active() && nl_capture_has(stream))
         /* -1: no wait, because the program that launches the graph is responsible for the order */
@@ -408,7 +411,8 @@ static const nl_dl_exchange *exchange_of(nl_py_state *state, PyObject *obj) {
     return api;
 }
 
-/* Like exchange_of, for a call that may have read the stream of the same class before. */
+/* Returns what exchange_of returns, faster if the call has read a tensor of the same class
+ * before. */
 static const nl_dl_exchange *exchange_in_call(nl_py_state *state, PyObject *obj,
                                               const nl_dl_current *current) {
     return current->of && current->type == Py_TYPE(obj) ? current->of : exchange_of(state, obj);
@@ -433,7 +437,7 @@ static int is_attribute_true(const nl_py_state *state, PyObject *obj, int which)
     return value == Py_True;
 }
 
-/* Like is_attribute_true with NAME_REQUIRES_GRAD, for a tensor of exactly the registered class. */
+/* Returns whether requires_grad is True, for a tensor of exactly the registered class. */
 static int requires_registered_grad(nl_py_state *state, PyObject *obj) {
     PyObject *descriptor = PyTuple_GET_ITEM(state->exchange_parts, 1);
     if (!Py_IS_TYPE(descriptor, &PyGetSetDescr_Type))
@@ -467,15 +471,15 @@ int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_fo
                      (f->element.dtype == NL_COMPLEX64 || f->element.dtype == NL_COMPLEX128);
     if (is_complex && is_attribute_true(state, obj, NAME_IS_CONJ))
         flag = "conj";
-    /* a lazy negative is the imaginary part of a lazy conjugate, and is contiguous if it has one
-     * element */
+    /* the imaginary part of a lazy conjugate is a lazy negative, which is C-contiguous if it has
+     * one element */
     else if ((!(f->orders & NL_LAYOUT_C) || nl_layout_count(layout) == 1) &&
              is_attribute_true(state, obj, NAME_IS_NEG))
         flag = "neg";
     if (flag)
         PyErr_Format(PyExc_BufferError,
-                     "the memory of this %.80s does not contain its elements, which PyTorch "
-                     "computes when they are read: pass resolve_%s() of it",
+                     "the memory of this %.80s does not contain its elements, "
+                     "which PyTorch computes when they are read: pass resolve_%s() of it",
                      Py_TYPE(obj)->tp_name, flag);
     return flag != NULL;
 }
@@ -520,8 +524,7 @@ int nl_py_dlpack_current(nl_py_state *state, PyObject *obj, int device, nl_dl_cu
     if (!api || find_stream(api, obj, NL_DL_CUDA, device, current) < 0) {
         if (!PyErr_Occurred())
             PyErr_Format(PyExc_RuntimeError,
-                         "%.80s: the current stream of device %d is not "
-                         "available",
+                         "%.80s: the current stream of device %d is not available",
                          Py_TYPE(obj)->tp_name, device);
         return -1;
     }
@@ -538,8 +541,8 @@ static int read_stream(const nl_dl_exchange *api, PyObject *obj, const nl_dl_ten
     return 0;
 }
 
-/* Fills *t, from the views of the call if they have the tensor. Returns 1, or 0 for a tensor that
- * requires a gradient, or that cannot be viewed. */
+/* Fills *t, by a copy from the call's cached views if the tensor is cached. Returns 1, or 0 for a
+ * tensor that requires a gradient, or that cannot be viewed. */
 static int fill_view(nl_py_state *state, const nl_dl_exchange *api, PyObject *obj,
                      const nl_dl_current *current, nl_dl_tensor *t) {
     const nl_dl_view *found = nl_dl_current_view(current, obj);

@@ -1,7 +1,7 @@
 /* py/dlpack: imports arrays of other libraries through DLPack; py/dlpackout exports arrays.
  *
- * The structs are those of the public specification, version 1. They are declared here, so that
- * the build needs no header of another project. */
+ * The structs are those of the public specification, version 1. The structs are declared here, so
+ * that the build needs no header of another project. */
 #ifndef NL_PY_DLPACK_H
 #define NL_PY_DLPACK_H
 
@@ -39,14 +39,14 @@ typedef struct nl_dl_tensor {
     uint64_t byte_offset;
 } nl_dl_tensor;
 
-/* The struct in a capsule named "dltensor". */
+/* The struct that a capsule named "dltensor" contains. */
 typedef struct nl_dl_managed {
     nl_dl_tensor tensor;
     void *context;
     void (*deleter)(struct nl_dl_managed *self);
 } nl_dl_managed;
 
-/* The struct in a capsule named "dltensor_versioned". */
+/* The struct that a capsule named "dltensor_versioned" contains. */
 typedef struct nl_dl_versioned {
     uint32_t major, minor;
     void *context;
@@ -74,15 +74,16 @@ void nl_py_dlpack_release(void *managed, int versioned);
 
 /* Imports an object with __dlpack__, or a capsule. Returns 1 and a new array over the memory,
  * which the array keeps alive: a DeviceArray, or a numpy.ndarray for host memory. Returns 0 if
- * `obj` has no __dlpack__, -1 with an exception. Later work on `stream` waits for the producer's
- * work. */
+ * `obj` has no __dlpack__, -1 with an exception. Makes later work on `stream` wait for the
+ * producer's work. */
 int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
 
-/* Does the same as nl_py_dlpack_array, but only for device memory and capsules. Returns 0 for host
- * memory, too. */
+/* Imports an array like nl_py_dlpack_array, but only from device memory and capsules. Returns 0 for
+ * host memory, too. */
 int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
 
-/* A tensor that a call has read before it passes the tensor on. Shape and strides are copies. */
+/* Cached description of a tensor argument, which the call has read while it selected the kernel.
+ * Shape and strides are copied into the struct. */
 enum { NL_DL_VIEW_DIMS = 4 };
 typedef struct nl_dl_view {
     PyObject *object;
@@ -95,23 +96,24 @@ typedef struct nl_dl_views {
     nl_dl_view items[32];
 } nl_dl_views;
 
-/* Empties the struct, for a new call. The views are not initialized. */
+/* Empties the cache of tensor views at the start of a call. The items are not initialized. */
 static inline void nl_dl_views_init(nl_dl_views *views) {
     views->count = 0;
 }
-/* Adds the description of a tensor, if it is small enough. The caller keeps `object` alive. */
+/* Caches the description of a tensor, if it has few dimensions. The caller keeps `object` alive. */
 void nl_py_dlpack_add_view(nl_dl_views *views, PyObject *object, const nl_dl_tensor *tensor);
 
-/* What is read once in a call: tensors, and the current stream of a class with the exchange API. */
+/* Data that a call reads only once: tensors, and the current stream of a class with the exchange
+ * API. */
 typedef struct nl_dl_current {
-    const nl_dl_exchange *of; /* NULL before the stream is read */
-    PyTypeObject *type;       /* the class that `of` belongs to */
+    const nl_dl_exchange *of; /* NULL until the current stream was read */
+    PyTypeObject *type;       /* class whose exchange functions `of` contains */
     int32_t device_id;
     CUstream stream;
-    const nl_dl_views *views; /* tensors that need no second read; or NULL */
+    const nl_dl_views *views; /* cached views of the call's tensors, or NULL */
 } nl_dl_current;
 
-/* Returns the view of an object that the call has read, or NULL. */
+/* Returns the cached view of a tensor, or NULL. */
 static inline const nl_dl_view *nl_dl_current_view(const nl_dl_current *current,
                                                    const PyObject *object) {
     const nl_dl_views *views = current->views;
@@ -138,18 +140,19 @@ typedef struct nl_dl_dense {
     int64_t sizes[2 * NL_DL_VIEW_DIMS]; /* lengths, then strides in bytes */
 } nl_dl_dense;
 
-/* Reads a tensor of `current` in the simplest case: it is dense, not complex, has this dtype, and
- * `current` has the stream of its class, which is `stream` or ordered with it. Returns 1, or 0 if
+/* Reads a tensor from its cached view, if it is dense, not complex and of this dtype, and if its
+ * class's current stream is cached and is `stream` or ordered with it. Returns 1, or 0 if
  * nl_py_dlpack_read must read the tensor. Never raises. */
 int nl_py_dlpack_read_dense(const nl_dl_view *view, const nl_dl_current *current, nl_dtype dtype,
                             CUstream stream, int blocking, nl_dl_dense *out);
-/* Fills *out for a tensor of exactly the registered class, which keeps shape and strides. Returns
- * 1, or 0 for another object, for a tensor that requires a gradient, and for a tensor that cannot
- * be viewed. Never raises. */
+/* Fills *out for a tensor of exactly the registered class; `obj` keeps the shape and strides alive.
+ * Returns 1, or 0 for another object, for a tensor that requires a gradient, and for a tensor that
+ * cannot be viewed. Never raises. */
 int nl_py_dlpack_view(nl_py_state *state, PyObject *obj, nl_dl_tensor *out);
 /* Checks whether an object is a lazy conjugate or negative of PyTorch: a view with a flag, whose
- * memory contains the elements of the original tensor, so that kernels would read wrong values. *f
- * is the result of reading the object. Returns 1 with an exception if it is one, else 0. */
+ * memory contains the elements of the original tensor, so kernels would read wrong values. *f is
+ * the description that nl_py_dlpack_read returned. Returns 1 with an exception for such a tensor,
+ * else 0. */
 int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_foreign *f);
 /* Reads the current stream of a device for an object for which nl_py_dlpack_is_registered
  * returns 1. Returns 1, or -1 with an exception. If `current` belongs to a call, the stream is read
@@ -159,8 +162,8 @@ int nl_py_dlpack_current(nl_py_state *state, PyObject *obj, int device, nl_dl_cu
 /* Returns whether the object's class is the registered class with the exchange API. Only the first
  * such class is registered. */
 int nl_py_dlpack_is_registered(nl_py_state *state, PyObject *obj);
-/* Calls nl_py_dlpack_is_registered after registering the object's class, if no class is registered
- * yet and this class has the exchange API. Never raises. */
+/* Registers the object's class if it has the exchange API and no class is registered yet, then
+ * returns nl_py_dlpack_is_registered(obj). Never raises. */
 int nl_py_dlpack_register(nl_py_state *state, PyObject *obj);
 
 #endif

@@ -1,10 +1,10 @@
 /* py/dlpackout: exports device arrays to other libraries through DLPack.
  *
- * A GPU's memory is exported as memory of the CUDA device; the consumer's stream waits for
- * pending work of the array's own stream. The simulator's memory is exported as host memory, after
- * a wait for the device, so that no other library can mistake it for GPU memory. A consumer that
- * requests host memory (dl_device=(1, 0)) receives a copy of a GPU's array. An exported struct
- * keeps the array alive until its deleter is called, in any thread. */
+ * A GPU's memory is exported as kDLCUDA memory; the consumer's stream waits for pending work of the
+ * array's own stream. The simulator's memory is exported as host memory, after a wait for the
+ * device, so that no other library can mistake it for GPU memory. A consumer that requests host
+ * memory (dl_device=(1, 0)) receives a copy of a GPU's array. An exported struct keeps the array
+ * alive until the consumer calls the struct's deleter, from any thread. */
 #include "py/dlpackout.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct exported {
         nl_dl_managed plain;
         nl_dl_versioned versioned;
     };
-    /* owner of the memory: a device array, or a host array for a copy on the host */
+    /* object that owns the memory: a device array, or a host array for a copy on the host */
     PyObject *array;
     nl_device *exporter; /* the simulated device whose memory is exported as host memory, or NULL */
     int64_t dims[];      /* shape, then strides in elements */
@@ -27,7 +27,8 @@ typedef struct exported {
 
 static void release_exported(exported *e) {
     if (!nl_py_state_is_alive())
-        return; /* while the interpreter ends, nothing is released; the process frees the memory */
+        return; /* while the interpreter ends, nothing is released: the exiting process frees the
+                 * memory */
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -47,7 +48,7 @@ static void versioned_deleter(nl_dl_versioned *v) {
     release_exported(v->context);
 }
 
-/* The destructor of a capsule: releases the tensor if no consumer has renamed the capsule. */
+/* The destructor of the capsule: releases the tensor if no consumer has renamed the capsule. */
 static void capsule_dealloc(PyObject *capsule) {
     int versioned = PyCapsule_IsValid(capsule, "dltensor_versioned");
     const char *name = versioned ? "dltensor_versioned" : "dltensor";
@@ -75,15 +76,14 @@ static int fill_type(const nl_element *element, nl_dl_tensor *t) {
         t->lanes = 1;
         return 0;
     }
-    PyErr_SetString(PyExc_BufferError,
-                    "DLPack has no such element type: "
-                    "booleans, integers, floating-point and complex numbers in the machine's byte "
-                    "order can be exported");
+    PyErr_SetString(PyExc_BufferError, "DLPack has no such element type: "
+                                       "supported are booleans, integers, floating-point "
+                                       "and complex numbers, in native byte order");
     return -1;
 }
 
 /* Creates a capsule. `owner` keeps the memory alive. If `exporter` is not NULL, the caller has
- * counted the export with nl_device_add_export, and must undo this if the function fails. */
+ * counted the export with nl_device_add_export, and must undo this count if the function fails. */
 static PyObject *make_capsule(PyObject *owner, const void *data, const nl_layout *layout,
                               const nl_element *element, int device_type, int device_id,
                               int versioned, uint64_t flags, nl_device *exporter) {
@@ -152,8 +152,8 @@ static int read_stream(PyObject *obj, CUstream *stream, int *unordered) {
     }
     if (number == 0 || number < -1) {
         PyErr_SetString(PyExc_ValueError,
-                        "__dlpack__: stream must be -1 (no waiting), 1 (the legacy default "
-                        "stream), 2 (that of the thread) or a stream's handle");
+                        "__dlpack__: stream must be -1 (no wait), 1 (the legacy default stream), "
+                        "2 (the per-thread default stream) or a stream's handle");
         return -1;
     }
     *unordered = number == -1;
@@ -237,8 +237,8 @@ static const void *data_of(const nl_py_array *a) {
     return (const void *)(uintptr_t)(nl_py_devarray_count(a) ? a->address : 0);
 }
 
-/* Checks that the array's memory exists. The array may describe memory of another library with a
- * wrong size, and a reader on the host would crash past its end. */
+/* Checks that the array's memory exists. The size that another library states for its memory may be
+ * wrong, and a reader on the host would crash past the end of the allocation. */
 static int check_memory(const nl_py_array *a, const nl_layout *layout) {
     nl_error err;
     int64_t low, high;
@@ -261,11 +261,10 @@ static int check_memory(const nl_py_array *a, const nl_layout *layout) {
         nl_py_raise(&err);
         return -1;
     }
-    PyErr_Format(
-        PyExc_BufferError,
-        "__dlpack__: the array claims %lld bytes at %p, which are not all in memory of the "
-        "device",
-        (long long)(high - low), (void *)(uintptr_t)first);
+    PyErr_Format(PyExc_BufferError,
+                 "__dlpack__: the array claims %lld bytes at %p, "
+                 "which are not all in memory of the device",
+                 (long long)(high - low), (void *)(uintptr_t)first);
     return -1;
 }
 
@@ -295,8 +294,8 @@ static PyObject *export_array(PyObject *obj, int versioned, uint64_t flags) {
     if (a->flags & NL_PY_ARRAY_READONLY) {
         if (!versioned) {
             PyErr_SetString(PyExc_BufferError,
-                            "the array is read-only, which DLPack before version 1 cannot say: "
-                            "export a copy, or ask for max_version=(1, 0)");
+                            "the array is read-only, which DLPack before version 1 cannot express: "
+                            "export a copy, or request max_version=(1, 0)");
             return NULL;
         }
         flags |= NL_DL_READ_ONLY;
@@ -308,7 +307,7 @@ static PyObject *export_array(PyObject *obj, int versioned, uint64_t flags) {
                         versioned, flags, NULL);
 }
 
-/* Reads a pair of ints; `what` is the parameter's name for messages. */
+/* Reads a pair of ints; messages name the parameter `what`. */
 static int read_pair(PyObject *obj, int *first, int *second, const char *what) {
     PyObject *pair = PySequence_Tuple(obj);
     int good = pair && PyArg_ParseTuple(pair, "ii", first, second);
@@ -342,8 +341,8 @@ PyObject *nl_py_dlpackout_dlpack(PyObject *self, PyObject *args, PyObject *kwarg
         if (type == NL_DL_CPU && copy != Py_False)
             return export_host_copy(self, major >= 1);
         return PyErr_Format(PyExc_BufferError,
-                            "__dlpack__: the array is on device (%d, %d) and cannot be exported to "
-                            "(%d, %d)%s",
+                            "__dlpack__: the array is on device (%d, %d) "
+                            "and cannot be exported to (%d, %d)%s",
                             own_type, own_id, type, id, type == NL_DL_CPU ? " without a copy" : "");
     }
     PyObject *result = NULL,

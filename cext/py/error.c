@@ -106,7 +106,7 @@ static const char *name_of(uint32_t kind) {
     return "";
 }
 
-/* Converts the index of an element to an int, or to a tuple for an array with several
+/* Converts the index of an element to an int, or to a tuple of ints if the array has several
  * dimensions. */
 static PyObject *index_of(const nl_fault_element *element) {
     if (element->indices == 1)
@@ -122,7 +122,7 @@ static PyObject *index_of(const nl_fault_element *element) {
     return index;
 }
 
-/* `names` contains the names of the fields access, block, thread, file and line. */
+/* `names` contains the keys for access, block, thread, file and line. */
 static int set_side(PyObject *fields, const nl_fault_side *side, const char *const names[5]) {
     if ((side->access && set_field(fields, names[0], text_of(side->access)) < 0) ||
         (side->has_block && set_field(fields, names[1], dim_of(side->block)) < 0) ||
@@ -188,7 +188,7 @@ static PyObject *builtin_class(nl_error_kind kind) {
 }
 
 PyObject *nl_py_raise(const nl_error *err) {
-    /* If the open hook has raised an exception, that exception remains set. */
+    /* An exception of the open hook remains set. */
     if (PyErr_Occurred() || nl_py_interrupt_raise())
         return NULL;
     PyObject *text = PyUnicode_DecodeUTF8(err->text, (Py_ssize_t)strlen(err->text), "replace");

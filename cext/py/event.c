@@ -47,8 +47,8 @@ static void event_dealloc(py_event *self) {
     nl_py_free((PyObject *)self);
 }
 
-/* Implements record and wait: reads a stream argument, and makes a core call that may wait for a
- * free entry in the stream's queue. */
+/* Implements the methods record and wait: reads the stream argument, and makes a core call that may
+ * wait for a free entry in the stream's queue. */
 typedef int (*stream_call)(nl_event *event, CUstream stream, nl_error *err);
 
 static PyObject *call_with_stream(py_event *self, PyObject *args, PyObject *kwargs,
@@ -126,8 +126,8 @@ static PyObject *event_get_device(py_event *self, void *Py_UNUSED(unused)) {
 static PyMethodDef event_methods[] = {
     {"record", (PyCFunction)(void (*)(void))event_record, METH_VARARGS | METH_KEYWORDS,
      "record($self, /, stream=0)\n--\n\n"
-     "Enqueues the event in a stream: it is reached when all earlier work of the stream is "
-     "done.\n\n"
+     "Enqueues the event in a stream.\n\n"
+     "The event is reached when all earlier work of the stream is done.\n\n"
      "Parameters\n----------\n"
      "stream : Stream or int\n    0 is the current stream.\n\n"
      "Raises\n------\n"
@@ -172,9 +172,8 @@ static PyMemberDef event_members[] = {
 };
 
 static PyType_Slot event_slots[] = {
-    {Py_tp_doc, "Event(timing=True)\n--\n\n"
-                "A CUDA event, created by `cuda.event`: streams and the host can wait for it, and "
-                "the time between two events can be measured."},
+    {Py_tp_doc, "A CUDA event, created by `cuda.event`: streams and the host can wait for it, "
+                "and the time between two events can be measured."},
     {Py_tp_new, event_new},
     {Py_tp_dealloc, event_dealloc},
     {Py_tp_traverse, event_traverse},

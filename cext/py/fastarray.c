@@ -1,11 +1,10 @@
 /* py/fastarray: the fast path for CuPy and PyTorch arrays, which reads their attributes.
  *
- * The property __cuda_array_interface__ of these libraries builds a dictionary, which costs more
- * than a launch. Reading a few attributes provides the same information faster. The fast path
- * accepts an array only if its class is exactly the library's array class, its element type is
- * supported, a CuPy array is C-contiguous, a PyTorch array has no negative stride, and the
- * interface would accept the array. For any other array, and after any exception, the caller uses
- * the interface.
+ * The property __cuda_array_interface__ of these libraries builds a dictionary, which takes longer
+ * than a launch; reading a few attributes is faster. The fast path accepts an array only if its
+ * class is exactly the library's array class, its element type is supported, a CuPy array is
+ * C-contiguous, a PyTorch array has no negative stride, and the interface would accept the array.
+ * For any other array, and after any exception, the caller uses the interface.
  *
  * A class is registered when its module and its name have been verified. The fast path never
  * imports the library: if an array of the library exists, the library is loaded. */
@@ -54,7 +53,7 @@ static PyObject *call_method(const nl_py_state *state, PyObject *obj, int which)
     return PyObject_CallMethodNoArgs(obj, PyTuple_GET_ITEM(state->known_names, which));
 }
 
-/* Steals the reference. Returns 1 for True, 0 for False, -1 for anything else, also NULL. */
+/* Returns 1 for True, 0 for False, -1 for another object or NULL, and steals the reference. */
 static int bool_of(PyObject *value) {
     int result = value == Py_True ? 1 : value == Py_False ? 0 : -1;
     Py_XDECREF(value);
@@ -86,8 +85,8 @@ static int read_stolen_ints(PyObject *tuple, int64_t *values, int *count, int64_
     return good ? 0 : -1;
 }
 
-/* Makes the same check as for the dictionary of the interface: the address range must be valid,
- * unless the array is empty. */
+/* Checks that the address range is valid, unless the array is empty, as the import of the CUDA
+ * Array Interface does. */
 static int check_address_range(nl_py_foreign *f) {
     int64_t low, high;
     if (nl_layout_count(&f->layout) == 0)
@@ -101,8 +100,8 @@ static int check_address_range(nl_py_foreign *f) {
 
 /* ---- CuPy ---- */
 
-/* CuPy's current stream, which the interface also reports. *keeper is a new reference to CuPy's
- * stream object, or NULL. */
+/* Reads CuPy's current stream, which CuPy's interface dictionary also contains. *keeper is a new
+ * reference to CuPy's stream object, or NULL. */
 static int cupy_stream(const nl_py_state *state, CUstream *handle, PyObject **keeper) {
     CUdeviceptr value;
     *keeper = PyObject_CallNoArgs(state->cupy_stream);

@@ -6,7 +6,7 @@
 #include "py/foreign.h"
 
 /* Returns 1 and fills *out like nl_py_arrayinterface_read. Returns 0 if the caller must use the
- * object's interface, which also reports what is wrong with the object. Never raises. */
+ * object's interface, whose errors are more precise. Never raises. */
 int nl_py_fastarray_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
 
 /* Returns whether `obj` is a CuPy or PyTorch array whose library reports its current stream.
@@ -23,7 +23,8 @@ int nl_py_fastarray_current(nl_py_state *state, PyObject *obj, int device, CUstr
  * interface alive. Returns NULL if `obj` is not of the registered CuPy class. Never raises. */
 PyObject *nl_py_fastarray_stream(nl_py_state *state, PyObject *obj);
 
-/* Stores a class and its helper object in the given variables. Steals the reference to `helper`.
+/* Stores a class and its helper object in the given variables, and steals the reference to
+ * `helper`.
  * If another class was registered before, the earlier class stays registered. */
 void nl_py_fastarray_publish(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
                              PyObject *helper);

@@ -2,7 +2,7 @@
  *
  * The module of a checked kernel has one record, in device memory. After a launch of such a
  * kernel, this file waits for the launch and reads the record with one small copy on the same
- * stream. There is no wait for work on other streams, or for kernels without checks. If the
+ * stream. This file does not wait for other streams, or for kernels without checks. If the
  * record contains a fault, it is reset to zero, and the hook, a Python callable, is called as
  *
  *     hook(record: bytes, kernels: tuple of names, arrays: list)
@@ -12,8 +12,8 @@
  * address, shape, strides, itemsize) or (name, object).
  *
  * Concurrent launches of one module share the record: the first thread that reads it reports the
- * fault. If the kind of a record is -1, another launch is writing it. Such a record is not changed,
- * because the thread of the other launch waits for that launch and then reads the record. */
+ * fault. If the kind of a record is -1, another launch is writing it. Such a record is not reset,
+ * because the thread of that launch reads the record after its own wait. */
 #include "py/fault.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ int nl_py_fault_set(nl_py_kernel *k, nl_module *module, PyObject *fault) {
         return -1;
     }
     if (k->fault_size < sizeof(int32_t)) {
-        PyErr_Format(PyExc_ValueError, "%s is too small for a record of a fault", lowered);
+        PyErr_Format(PyExc_ValueError, "%s is too small for a fault record", lowered);
         return -1;
     }
     if (k->fault_size > NL_PY_FAULT_BYTES)
@@ -96,15 +96,16 @@ static int add_arguments(PyObject *list, const nl_params *params, PyObject *args
 static int copy_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     if (NL_CU(err, MemcpyDtoHAsync, record, k->fault, k->fault_size, stream) < 0)
         return -1;
-    /* the launch is complete; the copy must end before this function returns, because `record` is
-     * on the stack */
+    /* the launch is complete; the function waits for the copy before this function returns, because
+     * `record` is on the stack */
     nl_wait_hold();
     int result = NL_CU(err, StreamSynchronize, stream);
     nl_wait_release();
     return result;
 }
 
-/* Held while the record is read and reset, so that two threads do not report the same fault. */
+/* Held while a thread reads and resets the fault record, so that no two threads report the same
+ * fault. */
 static nl_mutex record_lock = NL_MUTEX_INIT;
 
 static int reset_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
@@ -120,10 +121,10 @@ static int reset_record(const nl_py_kernel *k, CUstream stream, char *record, nl
     return 1;
 }
 
-/* Waits for the launch, then locks, reads and resets the record. Returns 1 if it contains a
- * fault, 0 if not, -1 with *err. If the launch itself failed, a fault is still reported, because
- * it is the cause: on the simulator, other threads wait forever for the threads that the fault
- * ended. */
+/* Waits for the launch, then locks, reads and resets the record. Returns 1 if the record contains a
+ * fault, 0 if not, -1 with *err. If the launch itself failed, the fault is still reported, because
+ * the fault is the cause: on the simulator, the other threads wait forever for the threads that
+ * ended at the fault. */
 static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     const nl_module *module = k->kernel->module;
     nl_error again;
@@ -139,8 +140,8 @@ static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_
     return failed && found <= 0 ? -1 : found;
 }
 
-/* Reads and resets the record. Returns the record as bytes, or NULL, without an exception if the
- * record contains no fault. */
+/* Reads and resets the record. Returns the record as bytes; returns NULL without an exception if
+ * the record contains no fault. */
 static PyObject *pop_record(const nl_py_kernel *k, CUstream stream) {
     char record[NL_PY_FAULT_BYTES] = {0};
     nl_error err;
@@ -154,7 +155,7 @@ static PyObject *pop_record(const nl_py_kernel *k, CUstream stream) {
 }
 
 static int call_hook(const nl_py_kernel *k, PyObject *record, PyObject *kernels, PyObject *arrays) {
-    /* the garbage collector may clear the hook during the call */
+    /* a new reference, because the garbage collector may clear k->hook during the call */
     PyObject *hook = Py_XNewRef(k->hook);
     PyObject *result = hook ? PyObject_CallFunctionObjArgs(hook, record, kernels, arrays, NULL)
                             : Py_NewRef(Py_None);
@@ -187,7 +188,8 @@ static int is_kernel_listed_before(PyObject *kernels, Py_ssize_t i) {
     return 0;
 }
 
-/* Collects the names of all launched kernels with this record, and their arrays. */
+/* Collects the names and arrays of all launched kernels whose fault record is at the address
+ * `fault`. */
 static int collect_kernels_and_arrays(CUdeviceptr fault, PyObject *launches, PyObject *names,
                                       PyObject *arrays) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(launches); i++) {
@@ -206,7 +208,7 @@ static int report_graph(const nl_py_kernel *k, PyObject *record, PyObject *launc
     PyObject *names = PyList_New(0), *arrays = PyList_New(0), *kernels = NULL;
     int result = -1;
     if (names && arrays && collect_kernels_and_arrays(k->fault, launches, names, arrays) == 0 &&
-        (PyList_GET_SIZE(names) || /* launches of ufuncs are not in the list of launches */
+        (PyList_GET_SIZE(names) || /* launches of ufuncs are not in the list `launches` */
          append_new(names, PyUnicode_FromString(k->kernel->name)) == 0))
         kernels = PyList_AsTuple(names);
     if (kernels)

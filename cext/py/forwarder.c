@@ -1,9 +1,10 @@
-/* py/forwarder: the base class of operators, whose calls another callable executes.
+/* py/forwarder: the base class of operators, whose calls are executed by another callable, the
+ * target.
  *
- * A class in Python with the method __call__ gets a call only after CPython has packed the
- * arguments, which takes longer than a launch. Calls of a Forwarder continue in `target` as they
- * are. A subclass has a method __call__ that does the same, for tools that read Python code, such
- * as torch.compile; it also gets the calls before `target` is set. */
+ * If a Python class defines __call__, CPython packs the arguments first, which takes longer than a
+ * launch. A Forwarder passes its arguments to `target` unchanged. A subclass defines a method
+ * __call__ of equal effect for tools that read Python code, such as torch.compile; until `target`
+ * is set, it also receives the calls. */
 #include "py/state.h"
 
 typedef struct forwarder {
@@ -22,7 +23,7 @@ static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargsf
     return result;
 }
 
-/* A subclass that defines __call__ does not inherit the vectorcall, so it is enabled here. */
+/* A subclass that defines __call__ does not inherit the vectorcall, so this function enables it. */
 static PyObject *forwarder_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
                                PyObject *Py_UNUSED(keywords)) {
     if (!PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL))
@@ -61,15 +62,16 @@ static void forwarder_dealloc(PyObject *self) {
     nl_py_free(self);
 }
 
-static PyMethodDef methods[] = {{"_forward_to", forward_to, METH_O,
-                                 "_forward_to(target): all later calls are those of target."},
-                                {NULL, NULL, 0, NULL}};
+static PyMethodDef methods[] = {
+    {"_forward_to", forward_to, METH_O,
+     "_forward_to(target): sets the callable that executes all later calls."},
+    {NULL, NULL, 0, NULL}};
 
 static PyMemberDef members[] = {
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(forwarder, vectorcall), Py_READONLY, NULL},
     {NULL, 0, 0, 0, NULL}};
 
-static PyType_Slot slots[] = {{Py_tp_doc, "Forwarder(): calls continue in the target."},
+static PyType_Slot slots[] = {{Py_tp_doc, "Forwarder(): passes its calls to the target."},
                               {Py_tp_new, forwarder_new},
                               {Py_tp_call, PyVectorcall_Call},
                               {Py_tp_traverse, forwarder_traverse},

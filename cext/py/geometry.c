@@ -1,5 +1,6 @@
-/* py/geometry: reads shapes and strides that users pass. This file checks all conditions on which
- * later arithmetic relies: no product overflows, and each element can be addressed. */
+/* py/geometry: reads shapes and strides that are arguments of users' calls. This file checks all
+ * conditions on which later arithmetic relies: no product overflows, and the offset of each element
+ * fits in an int64. */
 #include "py/geometry.h"
 
 #include <limits.h>
@@ -12,7 +13,7 @@
 
 static int dimension_from(PyObject *obj, int64_t *value) {
     if (PyBool_Check(obj) || !PyIndex_Check(obj)) {
-        PyErr_Format(PyExc_TypeError, "a shape is an int or a sequence of ints, not %.80s",
+        PyErr_Format(PyExc_TypeError, "a shape must be an int or a sequence of ints, not %.80s",
                      Py_TYPE(obj)->tp_name);
         return -1;
     }
@@ -27,8 +28,8 @@ static int dimension_from(PyObject *obj, int64_t *value) {
     return 0;
 }
 
-/* Returns whether a shape was passed as a single number. This includes NumPy's arrays without
- * dimensions, which are sequences, too, but have no length. */
+/* Returns whether a shape was passed as a single integer. NumPy's 0-D arrays also count as
+ * integers: they define the sequence protocol, but have no length. */
 static int is_number(PyObject *obj) {
     if (!PyIndex_Check(obj))
         return 0;
@@ -46,7 +47,7 @@ static PyObject *refuse_length(Py_ssize_t length, Py_ssize_t limit) {
                                      length, limit);
 }
 
-/* The sequence's length may be wrong, so the items are counted, too. */
+/* The sequence may return a wrong length, so the items are also counted. */
 PyObject *nl_py_geometry_tuple_at_most(PyObject *sequence, Py_ssize_t limit) {
     Py_ssize_t length = PyTuple_CheckExact(sequence) ? 0 : PySequence_Size(sequence);
     if (PyTuple_CheckExact(sequence))
@@ -75,7 +76,7 @@ int nl_py_geometry_read_shape(PyObject *obj, nl_layout *layout) {
         return dimension_from(obj, &layout->shape[0]);
     }
     if (PyUnicode_Check(obj) || PyBytes_Check(obj) || !PySequence_Check(obj)) {
-        PyErr_Format(PyExc_TypeError, "a shape is an int or a sequence of ints, not %.80s",
+        PyErr_Format(PyExc_TypeError, "a shape must be an int or a sequence of ints, not %.80s",
                      Py_TYPE(obj)->tp_name);
         return -1;
     }
@@ -136,7 +137,7 @@ int nl_py_geometry_extent(const nl_layout *layout, int64_t *low, int64_t *high) 
     int64_t count = 1, first = 0, last = 0, reach;
     int empty = 0;
     for (int i = 0; i < layout->ndim; i++) {
-        /* as in NumPy, the product of the nonzero dimensions must be a valid size */
+        /* as in NumPy, the product of the nonzero dimensions must also be a valid size */
         if (layout->shape[i] == 0) {
             empty = 1;
             continue;
@@ -307,7 +308,8 @@ static PyObject *reshaped_strides(PyObject *Py_UNUSED(module), PyObject *const *
         read_shape(args[3], args[2], &to) < 0)
         return NULL;
     if (nl_layout_count(&from) != nl_layout_count(&to)) {
-        PyErr_SetString(PyExc_ValueError, "both shapes have the same size");
+        PyErr_SetString(PyExc_ValueError,
+                        "reshaped_strides(): the shapes must have the same number of elements");
         return NULL;
     }
     return nl_layout_reshape(&from, &to) ? strides_of(&to) : Py_NewRef(Py_None);
@@ -315,19 +317,24 @@ static PyObject *reshaped_strides(PyObject *Py_UNUSED(module), PyObject *const *
 
 static PyMethodDef functions[] = {
     {"packed_strides", (PyCFunction)(void (*)(void))packed_strides, METH_FASTCALL,
-     "packed_strides(shape, itemsize, order): of a contiguous array in the order C or F."},
+     "packed_strides(shape, itemsize, order): returns the strides of a contiguous array in order C "
+     "or F."},
     {"strides_like", (PyCFunction)(void (*)(void))strides_like, METH_FASTCALL,
-     "strides_like(shape, strides, itemsize): of a contiguous array with its axes in the order of "
-     "other strides."},
+     "strides_like(shape, strides, itemsize): "
+     "returns the strides of a contiguous array that has the axis order of `strides`."},
     {"strides_as", (PyCFunction)(void (*)(void))strides_as, METH_FASTCALL,
-     "strides_as(shape, itemsize, *strides): of a contiguous array with its axes in the order in "
-     "which NumPy's iterator visits arrays with these strides (K)."},
+     "strides_as(shape, itemsize, *strides): "
+     "returns the strides of a contiguous array in the axis order of NumPy's iterator. "
+     "strides: of the arrays over which the iterator runs (order K)."},
     {"broadcast_strides", (PyCFunction)(void (*)(void))broadcast_strides, METH_FASTCALL,
-     "broadcast_strides(shape, strides, wanted): with which an array appears in another shape; "
-     "None if it cannot be broadcast to it. Leading axes of one element may be dropped."},
+     "broadcast_strides(shape, strides, wanted): "
+     "returns the strides of the array broadcast to the shape `wanted`. "
+     "Leading axes of length 1 may be dropped. "
+     "Returns None if the shapes cannot be broadcast."},
     {"reshaped_strides", (PyCFunction)(void (*)(void))reshaped_strides, METH_FASTCALL,
      "reshaped_strides(shape, strides, itemsize, new_shape): "
-     "with which the elements appear in a new shape, in C order; None if there is no such view."},
+     "returns the strides of a view with a new shape and elements in C order. "
+     "Returns None if there is no such view."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_geometry_exec(PyObject *module) {

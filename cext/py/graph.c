@@ -1,9 +1,9 @@
 /* py/graph: the type Graph.
  *
  * A Graph begins its capture when it is created. The capture has a reference to the Graph until the
- * capture ends, so the Graph is not freed earlier. A Graph keeps everything that captured work uses
- * alive: the core's graph keeps buffers, the Graph keeps kernels and host arrays, and its list of
- * launches keeps their arguments (py/graphkernel). */
+ * capture ends, so the Graph is not freed earlier. A Graph keeps all objects that captured work
+ * uses alive: the core's graph keeps buffers, the Graph keeps kernels and host arrays, and its list
+ * of launches keeps their arguments (py/graphkernel). */
 #include "py/graph.h"
 
 #include "py/callback.h"
@@ -48,7 +48,7 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_DECREF(g);
         return NULL;
     }
-    Py_INCREF(g); /* the reference of the capture, which finish or abandon releases */
+    Py_INCREF(g); /* this reference belongs to the capture; finish or abandon releases it */
     NL_UNLOCKED(result = nl_graph_begin(((nl_py_stream *)stream)->stream, g, &g->graph, &err));
     if (result == 0)
         return (PyObject *)g;
@@ -118,7 +118,8 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *args, Py_ssize_t 
     if (stream && nl_atomic_load(&g->graph->updated))
         result = use_updated(g, stream, blocking, &err);
     if (result == 0 && nl_py_callbacks_pending()) {
-        /* the queue may be full, and a callback that empties it may need the interpreter */
+        /* the queue may be full, and a callback that empties the queue may need the interpreter's
+         * lock */
         NL_UNLOCKED(result = nl_graph_launch(g->graph, stream, blocking, &err));
     } else if (result == 0) {
         result = nl_graph_launch(g->graph, stream, blocking, &err);
@@ -167,8 +168,8 @@ static int graph_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* Waits for pending launches (nl_graph_wait), then releases all objects: device memory is freed
- * in stream order, but host arrays are not. */
+/* Waits for pending launches (nl_graph_wait), then releases all objects. A wait is needed for host
+ * arrays, which are not freed in stream order. */
 static void drop_all(nl_py_graph *g) {
     if (g->graph) {
         Py_BEGIN_ALLOW_THREADS;
@@ -183,8 +184,8 @@ static void drop_all(nl_py_graph *g) {
     Py_XDECREF(g->stream);
 }
 
-/* A Graph needs no tp_clear: the objects that it refers to do not refer back, unless they were
- * changed later, and such an object can be cleared itself. */
+/* A Graph needs no tp_clear: the objects that it refers to have no reference back to the Graph,
+ * unless they were changed later, and each such object has its own tp_clear. */
 static void graph_dealloc(PyObject *self) {
     nl_py_graph *g = (nl_py_graph *)self;
     PyObject *error_type, *error, *traceback;
@@ -209,14 +210,16 @@ static PyObject *capture_stream(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 
 static PyMethodDef functions[] = {
     {"capture_stream", capture_stream, METH_NOARGS,
-     "capture_stream(): returns the number of the stream that this thread captures, which work "
-     "without an explicit stream uses; 0 without a capture."},
+     "capture_stream(): "
+     "returns the handle of the stream that this thread captures, or 0 without a capture. "
+     "Work without an explicit stream uses this stream."},
     {"capture_here", is_capturing_in_thread, METH_NOARGS,
      "capture_here(): returns whether this thread captures a stream."},
     {NULL, NULL, 0, NULL}};
 
 static PyMethodDef graph_methods[] = {
-    {"_finish", graph_finish, METH_NOARGS, "Ends the capture; the graph can be launched."},
+    {"_finish", graph_finish, METH_NOARGS,
+     "Ends the capture; afterwards the graph can be launched."},
     {"_abandon", graph_abandon, METH_NOARGS, "Ends the capture, if it goes on, and drops it."},
     {"launch", (PyCFunction)(void (*)(void))graph_launch, METH_FASTCALL | METH_KEYWORDS,
      "launch($self, /, stream=0)\n--\n\n"
@@ -228,7 +231,7 @@ static PyMethodDef graph_methods[] = {
      "RuntimeError\n    The graph is still being captured."},
     {"upload", (PyCFunction)(void (*)(void))graph_upload, METH_VARARGS | METH_KEYWORDS,
      "upload($self, /, stream=0)\n--\n\n"
-     "Copies the graph to the device, which otherwise the first launch does.\n\n"
+     "Copies the graph to the device, so that the first launch need not do it.\n\n"
      "Parameters\n----------\n"
      "stream : Stream or int\n    0 is the current stream."},
     {NULL, NULL, 0, NULL}};

@@ -1,4 +1,4 @@
-/* py/graphkernel: CapturedLaunch, a launch of a kernel in a graph.
+/* py/graphkernel: defines CapturedLaunch, a launch of a kernel in a graph.
  *
  * A CapturedLaunch keeps its kernel and arguments alive, including arrays of other libraries.
  * update() replaces the arguments after the driver has accepted the new arguments. */
@@ -16,7 +16,7 @@ typedef struct nl_py_graphkernel {
     PyObject *extra; /* list of the arrays made from the arguments, or NULL */
     CUgraphNode node;
     nl_launch shape;
-    /* set if `args` are from update(), so that the graph has not recorded their buffers */
+    /* set if update() has set `args`: then the graph does not own their buffers */
     int updated;
 } nl_py_graphkernel;
 
@@ -94,8 +94,8 @@ static int write_arguments(nl_py_call *call, PyObject *const *args, unsigned cha
     if (!call->hosts.count)
         return 0;
     PyErr_Format(PyExc_TypeError,
-                 "%s(): a graph's launch takes no host arrays: pass device arrays "
-                 "(cuda.to_device(x))",
+                 "%s(): host arrays cannot be arguments of a graph's launch: "
+                 "pass device arrays (cuda.to_device(x))",
                  call->name);
     return -1;
 }
@@ -135,8 +135,8 @@ static void replace_arguments(nl_py_graphkernel *c, PyObject *args, PyObject *ex
     Py_XDECREF(old_extra);
 }
 
-/* Sorts the arguments by parameter. `args` has the keywords' values after the positional ones;
- * `ordered` must be filled with NULL. */
+/* Sorts the arguments by parameter. `args` contains the values of the keyword arguments after those
+ * of the positional arguments; all items of `ordered` must be NULL before the call. */
 static int order_keywords(const nl_kernel *kernel, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *keywords, PyObject **ordered) {
     const nl_params *params = &kernel->params;
@@ -158,7 +158,7 @@ static int order_keywords(const nl_kernel *kernel, PyObject *const *args, Py_ssi
         }
         ordered[at] = args[nargs + i];
     }
-    return 0; /* the caller has checked the count, so each parameter has a value */
+    return 0; /* the caller has checked the number of arguments, so each parameter has a value */
 }
 
 static PyObject *update(nl_py_graphkernel *c, PyObject *const *args, Py_ssize_t nargs);
@@ -203,7 +203,7 @@ static PyObject *update(nl_py_graphkernel *c, PyObject *const *args, Py_ssize_t 
     call.kernel = kernel;
     call.device = kernel->module->device;
     call.stream = NULL;
-    call.blocking = 1; /* no order is needed here: the launch of the graph orders the work */
+    call.blocking = 1; /* this code adds no waits: the launch of the graph orders the work */
     call.epoch = read.epoch;
     call.may_visit = 0;
     call.visited = 0;
@@ -284,10 +284,11 @@ static void captured_dealloc(PyObject *self) {
 
 static PyMethodDef captured_methods[] = {
     {"update", (PyCFunction)(void (*)(void))captured_update, METH_FASTCALL | METH_KEYWORDS,
-     "update(*args)\n\nNew arguments, for all launches of the graph from now on: as many as the "
-     "kernel has, of types that it takes, device arrays and numbers. They are kept instead of the "
-     "old ones. TypeError, ValueError or OverflowError if one does not fit; then nothing "
-     "changes."},
+     "update(*args)\n\nSets new arguments for all later launches of the graph. "
+     "Device arrays and numbers are accepted, one argument per parameter of the kernel. "
+     "The graph keeps the new arguments alive and releases the old ones. "
+     "Raises TypeError, ValueError or OverflowError if an argument does not fit the parameter; "
+     "then all arguments remain unchanged."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef captured_getset[] = {

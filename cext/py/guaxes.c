@@ -1,5 +1,5 @@
-/* py/guaxes: axes= and axis=, with NumPy's rules and messages. Core axes are moved behind the loop
- * axes, which keep their order. */
+/* py/guaxes: reads the arguments axes= and axis= of gufunc calls, with NumPy's rules and messages.
+ * Core axes are moved after the loop axes, which keep their order. */
 #include "py/guaxes.h"
 
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static int axis_error(const char *format, ...) {
 static int int_from(PyObject *obj, int *out) {
     int overflow;
     if (PyBool_Check(obj)) {
-        PyErr_SetString(PyExc_TypeError, "an integer is required for the axis");
+        PyErr_SetString(PyExc_TypeError, "the axis must be an integer");
         return -1;
     }
     PyObject *index = PyNumber_Index(obj);
@@ -78,8 +78,8 @@ static int read_item(nl_gloop *loop, int operand, PyObject *item) {
     int core[NL_MAX_DIMS], single;
     if (PyTuple_Check(item)) {
         if (PyTuple_GET_SIZE(item) != o->core)
-            return axis_error("%s: operand %d has %d core dimensions, but %zd dimensions are "
-                              "specified by axes tuple.",
+            return axis_error("%s: operand %d has %d core dimensions, "
+                              "but %zd dimensions are specified by axes tuple.",
                               name, operand, o->core, PyTuple_GET_SIZE(item));
         for (int k = 0; k < o->core; k++)
             if (axis_from(PyTuple_GET_ITEM(item, k), o->array.ndim, &core[k]) < 0)
@@ -93,8 +93,8 @@ static int read_item(nl_gloop *loop, int operand, PyObject *item) {
                 PyErr_Format(PyExc_TypeError, "%s: axes item %d should be a tuple.", name, operand);
             return -1;
         }
-        return axis_error("%s: operand %d has %d core dimensions, but the axes item is a single "
-                          "integer.",
+        return axis_error("%s: operand %d has %d core dimensions, "
+                          "but the axes item is a single integer.",
                           name, operand, o->core);
     }
     return set_axes(o, core, operand);

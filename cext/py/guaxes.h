@@ -6,10 +6,10 @@
 #include "core/gloop.h"
 
 /* Checks that axes= and axis= are allowed for this signature. Call this function before the
- * operands' dimensions are found. 0, or -1 with an exception. */
+ * dimensions of the operands are read. 0, or -1 with an exception. */
 int nl_py_guaxes_check(const nl_gcore *core, PyObject *axes, PyObject *axis);
-/* Sets the axes of each operand's core dimensions (loop->operands) from axes= (a list) or axis=
- * (an int); NULL: not given. 0, or -1 with NumPy's exceptions. */
+/* Sets the axes of each operand's core dimensions (loop->operands) from axes= (a list) or axis= (an
+ * int). An argument that was not passed is NULL. 0, or -1 with NumPy's exceptions. */
 int nl_py_guaxes_read(nl_gloop *loop, PyObject *axes, PyObject *axis);
 
 #endif

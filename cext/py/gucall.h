@@ -15,23 +15,26 @@ typedef struct nl_py_gufunc {
     PyObject *name;          /* str */
     nl_py_overloads choices; /* cached results of _choose by operand types and casting */
     nl_py_overloads kernels; /* cached results of _compile by kind of loop */
-    /* minimum number of loop indices for a kernel that is specialized for small core arrays */
+    /* minimum number of loop indices for which a kernel is specialized for small core arrays */
     long long fixed_from;
-    long long staged_from; /* minimum bytes of all core arrays for staging */
+    long long staged_from; /* minimum total size in bytes of the core arrays for staging them in
+                            * shared memory */
     nl_py_staging staging; /* NL_PY_UNDECIDED: a trial decides */
     int block;             /* whether one thread block computes each loop index */
     nl_gcore core;
     PyObject *weakrefs;
 } nl_py_gufunc;
 
-/* The state of one call. The struct is large, so it is never initialized as a whole. */
+/* The state of one call. The struct is large, so members are initialized only when they are
+ * needed. */
 typedef struct nl_py_gucall {
     nl_py_gufunc *g;
     nl_py_operation operation;
     nl_py_keywords keywords;
     int nin, count;     /* operands */
     int read, replaced; /* numbers of filled entries in `operands` and `outs` */
-    int on_device; /* set if an operand is on the device, so that results are also on the device */
+    int on_device;      /* set if an operand is in device memory; then results are also in device
+                         * memory */
     /* bytes object: dtypes of the loop, then memory orders of the core arrays ("ACF") */
     PyObject *chosen;
     const uint8_t *dtypes; /* of the loop */
@@ -46,12 +49,12 @@ typedef struct nl_py_gucall {
     uint64_t words[NL_GU_MAX_WORDS];
 } nl_py_gucall;
 
-/* Each step returns 0, or -1 with an exception. */
+/* Each function of a step returns 0, or -1 with an exception. */
 
-/* In py/guoperands: these functions read the operands, then find core and loop dimensions. */
+/* In py/guoperands: reads the operands, then finds core and loop dimensions. */
 int nl_py_guoperands_read(nl_py_gucall *c, PyObject *const *args, PyObject *const *outs);
 int nl_py_guoperands_dimensions(nl_py_gucall *c);
-/* Called after the loop is chosen: replaces operands that the loop cannot use. */
+/* Replaces operands that the chosen loop cannot use. */
 int nl_py_guoperands_inputs(nl_py_gucall *c);
 int nl_py_guoperands_outputs(nl_py_gucall *c);
 /* Copies inputs that overlap an output, and copies host arrays to the device. */

@@ -3,10 +3,9 @@
  *
  * A call reads its operands and finds core and loop dimensions (core/gloop). It calls Python once
  * for each combination of types to choose the loop (_choose), and once for each kind of loop to
- * compile its kernel (_compile), then launches. Operands that the loop cannot use are converted
- * by Python methods: _cast to another dtype, _lay to the core layout of the signature, _give to
- * copy a result to an out= of another dtype or layout. The state of a call is one block of
- * memory. */
+ * compile its kernel (_compile), then launches. Operands that the loop cannot use are converted by
+ * Python methods: _cast to another dtype, _lay to the core layout that the loop requires, _give to
+ * copy a result to an out= of another dtype or layout. */
 #include "py/gucall.h"
 
 #include <string.h>
@@ -91,8 +90,8 @@ static PyObject *call_choose(const nl_py_gucall *c) {
     if (good)
         return chosen;
     Py_DECREF(chosen);
-    PyErr_SetString(PyExc_TypeError, "_choose must return a dtype code and an order letter for "
-                                     "each operand");
+    PyErr_SetString(PyExc_TypeError,
+                    "_choose must return a dtype code and an order letter for each operand");
     return NULL;
 }
 
@@ -126,8 +125,8 @@ static int run(nl_py_gucall *c) {
                : nl_py_operands_leave(&c->operation, c->operands, c->count);
 }
 
-/* Copies the result of a replaced operand to the caller's array. Returns this array, borrowed;
- * NULL with an exception. */
+/* Copies the result of a replaced operand to the caller's array. Returns a borrowed reference to
+ * this array, or NULL with an exception. */
 static PyObject *return_replaced(nl_py_gucall *c, int i) {
     nl_py_operand *out = &c->outs[c->stands_in[i] - 1];
     PyObject *done = PyObject_CallMethod((PyObject *)c->g, "_copy_result", "OOO",
@@ -231,16 +230,16 @@ static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t
 
 /* ---- type ---- */
 
-/* dimensions: ((size or -1, optional), ...); operands: a tuple of indices in dimensions for each
- * operand, inputs first. */
+/* `dimensions` is ((size or -1, optional), ...); `operands` is, for each operand, inputs first, a
+ * tuple of indices in `dimensions`. */
 static int read_core(PyObject *dimensions, PyObject *operands, int nin, unsigned written,
                      nl_gcore *core) {
     Py_ssize_t count = PyTuple_GET_SIZE(dimensions), n = PyTuple_GET_SIZE(operands);
     if (count > NL_GU_MAX_DIMENSIONS || n > NL_GU_MAX_OPERANDS || nin < 1 || nin > n ||
         (uint64_t)written >> nin) {
         PyErr_Format(PyExc_ValueError,
-                     "a generalized ufunc has at most %d operands, one input at least, and at most "
-                     "%d core dimensions",
+                     "a generalized ufunc has at least one input, "
+                     "at most %d operands and at most %d core dimensions",
                      NL_GU_MAX_OPERANDS, NL_GU_MAX_DIMENSIONS);
         return -1;
     }
@@ -268,7 +267,8 @@ static int read_core(PyObject *dimensions, PyObject *operands, int nin, unsigned
             long place = PyLong_AsLong(PyTuple_GET_ITEM(places, k));
             if (place < 0 || place >= count) {
                 if (!PyErr_Occurred())
-                    PyErr_SetString(PyExc_ValueError, "there is no such core dimension");
+                    PyErr_SetString(PyExc_ValueError,
+                                    "an operand refers to a core dimension that does not exist");
                 return -1;
             }
             core->place[i][k] = (uint8_t)place;
@@ -357,14 +357,14 @@ static PyObject *get_staged(PyObject *self, void *Py_UNUSED(closure)) {
 static int set_staged(PyObject *self, PyObject *value, void *Py_UNUSED(closure)) {
     if (value != Py_None && value != Py_True && value != Py_False) {
         PyErr_Format(PyExc_TypeError,
-                     "%U.staged is True, False, or None for what is faster, which is measured",
+                     "%U.staged must be True, False, or None to measure which is faster",
                      ((nl_py_gufunc *)self)->name);
         return -1;
     }
     if (value == Py_True && ((nl_py_gufunc *)self)->block) {
         PyErr_Format(PyExc_ValueError,
-                     "%U.staged: a core is for a whole block, by block=, whose function stages it "
-                     "itself, in __shared__ memory",
+                     "%U.staged: the function has block=, so a block computes each core "
+                     "and stages the core in shared memory itself",
                      ((nl_py_gufunc *)self)->name);
         return -1;
     }
@@ -377,8 +377,8 @@ static int set_staged(PyObject *self, PyObject *value, void *Py_UNUSED(closure))
 static PyGetSetDef gufunc_getset[] = {
     {"staged", get_staged, set_staged,
      "On GPUs, whether cores of up to 8 KB use shared memory. "
-     "None, to begin with: where it is faster, as measured in the first calls of a kind. "
-     "True and False decide.",
+     "None, the default: the faster variant, as measured in the first calls. "
+     "True and False select the variant.",
      NULL},
     {0}};
 
@@ -386,19 +386,19 @@ static PyMemberDef gufunc_members[] = {
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(nl_py_gufunc, vectorcall), Py_READONLY, NULL},
     {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_gufunc, weakrefs), Py_READONLY, NULL},
     {"fixed_from", Py_T_LONGLONG, offsetof(nl_py_gufunc, fixed_from), 0,
-     "Loop indices from which small cores get a kernel made for their shapes."},
+     "Minimum number of loop indices for a kernel that is compiled for the shapes of small cores."},
     {"staged_from", Py_T_LONGLONG, offsetof(nl_py_gufunc, staged_from), 0,
-     "Bytes of cores that fit in shared memory from which they are copied there."},
+     "Minimum size in bytes of the cores for which they are copied to shared memory."},
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot gufunc_slots[] = {
-    {Py_tp_doc,
-     "GUfunc(name, text, dimensions, operands, nin, block=False, written=0): "
-     "a generalized ufunc on the device. text: the layout, as a string. "
-     "dimensions: (size or -1, optional) of each core dimension. "
-     "operands: for each operand, inputs first, the tuple of indices of its core dimensions in "
-     "`dimensions`. written: bit i is set if the function writes input i. "
-     "Subclasses define _choose, _compile, _cast, _copy_contiguous and _copy_result."},
+    {Py_tp_doc, "GUfunc(name, text, dimensions, operands, nin, block=False, written=0): "
+                "a generalized ufunc on the device. text: the layout, as a string. "
+                "dimensions: (size or -1, optional) of each core dimension. "
+                "operands: for each operand, inputs first, "
+                "the tuple of indices of its core dimensions in `dimensions`. "
+                "written: bit i is set if the function writes input i. "
+                "Subclasses define _choose, _compile, _cast, _copy_contiguous and _copy_result."},
     {Py_tp_new, gufunc_new},
     {Py_tp_init, gufunc_init},
     {Py_tp_dealloc, gufunc_dealloc},

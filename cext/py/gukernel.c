@@ -1,6 +1,7 @@
-/* py/gukernel: finds or compiles the kernel of a prepared gufunc call, and launches it. One
- * kernel is cached for each kind of loop. From the shapes of the call, this file decides whether
- * a kernel is specialized for small cores, and which cores are staged in shared memory. */
+/* py/gukernel: finds or compiles the kernel of a prepared gufunc call, and launches it. One kernel
+ * is cached for each kind of loop, that is, for each set of arguments of _compile. From the shapes
+ * of the call, this file decides whether a kernel is specialized for small cores, and which cores
+ * are staged in shared memory. */
 #include "py/gucall.h"
 
 #include <stdlib.h>
@@ -8,26 +9,30 @@
 #include "core/launch.h"
 #include "py/kernel.h"
 
-/* maximum bytes of a core array that a specialized kernel keeps in registers */
+/* maximum size in bytes of a core array that a specialized kernel keeps in registers */
 #define FIXED_CORE 64
-/* maximum bytes of the core arrays of all operands for a specialized kernel */
+/* maximum total size in bytes of the core arrays of all operands for a specialized kernel */
 #define FIXED_ALL 256
-/* maximum bytes of a core array for which the number of accesses is not limited */
+/* maximum size in bytes of a core array for which the number of accesses is not limited */
 #define FIXED_WHOLE 24
-#define FIXED_ACCESSES 4 /* maximum number of accesses to copy a larger core array */
+#define FIXED_ACCESSES 4 /* maximum number of memory accesses for copying a larger core array */
 #define WARP 32
 #define MIN_THREADS 8    /* minimum block size, smaller than a warp, used if there are few blocks */
-#define STAGED_OUTPUT 16 /* minimum bytes of the core array of an output for staging */
-/* minimum bytes of the core array of an input for staging, if an output is staged */
+#define STAGED_OUTPUT 16 /* minimum size in bytes of an output's core array for staging */
+/* minimum size in bytes of an input's core array for staging, if an output is staged */
 #define STAGED_WITH_OUTPUT 32
-/* minimum bytes of the core array of an input for staging, if no output is staged */
+/* minimum size in bytes of an input's core array for staging, if no output is staged */
 #define STAGED_INPUT 64
-#define STAGED_SHORT 1920      /* maximum bytes of short core arrays per loop index: 16 lanes fit */
-#define STAGED_ALL (18 * 1024) /* maximum bytes of long core arrays per loop index */
-/* maximum bytes of short core arrays of a warp, so that several warps fit on a multiprocessor */
+#define STAGED_SHORT \
+    1920 /* maximum size in bytes of short core arrays per loop index, so that \
+          * 16 lanes fit */
+#define STAGED_ALL (18 * 1024) /* maximum size in bytes of long core arrays per loop index */
+/* maximum size in bytes of the short core arrays of a warp, so that several warps fit on a
+ * multiprocessor */
 #define STAGED_WARP (30 * 1024)
-#define LONG_WARP (36 * 1024) /* maximum bytes of long core arrays of a warp */
-/* maximum lanes for long core arrays: so many lanes read different banks (core_stage.cuh) */
+#define LONG_WARP (36 * 1024) /* maximum size in bytes of the long core arrays of a warp */
+/* maximum number of lanes for long core arrays: up to 8 lanes read different banks
+ * (core_stage.cuh) */
 #define LONG_LANES 8
 /* maximum shared memory in bytes of a block with several warps */
 #define STAGED_BLOCK (46 * 1024)
@@ -48,15 +53,18 @@ typedef struct compiled {
     nl_py_gutuning trial;
 } compiled;
 
-/* The kind of a loop, which consists of the arguments of _compile and is the cache key of the
- * result. */
+/* A kind of loop: the arguments of _compile, which are also the cache key of the compiled
+ * kernel. */
 typedef struct kind {
     int dims, wide, fixed;
-    uint32_t values; /* bit i: operand i is a number, stored in the parameter itself */
-    uint32_t staged; /* bit i: the cores of operand i are staged in shared memory */
-    uint32_t loaded; /* bit i: the staged cores of operand i are loaded before the call */
-    uint32_t scale;  /* for staged calls: size classes of the pitch and of the loop */
-    int is_long;     /* core arrays are too long for 16 lanes, and copied in units of 16 bytes */
+    uint32_t values; /* bit i is set if operand i is a number, which is stored in the parameter
+                      * itself */
+    uint32_t staged; /* bit i is set if the cores of operand i are staged in shared memory */
+    uint32_t loaded; /* bit i is set if the staged cores of operand i are loaded before the function
+                      * is called */
+    uint32_t scale;  /* size classes of the pitch and of the loop, for staged launches */
+    int is_long;     /* set if the core arrays are too long for 16 lanes, and are copied in units of
+                      * 16 bytes */
     int64_t pitch;   /* bytes of shared memory per loop index */
     char orders[NL_GU_MAX_OPERANDS]; /* of fixed cores, 'C' or 'F' */
     uint8_t aligns[NL_GU_MAX_OPERANDS];
@@ -130,7 +138,8 @@ static int64_t staged_pitch(const nl_py_gucall *c, int i, int64_t bytes, int is_
 }
 
 /* Stages the cores of the operands first to last - 1 that have at least `least` bytes, as long as
- * they fit. Cores that overlap along the innermost loop dimension are not staged. */
+ * they fit in shared memory. Cores that overlap along the innermost loop dimension are not
+ * staged. */
 static void stage(const nl_py_gucall *c, int first, int last, int64_t least, kind *k) {
     for (int i = first; i < last; i++) {
         int64_t bytes, pitch;
@@ -254,10 +263,10 @@ static compiled *add_kernel(nl_py_gucall *c, const uint8_t *key, size_t size, Py
     int threads, is_staged;
     if (!PyTuple_Check(answer)) {
         PyErr_Format(PyExc_TypeError,
-                     "%U: _compile must give (Kernel, threads per block, is staged)", c->g->name);
+                     "%U: _compile must return (Kernel, threads per block, is staged)", c->g->name);
         return NULL;
     }
-    if (!PyArg_ParseTuple(answer, "Oip;_compile gives (Kernel, threads, is staged)", &kernel,
+    if (!PyArg_ParseTuple(answer, "Oip;_compile returns (Kernel, threads, is staged)", &kernel,
                           &threads, &is_staged))
         return NULL;
     compiled *made = nl_py_overload_new(sizeof *made, key, size);
@@ -294,18 +303,18 @@ static int64_t blocks_of(int64_t count, int64_t each) {
     return (count - 1) / each + 1;
 }
 
-/* The launch configuration for the loop. */
+/* The launch configuration for a loop. */
 typedef struct division {
     unsigned threads; /* block size */
-    int lanes;        /* number of lanes of a warp that have a loop index */
+    int lanes;        /* number of lanes of a warp that compute a loop index */
     int64_t blocks;
     int64_t shared; /* bytes of shared memory of a block */
 } division;
 
 /* Uses fewer lanes if the staged cores are large. Uses smaller blocks if a block would need too
- * much shared memory, or if there would be too few blocks to occupy the device. Blocks smaller
- * than a warp are used only if there would be fewer blocks than multiprocessors: the accesses of
- * a warp's threads are not adjacent, so each additional thread increases the time of the warp. */
+ * much shared memory, or if there would be too few blocks to occupy the device. Blocks smaller than
+ * a warp are used only if there would be fewer blocks than multiprocessors: the threads of a warp
+ * access memory that is not adjacent, so each additional thread increases the time of the warp. */
 static void divide(const nl_py_gucall *c, unsigned threads, const kind *k, division *d) {
     int64_t count = c->packed.count, processors = c->operation.device->multiprocessors;
     int64_t pitch = k->pitch;
@@ -334,7 +343,7 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made, const kind *of) 
     nl_error err;
     int words;
     if (made->threads < 1 || made->threads > (unsigned)k->kernel->max_threads) {
-        PyErr_Format(PyExc_ValueError, "%U: blocks of %u threads are not possible", c->g->name,
+        PyErr_Format(PyExc_ValueError, "%U: blocks of %u threads are not supported", c->g->name,
                      made->threads);
         return -1;
     }
@@ -364,8 +373,8 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made, const kind *of) 
     return nl_py_kernel_run(k, &launch, values, c->operation.epoch);
 }
 
-/* Launches the staged or the plain kernel: the faster kernel, or during the trial the next one to
- * be measured. */
+/* Launches the staged or the plain kernel: the faster one, or during the measurement the one that
+ * was not measured yet. */
 static int launch_staged(nl_py_gucall *c, compiled *staged, kind *k) {
     const compiled *made = staged;
     int is_measured = 0;

@@ -69,8 +69,6 @@ int nl_py_guoperands_dimensions(nl_py_gucall *c) {
     return 0;
 }
 
-/* ---- operands that the loop uses directly ---- */
-
 PyObject *nl_py_guoperands_stream(const nl_py_gucall *c) {
     PyObject *stream = c->keywords.given[NL_PY_KEY_STREAM];
     return stream ? stream : Py_None;
@@ -84,8 +82,8 @@ static void keep_caller_array(nl_py_gucall *c, int i) {
     c->stands_in[i] = c->replaced;
 }
 
-/* Replaces an operand by another array of the same shape. Steals the reference to `array`; NULL:
- * an exception is set. */
+/* Replaces an operand by another array of the same shape. Steals the reference to `array`; NULL
+ * means that an exception is set. */
 static int replace(nl_py_gucall *c, int i, PyObject *array) {
     nl_py_operand *op = &c->operands[i];
     PyObject *given = op->given;
@@ -142,9 +140,9 @@ int nl_py_guoperands_is_dense(const nl_py_gucall *c, int i, char order, int64_t 
     return 1;
 }
 
-/* Returns whether the core array of a host array is still contiguous in its device copy. The copy
- * is contiguous in the array's own axis order. The core stays contiguous only if no loop dimension
- * has a smaller stride than the core's size. */
+/* Returns whether the core array of a host array is still contiguous after the array was copied to
+ * the device. The copy is contiguous in the array's own axis order. In the copy, the core is
+ * contiguous only if no loop dimension has a smaller stride than the core's size. */
 static int copy_has_dense_core(const nl_py_gucall *c, int i) {
     const nl_goperand *o = &c->loop.operands[i];
     int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE], bytes = o->array.itemsize;
@@ -167,7 +165,7 @@ static int fits_promise(const nl_py_gucall *c, int i) {
            (op->place != NL_PY_PLACE_HOST || copy_has_dense_core(c, i));
 }
 
-/* Returns the axes of the core array in the order of the signature, an argument of _lay. */
+/* Returns the axes of the core array in the order of the signature, for the method _lay. */
 static PyObject *core_axes(const nl_py_gucall *c, int i) {
     const nl_goperand *o = &c->loop.operands[i];
     PyObject *axes = PyTuple_New(o->core);

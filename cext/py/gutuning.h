@@ -1,4 +1,4 @@
-/* py/gutuning: measures whether a kind of gufunc calls is faster if its cores are staged in shared
+/* py/gutuning: measures whether a kind of gufunc call is faster if its cores are staged in shared
  * memory.
  *
  * The result depends on the function: staging is faster if the function reads each element at least
@@ -35,7 +35,7 @@ typedef struct nl_py_gutuning {
  * is set, the caller must call nl_py_gutuning_end after the launch. */
 nl_py_staging nl_py_gutuning_begin(nl_py_gutuning *t, nl_device *dev, CUstream stream,
                                    int *is_measured);
-/* Call this after the launch of `count` loop indices. */
+/* Records the event after a launch of `count` loop indices. */
 void nl_py_gutuning_end(nl_py_gutuning *t, CUstream stream, int64_t count);
 /* Frees the events; call this function before the kernel is freed. */
 void nl_py_gutuning_clear(nl_py_gutuning *t);

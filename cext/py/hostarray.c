@@ -90,7 +90,7 @@ int nl_py_hostarray_is_descr(PyObject *obj) {
 }
 
 static nl_element_class classify_void(PyArray_Descr *d) {
-    if (!PyDataType_HASFIELDS(d)) /* elements that are plain bytes have no byte order */
+    if (!PyDataType_HASFIELDS(d)) /* plain bytes have no byte order */
         return NL_ELEMENT_RECORD;
     PyObject *native = PyObject_GetAttrString((PyObject *)d, "isnative");
     int truth = native ? PyObject_IsTrue(native) : -1;

@@ -11,8 +11,9 @@
 /* The kind of a dtype for kernels. */
 typedef enum nl_element_class {
     NL_ELEMENT_PLAIN,   /* one of nl_dtype */
-    NL_ELEMENT_RECORD,  /* structured, void, or defined outside NumPy: plain bytes */
-    NL_ELEMENT_SWAPPED, /* numbers that do not have this machine's byte order */
+    NL_ELEMENT_RECORD,  /* structured dtypes, void, and dtypes of other libraries: copied as plain
+                         * bytes */
+    NL_ELEMENT_SWAPPED, /* numbers in the byte order that is not the machine's */
     NL_ELEMENT_TIME,    /* datetime64, timedelta64 */
     NL_ELEMENT_OTHER,   /* longdouble, strings and similar types, which no kernel accepts */
     NL_ELEMENT_OBJECT,  /* Python objects, which cannot be copied to a device */
@@ -36,8 +37,8 @@ typedef struct nl_host_array {
 /* dtypes */
 PyObject *
 nl_py_hostarray_descr(PyObject *specification); /* numpy.dtype(specification): new reference */
-/* Returns the dtype of a new array: as in NumPy, strings without a length have one character. New
- * reference. */
+/* Returns the dtype of a new array: as in NumPy, strings without a length have one character.
+ * Returns a new reference. */
 PyObject *nl_py_hostarray_descr_of_new(PyObject *specification);
 PyObject *nl_py_hostarray_descr_of(nl_dtype dtype); /* new reference */
 int nl_py_hostarray_is_descr(PyObject *obj);
@@ -47,8 +48,8 @@ int nl_py_hostarray_same_dtype(PyObject *a, PyObject *b);
 const char *nl_py_hostarray_dtype_name(PyObject *descr, char *text, size_t size);
 /* Returns whether the dtype is a structured one. */
 int nl_py_hostarray_has_fields(PyObject *descr);
-/* Looks up a field. Returns 1 and a new reference to the object's dtype, 0 if it has no dtype, -1
- * with an exception. */
+/* Looks up a field. Returns 1 and a new reference to the field's dtype, 0 if there is no such
+ * field, -1 with an exception. */
 int nl_py_hostarray_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *offset);
 
 /* arrays */
@@ -57,11 +58,11 @@ int nl_py_hostarray_is_exact_array(PyObject *obj);
 PyObject *nl_py_hostarray_type(void); /* numpy.ndarray, borrowed */
 int nl_py_hostarray_read(PyObject *array, nl_host_array *out);
 /* Returns a new array with a contiguous layout in any axis order. If `data` is not NULL, the array
- * is over `data`, and `base` (a stolen reference) keeps this memory alive. Otherwise new memory is
- * allocated, which is not initialized. */
+ * is a view of `data`, and `base` (a stolen reference) keeps this memory alive. Otherwise new
+ * memory is allocated, which is not initialized. */
 PyObject *nl_py_hostarray_new(PyObject *descr, const nl_layout *layout, void *data, PyObject *base);
-/* Returns the object that owns an array's memory, found through all views: borrowed; returns NULL
- * if the array itself owns the memory. */
+/* Returns a borrowed reference to the object that owns an array's memory, found through all views;
+ * returns NULL if the array itself owns the memory. */
 PyObject *nl_py_hostarray_root(PyObject *array);
 int nl_py_hostarray_writable(PyObject *array);
 void nl_py_hostarray_lock(PyObject *array); /* makes it read-only */
@@ -71,7 +72,7 @@ PyObject *nl_py_hostarray_from(PyObject *obj);
 PyObject *nl_py_hostarray_native(PyObject *array);
 /* to[...] = from */
 int nl_py_hostarray_assign(PyObject *to, PyObject *from);
-/* Returns the element of an array without dimensions as a NumPy scalar: new reference. */
+/* Returns the element of a 0-D array as a NumPy scalar, a new reference. */
 PyObject *nl_py_hostarray_item(PyObject *array);
 
 /* scalars */
@@ -80,16 +81,16 @@ int nl_py_hostarray_is_scalar(PyObject *obj); /* numpy.generic */
 int nl_py_hostarray_is_exact_scalar(PyObject *obj);
 int nl_py_hostarray_is_bool(PyObject *obj);        /* a Python or NumPy bool */
 int nl_py_hostarray_is_scalar_type(PyObject *obj); /* a class such as numpy.float32 */
-/* Returns a NumPy scalar with a copy of the element at `bytes`. New reference. */
+/* Returns a NumPy scalar with a copy of the element at `bytes`. Returns a new reference. */
 PyObject *nl_py_hostarray_scalar(PyObject *descr, const void *bytes);
-/* Reads the dtype code and value (at most 16 bytes, to `bytes`) of a scalar of NumPy's plain
- * types or a subclass; NL_OPAQUE for other scalars. */
+/* Reads the dtype code and value (at most 16 bytes, to `bytes`) of a scalar of NumPy's plain types
+ * or a subclass; returns NL_OPAQUE for other scalars. */
 nl_dtype nl_py_hostarray_scalar_read(PyObject *scalar, void *bytes);
-/* Reads any other numpy.generic: sets a new reference to its dtype and, for void scalars, a pointer
- * into the scalar, else NULL. 0, or -1 with an exception. */
+/* Reads a numpy.generic of any other type: sets a new reference to its dtype, and a pointer into
+ * the scalar if it is a void scalar, else NULL. 0, or -1 with an exception. */
 int nl_py_hostarray_void_read(PyObject *scalar, PyObject **descr, const void **bytes);
-/* Returns an array without dimensions over the memory of a void scalar, which may belong to an
- * array. New reference. */
+/* Returns a 0-D array over the memory of a void scalar, which may be memory of an array. Returns a
+ * new reference. */
 PyObject *nl_py_hostarray_void_array(PyObject *scalar);
 int nl_py_hostarray_is_void(PyObject *obj);
 /* Reads a datetime64, a timedelta64, or a 0-D array of one of these types. Returns 1 and writes 8

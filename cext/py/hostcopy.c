@@ -1,16 +1,17 @@
-/* py/hostcopy: host arrays that are arguments of a call. These arrays are collected while the
+/* py/hostcopy: host arrays that are arguments of a call. Host arrays are collected while the
  * arguments are read, copied to the device when all arguments have been accepted, and copied back
  * after the kernel.
  *
- * There are three code paths. A large array has separate device memory, which core/transfer fills.
- * Small arrays share a page-locked block:
+ * There are three code paths: separate device memory, a mapped block and a packed block. A large
+ * array has its own device memory, which core/transfer fills. Small arrays share a page-locked
+ * block:
  *   - The kernel of a ufunc reads each element once or a few times. Such a kernel reads the block
- *   directly, through the bus (mapped).
- *   - A kernel of the user may read an element any number of times, each time through the bus. So
- *     the block is copied to device memory with one copy, and back with one copy (packed).
+ *   directly, through the bus (mapped). - A user's kernel may read an element any number of times,
+ *   each time through the bus. So the block is copied to device memory, and back, in one copy each
+ *   (packed).
  *
- * A block is used only if something is copied back. In that case the call must wait for the stream
- * in any case, and can release the block afterwards.
+ * A block is used only if something is copied back. For outputs, the call waits for the stream, and
+ * can release the block afterwards.
  *
  * A deferred call does not wait: its outputs are in page-locked memory, and the caller waits for
  * the stream. A deferred call uses no block, and its arrays are kept alive until the stream is
@@ -28,7 +29,7 @@
 
 /* Alignment of arrays in a block, equal to that of device memory. */
 #define ALIGNMENT 256
-/* Limit for the total size of the arrays that are copied to a kernel as one block. */
+/* maximum total size of the arrays that are copied for a kernel as one block */
 #define MAX_PACKED NL_PINNED_BYTES
 
 /* ---- list of arrays ---- */
@@ -66,7 +67,7 @@ static nl_layout_view view_of(const nl_py_hostcopy *item) {
 }
 
 /* Returns the index of an earlier item whose copy `item` can share, or -1. If the call writes to
- * one of the two items, they share a copy only if c->shares is set. */
+ * one of these items, they share a copy only if c->shares is set. */
 static int find_shared_copy(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
     nl_layout_view wanted = view_of(item);
     for (int i = 0; i < c->count; i++) {
@@ -109,8 +110,8 @@ void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order) {
 
 /* ---- overlaps ---- */
 
-/* Do the arrays overlap? NumPy decides exactly whether the arrays overlap; if the decision takes
- * too long (numpy.exceptions.TooHardError), they are assumed to overlap. */
+/* Returns whether two arrays overlap, as computed exactly by NumPy; if the computation takes too
+ * long (numpy.exceptions.TooHardError), they are assumed to overlap. */
 static int really_overlap(PyObject *a, PyObject *b) {
     PyObject *numpy = PyImport_ImportModule("numpy");
     PyObject *answer =
@@ -148,8 +149,8 @@ int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second) {
 
 /* ---- choice of the code path ---- */
 
-/* Returns whether an item is copied in the direction `mode`. An item that shares the copy of an
- * earlier item is not copied itself. */
+/* Returns whether an item is copied in the direction `mode` (to or from the device). An item that
+ * shares the copy of an earlier item is not copied itself. */
 static int is_copied(const nl_py_hostcopy *item, int mode) {
     return item->same < 0 && item->size > 0 && (item->mode & mode) != 0;
 }
@@ -162,9 +163,8 @@ static int is_contiguous(const nl_layout *layout) {
     return nl_layout_orders(layout) != 0;
 }
 
-/* An item that shares the copy of another item uses the same memory, so only the other item is
- * tested.
- */
+/* an item that shares the copy of another item has the other item's memory, so only the other item
+ * is tested */
 void nl_py_hostcopy_defer(nl_py_hostcopies *c, nl_py_state *state) {
     int waits = 0;
     nl_py_keep_collect();
@@ -183,8 +183,8 @@ static int is_copy_checked(void) {
     return nl_cu.Checks && (nl_cu.Checks() & NL_CHECK_ACCESSES) != 0;
 }
 
-/* Returns the maximum size of the block in bytes, up to which a block is faster than separate
- * copies; 0: use no block. */
+/* Returns the maximum size in bytes for which a block is faster than separate copies, or 0 if no
+ * block is used. */
 static int64_t block_capacity(const nl_py_hostcopies *c, nl_py_reads reads) {
     int64_t shared = nl_bounce_shared();
     if (!is_copied_back(c) || c->is_deferred || is_copy_checked())
@@ -198,8 +198,8 @@ static int64_t aligned(int64_t offset) {
     return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Assigns offsets in the block to those arrays of one mode that still fit into the block. Returns 1
- * if all fit. */
+/* Assigns offsets in the block to those arrays of one mode that still fit in the block. Returns 1
+ * if all arrays fit. */
 static int assign_offsets_of_mode(nl_py_hostcopies *c, int mode, int64_t capacity) {
     int all = 1;
     for (int i = 0; i < c->count; i++) {
@@ -218,7 +218,7 @@ static int assign_offsets_of_mode(nl_py_hostcopies *c, int mode, int64_t capacit
 
 /* Assigns offsets in the order inputs, in-out arrays, outputs. With this order, the bytes that are
  * copied to the device are contiguous, and so are the bytes that are copied back. Returns 1 if all
- * arrays fit. */
+ * arrays fit in the block. */
 static int assign_offsets(nl_py_hostcopies *c, int64_t capacity) {
     int all = assign_offsets_of_mode(c, NL_PY_TRANSFER_IN, capacity);
     c->out_begin = aligned(c->used);
@@ -264,8 +264,8 @@ static int alloc(const nl_py_hostcopies *c, int64_t size, nl_buffer **buffer, CU
     return c->is_deferred ? 0 : nl_buffer_use(*buffer, c->stream, c->blocking, err);
 }
 
-/* Sets up the block and, for kernels of the user, its copy in device memory, or decides to use no
- * block. */
+/* Sets up the block and, for kernels of the user, its copy in device memory; sets no block if
+ * separate copies are better. */
 static int open_block(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
     int64_t capacity = block_capacity(c, reads);
     if (capacity == 0)
@@ -383,8 +383,8 @@ int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, i
 
 /* ---- out ---- */
 
-/* Copies the block back if it has a copy in device memory, and waits for the stream. Afterwards the
- * device does not use the block. */
+/* Copies the block back if it has a copy in device memory, and waits for the stream. When the
+ * function returns, the device does not use the block any more. */
 static int fetch_block(nl_py_hostcopies *c, nl_error *err) {
     int64_t size = c->used - c->out_begin;
     if (!c->block)
@@ -399,8 +399,7 @@ static int fetch_block(nl_py_hostcopies *c, nl_error *err) {
     return 0;
 }
 
-/* The wait for the stream is complete, so the buffers that it used can be reused without another
- * wait. */
+/* The stream is idle, so the buffers that it used can be reused without another wait. */
 static void forget_buffer_users(nl_py_hostcopies *c) {
     for (int i = 0; i < c->count; i++)
         if (c->items[i].buffer)
@@ -462,9 +461,8 @@ int nl_py_hostcopy_leave(nl_py_hostcopies *c) {
 
 /* ---- the end ---- */
 
-/* Called after a failure. Waits, because the block must not be reused before the device has
- * finished using it. Returns 0 if the wait was ended early, and the device may still use the
- * block. */
+/* Waits after a failure, because the block must not be reused before the device has finished using
+ * it. Returns 0 if the wait ended early, in which case the device may still use the block. */
 static int wait_for_block(const nl_py_hostcopies *c) {
     nl_error ignored;
     return nl_device_bind(c->device, &ignored) < 0 || nl_wait_is_idle(c->stream);

@@ -12,11 +12,11 @@
 
 #define NL_PY_STACK_HOSTCOPIES 4
 
-/* Number of times that a kernel reads an element of the host arrays. */
+/* How often a kernel reads an element of the host arrays. */
 typedef enum nl_py_reads {
     NL_PY_READS_ONCE,
-    NL_PY_READS_SOME, /* several times, if the loop repeats the element */
-    NL_PY_READS_ANY,  /* any number of times, as a kernel of the user may */
+    NL_PY_READS_SOME, /* several times, if the loop repeats the element (broadcasting) */
+    NL_PY_READS_ANY,  /* any number of times, as in a user's kernel */
 } nl_py_reads;
 
 /* A host array and its copy on the device. */
@@ -28,9 +28,8 @@ typedef struct nl_py_hostcopy {
     char *data;      /* address of the first element on the host */
     nl_layout host;
     /* set by this file */
-    int same; /* -NULL, or an earlier item with the same elements, whose copy this item shares */
-    /* whether the array is contiguous page-locked memory of the user; set by
-     * nl_py_hostcopy_defer */
+    int same; /* -an earlier item with the same elements, whose copy this item shares, or -1 */
+    /* whether the user's array is contiguous page-locked memory; set by nl_py_hostcopy_defer */
     int is_locked;
     nl_layout device;    /* contiguous */
     int64_t size;        /* bytes on the device */
@@ -39,22 +38,22 @@ typedef struct nl_py_hostcopy {
     CUdeviceptr address; /* address on the device; valid after nl_py_hostcopy_enter */
 } nl_py_hostcopy;
 
-/* The struct is large, so nl_py_hostcopy_init does not initialize all of it. The fields after
+/* The struct is large, so nl_py_hostcopy_init initializes only the first fields. The fields after
  * `shares` are valid only if count > 0. */
 typedef struct nl_py_hostcopies {
     int count;
-    /* whether an array that is passed twice has one copy even if the call writes to it */
+    /* whether an array that is passed twice has a single copy even if the call writes to it */
     int shares;
     int capacity;
     int modes; /* bitwise OR of the modes of all items */
     nl_py_hostcopy *items, on_stack[NL_PY_STACK_HOSTCOPIES];
     nl_device *device;
     CUstream stream;
-    int blocking;    /* the stream is ordered with the legacy default stream */
+    int blocking;    /* nonzero if the stream is ordered with the legacy default stream */
     int is_deferred; /* whether the call returns before its copies are complete */
-    /* whether the device may still be using the block, or the arrays of a deferred call */
+    /* whether the device may still be using the block or the arrays of a deferred call */
     int is_pending;
-    /* whether the wait for the block was ended early, so that no other wait may follow */
+    /* whether the wait for the block ended early; then no other wait may follow */
     int was_ended;
     /* the page-locked block of the call, or NULL; the block that contains it (small or large);
      * its copy in device memory (packed), or NULL; the address that the device uses */
@@ -73,30 +72,30 @@ static inline void nl_py_hostcopy_init(nl_py_hostcopies *c, int shares) {
     c->count = 0;
     c->shares = shares;
 }
-/* Returns the next free item, uninitialized. The caller sets the item's fields and
- * calls nl_py_hostcopy_add; the pointer is valid until the next call of this function. NULL with an
- * exception. */
+/* Returns the next free item, uninitialized. The caller fills the item and calls
+ * nl_py_hostcopy_add; the pointer is valid until the next call of this function. Returns NULL with
+ * an exception. */
 nl_py_hostcopy *nl_py_hostcopy_next(nl_py_hostcopies *c);
-/* Adds the item. The device copy of the item has the order 'C' or 'F', or for 'K' the axis order of
- * the item's strides. */
+/* Adds the item. The device copy of the item is in C or Fortran order ('C', 'F'), or in the axis
+ * order of the item's strides ('K'). */
 void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order);
 /* Searches for two arrays that overlap and of which the call writes at least one. Returns 1 and
- * sets *first and *second to their tags; returns 0 if no arrays overlap so; -1 with an
+ * sets *first and *second to their tags; returns 0 if there is no such pair; returns -1 with an
  * exception. */
 int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second);
 /* Makes the call a deferred one, which returns before its copies are complete, if every array that
- * the call writes is in page-locked host memory. Call this function only if the caller waits for
- * the stream, before nl_py_hostcopy_enter, with the device bound. */
+ * the call writes is in page-locked host memory. Requires that the caller waits for the stream.
+ * Call this function before nl_py_hostcopy_enter, with the device bound. */
 void nl_py_hostcopy_defer(nl_py_hostcopies *c, nl_py_state *state);
 /* Binds the device, allocates memory and starts the copies to the device, unless there are no
- * items. Afterwards each `address` is valid. 0, or -1 with an exception. */
+ * items. Afterwards the field `address` of each item is valid. 0, or -1 with an exception. */
 int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
                          nl_py_reads reads);
 /* Called after the launch: copies the outputs back to the host, or only starts these copies if the
  * call is deferred. Returns 1 if the function has waited for the stream, 0 if not, -1 with an
  * exception. */
 int nl_py_hostcopy_leave(nl_py_hostcopies *c);
-/* Releases all memory. Call this function on every path, also after errors. */
+/* Releases all memory. Call this function on every code path, also after errors. */
 void nl_py_hostcopy_release(nl_py_hostcopies *c);
 static inline void nl_py_hostcopy_clear(nl_py_hostcopies *c) {
     if (c->count)

@@ -1,13 +1,13 @@
 /* py/hostfunction: the type HostFunction, the Python callable that jit returns.
  *
  * An entry is the code that was compiled for one list of type codes, or for any arguments if the
- * types are declared. A call first compares the entry of the last call. It writes the parameter
- * block on the stack, releases the interpreter's lock, calls the code, and converts the results to
- * Python objects. Entries live as long as the HostFunction, because another thread may be executing
- * the code of an entry.
+ * types are declared. A call first compares its type codes with the entry of the last call. Then it
+ * writes the parameter block on the stack, releases the interpreter's lock, calls the code, and
+ * converts the results to Python objects. Entries live as long as the HostFunction, because another
+ * thread may be executing the code of an entry.
  *
  * Scalars are converted before arrays are read: a conversion may run Python code, but reading an
- * array does not. So no array can change between the time when it is read and the call. */
+ * array does not. So no array can change between the time when the array is read and the call. */
 #include "py/state.h"
 
 #include <string.h>
@@ -29,7 +29,8 @@
 
 /* An item of a function's result: an argument, a number, or a view of an argument. */
 typedef struct result {
-    int parameter;   /* index of the argument; -1 if the code has stored the item */
+    int parameter;   /* index of the returned argument; -1 if the code has stored a number or a
+                      * view */
     PyObject *descr; /* dtype of a view, else NULL */
     int ndim;
     int writable;
@@ -110,7 +111,8 @@ static inline int is_array(nl_param_kind kind) {
     return kind == NL_PARAM_ARRAY || kind == NL_PARAM_POINTER;
 }
 
-/* Fills a result from an item of `returned`: a parameter's index, -1, or (dtype, axes, writable).
+/* Fills a result from an item of `returned`: a parameter's index, -1 for a number, or (dtype, axes,
+ * writable) for a view.
  */
 static int fill_result(const entry *e, result *r, PyObject *item) {
     if (!PyTuple_Check(item)) {
@@ -151,7 +153,8 @@ static int fill_returned(entry *e, PyObject *returned) {
         }
     }
     if (!fits || values != e->function->count) {
-        PyErr_SetString(PyExc_RuntimeError, "_resolve: the results are not those of the code");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "_resolve: the returned items do not match the compiled code");
         return -1;
     }
     e->returns = (int)count;
@@ -165,7 +168,8 @@ static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
     PyObject *rows, *module, *returned = Py_None;
     nl_error err;
     if (!PyTuple_Check(answer)) {
-        PyErr_SetString(PyExc_TypeError, "_resolve gives (module, symbol, parameters, returned)");
+        PyErr_SetString(PyExc_TypeError,
+                        "_resolve must return (module, symbol, parameters, returned)");
         return -1;
     }
     if (!PyArg_ParseTuple(answer, "OsO|O:_resolve", &module, &symbol, &rows, &returned))
@@ -182,7 +186,8 @@ static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
     if (!e->function)
         return -1;
     if (e->function->block_size < e->params.size) {
-        PyErr_Format(PyExc_RuntimeError, "%U(): the compiled code does not fit", f->name);
+        PyErr_Format(PyExc_RuntimeError, "%U(): the parameters do not match the compiled code",
+                     f->name);
         return -1;
     }
     if (fill_returned(e, returned) < 0)
@@ -266,8 +271,8 @@ static entry *resolve(hostfunction *f, const uint32_t *codes, size_t size, PyObj
     return e;
 }
 
-/* Returns the entry for these arguments, which is compiled if necessary, as a pointer that is valid
- * for the lifetime of `f`. */
+/* Returns the entry for these arguments, after compiling it if necessary; the pointer is valid for
+ * the lifetime of `f`. */
 static entry *find(hostfunction *f, nl_py_values *read, PyObject *const *args, Py_ssize_t nargs) {
     uint32_t codes[INLINE_ARGS];
     size_t size = f->typed ? 0 : (size_t)nargs * sizeof *codes;
@@ -353,8 +358,8 @@ static int is_argument(const nl_param *p, const unsigned char *block, PyObject *
            nl_py_hostarray_same_dtype(array.descr, r->descr);
 }
 
-/* Returns the index of the parameter whose memory contains all elements of a view, or -1. An
- * empty view belongs to the first array. */
+/* Returns the index of the parameter whose memory contains all elements of a view, or -1. An empty
+ * view is attributed to the first array. */
 static int owner_of(const entry *e, const unsigned char *block, const nl_layout *layout,
                     const nl_layout_view *view) {
     nl_range part = nl_layout_range(view);
@@ -387,8 +392,8 @@ static PyObject *view_of(const hostfunction *f, const entry *e, const result *r,
     int owner = owner_of(e, block, &layout, &view);
     if (owner < 0)
         return PyErr_Format(PyExc_TypeError,
-                            "%U() returns an array that is not a part of its arguments: return an "
-                            "argument, or a view of one",
+                            "%U() returns an array that is not a part of its arguments: "
+                            "return an argument, or a view of one",
                             f->name);
     int writable = r->writable && (!nl_py_hostarray_is_array(args[owner]) ||
                                    nl_py_hostarray_writable(args[owner]));
@@ -398,7 +403,7 @@ static PyObject *view_of(const hostfunction *f, const entry *e, const result *r,
     return array;
 }
 
-/* Converts results that contain arguments or views of them. */
+/* Converts results to Python objects if some of them are arguments or views. */
 static PyObject *with_arrays(const hostfunction *f, const entry *e, const unsigned char *results,
                              const unsigned char *block, PyObject *const *args) {
     PyObject *tuple = e->returns_tuple ? PyTuple_New(e->returns) : NULL;
@@ -449,8 +454,8 @@ static PyObject *python_result(const nl_host_function *function, const unsigned 
 
 /* ---- calls ---- */
 
-/* Writes the values of the parameters `first` to `first + count - 1` to the block: with `arrays`
- * only array values, otherwise only other values. Items of tuples are treated like parameters. */
+/* Writes the values of the parameters `first` to `first + count - 1` to the block: only arrays if
+ * `arrays` is set, otherwise only other values. Items of tuples are handled like parameters. */
 static int write_some(nl_py_call *call, int first, int count, PyObject *const *values, int arrays,
                       unsigned char *block) {
     for (int i = 0; i < count; i++) {
@@ -471,11 +476,11 @@ static int write_some(nl_py_call *call, int first, int count, PyObject *const *v
     return 0;
 }
 
-/* Writes all arguments, arrays last: converting an object to a number may run code that
- * reallocates an array's memory. */
+/* Writes all arguments, arrays last: converting an object to a number may run code that reallocates
+ * an array's memory. */
 static int write_arguments(const hostfunction *f, const entry *e, nl_py_values *read,
                            PyObject *const *args, unsigned char *block) {
-    nl_py_call call; /* not initialized as a whole, because the struct is large */
+    nl_py_call call; /* not zero-initialized, because the struct is large */
     call.state = f->state;
     call.name = e->name;
     call.params = &e->params;
@@ -540,14 +545,14 @@ static PyObject *call_with(hostfunction *f, nl_py_values *read, PyObject *const 
 }
 
 static PyObject *call_positional(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
-    nl_py_values read; /* not initialized as a whole, because the struct is large */
+    nl_py_values read; /* not zero-initialized, because the struct is large */
     nl_py_values_init(&read, f->state, NULL, NULL, 0);
     PyObject *result = call_with(f, &read, args, nargs);
     nl_py_values_clear(&read);
     return result;
 }
 
-/* Returns the default value of a parameter, borrowed; NULL if it has none. */
+/* Returns a borrowed reference to the default value of a parameter, or NULL if it has none. */
 static PyObject *default_of(const hostfunction *f, Py_ssize_t i) {
     Py_ssize_t count = f->defaults ? PyTuple_GET_SIZE(f->defaults) : 0;
     i -= PyTuple_GET_SIZE(f->parameters) - count;
@@ -623,7 +628,7 @@ static int hostfunction_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|OppO:HostFunction", names, &name, &parameters,
                                      &typed, &nogil, &defaults))
         return -1;
-    if (f->name) { /* other threads' calls may be reading the name */
+    if (f->name) { /* the name cannot change: calls of other threads may be reading it */
         PyErr_SetString(PyExc_RuntimeError, "a host function is initialised once");
         return -1;
     }
@@ -631,13 +636,14 @@ static int hostfunction_init(PyObject *self, PyObject *args, PyObject *kwargs) {
         return -1;
     for (Py_ssize_t i = 0; tuple && i < PyTuple_GET_SIZE(tuple); i++)
         if (!PyUnicode_Check(PyTuple_GET_ITEM(tuple, i))) {
-            PyErr_SetString(PyExc_TypeError, "names of parameters must be str");
+            PyErr_SetString(PyExc_TypeError, "parameter names must be str");
             Py_DECREF(tuple);
             return -1;
         }
     Py_ssize_t wanted = tuple ? PyTuple_GET_SIZE(tuple) : 0;
     if (defaults != Py_None && !(PyTuple_Check(defaults) && PyTuple_GET_SIZE(defaults) <= wanted)) {
-        PyErr_SetString(PyExc_TypeError, "defaults are a tuple, of at most as many as parameters");
+        PyErr_SetString(PyExc_TypeError,
+                        "defaults must be a tuple, with at most one item per parameter");
         Py_XDECREF(tuple);
         return -1;
     }
@@ -671,7 +677,7 @@ static void hostfunction_dealloc(PyObject *self) {
 }
 
 static PyObject *hostfunction_resolve(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(args)) {
-    PyErr_SetString(PyExc_NotImplementedError, "a sub-class of HostFunction defines _resolve");
+    PyErr_SetString(PyExc_NotImplementedError, "a subclass of HostFunction must define _resolve");
     return NULL;
 }
 
@@ -680,8 +686,7 @@ static PyObject *hostfunction_forget(PyObject *self, PyObject *Py_UNUSED(args)) 
     Py_RETURN_NONE;
 }
 
-/* Enables the vectorcall of subclasses written in Python, which CPython does by itself from 3.12
- * on. */
+/* Enables the vectorcall of subclasses written in Python; since 3.12, CPython does this itself. */
 static PyObject *hostfunction_init_subclass(PyObject *cls, PyObject *Py_UNUSED(args)) {
 #if PY_VERSION_HEX < 0x030C0000
     PyTypeObject *type = (PyTypeObject *)cls;
@@ -695,7 +700,8 @@ static PyObject *hostfunction_init_subclass(PyObject *cls, PyObject *Py_UNUSED(a
 
 static PyMethodDef hostfunction_methods[] = {
     {"_resolve", hostfunction_resolve, METH_VARARGS,
-     "_resolve(codes, args) -> (module, symbol, parameters): sub-classes find or compile it."},
+     "_resolve(codes, args) -> (module, symbol, parameters): "
+     "finds or compiles the code; subclasses define this method."},
     {"_clear", hostfunction_forget, METH_NOARGS, "_clear(): forgets what was resolved."},
     {"__init_subclass__", hostfunction_init_subclass, METH_NOARGS | METH_CLASS, NULL},
     {NULL, NULL, 0, NULL}};
@@ -706,9 +712,8 @@ static PyMemberDef hostfunction_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot hostfunction_slots[] = {
-    {Py_tp_doc, "HostFunction(name, parameters=None, typed=False, nogil=True, "
-                "defaults=None): a compiled function "
-                "on the CPU."},
+    {Py_tp_doc, "HostFunction(name, parameters=None, typed=False, nogil=True, defaults=None): "
+                "a compiled function on the CPU."},
     {Py_tp_new, hostfunction_new},
     {Py_tp_init, hostfunction_init},
     {Py_tp_dealloc, hostfunction_dealloc},
@@ -758,10 +763,11 @@ static PyObject *host_results(PyObject *Py_UNUSED(module), PyObject *args) {
 
 static PyMethodDef functions[] = {
     {"host_results", host_results, METH_VARARGS,
-     "host_results(module, symbol) -> (names of dtypes, whether it is a tuple): what a compiled "
-     "function returns."},
+     "host_results(module, symbol) -> (names of dtypes, is a tuple): "
+     "returns the dtypes of a compiled function's results, and whether the result is a tuple."},
     {"random_seed", random_seed, METH_O,
-     "random_seed(seed): seeds the calling thread's generator of random numbers on the CPU."},
+     "random_seed(seed): "
+     "seeds the random number generator of the calling thread's CPU code."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_hostfunction_exec(PyObject *module) {

@@ -1,7 +1,7 @@
-/* py/hostmemory: blocks of core/hostblock under NumPy arrays. A HostMemory has the buffer protocol,
- * so numpy.ndarray accepts it as a buffer and stores it as the array's base. When the last array
- * over a HostMemory is freed, its block returns to the pool. This file also contains functions that
- * register memory of other owners. */
+/* py/hostmemory: exposes blocks of core/hostblock as memory for NumPy arrays. A HostMemory has the
+ * buffer protocol, so numpy.ndarray accepts it as a buffer and stores it as the array's base. When
+ * the last array over a HostMemory is freed, its block returns to the pool. This file also
+ * registers memory of other owners with the driver (page-locking). */
 #include "py/hostmemory.h"
 
 #include <string.h>
@@ -100,7 +100,8 @@ static PyGetSetDef hostmemory_getset[] = {
     {"device_address", hostmemory_device_address, NULL, "Where kernels find it.", NULL},
     {"nbytes", hostmemory_nbytes, NULL, "Its size.", NULL},
     {"size", hostmemory_nbytes, NULL, "Its size.", NULL},
-    {"kind", hostmemory_kind, NULL, "result, locked, mapped, write-combined or managed.", NULL},
+    {"kind", hostmemory_kind, NULL,
+     "The kind of memory: result, locked, mapped, write-combined or managed.", NULL},
     {"is_locked", hostmemory_is_locked, NULL, "Does the device reach it by itself?", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
@@ -109,7 +110,7 @@ static PyMemberDef hostmemory_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot hostmemory_slots[] = {
-    {Py_tp_doc, "Host memory that the device can access; a buffer."},
+    {Py_tp_doc, "A buffer of host memory that the device can access."},
     {Py_tp_dealloc, hostmemory_dealloc},
     {Py_tp_getset, hostmemory_getset},
     {Py_tp_members, hostmemory_members},
@@ -137,7 +138,7 @@ static PyObject *host_memory(PyObject *module, PyObject *args, PyObject *kwargs)
                                      &class))
         return NULL;
     if (!PyType_Check(class) || !PyType_IsSubtype((PyTypeObject *)class, type))
-        return PyErr_Format(PyExc_TypeError, "cls must be a sub-class of HostMemory");
+        return PyErr_Format(PyExc_TypeError, "cls must be a subclass of HostMemory");
     while (kind < count && strcmp(kinds[kind], name) != 0)
         kind++;
     if (kind == count)
@@ -250,15 +251,17 @@ static PyObject *advise(PyObject *Py_UNUSED(module), PyObject *args) {
 
 static PyMethodDef functions[] = {
     {"host_memory", (PyCFunction)(void (*)(void))host_memory, METH_VARARGS | METH_KEYWORDS,
-     "host_memory(nbytes, kind, flags=1, cls=HostMemory): a HostMemory; flags are those of managed "
-     "memory."},
+     "host_memory(nbytes, kind, flags=1, cls=HostMemory): "
+     "returns a HostMemory; `flags` are for managed memory."},
     {"host_empty", host_empty, METH_VARARGS,
-     "host_empty(shape, dtype, order='C'): a NumPy array for a result, not initialised."},
+     "host_empty(shape, dtype, order='C'): "
+     "returns a new uninitialized NumPy array for a result."},
     {"host_register", host_register, METH_VARARGS,
-     "host_register(address, nbytes, flags): page-locks memory; returns its device address."},
+     "host_register(address, nbytes, flags): page-locks memory, and returns its device address."},
     {"host_unregister", host_unregister, METH_VARARGS, "host_unregister(address)"},
     {"prefetch", prefetch, METH_VARARGS,
-     "prefetch(address, nbytes, device, stream): moves managed memory; device -1 is the host."},
+     "prefetch(address, nbytes, device, stream): "
+     "moves managed memory to a device, or to the host if device is -1."},
     {"advise", advise, METH_VARARGS, "advise(address, nbytes, advice, device)"},
     {NULL, NULL, 0, NULL}};
 

@@ -13,13 +13,13 @@ typedef struct nl_py_hostmemory {
     PyObject *weakrefs;
 } nl_py_hostmemory;
 
-/* Returns a new NumPy array for a result that is copied to the host, not initialized. The layout
- * must be contiguous. Large arrays use reusable memory, which is page-locked if that is faster.
+/* Returns a new uninitialized NumPy array for a result that is copied to the host. The layout must
+ * be contiguous. Large arrays use reusable memory, which is page-locked if that is faster. Returns
  * NULL with an exception. */
 PyObject *nl_py_hostmemory_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout);
 
-/* Returns whether the array is in memory of nl_py_hostmemory_empty. Users do not see that such
- * memory is page-locked: copies treat it like pageable memory. */
+/* Returns whether the array's memory was allocated by nl_py_hostmemory_empty. Copies treat such
+ * memory like pageable memory, even if it is page-locked. */
 int nl_py_hostmemory_is_result(nl_py_state *state, PyObject *array);
 
 #endif

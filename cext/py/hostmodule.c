@@ -3,7 +3,7 @@
  * An image is a shared object. The code is unloaded when the HostModule is freed, so code that
  * stores an address must keep the HostModule alive. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* this macro has the same definition in pyconfig.h */
+#define _GNU_SOURCE 1 /* the definition is equal to that in pyconfig.h */
 #endif
 #include "py/hostmodule.h"
 
@@ -71,7 +71,7 @@ static PyObject *hostmodule_new(PyTypeObject *type, PyObject *args, PyObject *kw
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*:HostModule", names, &data))
         return NULL;
     hostmodule *self = (hostmodule *)type->tp_alloc(type, 0);
-    /* dlopen would reject data that is not a shared object, with a less helpful message. */
+    /* dlopen also rejects data that is not a shared object, but with a less helpful message */
     if (self != NULL && (data.len < 64 || memcmp(data.buf, "\177ELF", 4) != 0)) {
         PyErr_SetString(PyExc_ImportError, "this is no image for the CPU");
         Py_CLEAR(self);
@@ -128,8 +128,9 @@ static PyObject *hostmodule_names(PyObject *self, void *Py_UNUSED(closure)) {
 
 static PyMethodDef methods[] = {
     {"address", hostmodule_address, METH_O,
-     "address(name) -> int: the address of a function or variable of the unit, valid while the "
-     "module exists. Raises KeyError for an unknown name."},
+     "address(name) -> int: "
+     "returns the address of a function or variable, which is valid while the module exists. "
+     "Raises KeyError for an unknown name."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -143,8 +144,8 @@ static PyType_Slot slots[] = {
     {Py_tp_dealloc, hostmodule_dealloc},
     {Py_tp_methods, methods},
     {Py_tp_getset, getset},
-    {Py_tp_doc, "HostModule(data): loads an image of kind \"host\". Raises ImportError for other "
-                "data."},
+    {Py_tp_doc, "HostModule(data): loads an image of kind \"host\". "
+                "Raises ImportError for other data."},
     {0, NULL},
 };
 
@@ -167,7 +168,6 @@ static int raise_fault(void) {
     return -1;
 }
 
-/* numbalite/runtime/threads.py has already checked the numbers of threads. */
 static PyObject *threads_limit(PyObject *Py_UNUSED(module), PyObject *value) {
     long most = PyLong_AsLong(value);
     if (most == -1 && PyErr_Occurred())
@@ -190,8 +190,10 @@ static PyObject *threads_set(PyObject *Py_UNUSED(module), PyObject *value) {
 
 static PyMethodDef functions[] = {
     {"host_threads_limit", threads_limit, METH_O, "Maximum threads of parallel loops."},
-    {"host_threads_get", threads_get, METH_NOARGS, "Number of threads of this thread's loops."},
-    {"host_threads_set", threads_set, METH_O, "Sets that number for the calling thread; 0: all."},
+    {"host_threads_get", threads_get, METH_NOARGS,
+     "host_threads_get(): returns the number of threads of the calling thread's parallel loops."},
+    {"host_threads_set", threads_set, METH_O,
+     "host_threads_set(count): sets the number of threads of the calling thread's loops; 0: all."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,9 +1,10 @@
 /* py/hostufunc: numpy.ufunc objects from compiled host loops.
  *
  * A ufunc is created without loops, and each loop is added by NumPy's newer API, because such a
- * loop may fail (an assert in the user's code raises an exception) and can be added at any time.
- * A ufunc with signatures also gets the table of types of older ufuncs: with it, NumPy resolves
- * types as for its own ufuncs, and `types` and `ntypes` list the loops. A lazily typed ufunc gets
+ * loop can be added at any time, and may raise an exception (for an assert in the user's code).
+ * A ufunc with signatures also gets the table of types of older ufuncs: NumPy uses the table to
+ * resolve types as for its own ufuncs, and to list the loops in `types` and `ntypes`. A lazily
+ * typed ufunc gets
  * a promoter, which NumPy calls for dtypes without a loop: the Python function of the promoter
  * compiles a loop and adds it to the ufunc.
  *
@@ -30,8 +31,8 @@
 
 /* ---- HostLoops ---- */
 
-/* A table of types. Tables only grow, and NumPy reads them without a lock: each new table is a
- * copy, and old tables are kept. */
+/* A table of the types of a ufunc's loops. Tables only grow, and NumPy reads them without a lock:
+ * each new table is a copy, and old tables are kept. */
 typedef struct table {
     struct table *older;
     PyUFuncGenericFunction *functions;
@@ -89,7 +90,7 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-/* Returns the HostLoops of a ufunc that this file created; NULL for any other object. */
+/* Returns the HostLoops of a ufunc that this file created, or NULL for any other object. */
 static hostloops *loops_of(PyObject *module, PyObject *object) {
     if (PyUFunc_API == NULL || !PyObject_TypeCheck(object, &PyUFunc_Type))
         return NULL;
@@ -117,7 +118,7 @@ static int identity_kind(PyObject *identity) {
     return PyUFunc_IdentityValue;
 }
 
-/* Marks inputs that the function writes: NumPy passes them as writable
+/* Marks the inputs that the function writes: NumPy passes them as writable
  * memory, and copies the values of converted inputs back. */
 static int mark_writable(PyUFuncObject *ufunc, PyObject *numbers) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(numbers); i++) {
@@ -129,8 +130,8 @@ static int mark_writable(PyUFuncObject *ufunc, PyObject *numbers) {
             return -1;
         }
         ufunc->op_flags[number] = NPY_ITER_READWRITE | NPY_ITER_UPDATEIFCOPY;
-        /* without it, NumPy calls "()->()" as an element-wise loop and discards the copies of
-         * inputs */
+        /* without this flag, NumPy calls "()->()" as an element-wise loop and discards the copies
+         * of inputs */
         ufunc->core_enabled = 1;
     }
     return 0;
@@ -203,11 +204,12 @@ static int check_codes(const char *codes, Py_ssize_t count, const PyUFuncObject 
     for (Py_ssize_t i = 0; good && i < count; i++)
         good = codes[i] > NL_OPAQUE && codes[i] < NL_DTYPE_COUNT;
     if (!good)
-        PyErr_SetString(PyExc_ValueError, "not the types of a loop of this ufunc");
+        PyErr_SetString(PyExc_ValueError, "the codes are not the dtypes of a loop of this ufunc");
     return good ? 0 : -1;
 }
 
-/* A legacy loop that is never called, because each row of the table has a loop of the newer API. */
+/* A loop of the legacy API that is never called, because each row of the table also has a loop of
+ * the newer API. */
 static void absent_loop(char **Py_UNUSED(args), npy_intp const *Py_UNUSED(dimensions),
                         npy_intp const *Py_UNUSED(strides), void *Py_UNUSED(data)) {}
 
@@ -320,9 +322,9 @@ static PyObject *dtypes_tuple(PyArray_DTypeMeta *const dtypes[], int count) {
     return tuple;
 }
 
-/* The promoter, which NumPy calls to find the loop for these dtypes. The Python
- * function returns the dtype codes of a loop, which it has added if necessary. In a reduction, the
- * dtype of the first input is unknown and passed as None. */
+/* The promoter, which NumPy calls to find the loop for these dtypes. The Python function adds a
+ * loop if necessary, and returns the loop's dtype codes. In a reduction, the dtype of the first
+ * input is unknown and passed as None. */
 static int promote(PyObject *object, PyArray_DTypeMeta *const op_dtypes[],
                    PyArray_DTypeMeta *const signature[], PyArray_DTypeMeta *new_op_dtypes[]) {
     PyUFuncObject *ufunc = (PyUFuncObject *)object;
@@ -343,7 +345,7 @@ static int promote(PyObject *object, PyArray_DTypeMeta *const op_dtypes[],
             check_codes(bytes, count, ufunc) == 0)
             status = find_dtypes(bytes, count, new_op_dtypes, numbers);
     }
-    /* NumPy continues only if a dtype has changed, so dtypes of outputs are removed. */
+    /* NumPy continues only if a dtype has changed, so the dtypes of outputs are removed. */
     for (int i = 0; i < nargs; i++)
         if (status < 0 || (i >= ufunc->nin && op_dtypes[i] != NULL))
             Py_CLEAR(new_op_dtypes[i]);
@@ -377,18 +379,20 @@ static PyObject *ufunc_owner(PyObject *module, PyObject *object) {
 
 static PyMethodDef functions[] = {
     {"make_ufunc", make_ufunc, METH_VARARGS,
-     "make_ufunc(owner, name, doc, nin, nout, identity, layout, writable) -> a numpy.ufunc "
-     "without loops.\n"
-     "identity: None, a value, or any text for a reorderable one; layout: of a generalized ufunc, "
-     "else None; writable: the numbers of the inputs that are written."},
+     "make_ufunc(owner, name, doc, nin, nout, identity, layout, writable): "
+     "returns a numpy.ufunc without loops.\n"
+     "identity: None, a value, or any string if the operation is reorderable; "
+     "layout: the signature of a generalized ufunc, else None; "
+     "writable: the indices of the inputs that are written."},
     {"ufunc_add_loop", ufunc_add_loop, METH_VARARGS,
-     "ufunc_add_loop(ufunc, codes, module, name): adds a loop of these nl_dtype codes, a function "
-     "of a HostModule."},
+     "ufunc_add_loop(ufunc, codes, module, name): "
+     "adds a function of a HostModule as the loop for these nl_dtype codes."},
     {"ufunc_add_promoter", ufunc_add_promoter, METH_O,
-     "ufunc_add_promoter(ufunc): dtypes without a loop go to owner.promote(ufunc, inputs, fixed), "
-     "which adds one and returns its codes."},
+     "ufunc_add_promoter(ufunc): for dtypes without a loop, "
+     "NumPy calls owner.promote(ufunc, inputs, fixed), which adds a loop and returns its codes."},
     {"ufunc_owner", ufunc_owner, METH_O,
-     "ufunc_owner(object) -> the owner of a ufunc that was made here; None of any other object."},
+     "ufunc_owner(object): "
+     "returns the owner of a ufunc that make_ufunc returned, or None for any other object."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,11 +1,11 @@
-/* py/interrupt: Handles Ctrl-C, a notebook's interrupt, and other signals with a handler in the
- * program, while the interpreter's main thread waits in C.
+/* py/interrupt: Handles Ctrl-C, a notebook's interrupt, and other signals that have a handler in
+ * Python, while the interpreter's main thread waits in C.
  *
  * The wait polls at intervals (base/interrupt), and each poll runs the signal handlers. If a
  * handler raises an exception, the wait ends. The exception is stored until the waiting call fails,
  * and then replaces the error of that call. If the call ignores the error, the exception is raised
- * directly after it. A description of the stopped work is added to the exception: as the message of
- * a KeyboardInterrupt without a message, otherwise as a note. */
+ * directly after it. A description of the stopped work is added to the exception: as its message if
+ * it is a KeyboardInterrupt without a message, otherwise as a note. */
 #include "py/interrupt.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "py/state.h"
 
 static unsigned long main_thread;
-/* The following variables are used only by the main thread. */
+/* Only the main thread uses these variables. */
 static PyObject *kept;
 static char report[1024];
 

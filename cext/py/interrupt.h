@@ -4,8 +4,8 @@
 
 #include "py/compat.h"
 
-/* Raises the exception that a signal handler raised during a wait, if there is one and this is
- * the main thread. Returns whether it did. */
+/* If this is the main thread, raises the exception that a signal handler raised during a wait, if
+ * any. Returns whether it raised an exception. */
 int nl_py_interrupt_raise(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* py/ipc: device memory shared between processes: the type IpcMemory, and handles of arrays.
  *
  * The driver does not export memory of its pools. So an array in a pool is moved, once, when it
- * is exported. This is possible only while no other object has its address: no view, and no other
- * library. If other objects have the address, the exception explains how to create an array that
- * can be exported. */
+ * is exported. Moving is possible only while no other object has the array's address: no view, and
+ * no other library. If other objects have the address, the exception states how to create an array
+ * that can be exported. */
 #include "py/devarray.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static PyObject *ipc_alloc(PyObject *type, PyObject *number) {
     if (size == (size_t)-1 && PyErr_Occurred())
         return NULL;
     if (size == 0 || size > SIZE_MAX / 2)
-        return PyErr_Format(PyExc_ValueError, "memory to share has at least 1 byte, not %zu", size);
+        return PyErr_Format(PyExc_ValueError, "shared memory has at least 1 byte, not %zu", size);
     Py_BEGIN_ALLOW_THREADS;
     nl_device *dev = nl_device_current(&err);
     status = dev != NULL ? nl_ipc_alloc(dev, size, &memory, &err) : -1;
@@ -104,7 +104,8 @@ static PyObject *ipc_nbytes(PyObject *self, void *Py_UNUSED(unused)) {
 static PyMethodDef ipc_methods[] = {
     {"alloc", ipc_alloc, METH_O | METH_CLASS, "alloc(nbytes): memory that can be exported."},
     {"open", ipc_open, METH_O | METH_CLASS, "open(handle): memory of another process."},
-    {"close", ipc_close, METH_NOARGS, "Frees or closes the memory; its arrays must not be used."},
+    {"close", ipc_close, METH_NOARGS,
+     "Frees or closes the memory; afterwards its arrays must not be used."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -115,7 +116,7 @@ static PyGetSetDef ipc_getset[] = {
 };
 
 static PyType_Slot ipc_slots[] = {
-    {Py_tp_doc, "Device memory that several processes can use; alloc() or open() make one."},
+    {Py_tp_doc, "Device memory that several processes can use, created by alloc() or open()."},
     {Py_tp_dealloc, ipc_dealloc},
     {Py_tp_methods, ipc_methods},
     {Py_tp_getset, ipc_getset},
@@ -134,7 +135,7 @@ static PyType_Spec ipc_spec = {
 /* The owner of a moved array's buffer. */
 typedef struct moved {
     nl_ipc_memory *memory;
-    nl_buffer *old; /* the old buffer, which is released with the new buffer, or NULL */
+    nl_buffer *old; /* the old buffer, or NULL; released together with the new buffer */
 } moved;
 
 static void release_moved(void *owner) {
@@ -149,11 +150,13 @@ static int refuse_move(nl_error *err) {
         err, NL_ERR_RUNTIME,
         "this array's memory is from a pool, which the driver does not share with other processes, "
         "and it cannot be moved: "
-        "views of it, graphs, other libraries or streams of their own know where it is; "
-        "make the array with cuda.ipc_array(), or ask for its handle right after making it");
+        "views of it, graphs, other libraries or streams contain its address; "
+        "create the array with cuda.ipc_array(), "
+        "or call get_ipc_handle() directly after its creation");
 }
 
-/* Returns whether only this array has the address of its memory, so that it can be moved. */
+/* Returns whether no other object has the address of the array's memory, so that the array can be
+ * moved. */
 static int is_only_reference(const nl_py_array *a) {
     return nl_atomic_load(&a->buffer->references) == 1 &&
            !(nl_atomic_load(&a->buffer->users) & (NL_BUFFER_FOREIGN | NL_BUFFER_NOTED));
@@ -180,9 +183,9 @@ static int copy_to_unshared(nl_buffer *old, nl_buffer **out, nl_error *err) {
 }
 
 /* Moves an array to memory outside of pools. The copy is made without the interpreter's lock.
- * During the move, the program must not use the array in other threads; a view that another thread
- * creates is detected. In a free-threaded interpreter, another thread may still be about to use the
- * old buffer, so the old buffer is released together with the new one. */
+ * During the move, the program must not use the array in other threads, but a view that another
+ * thread creates is detected. In a free-threaded interpreter, another thread may still be about to
+ * use the old buffer, so the old buffer is released together with the new one. */
 static int move_to_shared_memory(nl_py_array *a, nl_error *err) {
     nl_buffer *old = a->buffer, *plain = NULL;
     int status;
@@ -210,8 +213,7 @@ static int move_to_shared_memory(nl_py_array *a, nl_error *err) {
     return 0;
 }
 
-/* ipc_export(array) -> (handle, offset, nbytes), where the handle is that of the whole
- * allocation. */
+/* ipc_export(array) -> (handle, offset, nbytes); the handle is that of the whole allocation. */
 static PyObject *ipc_export(PyObject *module, PyObject *argument) {
     nl_py_state *state = nl_py_state_of(module);
     CUipcMemHandle handle;
@@ -223,8 +225,7 @@ static PyObject *ipc_export(PyObject *module, PyObject *argument) {
                             Py_TYPE(argument)->tp_name);
     nl_py_array *a = (nl_py_array *)argument;
     if (nl_py_devarray_count(a) == 0 || a->itemsize == 0 || a->buffer->size == 0) {
-        return PyErr_Format(PyExc_ValueError,
-                            "an array without elements has no memory that could be shared");
+        return PyErr_Format(PyExc_ValueError, "an array without elements has no memory to share");
     }
     Py_BEGIN_ALLOW_THREADS;
     status = nl_device_alive(a->buffer->device, a->buffer->generation, &err);
@@ -245,11 +246,12 @@ static PyObject *ipc_export(PyObject *module, PyObject *argument) {
                          (Py_ssize_t)size);
 }
 
-/* ipc_end(array): the array and its views must not be used any more; each use raises. */
+/* ipc_end(array): invalidates the array and its views; each later use raises an exception. */
 static PyObject *ipc_end(PyObject *module, PyObject *argument) {
     if (!nl_py_devarray_check(nl_py_state_of(module), argument) ||
         !((nl_py_array *)argument)->buffer->wrapped) {
-        return PyErr_Format(PyExc_TypeError, "an array over other memory is needed, not %.100s",
+        return PyErr_Format(PyExc_TypeError,
+                            "an array over memory of another process is needed, not %.100s",
                             Py_TYPE(argument)->tp_name);
     }
     nl_atomic_store(&((nl_py_array *)argument)->buffer->generation, NL_GENERATION_CLOSED);
@@ -257,9 +259,11 @@ static PyObject *ipc_end(PyObject *module, PyObject *argument) {
 }
 
 static PyMethodDef functions[] = {
-    {"ipc_end", ipc_end, METH_O, "ipc_end(array): each later use of the array or a view raises."},
+    {"ipc_end", ipc_end, METH_O,
+     "ipc_end(array): invalidates the array and its views; each later use raises an exception."},
     {"ipc_export", ipc_export, METH_O,
-     "ipc_export(array) -> (handle, offset, nbytes) for another process; may move the array."},
+     "ipc_export(array) -> (handle, offset, nbytes): "
+     "the values that another process needs to open the memory. May move the array."},
     {NULL, NULL, 0, NULL},
 };
 

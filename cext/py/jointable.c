@@ -1,5 +1,6 @@
-/* py/jointable: the table by which one kernel (numbalite/ndarray/jointable.py) joins any number of
- * contiguous arrays. In the result each array is a block of bytes in each of `rows` rows. */
+/* py/jointable: fills the table by which one kernel (numbalite/ndarray/jointable.py) concatenates
+ * any number of contiguous arrays. In the result, each array has one block of bytes in each of the
+ * `rows` rows. */
 #include <string.h>
 #include "core/capture.h"
 #include "py/devarray.h"
@@ -7,23 +8,24 @@
 
 enum {
     MAX_WORD = 16,
-    BLOCK_WORDS = 256 * 4, /* words that a block copies, as in cuda_src/templates/join_table.cu */
+    BLOCK_WORDS = 256 * 4, /* number of words that a thread block copies, as in
+                            * cuda_src/templates/join_table.cu */
 };
 
-/* A row of the table: one part (array) of the result. `words` and `offset` are in words.
- * `first_block`: the thread block that copies the part's first word. */
+/* A row of the table, which describes one array of the result. `words` and `offset` are in words.
+ * `first_block` is the thread block that copies the array's first word. */
 typedef struct entry {
     int64_t address, words, offset, first_block;
 } entry;
 
 typedef struct join {
-    int axis, stacks; /* whether the parts are joined along a new axis */
+    int axis, stacks; /* axis of the concatenation, and whether it is a new axis */
     int64_t rows, pitch, blocks, word, length;
 } join;
 
 /* Returns whether the kernel can read the array through the table: the array must be contiguous and
- * match the first array. Other libraries' arrays and arrays that are bound to streams are excluded,
- * because only arrays that are arguments of a launch are ordered with their streams. */
+ * match the first array. Arrays of other libraries and arrays that are bound to streams are
+ * excluded, because only the arguments of a launch are ordered with their streams. */
 static int has_like_layout(const nl_py_array *a, const nl_py_array *first, const join *j) {
     if (!(a->flags & NL_PY_ARRAY_C) || a->owner || a->stream || a->descr != first->descr ||
         a->buffer->device != first->buffer->device || a->ndim != first->ndim)
@@ -42,7 +44,7 @@ static int64_t row_bytes(const nl_py_array *a, const join *j) {
     return bytes;
 }
 
-/* Writes the table in bytes. Returns 1; Returns 0 if another code path must join the arrays; -1
+/* Writes the table in bytes. Returns 1, or 0 if another code path must join the arrays; -1
  * with an exception. */
 static int fill_rows(const nl_py_state *state, PyObject *parts, join *j, entry *table) {
     Py_ssize_t count = PyList_GET_SIZE(parts);
@@ -68,7 +70,7 @@ static int fill_rows(const nl_py_state *state, PyObject *parts, join *j, entry *
     return 1;
 }
 
-/* Converts bytes to words and assigns blocks to the parts. */
+/* Converts the table from bytes to words, and assigns thread blocks to the arrays. */
 static void divide(join *j, entry *table, Py_ssize_t count) {
     j->pitch /= j->word;
     for (Py_ssize_t k = 0; k < count; k++) {
@@ -127,14 +129,13 @@ static PyObject *join_table(PyObject *module, PyObject *args) {
     return filled < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-static PyMethodDef functions[] = {{"join_table", join_table, METH_VARARGS,
-                                   "join_table(parts, axis, stacks): "
-                                   "(shape of the result, table, bytes of a word, rows, words of a "
-                                   "row, blocks) to join device arrays along an axis, a new one "
-                                   "with `stacks`. "
-                                   "None if they are not contiguous, or differ in dtype, device or "
-                                   "shape."},
-                                  {NULL, NULL, 0, NULL}};
+static PyMethodDef functions[] = {
+    {"join_table", join_table, METH_VARARGS,
+     "join_table(parts, axis, stacks): "
+     "plans the concatenation of device arrays along an axis, or a new axis if `stacks`. "
+     "Returns (shape of the result, table, word size, rows, words of a row, blocks). "
+     "Returns None if the arrays are not contiguous, or differ in dtype, device or shape."},
+    {NULL, NULL, 0, NULL}};
 
 int nl_py_jointable_exec(PyObject *module) {
     return nl_py_state_add_functions(module, functions);

@@ -1,7 +1,8 @@
 /* py/keep: keeps the host arrays of pending copies alive.
  *
- * A host function on the stream moves an object to the list of released objects, without the
- * interpreter's lock. A later call that holds the lock drops the references in that list. */
+ * A host function on the stream moves the object to a list of released objects, without the
+ * interpreter's lock. A later call that holds the interpreter's lock drops the references in that
+ * list. */
 #include "py/keep.h"
 
 #include "base/lock.h"

@@ -5,8 +5,8 @@
 #include "py/state.h"
 #include "driver/driver.h"
 
-/* Keeps `object` alive until the stream has executed all earlier work. Waits for the stream if the
- * host function cannot be launched. Call with the interpreter's lock. */
+/* Keeps a reference to `object` until the stream has executed all earlier work. Waits for the
+ * stream if the host function cannot be launched. The caller must hold the interpreter's lock. */
 int nl_py_keep(PyObject *object, CUstream stream, nl_error *err);
 /* Drops the objects whose streams are done. The interpreter also calls this function soon after a
  * stream is done. */

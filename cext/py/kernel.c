@@ -1,6 +1,6 @@
-/* py/kernel: loads images, and looks up functions and variables. A Kernel keeps its module alive,
- * as does a device array over a variable. Python code reads the layout of a kernel's parameters
- * from the compiled code; core/params and core/kernel check that layout. */
+/* py/kernel: loads images, and looks up functions and variables. A Kernel keeps its module alive; a
+ * device array over a variable does the same. Python code reads the layout of a kernel's parameters
+ * from the compiled code; core/params and core/kernel check the layout. */
 #include "py/kernel.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     }
     m->state = nl_py_state_of_type(type);
     Py_BEGIN_ALLOW_THREADS;
-    /* the driver reads PTX as text: pass a copy that ends with a zero byte */
+    /* the driver reads PTX as text, so it receives a copy that ends with a zero byte */
     text = NULL;
     if (nl_image_check(image.buf, (size_t)image.len, &err) == 0)
         text = nl_mem_alloc((size_t)image.len + 1, &err);
@@ -73,7 +73,7 @@ static void release_module(void *owner) {
     nl_module_release(owner);
 }
 
-/* Computes the layout's strides, and its shape if it is not given, for a variable of `size`
+/* Computes the layout's strides, and the shape if it was not passed, for a variable of `size`
  * bytes. */
 static int fit_layout(nl_layout *layout, int has_shape, const char *lowered, size_t size) {
     if (!has_shape && layout->itemsize > 0)
@@ -83,12 +83,12 @@ static int fit_layout(nl_layout *layout, int has_shape, const char *lowered, siz
     int64_t wanted = nl_layout_count(layout) * layout->itemsize;
     if (wanted >= 0 && (size_t)wanted == size)
         return 0;
-    PyErr_Format(PyExc_ValueError, "%s has %zu bytes, not the %lld of that shape and dtype",
+    PyErr_Format(PyExc_ValueError, "%s has %zu bytes, but this shape and dtype need %lld bytes",
                  lowered, size, (long long)wanted);
     return -1;
 }
 
-/* Returns a buffer over a module's memory, which keeps the module alive. */
+/* Returns a buffer over a variable's memory; the buffer keeps the module alive. */
 static nl_buffer *wrap_variable(nl_module *module, CUdeviceptr address, size_t size) {
     nl_error err;
     nl_buffer *buffer = NULL;
@@ -160,12 +160,13 @@ static int parameter_from(PyObject *tuple, nl_param *p, PyObject **parts) {
     long long itemsize, size, align, offset = 0;
     int found = 0;
     if (!PyTuple_Check(tuple)) {
-        PyErr_Format(PyExc_TypeError, "a parameter is described by a tuple, not %.80s",
+        PyErr_Format(PyExc_TypeError, "a parameter must be described by a tuple, not %.80s",
                      Py_TYPE(tuple)->tp_name);
         return -1;
     }
     *parts = NULL;
-    if (!PyArg_ParseTuple(tuple, "ssssLLLisp|LO!;a parameter is described by ten to twelve items",
+    if (!PyArg_ParseTuple(tuple,
+                          "ssssLLLisp|LO!;a parameter must be described by ten to twelve items",
                           &name, &kind, &ctype, &dtype, &itemsize, &size, &align, &p->ndim, &layout,
                           &p->is_const, &offset, &PyTuple_Type, parts))
         return -1;
@@ -328,7 +329,8 @@ static void kernel_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (k->weakrefs)
         PyObject_ClearWeakRefs(self);
-    nl_kernel_destroy(k->kernel); /* k->module keeps its reference, so nothing is unloaded here */
+    nl_kernel_destroy(k->kernel); /* k->module still has its own reference, so no module is unloaded
+                                   * here */
     Py_XDECREF(k->module);
     Py_XDECREF(k->parameters);
     Py_XDECREF(k->hook);
@@ -386,7 +388,7 @@ static PyObject *kernel_occupancy(PyObject *self, PyObject *args, PyObject *kwar
         check_shared(shared) < 0)
         return NULL;
     if (block < 1)
-        return PyErr_Format(PyExc_ValueError, "a block has at least 1 thread, not %d", block);
+        return PyErr_Format(PyExc_ValueError, "a block must have at least 1 thread, not %d", block);
     if (nl_kernel_occupancy(((nl_py_kernel *)self)->kernel, block, (size_t)shared, &blocks, &err) <
         0)
         return nl_py_raise(&err);
@@ -414,8 +416,8 @@ static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     int result;
     nl_py_checks_record_caller();
     if (__builtin_expect(nl_py_callbacks_pending(), 0)) {
-        /* the driver's queue may be full, and a callback that empties it may need the
-         * interpreter */
+        /* the driver's queue may be full, and a callback that empties the queue may need the
+         * interpreter's lock */
         NL_UNLOCKED(result = nl_launch_run(shape, k->kernel, values, &err));
     } else {
         result = nl_launch_run(shape, k->kernel, values, &err);
@@ -425,7 +427,7 @@ static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     return result;
 }
 
-/* A captured launch has no fault before its graph is launched. */
+/* Launches during a capture: the kernel writes no fault record before its graph is launched. */
 static __attribute__((noinline)) int run_capturing(nl_py_kernel *k, const nl_launch *shape,
                                                    void **values) {
     int kept = nl_py_capture_check_default(shape->stream, "a launch");
@@ -437,10 +439,11 @@ static __attribute__((noinline)) int run_capturing(nl_py_kernel *k, const nl_lau
 }
 
 int nl_py_kernel_refuse(const nl_py_kernel *k) {
-    PyErr_Format(PyExc_RuntimeError,
-                 "%s(): while its arguments were read, a device was closed or reset, or an array "
-                 "moved (get_ipc_handle): nothing has happened; call it again",
-                 k->kernel->name);
+    PyErr_Format(
+        PyExc_RuntimeError,
+        "%s(): while its arguments were read, a device was closed or reset, "
+        "or an array was moved (get_ipc_handle): the kernel was not launched; call it again",
+        k->kernel->name);
     return -1;
 }
 
@@ -465,19 +468,21 @@ static PyObject *module_references(PyObject *self, void *Py_UNUSED(closure)) {
 static PyMethodDef module_methods[] = {
     {"function", KEYWORDS(module_function),
      "function(lowered, name, parameters, fault=None, claimed=False) -> Kernel: "
-     "a kernel by its symbol; "
-     "parameters are tuples as numbalite.types.describe.Parameter, read from compiled code or, if "
-     "claimed, in the form of a user's option; None: unknown, so it cannot be launched."},
+     "looks up a kernel by its symbol. "
+     "parameters: tuples as numbalite.types.describe.Parameter, read from compiled code; "
+     "claimed: the tuples are from a user's option. "
+     "None: the parameters are unknown, so the kernel cannot be launched."},
     {"variable", KEYWORDS(module_variable),
-     "variable(lowered, dtype, shape) -> DeviceArray over a __constant__ or __device__ variable; "
-     "shape None: all of it, in one dimension."},
+     "variable(lowered, dtype, shape) -> DeviceArray over a __constant__ or __device__ variable. "
+     "shape None: the array has one dimension and contains the whole variable."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef module_getset[] = {
     {"device", module_device, NULL, "Index of the device on which the module is loaded.", NULL},
-    {"alive", module_alive, NULL, "False once the device has been reset.", NULL},
+    {"alive", module_alive, NULL, "False after a reset of the device.", NULL},
     {"references", module_references, NULL,
-     "The number of references: this object, its kernels, arrays over its variables.", NULL},
+     "Number of references to the module: this object, its kernels, arrays over its variables.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyMemberDef module_members[] = {
@@ -507,14 +512,15 @@ static PyMethodDef kernel_methods[] = {
     {"attribute", kernel_attribute, METH_O, "attribute(number) -> int: a CUfunction_attribute."},
     {"set_attribute", kernel_set_attribute, METH_VARARGS, "set_attribute(number, value)"},
     {"occupancy", KEYWORDS(kernel_occupancy),
-     "occupancy(block, shared=0) -> blocks of that many threads that a multiprocessor holds."},
+     "occupancy(block, shared=0): "
+     "returns how many blocks of `block` threads fit on a multiprocessor."},
     {"max_block_size", KEYWORDS(kernel_max_block_size),
-     "max_block_size(shared=0) -> (grid, block): best occupancy, and the grid that fills the "
-     "device."},
+     "max_block_size(shared=0) -> (grid, block): "
+     "returns the block size with the best occupancy, and the grid that fills the device."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef kernel_getset[] = {
-    {"name", kernel_name, NULL, "The kernel's name, as the user knows it.", NULL},
+    {"name", kernel_name, NULL, "The kernel's name in the user's program.", NULL},
     {"parameters", kernel_parameters, NULL, "Descriptions of the parameters.", NULL},
     {"module", kernel_module, NULL, "The module that it is in.", NULL},
     {"device", kernel_device, NULL, "Index of the device on which the kernel is loaded.", NULL},
@@ -525,7 +531,7 @@ static PyMemberDef kernel_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot kernel_slots[] = {
-    {Py_tp_doc, "A function of a loaded module, made by Module.function."},
+    {Py_tp_doc, "A function of a loaded module, returned by Module.function."},
     {Py_tp_dealloc, kernel_dealloc},
     {Py_tp_traverse, kernel_traverse},
     {Py_tp_clear, kernel_clear},

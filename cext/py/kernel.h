@@ -1,4 +1,4 @@
-/* py/kernel: the types Module and Kernel: a loaded image and its functions. */
+/* py/kernel: the types Module (a loaded image) and Kernel (a function of a module). */
 #ifndef NL_PY_KERNEL_H
 #define NL_PY_KERNEL_H
 
@@ -8,7 +8,7 @@
 typedef struct nl_py_module {
     PyObject_HEAD nl_py_state *state;
     nl_module *module;
-    PyObject *kept; /* objects to which the module's variables point, or NULL */
+    PyObject *kept; /* object that owns memory to which the module's variables point, or NULL */
     PyObject *weakrefs;
 } nl_py_module;
 
@@ -27,8 +27,8 @@ typedef struct nl_py_kernel {
 int nl_py_kernel_params(PyObject *tuples, nl_params *params);
 
 int nl_py_kernel_refuse(const nl_py_kernel *kernel);
-/* Checks that the addresses in the arguments, which were read since `epoch` (nl_device_epoch), are
- * still valid. 0, or -1 with an exception. */
+/* Checks that the addresses in the arguments are still valid: `epoch` is the value of
+ * nl_device_epoch before the arguments were read. 0, or -1 with an exception. */
 static inline int nl_py_kernel_check(const nl_py_kernel *kernel, uint64_t epoch) {
     return __builtin_expect(epoch == nl_atomic_load(&nl_device_epoch), 1)
                ? 0

@@ -1,5 +1,5 @@
 /* py/keywords: the keywords of a ufunc call, with NumPy's names and NumPy's error messages. Names
- * are interned, so that comparing pointers is sufficient in most cases. */
+ * are interned, so in most cases it is sufficient to compare pointers. */
 #include "py/keywords.h"
 
 #include <string.h>

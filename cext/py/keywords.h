@@ -36,12 +36,12 @@ typedef struct nl_py_keywords {
 } nl_py_keywords;
 
 void nl_py_keywords_init(const nl_py_state *state, nl_py_keywords *k);
-/* Reads the keywords: `values[i]` is the value of `names[i]`. `refused` has a bit for each
- * keyword that this kind of ufunc does not accept. Returns 0, or -1 with NumPy's exceptions, which
- * contain the ufunc's name. */
+/* Reads the keywords: `values[i]` is the value of `names[i]`. `refused` has a bit for each keyword
+ * that this class of ufunc does not accept. Returns 0, or -1 with NumPy's exceptions, which contain
+ * the ufunc's name. */
 int nl_py_keywords_read(const nl_py_state *state, PyObject *ufunc_name, PyObject *names,
                         PyObject *const *values, unsigned refused, nl_py_keywords *k);
-/* Reads the outputs of a call: the positional arguments after the inputs, and out=. Fills
+/* Reads the outputs of a call from the positional arguments after the inputs, and from out=. Fills
  * outs[nout] with borrowed objects, NULL for a missing output. 0, or -1 with an exception. */
 int nl_py_keywords_outs(PyObject *ufunc_name, int nin, int nout, PyObject *const *args,
                         Py_ssize_t nargs, const nl_py_keywords *k, PyObject **outs);

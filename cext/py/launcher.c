@@ -1,10 +1,11 @@
-/* py/launcher: k[grid, block] and its call, the shortest path from Python to a launch.
+/* py/launcher: k[grid, block], and the call of its result, which is the shortest code path from
+ * Python to a launch.
  *
  * A launcher stores the kernel of its last call. If the device and the type codes are unchanged,
  * and all arguments have common types, a call only compares type codes, writes the parameter block
  * on the stack, and launches. Such a call allocates no memory, looks up no entry and releases no
- * reference. Host arrays, keywords, other libraries' arrays and kernels with fault records use the
- * slower paths below. */
+ * reference. Host arrays, keywords, other libraries' arrays and kernels with fault records use
+ * slower code paths. */
 #include "py/launcher.h"
 
 #include <string.h>
@@ -27,8 +28,9 @@ typedef struct nl_py_launcher {
     nl_py_dispatcher *dispatcher;
     PyObject *stream;    /* as given; NULL: the default stream */
     PyObject *callbacks; /* list of callbacks, created when the attribute is first read; or NULL */
-    void *last;          /* nl_py_overload of the last call, whose launch limits were checked */
-    int blocking;        /* the stream is ordered with the legacy default stream */
+    void *last;          /* nl_py_overload of the last call; the launch configuration was already
+                          * checked for its kernel */
+    int blocking;        /* nonzero if the stream is ordered with the legacy default stream */
     nl_launch shape;
 } nl_py_launcher;
 
@@ -72,7 +74,8 @@ static int run_with_hosts(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call,
     return nl_py_hostcopy_leave(&call->hosts) < 0 ? -1 : 0;
 }
 
-/* During a capture, device arrays also use the general path, so that the graph records them. */
+/* A launch during a capture uses this code path also for device arrays, so that the graph records
+ * them. */
 static __attribute__((noinline)) int is_ordered(const nl_py_launcher *l) {
     return l->blocking && !nl_capture_has(l->shape.stream);
 }
@@ -82,8 +85,8 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
                                                    unsigned char *block, void **values) {
     if (call->hosts.count) {
         if (nl_py_capture_check_waiting(l->shape.stream, "a launch with host arrays",
-                                        ", because it waits for its copies: pass device arrays") <
-            0)
+                                        ", because it waits for its copies: "
+                                        "pass device arrays") < 0)
             return -1;
         return run_with_hosts(l, k, call, block, values);
     }
@@ -95,10 +98,10 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
     return result;
 }
 
-/* Waits for a launch that uses memory of another device, whose streams are not ordered with the
- * kernel. If `shape` is NULL, the launch has not been made: waits for the pending work of the other
- * devices. Otherwise waits for the kernel, before the memory can be freed. A failed wait may be
- * temporary, so it is repeated. */
+/* Waits for work on memory of another device, whose streams are not ordered with the kernel. If
+ * `shape` is NULL, before the launch, waits for the pending work of the other devices. Otherwise,
+ * waits for the kernel, so that the memory can be freed later. A failed wait is repeated, because
+ * the error may be temporary. */
 static __attribute__((noinline)) int wait_for_visit(const nl_py_call *call,
                                                     const nl_launch *shape) {
     nl_error err, ignored;
@@ -123,7 +126,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
     const nl_params *params = &k->kernel->params;
     nl_error err;
     int result = -1, capturing = nl_capture_is_any_active();
-    nl_py_call call; /* not initialized as a whole, because the struct is large */
+    nl_py_call call; /* not zero-initialized, because the struct is large */
     call.state = l->dispatcher->state;
     call.name = k->kernel->name;
     call.params = params;
@@ -158,7 +161,8 @@ done:
     return result;
 }
 
-/* Launches a kernel with more, or larger, parameters than fit on the stack. */
+/* Launches a kernel with more, or larger, parameters than the buffers on the stack have space
+ * for. */
 static int launch_large(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
                         PyObject *const *args) {
     const nl_params *params = &k->kernel->params;
@@ -210,7 +214,7 @@ static inline int may_have_owners(const nl_py_values *read, PyObject *const *arg
     return 0;
 }
 
-/* Makes a launch without stream= on the stream of the library that owns its arrays. */
+/* Launches on the stream of the library that owns the arrays, if stream= was not passed. */
 static __attribute__((noinline)) int launch_for_owners(nl_py_launcher *l, nl_py_kernel *k,
                                                        nl_py_values *read, PyObject *const *args,
                                                        Py_ssize_t nargs) {
@@ -228,12 +232,12 @@ static __attribute__((noinline)) int launch_for_owners(nl_py_launcher *l, nl_py_
     return result;
 }
 
-/* Launches on l->shape.stream. `named`: the user has specified this stream, so it is used even if
- * the owner of the arrays has another stream. `views`: tensors among the arguments that were read,
- * or NULL. */
+/* Launches on the stream l->shape.stream. `named` is set if the user has specified this stream:
+ * then it is used even if the owner of the arrays has another stream. `views` contains tensors that
+ * the caller has already read, or is NULL. */
 static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs, int named,
                         const nl_dl_views *views) {
-    nl_py_values read; /* not initialized as a whole, because the struct is large */
+    nl_py_values read; /* not zero-initialized, because the struct is large */
     nl_error err;
     int result = -1;
     nl_device *dev = nl_device_current(&err);
@@ -265,8 +269,8 @@ static __attribute__((noinline)) PyObject *launch_on(PyObject *stream, nl_py_lau
     return result;
 }
 
-/* Calls callback(kernel, launcher) for each callback, before the arguments are read. Uses a copy
- * of the list, because callbacks may change it. */
+/* Calls callback(kernel, launcher) for each callback, before the arguments are read. Iterates over
+ * a copy of the list, because callbacks may change the list. */
 static __attribute__((noinline)) int call_back(nl_py_launcher *l, PyObject *const *args,
                                                Py_ssize_t nargs) {
     PyObject *callbacks = PySequence_Tuple(l->callbacks), *kernel = NULL, *values = NULL;
@@ -323,15 +327,15 @@ static Py_ssize_t position_of(PyObject *names, PyObject *name) {
     return -1;
 }
 
-/* Returns the default value of a parameter, borrowed; NULL if it has none. */
+/* Returns a borrowed reference to the default value of a parameter, or NULL if it has none. */
 static PyObject *default_of(const nl_py_dispatcher *d, Py_ssize_t i) {
     Py_ssize_t count = d->defaults ? PyTuple_GET_SIZE(d->defaults) : 0;
     i -= PyTuple_GET_SIZE(d->parameters) - count;
     return i < 0 ? NULL : PyTuple_GET_ITEM(d->defaults, i);
 }
 
-/* Sorts the arguments by parameter and adds defaults. `args` has the keywords' values after the
- * positional ones; `keywords` may be NULL. */
+/* Sorts the arguments by parameter and adds defaults. `args` contains the values of the keyword
+ * arguments after those of the positional arguments; `keywords` may be NULL. */
 static int order_keywords(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *keywords, PyObject **ordered) {
     Py_ssize_t wanted = PyTuple_GET_SIZE(d->parameters), missing = 0;
@@ -388,14 +392,14 @@ static PyObject *launch_with_keywords(nl_py_launcher *l, PyObject *const *args, 
 /* _on(stream, *args): launches on a stream other than the launcher's. */
 static PyObject *launcher_on(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     if (nargs < 1) {
-        PyErr_SetString(PyExc_TypeError, "_on() takes a stream, and the kernel's arguments");
+        PyErr_SetString(PyExc_TypeError, "_on() takes a stream, then the kernel's arguments");
         return NULL;
     }
     return launch_on(args[0], (nl_py_launcher *)self, args + 1, nargs - 1, NULL);
 }
 
-/* Records the launch with the stream as an argument, because a replay may use another bound
- * stream. */
+/* Adds the launch to the trace, with the stream as an argument, because a replay may use another
+ * bound stream. */
 static PyObject *record_in_order(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords) {
     PyObject *given[1 + INLINE_ARGS] = {l->stream}, *launcher, *on, *result = NULL;
@@ -415,7 +419,7 @@ static PyObject *record_in_order(nl_py_launcher *l, PyObject *const *args, Py_ss
     return result;
 }
 
-/* Must arguments be replaced by default values? */
+/* Returns whether default values must replace missing arguments. */
 static int has_missing(const nl_py_launcher *l, Py_ssize_t nargs) {
     return l->dispatcher->defaults && nargs < PyTuple_GET_SIZE(l->dispatcher->parameters);
 }
@@ -462,8 +466,8 @@ PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int bl
     return (PyObject *)l;
 }
 
-/* A launcher needs no tp_clear: all objects to which it refers existed earlier, so each cycle
- * contains another object that can break the cycle. */
+/* A launcher needs no tp_clear: all objects to which it refers are older, so each cycle contains
+ * another object that can break the cycle. */
 static int launcher_traverse(PyObject *self, visitproc visit, void *arg) {
     nl_py_launcher *l = (nl_py_launcher *)self;
     Py_VISIT(Py_TYPE(self));
@@ -534,13 +538,13 @@ static PyObject *launcher_reduce(PyObject *self, PyObject *Py_UNUSED(ignored)) {
 static PyMethodDef launcher_methods[] = {
     {"__reduce__", launcher_reduce, METH_NOARGS, "The kernel and its configuration."},
     {"_on", (PyCFunction)(void (*)(void))launcher_on, METH_FASTCALL,
-     "_on(stream, *args): a launch on another stream than the launcher's."},
+     "_on(stream, *args): launches on a stream other than the launcher's."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef launcher_getset[] = {
     {"griddim", launcher_grid, NULL, "Blocks in the grid, along x, y and z.", NULL},
     {"blockdim", launcher_block, NULL, "Threads in a block, along x, y and z.", NULL},
-    {"stream", launcher_stream, NULL, "The stream, 0 for the default one.", NULL},
+    {"stream", launcher_stream, NULL, "The stream; 0 is the default stream.", NULL},
     {"sharedmem", launcher_shared, NULL, "Bytes of dynamic shared memory per block.", NULL},
     {"config", launcher_config, NULL, "(griddim, blockdim, stream, sharedmem)", NULL},
     {"pre_launch_callbacks", launcher_callbacks, NULL,
@@ -554,7 +558,7 @@ static PyMemberDef launcher_members[] = {{"__vectorcalloffset__", Py_T_PYSSIZET,
                                          {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot launcher_slots[] = {
-    {Py_tp_doc, "kernel[grid, block, stream, shared]: calling it launches."},
+    {Py_tp_doc, "The type of kernel[grid, block, stream, shared], whose call launches the kernel."},
     {Py_tp_dealloc, launcher_dealloc},
     {Py_tp_traverse, launcher_traverse},
     {Py_tp_call, PyVectorcall_Call},

@@ -1,5 +1,5 @@
-/* py/launches: see launches.h. py/launches: the type ReductionPlan contains the launches of a
- * reduction in a trace, which run several times. */
+/* py/launches: runs the launches of a reduction, a scan or a selection; the type ReductionPlan
+ * stores them for a trace, which runs them several times. */
 #include "py/launches.h"
 
 #include <string.h>
@@ -34,8 +34,7 @@ void nl_py_launches_clear(nl_py_launches *l) {
 
 /* ---- launches ---- */
 
-/* Returns a kernel argument for an array of which the kernel uses only the address of the first
- * element. */
+/* Returns a kernel argument for an array; the kernel uses only the address of the first element. */
 static PyObject *first_of(PyObject *obj) {
     nl_py_array *a = (nl_py_array *)obj;
     nl_layout layout = {.ndim = 0, .itemsize = a->itemsize};
@@ -82,8 +81,8 @@ static PyObject *new_scratch(nl_py_state *state, const nl_py_scratch *s, PyObjec
     return array;
 }
 
-/* Returns a scratch array. A captured launch never uses a kept scratch array, because its graph may
- * run at the same time as later calls. */
+/* Returns a scratch array, cached or new. A captured launch never uses a cached scratch array,
+ * because its graph may run at the same time as later calls. */
 static PyObject *make_scratch(const nl_py_launches *l, const nl_py_scratch *s, PyObject *stream) {
     if (!s->is_kept || stream || nl_capture_is_any_active() || nl_py_stream_here)
         return new_scratch(l->state, s, stream);
@@ -130,8 +129,8 @@ done:
     return result;
 }
 
-/* Records the run of a plan as one call of the trace: its scratch arrays are not part of the
- * trace. */
+/* Adds the run of a plan to the trace as one call: the scratch arrays of the run are not part of
+ * the trace. */
 static int run_traced(PyObject *plan, PyObject *const *given, PyObject *stream) {
     PyObject *args[NL_PY_GIVEN + 1] = {given[0], given[1], given[2], given[3],
                                        stream ? stream : Py_None};
@@ -149,7 +148,7 @@ static int add_launcher(nl_py_step *s) {
     return s->launcher ? 0 : -1;
 }
 
-/* Moves the launches to a new plan. */
+/* Moves the launches to a new ReductionPlan. */
 static PyObject *plan_of(nl_py_launches *l) {
     PyTypeObject *type = l->state->reduction_plan_type;
     reduction_plan *p = (reduction_plan *)type->tp_alloc(type, 0);
@@ -178,7 +177,8 @@ int nl_py_launches_run(nl_py_launches *l, PyObject *const *given, PyObject *stre
 int nl_py_launches_start_step(nl_py_step *s, int64_t grid, int threads, int64_t shared) {
     memset(s, 0, sizeof *s); /* shapes are compared as bytes */
     if (grid > UINT32_MAX || shared > INT32_MAX) {
-        PyErr_Format(PyExc_ValueError, "a launch of %lld blocks with %lld bytes of shared memory",
+        PyErr_Format(PyExc_ValueError,
+                     "too large for a launch: %lld blocks with %lld bytes of shared memory",
                      (long long)grid, (long long)shared);
         return -1;
     }
@@ -222,16 +222,14 @@ static PyObject *plan_run(PyObject *self, PyObject *const *args, Py_ssize_t narg
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-static PyMethodDef plan_methods[] = {
-    {"run", (PyCFunction)(void (*)(void))plan_run, METH_FASTCALL,
-     "run(input, where, output, segments, stream): launches; arrays that the plan does not use may "
-     "be any."},
-    {NULL, NULL, 0, NULL}};
+static PyMethodDef plan_methods[] = {{"run", (PyCFunction)(void (*)(void))plan_run, METH_FASTCALL,
+                                      "run(input, where, output, segments, stream): launches. "
+                                      "Arrays that the plan does not use may be any objects."},
+                                     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot plan_slots[] = {
-    {Py_tp_doc,
-     "The launches of a reduction in a trace, with the scratch arrays between them, which are "
-     "allocated for each run."},
+    {Py_tp_doc, "The launches of a reduction in a trace, with the scratch arrays between them. "
+                "The scratch arrays are allocated for each run."},
     {Py_tp_dealloc, plan_dealloc},
     {Py_tp_traverse, plan_traverse},
     {Py_tp_methods, plan_methods},

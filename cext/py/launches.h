@@ -16,11 +16,11 @@ enum {
 /* The objects are strong references. */
 typedef struct nl_py_step {
     PyObject *kernel;   /* a Dispatcher */
-    PyObject *launcher; /* kept scratch array of the default stream, or NULL */
+    PyObject *launcher; /* cached scratch array for the default stream, or NULL */
     PyObject *plan;     /* numpy.void */
     nl_launch shape;
     int slot_count;
-    /* indices of the kernel's arrays: first those of `given`, then scratch arrays */
+    /* indices of the kernel's arrays: first those in `given`, then those of scratch arrays */
     uint8_t slots[NL_REDUCE_MAX_SLOTS];
 } nl_py_step;
 
@@ -35,23 +35,24 @@ typedef struct nl_py_scratch {
 
 typedef struct nl_py_launches {
     nl_py_state *state;
-    /* strong reference to the object whose kept scratch arrays are used, or NULL */
+    /* strong reference to the object whose cached scratch arrays are used, or NULL */
     PyObject *owner;
     int step_count, scratch_count;
     nl_py_step steps[NL_PY_MAX_STEPS];
     nl_py_scratch scratch[NL_PY_MAX_SCRATCH];
 } nl_py_launches;
 
-/* Initializes a step without kernel, plan and slots. Returns 0, or -1 with an exception if the
- * launch is too large. */
+/* Initializes a step whose kernel, plan and slots the caller sets afterwards. Returns 0, or -1 with
+ * an exception if the launch is too large. */
 int nl_py_launches_start_step(nl_py_step *s, int64_t grid, int threads, int64_t shared);
-/* Initializes empty launches; only used entries are initialized later. */
+/* Initializes an empty list of launches; each entry is initialized when it is used. */
 void nl_py_launches_init(nl_py_launches *l, nl_py_state *state, PyObject *owner);
 void nl_py_launches_clear(nl_py_launches *l);
-/* Runs the launches. `given` are the four arrays of the call; entries that the launches do not use
- * may be any object. `stream` is NULL for the default stream. 0, or -1 with an exception. */
+/* Enqueues the launches. `given` contains the four arrays of the call; an entry that the launches
+ * do not use may be any object. `stream` is NULL for the default stream. 0, or -1 with an
+ * exception. */
 int nl_py_launches_run(nl_py_launches *l, PyObject *const *given, PyObject *stream);
-/* Releases the kept scratch arrays of an owner. Call this function before the owner is freed. */
+/* Releases the cached scratch arrays of an owner. Call this function before the owner is freed. */
 void nl_py_launches_forget(nl_py_state *state, PyObject *owner);
 
 #endif

@@ -20,12 +20,12 @@ int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
 
 /* ---- a Stream over a foreign handle ---- */
 
-/* lock of foreign_stream; never held while Python code runs */
+/* lock of foreign_stream; no thread holds it while it runs Python code */
 static nl_mutex lock = NL_MUTEX_INIT;
 
-/* Returns the Stream that was created last for a foreign handle, if it wraps this handle, else
- * NULL. That Stream keeps the owner of the handle alive, so no other stream can have the same
- * handle at that time. */
+/* Returns the Stream that was created last for a foreign handle, if that Stream wraps this handle,
+ * else NULL. That Stream keeps the owner of the handle alive, so no other stream has the same
+ * handle during that time. */
 static PyObject *adopt_latest(nl_py_state *state, const nl_device *dev, CUstream handle) {
     PyObject *stream = NULL;
     nl_mutex_lock(&lock);

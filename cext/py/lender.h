@@ -1,6 +1,6 @@
 /* py/lender: the current streams of the libraries whose memory device arrays use.
  *
- * PyTorch and CuPy have a current stream, which a program may change at any time. So a device
+ * PyTorch and CuPy have a current stream, which the program may change at any time. So a device
  * array over their memory reads the current stream at each use, instead of storing the stream at
  * the time of its creation. */
 #ifndef NL_PY_LENDER_H
@@ -17,9 +17,9 @@ int nl_py_lender_is(nl_py_state *state, PyObject *obj);
  * without an exception for the default stream, NULL with an exception on an error. */
 PyObject *nl_py_lender_array_stream(nl_py_array *a);
 
-/* Reads the current stream of the library of `obj` on this device. Returns 1, *handle, and in
- * *keeper a new reference to an object that keeps the stream alive, or NULL; returns 0 if the
- * library reports no stream; -1 with an exception. */
+/* Reads the current stream, on this device, of the library to which `obj` belongs. On success,
+ * returns 1, sets *handle, and sets *keeper to a new reference to an object that keeps the stream
+ * alive, or NULL. Returns 0 if the library reports no stream, or -1 with an exception. */
 int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
                         nl_dl_current *current, CUstream *handle, PyObject **keeper);
 /* Returns a new reference to a Stream that wraps the stream handle of a library. */

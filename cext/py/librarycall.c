@@ -1,12 +1,12 @@
-/* py/librarycall: a function of a CUDA library as a Python callable: `call(stream, 3, array,
+/* py/librarycall: makes a function of a CUDA library a Python callable: `call(stream, 3, array,
  * None)`.
  *
  * An int is passed unchanged, a device array as the address of its first element, None as a null
- * pointer, a LibraryValue as its number. The memory of the arrays, and of arrays that belong to a
- * LibraryValue, is used in the stream's order, like the arguments of a kernel. A graph keeps the
- * arguments of a captured call alive. If the function's first argument is a library handle, this
- * file inserts the handle of the stream. The call returns the function's status; Python interprets
- * it. */
+ * pointer, a LibraryValue as the number that it contains. The memory of the arrays, and of arrays
+ * that belong to a LibraryValue, is used in the stream's order, like the arguments of a kernel. A
+ * graph keeps the arguments of a captured call alive. If the function's first argument is a library
+ * handle, this file inserts the handle of the stream. The call returns the function's status, which
+ * Python code interprets. */
 #include "py/librarycall.h"
 
 #include "core/handle.h"
@@ -66,8 +66,9 @@ static int word_from(const librarycall *self, PyObject *argument, const place *a
         *word = ((nl_py_libraryvalue *)argument)->number;
         return use_value(self->state, (nl_py_libraryvalue *)argument, at);
     }
-    PyErr_Format(PyExc_TypeError, "%U takes ints, device arrays, LibraryValues and None, not %.80s",
-                 self->name, Py_TYPE(argument)->tp_name);
+    PyErr_Format(PyExc_TypeError,
+                 "%U accepts ints, device arrays, LibraryValues and None, not %.80s", self->name,
+                 Py_TYPE(argument)->tp_name);
     return -1;
 }
 
@@ -112,7 +113,7 @@ static PyObject *librarycall_vectorcall(PyObject *object, PyObject *const *args,
     place at;
     nl_error err;
     if (names != NULL || count < 0 || first + count > NL_CUDALIB_WORDS)
-        return PyErr_Format(PyExc_TypeError, "%U takes a stream and at most %d arguments",
+        return PyErr_Format(PyExc_TypeError, "%U accepts a stream and at most %d arguments",
                             self->name, NL_CUDALIB_WORDS - first);
     if (nl_py_stream_from(self->state, args[0], &at.stream, &at.blocking) < 0)
         return NULL;
@@ -142,7 +143,7 @@ nl_cudalib_function nl_py_librarycall_function(const nl_py_state *state, PyObjec
 static int library_of(const char *name) {
     int library = nl_cudalib_of(name);
     if (library < 0)
-        PyErr_Format(PyExc_ValueError, "there is no CUDA library %.80s here", name);
+        PyErr_Format(PyExc_ValueError, "CUDA library %.80s is unknown", name);
     return library;
 }
 
@@ -195,10 +196,10 @@ static PyMemberDef members[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc,
-     "LibraryCall(path, name, handle=None): a function of a CUDA library. Called with a stream and "
-     "the function's arguments (ints, device arrays, LibraryValues, None), it returns the status. "
-     "handle: \"cublas\", say: the function takes that library's handle first, which is not among "
-     "the arguments."},
+     "LibraryCall(path, name, handle=None): a function of a CUDA library. "
+     "The arguments of a call are a stream and those of the function: "
+     "ints, device arrays, LibraryValues, None. The result is the status. "
+     "handle: a library such as \"cublas\", whose handle is inserted as the first argument."},
     {Py_tp_new, librarycall_new},
     {Py_tp_dealloc, librarycall_dealloc},
     {Py_tp_call, PyVectorcall_Call},
@@ -245,12 +246,12 @@ static PyObject *cudalib_status(PyObject *Py_UNUSED(module), PyObject *args) {
 
 static PyMethodDef methods[] = {
     {"cudalib_open", cudalib_open, METH_VARARGS,
-     "cudalib_open(name, path): loads what C needs of a CUDA library: \"cublas\", \"cusolver\" "
-     "...; "
-     "path is None where the driver computes itself."},
+     "cudalib_open(name, path): "
+     "loads the functions of a CUDA library (\"cublas\", \"cusolver\", ...) that C code calls. "
+     "path is None if the driver computes the results itself."},
     {"cudalib_is_open", cudalib_is_open, METH_VARARGS, "cudalib_is_open(name): has that been?"},
     {"cudalib_status", cudalib_status, METH_VARARGS,
-     "cudalib_status(name, status): \"INVALID_VALUE\", or \"unknown status\"."},
+     "cudalib_status(name, status): returns the name of a status, such as \"INVALID_VALUE\"."},
     {NULL, NULL, 0, NULL},
 };
 

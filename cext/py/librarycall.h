@@ -6,13 +6,15 @@
 #include "py/state.h"
 #include "driver/cudalib.h"
 
-/* A number and the objects that must live as long (see py/libraryvalue). */
+/* A number, and the objects that must live as long as it does (see py/libraryvalue). */
 typedef struct nl_py_libraryvalue {
     PyObject_HEAD nl_py_state *state;
     uintptr_t number;
-    PyObject *kept;    /* a tuple, whose device arrays are used by calls, or any other object */
+    PyObject *kept;    /* a tuple, whose device arrays are used by each call with the number, or any
+                        * other object */
     PyObject *destroy; /* a LibraryCall, another callable, or None */
-    /* device on which the value was created, and the device's generation at that time */
+    /* device on which the value was created, and the device's generation when the value was
+     * created */
     void *device;
     uint64_t generation;
 } nl_py_libraryvalue;

@@ -1,14 +1,14 @@
 /* py/libraryvalue: a number that functions of a CUDA library accept (a plan, a descriptor, an
- * address), and the objects that must live as long: the arrays to which it points, and the
- * library's object, which is destroyed together with the LibraryValue. A graph keeps the
- * LibraryValues of its captured calls alive, so the library's objects outlive the graph. No
+ * address), and the objects that it keeps alive: the arrays to which it points, and the library's
+ * object, which is destroyed together with the LibraryValue. A graph keeps the LibraryValues of its
+ * captured calls alive, so the library's objects outlive the graph. No
  * library object is destroyed during a capture. */
 #include "core/device.h"
 #include "py/librarycall.h"
 
 #include "base/mem.h"
 
-/* The destruction of a library's object, which may be postponed until after the LibraryValue was
+/* Calls a library's destroy function, which may be postponed until after the LibraryValue was
  * freed. */
 typedef struct {
     nl_cudalib_function function;
@@ -22,7 +22,7 @@ static void destroy_value(void *thing) {
     destruction *d = thing;
     uintptr_t words[NL_CUDALIB_WORDS] = {d->number};
     if (nl_device_bind_for_release(d->device, d->generation))
-        /* an error is ignored, because no caller can handle it */
+        /* the error is ignored, because no caller can handle it */
         (void)nl_cudalib_call(d->function, words);
     nl_mem_free(d);
 }
@@ -40,7 +40,8 @@ static void destroy_by_call(const nl_py_libraryvalue *self, nl_cudalib_function 
         NL_UNLOCKED(destroy_value(d));
 }
 
-/* Destroys an object of the simulator, which is implemented in Python. */
+/* Destroys the library's object by a Python callable, if the simulator implements the library in
+ * Python. */
 static void destroy_by_object(const nl_py_libraryvalue *self) {
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
@@ -106,10 +107,11 @@ static PyMemberDef members[] = {
     {"kept", Py_T_OBJECT_EX, offsetof(nl_py_libraryvalue, kept), 0, NULL}, {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "LibraryValue(number, destroy=None, kept=None): "
-                "a number that functions of a CUDA library take, made on the current device. "
-                "`kept` lives as long; device arrays in a tuple are used whenever the number is. "
-                "In the end destroy(0, number) is called."},
+    {Py_tp_doc,
+     "LibraryValue(number, destroy=None, kept=None): "
+     "a number of the current device that functions of a CUDA library accept. "
+     "`kept` is kept alive; if it is a tuple, its device arrays count as used by each call. "
+     "When the value is freed, destroy(0, number) is called."},
     {Py_tp_new, libraryvalue_new},
     {Py_tp_dealloc, libraryvalue_dealloc},
     {Py_tp_members, members},

@@ -2,10 +2,10 @@
  * layouts allow it.
  *
  * Arrays are row-major and cuBLAS's matrices are column-major. So c = a b is computed as c' = b'
- * a', which needs no transposition. If c is column-major, c = a b is computed directly. Python
+ * a', without transposing memory. If c is column-major, c = a b is computed directly. Python
  * (numbalite/linalg/matmul.py) handles all other products: other dtypes, broadcasting along several
- * axes, layouts that require a copy, host arguments, a library that is not loaded yet. The Python
- * code then calls this file with arrays that cuBLAS can use. */
+ * axes, layouts that require a copy, host arguments, a library that is not loaded yet. That Python
+ * code then calls this file with arrays that cuBLAS supports. */
 #include "py/matmul.h"
 
 #include "core/gemm.h"
@@ -27,9 +27,10 @@ typedef struct product {
     nl_py_array *a, *b, *out;
     CUstream stream;
     int blocking;
-    /* the caller guarantees that `out` shares no memory with a and b, and has a valid dtype */
+    /* set if the caller guarantees that `out` shares no memory with a and b, and has a valid
+     * dtype */
     int trusted;
-    int bfloat16; /* uint16 arrays contain the bits of bfloat16 numbers */
+    int bfloat16; /* set if uint16 arrays contain the bits of bfloat16 numbers */
 } product;
 
 static int read_matrices(const nl_py_array *x, matrices *m) {
@@ -48,8 +49,8 @@ static int read_matrices(const nl_py_array *x, matrices *m) {
 }
 
 /* Describes a matrix for cuBLAS, which reads column-major memory, as transposed or not transposed.
- * `swapped`:
- * describes the transposed matrix. Returns 0 if neither the rows nor the columns are contiguous. */
+ * If `swapped` is set, describes the transposed matrix. Returns 0 if neither the rows nor the
+ * columns are contiguous. */
 static int as_columns(const matrices *m, CUdeviceptr address, nl_gemm_matrix *out, int swapped) {
     int rows_dense = (m->column == 1 || m->columns == 1) &&
                      (m->row >= m->columns || (m->rows == 1 && m->row >= 0));
@@ -109,7 +110,7 @@ static int plan_product(const product *p, nl_gemm *g) {
             return 0;
     if (g->count > 1 && sets[0].count > 1 && sets[1].count == 1 &&
         sets[0].step == sets[0].rows * sets[0].row && sets[2].step == sets[2].rows * sets[2].row) {
-        /* if all products of the batch use the same b, one product computes all rows */
+        /* if all products of the batch have the same b, one product computes all rows */
         for (int i = 0; i < 3; i += 2) {
             sets[i].rows *= sets[i].count;
             sets[i].count = 1;
@@ -188,10 +189,9 @@ static int run_product(const product *p, const nl_gemm *g) {
     if (result == 0)
         return 0;
     if (err.code == CUBLAS_STATUS_NOT_SUPPORTED && nl_capture_has(p->stream)) {
-        PyErr_SetString(
-            PyExc_RuntimeError,
-            "this matrix product cannot be captured in a graph (on the simulator none can, "
-            "because the host computes them: capture it on a GPU)");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "this matrix product cannot be captured in a graph: "
+                        "on the simulator, the host computes products; capture it on a GPU");
         return -1;
     }
 fail:
@@ -260,7 +260,7 @@ PyObject *nl_py_matmul(PyObject *left, PyObject *right) {
         return result;
     if (nl_py_is_tracing())
         return nl_py_trace_named("_operator", "matmul", args, 2, NULL);
-    if (Py_TYPE(left) == Py_TYPE(right)) { /* one operand is a device array, so both are */
+    if (Py_TYPE(left) == Py_TYPE(right)) { /* if one operand is a device array, both are */
         nl_py_state *state = ((nl_py_array *)left)->state;
         product p = {.state = state, .a = (nl_py_array *)left, .b = (nl_py_array *)right};
         if (nl_py_stream_from(state, NULL, &p.stream, &p.blocking) < 0)
@@ -272,8 +272,8 @@ PyObject *nl_py_matmul(PyObject *left, PyObject *right) {
     return call_python("operator", args, 2, NULL);
 }
 
-/* Returns the device array of out=, which NumPy passes as a tuple of one item. Returns NULL for
- * anything else. */
+/* Returns the device array of out=, which NumPy passes as a tuple of one item. Returns NULL for any
+ * other object. */
 static PyObject *the_output(const nl_py_state *state, PyObject *out) {
     if (PyTuple_Check(out) && PyTuple_GET_SIZE(out) == 1)
         out = PyTuple_GET_ITEM(out, 0);
@@ -314,8 +314,8 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t narg
     return result || PyErr_Occurred() ? result : call_python("matmul", args, nargs, keywords);
 }
 
-/* The `direct` function of the traced cuda.matmul (py/traced). Only two arguments are accepted,
- * because the third argument of cuda.matmul is an epilogue. */
+/* The function that the traced cuda.matmul calls directly (py/traced). It accepts only two
+ * arguments, because the third argument of cuda.matmul is an epilogue. */
 static PyObject *plain_matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                               PyObject *keywords) {
     PyObject *result =
@@ -346,14 +346,16 @@ static PyObject *gemm(PyObject *module, PyObject *args) {
 
 static PyMethodDef methods[] = {
     {"matmul", (PyCFunction)(void (*)(void))matmul, METH_FASTCALL | METH_KEYWORDS,
-     "matmul(a, b, out=None): numpy.matmul with a device array, and its keywords."},
+     "matmul(a, b, out=None): numpy.matmul for device arrays, with NumPy's keywords."},
     {"plain_matmul", (PyCFunction)(void (*)(void))plain_matmul, METH_FASTCALL | METH_KEYWORDS,
-     "plain_matmul(a, b, out=None): the product of device arrays whose layout cuBLAS supports; "
-     "NotImplemented of all else."},
+     "plain_matmul(a, b, out=None): "
+     "returns the product of device arrays if cuBLAS supports their layouts. "
+     "Returns NotImplemented for any other arguments."},
     {"gemm", gemm, METH_VARARGS,
-     "gemm(a, b, out, stream, bfloat16=False): out = a b of device arrays of two or three axes; "
-     "False where their layouts or dtypes do not allow it. bfloat16: arrays of uint16 have its "
-     "bits."},
+     "gemm(a, b, out, stream, bfloat16=False): "
+     "computes out = a b for device arrays of two or three axes. "
+     "Returns False if the layouts or dtypes do not allow this. "
+     "bfloat16: uint16 arrays contain the bits of bfloat16 numbers."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,4 +1,4 @@
-/* py/matmul: products of device arrays: `a @ b`, np.matmul. */
+/* py/matmul: computes products of device arrays: `a @ b`, np.matmul. */
 #ifndef NL_PY_MATMUL_H
 #define NL_PY_MATMUL_H
 

@@ -1,5 +1,5 @@
-/* py/memory: statistics and limits of the pools of device and host memory, and of the copying
- * threads; and a memory allocator written in Python. */
+/* py/memory: statistics and limits of the pools of device and host memory, settings of the copying
+ * threads, and memory allocators written in Python. */
 #include "py/state.h"
 
 #include "core/buffer.h"
@@ -173,7 +173,7 @@ static void drop_owner(void *owner) {
     PyGILState_Release(gil);
 }
 
-/* The exception remains set in this thread, and nl_py_raise does not replace it. */
+/* An exception of the allocator remains set in this thread, and nl_py_raise does not replace it. */
 static int allocate_in_python(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     PyGILState_STATE gil = PyGILState_Ensure();
     unsigned long long address = 0;
@@ -196,7 +196,7 @@ static int allocate_in_python(nl_device *dev, size_t size, nl_buffer **out, nl_e
 
 static PyObject *set_allocator(PyObject *Py_UNUSED(module), PyObject *function) {
     if (function != Py_None && !PyCallable_Check(function))
-        return PyErr_Format(PyExc_TypeError, "an allocator is a function or None, not %R",
+        return PyErr_Format(PyExc_TypeError, "an allocator must be a function or None, not %R",
                             function);
     nl_mutex_lock(&allocator_lock);
     PyObject *old = allocator;
@@ -240,26 +240,31 @@ static PyObject *own_memory(PyObject *module, PyObject *argument) {
 #define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
 static PyMethodDef functions[] = {
     {"pool_statistics", pool_statistics, METH_VARARGS,
-     "pool_statistics(device): used, cached, peak, limit, ... of the device's memory."},
+     "pool_statistics(device): "
+     "returns the device pool's bytes in use, cached and peak bytes, and limits."},
     {"pool_set_limits", pool_set_limits, METH_VARARGS,
-     "pool_set_limits(device, limit, cache_limit): bytes in use, bytes kept; None: no limit."},
+     "pool_set_limits(device, limit, cache_limit): "
+     "sets the maximum bytes in use and the maximum cached bytes; None: no limit."},
     {"pool_trim", pool_trim, METH_VARARGS,
-     "pool_trim(device, keep): gives memory that is not in use back, all but `keep` bytes."},
+     "pool_trim(device, keep): frees cached device memory, except `keep` bytes."},
     {"pool_reset_peak", pool_reset_peak, METH_VARARGS, "pool_reset_peak(device)"},
     {"host_statistics", host_statistics, METH_NOARGS,
-     "The same of the host memory under results and pinned arrays."},
+     "host_statistics(): returns the statistics of the host memory of results and pinned arrays."},
     {"host_set_limit", host_set_limit, METH_O,
-     "host_set_limit(nbytes): how much may be page-locked for results, and kept."},
+     "host_set_limit(nbytes): "
+     "sets how many bytes of page-locked memory results may use and the cache may keep."},
     {"host_trim", host_trim, METH_O, "host_trim(keep)"},
     {"host_reset_peak", host_reset_peak, METH_NOARGS, "host_reset_peak()"},
     {"copy_settings", KEYWORDS(copy_settings),
-     "copy_settings(to_device=, to_host=, to_new=, chunk=, ring=, group=, least=, shared=, polls=, "
-     "always=): threads and bytes of large copies; always: on the simulator too."},
+     "copy_settings(to_device=, to_host=, to_new=, chunk=, ring=, group=, least=, shared=, "
+     "polls=, always=): sets the threads and sizes in bytes of large copies. "
+     "always: use the threads on the simulator, too."},
     {"set_allocator", set_allocator, METH_O,
-     "set_allocator(function): function(device, nbytes) -> (address, owner) makes device memory; "
-     "None: our own."},
+     "set_allocator(function): "
+     "sets function(device, nbytes) -> (address, owner) as the allocator of device memory. "
+     "None: numbalite's own allocator."},
     {"own_memory", own_memory, METH_O,
-     "own_memory(nbytes): a new array of uint8, past any allocator that was set."},
+     "own_memory(nbytes): returns a new uint8 array, without calling the allocator that was set."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_memory_exec(PyObject *module) {

@@ -16,7 +16,8 @@ static int module_exec(PyObject *module) {
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, module_exec},
 #if PY_VERSION_HEX >= 0x030C0000
-    /* Subinterpreters are not supported, because the driver and NumPy exist once per process. */
+    /* Subinterpreters are not supported, because the driver and NumPy have one state per
+     * process. */
     {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
 #endif
 #if PY_VERSION_HEX >= 0x030D0000

@@ -1,5 +1,5 @@
 /* py/nvjitlink: links inputs, which are Python bytes, and returns the results as a dict. The
- * interpreter's lock is released while the linker runs; the tuples keep the linker's inputs
+ * interpreter's lock is released while the linker runs; the tuples of the arguments keep the inputs
  * alive. */
 #include "driver/nvjitlink.h"
 
@@ -21,7 +21,7 @@ static int read_inputs(PyObject *tuple, nl_nvjitlink_input *inputs) {
         PyObject *item = PyTuple_GET_ITEM(tuple, i);
         PyObject *data = NULL, *name = NULL;
         if (!PyTuple_Check(item)) {
-            PyErr_SetString(PyExc_TypeError, "an input is a tuple (type, data, name)");
+            PyErr_SetString(PyExc_TypeError, "an input must be a tuple (type, data, name)");
             return -1;
         }
         if (!PyArg_ParseTuple(item, "iSU:nvjitlink", &inputs[i].type, &data, &name))
@@ -74,11 +74,10 @@ done:
 
 static PyMethodDef methods[] = {
     {"nvjitlink", nvjitlink, METH_VARARGS,
-     "nvjitlink(path, options, inputs) -> dict\n\npath: of the library; options: a tuple of texts; "
-     "inputs: "
-     "a tuple of (nvJitLinkInputType, bytes, name). The dict has status (0: good), log (str), "
-     "cubin "
-     "(bytes)."},
+     "nvjitlink(path, options, inputs) -> dict\n\n"
+     "path: path of the library; options: a tuple of str; "
+     "inputs: a tuple of (nvJitLinkInputType, bytes, name). "
+     "The dict contains status (0: success), log (str) and cubin (bytes)."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -48,7 +48,7 @@ static PyObject *nvrtc_install_headers(PyObject *Py_UNUSED(module), PyObject *ar
     Py_RETURN_NONE;
 }
 
-/* A tuple of str, and C strings that are valid as long as the tuple. */
+/* A tuple of str, and its C strings, which are valid as long as the tuple. */
 typedef struct {
     PyObject *items;
     const char **texts;
@@ -59,8 +59,8 @@ static void text_list_clear(text_list *list) {
     Py_CLEAR(list->items);
 }
 
-/* Returns the text of a str, or the bytes of a file that is not in UTF-8, without a NUL inside;
- * NULL with an exception. */
+/* Returns the text of a str, or the bytes of a file that is not in UTF-8, and checks that it
+ * contains no NUL. Returns NULL with an exception. */
 static const char *text_of(PyObject *item) {
     Py_ssize_t size;
     const char *text;
@@ -107,7 +107,8 @@ static int count_of(const text_list *list) {
     return (int)PyTuple_GET_SIZE(list->items);
 }
 
-/* Returns an output of the compiler as bytes, or None if the compiler has not made this output. */
+/* Returns an output of the compiler as bytes, or None if the compiler has not written this
+ * output. */
 static PyObject *bytes_or_none(const char *data, size_t size) {
     if (data == NULL)
         Py_RETURN_NONE;
@@ -193,15 +194,18 @@ done:
 
 static PyMethodDef methods[] = {
     {"nvrtc_open", nvrtc_open, METH_O,
-     "nvrtc_open(path): loads NVRTC (None: from where the system looks) -> (major, minor)"},
+     "nvrtc_open(path) -> (major, minor): "
+     "loads NVRTC and returns its version; path None: the system's search path."},
     {"nvrtc_archs", nvrtc_archs, METH_NOARGS,
      "Architectures that NVRTC compiles for: [75, 80, ...]"},
     {"nvrtc_install_headers", nvrtc_install_headers, METH_O,
-     "nvrtc_install_headers(folder): writes the headers that NVRTC 13.3 and newer contain"},
+     "nvrtc_install_headers(folder): "
+     "writes the headers that NVRTC 13.3 and newer versions contain."},
     {"nvrtc_compile", nvrtc_compile, METH_VARARGS,
-     "nvrtc_compile(source, name, headers, options, expressions) -> dict\n\nheaders: {name: text}. "
-     "The dict has status (0: good), log (str), cubin and ptx (bytes or None), lowered "
-     "({expression: symbol})."},
+     "nvrtc_compile(source, name, headers, options, expressions) -> dict\n\n"
+     "headers: {name: text}. "
+     "The dict contains status (0: success), log (str), cubin and ptx (bytes or None) "
+     "and lowered ({expression: symbol})."},
     {NULL, NULL, 0, NULL},
 };
 

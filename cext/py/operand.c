@@ -1,10 +1,10 @@
-/* py/operand: operands of ufuncs.
+/* py/operand: reads the operands of ufunc calls.
  *
- * A device array is used directly, because its geometry never changes. The geometry of a NumPy
+ * A device array is used in place, because its geometry never changes. The geometry of a NumPy
  * array is copied, because another thread may change it while the interpreter's lock is released.
- * Scalars, and host arrays without dimensions, are values, which are passed in the kernel's
- * parameters. Other host arrays are copied to the device with as few bytes as possible (one copy
- * of a broadcast element), contiguous and in their own axis order. */
+ * Scalars and 0-D host arrays are values, which are passed in the kernel's parameters. For other
+ * host arrays, only the distinct elements are copied to the device (one element for a broadcast
+ * array), contiguous and in the array's axis order. */
 #include "py/operand.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ static int set_device(nl_py_operation *call, int index, nl_py_operand *op, PyObj
     if (__builtin_expect(a->buffer->device != call->device && a->buffer->size, 0)) {
         PyErr_Format(PyExc_ValueError,
                      "%U(): operand %d is on device %d, but the call is on device %d: "
-                     "copy it over, or call where the array is",
+                     "copy the array to that device, or select the array's device",
                      call->name, index + 1, a->buffer->device->ordinal, call->device->ordinal);
         return -1;
     }
@@ -85,7 +85,7 @@ static int set_host(nl_py_operand *op, const nl_host_array *given) {
     return 0;
 }
 
-/* Replaces the operand by a new host array, whose reference is stolen. */
+/* Replaces the operand by a new host array; steals the reference to the array. */
 static int set_made(nl_py_operand *op, PyObject *array) {
     nl_host_array host;
     int result = array && nl_py_hostarray_read(array, &host) == 0 ? set_host(op, &host) : -1;
@@ -93,7 +93,7 @@ static int set_made(nl_py_operand *op, PyObject *array) {
     return result;
 }
 
-/* Converts a 0-D input on the host to a number. */
+/* Converts a 0-D host input to a number. */
 static int set_value_of(nl_py_operand *op) {
     if (op->ndim || op->dtype == NL_OPAQUE || op->place != NL_PY_PLACE_HOST)
         return 0;
@@ -144,7 +144,8 @@ static int order_with_tensor(nl_py_operation *call, const nl_py_foreign *f) {
 }
 
 /* Reads a tensor of a class with DLPack's exchange API, without a device array over it. The caller
- * keeps the tensor. Returns 1, 0 if the general path must read the tensor, -1 with an exception. */
+ * keeps the tensor alive. Returns 1, 0 if the general path must read the tensor, -1 with an
+ * exception. */
 static int read_tensor(nl_py_operation *call, nl_py_operand *op, PyObject *obj) {
     nl_py_foreign f;
     if (!nl_py_dlpack_is_registered(call->state, obj) || nl_capture_is_any_active())
@@ -234,7 +235,7 @@ static int read_other(nl_py_operation *call, int index, nl_py_operand *op, PyObj
     int found = set_other(call, index, op, &v);
     if (found > 0 && is_input && v.is_masked) {
         PyErr_Format(PyExc_TypeError,
-                     "%U(): operand %d is a masked array, whose mask would not be seen", call->name,
+                     "%U(): operand %d is a masked array, whose mask would be ignored", call->name,
                      index + 1);
         found = -1;
     }
@@ -356,8 +357,9 @@ int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, int may_lose, v
     int is_integer = dtype >= NL_INT8 && dtype <= NL_UINT64;
     if (op->weak == NL_PY_WEAK_FLOAT && is_integer && !may_lose &&
         loses_values(op->value.real, dtype)) {
-        PyErr_Format(PyExc_TypeError, "Python float %R is no %s: write np.%s(%R) to convert it",
-                     op->given, nl_dtype_name(dtype), nl_dtype_name(dtype), op->given);
+        PyErr_Format(PyExc_TypeError,
+                     "Python float %R is not a valid %s: write np.%s(%R) to convert it", op->given,
+                     nl_dtype_name(dtype), nl_dtype_name(dtype), op->given);
         return -1;
     }
     if (op->weak == NL_PY_WEAK_INT && is_integer &&
@@ -391,7 +393,7 @@ static int alloc(nl_py_operation *call, int64_t size, nl_buffer **out) {
     return result;
 }
 
-/* Returns the thread's current stream if the call uses it, else NULL. */
+/* Returns the thread's current stream if the call uses that stream, else NULL. */
 static PyObject *current_of(const nl_py_operation *call) {
     PyObject *current = nl_py_stream_current();
     return current && ((nl_py_stream *)current)->stream->handle == call->stream ? current : NULL;
@@ -486,7 +488,8 @@ int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, n
         return 0;
     if (nl_capture_is_any_active() &&
         nl_py_capture_check_waiting(call->stream, "a call with host arrays",
-                                    ", because it waits for its copies: pass device arrays") < 0)
+                                    ", because it waits for its copies: "
+                                    "pass device arrays") < 0)
         return -1;
     if (nl_py_hostcopy_enter(hosts, call->device, call->stream, call->blocking, reads) < 0)
         return -1;
@@ -517,7 +520,7 @@ int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count) {
         nl_py_operand *op = &ops[i];
         if (op->buffer)
             nl_buffer_forget_users(op->buffer);
-        /* an output that does not have this machine's byte order */
+        /* an output in the byte order that is not the machine's */
         if ((op->copied & NL_PY_TRANSFER_OUT) && !op->made && op->array != op->given &&
             nl_py_hostarray_is_array(op->given) && nl_py_hostarray_assign(op->given, op->array) < 0)
             return -1;

@@ -1,6 +1,7 @@
-/* py/operators: a + b is np.add(a, b). For arrays and numbers, the device version of the ufunc is
- * called directly, without NumPy's dispatch. For other operands (lists, other libraries' arrays,
- * classes that refuse ufuncs), the rules of numpy.lib.mixins.NDArrayOperatorsMixin apply. */
+/* py/operators: implements the operators of device arrays by ufuncs: a + b calls np.add(a, b). For
+ * arrays and numbers, the device version of the ufunc is called directly, without NumPy's dispatch.
+ * For other operands (lists, other libraries' arrays, classes that refuse ufuncs), the rules of
+ * numpy.lib.mixins.NDArrayOperatorsMixin apply. */
 #include "py/operators.h"
 
 #include "py/arrayufunc.h"
@@ -38,7 +39,8 @@ static const char *const names[] = {
 };
 enum { COUNT = sizeof names / sizeof *names };
 
-/* Python's reflected methods. NumPy's divmod calls no reflected operator. */
+/* The names of Python's reflected methods. The name is NULL if NumPy's ufunc calls no reflected
+ * operator, as for divmod. */
 static const char *const exchanged[COUNT] = {
     [AT_add] = "__radd__",
     [AT_subtract] = "__rsub__",
@@ -82,7 +84,8 @@ static int has_refused_ufuncs(const nl_py_state *state, PyObject *object) {
     return found > 0 ? handler == Py_None : found;
 }
 
-/* Calls the ufunc with index `place` with one to three arguments; the third one is the output. */
+/* Calls the ufunc with index `place` with one to three arguments; a third argument is the
+ * output. */
 static PyObject *apply_operator(PyObject *self, int place, PyObject *const *args,
                                 Py_ssize_t count) {
     const nl_py_state *state = ((nl_py_array *)self)->state;
@@ -151,8 +154,8 @@ PyObject *nl_py_operators_divmod(PyObject *left, PyObject *right) {
 }
 
 /* Returns the ufunc for a power. As in NumPy, some Python numbers as exponents select a unary
- * ufunc of the base: square, reciprocal or sqrt. If the exponent is a Python number, the base is
- * a device array. */
+ * ufunc of the base: square, reciprocal or sqrt. If the exponent is a Python number, the base must
+ * be a device array. */
 static int ufunc_of_power(PyObject *base, PyObject *exponent) {
     int overflow;
     if (!PyLong_CheckExact(exponent) && !PyFloat_CheckExact(exponent))

@@ -1,4 +1,4 @@
-/* py/operators: Python's operators of a DeviceArray, which call NumPy's ufuncs. */
+/* py/operators: Implements Python's operators of a DeviceArray by calls of NumPy's ufuncs. */
 #ifndef NL_PY_OPERATORS_H
 #define NL_PY_OPERATORS_H
 
@@ -36,7 +36,7 @@ PyObject *nl_py_operators_power(PyObject *base, PyObject *exponent, PyObject *mo
 PyObject *nl_py_operators_inplace_power(PyObject *self, PyObject *exponent, PyObject *modulus);
 PyObject *nl_py_operators_inplace_matmul(PyObject *self, PyObject *other);
 PyObject *nl_py_operators_compare(PyObject *self, PyObject *other, int which);
-/* Searches by identity, because == compares the elements of arrays. */
+/* Raises TypeError because arrays are not hashable */
 Py_hash_t nl_py_operators_hash(PyObject *self);
 
 #define NL_BINARY_SLOT(slot, ufunc) \

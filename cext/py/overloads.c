@@ -1,6 +1,6 @@
 /* py/overloads: a hash table with open addressing. Readers use no lock: slots are filled or
- * replaced, never emptied, and a larger array of slots is published as a whole. The smaller
- * arrays are kept until the table is freed, because another thread may be reading them. */
+ * replaced, never emptied, and a larger array of slots is published as a whole. The smaller arrays
+ * of slots are kept until the table is freed, because another thread may be reading them. */
 #include "py/overloads.h"
 
 #include "base/mem.h"
@@ -69,7 +69,7 @@ static int is_stale(const nl_py_overload *e) {
 
 /* ---- slots ---- */
 
-/* Returns the slot of the key, or the empty slot for it. */
+/* Returns the slot of the key, or the empty slot in which to insert the key. */
 static void **slot_of(slots *s, const nl_py_overload *e) {
     size_t i = e->hash & s->mask;
     for (const nl_py_overload *other; (other = s->items[i]) != NULL; i = (i + 1) & s->mask)
@@ -85,8 +85,8 @@ static void put_entry(slots *s, nl_py_overload *e) {
     nl_atomic_store_pointer(slot, e);
 }
 
-/* Returns an array of slots with space for one more entry; a table is at most half full. Dead
- * entries are not copied to larger slots. */
+/* Returns a new array of slots with space for one more entry; at most half of the slots are used.
+ * Dead entries are not copied to larger slots. */
 static slots *grown_table(nl_py_overloads *t, nl_error *err) {
     slots *old = t->slots;
     size_t count = FEWEST, live = 1;

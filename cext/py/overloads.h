@@ -2,9 +2,9 @@
  * types of a call to compiled code.
  *
  * An entry's key is a sequence of bytes that describes the types of a call; a kernel's key also
- * includes its device. A table only grows, so calls read it without a lock. Entries live as long
- * as the table, so a caller may keep a pointer to one. A lookup does not return entries whose
- * code is dead (forgotten, or lost with its context). */
+ * includes its device. A table only grows, so calls read it without a lock. Entries live as long as
+ * the table, so a caller may store a pointer to an entry. A lookup does not return entries whose
+ * code is dead (nl_py_overloads_forget was called, or the context was destroyed). */
 #ifndef NL_PY_OVERLOADS_H
 #define NL_PY_OVERLOADS_H
 
@@ -19,7 +19,7 @@
 typedef struct nl_py_overload {
     struct nl_py_overload *next; /* the list of all entries of the table, newest first */
     const nl_device *device;     /* device of a kernel; NULL: any device */
-    uint64_t generation;         /* generation of the device when the entry was made */
+    uint64_t generation;         /* generation of the device when the entry was created */
     /* strong reference to a Kernel, or to another object that keeps the code alive, or NULL */
     PyObject *code;
     const void *key;
@@ -33,13 +33,12 @@ typedef struct nl_py_overloads {
     nl_py_overload *all;
 } nl_py_overloads;
 
-/* Keys are compared in units of 8 bytes: the bytes after the last one, up to a multiple of 8,
- * must be zero. */
+/* Keys are compared in units of 8 bytes, so the padding up to a multiple of 8 bytes must be
+ * zero. */
 enum { NL_PY_KEY_WORD = sizeof(uint64_t) };
 #define NL_PY_KEY_CAPACITY(size) \
     (((size_t)(size) + NL_PY_KEY_WORD - 1) / NL_PY_KEY_WORD * NL_PY_KEY_WORD)
-/* Sets the padding to zero; call this function before a key of `size` bytes is
- * written. */
+/* Sets the padding of a key of `size` bytes to zero; call this function before writing the key. */
 static inline void nl_py_key_open(void *key, size_t size) {
     if (size % NL_PY_KEY_WORD)
         memset((char *)key + size / NL_PY_KEY_WORD * NL_PY_KEY_WORD, 0, NL_PY_KEY_WORD);
@@ -68,14 +67,14 @@ static inline nl_py_kernel *nl_py_overload_kernel(const nl_py_overload *e) {
     return (nl_py_kernel *)e->code;
 }
 
-/* Returns a zeroed entry of `entry_size` bytes, followed by a copy of the key; NULL with an
+/* Returns a zeroed entry of `entry_size` bytes, followed by a copy of the key, or NULL with an
  * exception. */
 void *nl_py_overload_new(size_t entry_size, const void *key, size_t size);
-/* Sets the entry's code to a kernel, which must be loaded on `device`. `name` is for messages. 0,
+/* Sets the entry's code to a kernel, which must be loaded on `device`. Messages contain `name`. 0,
  * or -1 with an exception. */
 int nl_py_overload_load(nl_py_overload *e, const nl_py_state *state, PyObject *kernel,
                         const nl_device *device, PyObject *name);
-/* Frees an entry that was not added. Accepts NULL. */
+/* Frees an entry that was not added to a table. Does nothing for NULL. */
 void nl_py_overload_free(nl_py_overload *e);
 
 /* Returns the entry for a key, or NULL without an exception. */

@@ -1,7 +1,7 @@
-/* py/override: the protocol of NEP 13. A call on arrays without memory of their own (lazy arrays,
- * data frames, quantities) is passed to their library, which makes calls on their parts. Objects
- * with device memory are excluded: the __array_ufunc__ of their library does not support
- * numbalite's ufuncs. */
+/* py/override: the protocol of NEP 13. A call on array-like objects without array memory (lazy
+ * arrays, data frames, quantities) is passed to their library, which makes calls on the arrays that
+ * they contain. Objects with device memory are excluded, because the __array_ufunc__ of their
+ * library does not support numbalite's ufuncs. */
 #include "py/override.h"
 
 #include <string.h>
@@ -100,7 +100,7 @@ static PyObject *keywords_with_out_tuple(int nin, PyObject *const *args, Py_ssiz
     return dict;
 }
 
-/* Returns the arguments of a handler: (object, ufunc, "__call__", *inputs). The caller sets the
+/* Returns the arguments of a handler: (object, ufunc, "__call__", *inputs). The caller fills in the
  * object. */
 static PyObject *positional(const nl_py_state *state, PyObject *ufunc, PyObject *const *args,
                             Py_ssize_t count) {

@@ -1,8 +1,8 @@
 /* py/owner: finds the streams of the arguments' owners, and orders a call with them.
  *
- * Foreign streams are treated as unordered with the default stream, without a query to the
- * driver: an event between streams that are already ordered costs little, but a missing order is
- * a race. While the owner captures its stream, the call is not ordered with streams outside of
+ * Foreign streams are treated as unordered with the default stream, without a query to the driver:
+ * an unnecessary event costs little, but a missing order is a race. While the owner captures its
+ * stream, the call is not ordered with streams outside of
  * the capture: the program that launches the graph is responsible for this order. */
 #include "py/owner.h"
 
@@ -62,8 +62,8 @@ static int add_array(nl_py_owners *owners, nl_py_array *a) {
 }
 
 /* Adds the stream of an object that is neither a device array nor of a library with a current
- * stream: it may have the CUDA Array Interface. An object that cannot be read is ignored here;
- * the call itself refuses it later, with a message that contains the parameter's name. */
+ * stream: the object may have the CUDA Array Interface. An object that cannot be read is ignored;
+ * the call raises an exception later, with the parameter's name in the message. */
 static int add_object(nl_py_owners *owners, nl_py_values *values, PyObject *obj) {
     if (!values || obj == Py_None || nl_py_hostarray_is_scalar(obj) || PyUnicode_Check(obj) ||
         PyBytes_Check(obj) || PyComplex_CheckExact(obj))
@@ -128,8 +128,8 @@ void nl_py_owners_clear(nl_py_owners *owners) {
     owners->count = 0;
 }
 
-/* With `leave`, the other streams wait for the first stream; otherwise the first stream waits for
- * the others. */
+/* If `leave` is set, the other streams wait for the first stream; otherwise the first stream waits
+ * for the others. */
 static int order_streams(const nl_py_owners *owners, int leave, nl_error *err) {
     CUstream first = owners->streams[0].handle;
     int result = 0;
@@ -168,8 +168,8 @@ int nl_py_owners_leave(const nl_py_owners *owners, int result) {
 
 /* ---- the device of a call ---- */
 
-/* Returns the CUDA device that __dlpack_device__() returns. Returns NL_PY_DEVICE_IS_OPEN for an
- * array in host memory, and if the call fails. */
+/* Returns the ordinal of the CUDA device that __dlpack_device__() returns. Returns
+ * NL_PY_DEVICE_IS_OPEN for an array in host memory, or if the method raises an exception. */
 static int dlpack_device(PyObject *obj) {
     enum { CUDA = 2 }; /* kDLCUDA */
     int type = 0, ordinal = 0, found = NL_PY_DEVICE_IS_OPEN;
@@ -181,8 +181,8 @@ static int dlpack_device(PyObject *obj) {
     return found;
 }
 
-/* Returns the device of another library's array. Errors are ignored here: the call that follows
- * reads the object again and reports them. */
+/* Returns the device of another library's array. Errors are ignored, because the call reads the
+ * object again and reports them. */
 static int device_of_object(nl_py_state *state, PyObject *obj) {
     nl_py_value v;
     nl_error err;
@@ -227,8 +227,8 @@ static int device_of(nl_py_state *state, PyObject *const *args, Py_ssize_t count
 }
 
 int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count) {
-    /* If an argument is an array of the current device, the call runs there. In that case the other
-     * objects are not read, because reading them is slow. */
+    /* If an argument is an array of the current device, the call runs on that device. In that case,
+     * the function does not read the other objects, because reading is slow. */
     for (Py_ssize_t i = 0; i < count; i++)
         if (nl_py_devarray_check(state, args[i]) &&
             ((nl_py_array *)args[i])->buffer->device->ordinal == nl_device_selected())
@@ -308,7 +308,7 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
      * trace */
     nl_device *dev = nl_capture_is_in_thread() ? NULL : nl_device_get(nl_device_selected(), &err);
     if (!dev)
-        return 0; /* ignored here, because the call itself reports the error */
+        return 0; /* ignored, because the call itself reports the error */
     int possible = nl_py_owners_read(&owners, state, dev, NULL, args, count) == 0;
     int runs = !possible || owners.count;
     if (possible && owners.count)
@@ -338,8 +338,7 @@ static PyObject *call_for_owners(PyObject *module, PyObject *const *args, Py_ssi
 static PyMethodDef functions[] = {
     {"call_for_owners", (PyCFunction)(void (*)(void))call_for_owners, METH_FASTCALL,
      "call_for_owners(function, *args): "
-     "function(*args), with the stream of the owner of the arguments as the thread's current "
-     "stream."},
+     "calls function(*args) while the stream of the arguments' owner is the current stream."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_owner_exec(PyObject *module) {

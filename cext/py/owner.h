@@ -1,11 +1,11 @@
-/* py/owner: the device of a call's arrays, and the streams on which their owners work.
+/* py/owner: finds the device of a call's arrays, and the streams on which the arrays' owners work.
  *
  * A call of a ufunc or of a NumPy function runs on the device of its arrays, including arrays of
- * other libraries. If none of them is on the current device, the device of the first one is
- * current during the call.
+ * other libraries. If no array is on the current device, the device of the first array is current
+ * during the call.
  *
- * A call without stream= runs on the stream of its arrays' owner. This is the current stream of
- * PyTorch or CuPy for their arrays and for device arrays over them, the bound stream of a device
+ * A call without stream= runs on the stream of its arrays' owner. That stream is the current stream
+ * of PyTorch or CuPy for their arrays and for device arrays over them, the bound stream of a device
  * array, or the stream of a CUDA Array Interface. If there are several owners, the call runs on the
  * stream of one owner, after the earlier work and before the later work of the other owners'
  * streams. */
@@ -18,16 +18,17 @@
 
 #define NL_PY_MAX_OWNERS 8
 
-/* The streams of one call that are not ordered with the default stream, each once. The call runs
- * on the first one. */
+/* The streams of one call that are not ordered with the default stream, without duplicates. The
+ * call runs on the first stream. */
 typedef struct nl_py_owners {
     nl_py_state *state;
     nl_device *device; /* current device; streams of arrays on other devices are ignored */
     /* the current stream that DLPack's exchange API returned, read once per call */
     nl_dl_current *current;
-    PyTypeObject *lender; /* the class of tensors whose current stream has been added, or NULL */
+    PyTypeObject *lender; /* the class of tensors whose current stream was already added, or NULL */
     int has_default;      /* whether an owner's stream is the default stream, or ordered with it */
-    int captured, mode;   /* captured: the owner captures streams[0]; mode: previous capture mode */
+    int captured, mode;   /* captured: whether the owner captures streams[0]; mode: previous capture
+                           * mode */
     int count;
     struct nl_py_owner {
         CUstream handle;
@@ -37,8 +38,8 @@ typedef struct nl_py_owners {
     } streams[NL_PY_MAX_OWNERS];
 } nl_py_owners;
 
-/* Returns whether the object is a value without a stream, such as a number. These types are tested
- * first, because a lookup of missing attributes in their classes is slow. */
+/* Returns whether the object is a value without a stream, such as a number. The function tests
+ * these types first, because a lookup of missing attributes in their classes is slow. */
 static inline int nl_py_owner_is_excluded(const nl_py_state *state, PyObject *obj) {
     return obj == Py_None || obj == state->no_value || PyLong_CheckExact(obj) ||
            PyFloat_CheckExact(obj) || nl_py_hostarray_is_exact_array(obj) ||
@@ -46,8 +47,9 @@ static inline int nl_py_owner_is_excluded(const nl_py_state *state, PyObject *ob
 }
 
 /* Returns whether this argument may have an owner with a stream of its own. Tuples, lists and
- * instances of heap types count as possible; nl_py_owners_read decides. Objects with only a CUDA
- * Array Interface are read later (`values` of nl_py_owners_read). */
+ * instances of heap types count as possible, and nl_py_owners_read makes the exact test. This
+ * function does not look for a CUDA Array Interface; nl_py_owners_read does so if `values` is not
+ * NULL. */
 static inline int nl_py_owner_is_possible(const nl_py_state *state, PyObject *obj) {
     PyTypeObject *type = Py_TYPE(obj);
     if (obj == state->no_value)
@@ -79,15 +81,16 @@ static inline int nl_py_owners_are_possible(const nl_py_state *state, PyObject *
 int nl_py_owners_read(nl_py_owners *owners, nl_py_state *state, nl_device *device,
                       nl_py_values *values, PyObject *const *args, Py_ssize_t count);
 void nl_py_owners_clear(nl_py_owners *owners);
-/* Makes streams[0] wait for the work of the other owners. Returns 0, or -1 with an exception.
- * After 0 the caller must call nl_py_owners_leave with the result of its own call (0 or -1). If
+/* Makes streams[0] wait for earlier work of the other owners. Returns 0, or -1 with an exception.
+ * If the result is 0, the caller must call nl_py_owners_leave with the result of its own call (0 or
+ * -1). If
  * the call succeeded, nl_py_owners_leave makes the other owners wait for streams[0].
  * nl_py_owners_leave returns `result`, or -1 with an exception. */
 int nl_py_owners_enter(nl_py_owners *owners);
 int nl_py_owners_leave(const nl_py_owners *owners, int result);
 
 /* Returns the ordinal of the device on which a call with these arguments (also in tuples and lists)
- * must run, if that is not the current device; otherwise one of: */
+ * must run. Returns one of these constants if the device need not be changed. */
 enum { NL_PY_DEVICE_IS_CURRENT = -1, NL_PY_DEVICE_IS_OPEN = -2 /* no argument is an array */ };
 int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count);
 /* Calls function(callable, args...) while another device is current. */
@@ -95,12 +98,13 @@ PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObj
                                      PyObject *const *args, size_t nargsf, PyObject *keywords);
 
 /* Runs function(callable, args...) on the device of the arguments, or on the stream of the
- * owners. Returns 1 and *result, which is a new reference or NULL with an exception. Returns 0 if
- * the caller can make the call on the current device and stream. */
+ * owners. If it runs the function, returns 1 and sets *result to a new reference, or to NULL with
+ * an exception. Returns 0 if no change of device or stream is needed: then the caller makes the
+ * call itself. */
 int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *callable,
                      PyObject *const *args, size_t nargsf, PyObject *keywords, PyObject **result);
-/* Does the same as nl_py_owners_run; inlined, so that a call in which no argument can have a stream
- * is fast. */
+/* Calls nl_py_owners_run; inlined, so that a call in which no argument can have a stream is
+ * fast. */
 static inline int nl_py_owners_call(nl_py_state *state, vectorcallfunc function, PyObject *callable,
                                     PyObject *const *args, size_t nargsf, PyObject *keywords,
                                     PyObject **result) {

@@ -1,13 +1,13 @@
-/* py/planned: calls of a CUDA library that need a plan, such as cuFFT's. Each thread, device and
- * stream has its own plan.
+/* py/planned: makes calls of CUDA libraries that need a plan, such as cuFFT's. Each thread, device
+ * and stream has its own plan.
  *
  * Each thread has a hash table of its plans, and destroys the least recently used plan when the
  * table is full. Plans of one thread, device and stream run one after another, so they share a work
- * area, which grows to the largest need. A plan stores the area's address that was last passed to
- * the library; if the work area has moved since then, its new address is passed before the next
- * call. Work areas are never shared between threads or streams. A captured call uses a work area of
- * its graph (py/workspace). A stream is identified by its number: a plan holds no reference to
- * it. */
+ * area, whose size is the maximum of their requirements. A plan stores the address of the work area
+ * that was last passed to the library; if the work area has been reallocated, its new address is
+ * passed before the next call. Work areas are never shared between threads or streams. A captured
+ * call uses a work area of its graph (py/workspace). A plan identifies its stream by the stream's
+ * number and holds no reference to it. */
 #include "base/mem.h"
 #include "core/capture.h"
 #include "core/device.h"
@@ -15,20 +15,22 @@
 #include "py/workspace.h"
 
 enum { MAX_PLANS = 4096, BUCKET_BITS = 10, BUCKETS = 1 << BUCKET_BITS, MAX_ARGUMENTS = 8 };
-/* Capacity in bytes of each thread's work areas; a single call may need more. Tests change it. */
+/* Maximum total size in bytes of each thread's work areas; a single call may exceed it. Tests
+ * change this variable. */
 static uint64_t max_area_bytes = UINT64_C(1) << 30;
 
-/* The callable: a library call that needs a plan. The Python function `make` creates the plan of
- * each thread, device and stream. */
+/* The callable: a library function that needs a plan. The Python function `make` creates the plan
+ * of each thread, device and stream. */
 typedef struct planned {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *what;
-    PyObject *make;      /* make(what, stream) -> plan, size of its work area */
+    PyObject *make;      /* make(what, stream) -> plan and the size of its work area */
     PyObject *functions; /* functions[name](stream, plan, ...) -> status */
     PyObject *name;
     PyObject *set_area; /* functions[set_area](stream, plan, area) -> status */
-    PyObject *captured; /* captured(stream, plan, ...) -> status, while anything is captured */
+    PyObject *captured; /* captured(stream, plan, ...) -> status, called while any stream is being
+                         * captured */
     PyObject *fail;     /* fail(name, status) raises */
     PyObject *weakrefs;
 } planned;
@@ -43,16 +45,17 @@ typedef struct location {
 typedef struct work_area {
     location at;
     PyObject *memory; /* a device array, or NULL */
-    int plans;        /* number of plans that share this work area */
+    int plans;        /* number of plans that use this work area */
     uint64_t used;
     struct work_area *next;
 } work_area;
 
 typedef struct entry {
-    int references; /* number of references of the table and of calls in progress */
+    int references; /* number of references from the table and from calls in progress */
     PyObject *of, *plan;
     size_t needs;         /* required bytes of work area */
-    CUdeviceptr area_set; /* work area address that was last passed to the library for this plan */
+    CUdeviceptr area_set; /* address of the work area that was last passed to the library for this
+                           * plan */
     work_area *area;
     struct entry *next; /* in the bucket */
     struct entry *newer, *older;
@@ -64,11 +67,12 @@ typedef struct plans {
     uint64_t clock;
     entry *newest, *oldest;
     work_area *areas;
-    PyObject *retained; /* dict: address -> plan or work area that another library's graph uses */
+    PyObject *retained; /* dict from an address to the plan or work area at this address, which a
+                         * graph of another library uses */
     entry *buckets[BUCKETS];
 } plans;
 
-/* Returns the plans of the calling thread, a borrowed reference; NULL with an exception. */
+/* Returns a borrowed reference to the plans of the calling thread, or NULL with an exception. */
 static plans *plans_of_thread(const nl_py_state *state) {
     PyObject *of_thread = PyThreadState_GetDict(), *key = (PyObject *)state->plans_type;
     PyObject *found = of_thread ? PyDict_GetItemWithError(of_thread, key) : NULL;
@@ -77,7 +81,8 @@ static plans *plans_of_thread(const nl_py_state *state) {
     if (PyErr_Occurred())
         return NULL;
     if (!of_thread) {
-        PyErr_SetString(PyExc_RuntimeError, "this thread has no dictionary for its plans");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "the thread state has no dictionary in which to store plans");
         return NULL;
     }
     found = state->plans_type->tp_alloc(state->plans_type, 0);
@@ -88,7 +93,7 @@ static plans *plans_of_thread(const nl_py_state *state) {
 }
 
 static int read_location(nl_py_state *state, PyObject *stream, location *at) {
-    nl_error err; /* binding here does not count as a device use (nl_device_uses) */
+    nl_error err; /* nl_device_bind does not count as a device use (nl_device_uses) */
     if (nl_py_stream_number(state, stream, &at->stream) < 0)
         return -1;
     const nl_device *dev = nl_device_get(nl_device_selected(), &err);
@@ -107,7 +112,8 @@ static int equals_location(const location *a, const location *b) {
 
 /* ---- work areas ---- */
 
-/* Returns the work area of a location, which is created if necessary. NULL with an exception. */
+/* Returns the work area of a location; creates the work area if necessary. Returns NULL with an
+ * exception. */
 static work_area *area_at(plans *p, const location *at) {
     nl_error err;
     for (work_area *a = p->areas; a; a = a->next)
@@ -124,7 +130,7 @@ static work_area *area_at(plans *p, const location *at) {
     return made;
 }
 
-/* Frees a work area if no plan uses it. */
+/* Frees a work area that no plan uses any more. */
 static void release_area(plans *p, work_area *area) {
     work_area **link = &p->areas;
     if (area->plans > 0)
@@ -148,8 +154,8 @@ static work_area *least_used_area(plans *p, const work_area *except) {
     return least;
 }
 
-/* Frees the memory of other locations' work areas, the least recently used first, until the sum
- * is within the limit. */
+/* Frees the memory of other locations' work areas, the least recently used first, until the total
+ * size is within max_area_bytes. */
 static void limit_areas(plans *p, const work_area *except) {
     size_t total = 0;
     for (const work_area *a = p->areas; a; a = a->next)
@@ -163,9 +169,9 @@ static void limit_areas(plans *p, const work_area *except) {
     }
 }
 
-/* Replaces the work area's memory by a larger one. The smaller memory is released first, so that
- * the larger one may reuse it. Pending work may still use it: memory is released in the stream's
- * order. */
+/* Replaces the memory of the work area by larger memory. The smaller memory is released first, so
+ * that the larger allocation may reuse it. Pending work may still use the smaller memory, because
+ * memory is released in the stream's order. */
 static int grow_area(nl_py_state *state, plans *p, work_area *area, size_t size) {
     Py_CLEAR(area->memory);
     PyObject *made = nl_py_workspace_new(state, size);
@@ -177,7 +183,7 @@ static int grow_area(nl_py_state *state, plans *p, work_area *area, size_t size)
 }
 
 /* Returns the work area for a call: the work area of the graph if the stream is being captured,
- * otherwise the work area that all calls in this stream of the device share. New reference. */
+ * otherwise the work area that all calls in this stream share. Returns a new reference. */
 static PyObject *area_for(nl_py_state *state, plans *p, const entry *e, CUstream stream) {
     if (nl_capture_is_any_active()) {
         PyObject *of_graph = nl_py_workspace_of_graph(stream, e->needs);
@@ -246,7 +252,8 @@ static void remove_entry(plans *p, entry *e) {
     release_entry(p, e);
 }
 
-/* Adds a plan to the thread's table. Returns its entry, borrowed; NULL with an exception. */
+/* Adds a plan to the thread's table. Returns a borrowed reference to its entry, or NULL with an
+ * exception. */
 static entry *add_entry(plans *p, const planned *of, const location *at, PyObject *plan,
                         size_t needs) {
     nl_error err;
@@ -275,15 +282,15 @@ static entry *add_entry(plans *p, const planned *of, const location *at, PyObjec
     return made;
 }
 
-/* Creates a plan with `make` and adds it to the thread's table. Returns its entry, borrowed; NULL
- * with an exception. */
+/* Creates a plan with `make` and adds it to the thread's table. Returns a borrowed reference to its
+ * entry, or NULL with an exception. */
 static entry *make_entry(plans *p, const planned *self, PyObject *stream, const location *at) {
     PyObject *plan;
     Py_ssize_t needs;
     PyObject *made = PyObject_CallFunctionObjArgs(self->make, self->what, stream, NULL);
     entry *e = NULL;
     if (made && PyArg_ParseTuple(made, "On:make", &plan, &needs)) {
-        /* `make` may have called this object, which then has already added a plan */
+        /* the call of `make` may have called this object, which has then already added a plan */
         e = find_entry(p, self, at);
         if (!e)
             e = add_entry(p, self, at, plan, needs > 0 ? (size_t)needs : 0);
@@ -314,7 +321,8 @@ static PyType_Spec plans_spec = {
 
 /* ---- calls ---- */
 
-/* Returns the function of this name in self->functions, a new reference; NULL with an exception. */
+/* Returns a new reference to the function of this name in self->functions, or NULL with an
+ * exception. */
 static PyObject *function_of(const planned *self, PyObject *name) {
     PyObject *found = PyDict_GetItemWithError(self->functions, name);
     if (!found && !PyErr_Occurred())
@@ -322,8 +330,8 @@ static PyObject *function_of(const planned *self, PyObject *name) {
     return Py_XNewRef(found);
 }
 
-/* Keeps an object alive as long as the thread: another library captures the call, and its graph
- * does not own the objects that the call uses. */
+/* Keeps an object alive as long as the thread: the graph of another library, which captures the
+ * call, does not own the objects that the call uses. */
 static int retain_object(plans *p, PyObject *object) {
     if (!p->retained)
         p->retained = PyDict_New();
@@ -333,7 +341,8 @@ static int retain_object(plans *p, PyObject *object) {
     return result;
 }
 
-/* Returns None if the call's status is 0, else calls `fail`. Steals the reference to `status`. */
+/* Returns None if the call's status is 0, else calls self->fail, which raises an exception. Steals
+ * the reference to `status`. */
 static PyObject *check_call_status(const planned *self, PyObject *name, PyObject *status) {
     long code = status ? PyLong_AsLong(status) : -1;
     PyObject *result = NULL;
@@ -360,8 +369,8 @@ static int set_area(const planned *self, entry *e, PyObject *stream, PyObject *a
     return 0;
 }
 
-/* Sets the plan's work area, and uses it in the stream's order. *area is a new reference, or NULL
- * if the plan needs no work area. 0, or -1 with an exception. */
+/* Sets the plan's work area, and orders the work area's memory with the stream. *area is a new
+ * reference, or NULL if the plan needs no work area. 0, or -1 with an exception. */
 static int enter_area(const planned *self, plans *p, entry *e, PyObject *argument,
                       PyObject **area) {
     CUstream stream;
@@ -471,13 +480,16 @@ static PyMemberDef planned_members[] = {
 
 static PyType_Slot planned_slots[] = {
     {Py_tp_doc,
-     "Planned(what, make, functions, name, set_area, captured, fail): a call of a CUDA library "
-     "that needs a plan. planned(stream, ...) is functions[name](stream, plan, ...), or "
-     "captured(stream, plan, ...) while a graph is being captured: both return the library's "
-     "status, and fail(name, status) raises. make(what, stream) returns the plan for the calling "
-     "thread, the current device and the stream, and the size of its work area in bytes. Each "
-     "thread caches the 4096 plans that it used last. Plans of one thread, device and stream share "
-     "a work area: functions[set_area](stream, plan, area) passes it to the library."},
+     "Planned(what, make, functions, name, set_area, captured, fail): "
+     "a call of a CUDA library that needs a plan. "
+     "planned(stream, ...) calls functions[name](stream, plan, ...), "
+     "or captured(stream, plan, ...) while a graph is being captured. "
+     "Both return the library's status; for an error, fail(name, status) raises an exception. "
+     "make(what, stream) returns the plan for the calling thread, the current device "
+     "and the stream, and the size of its work area in bytes. "
+     "Each thread caches the 4096 plans that it used last. "
+     "Plans of one thread, device and stream share a work area: "
+     "functions[set_area](stream, plan, area) passes its address to the library."},
     {Py_tp_new, planned_new},
     {Py_tp_dealloc, planned_dealloc},
     {Py_tp_call, PyVectorcall_Call},
@@ -527,12 +539,13 @@ static PyObject *thread_plans_clear(PyObject *module, PyObject *Py_UNUSED(unused
 
 static PyMethodDef functions[] = {
     {"thread_plans", thread_plans, METH_NOARGS,
-     "thread_plans(): the plans that the calling thread caches, the most recently used last."},
+     "thread_plans(): returns the plans that the thread caches, the most recently used last."},
     {"thread_work_areas", thread_work_areas, METH_NOARGS,
-     "thread_work_areas(): the work areas of the calling thread's plans, as device arrays."},
+     "thread_work_areas(): returns the work areas of the thread's plans, as device arrays."},
     {"limit_work_areas", limit_work_areas, METH_O,
-     "limit_work_areas(size): the bytes of work areas that each thread keeps allocated between "
-     "calls, 1 GiB at first. Returns the limit before."},
+     "limit_work_areas(size): "
+     "sets the maximum size in bytes of the work areas that each thread keeps between calls. "
+     "The initial limit is 1 GiB. Returns the previous limit."},
     {"thread_plans_clear", thread_plans_clear, METH_NOARGS,
      "thread_plans_clear(): releases the calling thread's plans and work areas."},
     {NULL, NULL, 0, NULL}};

@@ -49,7 +49,7 @@ static PyObject *make_samples(const nl_profile_line *line) {
     return made;
 }
 
-/* the format N of Py_BuildValue frees the other objects if one object is NULL. */
+/* if one of the objects is NULL, the format N of Py_BuildValue frees the others */
 static PyObject *make_line(const nl_profile_line *line) {
     return Py_BuildValue("(siN(NN)N)", line->file, line->line,
                          make_numbers(line->counters, NL_PROFILE_COUNT),
@@ -97,18 +97,19 @@ static PyObject *profile_take(PyObject *Py_UNUSED(module), PyObject *number) {
 
 static PyMethodDef methods[] = {
     {"profile_open", profile_open, METH_NOARGS,
-     "profile_open(): begins to keep the counters of launches; returns a token for set_checks. "
-     "Times the launches of the thread on a GPU."},
+     "profile_open(): starts counting accesses of launches; returns a token for set_checks. "
+     "On a GPU, starts measuring the times of the thread's launches."},
     {"profile_take", profile_take, METH_O,
-     "profile_take(token): the oldest finished launch, as (kernel, symbol, sum of the image, grid, "
-     "block, dynamic shared bytes, distinct sectors read, distinct sectors written, sectors by "
-     "reuse "
-     "distance, is incomplete, ((file, line, counters, (counters with accesses of 8 bytes, of 16 "
-     "bytes), ((bytes of a lane, mask, addresses) of the first global load, global store, shared "
-     "load and shared store)), ...), on a GPU (milliseconds, "
-     "registers, local bytes, static shared bytes, resident blocks)); None if there is none."},
-    {"profile_close", profile_close, METH_O,
-     "profile_close(token): keeps no counters for it any more."},
+     "profile_take(token): returns the oldest finished launch, or None, as "
+     "(kernel, symbol, checksum of the image, grid, block, dynamic shared bytes, "
+     "distinct sectors read, distinct sectors written, sectors by reuse distance, "
+     "is incomplete, lines, times). "
+     "A line is (file, line, counters, (counters of accesses of 8 bytes, of 16 bytes), samples); "
+     "a sample is (bytes of a lane, mask, addresses), "
+     "for the first global load, global store, shared load and shared store. "
+     "The times, on a GPU, are (milliseconds, registers, local bytes, static shared bytes, "
+     "resident blocks)."},
+    {"profile_close", profile_close, METH_O, "profile_close(token): stops counting for the token."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,5 +1,5 @@
-/* py/reduceplan: makes the schedules of reductions and scans (core/reduceplan, core/scanplan)
- * available to Python. */
+/* py/reduceplan: provides the schedules of reductions and scans (core/reduceplan, core/scanplan) as
+ * Python functions. */
 #include "py/reduceplan.h"
 
 #include <limits.h>
@@ -40,7 +40,7 @@ PyObject *nl_py_reduceplan_name(const nl_reduce_schedule *s) {
 
 /* ---- a schedule by itself ---- */
 
-/* Reads dimensions from tuples of four integers. */
+/* Reads dimensions from a sequence of tuples of four integers. */
 static int read_dimensions(PyObject *items, nl_reduce_dims *dims) {
     PyObject *all = PySequence_Tuple(items);
     Py_ssize_t count = all ? PyTuple_GET_SIZE(all) : 0;
@@ -58,7 +58,7 @@ static int read_dimensions(PyObject *items, nl_reduce_dims *dims) {
                               &length, &input, &where, &output))
             goto done;
         if (length < 1) {
-            PyErr_SetString(PyExc_ValueError, "a dimension that is scheduled is not empty");
+            PyErr_SetString(PyExc_ValueError, "a dimension of a plan must not be empty");
             goto done;
         }
         dims->at[dims->count++] = (nl_reduce_dim){length, input, where, output};
@@ -128,13 +128,13 @@ static PyObject *reduction_limit(PyObject *Py_UNUSED(module), PyObject *args) {
 
 /* ---- the launches of a call ---- */
 
-/* Checks the sizes of an accumulator and of the initial value. */
+/* Checks the sizes in bytes of an accumulator and of the initial value. */
 static int check_number(long long accumulator, const Py_buffer *initial) {
     if (accumulator > 0 && accumulator <= INT_MAX && (!initial->buf || initial->len <= accumulator))
         return 0;
     PyErr_Format(
         PyExc_ValueError,
-        "accumulators of %lld bytes: at least one byte, and those of initial, %zd, or more",
+        "accumulators of %lld bytes: the minimum is one byte, and the size of initial, %zd",
         accumulator, initial->buf ? initial->len : (Py_ssize_t)0);
     return -1;
 }
@@ -192,10 +192,11 @@ static PyObject *list_of_scratch(const nl_reduce_plan *plan) {
     return scratch;
 }
 
-/* Checks the arrays of a scan: `out` has the shape of `array`, which is not empty. */
+/* Checks that the arrays of a scan are valid: `out` must have the shape of `array`, which must not
+ * be empty. */
 static int check_scanned(const nl_py_state *state, PyObject *array, PyObject *out, int axis) {
     if (!nl_py_devarray_check(state, array) || !nl_py_devarray_check(state, out)) {
-        PyErr_SetString(PyExc_TypeError, "a scan is planned for device arrays");
+        PyErr_SetString(PyExc_TypeError, "scan_plan() accepts device arrays");
         return -1;
     }
     const nl_py_array *a = (const nl_py_array *)array, *o = (const nl_py_array *)out;
@@ -204,9 +205,8 @@ static int check_scanned(const nl_py_state *state, PyObject *array, PyObject *ou
     for (int i = 0; is_valid && i < a->ndim; i++)
         is_valid = a->shape[i] == o->shape[i] && a->shape[i] > 0;
     if (!is_valid)
-        PyErr_SetString(PyExc_ValueError,
-                        "a scan is along an axis of an array with elements, to an output of its "
-                        "shape");
+        PyErr_SetString(PyExc_ValueError, "scan_plan() needs an axis of an array with elements, "
+                                          "and an output of the array's shape");
     return is_valid ? 0 : -1;
 }
 
@@ -248,8 +248,8 @@ done:
 
 /* ---- the plan of one kernel ---- */
 
-/* Does the same as read_dimensions for tuples that numbalite's own code creates, without checking
- * their length. */
+/* Reads dimensions like read_dimensions, but without checking the length of the tuples, which
+ * numbalite's own code has created. */
 static int read_plan_dimensions(PyObject *items, int merges, nl_reduce_dims *dims) {
     Py_ssize_t count = PyList_GET_SIZE(items);
     dims->count = 0;
@@ -320,36 +320,40 @@ static PyObject *reduction_observer(PyObject *module, PyObject *observer) {
 
 static PyMethodDef functions[] = {
     {"reduction_observer", reduction_observer, METH_O,
-     "reduction_observer(function): "
-     "function(is it a scan, steps) is called with the plan of each reduction and scan, for tests; "
-     "None: none is. Returns the one before. "
-     "A step of a scan is as in scan_plan, one of a reduction (kernel, kernel of its last block or "
-     "'', what it reads, what it writes, wide, cached, grid, threads, plan, slots)."},
+     "reduction_observer(function): sets a function for tests. "
+     "function(is it a scan, steps) is called with the plan of each reduction and scan. "
+     "None removes the function. Returns the previous function. "
+     "A step of a scan is described in scan_plan; a step of a reduction consists of: "
+     "kernel, kernel of its last block or '', what it reads, what it writes, wide, cached, "
+     "grid, threads, plan, slots."},
     {"kernel_plan", kernel_plan, METH_VARARGS,
      "kernel_plan(kept, reduced, parts, chunk, team, results, initial, is_last, itemsize, merges): "
-     "(the plan of a kernel as bytes, is it a wide one). "
+     "returns (the plan of a kernel as bytes, whether the plan is wide). "
      "Dimensions are lists of (length, stride of the input, of the mask, of the output). "
-     "merges: neighbours become one where the strides allow, 1: "
-     "the reduced ones, 2: the kept ones, 3: both. results: 0 for the product of the kept lengths. "
+     "merges: neighbouring dimensions are merged if the strides allow it; "
+     "1: reduced dimensions, 2: kept dimensions, 3: both. "
+     "results: 0 for the product of the kept lengths. "
      "initial: bytes of a number, or None."},
     {"scan_plan", scan_plan, METH_VARARGS,
-     "scan_plan(array, out, axis, accumulator, initial): (steps, scratch), for tests. "
-     "A step is (kernel, what it reads, what it writes: "
-     "0 the array's dtype, 1 accumulators, 2 the output's, wide, columns that are one element, "
-     "grid, threads, plan, slots, bytes of shared memory), a scratch array (0 accumulators, 1 "
-     "booleans, 2 a counter, 3 zeroed uint32; count)."},
+     "scan_plan(array, out, axis, accumulator, initial): returns (steps, scratch), for tests. "
+     "A step is (kernel, what it reads, what it writes, wide, columns that are one element, "
+     "grid, threads, plan, slots, bytes of shared memory). "
+     "Reads and writes: 0 the array's dtype, 1 accumulators, 2 the output's dtype. "
+     "A scratch array is (kind, count). "
+     "Kinds: 0 accumulators, 1 booleans, 2 a counter, 3 zeroed uint32."},
     {"reduction_schedule", reduction_schedule, METH_VARARGS,
      "reduction_schedule(kept, reduced, itemsize, address, accumulator, masked, any_order): "
-     "(kernel, threads, team, parts, chunk, groups)."},
+     "returns (kernel, threads, team, parts, chunk, groups)."},
     {"reduction_row_part", reduction_row_part, METH_VARARGS,
      "reduction_row_part(rows, row, itemsize, results, any_order): "
-     "how many elements of a row, of which there are several with gaps between them, a part has; "
-     "0 if rows cannot be divided so."},
+     "returns the number of elements in each part of a row, for several rows with gaps. "
+     "Returns 0 if the rows cannot be divided."},
     {"reduction_limit", reduction_limit, METH_VARARGS,
-     "reduction_limit(name, value): sets a limit of core/reducelimit.c, and returns the value "
-     "before."},
+     "reduction_limit(name, value): "
+     "sets a limit of core/reducelimit.c, and returns its previous value."},
     {"reduction_lanes", reduction_lanes, METH_VARARGS,
-     "reduction_lanes(length, width, accumulator, results): lanes for a row, 32 for a warp."},
+     "reduction_lanes(length, width, accumulator, results): "
+     "returns the number of lanes for a row; 32 is a warp."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_reduceplan_exec(PyObject *module) {

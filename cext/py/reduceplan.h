@@ -7,8 +7,8 @@
 
 /* Returns the plan as a list of tuples, which reduction_observer documents. */
 PyObject *nl_py_reduceplan_steps(const nl_reduce_plan *plan, int is_scan);
-/* Returns the name of a kernel, which consists of its kind and template arguments, as "stripes2x8";
- * "" for no kernel. */
+/* Returns the name of a kernel: its kind and template arguments, such as "stripes2x8"; "" for no
+ * kernel. */
 PyObject *nl_py_reduceplan_name(const nl_reduce_schedule *schedule);
 
 #endif

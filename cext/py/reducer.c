@@ -52,13 +52,13 @@ static PyObject *call_python(const nl_py_reducer *r, const nl_reduce_step *s, in
     if (found && !(PyTuple_Check(found) && PyTuple_GET_SIZE(found) == 2 &&
                    PyObject_TypeCheck(PyTuple_GET_ITEM(found, 0), r->state->dispatcher_type) &&
                    nl_py_hostarray_is_descr(PyTuple_GET_ITEM(found, 1)))) {
-        PyErr_SetString(PyExc_TypeError, "find returns (Dispatcher, dtype of its plan)");
+        PyErr_SetString(PyExc_TypeError, "find must return (Dispatcher, dtype of its plan)");
         Py_CLEAR(found);
     }
     return found;
 }
 
-/* Returns (Dispatcher, dtype of its plan), a new reference. */
+/* Returns a new reference to a tuple (Dispatcher, dtype of its plan). */
 static PyObject *find_kernel(const nl_py_reducer *r, const nl_reduce_step *s, int masked,
                              int exclusive) {
     PyObject *found = NULL;
@@ -82,7 +82,7 @@ static int add_step(nl_py_launches *l, const nl_py_reducer *r, const nl_reduce_s
         return -1;
     PyObject *descr = PyTuple_GET_ITEM(kernel, 1);
     if (nl_py_hostarray_element(descr).itemsize != (int64_t)s->plan_size) {
-        PyErr_Format(PyExc_ValueError, "a plan of %zu bytes for a kernel that reads %lld",
+        PyErr_Format(PyExc_ValueError, "a plan of %zu bytes for a kernel that reads %lld bytes",
                      s->plan_size, (long long)nl_py_hostarray_element(descr).itemsize);
     } else if (nl_py_launches_start_step(step, s->grid, s->schedule.threads, s->shared_bytes) ==
                0) {
@@ -135,7 +135,7 @@ static int launch_plan(nl_py_reducer *r, const nl_reduce_plan *plan, int masked,
     for (int i = 0; result == 0 && i < plan->scratch_count; i++)
         result = add_scratch(&l, r, &plan->scratch[i]);
     for (int i = 0; result == 0 && i < plan->step_count; i++) {
-        /* only the scan that writes the results is exclusive */
+        /* only the step that writes the results makes an exclusive scan */
         int exclusive = is_scan && r->exclusive && plan->steps[i].writes == NL_REDUCE_RESULT;
         result = add_step(&l, r, &plan->steps[i], masked, exclusive);
     }
@@ -232,7 +232,8 @@ int nl_py_reducer_is_empty(const nl_py_array *a) {
     return 0;
 }
 
-/* Sets the bit of an axis. Only ints are accepted as axes, although 1.0 and True are equal to 1. */
+/* Sets the bit of an axis in *axes. Only ints are accepted as axes, although 1.0 and True are equal
+ * to 1. */
 static int add_axis(PyObject *axis, int ndim, uint64_t *axes) {
     int overflow;
     if (!PyLong_CheckExact(axis))
@@ -286,7 +287,7 @@ PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *a, uint64_t 
 
 /* ---- methods ---- */
 
-/* Checks conditions on the arrays that numbalite/ufuncs/reduceloops.py must ensure. */
+/* Checks those conditions on the arrays that numbalite/ufuncs/reduceloops.py ensures. */
 static int check_array(const nl_py_reducer *r, PyObject *object, unsigned low_bits) {
     const nl_py_array *a = (const nl_py_array *)object;
     if (!nl_py_devarray_check(r->state, object)) {
@@ -296,14 +297,15 @@ static int check_array(const nl_py_reducer *r, PyObject *object, unsigned low_bi
     }
     if (!(a->misaligned & low_bits) && !nl_py_reducer_is_empty(a) && a->itemsize > 0)
         return 0;
-    PyErr_SetString(PyExc_ValueError, "a Reducer accepts aligned arrays with elements");
+    PyErr_SetString(PyExc_ValueError, "a Reducer accepts only aligned arrays with elements");
     return -1;
 }
 
 static int check_initial(const nl_py_reducer *r, const Py_buffer *initial) {
     if (!initial->buf || initial->len <= r->accumulator)
         return 0;
-    PyErr_Format(PyExc_ValueError, "an initial number of %zd bytes in an accumulator of %lld",
+    PyErr_Format(PyExc_ValueError,
+                 "an initial number of %zd bytes is larger than the accumulator of %lld",
                  initial->len, (long long)r->accumulator);
     return -1;
 }
@@ -323,8 +325,9 @@ static int check_geometry(const nl_py_reduced *c, PyObject *out) {
     }
     if (is_valid && at == o->ndim)
         return 0;
-    PyErr_SetString(PyExc_ValueError,
-                    "the output has the axes that are not reduced, and the mask all of them");
+    PyErr_SetString(
+        PyExc_ValueError,
+        "the output must have the axes that are not reduced, and the mask must have all axes");
     return -1;
 }
 
@@ -351,7 +354,7 @@ static PyObject *reducer_reduce(PyObject *self, PyObject *args, PyObject *keywor
         (c.segments && check_array(r, c.segments, 0) < 0))
         goto done;
     if (!nl_py_reducer_axes(axes, ((nl_py_array *)c.array)->ndim, &c.axes)) {
-        PyErr_SetString(PyExc_ValueError, "axes that the array does not have");
+        PyErr_SetString(PyExc_ValueError, "reduce(): the array does not have all of these axes");
         goto done;
     }
     if ((c.segmented >= 0) != (c.segments != NULL)) {
@@ -406,7 +409,7 @@ static PyObject *reducer_scan(PyObject *self, PyObject *args) {
                                initial.buf ? (size_t)initial.len : 0, nl_py_stream_or_null(stream));
     else
         PyErr_SetString(PyExc_ValueError,
-                        "a scan is along an axis of an array, to an output of its shape");
+                        "a scan needs an axis of the array, and an output of the array's shape");
 done:
     PyBuffer_Release(&initial);
     return result < 0 ? NULL : Py_NewRef(Py_None);
@@ -426,7 +429,7 @@ static PyObject *reducer_new(PyTypeObject *type, PyObject *args, PyObject *keywo
         return NULL;
     if (!nl_py_hostarray_is_descr(stored) || !nl_py_hostarray_is_descr(loop) ||
         !nl_py_hostarray_is_descr(result)) {
-        PyErr_SetString(PyExc_TypeError, "stored, loop and result are numpy.dtype");
+        PyErr_SetString(PyExc_TypeError, "stored, loop and result must be numpy.dtype");
         return NULL;
     }
     PyObject *dtypes[] = {stored, result};
@@ -486,13 +489,17 @@ static PyMethodDef reducer_methods[] = {
     {"reduce", (PyCFunction)(void (*)(void))reducer_reduce, METH_VARARGS | METH_KEYWORDS,
      "reduce(array, axes, out, initial=None, where=None, segments=None, axis=-1, divisor=1.0, "
      "stream=None): writes the results along the other axes to out. "
-     "initial: bytes of an accumulator. segments: begins and ends of the parts of one axis."},
+     "initial: bytes of an accumulator. "
+     "segments: array with the begin and end of each segment of one axis."},
     {"made", reducer_made, METH_VARARGS,
-     "made(array, axis, keepdims, in_c_order, divisor): a new array with the results, whose axes "
-     "have the order of the array's in memory, or C order. None for an array or an axis that "
-     "Python code has to read: it is on another device, not aligned, or empty."},
+     "made(array, axis, keepdims, in_c_order, divisor): "
+     "returns a new array with the results, "
+     "whose axes have the array's order in memory, or C order. "
+     "Returns None if Python code must handle the array or the axis: "
+     "the array is on another device, not aligned, or empty."},
     {"scan", reducer_scan, METH_VARARGS,
-     "scan(array, out, axis, initial=None, stream=None): the running results along an axis."},
+     "scan(array, out, axis, initial=None, stream=None): "
+     "writes the cumulative results along an axis to out."},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef reducer_members[] = {
@@ -502,10 +509,11 @@ static PyMemberDef reducer_members[] = {
 static PyType_Slot reducer_slots[] = {
     {Py_tp_doc,
      "Reducer(find, stored, loop, result, any_order, reorderable=False, exclusive=False): "
-     "reductions and scans of arrays of the dtype `stored` by accumulators of the dtype `loop`. "
-     "find(kind, kind of its last block or '', what it reads, what it writes (0 stored, 1 loop, 2 "
-     "result), masked, wide, exclusive, cached, columns that are one element) returns "
-     "(Dispatcher, dtype of its plan), and is called once for each kernel."},
+     "reduces and scans arrays of dtype `stored` with accumulators of dtype `loop`. "
+     "find(kind, kind of its last block or '', what it reads, what it writes, masked, wide, "
+     "exclusive, cached, columns that are one element) "
+     "returns (Dispatcher, dtype of its plan); it is called once for each kernel. "
+     "Reads and writes: 0 stored, 1 loop, 2 result."},
     {Py_tp_new, reducer_new},
     {Py_tp_dealloc, reducer_dealloc},
     {Py_tp_traverse, reducer_traverse},

@@ -1,6 +1,7 @@
-/* py/reducer: the type Reducer: reductions and scans of arrays of one dtype by one operation. A
- * call is planned in C from its geometry (core/reduceplan, core/scanplan). The kernels depend only
- * on dtypes and schedules. Python code is called once for each kernel. */
+/* py/reducer: the type Reducer, which reduces or scans arrays of one dtype by one operation. A call
+ * is planned in C from the geometry of its arrays (core/reduceplan, core/scanplan). The kernels
+ * depend only on dtypes and schedules. Python code is called once for each kernel, to compile
+ * it. */
 #ifndef NL_PY_REDUCER_H
 #define NL_PY_REDUCER_H
 
@@ -14,8 +15,8 @@ typedef struct nl_py_reducer {
     PyObject *loop, *result; /* dtypes of accumulators and of results */
     nl_dtype stored;
     int64_t accumulator; /* bytes */
-    int any_order;       /* elements may be combined in any order */
-    int reorderable;     /* axes may be combined in any order */
+    int any_order;       /* whether elements may be combined in any order */
+    int reorderable;     /* whether axes may be combined in any order */
     int exclusive;       /* of scans */
     unsigned low_bits;   /* mask of the low bits of addresses and strides that must be 0 */
     unsigned low_bits_of_results;
@@ -30,7 +31,7 @@ typedef struct nl_py_reduced {
     PyObject *stream;        /* NULL: the default stream */
     uint64_t axes;           /* one bit each */
     int segmented;           /* axis of the segments, or -1 */
-    const int64_t *output;   /* strides of the remaining axes in the result */
+    const int64_t *output;   /* strides of those axes of the result that are not reduced */
     const void *initial;     /* initial number, or NULL */
     size_t initial_size;
     double divisor;
@@ -53,7 +54,7 @@ int nl_py_reducer_scan(nl_py_reducer *r, PyObject *array, PyObject *out, int axi
  * of the axes that are not reduced. */
 PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *array, uint64_t axes,
                                int keepdims, int in_c_order, int64_t *output);
-/* Converts axis= to bits. Returns 0 if Python code must read the argument. None and NULL: all
+/* Converts axis= to bits. Returns 0 if Python code must read the argument. None and NULL mean all
  * axes. */
 int nl_py_reducer_axes(PyObject *axis, int ndim, uint64_t *axes);
 /* Returns whether the array has no elements. */

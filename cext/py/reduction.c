@@ -1,9 +1,9 @@
 /* py/reduction: the calls of ufunc.reduce, ufunc.accumulate and cuda.reduce.
  *
- * Calls with the same dtypes form a class: they use the same Reducer and the same initial value.
- * Python code determines these in the first call of a class. Python code also handles the calls
- * that this file does not support: calls with host arrays or invalid arguments. This file plans all
- * other calls from their geometry. */
+ * Calls with the same dtypes form a class: they have the same Reducer and the same initial value.
+ * In the first call of a class, Python code determines the Reducer and the initial value. Python
+ * code also handles calls with host arrays or invalid arguments, which this file does not support.
+ * This file plans all other calls from the geometry of their arrays. */
 #include "py/reduction.h"
 
 #include <string.h>
@@ -35,8 +35,8 @@ static PyObject *class_key(char method, nl_dtype array, int dtype, int out) {
     return PyLong_FromLong((long)method | (long)array << 8 | (long)dtype << 16 | (long)out << 24);
 }
 
-/* Returns the nl_dtype of a dtype argument; returns NO_DTYPE for None; -1 if only Python code can
- * handle the argument. */
+/* Returns the nl_dtype of a dtype argument, NO_DTYPE for None, or -1 if only Python code can handle
+ * the argument. */
 static int number_of(PyObject *dtype) {
     PyObject *descr = NULL;
     if (!is_given(dtype))
@@ -61,7 +61,7 @@ static int is_plain_device_array(const nl_py_state *state, PyObject *value) {
 }
 
 /* Returns a new tuple (Reducer, bytes of the initial value or None, dtype of the initial value).
- * NULL without an exception: Python must make the call. */
+ * Returns NULL without an exception if Python must make the call. */
 static PyObject *find_class(PyObject *classes, const nl_py_state *state, const request *r) {
     PyObject *found = NULL;
     int dtype = number_of(r->dtype), out = NO_DTYPE;
@@ -81,8 +81,8 @@ static PyObject *find_class(PyObject *classes, const nl_py_state *state, const r
     return found;
 }
 
-/* _note(..., array's dtype, dtype= or None, dtype of out= or None, Reducer, initial, dtype of
- * initial=) */
+/* Implements _note(..., array's dtype, dtype= or None, dtype of out= or None, Reducer, initial,
+ * dtype of initial=). */
 static PyObject *note_reducer(PyObject *classes, const nl_py_state *state, char method,
                               PyObject *const *args) {
     int array = number_of(args[0]), dtype = number_of(args[1]), out = number_of(args[2]);
@@ -94,7 +94,7 @@ static PyObject *note_reducer(PyObject *classes, const nl_py_state *state, char 
          PyBytes_GET_SIZE(args[4]) > ((nl_py_reducer *)args[3])->accumulator) ||
         !nl_py_hostarray_is_descr(args[5])) {
         PyErr_SetString(PyExc_TypeError,
-                        "a class has a Reducer, bytes of an accumulator, and a dtype");
+                        "_note() needs a Reducer, bytes of an accumulator, and a dtype");
         return NULL;
     }
     PyObject *key = class_key(method, (nl_dtype)array, dtype, out);
@@ -116,7 +116,7 @@ static int equals_array(const nl_py_array *a, const nl_py_array *b) {
            memcmp(a->shape, b->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) == 0;
 }
 
-/* Returns whether the results of a reduction along `axes` can be written to out=. If so, sets
+/* Returns whether the results of a reduction along `axes` can be written to out=. If they can, sets
  * `output` to the strides of the other axes. */
 static int read_output(const request *r, const nl_py_reducer *reducer, uint64_t axes, int keepdims,
                        int64_t *output) {
@@ -152,7 +152,7 @@ typedef struct start {
     PyObject *converted; /* object that keeps the bytes of initial= alive, or NULL */
 } start;
 
-/* Converts initial= to a number of a dtype. Returns 0 if Python code must convert the value. */
+/* Converts initial= to a number of a dtype. Returns 0 if Python code must convert initial=. */
 static int read_initial(const nl_py_reducer *reducer, PyObject *number, PyObject *descr, start *s) {
     nl_layout scalar = {.ndim = 0, .itemsize = nl_py_hostarray_element(descr).itemsize};
     nl_host_array made;
@@ -202,7 +202,7 @@ static PyObject *read_mask(const nl_py_state *state, PyObject *where, const nl_p
     return nl_py_devarray_view(mask, mask->address, &layout);
 }
 
-/* `mask`: a view of where= in the array's shape, or NULL. */
+/* `mask` is a view of where= in the array's shape, or NULL. */
 static PyObject *reduce_with(nl_py_reducer *reducer, const start *s, PyObject *mask,
                              const request *r) {
     const nl_py_array *a = (const nl_py_array *)r->array;
@@ -270,7 +270,7 @@ static PyObject *scan_planned(nl_py_reducer *reducer, const request *r) {
     return out;
 }
 
-/* Returns the result. NULL without an exception: Python must make the call. */
+/* Returns the result. NULL without an exception: Python code must make the call. */
 static PyObject *call_planned(PyObject *classes, const nl_py_state *state, const request *r) {
     const nl_py_array *a = (const nl_py_array *)r->array;
     PyObject *found = find_class(classes, state, r), *result = NULL;
@@ -286,7 +286,7 @@ static PyObject *call_planned(PyObject *classes, const nl_py_state *state, const
 /* ---- calls ---- */
 
 /* Stores the arguments of a call in `values`, in the order of `names`. Returns 0 if the call is
- * invalid: then the caller calls the Python method, which raises the exception. */
+ * invalid; then the caller calls the Python method, which raises the exception. */
 static int read_arguments(const char *const *names, int count, int most_positional,
                           PyObject *const *args, Py_ssize_t nargs, PyObject *keywords,
                           PyObject **values) {
@@ -336,7 +336,7 @@ static PyObject *as_device_array(nl_py_state *state, PyObject *obj, PyObject *st
     return array;
 }
 
-/* Copies the arguments, and replaces one argument in the copy. */
+/* Copies the arguments to `changed`, with the argument `old` replaced by `new`. */
 static void replace_argument(PyObject *const *args, Py_ssize_t count, const PyObject *old,
                              PyObject *new, PyObject **changed) {
     for (Py_ssize_t i = 0; i < count; i++)
@@ -349,7 +349,7 @@ enum { ARRAY, AXIS, DTYPE, OUT, KEEPDIMS, INITIAL, WHERE, STREAM, PARAMETERS };
 static const char *const parameters[PARAMETERS] = {"array",    "axis",    "dtype", "out",
                                                    "keepdims", "initial", "where", "stream"};
 
-/* `takes_more`: the method has the parameters keepdims, initial and where. */
+/* `takes_more` is set if the method has the parameters keepdims, initial and where. */
 static int read_call(const nl_py_state *state, int takes_more, PyObject *const *args,
                      Py_ssize_t nargs, PyObject *keywords, PyObject **values) {
     if (!read_arguments(parameters, PARAMETERS, STREAM, args, nargs, keywords, values))
@@ -430,8 +430,9 @@ PyObject *nl_py_reduction_accumulate(PyObject *self, PyObject *const *args, Py_s
 PyObject *nl_py_reduction_note(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
     if (nargs != 7 || !PyUnicode_Check(args[0]))
-        return PyErr_Format(PyExc_TypeError, "_note() accepts a method's name, the dtypes of the "
-                                             "call, a Reducer, bytes and a dtype");
+        return PyErr_Format(PyExc_TypeError,
+                            "_note() accepts a method's name, the dtypes of the call, "
+                            "a Reducer, bytes and a dtype");
     int is_reduce = PyUnicode_CompareWithASCIIString(args[0], "reduce") == 0;
     return note_reducer(u->reductions, u->state, is_reduce ? 'r' : 'a', args + 1);
 }
@@ -545,7 +546,8 @@ static void reduction_dealloc(PyObject *self) {
 
 static PyMethodDef reduction_methods[] = {
     {"_note", (PyCFunction)(void (*)(void))reduction_note, METH_FASTCALL,
-     "_note(array, res, reducer): what reduces arrays of a dtype, to res= of a dtype or None."},
+     "_note(array, res, reducer): "
+     "sets the Reducer for arrays of dtype `array` and results of dtype `res` or None."},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef reduction_members[] = {
@@ -553,8 +555,8 @@ static PyMemberDef reduction_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot reduction_slots[] = {
-    {Py_tp_doc, "Base of cuda.reduce. Calls of device arrays are planned here; "
-                "the first one with its dtypes, and those of other arrays, go to _work_out."},
+    {Py_tp_doc, "The base class of cuda.reduce, which plans calls with device arrays in C. "
+                "_work_out handles the first call for each dtype, and calls with other arrays."},
     {Py_tp_new, reduction_new},
     {Py_tp_dealloc, reduction_dealloc},
     {Py_tp_traverse, reduction_traverse},

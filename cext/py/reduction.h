@@ -4,12 +4,12 @@
 
 #include "py/state.h"
 
-/* For calls that C code cannot plan, this file calls the Python methods _reduce and _accumulate. */
+/* Calls that C code cannot plan are passed to the Python methods _reduce and _accumulate. */
 PyObject *nl_py_reduction_reduce(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords);
 PyObject *nl_py_reduction_accumulate(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                      PyObject *keywords);
-/* _note(method, dtype of the array, dtype=, dtype of out=, Reducer, initial) */
+/* Implements _note(method, dtype of the array, dtype=, dtype of out=, Reducer, initial). */
 PyObject *nl_py_reduction_note(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 
 #endif

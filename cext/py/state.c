@@ -22,7 +22,7 @@ static int ended;
 
 void nl_py_state_release_caches(void) {
     nl_buffer_exit();
-    if (nl_device_usable()) { /* page-locked memory that no copy is using */
+    if (nl_device_usable()) { /* frees the page-locked memory that no copy is using */
         nl_hostblock_trim(0);
         nl_pinned_unlock();
     }
@@ -43,7 +43,7 @@ int nl_py_state_is_alive(void) {
 int nl_py_state_at_exit(void) {
     static int registered;
     if (!registered && Py_AtExit(at_exit) < 0) {
-        PyErr_SetString(PyExc_RuntimeError, "too many functions are registered at exit");
+        PyErr_SetString(PyExc_RuntimeError, "too many functions are registered to run at exit");
         return -1;
     }
     registered = 1;
@@ -79,7 +79,7 @@ static void module_free(void *module) {
 PyModuleDef nl_py_state_module_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "numbalite._core",
-    .m_doc = "The runtime of numbalite, in C: devices, memory, kernels, launching.",
+    .m_doc = "The runtime of numbalite in C: devices, memory, kernels and launches.",
     .m_size = sizeof(nl_py_state),
     .m_slots = NULL, /* in py/module */
     .m_traverse = module_traverse,

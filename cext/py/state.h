@@ -1,9 +1,10 @@
 /* py/state: the state of one instance of the module _core, and the functions that create it.
  *
  * Each file of py/ that adds something to the module exports one function
- * nl_py_<noun>_exec(module). These functions are listed here, and called in this order when the
- * module is created. Each object that a file stores for the lifetime of the module has a line in
- * NL_STATE_OBJECTS, from which the functions that traverse and clear the state are generated. */
+ * nl_py_<noun>_exec(module). This header lists these functions; they are called in this order when
+ * the module is created. Each object that a file stores for the lifetime of the module has a line
+ * in NL_STATE_OBJECTS, from which macros generate the functions that traverse and clear the
+ * state. */
 #ifndef NL_PY_STATE_H
 #define NL_PY_STATE_H
 
@@ -48,20 +49,21 @@
     X(PyObject, ufunc_keys)     /* tuple of the names that keywords.c looks up */ \
     X(PyObject, override_names) /* tuple of the names that override.c looks up */ \
     X(PyObject, counterparts)   /* dict: NumPy's ufunc -> the device version */ \
-    X(PyObject, operators)      /* tuple: NumPy's ufuncs in the order of operators.c */ \
+    X(PyObject, operators)      /* tuple: tuple of NumPy's ufuncs in the order of operators.c */ \
     X(PyObject, functions)      /* dict: NumPy's function -> the device version */ \
     X(PyObject, no_value)       /* numpy._NoValue: a missing argument */ \
-    X(PyObject, kept_scratch)   /* dict from the address of a Reducer to its kept scratch array */ \
-    X(PyObject, zero_uint32)    /* 0-d array */ \
-    X(PyObject, plan_observer)  /* reduction_observer: called with each plan, or None */ \
-    X(PyTypeObject, enum_type)  /* enum.Enum */ \
-    X(PyObject, code_objects) /* list of the objects of type codes; index 1 of a type code is the \
-    first item */ \
-    X(PyObject, code_indices) /* dict: object -> index */ \
+    X(PyObject, kept_scratch) /* dict from the address of a Reducer to its cached scratch array */ \
+    X(PyObject, zero_uint32)  /* 0-d array */ \
+    X(PyObject, plan_observer) /* callable set by reduction_observer, which is called with each \
+                                * plan, or None */ \
+    X(PyTypeObject, enum_type) /* enum.Enum */ \
+    X(PyObject, code_objects)  /* list of the objects of type codes; index 1 of a type code is the \
+     first item */ \
+    X(PyObject, code_indices)  /* dict: object -> index */ \
     X(PyObject, interface_keys) /* tuple of the names that arrayinterface.c looks up */ \
     X(PyObject, known_names)    /* tuple of the names that fastarray.c looks up */ \
     X(PyObject, dlpack_names)   /* tuple of the names that dlpack.c looks up */ \
-    X(PyTypeObject, cupy_array) /* fastarray.c: registered classes of other libraries */ \
+    X(PyTypeObject, cupy_array) /* fastarray.c: registered array classes of other libraries */ \
     X(PyTypeObject, torch_tensor) \
     X(PyTypeObject, exchange_type) /* class with DLPack's exchange API (dlpack.c) */ \
     X(PyObject, exchange_parts) /* capsule of that class, and the descriptor of requires_grad or \
@@ -80,8 +82,9 @@ typedef struct nl_py_state {
 
 extern PyModuleDef nl_py_state_module_def;
 
-/* These functions return the state: from the module, from a type of this module or its subclass
- * (NULL with TypeError for another type), or from an object of such a type. */
+/* These functions return the state: nl_py_state_of from the module, nl_py_state_of_type from a type
+ * of this module or its subclass (NULL with TypeError for another type), nl_py_state_of_object from
+ * an object of such a type. */
 static inline nl_py_state *nl_py_state_of(PyObject *module) {
     return (nl_py_state *)PyModule_GetState(module);
 }
@@ -93,7 +96,8 @@ static inline nl_py_state *nl_py_state_of_object(PyObject *object) {
     return nl_py_state_of_type(Py_TYPE(object));
 }
 
-/* Raises the exception for an nl_error. Returns NULL, for `return nl_py_raise(&err)`. */
+/* Raises the exception for an nl_error. Returns NULL, so that callers can write `return
+ * nl_py_raise(&err)`. */
 PyObject *nl_py_raise(const nl_error *err);
 /* Returns None, or raises the exception if `status` is negative. */
 static inline PyObject *nl_py_none(int status, const nl_error *err) {
@@ -105,10 +109,10 @@ void nl_py_error_at(const char *where);
 typedef struct nl_py_exception {
     PyObject *type, *error, *traceback;
 } nl_py_exception;
-/* Replaces an exception by `result`; if `result` is None, raises the exception again. Steals all
- * references. */
+/* Returns `result` instead of raising the exception `taken`; if `result` is None, raises `taken`
+ * again. Steals all references. */
 PyObject *nl_py_error_replace(nl_py_exception taken, PyObject *result);
-/* Returns a class of numbalite.errors, or `otherwise` if the class is not available. New
+/* Returns a class of numbalite.errors, or `otherwise` if the class is not available. Returns a new
  * reference. */
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
 
@@ -133,18 +137,21 @@ static inline void nl_py_checks_note_caller(void) {
         nl_py_checks_record_caller_for_streams();
 }
 
-/* Returns whether the accesses of the calling thread's launches are counted. If so, the counts must
- * be those of a GPU: no schedule for the simulator is used, and no trace is replayed. */
+/* Returns whether the accesses of the calling thread's launches are counted. Profiled launches must
+ * make the accesses that a GPU makes: no schedule for the simulator is used, and no trace is
+ * replayed. */
 extern int nl_py_checks_profiling;
 int nl_py_checks_is_profiled_now(void);
 static inline int nl_py_checks_is_profiled(void) {
     return __builtin_expect(nl_py_checks_profiling, 0) && nl_py_checks_is_profiled_now();
 }
 
-/* Does the same as nl_py_checks_note_caller before a launch, for all reports of the simulator. */
+/* Reports the user's source line before a launch, like nl_py_checks_note_caller, but for all
+ * reports of the simulator. */
 void nl_py_checks_record_caller(void);
 
-/* Runs a statement without the interpreter's lock: `NL_UNLOCKED(status = nl_..._open(&err));`. */
+/* Runs a statement without the interpreter's lock, for example `NL_UNLOCKED(status =
+ * nl_..._open(&err));`. */
 #define NL_UNLOCKED(...) \
     do { \
         nl_py_checks_note_caller(); \
@@ -158,14 +165,14 @@ void nl_py_checks_record_caller(void);
 int nl_py_state_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base,
                          PyTypeObject **slot);
 /* Returns whether this thread may still run Python code if it has the interpreter's lock. During
- * finalization, only the finalizing thread may. */
+ * finalization, only the finalizing thread may run Python code. */
 int nl_py_state_is_alive(void);
 /* Registers a function that releases cached resources when the interpreter ends. 0, or -1 with an
  * exception. */
 int nl_py_state_at_exit(void);
 /* Returns unused cached memory to the driver. */
 void nl_py_state_release_caches(void);
-/* Returns a new tuple of interned strings; NULL with an exception. */
+/* Returns a new tuple of interned strings, or NULL with an exception. */
 PyObject *nl_py_state_intern(const char *const *texts, int count);
 /* Adds functions to the module. 0, or -1 with an exception. */
 #define nl_py_state_add_functions(module, methods) PyModule_AddFunctions((module), (methods))

@@ -18,7 +18,7 @@ static int from_protocol(PyObject *argument, CUstream *handle) {
     int good = PyTuple_Check(pair) && PyArg_ParseTuple(pair, "iK", &version, &value);
     if (!good) {
         PyErr_Clear();
-        PyErr_Format(PyExc_TypeError, "__cuda_stream__ of %.100s must give (0, handle), not %R",
+        PyErr_Format(PyExc_TypeError, "__cuda_stream__ of %.100s must return (0, handle), not %R",
                      Py_TYPE(argument)->tp_name, pair);
     } else if (version != 0) {
         good = 0;
@@ -38,7 +38,7 @@ static int refuse_argument(PyObject *argument) {
     return -1;
 }
 
-/* Returns whether the object has the attribute. */
+/* Returns whether the object has the attribute __cuda_stream__. */
 static int has_protocol(PyObject *argument) {
     PyObject *found = PyObject_GetAttrString(argument, "__cuda_stream__");
     if (found == NULL)
@@ -89,8 +89,8 @@ fail:
     return -1;
 }
 
-/* Returns whether the argument is missing, None or an int; a Stream object of the default stream is
- * none of these. */
+/* Returns whether the argument is missing, None or an int; returns 0 for a Stream object of the
+ * default stream. */
 static int names_none(PyObject *argument) {
     return argument == NULL || argument == Py_None || PyLong_Check(argument);
 }
@@ -166,7 +166,7 @@ int nl_py_stream_number(nl_py_state *state, PyObject *argument, CUstream *handle
 static PyObject *stream_place(PyObject *module, PyObject *argument) {
     nl_error err;
     CUstream handle;
-    /* reading the current device does not count as a device use (nl_device_uses) */
+    /* nl_device_current is not used: it would count as a device use (nl_device_uses) */
     const nl_device *dev;
     if (nl_py_stream_number(nl_py_state_of(module), argument, &handle) < 0)
         return NULL;
@@ -253,7 +253,7 @@ static void stream_dealloc(nl_py_stream *self) {
     PyObject_GC_UnTrack(self);
     if (self->weakrefs != NULL)
         PyObject_ClearWeakRefs((PyObject *)self);
-    /* The driver may wait here for a callback, which needs the interpreter's lock. */
+    /* the driver may wait for a callback, which needs the interpreter's lock */
     NL_UNLOCKED(nl_stream_release(self->stream));
     stream_clear(self);
     nl_py_free((PyObject *)self);
@@ -322,8 +322,8 @@ static PyObject *stream_wait_event(nl_py_stream *self, PyObject *event) {
     return PyObject_CallMethod(event, "wait", "O", self);
 }
 
-/* Fails if the device was reset, because the driver may have reused the handle for another
- * stream. */
+/* Raises an exception if the device was reset, because the driver may have reused the handle for
+ * another stream. */
 static PyObject *stream_get_handle(nl_py_stream *self, void *Py_UNUSED(unused)) {
     nl_stream *stream = self->stream;
     nl_error err;
@@ -374,8 +374,8 @@ static PyObject *stream_is_capturing(nl_py_stream *self, void *Py_UNUSED(unused)
 
 static PyMethodDef stream_methods[] = {
     {"wrap", (PyCFunction)(void (*)(void))stream_wrap, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
-     "wrap(handle, owner=None): returns a Stream for a CUstream that other code created; keeps a "
-     "reference to owner."},
+     "wrap(handle, owner=None): "
+     "returns a Stream for a CUstream that other code created, and keeps owner alive."},
     {"synchronize", (PyCFunction)stream_synchronize, METH_NOARGS,
      "synchronize($self, /)\n--\n\n"
      "Blocks the calling thread until all work of the stream is done.\n\n"
@@ -389,14 +389,15 @@ static PyMethodDef stream_methods[] = {
      "bool"},
     {"add_callback", (PyCFunction)stream_add_callback, METH_O,
      "add_callback(fn): enqueues a call of fn() on another thread. "
-     "Later work of the stream waits until it returns. fn must not use a device."},
+     "Later work of the stream waits until fn returns. "
+     "fn must not use a device."},
     {"wait_event", (PyCFunction)stream_wait_event, METH_O,
      "wait_event($self, event, /)\n--\n\n"
      "Makes later work of the stream wait for an event, without blocking the host.\n\n"
      "Parameters\n----------\n"
      "event : Event\n    The event, of any device."},
     {"__cuda_stream__", (PyCFunction)stream_cuda_stream, METH_NOARGS,
-     "Returns (0, handle): the protocol by which other libraries accept the stream."},
+     "Returns (0, handle): the __cuda_stream__ protocol, by which other libraries accept it."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -405,11 +406,11 @@ static PyGetSetDef stream_getset[] = {
     {"device", (getter)stream_get_device, NULL, "The index of the stream's device.", NULL},
     {"external", (getter)stream_get_external, NULL, "Was the stream created by other code?", NULL},
     {"non_blocking", (getter)stream_get_non_blocking, NULL,
-     "Does its work run without waiting for the default stream's, and the other way round?", NULL},
+     "Whether the stream and the default stream do not wait for each other's work.", NULL},
     {"priority", (getter)stream_get_priority, NULL,
      "The priority; work of streams with lower numbers runs first.", NULL},
     {"is_capturing", (getter)stream_is_capturing, NULL,
-     "Is its work captured for a graph instead of executed?", NULL},
+     "Whether the stream's work is captured for a graph instead of executed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -443,7 +444,7 @@ static PyType_Spec stream_spec = {
 static PyObject *register_stream_class(PyObject *module, PyObject *class) {
     nl_py_state *state = nl_py_state_of(module);
     if (!PyType_Check(class) || !PyType_IsSubtype((PyTypeObject *)class, state->stream_type)) {
-        PyErr_SetString(PyExc_TypeError, "register_stream_class takes a sub-class of Stream");
+        PyErr_SetString(PyExc_TypeError, "register_stream_class() accepts a subclass of Stream");
         return NULL;
     }
     Py_XSETREF(state->stream_class, (PyTypeObject *)Py_NewRef(class));
@@ -452,18 +453,20 @@ static PyObject *register_stream_class(PyObject *module, PyObject *class) {
 
 static PyMethodDef functions[] = {
     {"register_stream_class", register_stream_class, METH_O,
-     "register_stream_class(cls): sets the subclass of Stream for streams that other code "
-     "created."},
+     "register_stream_class(cls): "
+     "sets the subclass of Stream for streams that other code created."},
     {"swap_stream", swap_stream, METH_O,
-     "swap_stream(stream): sets the stream for work of the calling thread without an explicit "
-     "stream; None: the default stream. Returns the previous one."},
+     "swap_stream(stream): "
+     "sets the calling thread's stream for work without an explicit stream; "
+     "None is the default stream. Returns the previous stream."},
     {"stream_place", stream_place, METH_O,
-     "stream_place(stream): returns (device, number of its resets, number of the stream), a key "
-     "that identifies the stream (0 and None: the current one) and keeps no reference. The stream "
-     "of a capture is ignored."},
+     "stream_place(stream): returns (device, number of its resets, number of the stream). "
+     "This key identifies the stream (0 and None: the current stream), without a reference to it. "
+     "The stream of a capture is ignored."},
     {"current_stream", current_stream, METH_NOARGS,
-     "current_stream(): returns the Stream for work on the current device without an explicit "
-     "stream; 0 is the default stream."},
+     "current_stream(): "
+     "returns the Stream for work on the current device without an explicit stream. "
+     "0 is the default stream."},
     {NULL, NULL, 0, NULL},
 };
 

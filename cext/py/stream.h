@@ -8,20 +8,21 @@
 
 typedef struct nl_py_stream {
     PyObject_HEAD nl_stream *stream;
-    PyObject *owner; /* owner that Stream.wrap(handle, owner) keeps alive */
+    PyObject *owner; /* object that Stream.wrap(handle, owner) keeps alive */
     PyObject *weakrefs;
 } nl_py_stream;
 
 /* The current stream of this thread, used by work without stream= (`with stream:`, or the bound
- * stream of a call's arrays). NULL is the default stream, which is current in most threads. */
+ * stream of a call's arrays). The value NULL is the default stream, which is current in most
+ * threads. */
 extern NL_THREAD_LOCAL PyObject *nl_py_stream_here;
 
-/* Returns whether the stream is ordered with the default stream; also 1 if this cannot be
- * determined. */
+/* Returns whether the stream is ordered with the default stream; also returns 1 if an error
+ * occurs. */
 int nl_py_stream_is_ordered(PyObject *stream);
 
 PyObject *nl_py_stream_of_device(void);
-/* Returns the current stream if it is on the current device, else NULL; borrowed. */
+/* Returns a borrowed reference to the current stream if it is on the current device, else NULL. */
 static inline PyObject *nl_py_stream_current(void) {
     return __builtin_expect(nl_py_stream_here != NULL, 0) ? nl_py_stream_of_device() : NULL;
 }
@@ -32,22 +33,22 @@ PyObject *nl_py_stream_swap(PyObject *stream);
 PyObject *nl_py_stream_call(PyObject *stream, vectorcallfunc function, PyObject *callable,
                             PyObject *const *args, size_t nargsf, PyObject *keywords);
 
-/* Returns the argument, or NULL for NULL, None and 0. */
+/* Returns the argument, or NULL if the argument is NULL, None or 0. */
 PyObject *nl_py_stream_or_null(PyObject *stream);
 /* Reads a stream argument. NULL, None and 0 are the thread's current
  * stream, or the captured stream in a thread that captures. Otherwise the argument must be a Stream
- * or an object with __cuda_stream__; anything else raises TypeError. *blocking: the stream is
- * ordered with the legacy default stream (`blocking` may be NULL). The caller must keep `argument`
- * alive while it uses the handle. 0, or -1 with an exception. */
+ * or an object with __cuda_stream__; any other object raises TypeError. *blocking is set if the
+ * stream is ordered with the legacy default stream (`blocking` may be NULL). The caller must keep
+ * `argument` alive while it uses the handle. 0, or -1 with an exception. */
 int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
-/* A variant of nl_py_stream_from for objects that outlive a capture or a `with` block: NULL, None
- * and 0 are the default stream. Another difference: during a capture of the stream,
- * nl_py_stream_from sets *blocking to 0, so that all arrays pass through nl_buffer_use; this
- * function sets it to the stream's real property. */
+/* Reads a stream argument like nl_py_stream_from, but for objects that outlive a capture or a
+ * `with` block: NULL, None and 0 are the default stream. During a capture of the stream,
+ * nl_py_stream_from sets *blocking to 0, so that all arrays pass through nl_buffer_use, but
+ * nl_py_stream_read sets *blocking to the stream's real property. */
 int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
 
-/* Reads a handle as nl_py_stream_read does, but 0 and None are the current stream. Captures have
- * no influence. */
+/* Reads a stream's number as nl_py_stream_read reads a handle, except that 0 and None are the
+ * current stream. An active capture does not change the result. */
 int nl_py_stream_number(nl_py_state *state, PyObject *argument, CUstream *handle);
 
 /* Returns a new Stream for a handle that another library creates and destroys. The Stream keeps

@@ -1,11 +1,11 @@
-/* py/tensorkernel: the kernel of an operator that a framework's dispatcher calls with tensors.
+/* py/tensorkernel: the kernel of an operator; a framework's dispatcher calls it with tensors.
  *
  * A call reads the tensors by DLPack's exchange API, looks up the plan of their dtypes and their
  * device, allocates the results by a function of the framework, and calls the ufunc or launcher of
- * the plan. No Python code runs. Python code makes the plan (numbalite/torch/operator.py), and
- * handles calls without a plan. The plans of an operation that is not elementwise also depend on
- * shapes and numbers, because functions of the user compute the shapes of the results and the
- * launch. */
+ * the plan. No Python code runs in such a call. Python code creates the plans
+ * (numbalite/torch/operator.py), and handles calls without a plan. The plans of an operation that
+ * is not elementwise also depend on shapes and numbers, because functions of the user compute the
+ * shapes of the results and the launch. */
 #include "py/launcher.h"
 
 #include <string.h>
@@ -16,24 +16,24 @@ typedef struct tensorkernel {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *general; /* general(*args) handles calls that this file does not support */
-    PyObject *plan;    /* plan(*tensors and numbers) returns the tuple that is described below */
+    PyObject *plan;    /* plan(*tensors and numbers) returns a plan tuple (see PLAN_FUNCTION) */
     PyObject *plans;   /* dict: key -> plan */
     PyObject *latest;  /* (key, plan) of the last call, or NULL */
     PyObject *detach;  /* names of methods of tensors and of DispatchKeySet */
     PyObject *contiguous;
     PyObject *raw_repr;
-    PyObject *level;  /* name of the item of `levels` */
+    PyObject *level;  /* name of the item of `levels` that contains the forward-mode level */
     PyObject *levels; /* dict whose item _current_level is -1 outside of forward mode, or NULL */
-    unsigned long long other; /* dispatch keys for which `general` handles the call */
+    unsigned long long other; /* dispatch keys of calls that `general` handles */
     unsigned long long rows;  /* bit mask of the inputs that must be contiguous */
-    int elementwise;          /* results have the broadcast shape of all inputs */
+    int elementwise;          /* whether the results have the broadcast shape of all inputs */
     int has_keyset;           /* the first argument is a DispatchKeySet */
 } tensorkernel;
 
 /* A plan is a tuple (function, allocate, names, results). function(*inputs, *results) computes the
  * results. Each result is (size, stride, dtype, device), where size is None for the broadcast
- * shape; allocate(size, stride, dtype, device) returns it. `names` are the keywords of the last
- * values. */
+ * shape; allocate(size, stride, dtype, device) creates the result. `names` are the keywords by
+ * which the last arguments are passed. */
 enum { PLAN_FUNCTION, PLAN_ALLOCATE, PLAN_NAMES, PLAN_RESULTS, PLAN_SIZE };
 enum { RESULT_SIZE, RESULT_STRIDE, RESULT_DTYPE, RESULT_DEVICE, RESULT_PARTS };
 
@@ -46,7 +46,8 @@ typedef struct call {
     int64_t shape[NL_MAX_DIMS];
     int key_size;
     uint64_t key[MAX_KEY];
-    nl_dl_views views; /* the inputs, so that a launcher does not read them again */
+    nl_dl_views views; /* the tensors of the call, so that a launcher does not read the tensors
+                        * again */
 } call;
 
 /* ---- reading ---- */
@@ -106,7 +107,8 @@ static int replace(call *c, Py_ssize_t i, PyObject *method) {
     return 1;
 }
 
-/* Returns 1, or 0 if general must compute the call, or -1 with an exception. */
+/* Reads a tensor to c. Returns 1, or 0 if `general` must handle the call, or -1 with an
+ * exception. */
 static int read_tensor(call *c, Py_ssize_t i) {
     const tensorkernel *k = c->kernel;
     nl_dl_tensor t;
@@ -128,7 +130,8 @@ static int read_tensor(call *c, Py_ssize_t i) {
         !add_key_word(c, (uint64_t)(uint32_t)t.device_type << 32 | (uint32_t)t.device_id))
         return 0;
     if (k->elementwise) {
-        c->key[c->key_size - 2] &= ((uint64_t)1 << 40) - 1; /* plans do not depend on ndim */
+        c->key[c->key_size - 2] &= ((uint64_t)1 << 40) - 1; /* plans of elementwise operations do
+                                                             * not depend on ndim */
         return broadcast(c, &t);
     }
     nl_py_dlpack_add_view(&c->views, c->arguments[i], &t);
@@ -163,8 +166,8 @@ static int read_argument(call *c, Py_ssize_t i) {
     return read_tensor(c, i);
 }
 
-/* Returns whether the dispatcher calls the device's kernel next, and no tensor is dual. Returns 1,
- * 0, or
+/* Returns whether the dispatcher's next kernel for this call is that of the device, and no tensor
+ * is dual. Returns 1, 0, or
  * -1 with an exception. */
 static int is_next(const tensorkernel *k, PyObject *keyset) {
     PyObject *level = PyDict_GetItemWithError(k->levels, k->level);
@@ -190,11 +193,11 @@ static int is_plan(PyObject *plan) {
             goto refuse;
     return 1;
 refuse:
-    PyErr_SetString(PyExc_TypeError, "a plan is (function, allocate, names, results)");
+    PyErr_SetString(PyExc_TypeError, "a plan must be (function, allocate, names, results)");
     return 0;
 }
 
-/* Returns the plan of the last call if it has the same key, a new reference; else NULL. */
+/* Returns a new reference to the plan of the last call if it has the same key, else NULL. */
 static PyObject *latest_plan(const call *c) {
     PyObject *plan = NULL;
     size_t size = (size_t)c->key_size * sizeof *c->key;
@@ -220,7 +223,7 @@ static int set_latest(tensorkernel *k, PyObject *key, PyObject *plan) {
     return 0;
 }
 
-/* Returns the plan of the call, a new reference; NULL with an exception. */
+/* Returns a new reference to the plan of the call, or NULL with an exception. */
 static PyObject *find_plan(call *c) {
     tensorkernel *k = c->kernel;
     PyObject *key, *plan = latest_plan(c);
@@ -229,7 +232,8 @@ static PyObject *find_plan(call *c) {
     key = PyBytes_FromStringAndSize((const char *)c->key, c->key_size * (Py_ssize_t)sizeof *c->key);
     if (!key || PyDict_GetItemRef(k->plans, key, &plan) != 0)
         goto done;
-    nl_dl_views_init(&c->views); /* functions of the user may change the tensors */
+    nl_dl_views_init(&c->views); /* the user's functions may change the tensors, so their views are
+                                  * dropped */
     plan = PyObject_Vectorcall(k->plan, c->arguments, (size_t)c->nin, NULL);
     if (plan && !is_plan(plan))
         Py_CLEAR(plan);
@@ -269,7 +273,7 @@ static PyObject *allocate(const call *c, PyObject *plan, PyObject *result) {
         PyTuple_GET_ITEM(result, RESULT_DTYPE),
         PyTuple_GET_ITEM(result, RESULT_DEVICE),
     };
-    /* the device can be passed only as its name */
+    /* the device is passed by its name */
     size_t count =
         PyTuple_GET_SIZE(names) ? RESULT_PARTS - (size_t)PyTuple_GET_SIZE(names) : RESULT_DEVICE;
     if (values[RESULT_SIZE] == Py_None) {
@@ -341,7 +345,7 @@ static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargsf
     tensorkernel *k = (tensorkernel *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     PyObject *result = NULL;
-    call c; /* not initialized as a whole, because the struct is large */
+    call c; /* not zero-initialized, because the struct is large */
     c.kernel = k;
     c.nin = nargs - k->has_keyset;
     c.nout = c.owned = c.ndim = c.key_size = 0;
@@ -434,7 +438,7 @@ static PyMemberDef members[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, "TensorKernel(general, plan, elementwise, contiguous, other=0, levels=None): "
-                "the kernel of an operator, for a framework's dispatcher. "
+                "the kernel of an operator, which a framework's dispatcher calls. "
                 "With `levels`, the first argument is a DispatchKeySet."},
     {Py_tp_new, tensorkernel_new},
     {Py_tp_call, PyVectorcall_Call},

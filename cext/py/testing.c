@@ -1,5 +1,5 @@
-/* py/testing: functions for tests: make driver calls and allocations fail, list the driver calls
- * that were made, and check for leaks. */
+/* py/testing: functions for tests, which make driver calls and allocations fail, list driver calls,
+ * and check for leaks. */
 #include <stdio.h>
 #include "base/mem.h"
 #include "core/buffer.h"
@@ -99,7 +99,7 @@ static void report(void) {
 
 static PyObject *report_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     if (Py_AtExit(report) < 0)
-        return PyErr_Format(PyExc_RuntimeError, "too many functions are registered at exit");
+        return PyErr_Format(PyExc_RuntimeError, "too many functions are registered to run at exit");
     Py_RETURN_NONE;
 }
 
@@ -153,35 +153,39 @@ static PyObject *hold_context(PyObject *Py_UNUSED(module), PyObject *argument) {
 
 static PyMethodDef methods[] = {
     {"hold_context", hold_context, METH_O,
-     "hold_context(on): holds the current device's context, as another library would, or lets it "
-     "go."},
+     "hold_context(on): "
+     "retains or releases the current device's context, as another library would."},
     {"fail_call_at", (PyCFunction)(void (*)(void))fail_call_at, METH_VARARGS | METH_KEYWORDS,
-     "fail_call_at(n, status=2, releases=False): the n-th driver call from now fails with status "
-     "(of the calls that free or destroy if releases); 0 switches off. Returns the calls since "
-     "last time."},
+     "fail_call_at(n, status=2, releases=False): "
+     "makes the n-th driver call from now fail with status; 0 disables this. "
+     "releases: counts only calls that free or destroy. "
+     "Returns the number of calls since the last fail_call_at."},
     {"adapt_waits", adapt_waits, METH_NOARGS,
-     "Blocking waits become polls on the simulator, too, as they do on a GPU. Call it before the "
-     "driver is opened."},
+     "adapt_waits(): makes blocking waits on the simulator poll, as they do on a GPU. "
+     "Call it before the driver is opened."},
     {"fail_alloc_at", fail_alloc_at, METH_O,
-     "fail_alloc_at(n): the n-th request for host memory from now fails; 0 switches off. Returns "
-     "the requests since last time."},
+     "fail_alloc_at(n): "
+     "makes the n-th request for host memory from now fail; 0 disables this. "
+     "Returns the number of requests since the last fail_alloc_at."},
     {"trace", trace, METH_O, "trace(on): starts or stops recording driver calls."},
-    {"traced", traced, METH_NOARGS, "The names of the recorded driver calls, oldest first."},
+    {"traced", traced, METH_NOARGS,
+     "Returns the names of the recorded driver calls, oldest first."},
     {"failed", failed, METH_NOARGS,
-     "The names of the recorded driver calls that failed, which compute-sanitizer reports."},
+     "Returns the names of the recorded driver calls that failed. "
+     "compute-sanitizer reports such calls."},
     {"copied", copied, METH_NOARGS,
-     "(bytes copied to devices, to the host) by driver calls since trace(True)."},
+     "Returns the bytes that driver calls copied (to devices, to the host) since trace(True)."},
     {"pretend_no_memory_pools", pretend_no_memory_pools, METH_NOARGS,
-     "This thread's device allocates as if it had no memory pools."},
+     "The calling thread's device allocates as if it had no memory pools."},
     {"pretend_foreign_capture", pretend_foreign_capture, METH_O,
-     "pretend_foreign_capture(on): the calling thread's calls behave as if another library "
-     "captured "
-     "their stream."},
+     "pretend_foreign_capture(on): "
+     "the calling thread's calls behave as if another library captured their stream."},
     {"run_last_blocks", run_last_blocks, METH_O,
-     "run_last_blocks(count): simulated launches run only the last blocks of their grids; 0: all."},
+     "run_last_blocks(count): "
+     "simulated launches run only the last blocks of their grids; 0: all."},
     {"report_at_exit", report_at_exit, METH_NOARGS,
-     "report_at_exit(): makes the process print to stderr, after the interpreter has ended, how "
-     "much device memory is still allocated."},
+     "report_at_exit(): makes the process print how much device memory is still allocated, "
+     "to stderr, after the interpreter has ended."},
     {"live", live, METH_NOARGS,
      "live(): returns a dict with the number of live objects of each kind."},
     {NULL, NULL, 0, NULL},

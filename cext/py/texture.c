@@ -1,5 +1,6 @@
-/* py/texture: the type TextureHandle: a CUDA array for texture units, or a texture object over such
- * an array. numbalite/ndarray/textures.py keeps the memory under a texture object alive. */
+/* py/texture: the type TextureHandle: a CUDA array for texture units, or a texture or surface
+ * object over an array. numbalite/ndarray/textures.py keeps the memory under a texture object
+ * alive. */
 #include "py/state.h"
 
 #include <string.h>
@@ -42,7 +43,7 @@ static nl_texture *array_of(PyObject *type, PyObject *object) {
     py_texture *self = (py_texture *)object;
     if (!PyObject_TypeCheck(object, (PyTypeObject *)type) ||
         self->texture->kind != NL_TEXTURE_ARRAY) {
-        PyErr_Format(PyExc_TypeError, "an array for textures is needed, not %.100s",
+        PyErr_Format(PyExc_TypeError, "the argument must be an array for textures, not %.100s",
                      Py_TYPE(object)->tp_name);
         return NULL;
     }
@@ -146,14 +147,15 @@ static PyObject *texture_device(PyObject *self, void *Py_UNUSED(unused)) {
 
 static PyMethodDef methods[] = {
     {"array", texture_array, METH_VARARGS | METH_CLASS,
-     "array(extents, format, channels, flags): an array for textures of (width, height, depth)."},
+     "array(extents, format, channels, flags): "
+     "returns an array for textures with extents (width, height, depth)."},
     {"object", texture_object, METH_VARARGS | METH_CLASS,
-     "object(array or (address, format, channels, width, height, pitch), addressing, filter, "
-     "flags, "
-     "(address, format, channels, width, height, pitch)."},
+     "object(over, addressing, filter, flags, border): returns a texture object. "
+     "over: an array, or (address, format, channels, width, height, pitch)."},
     {"surface", texture_surface, METH_O | METH_CLASS, "surface(array): a surface object."},
     {"copy", texture_copy, METH_VARARGS,
-     "copy(address, row_bytes, to_array): all of an array, from or to dense device memory."},
+     "copy(address, row_bytes, to_array): "
+     "copies all elements of an array from or to contiguous device memory."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -16,8 +16,8 @@ enum {
     MAX_VALUES = 512,
     MAX_CALLS = 48,
     MAX_ARGUMENTS = 768,
-    CALLABLE_SIZE = 512, /* estimated bytes of a launcher or a plan */
-    /* maximum bytes of new arrays: above, device time dominates, and memory is scarce */
+    CALLABLE_SIZE = 512, /* estimated size in bytes of a launcher or a plan */
+    /* maximum total bytes of new arrays: above, device time dominates, and memory is scarce */
     MAX_BYTES = 1 << 28,
 };
 
@@ -29,10 +29,11 @@ typedef struct value {
     uint8_t readonly, repeated, view, bound, ndim;
     nl_element element;
     int64_t *geometry; /* shape, strides */
-    int64_t offset;    /* for VIEW: offset in bytes from the first element of the value `source` */
-    int source, count; /* for TUPLE: the items are `count` indices from arguments[source] on */
+    int64_t offset;    /* for VIEW: byte offset from the first element of the value `source` */
+    int source, count; /* for TUPLE: number of items; their indices are in arguments[source] and
+                        * following */
     int last;          /* index of the last call that uses the value */
-    PyObject *object;  /* CONSTANT: the constant. during recording, the object of any value */
+    PyObject *object;  /* for CONSTANT: the constant. During recording, the object of any value */
     PyObject *descr;   /* NEW, VIEW */
 } value;
 
@@ -56,10 +57,10 @@ typedef struct trace {
 struct nl_py_tracer {
     nl_py_state *state;
     trace *made;      /* the trace; NULL: invalidated */
-    PyObject *stream; /* the stream of the call, a borrowed reference, or NULL */
+    PyObject *stream; /* a borrowed reference to the stream of the call, or NULL */
     int device;
-    uint64_t uses; /* value of nl_device_uses() at the start, later after each recorded operation */
-    int64_t bytes; /* bytes of the buffers of new arrays */
+    uint64_t uses; /* value of nl_device_uses() at the start, then after each recorded operation */
+    int64_t bytes; /* total size in bytes of the buffers of new arrays */
 };
 
 NL_THREAD_LOCAL nl_py_tracer *nl_py_trace_current;
@@ -75,7 +76,7 @@ void nl_py_trace_invalidate(void) {
         invalidate(nl_py_trace_current);
 }
 
-/* Adds a value. Returns NULL if the trace has too many values. */
+/* Adds a value to the trace. Returns NULL if the trace has too many values. */
 static value *add_value(trace *made, value_kind kind, PyObject *object) {
     if (made->value_count == MAX_VALUES)
         return NULL;
@@ -202,8 +203,8 @@ static int tuple_value(const nl_py_tracer *r, PyObject *tuple) {
     return made->value_count - 1;
 }
 
-/* Returns the index of the value for an object, which is added if necessary. Returns -1 if a replay
- * could not reproduce the object. */
+/* Returns the index of the value for an object; adds a new value if necessary. Returns -1 if a
+ * replay could not reproduce the object. */
 static int value_of(const nl_py_tracer *r, PyObject *object) {
     int found = find_value(r->made, object);
     if (found >= 0)
@@ -221,21 +222,21 @@ static int value_of(const nl_py_tracer *r, PyObject *object) {
 
 /* ---- recorded calls ---- */
 
-/* Returns whether the thread has used a device in an operation that was not recorded, or has
+/* Returns whether the thread has used a device by an operation outside of the trace, or has
  * selected another device. */
 static int was_used(const nl_py_tracer *r) {
     return nl_device_uses() != r->uses || nl_device_selected() != r->device;
 }
 
-/* Host arrays are accepted only by methods of device arrays (copies and fills), which read them; a
- * launch could write to them. The traced function received no host array, because calls with host
- * arrays have no key. So each host array was created by the function, and has the same contents in
- * each call. */
+/* Host arrays are accepted only as arguments of methods of device arrays (copies and fills), which
+ * read them; a launch could write to a host array. The traced function received no host array,
+ * because calls with host arrays have no key. So each host array was created by the function, and
+ * has the same contents in each call. */
 static int is_replayable_argument(PyObject *callable, PyObject *arg) {
     return !nl_py_hostarray_is_exact_array(arg) || Py_IS_TYPE(callable, &PyMethodDescr_Type);
 }
 
-/* Adds a call and its arguments to the trace, before the call is made. Returns NULL if the call
+/* Adds a call and its arguments to the trace, before making the call. Returns NULL if the call
  * cannot be replayed. */
 static traced_call *add_call(nl_py_tracer *r, PyObject *callable, PyObject *const *args,
                              Py_ssize_t count, PyObject *keywords) {
@@ -265,8 +266,9 @@ static int is_result(const nl_py_tracer *r, PyObject *object) {
     return nl_py_devarray_check_exact(r->state, object) && !((nl_py_array *)object)->owner;
 }
 
-/* Adds the result of a call. A result that is an existing value (out=) gets its index; a new array
- * becomes a new value. Returns 0 for any other result, which a replay could not reproduce. */
+/* Adds the result of a call. A result that is an existing value (out=) has the index of that value;
+ * a new array becomes a new value. Returns 0 for any other result, because a replay could not
+ * reproduce it. */
 static int add_result(const nl_py_tracer *r, traced_call *call, PyObject *result) {
     if (result == Py_None || result == Py_True)
         return 1;
@@ -366,7 +368,7 @@ static void extend_last_use(trace *made, int number, int until) {
 }
 
 /* Releases the objects of the recorded call, except constants. Computes the last use of each value;
- * a value is used at least as long as the views of it. */
+ * a use of a view is also a use of its source. */
 static void compute_last_uses(trace *made) {
     for (int i = 0; i < made->value_count; i++) {
         made->values[i].last = -1;
@@ -464,7 +466,8 @@ typedef struct replay {
     const trace *of;
     PyObject *const *inputs;
     PyObject *stream;
-    /* the Python object of each value of the trace; NULL if not created yet, or released */
+    /* the Python object of each value of the trace, or NULL if it is not created yet or already
+     * released */
     PyObject *live[MAX_VALUES];
 } replay;
 
@@ -517,7 +520,7 @@ static PyObject *make_array(replay *r, const value *v) {
     return nl_py_devarray_new(r->of->state, &parts, &layout);
 }
 
-/* Returns a borrowed reference to the object of a value, which is created if necessary. */
+/* Returns a borrowed reference to the object of a value; creates the object if necessary. */
 static PyObject *make_value(replay *r, int number) {
     const value *v = &r->of->values[number];
     if (v->kind == INPUT)
@@ -542,7 +545,8 @@ static int replay_call(replay *r, const traced_call *call) {
     PyObject *result =
         PyObject_Vectorcall(call->callable, args, (size_t)(call->count - named), call->keywords);
     if (result == Py_False) {
-        PyErr_SetString(PyExc_RuntimeError, "a call that was made before cannot be made again");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "a recorded operation cannot be repeated for these arguments");
         Py_CLEAR(result);
     }
     if (!result)
@@ -569,7 +573,7 @@ PyObject *nl_py_trace_replay(PyObject *object, PyObject *const *inputs, PyObject
     nl_atomic_store32_relaxed(&((trace *)object)->is_repeated, 1);
     PyObject *result = NULL;
     int done = 0;
-    replay r; /* not initialized as a whole, because the struct is large */
+    replay r; /* not zero-initialized, because the struct is large */
     r.of = of;
     r.inputs = inputs;
     r.stream = stream;
@@ -618,7 +622,7 @@ static void trace_dealloc(PyObject *self) {
 }
 
 static PyType_Slot trace_slots[] = {
-    {Py_tp_doc, "The device operations of a call of a function (Traced)."},
+    {Py_tp_doc, "The recorded device operations of a call of a Traced function."},
     {Py_tp_dealloc, trace_dealloc},
     {Py_tp_traverse, trace_traverse},
     {0, NULL}};
@@ -638,7 +642,7 @@ static PyObject *invalidate_trace(PyObject *Py_UNUSED(module), PyObject *Py_UNUS
 
 static PyObject *trace_step(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
     if (nargs < 1) {
-        PyErr_SetString(PyExc_TypeError, "trace_step() expects a function and its arguments");
+        PyErr_SetString(PyExc_TypeError, "trace_step() accepts a function and its arguments");
         return NULL;
     }
     if (nl_py_is_tracing())
@@ -648,12 +652,12 @@ static PyObject *trace_step(PyObject *Py_UNUSED(module), PyObject *const *args, 
 
 static PyMethodDef methods[] = {
     {"trace_step", (PyCFunction)(void (*)(void))trace_step, METH_FASTCALL,
-     "trace_step(function, *args): calls function(*args), which queues device work in the stream "
-     "among its arguments and returns None. A replay of the surrounding Traced function calls it "
-     "again."},
+     "trace_step(function, *args): calls function(*args), which must return None. "
+     "The function enqueues device work in the stream that is one of its arguments. "
+     "A replay of the surrounding Traced function calls the function again."},
     {"invalidate_trace", invalidate_trace, METH_NOARGS,
-     "invalidate_trace(): the running call of a Traced function cannot be replayed, for example "
-     "because it warns."},
+     "invalidate_trace(): invalidates the trace of the running call of a Traced function, "
+     "for example because the call warns."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_trace_exec(PyObject *module) {

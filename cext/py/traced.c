@@ -1,15 +1,16 @@
-/* py/traced: Python functions whose device operations are traced once, then replayed without
- * Python.
+/* py/traced: The type Traced: a Python function whose device operations are traced once, then
+ * replayed without Python.
  *
- * The operations of such a function must depend only on its arguments: on the layout and dtype of
- * its device arrays, and on the values of all other arguments. The key of a call contains exactly
- * these properties. For an array, the key contains shape, strides, dtype, flags, the low bits of
- * the address, whether the array is bound to a stream, and its offset from the arrays that it
- * overlaps. For any other argument, the key contains the value. Each field of a key is a tag,
- * followed by a fixed number of bytes or by a length and that many bytes. So a key can be parsed
- * unambiguously, and two different calls never have the same key.
+ * The operations must depend only on the function's arguments: on the layout and dtype of device
+ * arrays, and on the values of all other arguments. The cache key of a call contains exactly these
+ * properties. For an array, the key contains shape, strides, dtype, flags, the low bits of the
+ * address, whether the array is bound to a stream, and its offset from the arrays that it overlaps.
+ * For any other argument, the key contains the value. Each field of a key is a tag, followed by a
+ * fixed number of bytes or by a length and as many bytes. So a key can be parsed unambiguously, and
+ * two different calls never have the same key.
  *
- * The function itself runs if an argument has no key, and in the first call with a key. */
+ * The Python function runs if an argument cannot be part of a key, and in the first call with a
+ * key. */
 #include "py/trace.h"
 
 #include <string.h>
@@ -23,19 +24,19 @@ enum {
     MAX_DEPTH = 3,
     KEY_SIZE = 1 << 13,
     ALIGNMENT = 16,
-    /* marks an array that is passed twice, where otherwise an overlap count (below MAX_INPUTS) is
-     * stored */
+    /* marks an array that is passed twice; SAME replaces the overlap count (less than
+     * MAX_INPUTS) */
     SAME = 255,
 };
 
-/* Capacity in bytes of the trace cache of one function. Tests change it. */
+/* Maximum size in bytes of the trace cache of one function. Tests change this variable. */
 static size_t max_bytes = 1 << 20;
 
 typedef struct traced {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *function;
-    PyObject *direct; /* a C function that is called first, or NULL */
+    PyObject *direct; /* a C function that is called before the trace cache is used, or NULL */
     /* the trace cache: dict from a key to its Trace, or to the number of calls without a trace */
     PyObject *traces;
     size_t bytes;   /* estimated size of `traces` */
@@ -50,7 +51,8 @@ typedef struct key {
     PyObject *inputs[MAX_INPUTS]; /* borrowed */
     nl_range ranges[MAX_INPUTS];
     int count;
-    PyObject *stream; /* the arrays' bound stream, the current stream (borrowed), or NULL */
+    PyObject *stream; /* a borrowed reference: the arrays' bound stream, the current stream, or
+                       * NULL */
     size_t size;
     unsigned char bytes[KEY_SIZE];
 } key;
@@ -68,9 +70,9 @@ static int append_tag(key *k, char tag, int64_t value) {
 }
 
 /* Appends the position of the array relative to the arrays before it: the number of arrays that it
- * overlaps, then the index and the address offset of each one. An array that is passed twice has a
- * special mark: SAME and its first index. The count precedes the list, so that an index cannot be
- * parsed as the tag of the next argument. */
+ * overlaps, then the index and the address offset of each one. An array that is passed twice is
+ * marked by SAME and the index of its first occurrence. The count precedes the list, so that an
+ * index cannot be parsed as the tag of the next argument. */
 static int append_distances(key *k, const nl_py_array *a) {
     size_t at = k->size;
     uint8_t count = 0;
@@ -94,8 +96,8 @@ static int append_distances(key *k, const nl_py_array *a) {
     return 1;
 }
 
-/* Fails if arrays of the call are bound to different streams, or to an object that is not exactly a
- * Stream. */
+/* Returns an error if arrays of the call are bound to different streams, or to an object that is
+ * not exactly a Stream. */
 static int check_same_stream(key *k, PyObject *stream) {
     if (!stream)
         return 1;
@@ -167,7 +169,8 @@ static int append_slice(key *k, PyObject *object, int depth) {
            append_any(k, slice->stop, depth) && append_any(k, slice->step, depth);
 }
 
-/* Objects that live as long as the module, so that their address identifies them in a key. */
+/* Returns whether the object lives as long as the module, so that its address identifies it in a
+ * key. */
 static int is_immortal(const nl_py_state *state, PyObject *object) {
     return object == Py_None || object == Py_Ellipsis || object == state->no_value ||
            PyBool_Check(object) ||
@@ -198,8 +201,8 @@ static int append_any(key *k, PyObject *object, int depth) {
     return nl_py_hostarray_is_exact_scalar(object) && append_scalar(k, object);
 }
 
-/* Appends the device and whether there is a current stream. Fails if the arrays are bound to a
- * stream other than the current one. */
+/* Appends the device and whether there is a current stream. Returns an error if the arrays are
+ * bound to a stream other than the current one. */
 static int append_order(key *k) {
     PyObject *current = nl_py_stream_current();
     if (current && k->stream && k->stream != current)
@@ -282,7 +285,8 @@ static int store_trace(traced *f, PyObject *bytes, PyObject *value) {
     PyObject *before = NULL;
     int result;
     Py_BEGIN_CRITICAL_SECTION((PyObject *)f);
-    if (PyDict_GET_SIZE(f->traces) == 0) /* Python code clears the cache without changing `bytes` */
+    if (PyDict_GET_SIZE(f->traces) == 0) /* the count `bytes` may be too large, because Python code
+                                          * clears the cache without changing it */
         f->bytes = 0;
     result = PyDict_GetItemRef(f->traces, bytes, &before) < 0 ? -1 : 0;
     if (result == 0)
@@ -339,7 +343,8 @@ static PyObject *traced_vectorcall(PyObject *self, PyObject *const *args, size_t
     key k; /* not initialized: it is large */
     PyObject *bytes, *result;
     if (nl_capture_is_any_active() ||
-        nl_py_is_tracing()) /* the capture, or the outer trace, already contains the call */
+        nl_py_is_tracing()) /* the capture, or the outer trace, already records the operations of
+                             * the call */
         return PyObject_Vectorcall(f->function, args, nargsf, keywords);
     if (nl_py_owners_call(f->state, traced_vectorcall, self, args, nargsf, keywords, &result))
         return result;
@@ -390,7 +395,7 @@ static PyObject *traced_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     return (PyObject *)f;
 }
 
-/* The descriptor protocol: as a class attribute, the object becomes a bound method. */
+/* Implements the descriptor protocol: as a class attribute, the object becomes a bound method. */
 static PyObject *traced_bind(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(type)) {
     return instance ? PyMethod_New(self, instance) : Py_NewRef(self);
 }
@@ -428,7 +433,7 @@ static PyMemberDef traced_members[] = {
     {"__wrapped__", Py_T_OBJECT_EX, offsetof(traced, function), Py_READONLY,
      "The function itself."},
     {"_traces", Py_T_OBJECT_EX, offsetof(traced, traces), Py_READONLY,
-     "The key of a call -> its Trace, or the number of calls without one."},
+     "Dict from the key of a call to its Trace, or to the number of calls without a trace."},
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef traced_getset[] = {
@@ -436,14 +441,13 @@ static PyGetSetDef traced_getset[] = {
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot traced_slots[] = {
-    {Py_tp_doc,
-     "Traced(function, direct=None): "
-     "records the device operations of a function, and replays them for arrays of equal shape, "
-     "strides and dtype. "
-     "The operations must depend only on the layout of the arrays and on the values of the other "
-     "arguments. Calls that wait for the device or read an element are never replayed. "
-     "`direct`, a function in C, is called first; "
-     "it returns NotImplemented for arguments that it does not support."},
+    {Py_tp_doc, "Traced(function, direct=None): records the device operations of a function, "
+                "and replays them for arrays of equal shape, strides and dtype. "
+                "The operations must depend only on the layout of the arrays, "
+                "and on the values of the other arguments. "
+                "Calls that wait for the device or read an element are never replayed. "
+                "`direct`, a C function, is called first; "
+                "it returns NotImplemented for arguments that it does not support."},
     {Py_tp_new, traced_new},
     {Py_tp_dealloc, traced_dealloc},
     {Py_tp_traverse, traced_traverse},
@@ -472,7 +476,8 @@ static PyObject *limit_traces(PyObject *Py_UNUSED(module), PyObject *argument) {
 
 static PyMethodDef functions[] = {
     {"limit_traces", limit_traces, METH_O,
-     "limit_traces(size): sets the bytes of traces that each function caches, at first 1 MiB. "
+     "limit_traces(size): "
+     "sets the maximum size in bytes of the traces that each function caches, initially 1 MiB. "
      "Returns the previous limit."},
     {NULL, NULL, 0, NULL}};
 

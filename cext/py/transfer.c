@@ -26,9 +26,9 @@ static int transfer_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* A Transfer has no tp_clear, because launches need its array. The garbage collector can break a
- * reference cycle at an object that was changed after its creation, so that it refers to the
- * Transfer. */
+/* A Transfer needs no tp_clear, and a clear would drop the array that launches need. The garbage
+ * collector can break a reference cycle at an object that was changed after its creation, so that
+ * it refers to the Transfer. */
 static void transfer_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     Py_XDECREF(((nl_py_transfer *)self)->array);
@@ -41,7 +41,8 @@ static PyMemberDef transfer_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot transfer_slots[] = {
-    {Py_tp_doc, "Transfer(array, mode): a host array as an argument, and which ways it is copied."},
+    {Py_tp_doc, "Transfer(array, mode): "
+                "a host array as an argument, and the directions in which it is copied."},
     {Py_tp_new, transfer_new},
     {Py_tp_dealloc, transfer_dealloc},
     {Py_tp_traverse, transfer_traverse},

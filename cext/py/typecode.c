@@ -1,7 +1,8 @@
 /* py/typecode: computes the type code of a value. A dispatcher without a signature compares the
- * type codes of the arguments with those of its last call. Only if the type codes differ does the
- * dispatcher call Python for another kernel. For an object that does not fit into the code (a
- * record dtype, a tuple's types), the code contains an index in a list that only grows. */
+ * type codes of the arguments with those of its last call. If the type codes differ, the dispatcher
+ * looks for another kernel in its cache or in Python. For an object that does not fit in the code
+ * (a record dtype, a tuple's types), the code contains the object's index in a list that only
+ * grows. */
 #include "py/typecode.h"
 
 #include <string.h>
@@ -9,12 +10,11 @@
 static const char no_order[] = "its byte order is not this machine's; "
                                "convert it with x.astype(x.dtype.newbyteorder('='))";
 static const char no_type[] = "its dtype has no counterpart in C++";
-static const char no_bfloat16[] =
-    "pass its bits, x.view('uint16'), or declare the parameter in a source of your own as "
-    "__nv_bfloat16*, which takes it as it is";
+static const char no_bfloat16[] = "pass its bits, x.view('uint16'), "
+                                  "or declare the parameter as __nv_bfloat16* in your own source";
 static const char no_depth[] = "it is nested too deeply";
-static const char no_value[] = "pass a number, a NumPy array, a device array or an object with "
-                               "__cuda_array_interface__ or __dlpack__";
+static const char no_value[] = "pass a number, a NumPy array, a device array "
+                               "or an object with __cuda_array_interface__ or __dlpack__";
 static const char no_host_value[] = "pass a number or a NumPy array, numpy.asarray(x)";
 static const char no_device[] = "it is in device memory; copy it over first, x.copy_to_host()";
 static const char no_mask[] = "the mask would be lost; replace masked elements, x.filled(0)";
@@ -28,7 +28,7 @@ static int index_of(nl_py_state *state, PyObject *object, uint32_t *index) {
     int result = -1;
     PyObject *number = NULL;
     Py_BEGIN_CRITICAL_SECTION(state->code_indices);
-    /* NumPy's comparison of dtypes may return "not equal" with an exception set. */
+    /* NumPy's comparison of dtypes may return "not equal" with an exception set */
     if (PyDict_GetItemRef(state->code_indices, object, &number) >= 0 && !PyErr_Occurred()) {
         Py_ssize_t count = PyList_GET_SIZE(state->code_objects);
         if (number) {
@@ -44,7 +44,8 @@ static int index_of(nl_py_state *state, PyObject *object, uint32_t *index) {
                 if (result < 0)
                     (void)PyList_SetSlice(state->code_objects, count, count + 1, NULL);
                 else if (PyErr_Occurred())
-                    result = -1; /* the index remains valid: the next call finds it */
+                    result = -1; /* the index is not undone: the next call finds the object in the
+                                  * list */
             }
         }
     }
@@ -82,7 +83,7 @@ static int element_code(nl_py_state *state, const nl_element *e, PyObject *descr
     return 1;
 }
 
-/* Converts the type code of an array without dimensions to the type code of its element. */
+/* Converts the type code of a 0-D array to the type code of its element. */
 static uint32_t as_value(uint32_t code) {
     return code & (0xffu | ~0u << NL_PY_CODE_INDEX_SHIFT);
 }
@@ -308,7 +309,7 @@ int nl_py_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, const c
         if (PyObject_TypeCheck(obj, state->enum_type))
             return member_code(values, obj, code, reason);
     }
-    /* tests DLPack before numbers, because a tensor with one element may be convertible to a
+    /* tries DLPack before numbers, because a tensor with one element may be convertible to a
      * number */
     nl_py_value *v = nl_py_values_export(values, obj);
     if (!v)
@@ -430,12 +431,12 @@ static PyObject *code_object(PyObject *module, PyObject *arg) {
 
 static PyMethodDef functions[] = {
     {"typecodes", typecodes, METH_O,
-     "typecodes(args) -> bytes: for each value 32 bits, little-endian: 0-7 element type, 8-13 "
-     "ndim, 14-15 order (0 any, 1 C, 2 F), 16-19 kind (0 value, 1 array, 4 another object), 20-31 "
-     "the index of an object."},
+     "typecodes(args) -> bytes: returns a code of 32 bits, little-endian, for each value. "
+     "Bits 0-7: element type; 8-13: ndim; 14-15: order (0 any, 1 C, 2 F); "
+     "16-19: kind (0 value, 1 array, 4 another object); 20-31: index of an object."},
     {"code_object", code_object, METH_O,
-     "code_object(index): the object of an index in a type code: "
-     "a dtype, None, or of a tuple (class, the type codes of its items)."},
+     "code_object(index): returns the object with this index in type codes: "
+     "a dtype, None, or (class, type codes of the items) for a tuple."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_typecode_exec(PyObject *module) {

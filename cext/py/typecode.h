@@ -6,17 +6,19 @@
 #include "py/code.h"
 #include "py/value.h"
 
-/* Computes the type code of a value from the value alone. Returns 1, or 0 with *reason for a
+/* Computes the type code of a value without its context, such as a signature. Returns 1, or 0 with
+ * *reason for a
  * value that no kernel accepts, or -1 with an exception. */
 int nl_py_type_code(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason);
-/* Returns the dtype for a type code whose object is a numpy.dtype, NL_OPAQUE for any other code. */
+/* Returns the dtype for a type code whose object is a numpy.dtype, or NL_OPAQUE for any other
+ * code. */
 nl_dtype nl_py_typecode_dtype(nl_py_state *state, uint32_t code);
-/* Does the same as nl_py_type_code for a function that runs on the host and uses arrays in their
- * own layout. */
+/* Computes the type code like nl_py_type_code, for a function that runs on the host and uses arrays
+ * in their own layout. */
 int nl_py_typecode_of_host(nl_py_values *values, PyObject *value, uint32_t *code,
                            const char **reason);
-/* Raises the exception for a value without a type code: "`where`: `value` cannot be passed to a
- * `what`: ...". */
+/* Raises the exception for a value without a type code. The message is "`where`: `value` cannot be
+ * passed to a `what`: ...". */
 void nl_py_type_code_refuse(nl_py_state *state, PyObject *value, const char *where,
                             const char *what, const char *reason);
 

@@ -1,4 +1,4 @@
-/* py/ufunc: one call of an element-wise function.
+/* py/ufunc: calls an element-wise function, in these steps:
  *
  *   1. The location, type, shape and strides of the operands are read.
  *   2. The types select a loop, which Python code chooses once.
@@ -32,8 +32,9 @@ typedef struct call {
     PyObject *outs[NL_PY_MAX_OPERANDS]; /* borrowed; NULL: to be allocated */
     nl_py_operand *operands;            /* operands in the order inputs, mask (if any), outputs */
     int nin, nmask, nout, count;
-    int on_device; /* set if an operand is on the device, so that results are also on the device */
-    int nowhere;   /* set for where=False, for which no element is computed */
+    int on_device; /* set if an operand is in device memory; then results are also in device
+                    * memory */
+    int nowhere;   /* set for where=False: then no element is computed */
     int ndim;
     int64_t shape[NL_MAX_DIMS];
     nl_py_ufunc_types *types; /* or NULL */
@@ -58,8 +59,8 @@ static int read_mask(call *c) {
         PyObject *type = nl_py_operand_type(op);
         if (type)
             PyErr_Format(PyExc_TypeError,
-                         "Cannot cast array data from %R to dtype('bool') according to the rule "
-                         "'safe'",
+                         "Cannot cast array data from %R to dtype('bool') "
+                         "according to the rule 'safe'",
                          type);
         Py_XDECREF(type);
         return -1;
@@ -92,8 +93,8 @@ static int read_operands(call *c, PyObject *const *args) {
 
 /* ---- types ---- */
 
-/* Returns the code of dtype=, 0 if it is not given, -1 for a dtype that
- * cannot be part of a key. */
+/* Returns the code of dtype=, 0 if dtype= was not passed, -1 for a dtype that cannot be part of a
+ * key. */
 static int wanted_dtype(const call *c) {
     PyObject *dtype = c->keywords.given[NL_PY_KEY_DTYPE];
     if (!dtype)
@@ -154,7 +155,8 @@ static int choose_loop(call *c, const nl_py_ufunc_key *key) {
             c->keywords.given[NL_PY_KEY_SIGNATURE], c->loop, &c->types);
     Py_XDECREF(inputs);
     Py_XDECREF(outputs);
-    /* binds again, because Python code of _choose may have made another context current */
+    /* binds the device again, because Python code of _choose may have made another context
+     * current */
     if (result == 0 && nl_device_bind(c->op.device, &err) < 0) {
         nl_py_raise(&err);
         return -1;
@@ -162,7 +164,8 @@ static int choose_loop(call *c, const nl_py_ufunc_key *key) {
     return result;
 }
 
-/* Refuses types that _choose accepts with casting='unsafe', but that no kernel can read. */
+/* Raises an exception for types that _choose accepts with casting='unsafe', but that no kernel can
+ * read. */
 static int check_types(const call *c) {
     for (int i = 0; i < c->count; i++) {
         const nl_py_operand *op = &c->operands[i];
@@ -172,7 +175,7 @@ static int check_types(const call *c) {
         PyObject *native = type ? PyObject_GetAttrString(type, "isnative") : NULL;
         if (native)
             PyErr_Format(PyExc_TypeError,
-                         "%U(): operand %d has %R, which cannot be used on the device%s",
+                         "%U(): operand %d has %R, which is not supported on the device%s",
                          c->op.name, i + 1, type,
                          native == Py_False ? ": convert it with "
                                               "x.astype(x.dtype.newbyteorder('='))"
@@ -211,8 +214,8 @@ static int refuse_shape(const call *c, const nl_py_operand *op) {
              *theirs = nl_py_operand_shape_text(&wanted, 1);
     if (ours && theirs)
         PyErr_Format(PyExc_ValueError,
-                     "%U(): non-broadcastable output operand with shape %U doesn't match the "
-                     "broadcast shape %U",
+                     "%U(): non-broadcastable output operand with shape %U "
+                     "doesn't match the broadcast shape %U",
                      c->op.name, ours, theirs);
     Py_XDECREF(ours);
     Py_XDECREF(theirs);
@@ -238,7 +241,7 @@ static int find_shape(call *c) {
     return 0;
 }
 
-/* Fills the operands for core/loop, without missing outputs. Returns their number. */
+/* Fills the operands for core/loop; missing outputs are skipped. Returns the number of operands. */
 static int loop_operands(const call *c, nl_loop_operand *operands) {
     int n = 0;
     for (int i = 0; i < c->count; i++) {
@@ -266,8 +269,8 @@ static int is_fortran(const nl_py_operand *op) {
     return 1;
 }
 
-/* order='A' means Fortran order if all inputs have it and at least one has two dimensions or
- * more. */
+/* Returns whether order='A' means Fortran order: all inputs have Fortran order, and at least one
+ * has two dimensions or more. */
 static int prefers_fortran(const call *c) {
     int some = 0;
     for (int i = 0; i < c->nin; i++) {
@@ -518,7 +521,7 @@ static int is_read_in_c(const nl_py_state *state, PyObject *object) {
 }
 
 /* Returns whether the call failed because another thread moved an array (get_ipc_handle) while the
- * arguments were read. Nothing was launched by such a call. The call can be repeated if reading the
+ * arguments were read. Such a call has launched nothing. It can be repeated if reading the
  * arguments runs no user code. */
 static int may_retry(const call *c, PyObject *const *args, Py_ssize_t count) {
     if (c->op.epoch == nl_atomic_load(&nl_device_epoch) ||
@@ -534,7 +537,7 @@ static int may_retry(const call *c, PyObject *const *args, Py_ssize_t count) {
 static PyObject *call_with_retry(nl_py_ufunc *u, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords, nl_py_operand *operands) {
     PyObject *result;
-    call c; /* not initialized as a whole, because the struct is large */
+    call c; /* not zero-initialized, because the struct is large */
     do {
         if (begin_call(&c, u, args, nargs, keywords) < 0)
             return NULL;

@@ -7,7 +7,7 @@
 #include "core/loop.h"
 #include "py/overloads.h"
 
-/* operand type of a kernel for a number that is passed in the parameters */
+/* flag in an operand type: a number that is passed in the kernel's parameters */
 #define NL_PY_BY_VALUE 0x80
 
 /* A cache entry: the loop for a combination of operand types. */
@@ -30,7 +30,7 @@ typedef struct nl_py_ufunc {
     PyObject *reductions; /* dict from the number of a class of calls to (Reducer, initial value) */
     PyObject *check;      /* see _check in ufunctype.c; NULL: no check */
     int nin, nout;
-    int quick; /* whether FLAT loops of few elements use separate kernels, which compile fast */
+    int quick; /* whether FLAT loops with few elements use separate kernels, which compile fast */
     nl_py_overloads types, kernels;
     PyObject *weakrefs;
 } nl_py_ufunc;
@@ -53,21 +53,21 @@ typedef struct nl_py_ufunc_variant {
     uint8_t bytes[NL_PY_KEY_CAPACITY(2 + 2 * NL_LOOP_OPERANDS)];
 } nl_py_ufunc_variant;
 
-/* ---- py/ufuncloops: functions that find loops and kernels ---- */
+/* ---- functions of py/ufuncloops, which find loops and kernels ---- */
 /* Returns the cache entry for these types, or NULL. */
 static inline nl_py_ufunc_types *nl_py_ufunc_find_types(nl_py_ufunc *u,
                                                         const nl_py_ufunc_key *key) {
     return (nl_py_ufunc_types *)nl_py_overloads_find(&u->types, NULL, key->bytes, key->size);
 }
 /* Calls _choose with these objects and writes the loop's dtypes to loop[nin + nout]. If
- * key->remember is set, adds a cache entry and sets *types to the entry. 0, or -1 with an
+ * key->remember is set, adds a cache entry and sets *types to that entry. 0, or -1 with an
  * exception. */
 int nl_py_ufuncloops_choose(nl_py_ufunc *u, const nl_py_ufunc_key *key, PyObject *inputs,
                             PyObject *outputs, PyObject *casting, PyObject *dtype,
                             PyObject *signature, uint8_t *loop, nl_py_ufunc_types **types);
-/* Returns the kernel for the variant, which is compiled if necessary, or the kernel of kind
- * NL_LOOP_SMALL that replaces it; `variant` is then changed. `latest`, if not NULL, points to the
- * kernel to compare first. NULL with an exception. */
+/* Returns the kernel for the variant, after compiling it if necessary, or the kernel of kind
+ * NL_LOOP_SMALL that replaces it; in that case, `variant` is changed. `latest`, if not NULL, points
+ * to the entry that is compared first. Returns NULL with an exception. */
 nl_py_ufunc_kernel *nl_py_ufuncloops_find_kernel(nl_py_ufunc *u, nl_device *dev,
                                                  nl_py_ufunc_variant *variant, const nl_loop *loop,
                                                  void **latest);

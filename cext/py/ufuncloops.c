@@ -1,13 +1,13 @@
-/* py/ufuncloops: the caches of a ufunc: the loop for the types of a call, and the kernels. If a
- * cache has no entry, the Python method _choose or _compile is called once. If two threads call
- * such a method at the same time, both add an entry, which is harmless. */
+/* py/ufuncloops: the caches of a ufunc: loops by the types of a call, and kernels by loop and
+ * layout. If a cache has no entry, the Python method _choose or _compile is called once. If two
+ * threads call such a method at the same time, both add an entry, which is harmless. */
 #include "py/ufunc.h"
 
 #include <string.h>
 #include "base/mem.h"
 
-/* FLAT loops of at most this size may use small kernels: with one element per thread, such a loop
- * occupies a GPU for about one wave of blocks. */
+/* FLAT loops of at most this many elements may use small kernels: with one element per thread, such
+ * a loop occupies a GPU for about one wave of blocks. */
 #define SMALL_COUNT 65536
 
 /* ---- loops ---- */
@@ -34,8 +34,8 @@ static int read_loop(const nl_py_ufunc *u, PyObject *answer, uint8_t *loop) {
     if (fine)
         return 0;
     PyErr_Format(PyExc_TypeError,
-                 "%U: _choose must give bytes, one dtype code for each of %zd "
-                 "operands, not %R",
+                 "%U: _choose must return bytes, "
+                 "one dtype code for each of %zd operands, not %R",
                  u->name, size, answer);
     return -1;
 }
@@ -64,11 +64,12 @@ static int prepare(nl_py_ufunc *u, nl_device *dev, nl_py_ufunc_kernel *k, const 
     nl_error err;
     if (kernel->params.count != 1 || kernel->params.size != nl_loop_size(loop) ||
         k->per_thread == 0) {
-        PyErr_Format(PyExc_ValueError,
-                     "%U: the kernel takes %d parameters of %u bytes in all and %u elements per "
-                     "thread; a %s loop needs one parameter of %zu bytes",
-                     u->name, kernel->params.count, kernel->params.size, k->per_thread,
-                     nl_loop_kind_name(loop->kind), nl_loop_size(loop));
+        PyErr_Format(
+            PyExc_ValueError,
+            "%U: the kernel has %d parameters of %u bytes in all, and %u elements per thread; "
+            "a %s loop needs one parameter of %zu bytes",
+            u->name, kernel->params.count, kernel->params.size, k->per_thread,
+            nl_loop_kind_name(loop->kind), nl_loop_size(loop));
         return -1;
     }
     if (nl_device_bind(dev, &err) < 0 || nl_launch_prepare(&shape, kernel, &err) < 0) {
@@ -85,12 +86,12 @@ static nl_py_ufunc_kernel *add_kernel(nl_py_ufunc *u, nl_device *dev,
     int block, per_thread;
     if (!PyTuple_Check(answer)) {
         PyErr_Format(PyExc_TypeError,
-                     "%U: _compile must give (Kernel, threads per block, elements per thread)",
+                     "%U: _compile must return (Kernel, threads per block, elements per thread)",
                      u->name);
         return NULL;
     }
-    if (!PyArg_ParseTuple(answer, "Oii;_compile gives (Kernel, block, per_thread)", &kernel, &block,
-                          &per_thread))
+    if (!PyArg_ParseTuple(answer, "Oii;_compile returns (Kernel, block, per_thread)", &kernel,
+                          &block, &per_thread))
         return NULL;
     nl_py_ufunc_kernel *k = nl_py_overload_new(sizeof *k, variant->bytes, variant->size);
     if (!k)

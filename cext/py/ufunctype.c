@@ -30,11 +30,13 @@ static int ufunc_init(PyObject *self, PyObject *args, PyObject *kwargs) {
         return -1;
     if (nin < 0 || nout < 0 || nin > NL_PY_MAX_OPERANDS || nout > NL_PY_MAX_OPERANDS ||
         nin + nout >= NL_PY_MAX_OPERANDS) {
-        PyErr_Format(PyExc_ValueError, "%d inputs and %d outputs: at most %d operands are possible",
-                     nin, nout, NL_PY_MAX_OPERANDS - 1);
+        PyErr_Format(PyExc_ValueError,
+                     "%d inputs and %d outputs are too many: the maximum is %d operands", nin, nout,
+                     NL_PY_MAX_OPERANDS - 1);
         return -1;
     }
-    if (u->types.all || u->kernels.all) { /* other threads' calls may be reading the caches */
+    if (u->types.all || u->kernels.all) { /* other threads' calls may be reading the caches, which
+                                           * must not change */
         PyErr_SetString(PyExc_RuntimeError, "a ufunc is initialised once");
         return -1;
     }
@@ -95,27 +97,28 @@ static PyGetSetDef ufunc_getset[] = {
 
 static PyMethodDef ufunc_methods[] = {
     {"_choose", ufunc_choose, METH_VARARGS,
-     "_choose(inputs, outputs, casting, dtype, signature) -> bytes: the dtype codes of the loop. "
-     "An input is a dtype, or int, float or complex for a Python number; an output is a dtype or "
-     "None."},
+     "_choose(inputs, outputs, casting, dtype, signature) -> bytes: "
+     "returns the dtype codes of the loop. "
+     "An input is a dtype, or int, float or complex for a Python number; "
+     "an output is a dtype or None."},
     {"_compile", ufunc_choose, METH_VARARGS,
-     "_compile(device, loop, stored, kind, dims) -> (Kernel, threads per block, elements per "
-     "thread)."},
-    {"_clear", ufunc_forget, METH_NOARGS, "_clear(): forgets all loops and kernels."},
+     "_compile(device, loop, stored, kind, dims): "
+     "returns (Kernel, threads per block, elements per thread)."},
+    {"_clear", ufunc_forget, METH_NOARGS, "_clear(): removes all cached loops and kernels."},
     {"_note", (PyCFunction)(void (*)(void))nl_py_reduction_note, METH_FASTCALL,
      "_note(method, array, dtype, out, reducer, initial, loop): "
-     "the Reducer of calls with these dtypes; initial is bytes of an accumulator, or None; "
-     "initial= is converted to loop."},
+     "sets the Reducer of calls with these dtypes. "
+     "initial: bytes of an accumulator, or None. "
+     "loop: the dtype to which initial= is converted."},
     {"reduce", (PyCFunction)(void (*)(void))nl_py_reduction_reduce, METH_FASTCALL | METH_KEYWORDS,
      "reduce($self, array, axis=0, dtype=None, out=None, keepdims=False, initial=..., where=True, "
      "*,\n"
      "       stream=0)\n--\n\n"
-     "Reduces an array along ``axis`` (an int, a tuple, or None for all), as "
-     "numpy.ufunc.reduce.\n\n"
-     "``dtype``: of the loop and the result; ``initial``: the start value (the identity\n"
-     "where it is needed and not given); ``where``: a boolean array that selects the elements "
-     "that\n"
-     "count. AxisError, and ValueError for an empty axis without ``initial`` and identity."},
+     "Reduces an array along ``axis``, as numpy.ufunc.reduce.\n\n"
+     "``axis``: an int, a tuple, or None for all axes; ``dtype``: dtype of the loop and the\n"
+     "result; ``initial``: the start value, by default the identity if it is needed;\n"
+     "``where``: a boolean array that selects the elements to reduce.\n"
+     "Raises AxisError, and ValueError for an empty axis without ``initial`` and identity."},
     {"accumulate", (PyCFunction)(void (*)(void))nl_py_reduction_accumulate,
      METH_FASTCALL | METH_KEYWORDS,
      "accumulate($self, array, axis=0, dtype=None, out=None, *, stream=0)\n--\n\n"
@@ -127,18 +130,18 @@ static PyMemberDef ufunc_members[] = {
     {"nout", Py_T_INT, offsetof(nl_py_ufunc, nout), Py_READONLY, "Number of outputs."},
     {"_name", Py_T_OBJECT_EX, offsetof(nl_py_ufunc, name), Py_READONLY, "Its name."},
     {"_check", Py_T_OBJECT_EX, offsetof(nl_py_ufunc, check), 0,
-     "check(last input, where) raises for invalid values; "
-     "called once per call of the ufunc, before any element is computed, if the selected loop is "
-     "for integers."},
+     "check(last input, where) raises an exception for invalid values. "
+     "It is called once per call of the ufunc, before any element is computed, "
+     "if the selected loop is for integers."},
     {"_quick", Py_T_INT, offsetof(nl_py_ufunc, quick), 0,
-     "Whether kernels of kind \"small\" compute few contiguous elements, unless the one of kind "
-     "\"flat\" is already compiled."},
+     "Whether kernels of kind \"small\" compute arrays with few contiguous elements, "
+     "unless the kernel of kind \"flat\" is already compiled."},
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(nl_py_ufunc, vectorcall), Py_READONLY, NULL},
     {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_ufunc, weakrefs), Py_READONLY, NULL},
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot ufunc_slots[] = {
-    {Py_tp_doc, "Ufunc(name, nin, nout): a function of elements, called on arrays."},
+    {Py_tp_doc, "Ufunc(name, nin, nout): an element-wise function, which is called with arrays."},
     {Py_tp_new, ufunc_new},
     {Py_tp_init, ufunc_init},
     {Py_tp_dealloc, ufunc_dealloc},

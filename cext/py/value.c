@@ -8,7 +8,7 @@
  *   - if an array is required, DLPack.
  *
  * Python attributes are read once per call: an object builds a dictionary or capsule for each read,
- * and may return another value at the next read. */
+ * and may return different values. */
 #include "py/value.h"
 
 #include <stdio.h>
@@ -55,8 +55,7 @@ static int read_host(nl_py_value *v) {
     return 0;
 }
 
-/* `array` is the object itself, or an array that was made from the object; its reference is
- * stolen. */
+/* `array` is the object itself, or an array created from the object; its reference is stolen. */
 static int set_host(nl_py_value *v, PyObject *array) {
     v->array = array;
     v->is_masked = !nl_py_hostarray_is_exact_array(array) && PyObject_HasAttrString(array, "_mask");
@@ -96,8 +95,8 @@ static void set_foreign(nl_py_value *v) {
     set_layout(v, f->address, &f->layout);
 }
 
-/* A NumPy record is read as an array without dimensions over the memory of the record, which may
- * belong to an array. */
+/* A NumPy record is read as a 0-D array over the memory of the record, which may be memory of an
+ * array. */
 static int set_record(nl_py_value *v) {
     PyObject *array = nl_py_hostarray_void_array(v->object);
     v->is_record = 1;
@@ -309,7 +308,7 @@ int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *s) {
 
 /* ---- the values of a call ---- */
 
-/* Returns uninitialized memory for one more value. NULL with an exception. */
+/* Returns uninitialized memory for one more value. Returns NULL with an exception. */
 static nl_py_value *alloc_value(nl_py_values *values) {
     nl_error err;
     nl_py_value *v = values->count < NL_PY_STACK_VALUES ? &values->on_stack[values->count]
@@ -382,8 +381,8 @@ PyObject *nl_py_values_created_arrays(const nl_py_values *values) {
     return made;
 }
 
-/* Saves and restores an exception that is set, because the deleters of other libraries must not run
- * with an exception set. */
+/* An exception that is set is saved and restored, because the deleters of other libraries must not
+ * run with an exception set. */
 void nl_py_values_release(nl_py_values *values) {
     PyObject *type, *exception, *traceback;
     int failing = PyErr_Occurred() != NULL;

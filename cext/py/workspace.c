@@ -1,7 +1,7 @@
-/* py/workspace: workspaces for captured calls. A cuBLAS handle and a cuFFT plan have a workspace
- * for the calls on a stream, which run one after another. A captured call keeps the workspace's
- * address, so two graphs that run at the same time would write to the same memory. Therefore each
- * graph has separate workspaces, one for each captured stream. */
+/* py/workspace: allocates workspaces for captured calls of CUDA libraries. A cuBLAS handle and a
+ * cuFFT plan have a workspace for the calls on a stream, which run one after another. A captured
+ * call keeps the workspace's address, so two graphs that run at the same time would write to the
+ * same memory. Therefore each graph has separate workspaces, one for each captured stream. */
 #include "py/workspace.h"
 
 #include "py/devarray.h"
@@ -18,8 +18,9 @@ static PyObject *new_bytes(nl_py_state *state, size_t size) {
     return made;
 }
 
-/* Returns the graph's workspace for the stream. If it is too small, allocates a larger one; the
- * graph keeps both, because earlier captured calls use the smaller one. New reference. */
+/* Returns the graph's workspace for the stream. If the workspace is too small, allocates a larger
+ * workspace; the graph keeps both, because earlier captured calls use the smaller workspace.
+ * Returns a new reference. */
 static PyObject *workspace_of(nl_py_graph *g, CUstream stream, size_t size) {
     PyObject *number = PyLong_FromVoidPtr(stream);
     PyObject *found = number ? PyDict_GetItemWithError(g->scratch, number) : NULL;
@@ -75,11 +76,12 @@ static PyObject *workspace_of_graph(PyObject *module, PyObject *args) {
     return nl_py_workspace_of_graph(stream, size > 0 ? (size_t)size : 1);
 }
 
-static PyMethodDef functions[] = {{"workspace_of_graph", workspace_of_graph, METH_VARARGS,
-                                   "workspace_of_graph(stream, size): "
-                                   "if the stream is being captured, returns memory of at least "
-                                   "`size` bytes, which is freed with the graph; otherwise None."},
-                                  {NULL, NULL, 0, NULL}};
+static PyMethodDef functions[] = {
+    {"workspace_of_graph", workspace_of_graph, METH_VARARGS,
+     "workspace_of_graph(stream, size): "
+     "if the stream is being captured, returns at least `size` bytes. "
+     "The memory is freed with the graph. Otherwise returns None."},
+    {NULL, NULL, 0, NULL}};
 
 int nl_py_workspace_exec(PyObject *module) {
     return nl_py_state_add_functions(module, functions);

@@ -1,4 +1,4 @@
-/* py/xla: the handler of XLA's custom calls, for numbalite.jax.
+/* py/xla: handles XLA's custom calls, for numbalite.jax.
  *
  * XLA calls one C function for every operation. The attribute "key" of a call selects the Python
  * function that runs the ufunc or launches the kernel, from a dictionary that numbalite.jax fills.
@@ -34,8 +34,8 @@ static nl_xla_error *failure_of_exception(const nl_xla_call *call) {
     return error;
 }
 
-/* XLA asks for the version of a new handler. The handler works with every version 0.x, so it
- * reports the version of XLA itself. Returns 1 if the call was such a request. */
+/* Answers XLA's request for the version of a new handler. The handler works with every version 0.x,
+ * so it reports the version of XLA itself. Returns 1 if the call was such a request. */
 static int answer_metadata(const nl_xla_call *call) {
     for (nl_xla_extension *e = call->extensions; e; e = e->next) {
         if (e->type != NL_XLA_METADATA)
@@ -51,7 +51,7 @@ static int answer_metadata(const nl_xla_call *call) {
     return 0;
 }
 
-/* Returns the key of the Python function; 0 if there is none. */
+/* Returns the key of the Python function, or 0 if the call has no key. */
 static int64_t key_of(const nl_xla_attributes *attributes) {
     for (int64_t i = 0; i < attributes->count; i++) {
         const nl_xla_text *name = attributes->names[i];
@@ -98,8 +98,8 @@ static int call_function(const nl_xla_call *call, PyObject *stream) {
     Py_XINCREF(function);
     if (!function && !PyErr_Occurred())
         PyErr_Format(PyExc_RuntimeError,
-                     "numbalite: this program was compiled in another process: its operation %S "
-                     "is not defined here",
+                     "numbalite: this program was compiled in another process: "
+                     "its operation %S is not defined in this process",
                      key);
     PyObject *args = function ? list_buffers(&call->args) : NULL;
     PyObject *results = args ? list_buffers(&call->results) : NULL;
@@ -119,7 +119,7 @@ static nl_xla_error *run(nl_xla_call *call, int is_device) {
     if (!NL_XLA_HAS(call, nl_xla_call, attributes) ||
         !NL_XLA_HAS(call->api, nl_xla_api, stream_get) ||
         call->api->version.major != NL_XLA_MAJOR || call->stage != NL_XLA_EXECUTE)
-        return make_failure(call, "numbalite: this version of XLA has another interface than 0.x");
+        return make_failure(call, "numbalite: the interface version of this XLA is not 0.x");
     nl_xla_stream_args stream = {sizeof stream, NULL, call->context, NULL};
     if (is_device) {
         nl_xla_error *error = call->api->stream_get(&stream);
@@ -158,9 +158,9 @@ static PyObject *xla_handlers(PyObject *Py_UNUSED(module), PyObject *functions) 
 
 static PyMethodDef functions[] = {
     {"xla_handlers", xla_handlers, METH_O,
-     "xla_handlers(functions): the handlers of XLA's custom calls, as capsules: "
-     "for the host and for CUDA. "
-     "`functions` has a function of operands, results and a stream for each key."},
+     "xla_handlers(functions): "
+     "returns the handlers of XLA's custom calls, as capsules: for the host and for CUDA. "
+     "`functions` is a dict from a key to a function of operands, results and a stream."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_xla_exec(PyObject *module) {

@@ -1,6 +1,6 @@
-/* py/xla_abi: the part of XLA's foreign function interface (FFI) that numbalite uses, version 0.x
- * of its C API, so that building needs no JAX. Every struct begins with its size in bytes: the
- * reader compares it with the end of the last field that it uses (NL_XLA_HAS). */
+/* py/xla_abi: declares the part of XLA's foreign function interface (FFI) that numbalite uses,
+ * version 0.x of its C API, so that building needs no JAX. Every struct begins with its size in
+ * bytes: the reader compares it with the end of the last field that it uses (NL_XLA_HAS). */
 #ifndef NL_PY_XLA_ABI_H
 #define NL_PY_XLA_ABI_H
 

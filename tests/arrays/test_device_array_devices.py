@@ -281,7 +281,7 @@ assert first.can_access_peer(second) and first.can_access_peer(1) and cuda.gpus[
 for _ in range(2):  # twice is no mistake
     first.enable_peer_access(second)
     second.enable_peer_access(first, flags=0)
-with pytest.raises(ValueError, match="device 0 is no peer of itself"):
+with pytest.raises(ValueError, match="device 0 is not a peer of itself"):
     first.enable_peer_access(first)
 with pytest.raises(ValueError, match="flags must be 0"):
     first.enable_peer_access(second, 1)
