@@ -149,7 +149,7 @@ assert there[0, 0] == 7
 
 twice = vectorize(["float32(float32)"], target="cuda", source="return 2 * x;", args="x")
 for call in (lambda: twice(here, out=there), lambda: here + there, lambda: np.add(host, here, out=there)):
-    with pytest.raises(ValueError, match=r"is on device \\d, but the call is on device \\d: copy it"):
+    with pytest.raises(ValueError, match=r"is on device \\d, but the call is on device \\d: copy the array"):
         call()
 with cuda.gpus[1]:
     with pytest.raises(ValueError, match="on device 0, but the call is on device 1"):

@@ -168,7 +168,7 @@ def test_an_array_of_a_closed_handle_raises(run_in_another_process):
     )
     array = cuda.to_device(np.arange(4.0))
     assert run_in_another_process(code, array.get_ipc_handle()) == "[0. 1. 2. 3.]\n"
-    with pytest.raises(TypeError, match="an array over other memory"):
+    with pytest.raises(TypeError, match="an array over memory of another process"):
         _core.ipc_end(array[1:].copy())
 
 

@@ -437,8 +437,8 @@ def test_pointers_accept_none_and_addresses(cpp_module):
     for a, b, expected in ((None, 0, 3), (x, None, 1), (address + 4, address, 0), (0, x, 2)):
         cpp_module.null[1, 1](a, b, out)
         assert out[0] == expected
-    for wrong, why in ((5, "no address in device memory"), (-1, "no address"), (2**64, "no address"),
-                       (address + 2, "not aligned to 4 bytes"), (out.ctypes.data, "no address in device memory")):  # fmt: skip
+    for wrong, why in ((5, "not an address in device memory"), (-1, "no address"), (2**64, "no address"),
+                       (address + 2, "not aligned to 4 bytes"), (out.ctypes.data, "not an address in device memory")):  # fmt: skip
         assert_raises_type_error(
             cpp_module.null, wrong, 0, out, exception=ValueError, match=f"'a'.*{why}"
         )

@@ -171,13 +171,13 @@ __global__ void k(int *out) {
 @pytest.mark.sim
 @pytest.mark.parametrize("mistake, kind, text", [
     (1, "race", r"writes s\[\d+\].* of block \(1,0,0\) reads it .*cluster.sync\(\)"),
-    (2, "memory", "the rank 2 of a block is not in its cluster, which has 2"),
+    (2, "memory", "the rank 2 is outside of the cluster, which has 2"),
     (3, "memory", r"reads s\[32\] of block \(1,0,0\), but s has 32 elements"),
     (4, "sync", "threads 0-15 .* in __syncthreads; threads 16-31 .* in the barrier of the cluster"),
     (5, None, r"reads s\[\d+\] of block \(0,0,0\), (but that block has|which may have) ended"),
     (6, None, r"reads s\[\d+\] of block \(\d,0,0\), (but that block has|which may have) ended"),
     (7, "sync", "waits at the barrier of its cluster without having arrived"),
-    (8, "sync", "arrives at the barrier of its cluster again before it has waited there"),
+    (8, "sync", "arrives at the barrier of its cluster again before it has waited"),
     (9, "memory", "an address that is not in shared memory has no counterpart"),
 ])  # fmt: skip
 def test_cluster_mistakes_are_reported(mistake, kind, text):

@@ -170,7 +170,7 @@ def test_shuffle_sources_that_differ_are_reported():
     }"""
     )
     with pytest.raises(
-        errors.KernelError, match="the value of thread 1, and its thread 0 takes that of 0"
+        errors.KernelError, match="the value of thread 1, and its thread 0 reads that of 0"
     ) as told:
         kernel[1, 64](np.zeros(64, np.int32))
     assert told.value.line and told.value.thread == (40, 0, 0)

@@ -451,7 +451,7 @@ def test_the_number_of_plans_is_limited():
     for i in range(1500):
         assert kernel(i, 0.5, True, 1j) is None
         assert 0 < len(kernel.plans) <= 1024
-    with pytest.raises(TypeError, match="a plan is"):
+    with pytest.raises(TypeError, match="a plan must be"):
         _core.TensorKernel(None, lambda *args: 5, False, 0)(1)
 
 

@@ -791,7 +791,7 @@ def test_copies_of_uninitialized_memory_to_the_host_are_reported():
     with cuda.checks():
         assert partly_written(64).copy_to_host().sum() == 64
         assert partly_written(40)[:40].copy_to_host().sum() == 40
-        with pytest.raises(KernelError, match="96 bytes, from byte 160 .* copied on") as caught:
+        with pytest.raises(KernelError, match="96 bytes, from byte 160 .* copied memory") as caught:
             partly_written(40).copy_to_host()
         assert caught.value.kind == "unwritten"
         with pytest.raises(KernelError, match="which nothing has written"):

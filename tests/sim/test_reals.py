@@ -67,7 +67,7 @@ with np.errstate(all="ignore"):  # the program's own numbers are not checked
     print(np.float32(1) / np.zeros(2, "f4"), np.sqrt(np.full(2, -1.0)))
 '''
 LARGE = "infinity of finite numbers: the result is too large"
-NONE = "NaN of numbers (0 / 0, inf - inf, the root of a negative number, or the like)"
+NONE = "NaN of numbers (0 / 0, inf - inf, the root of a negative number, ...)"
 ZERO = "infinity of a finite number, which it divides by zero"
 
 

@@ -199,7 +199,7 @@ def test_kernel_malloc_and_free_manage_the_heap(sim_driver, engine_kernels, devi
         assert all(kept)
         assert len(set(kept)) == 64
     engine_kernels.heap(1, 1, device_data, kept[0], 2)
-    assert "free() of an address that malloc() did not give" in pending_fault(sim_driver).text
+    assert "free() of an address that malloc() did not return" in pending_fault(sim_driver).text
     engine_kernels.heap(1, 1, device_data, 1 << 30)
     assert sim_driver.download(device_data, 1, "Q") == [0]
 

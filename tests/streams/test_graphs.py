@@ -505,7 +505,7 @@ def test_invalid_launch_updates_change_nothing(capture_stream):
     for arguments, error, words in [
         ((a, b, 2.0), TypeError, "takes 4 arguments but 3 were given"),
         ((a, b, 2.0, 8.5), TypeError, "parameter 4 'n'"),
-        ((a, host, 2.0, 8), TypeError, "no host arrays"),
+        ((a, host, 2.0, 8), TypeError, "host arrays cannot be arguments"),
         ((cuda.to_device(np.ones(8)), b, 2.0, 8), TypeError, "parameter 1 'x'"),
         ((a, b, 2.0, 2**31), OverflowError, "parameter 4"),
         ((a[::2], b, 2.0, 4), TypeError, "not C-contiguous"),

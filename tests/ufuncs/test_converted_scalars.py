@@ -42,7 +42,7 @@ def test_a_float_becomes_an_integer_if_it_is_one(add, dtype):
                 assert found.dtype == dtype
                 np.testing.assert_array_equal(np.asarray(found), np.full(3, int(value), dtype))
             else:
-                with pytest.raises(TypeError, match=rf"is no {dtype}"):
+                with pytest.raises(TypeError, match=rf"is not a valid {dtype}"):
                     add(given, value)
 
 
@@ -68,5 +68,5 @@ def test_gufunc_scalars_must_be_exact():
 
     x = np.arange(3, dtype=np.int16)
     np.testing.assert_array_equal(add_scalar(x, 15.0), x + 15)
-    with pytest.raises(TypeError, match=r"15.5 is no int16"):
+    with pytest.raises(TypeError, match=r"15.5 is not a valid int16"):
         add_scalar(x, 15.5)

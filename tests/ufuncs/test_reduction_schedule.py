@@ -132,7 +132,7 @@ def test_reducer_rejects_invalid_arrays():
     for arguments in ((x, out, 1), (x, x, 2), (x, x, -1), (x[:0], x[:0], 0), (x, x, 1, bytes(5))):
         with pytest.raises(ValueError):
             reducer.scan(*arguments)
-    with pytest.raises(TypeError, match=r"find returns \(Dispatcher, dtype of its plan\)"):
+    with pytest.raises(TypeError, match=r"find must return \(Dispatcher, dtype of its plan\)"):
         _core.Reducer(lambda *given: None, f4, f4, f4, True).reduce(x, (1,), out)
     with pytest.raises(TypeError, match="numpy.dtype"):
         _core.Reducer(print, f4, f4, 4, True)

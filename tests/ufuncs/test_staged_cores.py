@@ -219,12 +219,12 @@ def test_staged_attribute_selects_the_kernel():
     sums.staged = True
     sums(x)
     assert sources_of_staging_kernels(sums) and sums.staged is True
-    with pytest.raises(TypeError, match="sums.staged is True, False, or None"):
+    with pytest.raises(TypeError, match="sums.staged must be True, False, or None"):
         sums.staged = 1
 
     @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda", block=32)
     def copy_first_in_block(x, out):
         "if (threadIdx.x == 0) out[0] = x[0];"
 
-    with pytest.raises(ValueError, match="copy_first_in_block.staged: a core is for a whole block"):
+    with pytest.raises(ValueError, match="copy_first_in_block.staged: the function has block="):
         copy_first_in_block.staged = True

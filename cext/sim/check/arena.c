@@ -1,5 +1,5 @@
-/* sim/check/arena: a list of variables in the order of their first use. The list stays the same for
- * all blocks of a launch. */
+/* sim/check/arena: manages the shared memory of a worker's block as a list of variables in the
+ * order of their first use. The list is the same for all blocks of a launch. */
 #include "sim/check/arena.h"
 
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 enum { MOST = 128, ALIGNMENT = 128, ZONE = 4096, SIZE = 4 << 20 };
 
 struct nl_sim_arena {
-    uintptr_t low, at; /* `at` is the end of the last variable */
+    uintptr_t low, at; /* `at` is the end of the last variable, where the next variable is
+                        * allocated */
     nl_sim_arena_entry dynamic;
     nl_sim_arena_entry all[MOST];
     unsigned count;
@@ -69,7 +70,7 @@ void nl_sim_arena_block(nl_sim_worker *w) {
 
 _Noreturn static void raise_too_much_shared(nl_sim_worker *w) {
     nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, NL_CHECK_STACK,
-                       "the shared variables of the block need more memory than there is",
+                       "the shared variables of the block need more memory than a block has",
                        w->current, (nl_sim_site){.file = NULL});
 }
 

@@ -70,8 +70,8 @@ void nl_sim_arithmetic_check(const nl_sim_arithmetic *what, const void *pc) {
     unsigned kind = what->kind >= NL_SIM_ARITHMETIC_FLOAT_ZERO ? NL_CHECK_NAN
                     : what->kind == NL_SIM_ARITHMETIC_INDEX    ? NL_CHECK_OVERFLOW
                                                                : NL_CHECK_DIVIDE;
-    /* If the line is in a header of this library, `pc` is used to find the user's line that calls
-     * it. */
+    /* If the reported line is in a header of this library, the line of the user's source that calls
+     * the header is looked up by `pc`. */
     int is_users = what->line && !nl_sim_lines_are_ours(what->file);
     nl_sim_site site = {.file = is_users ? what->file : NULL, .line = is_users ? what->line : 0};
     if (!nl_sim_launch_check_is_on(w, kind) ||

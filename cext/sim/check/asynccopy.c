@@ -1,5 +1,5 @@
 /* sim/check/asynccopy: keeps a list of copies for each thread, and a list of the copies that
- * barriers count, including completed copies. */
+ * barriers track, including completed copies. */
 #include "sim/check/asynccopy.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ typedef struct copy {
     struct copy *next;
 } copy;
 
-/* The copies of one block's threads. */
+/* The asynchronous copies of one block's threads. */
 typedef struct block {
     uint64_t index;
     copy *first[ALL];
@@ -37,7 +37,7 @@ typedef struct block {
 
 struct nl_sim_asynccopies {
     block *blocks;
-    copy *counted; /* copies that barriers count, including completed copies */
+    copy *counted; /* list of the copies that barriers track, including completed copies */
     copy *spare;
     block *spare_block;
 };
@@ -75,8 +75,8 @@ void nl_sim_asynccopy_free_all(nl_sim_asynccopies **copies) {
     *copies = NULL;
 }
 
-/* Returns the entry of the running block; with `make`, creates a missing entry. Returns NULL if the
- * block has no entry or memory runs out; then the block's copies are not checked. */
+/* Returns the entry of the running block; creates a missing entry if `make` is set. Returns NULL if
+ * the block has no entry or memory runs out; then the block's copies are not checked. */
 static block *find_block(nl_sim_worker *w, int make) {
     nl_sim_check *check = w->job->check;
     uint64_t index = block_number(w);
@@ -110,7 +110,7 @@ static void mark_bytes(const copy *c, unsigned bits, int on) {
         nl_sim_shadow_mark(c->from, c->size, NL_SIM_LEAVING, on);
 }
 
-/* Records the copy's accesses as accesses that the running thread makes now. */
+/* Records the copy's accesses as accesses of the running thread at the current time. */
 static void record_accesses(nl_sim_worker *w, const copy *c) {
     if (c->from)
         nl_sim_racereport_access(w, c->from, c->size, NL_SIM_ACCESS_RANGE, c->pc);
@@ -119,7 +119,7 @@ static void record_accesses(nl_sim_worker *w, const copy *c) {
                                  c->pc);
 }
 
-/* Removes the copy *at from its list and returns the copy. */
+/* Removes the copy *at from its list and returns it. */
 static copy *unlink_at(copy **at) {
     copy *c = *at;
     *at = c->next;
@@ -133,7 +133,7 @@ static void push(copy **list, copy *c) {
 
 /* Steps */
 
-/* Two threads may copy the same bytes from the same source: where two such copies overlap, the
+/* Two threads may copy the same bytes from the same source: where their copies overlap, the
  * destination of the second copy is not marked as pending. */
 static void forgive_copy(const copy *list, uintptr_t to, uintptr_t from, size_t size) {
     for (const copy *c = list; c; c = c->next) {
@@ -213,7 +213,8 @@ static void bind_to_barrier(nl_sim_worker *w, block *b, const void *barrier) {
     }
 }
 
-/* Returns the next incomplete copy that the barrier counts, from `first` on; NULL: none. */
+/* Returns the next incomplete copy that the barrier tracks, starting with `first`, or NULL if there
+ * is none. */
 static copy *next_counted(copy *first, const void *barrier) {
     copy *c = first;
     while (c && (c->barrier != barrier || c->landed))
@@ -236,7 +237,7 @@ void nl_sim_asynccopy_complete(nl_sim_worker *w, const void *barrier) {
     }
 }
 
-/* Removes copies from the list of copies that barriers count: the completed copies of `barrier`, or
+/* Removes copies from the list of copies that barriers track: the completed copies of `barrier`, or
  * all copies of a block. */
 static void drop_completed_copies(nl_sim_asynccopies *all, const void *barrier, uint64_t of_block) {
     for (copy **at = &all->counted; *at;) {
@@ -318,8 +319,7 @@ static const copy *find(const nl_sim_worker *w, const copy *list, uintptr_t addr
     uint64_t index = block_number(w);
     for (const copy *c = list; c; c = c->next) {
         if (c->landed && (c->block != index || c->thread != w->current))
-            /* accesses of other threads are compared with the recorded accesses by the race
-             * check */
+            /* the race check compares accesses of other threads with the recorded accesses */
             continue;
         if (ranges_overlap(c->to, c->size, address, size) ||
             (kind & NL_SIM_ACCESS_WRITE && ranges_overlap(c->from, c->size, address, size)))

@@ -1,5 +1,5 @@
-/* sim/check/attribution: finds the argument, variable or named array of an address, through the
- * allocation that contains the address or the nearest allocation. */
+/* sim/check/attribution: finds the argument, variable or named array to which an address belongs,
+ * through the allocation that contains the address or the nearest allocation. */
 #include "sim/check/attribution.h"
 
 #include <stdio.h>
@@ -18,7 +18,8 @@
 
 enum { MAX_DIMENSIONS = 8, NAME = 64, WRAPPED = 1 << 24 };
 
-/* A kernel parameter that is a pointer or an array, or a variable described in the same form. */
+/* A kernel parameter that is a pointer or an array, or a variable that is described like a
+ * parameter. */
 typedef struct parameter {
     char name[NAME];
     uintptr_t base;
@@ -29,12 +30,12 @@ typedef struct parameter {
     long long shape[MAX_DIMENSIONS], strides[MAX_DIMENSIONS];
 } parameter;
 
-/* The allocation and variable to which an invalid address probably should have pointed. */
+/* The allocation and the variable to which an invalid access was probably intended. */
 typedef struct place {
     nl_sim_memory_info memory;
     int allocation; /* result of nl_sim_memory_find_nearest for the address */
     int is_ours;    /* whether `parameter` is the variable that was found */
-    /* worker of another block if the address is in that block's shared memory, else NULL */
+    /* if the address is in another block's shared memory, the worker of that block, else NULL */
     const nl_sim_worker *owner;
     parameter parameter;
 } place;
@@ -112,8 +113,8 @@ static void find_parameter(const nl_sim_worker *w, uintptr_t address, place *fou
     }
 }
 
-/* A negative index that was computed as an unsigned 32-bit integer is 2^32 too large: looks for an
- * array that contains the address without this error. */
+/* A negative index that was computed as an unsigned 32-bit integer is 2^32 too large: searches an
+ * array that contains the address minus that error. */
 static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found) {
     const nl_sim_parameters *all = w->job->check->parameters;
     uintptr_t best = WRAPPED;
@@ -134,7 +135,7 @@ static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found
     }
 }
 
-/* Finds a variable in shared memory, and describes the variable in the form of a parameter. */
+/* Finds a variable in shared memory, and describes it like a parameter. */
 static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found) {
     nl_sim_arena_entry e;
     const nl_sim_worker *owner = nl_sim_cluster_owner(w, address);
@@ -177,8 +178,8 @@ static void last_identifier(const char *symbol, char *name, size_t size) {
     }
 }
 
-/* Finds a variable of the module, and describes it in the form of a parameter; the element type is
- * not available. */
+/* Finds a variable of the module, and describes it like a parameter; its element type is not
+ * available. */
 static int locate_variable(const nl_sim_worker *w, uintptr_t address, place *found) {
     nl_sim_elf_variable v;
     const nl_sim_object *image = w->job->check->image;
@@ -334,16 +335,16 @@ void nl_sim_attribution_describe(const nl_sim_worker *w, nl_sim_finding *f) {
     char element[160], has[160];
     locate(w, address, &found);
     /* If an access begins inside a variable and ends outside, the message names the first element
-     * outside. */
+     * outside of the variable. */
     size_t there = nl_sim_shadow_valid_length(address, f->size);
     if (found.owner && found.owner->cluster_ended) {
         write_element(&found.parameter, address, &f->element, element, sizeof element);
         add_owner(&found, element, sizeof element);
-        snprintf(
-            f->text, TEXT,
-            "%s %s, but that block has ended: a block stays until all others have done with its "
-            "shared memory, by cluster.sync()",
-            f->access, element);
+        snprintf(f->text, TEXT,
+                 "%s %s, but that block has ended: "
+                 "a block must run until all other blocks have finished using its shared memory: "
+                 "cluster.sync()",
+                 f->access, element);
     } else if (found.is_ours && found.allocation == 2) {
         write_element(&found.parameter, address, &f->element, element, sizeof element);
         snprintf(f->text, TEXT, "%s %s, but that memory (%zu bytes) has been freed", f->access,
@@ -378,8 +379,8 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
     p->is_shared = 0;
     f->element.indices = 0;
     add_index(&f->element, what->index);
-    /* If the shape ends with the shape of the indexed row, the index is of this row, and its axis
-     * is counted from the array's first axis. */
+    /* If the array's shape ends with the shape of the indexed row, the reported axis is counted
+     * from the array's first axis. */
     if (whole > count &&
         memcmp(p->shape + whole - count, what->shape, (size_t)count * sizeof *p->shape) == 0) {
         axis += whole - count;
@@ -390,12 +391,11 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
     if (!found.is_ours && nl_sim_names_find_pc(w->job->check->image, f->pc, &name)) {
         snprintf(p->name, sizeof p->name, "%s", name.text);
         found.is_ours = 1;
-        /* the indexed array is a row of the named array */
+        /* the indexed array is a row of the array that the source names */
         if (name.indices > (unsigned)count && what->axis < count) {
             nl_fault_name(&f->element, p->name);
             snprintf(f->text, TEXT,
-                     "uses index %lld of %s along axis %u, but %s has %lld elements "
-                     "there",
+                     "uses index %lld of %s along axis %u, but %s has %lld elements there",
                      what->index, p->name, name.indices - (unsigned)(count - what->axis), p->name,
                      p->shape[what->axis]);
             return;
@@ -456,8 +456,8 @@ static int is_argument(const nl_sim_worker *w, uintptr_t address) {
     return 0;
 }
 
-/* Is it a thread-local variable? Local variables of a module are allocated when a thread first uses
- * one of them. */
+/* Returns whether the address is that of a thread-local variable. Local variables of a module are
+ * allocated when a thread first uses one of them. */
 static int is_local(const nl_sim_worker *w, uintptr_t address) {
     uintptr_t low, high;
     nl_sim_object_locals(w->job->check->image, &low, &high);

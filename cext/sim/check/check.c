@@ -1,9 +1,9 @@
-/* sim/check/check: the settings of checks, and memory accesses.
+/* sim/check/check: stores the settings of checks, and checks memory accesses.
  *
- * A thread that makes an invalid access is ended, as if it had returned, and the rest of the grid
- * continues. So one run finds several errors, and no memory is damaged. Invalid accesses are
- * reported whichever checks are enabled, as long as accesses are instrumented. A read of memory
- * that was not written is reported and then executed. */
+ * A thread that makes an invalid access ends, as if it had returned, and all other threads of the
+ * grid continue. So one run finds several errors, and no invalid access changes memory. Invalid
+ * accesses are reported for any mask of checks, if the image's accesses are instrumented. A read of
+ * memory that was not written is reported and then executed. */
 #include "sim/check/check.h"
 
 #include <signal.h>
@@ -114,8 +114,8 @@ static void report_misaligned(nl_sim_worker *w, uintptr_t address, size_t size, 
         char name[200];
         nl_sim_attribution_name(w, address, &f.element, name, sizeof name);
         snprintf(f.text, sizeof f.text,
-                 "%s %zu bytes at once at the misaligned address 0x%llx (%s), which is no multiple "
-                 "of %zu",
+                 "%s %zu bytes at once at the misaligned address 0x%llx (%s), "
+                 "which is no multiple of %zu",
                  f.access, size, (unsigned long long)address, name, size);
         nl_sim_launch_check_report(w, &f);
     }
@@ -190,8 +190,8 @@ static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsign
     return 1;
 }
 
-/* Ends the thread here if its stack is nearly full, because the stack must not overflow later in
- * the checker, while locks are held. */
+/* Ends the thread if its stack is nearly full: the stack must not overflow later in the checker,
+ * which holds locks. */
 static void require_stack(nl_sim_worker *w, const void *pc) {
     enum { ROOM = 8192 };
     const nl_sim_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
@@ -264,10 +264,10 @@ __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *wha
     nl_sim_thread_exit(w->current);
 }
 
-/* Formats "uses t[5], but t has 4 elements", or names the axis if the array has several dimensions.
- * `type` is for example "float[3][4]", without quotes. The type alone does not determine the axis:
- * t[1] of that array has the type float[4], as a 1-D array has. If the elements are numbers, the
- * number of indices after the name determines the axis. */
+/* Formats "uses t[5], but t has 4 elements", or states the axis if the array has several
+ * dimensions. `type` is for example "float[3][4]", without quotes. The type alone does not
+ * determine the axis: for `float t[3][4]`, the row t[1] has the type float[4], as a 1-D array has.
+ * If the elements are numbers, the number of indices after the name determines the axis. */
 static void describe_subscript(const char *type, long long index, unsigned long long extent,
                                unsigned ndim, const nl_sim_name *name, nl_sim_finding *f) {
     size_t length = strcspn(type, "'"), element = strcspn(type, "[");
@@ -288,7 +288,8 @@ static void describe_subscript(const char *type, long long index, unsigned long 
                  index, extent, (int)length, type, name ? ", in " : "", name ? name->text : "");
 }
 
-/* Skips arrays in shared memory of the arena, whose accesses are checked by address. */
+/* Skips arrays in shared memory of the arena, because accesses to the arena are checked by
+ * address. */
 void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site, unsigned column,
                             const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
@@ -327,7 +328,7 @@ void nl_sim_check_unset(const struct nl_sim_local *what, const void *pc) {
     nl_sim_launch_check_report(w, &f);
 }
 
-/* Checks only memory that also exists on a GPU: the compiler decides how the stack is aligned. */
+/* Checks only global and shared memory: on a GPU, the compiler decides how the stack is aligned. */
 void nl_sim_check_misaligned(void *at, unsigned align, int kind, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
     uintptr_t address = (uintptr_t)at;

@@ -1,11 +1,11 @@
-/* sim/check/convergence: finds barriers that are complete only because some threads ended earlier,
- * and collectives whose mask includes lanes that have ended or do not exist.
+/* sim/check/convergence: finds barriers that complete only because some threads have ended, and
+ * collectives whose mask includes lanes that have ended or do not exist.
  *
- * CUDA requires every thread at the barrier, and every lane of the mask at the collective. A GPU
- * does not wait for threads that have exited, so such programs often work, until the skipped code
- * matters. __syncwarp() is checked less strictly, because nearly all programs use the default mask:
- * lanes that have done nothing, as after `if (i >= n) return;`, may be missing. Lanes that the
- * block does not have are reported only if a lane reads from them. */
+ * CUDA requires that every thread of the block reaches the barrier, and every lane of the mask the
+ * collective. A GPU does not wait for threads that have exited, so programs that violate this rule
+ * often work by chance. __syncwarp() is checked less strictly, because nearly all programs use the
+ * default mask: lanes that have done nothing, as after `if (i >= n) return;`, may be missing. Lanes
+ * that the block does not have are reported only if a lane reads a value from them. */
 #include "sim/check/convergence.h"
 
 #include <stdio.h>
@@ -46,8 +46,8 @@ static nl_sim_dim thread_index(const nl_sim_worker *w, unsigned thread) {
                         thread / block->x / block->y};
 }
 
-/* Should a missing thread be reported? Reports nothing after another error was found, because that
- * error may be the reason why the thread ended. */
+/* Returns whether a missing thread should be reported. No missing thread is reported after another
+ * error, because that error may be the reason why the thread ended. */
 static int is_wanted(nl_sim_worker *w, nl_sim_site site) {
     nl_sim_findings *all = &w->job->check->findings;
     if (!nl_sim_launch_check_is_on(w, NL_CHECK_SYNC) ||
@@ -135,15 +135,14 @@ void nl_sim_convergence_of_warp(nl_sim_worker *w, unsigned warp, const nl_sim_gr
     add_lanes(&who, ended ? first : 0, ended ? ended : never);
     if (ended)
         snprintf(f.text, sizeof f.text,
-                 "calls %s with mask 0x%08x, which names thread%s %s: ended without calling it",
+                 "calls %s with mask 0x%08x, which includes thread%s %s: ended without calling it",
                  nl_sim_report_operation(w, lanes[lane].wait, lanes[lane].argument), group->mask,
                  ended & (ended - 1) ? "s" : "", who.text);
     else
-        snprintf(
-            f.text, sizeof f.text,
-            "calls %s with mask 0x%08x, of which this warp does not have lanes %s, and a value "
-            "is taken from there",
-            nl_sim_report_operation(w, lanes[lane].wait, lanes[lane].argument), group->mask,
-            who.text);
+        snprintf(f.text, sizeof f.text,
+                 "calls %s with mask 0x%08x, of which this warp does not have lanes %s, "
+                 "and reads a value of these lanes",
+                 nl_sim_report_operation(w, lanes[lane].wait, lanes[lane].argument), group->mask,
+                 who.text);
     add(w, &f, first + lane, lanes[lane].site);
 }

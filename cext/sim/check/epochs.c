@@ -1,18 +1,18 @@
-/* sim/check/epochs: for each four bytes, stores the last plain write, one plain read, and a list of
- * all other accesses since that write. The list has a segment for each block and kind of access; a
- * segment contains the last access of each thread. After an access to fewer than four bytes, each
+/* sim/check/epochs: stores, for each four bytes, the last plain write, one plain read, and a list
+ * of all other accesses since that write. The list has a segment for each block and kind of access;
+ * a segment contains the last access of each thread. After an access to fewer than four bytes, each
  * byte has its own record.
  *
- * A plain write deletes all older records: conflicting accesses have been reported, and all others
- * are ordered before the write. A plain read replaces earlier plain reads that are ordered before
- * it. Atomic and volatile accesses do not replace plain accesses, because a plain access conflicts
- * with more accesses.
+ * A plain write deletes all older records: those that conflict with the write were reported, and
+ * all others are ordered before it. A plain read replaces earlier plain reads that are ordered
+ * before it. Atomic and volatile accesses do not replace plain accesses, because a plain access
+ * conflicts with more kinds of access.
  *
  * For blocks that ended without a fence, one stored access of each kind is enough: no access can
  * become ordered after these blocks before the next barrier of the grid, so a later access
- * conflicts with all of their accesses or with none. If a block has passed a barrier since its
- * segment was filled, its next access empties the segment, because that access is ordered after all
- * accesses in it. */
+ * conflicts either with all accesses of these blocks or with none. If a block has passed a barrier
+ * since its segment was filled, its next access empties the segment, because all accesses in the
+ * segment are ordered before this access. */
 #include "sim/check/epochs.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@
 enum {
     GRANULE = NL_SIM_SHADOW_GRANULE,
     FEW = 4, /* threads of a new segment */
-    /* capacity of the largest segment that is searched linearly; a larger segment has one item for
+    /* capacity of the largest segment that is searched linearly; a larger segment has an item for
      * each thread */
     MANY = 16,
     STRONG = NL_SIM_MARK_ATOMIC | NL_SIM_MARK_VOLATILE,
@@ -51,7 +51,8 @@ typedef struct segment {
 } segment;
 
 typedef struct cell {
-    nl_sim_mark write; /* if SPLIT is set, .block is the index of the four bytes in epochs->bytes */
+    nl_sim_mark write; /* if SPLIT is set, write.block is the index of the four bytes in
+                        * epochs->bytes */
     nl_sim_mark read;
     segment *more;
 } cell;
@@ -118,7 +119,7 @@ void nl_sim_epochs_mark_ended(nl_sim_epochs *e, uint32_t block) {
 
 /* Cells */
 
-/* Returns the cell of the four bytes at `address`; NULL without memory. */
+/* Returns the cell of the four bytes at `address`, or NULL without memory. */
 static cell *find_cell(nl_sim_epochs *e, uintptr_t address) {
     return nl_sim_shadow_find(&e->cells, address, sizeof(cell));
 }
@@ -143,7 +144,7 @@ static segment *copy_segments(const segment *first, int *failed) {
     return made;
 }
 
-/* Creates a cell for each byte of a cell; NULL without memory. */
+/* Creates a cell for each of the four bytes of a cell; returns NULL if memory runs out. */
 static cell *split_cell(nl_sim_epochs *e, cell *c) {
     int failed = 0;
     if (is_split(c))
@@ -187,8 +188,8 @@ static nl_sim_mark mark_of(const segment *s, const item *i) {
                          .era = s->era};
 }
 
-/* Returns whether the block has passed a barrier since all accesses of the segment. Use only for
- * accesses of that block. */
+/* Returns whether the block has passed a barrier since all accesses of the segment. May be called
+ * only for accesses of that block. */
 static int is_over(const nl_sim_visit *v, const segment *s) {
     return s->block == v->mark.block && s->barrier < v->order->barrier;
 }
@@ -198,8 +199,7 @@ static int is_fixed(const nl_sim_epochs *e, uint32_t block) {
     return e->block[block] == HAS_ENDED;
 }
 
-/* Returns whether an access of the segment can conflict with this access if the two are
- * unordered. */
+/* Returns whether an access of the segment can conflict with this access if they are unordered. */
 static int is_range_concerned(const nl_sim_visit *v, const segment *s) {
     uint16_t both = s->kind & v->mark.who, any = s->kind | v->mark.who;
     if (!(any & NL_SIM_MARK_WRITE))
@@ -211,8 +211,8 @@ static int is_range_concerned(const nl_sim_visit *v, const segment *s) {
     return (both & NL_SIM_MARK_VOLATILE) && s->block == v->mark.block;
 }
 
-/* Returns the first item that does not happen before the access and is not compatible with it; with
- * `strong`, also returns compatible items. NULL: none. */
+/* Returns the first item that does not happen before the access and is not compatible with it; if
+ * `strong` is set, compatible items are also returned. Returns NULL if there is no such item. */
 static const item *find_first_unordered(const nl_sim_visit *v, const segment *s, int strong) {
     if (is_over(v, s))
         return NULL;
@@ -227,7 +227,8 @@ static const item *find_first_unordered(const nl_sim_visit *v, const segment *s,
     return NULL;
 }
 
-/* Returns a segment of this capacity; reuses a free segment if possible. NULL without memory. */
+/* Returns a segment of this capacity; reuses a free segment if possible. Returns NULL if memory
+ * runs out. */
 static segment *make(nl_sim_epochs *e, unsigned capacity) {
     segment *s = capacity == FEW ? e->spare : NULL;
     if (s) {
@@ -260,7 +261,8 @@ static int enlarge_segment(nl_sim_epochs *e, segment **at, unsigned threads) {
     return 0;
 }
 
-/* Stores the access in the segment of its block and kind; returns -1 if memory runs out. */
+/* Stores the access in the segment of its block and kind of access; returns -1 if memory runs
+ * out. */
 static int store_access(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
     item made = {v->mark.time, v->mark.pc, v->thread};
     segment *s = *at;
@@ -290,8 +292,9 @@ static int store_access(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
     return 0;
 }
 
-/* Deletes segments of this kind that are no longer needed: segments whose accesses all happen
- * before this access, and all but one of the segments of blocks that ended without a fence. */
+/* Deletes segments of this kind of access that are no longer needed: segments whose accesses all
+ * happen before this access, and all but one of the segments of blocks that ended without a
+ * fence. */
 static void prune_segments(nl_sim_epochs *e, const nl_sim_visit *v, cell *c, uint16_t kind) {
     int has_fixed = kind == 0 && c->read.era == v->mark.era && is_fixed(e, c->read.block);
     for (segment **at = &c->more; *at;) {

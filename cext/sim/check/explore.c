@@ -1,5 +1,5 @@
-/* sim/check/explore: a queue of schedules, and a hash table of all schedules that were ever
- * added. */
+/* sim/check/explore: implemented as a queue of schedules, and a hash table of all schedules that
+ * were ever added. */
 #include "sim/check/explore.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct choice {
 struct nl_sim_explorer {
     unsigned count;
     unsigned turn; /* number of schedules that were run */
-    /* for each number of switches, index of the first choice that may not have been taken */
+    /* for each number of switches, index of the first choice that may not have been returned */
     unsigned next[NL_SIM_SWITCHES + 1];
     choice *choices;
     uint32_t table[TABLE]; /* index of a choice plus 1; 0: free */
@@ -99,7 +99,8 @@ void nl_sim_explorer_ran(nl_sim_explorer *e, const nl_sim_schedule *s) {
     }
 }
 
-/* Returns the first choice with this number of switches that was not returned before, or NULL. */
+/* Returns the first choice with this number of switches that next_choice has not returned before,
+ * or NULL. */
 static const choice *next_choice(nl_sim_explorer *e, unsigned switches) {
     while (e->next[switches] < e->count) {
         const choice *c = &e->choices[e->next[switches]++];

@@ -68,8 +68,8 @@ void nl_sim_findings_replace(nl_sim_findings *f, const nl_sim_finding *finding) 
 }
 
 typedef struct place {
-    /* line of the user's source, and line of the toolkit header that this source line calls, if
-     * any */
+    /* line of the user's source, and line of the toolkit header that this source line calls (file
+     * NULL if there is none) */
     nl_sim_site site, header;
 } place;
 
@@ -85,8 +85,9 @@ static place resolve(const nl_sim_object *image, const void *pc, nl_sim_site sit
     return p;
 }
 
-/* Should the report show a, not b? The finding of the earliest block is shown. However, a race is
- * shown before a read of unwritten memory, because the read may be a consequence of the race. */
+/* Returns whether the report shows `a`, not `b`. The finding in the block with the lowest index is
+ * shown. However, a race is shown before a read of unwritten memory, because the read may be a
+ * consequence of the race. */
 static int is_shown_before(const nl_sim_finding *a, const nl_sim_finding *b) {
     unsigned kinds = a->kind | b->kind;
     if (kinds == (NL_CHECK_RACE | NL_CHECK_UNWRITTEN))

@@ -1,7 +1,7 @@
-/* sim/check/flags: records which thread has written the flag that a thread has read. Only the hints
- * in reports use these records: if a thread has read a value that another thread wrote by an atomic
- * or volatile access, and other accesses of the two threads race, then fences are missing around
- * the flag. */
+/* sim/check/flags: records which thread has written the flag that a thread has read. Only hints in
+ * reports use these records: if a thread has read a flag that another thread wrote by an atomic or
+ * volatile access, and other accesses of these threads race, then fences around the flag are
+ * missing. */
 #ifndef NL_SIM_CHECK_FLAGS_H
 #define NL_SIM_CHECK_FLAGS_H
 
@@ -14,7 +14,7 @@ typedef struct nl_sim_flag_thread {
     int exists;
 } nl_sim_flag_thread;
 
-/* The last writers, by a hash of the address: a newer address replaces an older one. */
+/* The last writers, in a hash table by address: a newer address replaces an older one. */
 enum { NL_SIM_FLAGS = 64 };
 typedef struct nl_sim_flags {
     uintptr_t address[NL_SIM_FLAGS];
@@ -25,8 +25,8 @@ static inline int nl_sim_flag_is_of(nl_sim_flag_thread t, uint64_t block, uint32
     return t.exists && t.block == block && t.thread == thread;
 }
 
-/* Must be called for each atomic or volatile access of `me`. `seen` is the writer of the last flag
- * that the thread has read. */
+/* Must be called for each atomic or volatile access of `me`. `seen` is the writer of the flag that
+ * the thread has read last. */
 static inline void nl_sim_flags_access(nl_sim_flags *flags, nl_sim_flag_thread *seen,
                                        nl_sim_flag_thread me, uintptr_t address, int writes) {
     unsigned at = (unsigned)(address / 4 % NL_SIM_FLAGS);

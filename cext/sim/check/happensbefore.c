@@ -1,15 +1,15 @@
-/* sim/check/happensbefore: the events that order accesses.
+/* sim/check/happensbefore: tracks the events that order accesses.
  *
  * A fence takes a snapshot of the accesses that happened before the fence. The thread's next
- * atomic, at any address, releases the snapshot: a thread that later reads that address with an
- * atomic is ordered after these accesses. A barrier after fences makes their snapshots available to
- * all threads of the block. In a common pattern, all threads execute a fence, and after the barrier
- * one thread signals the other blocks. An atomic read acquires with the next fence or barrier of
- * its thread (observe), which is what CUDA guarantees, or without (acquire): many real programs
- * rely on that.
+ * atomic, at any address, releases the snapshot: if another thread later reads that address with an
+ * atomic, the accesses in the snapshot happen before that read. A barrier after fences makes their
+ * snapshots available to all threads of the block. In a common pattern, all threads execute a
+ * fence, and after the barrier one thread signals the other blocks. An atomic read acquires with
+ * the next fence or barrier of its thread (nl_sim_happensbefore_observe), as CUDA guarantees, or
+ * immediately (nl_sim_happensbefore_acquire), as many real programs assume.
  *
- * If memory for a clock runs out, ordered accesses look unordered. In that case `starved` is set,
- * and the caller must not report conflicts from then on. */
+ * If memory for a clock runs out, accesses that are ordered may look unordered. Then `starved` is
+ * set, and the caller must not report conflicts any more. */
 #include "sim/check/happensbefore.h"
 
 #include <string.h>
@@ -42,7 +42,8 @@ void nl_sim_happensbefore_end(nl_sim_happensbefore *o) {
     o->threads = 0;
 }
 
-/* The time continues from block to block, so that the tables need not be cleared. */
+/* The time continues from one block to the next block of a worker, so that the tables need not be
+ * cleared. */
 void nl_sim_happensbefore_begin(nl_sim_happensbefore *o, uint32_t block, unsigned threads,
                                 int *starved) {
     nl_sim_happensbefore_end(o);
@@ -88,7 +89,7 @@ static void raise(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, uint64_t 
         *o->starved = 1;
 }
 
-/* Adds a snapshot of `thread` to a clock. */
+/* Adds a snapshot of the accesses that happened before a fence of `thread` to a clock. */
 static void add_snapshot(nl_sim_happensbefore *o, const nl_sim_fenced *f, unsigned thread,
                          nl_sim_vectorclock **clock) {
     join(o, clock, f->of_block);
@@ -111,9 +112,9 @@ static void add_fenced(nl_sim_happensbefore *o, nl_sim_happensbefore_scope scope
         add_snapshot(o, f, thread, clock);
 }
 
-/* Called at a barrier: from now on, any thread of the block can release the snapshots of all
- * threads, for other blocks. Snapshots of narrow fences are not needed, because the barrier orders
- * the block. */
+/* Called at a barrier: afterwards, any thread of the block can release the snapshots of all threads
+ * to other blocks. Snapshots of narrow fences are not needed, because the barrier orders the
+ * block. */
 static void share_fences(nl_sim_happensbefore *o) {
     int all = 1;
     for (unsigned i = 0; i < o->threads && all; i++)
@@ -129,8 +130,8 @@ static void share_fences(nl_sim_happensbefore *o) {
     o->warp_fences = 0;
 }
 
-/* Joins the clocks of threads `first` to `end` - 1. Threads of a tile or a warp often share one
- * clock, which is joined once. */
+/* Merges the clocks of threads `first` to `end` - 1. Threads of a tile or a warp often share one
+ * clock, which is merged once. */
 static void join_clocks(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, unsigned first,
                         unsigned end) {
     for (unsigned i = first; i < end; i++) {
@@ -139,8 +140,8 @@ static void join_clocks(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, uns
     }
 }
 
-/* Called when a thread makes a fence or waits at a barrier: what the thread has observed happens
- * before its later accesses. */
+/* Called when a thread makes a fence or waits at a barrier: the accesses that it has observed
+ * happen before its later accesses. */
 static void acquire_observed(nl_sim_happensbefore *o, unsigned thread,
                              nl_sim_happensbefore_scope scope) {
     for (int i = scope; o->observers && i < NL_SIM_ORDER_SCOPES; i++) {
@@ -272,7 +273,8 @@ void nl_sim_happensbefore_tile(nl_sim_happensbefore *o, unsigned first, unsigned
     }
 }
 
-/* Takes a snapshot of the accesses that happened before now, and advances the thread's time. */
+/* Takes a snapshot of the accesses that happened before the current time, and advances the thread's
+ * time. */
 static void take_snapshot(nl_sim_happensbefore *o, unsigned thread, nl_sim_fenced *f) {
     unsigned warp = thread / NL_SIM_ORDER_LANES, lane = thread % NL_SIM_ORDER_LANES;
     f->barrier = o->barrier;
@@ -325,7 +327,7 @@ static int grow(nl_sim_happensbefore_handover *h) {
     return 0;
 }
 
-/* The entry of the address; NULL without memory. */
+/* Returns the entry of the address, or NULL if memory runs out. */
 static nl_sim_handed *find_or_add_handed(nl_sim_happensbefore *o, nl_sim_happensbefore_handover *h,
                                          uintptr_t address) {
     if (h->count * 4 >= h->capacity * 3 && grow(h) < 0) {
@@ -415,9 +417,9 @@ void nl_sim_happensbefore_reset_clock(nl_sim_happensbefore *o, unsigned thread,
     *own = clock;
 }
 
-/* Releases the thread's last narrow fence. If another block has released narrow fences at the
- * address, the order is extended to all blocks: a race may be missed, but no race is reported
- * falsely. */
+/* Releases the snapshot of the thread's last narrow fence. If another block has released narrow
+ * fences at the address, the order is extended to all blocks: a race may be missed, but no race is
+ * reported falsely. */
 static void release_narrow(nl_sim_happensbefore *o, unsigned thread, nl_sim_handed *p) {
     nl_sim_vectorclock **to = &p->of_block;
     if (p->of_block && p->block != o->block)

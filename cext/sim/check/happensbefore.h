@@ -1,12 +1,12 @@
-/* sim/check/happensbefore: the happens-before relation between accesses of a kernel that is checked
- * for races.
+/* sim/check/happensbefore: computes the happens-before relation between accesses of a kernel that
+ * is checked for races.
  *
  * Each block has a clock that advances at every synchronization of its threads. The time of a
- * thread is the block's time at the thread's last synchronization. All threads of the block are
- * ordered after everything that the block did before its last barrier. For lanes of one warp, a
- * table of 32 by 32 contains the order that was established since that barrier. Order across warps
- * and blocks is created only by fences and atomics, and is stored in vector clocks
- * (vectorclock.h). */
+ * thread is the block's time at the thread's last synchronization. For all threads of the block,
+ * everything that the block did before its last barrier happens before their current accesses. For
+ * the lanes of one warp, a table of 32 by 32 entries contains the order that was established since
+ * that barrier. Order across warps and blocks is created only by fences and atomics, and is stored
+ * in vector clocks (vectorclock.h). */
 #ifndef NL_SIM_CHECK_HAPPENSBEFORE_H
 #define NL_SIM_CHECK_HAPPENSBEFORE_H
 
@@ -24,14 +24,15 @@ typedef enum nl_sim_happensbefore_scope {
     NL_SIM_ORDER_SCOPES
 } nl_sim_happensbefore_scope;
 
-/* Flags for what a thread has done since its last fence, or since its last wide fence. */
+/* Flags that are set by a thread's writes since its last fence, or since its last wide fence. */
 enum { NL_SIM_ORDER_WRITES = 1, NL_SIM_ORDER_WRITES_WIDE = 2 };
 
 /* The accesses that happened before a thread's last fence. */
 typedef struct nl_sim_fenced {
-    /* everything that the block did before this time; 0 if the thread has made no fence */
+    /* all accesses of the block before this time; 0 if the thread has made no fence */
     uint32_t barrier;
-    /* for each lane of the warp: everything that the lane did up to this time */
+    /* for each lane of the warp: time of the lane up to which its accesses happened before the
+     * fence */
     uint32_t row[NL_SIM_ORDER_LANES];
     nl_sim_vectorclock *of_block, *of_thread;
 } nl_sim_fenced;
@@ -41,8 +42,8 @@ typedef struct nl_sim_happensbefore {
     unsigned threads;
     uint32_t time, barrier;               /* current time; time of the last barrier */
     unsigned fences[NL_SIM_ORDER_SCOPES]; /* number of fences since the last barrier */
-    unsigned acquired;                    /* number of threads that have their own clock */
-    /* accesses of all threads before this time are covered by fences of all threads */
+    unsigned acquired;                    /* number of threads that have a clock of their own */
+    /* accesses of all threads before this time are covered by fences of all threads of the block */
     uint32_t released;
     nl_sim_vectorclock *clock, *released_clock;
     /* set if memory ran out: some order is then missing, and conflicts must not be reported */
@@ -53,17 +54,18 @@ typedef struct nl_sim_happensbefore {
     uint8_t unfenced[NL_SIM_ORDER_THREADS]; /* NL_SIM_ORDER_WRITES... */
     nl_sim_vectorclock *thread_clock[NL_SIM_ORDER_THREADS];
     /* Clocks that were released, for all threads or for the thread's own block, at addresses that
-     * the thread has read by atomics since its last fence. The released accesses happen before
-     * everything after the next fence. */
+     * the thread has read by atomics since the thread's last fence. The released accesses happen
+     * before all accesses of the thread after its next fence. */
     nl_sim_vectorclock *observed[NL_SIM_ORDER_SCOPES][NL_SIM_ORDER_THREADS];
     unsigned observers; /* number of threads that have observed a clock since the last barrier */
-    /* A wide fence replaces the snapshot of an earlier narrow one. */
+    /* Snapshots of the threads' last fences; a wide fence replaces the snapshot of an earlier
+     * narrow fence. */
     nl_sim_fenced fenced[NL_SIM_ORDER_SCOPES][NL_SIM_ORDER_THREADS];
     uint32_t row[NL_SIM_ORDER_WARPS][NL_SIM_ORDER_LANES][NL_SIM_ORDER_LANES];
 } nl_sim_happensbefore;
 
-/* Table of one launch: the vector clock that was released at each address, for all threads and for
- * those of one block. */
+/* A table of one launch: the vector clock that was released at each address, for all threads and
+ * for the threads of one block. */
 typedef struct nl_sim_handed {
     uintptr_t address; /* 0: free */
     nl_sim_vectorclock *clock, *of_block;
@@ -75,7 +77,7 @@ typedef struct nl_sim_happensbefore_handover {
     nl_sim_handed *table;
 } nl_sim_happensbefore_handover;
 
-/* Allocate an order with calloc: all zeros is the state before the first block. */
+/* An order must be allocated by calloc: the state before the first block is all zeros. */
 void nl_sim_happensbefore_begin(nl_sim_happensbefore *order, uint32_t block, unsigned threads,
                                 int *starved);
 void nl_sim_happensbefore_end(nl_sim_happensbefore *order);
@@ -93,28 +95,30 @@ static inline int nl_sim_happensbefore_is_fenced(const nl_sim_happensbefore *ord
             order->fenced[NL_SIM_ORDER_NARROW][thread].barrier) &&
            !(order->unfenced[thread] & NL_SIM_ORDER_WRITES);
 }
-/* Must be called for an atomic or volatile access of `thread` that reads. With observe, the order
- * begins at the thread's next fence or barrier; with acquire, it begins immediately. */
+/* Must be called for an atomic or volatile read of `thread`. With observe, the released accesses
+ * happen before the thread's accesses after its next fence or barrier; with acquire, they happen
+ * before its next access. */
 void nl_sim_happensbefore_observe(nl_sim_happensbefore *order, unsigned thread,
                                   const nl_sim_happensbefore_handover *handover, uintptr_t address);
 void nl_sim_happensbefore_acquire(nl_sim_happensbefore *order, unsigned thread,
                                   const nl_sim_happensbefore_handover *handover, uintptr_t address);
 void nl_sim_happensbefore_release(nl_sim_happensbefore *order, unsigned thread,
                                   nl_sim_happensbefore_handover *handover, uintptr_t address);
-/* Releases all accesses that happened before now, without a fence. */
+/* Releases all accesses that happened before the current time, without a fence. */
 void nl_sim_happensbefore_release_all(nl_sim_happensbefore *order, unsigned thread,
                                       nl_sim_happensbefore_handover *handover, uintptr_t address);
-/* Returns the clock that was released at the address; NULL: nothing. */
+/* Returns the clock that was released at the address, or NULL if no clock was released. */
 nl_sim_handed *nl_sim_happensbefore_find(const nl_sim_happensbefore_handover *handover,
                                          uintptr_t address);
 void nl_sim_happensbefore_drop(nl_sim_handed *handed);
-/* Release and acquire for a barrier that stores the clock. All accesses that happened before now
- * are released, without a fence. */
+/* Release to a barrier that stores the clock, and acquire from such a barrier. All accesses that
+ * happened before the current time are released, without a fence. */
 void nl_sim_happensbefore_acquire_from(nl_sim_happensbefore *order, unsigned thread,
                                        nl_sim_vectorclock *clock);
 void nl_sim_happensbefore_release_to(nl_sim_happensbefore *order, unsigned thread,
                                      nl_sim_vectorclock **clock);
-/* Replaces the thread's clock by an earlier clock of the thread; takes over the reference. */
+/* Replaces the thread's clock by an earlier clock of the thread; takes ownership of the
+ * reference. */
 void nl_sim_happensbefore_reset_clock(nl_sim_happensbefore *order, unsigned thread,
                                       nl_sim_vectorclock *clock);
 void nl_sim_happensbefore_clear_handover(nl_sim_happensbefore_handover *handover);
@@ -125,8 +129,8 @@ static inline uint32_t nl_sim_happensbefore_now(const nl_sim_happensbefore *orde
     return own > order->barrier ? own : order->barrier;
 }
 
-/* Returns whether the access of thread `other` of `block` at `time` happens before the current
- * access of `thread`. `read`: the earlier access was not a write. */
+/* Returns whether an earlier access of thread `other` of `block` at `time` happens before the
+ * current access of `thread`. `read` is set if the earlier access was not a write. */
 int nl_sim_happensbefore_knows(const nl_sim_happensbefore *order, unsigned thread, uint32_t block,
                                unsigned other, uint32_t time, int read);
 static inline int nl_sim_happensbefore_before(const nl_sim_happensbefore *order, unsigned thread,

@@ -25,10 +25,10 @@ typedef struct nl_sim_check {
     nl_sim_findings findings;
 } nl_sim_check;
 
-/* Sets the block, thread and order of a finding of the running thread of `w`, and adds the finding
- * to the list. */
+/* Sets the block, thread and order of a finding to those of the running thread of `w`, and adds the
+ * finding to the list. */
 void nl_sim_launch_check_report(nl_sim_worker *w, nl_sim_finding *finding);
-/* Returns whether this check is enabled in the launch that `w` runs. */
+/* Returns whether the check of this bit is enabled in the launch that `w` executes. */
 int nl_sim_launch_check_is_on(const nl_sim_worker *w, unsigned bit);
 
 #endif

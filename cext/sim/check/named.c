@@ -18,7 +18,8 @@ void nl_sim_named_end(nl_sim_named *array) {
     }
 }
 
-/* Returns the distance of the address from the elements; 0: within their address range. */
+/* Returns the distance in bytes of the address from the array's elements, or 0 if the address is in
+ * their address range. */
 static uintptr_t distance(const nl_sim_named *a, uintptr_t address) {
     uintptr_t low = (uintptr_t)a->first, high = low + a->item;
     for (unsigned k = 0; k < a->ndim; k++) {
@@ -39,7 +40,7 @@ const nl_sim_named *nl_sim_named_nearest(const nl_sim_worker *w, uintptr_t addre
         uintptr_t far = distance(a, address);
         if ((uintptr_t)a->first - low >= high - low)
             continue;
-        /* Several arrays may share memory: prefer the array that begins at the address. */
+        /* Several arrays may share memory: the array that begins at the address is preferred. */
         if (far < least || (far == least && (uintptr_t)a->first == address)) {
             best = a;
             least = far;

@@ -1,4 +1,4 @@
-/* sim/check/named: names of the arrays that generated code passes to the user's code
+/* sim/check/named: stores the names of the arrays that generated code passes to the user's code
  * (NUMBALITE_NAMED in cuda_src/numbalite/gufunc.cuh). Each thread has a list of its current
  * arrays. */
 #ifndef NL_SIM_CHECK_NAMED_H
@@ -6,11 +6,12 @@
 
 #include "sim/engine/worker.h"
 
-/* Called by images (nl_sim_checker): adds an array to the running thread's list, or removes it. */
+/* Called by images (nl_sim_checker): begin adds an array to the running thread's list, end removes
+ * it. */
 void nl_sim_named_begin(nl_sim_named *array);
 void nl_sim_named_end(nl_sim_named *array);
-/* Of the running thread's arrays that begin in [low, high), returns the array whose elements are
- * nearest to the address; NULL: none. */
+/* Among the running thread's arrays that begin in [low, high), returns the array whose elements are
+ * nearest to the address, or NULL if there is no such array. */
 const nl_sim_named *nl_sim_named_nearest(const nl_sim_worker *worker, uintptr_t address,
                                          uintptr_t low, uintptr_t high);
 

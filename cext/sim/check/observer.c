@@ -1,4 +1,4 @@
-/* sim/check/observer: passes each event to the checkers that need it. */
+/* sim/check/observer: passes each event of the engine or the image to the checkers that need it. */
 #include "sim/check/observer.h"
 
 #include <string.h>
@@ -57,7 +57,7 @@ static void end_block(nl_sim_worker *w) {
     if (w->job->check->copies)
         nl_sim_asynccopy_end_block(w);
     nl_sim_profile_end_block(w);
-    /* a block that ends because the launch has failed is not reported */
+    /* a block that ends because the launch has failed reports no missing synchronization */
     if (w->race && w->cluster && !nl_sim_job_stopped(w->job))
         nl_sim_racereport_end_shared(w);
     if (w->race)
@@ -66,7 +66,7 @@ static void end_block(nl_sim_worker *w) {
         nl_sim_arena_end(w);
 }
 
-/* A thread that ends counts as arrived at the barrier of its cluster from then on. */
+/* A thread that has ended counts as arrived at the barrier of its cluster. */
 static void end_thread(nl_sim_worker *w, unsigned thread) {
     nl_sim_shuffle_finish(w, thread);
     if (w->race && w->cluster)

@@ -1,6 +1,6 @@
-/* sim/check/overlap: sim/check/overlap: the shadow memory has 8 bytes for every 4 bytes of memory,
- * in chunks that are allocated at their first access. The gaps between allocations are larger than
- * a chunk, so that each chunk belongs to one allocation. */
+/* sim/check/overlap: implemented by shadow memory: 8 bytes for every 4 bytes of memory, in chunks
+ * that are allocated at their first access. The gaps between allocations are larger than a chunk,
+ * so that each chunk belongs to one allocation. */
 #include "sim/check/overlap.h"
 
 #include <stdio.h>
@@ -22,8 +22,8 @@ struct nl_sim_overlap {
     char where[NL_SIM_OVERLAP_WHERE];
 };
 
-/* Description of a watched copy or launch, which remains available after the end of this operation.
- * A later operation reuses the entry. */
+/* Description of a watched copy or launch, which remains available after the operation has ended. A
+ * later operation reuses the entry. */
 typedef struct note {
     uint32_t id;
     unsigned place;
@@ -31,8 +31,8 @@ typedef struct note {
     char who[NL_SIM_OVERLAP_TEXT];
 } note;
 
-/* The last write and one read of 4 bytes. Each contains the operation's id, whether the access was
- * atomic, and which of the bytes it accessed. */
+/* The last write and one read of 4 bytes. Each entry contains the operation's id, whether the
+ * access was atomic, and which of the bytes it accessed. */
 typedef struct granule {
     uint32_t writer, reader;
 } granule;
@@ -40,7 +40,7 @@ typedef struct granule {
 /* Protects all variables below. No other lock may be acquired while this lock is held. */
 static nl_mutex lock = NL_MUTEX_INIT;
 static uintptr_t low, span;
-/* &untold for a chunk of host or shared memory, which is not watched */
+/* marks a chunk of host or shared memory, which is not watched */
 static granule **chunks, untold;
 static note *notes;
 static uint32_t kept;
@@ -64,7 +64,7 @@ static int open_lock_held(void) {
 }
 
 int nl_sim_overlap_keep(void) {
-    /* called before the lock, because the memory's lock must be acquired first */
+    /* called without the lock, because the memory's lock must be acquired first */
     nl_sim_memory_hear(nl_sim_overlap_drop);
     nl_mutex_lock(&lock);
     int status = open_lock_held();
@@ -125,8 +125,8 @@ void nl_sim_overlap_drop(uintptr_t address, size_t size) {
     nl_mutex_unlock(&lock);
 }
 
-/* Returns whether the access happens before the operation, or belongs to it. Also returns 1 if the
- * data of the access are no longer stored. */
+/* Returns whether the access happens before the operation, or was made by the operation itself.
+ * Also returns 1 if the data about the access are no longer stored. */
 static int is_before(const nl_sim_overlap *o, uint32_t touched) {
     uint32_t id = touched >> ID_SHIFT;
     const note *n = &notes[id % NOTES];

@@ -1,4 +1,4 @@
-/* sim/check/pairs: the hash table uses open addressing; at most half of the table is used. */
+/* sim/check/pairs: a hash table with open addressing; at most half of its slots are used. */
 #include "sim/check/pairs.h"
 
 nl_sim_pair *nl_sim_pairs_find(nl_sim_pairs *pairs, int32_t earlier, int32_t later) {

@@ -1,4 +1,5 @@
-/* sim/check/pairs: pairs of instructions whose accesses conflict: a hash table of fixed size. */
+/* sim/check/pairs: a hash table of fixed size, whose keys are pairs of instructions with
+ * conflicting accesses. */
 #ifndef NL_SIM_CHECK_PAIRS_H
 #define NL_SIM_CHECK_PAIRS_H
 
@@ -17,7 +18,7 @@ typedef struct nl_sim_pairs {
     nl_sim_pair table[NL_SIM_PAIRS];
 } nl_sim_pairs;
 
-/* Returns the entry of this pair: a new entry if the table has space, otherwise NULL. */
+/* Returns the entry of this pair; creates an entry if the table has space, else returns NULL. */
 nl_sim_pair *nl_sim_pairs_find(nl_sim_pairs *pairs, int32_t earlier, int32_t later);
 
 #endif

@@ -1,5 +1,5 @@
-/* sim/check/phases: a hash table of barriers. A barrier stores the clocks of its last phases, and
- * the arrivals of the current phase and of the previous phase. */
+/* sim/check/phases: a hash table of barriers with phases. For each barrier, the table stores the
+ * clocks of its last phases, and the arrivals of the current phase and of the previous phase. */
 #include "sim/check/phases.h"
 
 #include <string.h>
@@ -11,10 +11,10 @@
 enum {
     CLOCKS = 8,
     FIRST_CAPACITY = 64,
-    MAX_REPEATS = 16, /* value of a question by a thread that is never in the same state */
+    MAX_REPEATS = 16, /* marks the test of a thread that is never twice in the same state */
 };
 
-/* The vector-clock time of an event of a thread. */
+/* The vector-clock time of one event of a thread. */
 typedef struct moment {
     uint32_t block, thread, time;
 } moment;
@@ -29,12 +29,14 @@ typedef struct barrier {
     int is_used;       /* 0: it was forgotten */
     uint32_t block;    /* the block that has initialized the barrier, or used it first */
     uint16_t era;
-    int64_t phase; /* number of completed phases; the barrier's word has its lower bits */
+    int64_t phase; /* number of completed phases; the barrier's word in memory contains its lower
+                    * bits */
     int64_t first; /* value of `phase` when the barrier was initialized */
     nl_sim_vectorclock *clock[CLOCKS]; /* clock[n % CLOCKS] is the clock of phase n */
     moments arrivals[2];               /* arrivals[n % 2] are those of phase n */
-    moments waits; /* waits by parity, which must happen before the end of the current phase */
-    /* for each thread of `block`: the number of phases for whose end it has waited */
+    moments waits; /* waits by parity, each of which must happen before the end of the current
+                    * phase */
+    /* for each thread of `block`, the number of phases for whose end the thread has waited */
     int64_t *seen;
 } barrier;
 
@@ -64,7 +66,7 @@ static moment current_moment(const nl_sim_phase_use *u) {
     return (moment){u->order->block, u->thread, nl_sim_happensbefore_now(u->order, u->thread)};
 }
 
-/* The last wait of a thread also represents its earlier waits. */
+/* Stores an event; the last wait of a thread also represents its earlier waits. */
 static void replace_moment(nl_sim_phases *p, moments *m, moment one) {
     for (uint32_t i = 0; i < m->count; i++) {
         if (m->all[i].block == one.block && m->all[i].thread == one.thread) {
@@ -75,7 +77,7 @@ static void replace_moment(nl_sim_phases *p, moments *m, moment one) {
     add_moment(p, m, one);
 }
 
-/* Returns whether all these events happen before the thread's next access. */
+/* Returns whether all these events happen before the next access of the thread in `u`. */
 static int all_before(const nl_sim_phase_use *u, const moments *m) {
     for (uint32_t i = 0; i < m->count; i++) {
         if (!nl_sim_happensbefore_before(u->order, u->thread, m->all[i].block, m->all[i].thread,
@@ -99,7 +101,7 @@ nl_sim_phases *nl_sim_phases_open(void) {
     return nl_mem_zalloc(sizeof(nl_sim_phases), NULL);
 }
 
-/* Removes events that already happen before the thread's next access. */
+/* Removes those events that happen before the thread's next access. */
 static void clear(barrier *b) {
     for (unsigned i = 0; i < CLOCKS; i++)
         nl_sim_vectorclock_release(&b->clock[i]);
@@ -173,7 +175,7 @@ void nl_sim_phases_forget(nl_sim_phases *p, uintptr_t address) {
         dispose(slot(p, address));
 }
 
-/* Initialises the record of a barrier when it is first used; NULL without memory. */
+/* Initializes the record of a barrier when it is first used; returns NULL if memory runs out. */
 static barrier *make(nl_sim_phases *p, const nl_sim_phase_use *u) {
     if (p->count * 4 >= p->capacity * 3 && grow(p) < 0) {
         p->starved = 1;
@@ -199,7 +201,7 @@ void nl_sim_phases_make(nl_sim_phases *p, const nl_sim_phase_use *u) {
     (void)make(p, u);
 }
 
-/* Returns whether a block whose shared memory was freed later has used the barrier. */
+/* Returns whether a block has used the barrier in shared memory that was freed later. */
 static int is_foreign(const barrier *b, const nl_sim_phase_use *u) {
     return u->shared && b->block != u->order->block &&
            !nl_sim_visit_share_cluster(u->worker, b->block, u->order->block);
@@ -211,7 +213,7 @@ static barrier *find(nl_sim_phases *p, const nl_sim_phase_use *u) {
     if (!b || !b->is_used || is_foreign(b, u))
         return make(p, u);
     if ((unsigned)b->phase % CLOCKS != u->phase % CLOCKS) {
-        p->depend = 1; /* the program has changed the barrier's word by other means */
+        p->depend = 1; /* the program has changed the barrier's word by a normal store */
         return make(p, u);
     }
     if (b->era != u->era) {
@@ -265,7 +267,7 @@ void nl_sim_phases_complete(nl_sim_phases *p, const nl_sim_phase_use *u) {
 typedef enum answer {
     GOES_ON,
     IS_OVER,
-    /* the phase has ended, but as far as the thread knows, not in every schedule */
+    /* the phase has ended, but in another schedule the thread might find that it has not */
     MAY_BE_OVER,
 } answer;
 
@@ -279,8 +281,8 @@ static int64_t phase_of_token(const barrier *b, unsigned token) {
     return b->phase - ((b->phase - token) & (CLOCKS - 1));
 }
 
-/* Returns the latest phase of this parity that has begun. The thread may have missed the phase for
- * which it asks if it does not know the end of the phase before the last one. */
+/* Returns the latest phase of this parity that has begun. If the thread has not observed the end of
+ * the phase before the last phase, it may have missed the phase that it tests. */
 static int64_t phase_of_parity(nl_sim_phases *p, const barrier *b, const nl_sim_phase_use *u,
                                unsigned parity) {
     int64_t latest = b->phase - ((b->phase ^ parity) & 1);
@@ -294,8 +296,8 @@ static void drop(nl_sim_phase_questions *q, unsigned thread) {
     q->of[thread].barrier = 0;
 }
 
-/* Returns the answer to the thread's question. Because the answer must not depend on the schedule,
- * it is 1 only if the thread has asked before in the same state. */
+/* Returns the result of the thread's test. The result must not depend on the schedule, so it is 1
+ * only if the thread has made the same test before in the same state. */
 static int answer_once_more(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_phase_questions *q,
                             int64_t phase, answer found) {
     int repeats = q->of[u->thread].barrier == u->barrier && q->of[u->thread].phase == phase;

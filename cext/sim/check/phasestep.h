@@ -1,4 +1,5 @@
-/* sim/check/phasestep: the steps of a barrier with phases (phases.h) that a thread reports. */
+/* sim/check/phasestep: handles the steps of a barrier with phases (phases.h): a thread's arrivals,
+ * tests and waits. */
 #ifndef NL_SIM_CHECK_PHASESTEP_H
 #define NL_SIM_CHECK_PHASESTEP_H
 

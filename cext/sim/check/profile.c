@@ -1,5 +1,5 @@
-/* sim/check/profile: each worker has its own counters, which are added to those of the launch when
- * the worker leaves. */
+/* sim/check/profile: counts accesses; each worker has its own counters, which are added to those of
+ * the launch when the worker has finished. */
 #include "sim/check/profile.h"
 
 #include <stdio.h>
@@ -29,10 +29,10 @@ struct nl_sim_profile_part {
     barrier_line barriers[MAX_BARRIERS];
     nl_sim_counting *counting;         /* of `requests` */
     uintptr_t shared_low, shared_high; /* the worker's shared memory */
-    /* for each thread in a compare-and-swap loop, the address whose load was counted, while its
-     * compare-and-swap was not yet counted; 0: none */
+    /* for each thread in a compare-and-swap loop, the address whose load was counted, but whose
+     * compare-and-swap was not yet counted; 0 if there is no such address */
     uintptr_t updating[NL_SIM_MAX_THREADS];
-    unsigned updates; /* entries of `updating` that are not 0 */
+    unsigned updates; /* number of nonzero entries of `updating` */
 };
 
 /* One launch. */
@@ -148,7 +148,7 @@ int nl_sim_profile_begin(nl_sim_job *job) {
     return 0;
 }
 
-/* Computes the same checksum as numbalite/compilers/image.py. */
+/* Computes a checksum of the image, which equals that of numbalite/compilers/image.py. */
 static uint64_t image_checksum(const nl_sim_object *image) {
     const char *bytes = image->bytes;
     uint64_t total = 0, totals = 0;
@@ -258,8 +258,8 @@ static uint64_t first_address(const nl_profile_sample *sample) {
     return sample->address[__builtin_ctz(sample->mask)];
 }
 
-/* Keeps the sample with the most lanes, and of equal samples the one with the lowest address, so
- * that the result does not depend on the order of the workers. */
+/* Stores the sample with the most lanes; of samples with equally many lanes, it stores the one with
+ * the lowest address, so that the result does not depend on the order of the workers. */
 static void add_sample(nl_profile_line *line, const nl_sim_request_site *site) {
     int index = sample_index(site);
     if (index < 0)
@@ -284,8 +284,8 @@ static void add(struct nl_sim_profile *p, const nl_sim_request_site *site) {
 
 static void add_waits(struct nl_sim_profile *p, const barrier_line *barrier) {
     nl_sim_request_site site = {.place = barrier->site};
-    if (site.place
-            .file) /* a string of the image, which may be unloaded before the record is read */
+    if (site.place.file) /* a copy, because the string is part of the image, which may be unloaded
+                          * before the record is read */
         site.place.file = nl_sim_lines_keep(site.place.file);
     site.counters[NL_PROFILE_barrier_waits] = barrier->waits;
     add(p, &site);
@@ -334,7 +334,7 @@ static void count_waits(nl_sim_worker *w) {
     while (i < part->barrier_count && !nl_sim_same_site(part->barriers[i].site, w->barrier.site))
         i++;
     if (i == MAX_BARRIERS)
-        i--; /* further barriers share the last entry */
+        i--; /* all further barriers share the last entry */
     else if (i == part->barrier_count)
         part->barriers[part->barrier_count++] = (barrier_line){.site = w->barrier.site};
     part->barriers[i].waits += waits;
@@ -355,8 +355,8 @@ void nl_sim_profile_exchanged(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
 
 /* Accesses */
 
-/* Finds the address space. Returns 0 for memory that is not counted: parameters, and local
- * variables, which a GPU compiler keeps in registers. */
+/* Returns the address space that is counted for an address. Returns 0 for memory that is not
+ * counted: parameters, and local variables, which a GPU compiler keeps in registers. */
 static int find_address_space(const nl_sim_worker *w, uintptr_t address, unsigned kind,
                               nl_sim_request_space *space) {
     int writes = (kind & NL_SIM_ACCESS_WRITE) != 0;
@@ -371,8 +371,8 @@ static int find_address_space(const nl_sim_worker *w, uintptr_t address, unsigne
     return 1;
 }
 
-/* Counts an access that a GPU makes with one instruction. Returns 1 if other lanes must run
- * first. */
+/* Counts an access that a GPU makes with one instruction. Returns 1 if other lanes must run before
+ * the access. */
 static int access_once(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                        const void *pc, nl_sim_request_space space) {
     int writes = (kind & NL_SIM_ACCESS_WRITE) != 0;
@@ -446,8 +446,8 @@ int nl_sim_profile_access(nl_sim_worker *w, uintptr_t address, size_t size, unsi
                                kind ? NL_SIM_REQUEST_STORE : NL_SIM_REQUEST_LOAD);
 }
 
-/* Counts the copy of a struct. Local variables are not counted, because a GPU keeps them in
- * registers. */
+/* Counts the copy of a struct. Copies of local variables are not counted, because a GPU keeps them
+ * in registers. */
 void nl_sim_profile_copy(nl_sim_worker *w, uintptr_t to, uintptr_t from, size_t size,
                          const void *pc) {
     nl_sim_request_space space;

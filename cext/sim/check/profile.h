@@ -1,9 +1,9 @@
-/* sim/check/profile: the counters of launches that are profiled.
+/* sim/check/profile: counts the accesses of launches that are profiled.
  *
- * A launch with nl_checks.profile runs an image of its kernel that calls this code at every access
- * (sim/check/check.h). Each worker groups the accesses of its warps into requests
+ * A launch with nl_checks.profile runs an instrumented image of its kernel, which calls this file
+ * at every access (sim/check/check.h). Each worker groups the accesses of its warps into requests
  * (sim/check/requests.h). At the end of the launch the counters are summed by line of the user's
- * source, and the result is kept until Python takes it. */
+ * source, and the result is stored until Python code fetches it. */
 #ifndef NL_SIM_CHECK_PROFILE_H
 #define NL_SIM_CHECK_PROFILE_H
 
@@ -11,16 +11,16 @@
 #include "sim/engine/job.h"
 #include "sim/engine/worker.h"
 
-/* A profiling session, during which launches are profiled (nl_driver.OpenProfile and related
- * calls). */
+/* Opens and closes a profiling session, in which launches are profiled (nl_driver.OpenProfile and
+ * related calls). */
 uint64_t nl_sim_profile_open(void);
 void nl_sim_profile_close(uint64_t token);
 /* Returns the counters of the oldest finished launch; the caller must free them with nl_mem_free.
- * NULL if there is none. */
+ * Returns NULL if no launch has finished. */
 nl_profile *nl_sim_profile_pop(uint64_t token);
 
-/* Call these functions before and after a launch whose job->check is set. begin returns -1 if
- * memory runs out. */
+/* Call begin before and end after a launch whose job->check is set. begin returns -1 if memory runs
+ * out. */
 int nl_sim_profile_begin(nl_sim_job *job);
 void nl_sim_profile_end(nl_sim_job *job, CUresult status);
 
@@ -29,8 +29,8 @@ void nl_sim_profile_enter(nl_sim_worker *worker);
 void nl_sim_profile_leave(nl_sim_worker *worker);
 void nl_sim_profile_begin_block(nl_sim_worker *worker);
 void nl_sim_profile_end_block(nl_sim_worker *worker);
-/* Call this hook when all threads of the block have synchronized; is_barrier: at the block's
- * barrier. */
+/* Call this hook when all threads of the block have synchronized; is_barrier is set if they did so
+ * at the block's barrier. */
 void nl_sim_profile_barrier(nl_sim_worker *worker, int is_barrier);
 /* Call this hook when these lanes of a warp have synchronized. */
 void nl_sim_profile_exchanged(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
@@ -45,8 +45,8 @@ long nl_sim_profile_counting_offset(void);
  * themselves (nl_sim_counting). */
 int nl_sim_profile_access(nl_sim_worker *worker, uintptr_t address, size_t size, unsigned kind,
                           const void *pc);
-/* Called when the running thread begins the next iteration of loop `number` or, with pc NULL,
- * leaves the loop. */
+/* Records that the running thread begins the next iteration of loop `number` or, if pc is NULL, has
+ * left the loop. */
 void nl_sim_profile_loop(unsigned number, const void *pc);
 void nl_sim_profile_copy(nl_sim_worker *worker, uintptr_t to, uintptr_t from, size_t size,
                          const void *pc);

@@ -1,28 +1,28 @@
-/* sim/check/race: stores for each four bytes of accessed memory the last write and two reads since
- * then. After an access to fewer than four bytes, each byte has its own record. An access conflicts
- * with a stored access that does not happen before it (happensbefore.h).
+/* sim/check/race: stores, for each four bytes of accessed memory, the last write and two reads
+ * since then. After an access to fewer than four bytes, each byte has its own record. An access
+ * conflicts with a stored access that does not happen before it (happensbefore.h).
  *
  * Two stored readers suffice to find that a later write conflicts, if the readers are as far apart
  * as possible: in two warps or two blocks. A reader that is not stored can hide a race, but never
  * causes a false report.
  *
- * Some accesses look like conflicts but are not:
+ * Some pairs of accesses look like conflicts but are none:
  *
- * - Several threads write the same value (a flag that many threads set). The value can be
- *   compared only after the write, which is at the next event; until then the conflict is stored
- *   in the block's `write`.
+ * - Several threads write the same value (a flag that many threads set). The value can be compared
+ *   only after the write, so it is compared at the next event; until then the conflict is stored in
+ *   the block's `write`.
  * - A plain read whose value is only used for an atomicCAS on the same address, or makes the
- *   atomicCAS unnecessary, as in the usual atomicMax for floats. The conflict is not reported at
- *   once, but stored in the block's `reads` until the thread makes the atomicCAS or synchronizes.
- *   If any thread makes an atomicCAS at an address that it read before, no read by that instruction
- *   is reported.
+ *   atomicCAS unnecessary, as in the usual atomicMax for floats. The conflict is not reported
+ *   immediately: it is stored in the block's `reads` until the thread makes the atomicCAS or
+ *   synchronizes. If any thread makes an atomicCAS at an address that it read before, no read by
+ *   that instruction is reported.
  * - Volatile accesses of different warps, which implement flags. Within a warp, code for GPUs
- *   before Volta used them instead of __syncwarp; within a warp they conflict, except for a flag
- *   that is written directly after a fence.
+ *   before Volta used volatile accesses instead of __syncwarp; within a warp they conflict, except
+ *   for a flag that is written directly after a fence.
  *
  * The conflict of a plain read of a value that another thread wrote is also stored in `reads`. If
  * the reading thread writes to the same address before it synchronizes, both threads have updated
- * the value, and the report explains this. */
+ * the value, and the report contains this explanation. */
 #include "sim/check/race.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@
 enum {
     GRANULE = NL_SIM_SHADOW_GRANULE,
     GUARDS = 32, /* maximum of guards */
-    LATEST = 4,  /* plain reads of a thread that are stored to find guards */
+    LATEST = 4,  /* number of plain reads of a thread that are stored to find updates */
     UPDATES = 32,
     WRITE = NL_SIM_MARK_WRITE,
     ATOMIC = NL_SIM_MARK_ATOMIC,
@@ -58,7 +58,7 @@ typedef nl_sim_mark mark;
 typedef nl_sim_visit visit;
 
 typedef struct cell {
-    mark write; /* if the flag SPLIT is set, .block is the index of the four bytes in race->bytes */
+    mark write; /* with SPLIT, write.block is the index of the four bytes in race->bytes */
     mark read[2];
 } cell;
 
@@ -66,9 +66,9 @@ struct nl_sim_race {
     uintptr_t code;
     nl_sim_race_report *report;
     uint16_t era;
-    int starved;           /* memory has run out: no conflict is certain any more */
+    int starved;           /* set if memory has run out: then no conflict is reported */
     nl_sim_epochs *epochs; /* for an exact search, which does not use `cells`; otherwise NULL */
-    int depends;           /* whether the schedule orders some atomic accesses (exact search) */
+    int depends;           /* exact search: set if the order of some atomics is not fixed */
     int has_narrow_fences; /* whether a thread has made a fence of block scope */
     nl_sim_uncertain uncertain; /* exact search */
     nl_sim_shadow cells;
@@ -80,8 +80,8 @@ struct nl_sim_race {
     unsigned guard_count;
     int32_t guards[GUARDS];
     unsigned update_count;
-    nl_sim_pair
-        updates[UPDATES]; /* a read, and a write by the same thread to the address of the read */
+    nl_sim_pair updates[UPDATES]; /* pairs of a read, and a write by the same thread to the address
+                                   * of the read */
     nl_sim_flags flags;
 };
 
@@ -92,7 +92,7 @@ typedef struct latest {
     uint32_t time;
 } latest;
 
-/* A possible conflict, which a later event may disprove. `plain`: neither access is atomic. */
+/* A possible conflict, which a later event may disprove. `plain`: no access is atomic. */
 typedef struct waiting {
     int on, plain;
     uintptr_t granule;
@@ -107,8 +107,8 @@ struct nl_sim_race_block {
     waiting reads[NL_SIM_ORDER_THREADS];
     latest latest[NL_SIM_ORDER_THREADS][LATEST];
     uint8_t latest_next[NL_SIM_ORDER_THREADS];
-    /* The last compare-and-swap or exchange of each thread, and the block's last barrier at that
-     * time. The times of barriers differ between blocks of a worker. */
+    /* The last compare-and-swap or exchange of each thread, and the time of the block's last
+     * barrier before it, because these times differ between blocks of a worker. */
     struct {
         uint32_t barrier;
         uintptr_t granule;
@@ -162,12 +162,12 @@ int nl_sim_race_depends(const nl_sim_race *race) {
 
 /* Cells */
 
-/* Returns the cell of four bytes; NULL if memory runs out: no race is then found for them. */
+/* Returns the cell of four bytes, or NULL if memory runs out: then their races are not found. */
 static cell *find_cell(nl_sim_race *race, uintptr_t address) {
     return nl_sim_shadow_find(&race->cells, address, sizeof(cell));
 }
 
-/* Creates a cell for each byte of a cell; NULL without memory. */
+/* Creates a cell for each of the four bytes of a cell; returns NULL if memory runs out. */
 static cell *split(nl_sim_race *race, cell *c) {
     if (c->write.who & SPLIT)
         return race->bytes[c->write.block];
@@ -188,7 +188,7 @@ static cell *split(nl_sim_race *race, cell *c) {
 
 /* Dependence on the schedule */
 
-/* Records that the order of the uses of this barrier depends on the schedule. */
+/* Records that the order in which threads use this barrier depends on the schedule. */
 static void record_dependence(nl_sim_worker *w, uintptr_t barrier) {
     w->race->depends = 1;
     if (w->job->schedule)
@@ -202,7 +202,7 @@ static unsigned operation_of(unsigned kind, size_t size) {
     return operation ? operation | (unsigned)size << 4 : 0;
 }
 
-/* Records whether the schedule orders this access and other accesses to the same memory. */
+/* Records whether the schedule determines the order of this access and others to its memory. */
 static void record_competition(nl_sim_worker *w, const visit *v) {
     nl_sim_competition found = nl_sim_epochs_compete(w->race->epochs, v);
     if (found == NL_SIM_COMPETES_FOR_VALUE)
@@ -214,7 +214,7 @@ static void record_competition(nl_sim_worker *w, const visit *v) {
         nl_sim_schedule_mark_competing(w->job->schedule);
 }
 
-/* Called when the thread does anything other than wait for a phase. */
+/* Called for each event of the thread except a wait for a phase. */
 static void end_phase_test(nl_sim_worker *w, unsigned thread) {
     uintptr_t barrier = nl_sim_phases_end_test(&w->race_block->questions, thread);
     if (barrier)
@@ -231,7 +231,7 @@ nl_sim_race_scope nl_sim_race_scope_of(const nl_sim_race_conflict *c) {
 }
 
 /* Reports the first conflict of two instructions, and later conflicts of the pair with a larger
- * scope, because a larger scope needs a stronger synchronization. */
+ * scope, because a larger scope needs stronger synchronization. */
 static void report(nl_sim_worker *w, nl_sim_race_conflict *c) {
     nl_sim_race *race = w->race;
     if (race->starved)
@@ -249,7 +249,7 @@ static void report(nl_sim_worker *w, nl_sim_race_conflict *c) {
     race->report(w, c);
 }
 
-/* Called after the write of a stored conflict: reports the conflict if the bytes changed. */
+/* Reports the stored conflict of a write if the write changed the bytes; called after the write. */
 static void report_pending_write(nl_sim_worker *w) {
     nl_sim_race_block *b = w->race_block;
     if (!b->write.on)
@@ -268,7 +268,7 @@ static int is_guard(const nl_sim_race *race, const void *pc) {
     return 0;
 }
 
-/* Returns the access that is a plain read in a conflict whose other access is atomic. */
+/* Returns the plain read of a conflict whose other access is atomic, or NULL. */
 static const nl_sim_race_side *plain_read(const nl_sim_race_conflict *c) {
     return c->later.atomic ? &c->earlier : &c->later;
 }
@@ -290,7 +290,7 @@ static void report_pending_reads(nl_sim_worker *w, unsigned first, unsigned end)
         report_pending_read(w, i);
 }
 
-/* Called when the thread writes to an address that another thread changed after the read. */
+/* Reports a lost update: the thread writes to an address that was changed after its read. */
 static void report_lost_update(nl_sim_worker *w, unsigned thread, uintptr_t address, size_t size) {
     waiting *wait = &w->race_block->reads[thread];
     if (!wait->on || !wait->plain || wait->granule + GRANULE <= address ||
@@ -310,7 +310,7 @@ static const latest *find_latest(const nl_sim_race_block *b, unsigned thread, ui
     return NULL;
 }
 
-/* Called for an atomicCAS at an address that the thread has read: the read is no conflict. */
+/* Drops the stored conflict of a read; called for an atomicCAS at the address of the read. */
 static void forgive_read(nl_sim_race *race, nl_sim_race_block *b, unsigned thread,
                          uintptr_t granule) {
     for (unsigned i = 0; i < LATEST; i++) {
@@ -326,8 +326,8 @@ static void forgive_read(nl_sim_race *race, nl_sim_race_block *b, unsigned threa
 }
 
 /* Records that the instruction at `pc` writes to the address that `read` has read, if both belong
- * to one statement: the thread has not synchronized since the read, and the same instruction has
- * not read another element since, as in a loop over several elements. */
+ * to one statement: the thread has not synchronized since the read, and the instruction of the read
+ * has not read another element since, as it would in a loop over elements. */
 static void store_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned thread,
                          const latest *read, int32_t pc) {
     if (read->time != nl_sim_happensbefore_now(&b->order, thread))
@@ -347,8 +347,8 @@ static void store_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned
         race->updates[race->update_count++] = (nl_sim_pair){.earlier = read->pc, .later = pc};
 }
 
-/* Returns whether the read and the write are parts of one update, as in `if (x > *p) *p = x`. If
- * so, both threads execute this update for the same element, and the report explains that. */
+/* Returns whether the read and the write are parts of one update, as in `if (x > *p) *p = x`. Then
+ * both threads execute this update for the same element, which the report explains. */
 static int is_one_statement(const nl_sim_race *race, mark read, mark write) {
     for (unsigned i = 0; i < race->update_count; i++) {
         if (race->updates[i].earlier == read.pc && race->updates[i].later == write.pc)
@@ -357,15 +357,15 @@ static int is_one_statement(const nl_sim_race *race, mark read, mark write) {
     return 0;
 }
 
-/* Returns whether the thread holds a lock at another address. The value of a lock is 1 while it is
- * held. */
+/* Returns whether the thread holds a lock at another address. A lock has the value 1 while a thread
+ * holds it. */
 static int holds_lock(const nl_sim_race_block *b, unsigned thread, uintptr_t granule) {
     uintptr_t lock = b->swapped[thread].granule;
     return b->swapped[thread].barrier == b->order.barrier && lock != granule &&
            *(const volatile uint32_t *)lock == 1;
 }
 
-/* Returns whether the thread has read a flag that was written by the thread of the access `m`. */
+/* Returns whether the thread has read a flag that the thread of the access `m` wrote. */
 static int has_read_flag(const nl_sim_race_block *b, unsigned thread, mark m) {
     return nl_sim_flag_is_of(b->flag_of[thread], m.block, nl_sim_mark_thread(m));
 }
@@ -417,7 +417,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
         report_pending_read(v->w, nl_sim_mark_thread(m));
     } else if ((m.who & UPDATE) || ((v->mark.who & UPDATE) && mine)) {
         wait = &b->reads[(m.who & WRITE) ? v->thread : nl_sim_mark_thread(m)];
-        if (wait->on) /* one stored conflict is enough for the report */
+        if (wait->on) /* the report needs only one stored conflict */
             return;
     }
     if (one_reads && !one_atomic)
@@ -432,7 +432,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
     }
 }
 
-/* Called for each unordered pair of an exact search. */
+/* Stores or reports the conflict of an unordered pair of accesses; called in an exact search. */
 static void conflict_exactly(visit *v, mark m, uintptr_t address) {
     int one_reads = !(m.who & v->mark.who & WRITE);
     nl_sim_race_conflict c = {.address = address,
@@ -459,7 +459,7 @@ static void conflict_exactly(visit *v, mark m, uintptr_t address) {
 static void store_read(const visit *v, cell *c) {
     for (unsigned i = 0; i < 2; i++) {
         mark *m = &c->read[i];
-        /* a stored plain read covers an atomic read of the same thread */
+        /* an atomic read is not stored if a plain read of the same thread is stored */
         if (m->block == v->mark.block && m->who == (v->mark.who & ~(ATOMIC | VOLATILE | NARROW)) &&
             m->time == v->mark.time && m->era == v->mark.era)
             return;
@@ -512,7 +512,7 @@ static uint16_t pack_thread_and_kind(const nl_sim_race_block *b, unsigned thread
     if (kind & NL_SIM_ACCESS_ATOMIC)
         result |= (kind & NL_SIM_ACCESS_NARROW) ? ATOMIC | NARROW : ATOMIC;
     else if (kind & NL_SIM_ACCESS_VOLATILE)
-        /* a write directly after a fence is a flag */
+        /* a write directly after a fence counts as a write of a flag */
         result |= (kind & NL_SIM_ACCESS_WRITE) && nl_sim_happensbefore_is_fenced(&b->order, thread)
                       ? ATOMIC
                       : VOLATILE;
@@ -542,7 +542,7 @@ static void visit_cells(visit *v) {
     }
 }
 
-/* Removes clocks that a block has released in its shared memory, which was freed later. */
+/* Removes the clocks that a block has released in its shared memory, if it was freed later. */
 static void drop_foreign(const visit *v) {
     nl_sim_handed *handed =
         v->shared ? nl_sim_happensbefore_find(&v->race->handover, v->address) : NULL;
@@ -583,12 +583,12 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
             record_dependence(w, found);
     }
     if (is_phase) {
-        ; /* the barrier's own accesses order phases, not other accesses */
+        ; /* the accesses of the barrier itself order phases, but not other accesses */
     } else if (strong) {
         drop_foreign(&v);
         if (!race->epochs)
             nl_sim_happensbefore_acquire(&b->order, thread, &race->handover, address);
-        else if (!v.operation) /* otherwise the thread is not ordered after the earlier accesses */
+        else if (!v.operation) /* an atomic whose result is unused acquires nothing */
             nl_sim_happensbefore_observe(&b->order, thread, &race->handover, address);
         nl_sim_flags_access(&race->flags, &b->flag_of[thread],
                             (nl_sim_flag_thread){b->order.block, thread, 1}, address,
@@ -647,7 +647,7 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
     return 0;
 }
 
-/* Returns whether the access happens before the current access of some thread of the block. */
+/* Returns whether the access happens before the current access of any thread of the block. */
 static int happens_before_any_thread(const nl_sim_worker *w, mark m) {
     for (unsigned i = 0; i < w->threads; i++) {
         if (nl_sim_happensbefore_before(&w->race_block->order, i, m.block, nl_sim_mark_thread(m),
@@ -766,7 +766,7 @@ void nl_sim_race_cross_grid(nl_sim_race *race) {
 
 /* The barrier of a cluster */
 
-/* Removes clocks that an earlier cluster has released at these addresses. */
+/* Removes the clocks that an earlier cluster has released at these addresses. */
 static void drop_release_of_other_cluster(nl_sim_worker *w, uintptr_t barrier) {
     nl_sim_handed *handed = nl_sim_happensbefore_find(&w->race->handover, barrier);
     if (handed && !nl_sim_visit_share_cluster(w, handed->maker, w->race_block->order.block))
@@ -859,7 +859,7 @@ int nl_sim_race_test_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier, i
     nl_sim_phase_use use = use_of(w, barrier);
     nl_sim_phase_questions *questions = w->race->epochs ? &w->race_block->questions : NULL;
     report_pending_write(w);
-    if (blocks && questions) { /* the answers do not affect the program's decisions */
+    if (blocks && questions) { /* the result of the test does not affect the program's decisions */
         uintptr_t asked = nl_sim_phases_end_test(questions, use.thread);
         if (asked && asked != barrier->address)
             record_dependence(w, asked);

@@ -1,5 +1,5 @@
-/* sim/check/racereport: connects the checks (check.h) with the race search (race.h) and the
- * scheduling of threads (interleave.h). */
+/* sim/check/racereport: passes accesses from the checks (check.h) to the race search (race.h) and
+ * the thread scheduler (interleave.h), and formats race reports. */
 #include "sim/check/racereport.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ static const char *verb(const nl_sim_race_side *side) {
     return side->write ? "writes" : "reads";
 }
 
-/* Hints in the terms of the kernel's language (C++ or Python). */
+/* Hints for reports, with the function names of the kernel's language (C++ or Python). */
 typedef struct words {
     const char *atomic_of_grid, *atomic_of_block, *warp, *block, *phase, *lock, *fence, *flag;
 } words;
@@ -71,9 +71,9 @@ static const words in_cxx =
 static const words in_python = WORDS("cuda.atomic.add, cuda.atomic.max", "cuda.syncthreads()",
                                      "cuda.syncwarp()", "cuda.threadfence()");
 
-/* Returns the synchronization that would have ordered the two accesses, or the atomic that would
- * have replaced them. A value that some thread updates by an atomic is most likely shared by the
- * block, even if the two threads are of one warp. */
+/* Returns the hint for a race: the synchronization that would have ordered the two accesses, or the
+ * atomic that would have replaced them. A value that some thread updates by an atomic is most
+ * likely shared by the block, even if the two threads are of one warp. */
 static const char *missing(const nl_sim_worker *w, const nl_sim_race_conflict *c, const words *in) {
     nl_sim_race_scope scope = nl_sim_race_scope_of(c);
     int by_atomic = c->earlier.atomic || c->later.atomic;
@@ -153,7 +153,7 @@ void nl_sim_racereport_early(nl_sim_worker *w, uintptr_t address, size_t size, u
                         .pc = pc,
                         .other_pc = copy->pc,
                         .variable = variable,
-                        .remedy = ": the wait for the copy comes first (wait_group, "
+                        .remedy = ": wait for the copy before this access (wait_group, "
                                   "__pipeline_wait_prior, consumer_wait, barrier.wait)",
                         .access = verb(&now),
                         .address = address,
@@ -180,14 +180,15 @@ void nl_sim_racereport_end_shared(nl_sim_worker *w) {
                             .variable = e.base,
                             .access = verb(&late),
                             .address = address,
-                            .remedy = ", with nothing that keeps that block: cluster.sync() before "
-                                      "it ends",
+                            .remedy = ", and no synchronization keeps that block alive: "
+                                      "cluster.sync() before it ends",
                             .block = block_index(w, late.block),
                             .thread = thread_index(w, late.thread),
                             .order = w->next};
         nl_sim_attribution_name(w, address, &f.element, name, sizeof name);
-        snprintf(f.text, sizeof f.text, "%s %s of block (%u,%u,%u), which may have ended by then",
-                 f.access, name, w->index.x, w->index.y, w->index.z);
+        snprintf(f.text, sizeof f.text,
+                 "%s %s of block (%u,%u,%u), which may have ended before this access", f.access,
+                 name, w->index.x, w->index.y, w->index.z);
         nl_sim_findings_add(&w->job->check->findings, &f);
     }
 }
@@ -226,7 +227,7 @@ CUresult nl_sim_racereport_end(nl_sim_job *job) {
     if (wanted && (!job->check->race || nl_sim_race_is_starved(job->check->race))) {
         nl_fault fault;
         nl_fault_init(&fault, 0, NL_FAULT_HEAD_KERNEL, nl_sim_fault_kernel_name(job->kernel));
-        nl_fault_format(&fault, "there is no memory to look for races");
+        nl_fault_format(&fault, "there is not enough memory to search for races");
         nl_sim_job_fault(job, CUDA_ERROR_OUT_OF_MEMORY, &fault);
     }
     job->check->depends = job->check->race && nl_sim_race_depends(job->check->race);
@@ -257,9 +258,9 @@ static space address_space_of(const nl_sim_worker *w, uintptr_t address) {
     return PRIVATE;
 }
 
-/* No thread stops at an access to its own memory, because no other thread can notice the access.
- * The simulator's report of a barrier must also directly follow the change of the barrier's
- * word. */
+/* Returns whether other threads should run before an access to this address: not for local memory,
+ * because no other thread can observe the access. They also do not run between the change of a
+ * barrier's word and the simulator's report of the barrier. */
 int nl_sim_racereport_is_due(nl_sim_worker *w, uintptr_t address, unsigned kind) {
     unsigned strong = kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE);
     if (w->job->schedule)
@@ -279,7 +280,7 @@ int nl_sim_racereport_is_due(nl_sim_worker *w, uintptr_t address, unsigned kind)
     return 1;
 }
 
-/* Compares the access with accesses of other streams' operations, and reports a conflict. */
+/* Compares the access with accesses of operations in other streams, and reports a conflict. */
 static void compare_streams(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                             const void *pc) {
     nl_sim_overlap_clash clash;

@@ -1,5 +1,5 @@
-/* sim/check/racereport: handles each access of the threads of launches that are checked for races
- * or hangs, and reports races. */
+/* sim/check/racereport: checks each access of the threads in launches that are checked for races or
+ * hangs, and reports races. */
 #ifndef NL_SIM_CHECK_RACEREPORT_H
 #define NL_SIM_CHECK_RACEREPORT_H
 
@@ -11,24 +11,24 @@ struct nl_sim_job;
 struct nl_sim_worker;
 
 /* Call begin before and end after a launch; job->check contains the settings. begin returns -1 if
- * memory runs out. Call end even if begin has failed; it returns the status of the launch. */
+ * memory runs out. Call end even if begin has failed; end returns the status of the launch. */
 int nl_sim_racereport_begin(struct nl_sim_job *job);
 CUresult nl_sim_racereport_end(struct nl_sim_job *job);
 
-/* Returns whether other threads should run before the running thread makes its next access, which
- * is of this kind. */
+/* Returns whether other threads should run before the running thread makes an access of this
+ * kind. */
 int nl_sim_racereport_is_due(struct nl_sim_worker *worker, uintptr_t address, unsigned kind);
-/* Handles the running thread's next access. */
+/* Checks the running thread's next access. */
 void nl_sim_racereport_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
                               unsigned kind, const void *pc);
-/* Reports an access made before the program waited for the asynchronous copy `copy`, which uses the
- * same bytes. `copy` is the thread that started the copy, the instruction, and whether the copy
- * writes these bytes. */
+/* Reports an access to bytes of the asynchronous copy `copy`, made before the program has waited
+ * for the copy. `copy` contains the thread that started the copy, the instruction, and whether the
+ * copy writes these bytes. */
 struct nl_sim_race_side;
 void nl_sim_racereport_early(struct nl_sim_worker *worker, uintptr_t address, size_t size,
                              unsigned kind, const void *pc, const struct nl_sim_race_side *copy);
-/* Called when a block of a cluster ends: reports accesses of other blocks to the block's shared
- * memory that are not ordered before its end. */
+/* Reports accesses of other blocks to the block's shared memory that do not happen before the
+ * block's end; called when a block of a cluster ends. */
 void nl_sim_racereport_end_shared(struct nl_sim_worker *worker);
 /* Returns whether the address is in shared memory of the block, or of another block of its
  * cluster. */

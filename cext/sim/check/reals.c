@@ -1,8 +1,8 @@
-/* sim/check/reals: the signal handler reports the operation, masks the exceptions in the
- * interrupted thread's state, and lets the thread execute one instruction: the operation is
- * repeated and has its normal result. The trap after this instruction enables the exceptions again.
+/* sim/check/reals: implemented by a signal handler, which reports the operation, masks the
+ * exceptions in the interrupted thread's state, and single-steps the thread: the operation is
+ * repeated and has its normal result. The trap after the single step enables the exceptions again.
  * Not every invalid operation makes a NaN: conversions to integers, comparisons, minimum and
- * maximum also raise the exception. The opcode distinguishes them. */
+ * maximum also raise the exception. The opcode distinguishes these operations from arithmetic. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,7 +19,7 @@
 enum {
     FLAGS = 0x3f,
     MASKED = 0x1f80, /* all exceptions are masked */
-    /* mask bits of the exceptions for invalid operation, division by zero and overflow */
+    /* mask bits in MXCSR for invalid operation, division by zero and overflow */
     WANTED = 1 << 7 | 1 << 9 | 1 << 10,
     ARMED = MASKED & ~WANTED,
     STEP = 1 << 8, /* trap flag of EFLAGS: trap after one instruction */
@@ -29,7 +29,7 @@ enum {
 static struct sigaction previous;
 static nl_mutex lock = NL_MUTEX_INIT;
 
-/* The handler of SIGTRAP, after the single step. Calls the previous handler for other traps. */
+/* The handler of SIGTRAP, after the single step. For any other trap, calls the previous handler. */
 static void handle_single_step(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_worker_current;
     mcontext_t *state = &((ucontext_t *)context)->uc_mcontext;
@@ -76,8 +76,8 @@ int nl_sim_reals_are_trapped(const nl_sim_job *job) {
 }
 
 /* Returns whether the instruction is an addition, subtraction, multiplication, division, square
- * root or fused multiply-add: The encodings: SSE: prefixes, 0F, opcode; AVX: C5 and one byte or C4
- * and two bytes, opcode; AVX-512: 62 and three bytes, opcode. */
+ * root or fused multiply-add: SSE: prefixes, 0F, opcode; AVX: C5 and one byte or C4 and two bytes,
+ * opcode; AVX-512: 62 and three bytes, opcode. */
 static int is_arithmetic(const unsigned char *p) {
     unsigned map = 1, code;
     while (*p == 0x66 || *p == 0xf2 || *p == 0xf3)
@@ -110,7 +110,7 @@ static int follows_call(const unsigned char *p) {
 }
 
 /* Returns the operation's position as a return address: the address after the operation or, in a
- * library function, the return address of the user's call, which is searched on the stack. */
+ * library function, the return address of the user's call, for which the stack is searched. */
 static const void *find_return_address(const nl_sim_worker *w, uintptr_t at, uintptr_t stack) {
     const nl_sim_fiber_stack *own = &w->stacks.all[w->thread[w->current].stack];
     uintptr_t end = (uintptr_t)own->low + own->size, size = w->image_high - w->image_low;
@@ -130,11 +130,10 @@ static void report(nl_sim_worker *w, const void *pc, int code) {
         return;
     nl_sim_finding f = {.kind = NL_CHECK_NAN, .pc = pc};
     snprintf(f.text, sizeof f.text, "%s",
-             code == FPE_FLTDIV ? "makes infinity of a finite number, which it divides by zero"
-             : code == FPE_FLTOVF
-                 ? "makes infinity of finite numbers: the result is too large"
-                 : "makes NaN of numbers (0 / 0, inf - inf, the root of a negative "
-                   "number, or the like)");
+             code == FPE_FLTDIV   ? "makes infinity of a finite number, which it divides by zero"
+             : code == FPE_FLTOVF ? "makes infinity of finite numbers: the result is too large"
+                                  : "makes NaN of numbers (0 / 0, inf - inf, "
+                                    "the root of a negative number, ...)");
     nl_sim_launch_check_report(w, &f);
 }
 

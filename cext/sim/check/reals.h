@@ -1,16 +1,17 @@
-/* sim/check/reals: finds operations that produce NaN or infinity from numbers, by floating-point
- * exceptions of the processor.
+/* sim/check/reals: finds operations that compute NaN or infinity from finite numbers, by
+ * floating-point exceptions of the processor.
  *
- * Used if the compiler cannot insert calls for this check (g++ on x86-64; for clang++, irpatch.py
- * inserts them). Kernels then run with the exceptions for invalid operations, divisions by zero and
- * overflows enabled. An operation that only propagates NaN or infinity raises no exception. */
+ * This method is used if the compiler cannot insert calls for this check (g++ on x86-64; for
+ * clang++, irpatch.py inserts the calls). Kernels then run with the exceptions for invalid
+ * operations, divisions by zero and overflows enabled. An operation that only propagates NaN or
+ * infinity raises no exception. */
 #ifndef NL_SIM_CHECK_REALS_H
 #define NL_SIM_CHECK_REALS_H
 
 #include <signal.h>
 #include "sim/engine/worker.h"
 
-/* Returns whether the launch of `job` needs the exceptions. */
+/* Returns whether the launch of `job` needs floating-point exceptions. */
 int nl_sim_reals_are_trapped(const struct nl_sim_job *job);
 
 /* Enables the exceptions for the calling OS thread. Returns the previous state, which the caller
@@ -18,8 +19,8 @@ int nl_sim_reals_are_trapped(const struct nl_sim_job *job);
 unsigned nl_sim_reals_enter(void);
 void nl_sim_reals_leave(unsigned saved);
 
-/* Called in a handler of SIGFPE, on a fiber. Returns 1 if the signal was caused by one of these
- * exceptions; then the handler must return, and the thread continues. */
+/* Handles SIGFPE; called in the signal handler on a fiber. Returns 1 if the signal was caused by
+ * one of the enabled exceptions; then the handler must return, and the thread continues. */
 int nl_sim_reals_trapped(nl_sim_worker *worker, const siginfo_t *info, void *context);
 
 #endif

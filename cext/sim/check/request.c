@@ -1,4 +1,4 @@
-/* sim/check/request: arithmetic on the addresses of a warp's lanes. */
+/* sim/check/request: computes the cost of a warp's access from the addresses of its lanes. */
 #include "sim/check/request.h"
 
 enum { LANES = NL_SIM_REQUEST_LANES, SECTOR = 32, LINE = 128, BANKS = 32, BANK_BYTES = 4 };
@@ -52,7 +52,7 @@ static unsigned lanes_of_load(const uintptr_t *address, uint32_t mask, unsigned 
 }
 
 static unsigned count_pass(const uintptr_t *address, uint32_t mask, unsigned size) {
-    /* 32-bit addresses suffice, because all words are in one block's shared memory */
+    /* 32-bit addresses suffice, because all accessed words are in one block's shared memory */
     uint32_t words[BANKS][LANES];
     unsigned counts[BANKS] = {0}, most = 0;
     for (; mask; mask &= mask - 1) {
@@ -71,7 +71,8 @@ static unsigned count_pass(const uintptr_t *address, uint32_t mask, unsigned siz
     return most;
 }
 
-/* Returns the number of passes, and sets *least to the number without bank conflicts. */
+/* Returns the number of passes, and sets *least to the number that would be needed without bank
+ * conflicts. */
 static uint64_t count_wavefronts(const uintptr_t *address, uint32_t mask, unsigned size,
                                  int is_store, uint64_t *least) {
     if (address[0] % size == 0 && nl_sim_request_is_consecutive(address, mask, size))

@@ -1,5 +1,5 @@
-/* sim/check/request: one request, an access of a warp to memory, and its cost: distinct sectors of
- * 32 bytes, passes over the 32 banks, lanes with equal addresses. */
+/* sim/check/request: computes the cost of one request, which is an access of a warp to memory:
+ * distinct sectors of 32 bytes, passes over the 32 banks, lanes with equal addresses. */
 #ifndef NL_SIM_CHECK_REQUEST_H
 #define NL_SIM_CHECK_REQUEST_H
 
@@ -13,7 +13,7 @@ typedef enum nl_sim_request_space {
     NL_SIM_REQUEST_GLOBAL,
     NL_SIM_REQUEST_SHARED,
     NL_SIM_REQUEST_VARIABLE,
-    NL_SIM_REQUEST_LOOP, /* an iteration of a loop, not an access */
+    NL_SIM_REQUEST_LOOP, /* the begin of a loop iteration, not an access */
 } nl_sim_request_space;
 typedef enum nl_sim_request_kind {
     NL_SIM_REQUEST_LOAD,
@@ -24,32 +24,33 @@ typedef enum nl_sim_request_kind {
 /* One instruction and the address space that it accessed. */
 typedef struct nl_sim_request_site {
     const void *pc;
-    nl_sim_site place; /* position in the user's source; file is NULL if unknown */
+    nl_sim_site place; /* position in the user's source; file is NULL if the position is not
+                        * available */
     uint32_t line;     /* a number that all sites of a source line share */
     unsigned size;     /* bytes per lane */
     nl_sim_request_space space;
     nl_sim_request_kind kind;
     uint64_t counters[NL_PROFILE_COUNT];
     uint64_t widened[NL_PROFILE_WIDTHS][NL_PROFILE_COUNT]; /* minus counters, modulo 2^64 */
-    nl_profile_sample sample; /* the first of the requests with the most lanes */
+    nl_profile_sample sample; /* the sample of the first request with the most lanes */
 } nl_sim_request_site;
 
 typedef struct nl_sim_request {
     uint64_t iteration;
     const void *pc;  /* of its site */
-    uint32_t traits; /* of its site: nl_sim_request_traits */
+    uint32_t traits; /* nl_sim_request_traits of the site */
     uint32_t site, number, mask;
     int is_consecutive; /* after the end of the trace: nl_sim_request_is_consecutive */
     uintptr_t address[NL_SIM_REQUEST_LANES];
 } nl_sim_request;
 
-/* A number that is equal for equal sizes, spaces and kinds. */
+/* Returns a number that is equal for requests of equal size, address space and kind. */
 static inline uint32_t nl_sim_request_traits(unsigned size, nl_sim_request_space space,
                                              nl_sim_request_kind kind) {
     return size * 16 + space * 4 + kind;
 }
 
-/* Do all 32 lanes access one element after another? */
+/* Returns whether all 32 lanes access consecutive elements. */
 static inline int nl_sim_request_is_consecutive(const uintptr_t *address, uint32_t mask,
                                                 unsigned size) {
     uintptr_t differences = 0, even = address[0], odd = even + size;

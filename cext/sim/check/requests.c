@@ -20,14 +20,14 @@ enum {
     WARPS = NL_SIM_REQUESTS_WARPS,
     MAX_OPEN = NL_SIM_WIDEN_MAX, /* open requests of a warp */
     SLOTS = 2 * MAX_OPEN,
-    MAX_LOOPS = 16, /* nesting depth of loops whose iteration is used */
+    MAX_LOOPS = 16, /* maximum nesting depth of loops whose iteration numbers are used */
     SECTOR = NL_SIM_TRAFFIC_SECTOR,
     MAX_TRACE = 4 * MAX_OPEN, /* events of a trace */
 };
 
 typedef nl_sim_request request;
 
-/* The number of accesses of a lane at a site, in the lane's last iteration there. */
+/* The number of accesses of a lane at a site in its current loop iteration. */
 typedef struct visit {
     uint64_t iteration;
     uint32_t number;
@@ -47,22 +47,22 @@ typedef struct loop {
 } loop;
 
 typedef struct lane {
-    /* a hash of the lane's current loops and their iteration counts; 0: in no loop */
+    /* a hash of the lane's current loops and their iteration counts, or 0 outside of loops */
     uint64_t iteration;
     uint32_t epoch;  /* in which `next` was set */
-    uint32_t next;   /* index of the request after that of the lane's last access */
-    uint32_t waited; /* epoch in which the lane last let other lanes run */
+    uint32_t next;   /* index of the request that follows the request of the lane's last access */
+    uint32_t waited; /* epoch in which the lane last let other lanes run first */
     unsigned depth;  /* entries of `loops` in use */
     /* number of events of the trace that are contained in the lane's state */
     unsigned caught_up;
 } lane;
 
 typedef struct warp {
-    uint32_t epoch; /* increases when the warp's requests are closed; never 0 */
+    uint32_t epoch; /* number that increases when the warp's requests are closed; never 0 */
     unsigned open;
     unsigned capacity;
     request *requests;
-    uint32_t *slots; /* SLOTS entries: index of a request plus one; 0: free */
+    uint32_t *slots; /* hash table with SLOTS entries: index of a request plus one, or 0 if free */
     unsigned visits_capacity;
     visits *visits; /* indexed by site */
     /* The trace; its last entry has no pc. */
@@ -88,7 +88,7 @@ struct nl_sim_requests {
     unsigned count, capacity;
     nl_sim_request_site *sites;
     unsigned table_size; /* a power of two */
-    uint32_t *table;     /* hash table of sites: index plus one; 0: free */
+    uint32_t *table;     /* hash table of sites: index of a site plus one, or 0 if free */
     warp warps[WARPS];
     lane lanes[WARPS * LANES];
     loop loops[WARPS * LANES][MAX_LOOPS]; /* the loops that each lane is in */
@@ -165,7 +165,7 @@ static uint64_t mix_hash(uint64_t a, uint64_t b) {
 
 /* Counting */
 
-/* The sectors of a cache line from the first to the last, as bits. */
+/* Returns the bit mask of the sectors `first` to `last` of a cache line. */
 static unsigned sectors_of_line(unsigned first, unsigned last) {
     return (2u << last) - (1u << first);
 }
@@ -182,7 +182,7 @@ static void load_consecutive(nl_sim_requests *r, uintptr_t address, size_t bytes
     }
 }
 
-/* Loads the sectors of a request, one cache line after another. */
+/* Counts the loads of the sectors of a request, one cache line after another. */
 static void load(nl_sim_requests *r, const request *q, unsigned size) {
     if (q->is_consecutive) {
         load_consecutive(r, q->address[0], (size_t)LANES * size);
@@ -213,7 +213,7 @@ static void load_nth(nl_sim_requests *r, const warp *w, unsigned n) {
 }
 
 /* Returns whether a load reads the same address as the site's previous load, so that a compiler may
- * move it before the loop. */
+ * move the load out of the loop. */
 static int is_repeated(const warp *w, const request *q) {
     const visits *v = &w->visits[q->site];
     const request *before = v->counted_epoch == w->epoch ? &w->requests[v->counted - 1] : NULL;
@@ -678,7 +678,7 @@ static int64_t find_site(nl_sim_requests *r, const void *pc, unsigned size,
     return r->count++;
 }
 
-/* Returns the counters of a warp's accesses at a site; NULL without memory. */
+/* Returns the counters of a warp's accesses at a site, or NULL if memory runs out. */
 static visits *find_visits(nl_sim_requests *r, warp *w, uint32_t site) {
     if (site >= w->visits_capacity) {
         visits *all = nl_mem_resize(w->visits, r->capacity * sizeof *all, NULL);
@@ -709,7 +709,8 @@ static int reserve(warp *w) {
     return 0;
 }
 
-/* The number of accesses that the lane has made at the site in its current iteration. */
+/* Returns the number of accesses that the lane has made at the site in its current loop
+ * iteration. */
 static inline uint32_t count_visits(const visits *v, const lane *l, unsigned bit) {
     return v->of[bit].iteration == l->iteration ? v->of[bit].number : 0;
 }

@@ -41,22 +41,22 @@ int nl_sim_requests_add(nl_sim_requests *requests, unsigned thread, const void *
  * loop. */
 void nl_sim_requests_repeat(nl_sim_requests *requests, unsigned thread, unsigned loop);
 void nl_sim_requests_leave(nl_sim_requests *requests, unsigned thread, unsigned loop);
-/* Call this function when the lanes of a warp have synchronized or ended: counts the warp's
- * requests. */
+/* Counts the open requests of a warp; call this function when the lanes of the warp have
+ * synchronized or ended. */
 void nl_sim_requests_close(nl_sim_requests *requests, unsigned warp);
-/* Does the same for all warps of a block. One request of each warp is counted in turn, as if all
- * warps ran at the same speed. */
+/* Counts the open requests of all warps of a block. One request of each warp is counted in turn, as
+ * if all warps ran at the same speed. */
 void nl_sim_requests_close_all(nl_sim_requests *requests, unsigned warps);
-/* Call this function when the threads of a block with this number of warps begin: no lane is in a
- * loop. */
+/* Resets the loops of all lanes; call this function when the threads of a block with this number of
+ * warps begin. */
 void nl_sim_requests_begin(nl_sim_requests *requests, unsigned warps);
 
-/* Returns the sites; call this function after all warps were closed. */
+/* Returns the array of sites; call this function after all warps were closed. */
 const nl_sim_request_site *nl_sim_requests_sites(const nl_sim_requests *requests, unsigned *count);
 /* Returns the histogram of the sectors of global loads by reuse distance, with NL_PROFILE_REUSE
  * entries. */
 const uint64_t *nl_sim_requests_reuse(const nl_sim_requests *requests);
-/* Sectors whose first load or store in the launch was by this worker. */
+/* Returns the number of sectors whose first load or store in the launch was by this worker. */
 uint64_t nl_sim_requests_loaded(const nl_sim_requests *requests);
 uint64_t nl_sim_requests_stored(const nl_sim_requests *requests);
 /* Returns whether memory ran out, so that the counters are too small. */

@@ -1,5 +1,6 @@
-/* sim/check/reuse: each load has a time. A bit is set for the last load of each line, so the
- * distance is the number of bits after the line's last load. */
+/* sim/check/reuse: each load has a time, which is the number of loads before it. A bit is set for
+ * the last load of each cache line, so the distance is the number of bits after the line's last
+ * load. */
 #include "sim/check/reuse.h"
 
 #include <stdlib.h>
@@ -9,7 +10,8 @@
 
 enum {
     TIMES = 16384,
-    /* cache lines that are kept when the times are used up: twice the largest L1 cache */
+    /* number of cache lines that are kept when the times are used up: twice the size of the largest
+     * L1 cache */
     KEPT = TIMES / 4,
     SLOTS = 2 * TIMES,
     WORD = 64,
@@ -26,7 +28,7 @@ typedef struct entry {
 struct nl_sim_reuse {
     uint32_t epoch;
     unsigned now;
-    /* A bit is set if the load at this time is the latest one of its cache line. */
+    /* The bit of a time is set if the load at this time is the latest load of its cache line. */
     uint64_t last[TIMES / WORD];
     entry slots[SLOTS];
     entry kept[KEPT];
@@ -65,7 +67,7 @@ void nl_sim_reuse_begin(nl_sim_reuse *r) {
     forget_lines(r);
 }
 
-/* Returns the number of last loads of a line from time `first` on. */
+/* Returns the number of cache lines whose last load was at time `first` or later. */
 static unsigned count_after(const nl_sim_reuse *r, unsigned first) {
     unsigned count = 0;
     if (first < TIMES)
@@ -75,9 +77,10 @@ static unsigned count_after(const nl_sim_reuse *r, unsigned first) {
     return count;
 }
 
-/* Returns the entry of the cache line, or the free entry in which it is to be stored. */
+/* Returns the entry of the cache line, or a free entry in which the caller can store it. */
 static entry *find(nl_sim_reuse *r, uintptr_t line) {
-    /* neighbouring lines have neighbouring entries, which share the processor's cache lines */
+    /* neighbouring lines have neighbouring entries, which are in the same cache line of the
+     * processor */
     size_t group = (size_t)((uint64_t)(line / GROUP) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
     size_t at = group * GROUP + line % GROUP;
     entry *e = &r->slots[at % SLOTS];
@@ -90,7 +93,7 @@ static int compare_times(const void *a, const void *b) {
     return (int)((const entry *)a)->time - (int)((const entry *)b)->time;
 }
 
-/* Returns the time such that KEPT last loads are later, or 0. */
+/* Returns the time after which KEPT cache lines had their last load, or 0. */
 static unsigned find_oldest_kept(const nl_sim_reuse *r) {
     unsigned first = TIMES;
     while (first >= WORD && count_after(r, first - WORD) <= KEPT)
@@ -117,7 +120,7 @@ static void keep_newest_lines(nl_sim_reuse *r) {
     r->now = count;
 }
 
-/* Returns the histogram's index for a distance; each power of two has two entries. */
+/* Returns the histogram index for a distance; each power of two has two entries. */
 static unsigned bucket(unsigned distance) {
     unsigned n = distance + 1, power = 31 - (unsigned)__builtin_clz(n);
     unsigned half = power && n >= (3u << power) / 2;

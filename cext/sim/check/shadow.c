@@ -1,4 +1,5 @@
-/* sim/check/shadow: an open hash table of pages, at most three quarters full. */
+/* sim/check/shadow: stores pages in an open hash table, of which at most three quarters are
+ * used. */
 #include "sim/check/shadow.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* sim/check/shadow: shadow memory of a checker: one cell for each four bytes of memory. Pages of
- * cells are allocated when one of their cells is first used, and are found in a hash table by
- * address. */
+/* sim/check/shadow: the shadow memory of a checker, which has one cell for each four bytes of
+ * memory. A page of cells is allocated when one of its cells is first used; a hash table finds
+ * pages by address. */
 #ifndef NL_SIM_CHECK_SHADOW_H
 #define NL_SIM_CHECK_SHADOW_H
 
@@ -25,14 +25,14 @@ typedef struct nl_sim_shadow {
     nl_sim_shadow_page *recent[NL_SIM_SHADOW_RECENT];
 } nl_sim_shadow;
 
-/* The page with this number. Allocates a new page if necessary, and caches the page in `recent`.
- * NULL without memory. */
+/* Returns the page with this number. Allocates a new page if necessary, and caches the page in
+ * `recent`. Returns NULL if memory runs out. */
 nl_sim_shadow_page *nl_sim_shadow_find_page(nl_sim_shadow *shadow, uintptr_t number,
                                             size_t cell_size);
 /* Frees all pages. */
 void nl_sim_shadow_clear(nl_sim_shadow *shadow);
 
-/* Returns the cell of the four bytes at `address`; NULL without memory. */
+/* Returns the cell of the four bytes at `address`, or NULL if memory runs out. */
 static inline void *nl_sim_shadow_find(nl_sim_shadow *shadow, uintptr_t address, size_t cell_size) {
     uintptr_t number = address / NL_SIM_SHADOW_PAGE;
     nl_sim_shadow_page *p = shadow->recent[number % NL_SIM_SHADOW_RECENT];

@@ -3,15 +3,15 @@
  * __shfl_sync and __shfl_xor_sync are reported at the call. With __shfl_down_sync, correct programs
  * often read from such a lane and ignore the value: for example the upper lanes in each step of a
  * reduction, and lanes that test afterwards whether the source lane exists. A call of
- * __shfl_down_sync is therefore reported only if the program uses the undefined value, in one of
- * two ways:
+ * __shfl_down_sync is therefore reported only if the program uses the undefined value:
  *
- * - In a reduction, whose calls have decreasing distances. A lane that passes another value to a
- *   call than to the call before has used the value that it received in between. If that value was
- *   undefined, so is the value that the lane passes now. The program is reported if the lowest lane
- *   of the mask, which has the result, depends on an undefined value.
- * - In a store. A lane outside of the mask seems to pass UNDEFINED, a number that programs are
- *   unlikely to compute. The check reports a store of this number to memory: it compares the
+ * - In a reduction, whose calls have decreasing distances. If a lane passes another value to a call
+ *   than to the previous call, it has used the value that it received from the previous call. If
+ *   the received value was undefined, the value that the lane passes is also undefined. The program
+ *   is reported if the lowest lane of the mask, which receives the result, depends on an undefined
+ *   value.
+ * - In a store. The simulator returns UNDEFINED, a number that programs are unlikely to compute,
+ * for a lane outside of the mask. The check reports a store of UNDEFINED to memory: it compares the
  *   stored bytes with UNDEFINED at the thread's next access, warp operation, barrier or end. */
 #include "sim/check/shuffle.h"
 
@@ -27,16 +27,18 @@ static const uint64_t UNDEFINED = 0xBADC0DE5BADC0DE5;
 /* The last shuffles of a lane. */
 typedef struct doubt {
     uint64_t order;  /* 1 + index of the block that executed the previous __shfl_down_sync */
-    uint64_t passed; /* the value that the lane passed to that call */
+    uint64_t passed; /* the value that the lane passed to the previous __shfl_down_sync */
     unsigned distance;
-    int open; /* whether the value that the lane received from that call may be undefined */
+    int open; /* whether the value that the lane received from the previous __shfl_down_sync may be
+               * undefined */
     /* 1 + index of the block in which the lane last received UNDEFINED; `site`, `mask` and `source`
-     * belong to that call */
+     * belong to the call that returned UNDEFINED */
     uint64_t marked;
     nl_sim_site site;
     uint32_t mask;
     unsigned source;
-    uintptr_t stored; /* address of the lane's last store, of `size` bytes; 0: none */
+    uintptr_t stored; /* address of the lane's last store, of `size` bytes, or 0 if there was
+                       * none */
     size_t size;
 } doubt;
 
@@ -74,8 +76,8 @@ static void report_outside(nl_sim_worker *w, unsigned thread, unsigned source) {
 static void report_sum(nl_sim_worker *w, unsigned thread) {
     char text[200];
     snprintf(text, sizeof text,
-             "calls __shfl_down_sync with mask 0x%08x, and what it gets was made of values from "
-             "lanes that the mask does not name",
+             "calls __shfl_down_sync with mask 0x%08x, and the value that it gets "
+             "was computed from values of lanes that the mask does not name",
              w->thread[thread].mask);
     report(w, thread, text);
 }
@@ -111,8 +113,8 @@ static void report_value_outside_mask(nl_sim_worker *w, unsigned thread, const d
     char text[200];
     nl_sim_site site = w->thread[thread].site;
     snprintf(text, sizeof text,
-             "calls __shfl_down_sync with mask 0x%08x and stores the value of lane %u, which the "
-             "mask does not name",
+             "calls __shfl_down_sync with mask 0x%08x and stores the value of lane %u, "
+             "which the mask does not name",
              d->mask, d->source);
     w->thread[thread].site = d->site;
     report(w, thread, text);

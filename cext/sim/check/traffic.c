@@ -1,5 +1,5 @@
-/* sim/check/traffic: one bit for each sector of simulated memory; the system allocates the pages of
- * the bits at the first write. */
+/* sim/check/traffic: stores one bit for each sector of simulated memory; the system allocates the
+ * pages of the bits at the first write. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -49,8 +49,8 @@ void nl_sim_traffic_destroy(nl_sim_traffic *t) {
     nl_mem_free(t);
 }
 
-/* Sets the bits [first, last], except those that `excluded` (or NULL) has; returns how many were
- * not set. */
+/* Sets the bits [first, last], except those that are set in `excluded` (or NULL); returns how many
+ * bits were not set before. */
 static unsigned set(uint64_t *bits, const uint64_t *excluded, size_t first, size_t last) {
     unsigned count = 0;
     for (size_t i = first / WORD; i <= last / WORD; i++) {

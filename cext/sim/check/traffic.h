@@ -1,6 +1,7 @@
-/* sim/check/traffic: which sectors of simulated memory a launch has loaded and stored first.
+/* sim/check/traffic: tracks which sectors of simulated memory a launch has loaded or stored for the
+ * first time.
  *
- * Workers share one nl_sim_traffic and call it at the same time. */
+ * Workers share one nl_sim_traffic and call its functions concurrently. */
 #ifndef NL_SIM_CHECK_TRAFFIC_H
 #define NL_SIM_CHECK_TRAFFIC_H
 
@@ -11,13 +12,13 @@ enum { NL_SIM_TRAFFIC_SECTOR = 32 /* bytes */ };
 
 typedef struct nl_sim_traffic nl_sim_traffic;
 
-/* NULL without memory. */
+/* Returns NULL if memory runs out. */
 nl_sim_traffic *nl_sim_traffic_create(void);
 void nl_sim_traffic_destroy(nl_sim_traffic *traffic);
 
-/* Return how many sectors of [first, last] (addresses) no earlier call has counted. Memory that is
+/* Returns how many sectors of [first, last] (addresses) no earlier call has counted. Memory that is
  * not simulated is not counted. A load does not count sectors that the launch has stored, because
- * they are in a cache. */
+ * those sectors are in a cache. */
 unsigned nl_sim_traffic_load(nl_sim_traffic *traffic, uintptr_t first, uintptr_t last);
 unsigned nl_sim_traffic_store(nl_sim_traffic *traffic, uintptr_t first, uintptr_t last);
 

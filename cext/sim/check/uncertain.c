@@ -1,4 +1,5 @@
-/* sim/check/uncertain: shadow memory of bytes, which are 1 where the value is uncertain. */
+/* sim/check/uncertain: stores one byte in shadow memory for each four bytes; the byte is 1 if the
+ * value is uncertain. */
 #include "sim/check/uncertain.h"
 
 enum { GRANULE = NL_SIM_SHADOW_GRANULE };

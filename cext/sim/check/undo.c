@@ -1,5 +1,5 @@
-/* sim/check/undo: a hash table with an entry for each four bytes and a flag for each byte that was
- * written. */
+/* sim/check/undo: implemented as a hash table with an entry for each four bytes, and a flag for
+ * each byte that was written. */
 #include "sim/check/undo.h"
 
 #include <string.h>

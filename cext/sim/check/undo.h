@@ -8,15 +8,15 @@
 
 typedef struct nl_sim_undo nl_sim_undo;
 
-nl_sim_undo *nl_sim_undo_open(void); /* NULL without memory */
+nl_sim_undo *nl_sim_undo_open(void); /* returns NULL if memory runs out */
 void nl_sim_undo_close(nl_sim_undo *undo);
-/* Call this function before these bytes are written. If memory runs out, the log becomes incomplete
- * and must not be used. */
+/* Saves these bytes; call this function before they are written. If memory runs out, the log
+ * becomes incomplete and must not be used. */
 void nl_sim_undo_record(nl_sim_undo *undo, uintptr_t address, size_t size);
 int nl_sim_undo_is_complete(const nl_sim_undo *undo);
-/* Call this function after the first launch: it saves the results of that launch. */
+/* Saves the results of the first launch; call this function after it. */
 void nl_sim_undo_keep(nl_sim_undo *undo);
-/* `restore` restores the memory as it was before all launches; `finish` restores the results of the
+/* `restore` restores the memory contents before all launches; `finish` restores the results of the
  * first launch. */
 void nl_sim_undo_restore(nl_sim_undo *undo);
 void nl_sim_undo_finish(nl_sim_undo *undo);

@@ -1,6 +1,6 @@
 /* sim/check/vectorclock: a vector clock contains, for other threads or complete blocks, the time up
- * to which all their accesses happened before. Clocks are reference-counted, and copied on
- * write. */
+ * to which all their accesses happened before the owner's next access. Clocks are
+ * reference-counted, and copied on write. */
 #ifndef NL_SIM_CHECK_VECTORCLOCK_H
 #define NL_SIM_CHECK_VECTORCLOCK_H
 
@@ -32,8 +32,8 @@ static inline int nl_sim_vectorclock_covers(const nl_sim_vectorclock *clock, uin
     return time < nl_sim_vectorclock_get(clock, nl_sim_vectorclock_block(block)) ||
            time <= nl_sim_vectorclock_get(clock, nl_sim_vectorclock_thread(block, thread));
 }
-/* Add entries. If memory runs out, these functions return -1, and the clock contains the entries
- * that were added so far. */
+/* Add entries to the clock. If memory runs out, these functions return -1, and the clock contains
+ * only the entries that were added before. */
 int nl_sim_vectorclock_raise(nl_sim_vectorclock **clock, uint64_t key, uint32_t time);
 int nl_sim_vectorclock_join(nl_sim_vectorclock **clock, nl_sim_vectorclock *other);
 

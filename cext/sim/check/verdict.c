@@ -1,4 +1,4 @@
-/* sim/check/verdict: a linked list, protected by a lock. */
+/* sim/check/verdict: stores verdicts in a linked list that a lock protects. */
 #include "sim/check/verdict.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* sim/check/visit: a memory access that is being compared with earlier accesses of the same bytes,
- * and the compact record (mark) of an access. Used by race.c and epochs.c. */
+/* sim/check/visit: describes a memory access that is compared with earlier accesses of the same
+ * bytes, and the compact record (mark) of an access. Included by race.c and epochs.c. */
 #ifndef NL_SIM_CHECK_VISIT_H
 #define NL_SIM_CHECK_VISIT_H
 
@@ -19,7 +19,7 @@ enum {
     NL_SIM_MARK_UPDATE = 0x2000,   /* a plain write to an address that its thread has just read */
     /* set only with ATOMIC: the access is atomic only for the threads of its block */
     NL_SIM_MARK_NARROW = 0x4000,
-    NL_SIM_MARK_SPLIT = 0x8000, /* for a cell: each of its bytes has its own cell */
+    NL_SIM_MARK_SPLIT = 0x8000, /* in a cell: each of its four bytes has a cell of its own */
 };
 
 /* The record of one access; a record with all bits zero is empty. */
@@ -37,14 +37,15 @@ typedef struct nl_sim_visit {
     const nl_sim_happensbefore *order;
     nl_sim_mark mark;
     unsigned thread, kind;
-    /* for the exact search: operation (nl_sim_operation) and size of an atomic whose old value is
-     * not used; 0: another access */
+    /* for the exact search: operation (nl_sim_operation) and size of an atomic whose result is not
+     * used, or 0 for any other access */
     unsigned operation;
     int shared;
     uintptr_t address;
     size_t size;
     const void *pc;
-    /* whether a conflict of this access was reported; its other conflicts are of the same kind */
+    /* whether a conflict of this access was already reported; its other conflicts have the same
+     * cause */
     int is_reported;
 } nl_sim_visit;
 

@@ -1,5 +1,4 @@
-/* sim/check/widen: a hash table of requests by source line and address finds the neighbours of a
- * request. */
+/* sim/check/widen: finds the neighbours of a request by a hash table by source line and address. */
 #include "sim/check/widen.h"
 
 #include <string.h>
@@ -9,7 +8,7 @@ enum { SLOTS = 2 * NL_SIM_WIDEN_MAX, MIN_SLOTS = 16, MAX_BYTES = 16 };
 
 struct nl_sim_widen {
     uint16_t slots[SLOTS]; /* index of a request plus one; 0: free */
-    size_t last;           /* number of used slots, a power of two, minus one */
+    size_t last;           /* number of slots, a power of two, minus one */
     uint8_t is_merged[NL_SIM_WIDEN_MAX];
 };
 
@@ -59,8 +58,7 @@ static void insert_request(nl_sim_widen *w, const nl_sim_request *requests, unsi
     w->slots[at & w->last] = (uint16_t)(index + 1);
 }
 
-/* Returns whether each lane accesses in `b` the bytes at `offset` from the bytes that it accesses
- * in `a`. */
+/* Returns whether the address of each lane in `b` is its address in `a` plus `offset`. */
 static int is_neighbour(const nl_sim_request *a, const nl_sim_request *b, uintptr_t offset) {
     if (a->mask != b->mask)
         return 0;
@@ -97,7 +95,8 @@ static int find_neighbour(const nl_sim_widen *w, const nl_sim_request *requests,
     return -1;
 }
 
-/* Removes a request from the counters of its site, because the request is part of a wider one. */
+/* Subtracts a request from the counters of its site, because the request is part of a wider
+ * request. */
 static void uncount_request(const nl_sim_request *q, nl_sim_request_site *s, unsigned level) {
     uint64_t own[NL_PROFILE_COUNT] = {0};
     nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, own);
@@ -106,7 +105,7 @@ static void uncount_request(const nl_sim_request *q, nl_sim_request_site *s, uns
 }
 
 /* If the request is the first part of an access of `bytes` bytes, counts one wide access instead of
- * its parts. */
+ * the requests. */
 static void merge(nl_sim_widen *w, const nl_sim_request *requests, nl_sim_request_site *sites,
                   unsigned index, unsigned bytes, unsigned level) {
     const nl_sim_request *q = &requests[index];

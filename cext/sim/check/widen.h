@@ -12,11 +12,11 @@ enum { NL_SIM_WIDEN_MAX = 4096 };
 
 typedef struct nl_sim_widen nl_sim_widen;
 
-/* NULL without memory. */
+/* Returns NULL if memory runs out. */
 nl_sim_widen *nl_sim_widen_create(void);
 void nl_sim_widen_destroy(nl_sim_widen *widen);
-/* Adds the change of the counters by wider accesses to sites[...].widened. `count` is at most
- * NL_SIM_WIDEN_MAX requests. */
+/* Adds the differences that wider accesses would make to the counters, to sites[...].widened.
+ * `count` is at most NL_SIM_WIDEN_MAX requests. */
 void nl_sim_widen_count(nl_sim_widen *widen, const nl_sim_request *requests, unsigned count,
                         nl_sim_request_site *sites);
 

@@ -1,8 +1,7 @@
 /* sim/debuginfo/dwarf: reads .debug_info once from the beginning to the end. Each entry's
- * abbreviation lists its attributes. The reader uses only inlined calls
- * (DW_TAG_inlined_subroutine), with their addresses and the call's position, and skips other
- * entries. Entries of nested calls follow their parents, so the entries that contain the address
- * are found outermost first. */
+ * abbreviation lists its attributes. Only entries of inlined calls (DW_TAG_inlined_subroutine) are
+ * evaluated: their addresses and the position of the call. Entries of nested calls follow their
+ * parents, so the inlined calls that contain the address are found outermost first. */
 #include "sim/debuginfo/dwarf.h"
 
 #include <string.h>
@@ -121,7 +120,7 @@ static uint64_t read_form(nl_sim_reader *r, const unit *u, uint64_t form) {
         return read_form(r, u, nl_sim_dwarf_read_uleb(r));
     case 0x19: /* flag_present */
         return 1;
-    default: /* after an unknown form, the rest cannot be read */
+    default: /* the size of an unknown form is unknown, so the reader stops */
         r->at = r->end;
         return 0;
     }
@@ -207,7 +206,7 @@ static unsigned walk_entries(nl_sim_reader *r, unit *u, uint64_t address, nl_sim
     while (r->at < r->end) {
         uint64_t code = nl_sim_dwarf_read_uleb(r);
         if (code == 0)
-            continue; /* the end of an entry's children */
+            continue; /* a code of 0 ends the children of an entry */
         if (code >= MAX_ABBREVIATIONS || !u->entries[code])
             return count;
         nl_sim_reader abbreviation = {u->entries[code], u->abbreviations.end};

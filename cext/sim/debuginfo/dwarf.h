@@ -1,5 +1,5 @@
-/* sim/debuginfo/dwarf: reads debug information: numbers and strings of an image's sections, and the
- * calls that the compiler inlined. Supports DWARF 2 to 4, which images use. */
+/* sim/debuginfo/dwarf: reads debug information: the numbers and strings in an image's sections, and
+ * the calls that the compiler inlined. Supports DWARF 2 to 4, which images use. */
 #ifndef NL_SIM_DEBUGINFO_DWARF_H
 #define NL_SIM_DEBUGINFO_DWARF_H
 
@@ -10,8 +10,8 @@ typedef struct nl_sim_reader {
     const unsigned char *at, *end;
 } nl_sim_reader;
 
-/* These functions read numbers and strings; at the end of the data they return 0 or "". Numbers are
- * in this machine's byte order, as in images. */
+/* These functions read numbers and strings; at the end of the data, they return 0 or "". Numbers
+ * are in the byte order of this machine, for which images are compiled. */
 uint64_t nl_sim_dwarf_read(nl_sim_reader *r, size_t size);
 uint64_t nl_sim_dwarf_read_uleb(nl_sim_reader *r);
 int64_t nl_sim_dwarf_read_sleb(nl_sim_reader *r);

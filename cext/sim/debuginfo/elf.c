@@ -1,9 +1,9 @@
-/* sim/debuginfo/elf: reads section headers and symbols of a 64-bit object of this machine's byte
+/* sim/debuginfo/elf: reads section headers and symbols of a 64-bit object in this machine's byte
  * order.
  *
  * A local static variable `tile` of a function is called _ZZ<mangled function name>E4tile. The
- * function name contains its length and its text, such as "6kernel", which identifies the function
- * that owns the variable. */
+ * mangled function name contains the length and the text of the name, such as "6kernel", which
+ * identifies the function that owns the variable. */
 #include "sim/debuginfo/elf.h"
 
 #include <elf.h>
@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* maximum distance between the end of a variable and an address that is attributed to it */
+/* maximum distance in bytes between the end of a variable and an address that is attributed to
+ * it */
 enum { BEHIND = 4096 };
 
 typedef struct object {

@@ -8,17 +8,18 @@
 
 /* Returns whether the bytes are a complete shared library for this machine. */
 int nl_sim_elf_is_valid(const void *bytes, size_t size);
-/* Returns the bytes of static __shared__ memory that `kernel` (its name in the source) may use: the
- * variables in the kernel's own body and outside of all kernels, but not variables in the bodies of
- * the `count` other kernels `others`. Without a symbol table, returns the size of all __shared__
- * variables. */
+/* Returns the size in bytes of static __shared__ memory that `kernel` (its name in the source) may
+ * use: the variables in the kernel's own body and outside of all kernels, but not variables in the
+ * bodies of the `count` other kernels `others`. Without a symbol table, returns the total size of
+ * all __shared__ variables. */
 size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel,
                               const char *const *others, size_t count);
 /* Computes the address range of a loaded library relative to its base, [*low, *high), and the size
  * of its thread-local variables. */
 void nl_sim_elf_extent(const void *bytes, size_t size, uintptr_t *low, uintptr_t *high,
                        uintptr_t *locals_size);
-/* Returns the contents of a section, *length bytes; returns NULL if no section has this name. */
+/* Returns the contents of a section and sets *length to its size; returns NULL if no section has
+ * this name. */
 const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const char *name,
                                         size_t *length);
 
@@ -37,7 +38,8 @@ int nl_sim_elf_find_variable(const void *bytes, size_t size, const char *name, s
                              uintptr_t *address);
 
 /* Finds the variable, constant or not, that contains `address` (relative to the base) or ends
- * shortly before it. Its name is the symbol's. Returns 0 if there is none. */
+ * shortly before it. The variable's name is that of its symbol. Returns 0 if there is no such
+ * variable. */
 int nl_sim_elf_variable_at(const void *bytes, size_t size, uintptr_t address,
                            nl_sim_elf_variable *variable);
 

@@ -1,5 +1,5 @@
 /* sim/debuginfo/lines: reads the line table (.debug_line of DWARF 2 to 4, which instrumented images
- * use) as far as required for one address.
+ * use) only until the address is found.
  *
  * Code of numbalite's headers that was inlined into the user's code is reported at the call in the
  * user's source (sim/debuginfo/dwarf.h). */
@@ -18,7 +18,7 @@ enum { MAX_FOLDERS = 256, MAX_FILES = 512, MAX_CALLS = 32, TEXT = 512, KEPT = 64
 typedef struct unit {
     unsigned min_length, opcode_base, line_range;
     int line_base;
-    unsigned char lengths[256]; /* number of operands of the standard opcodes */
+    unsigned char lengths[256]; /* number of operands of each standard opcode */
     const char *folders[MAX_FOLDERS];
     struct {
         const char *folder, *name;
@@ -107,7 +107,7 @@ static int is_header(const unit *u, uint64_t file) {
 /* The state of a search in one unit's line program. */
 typedef struct search {
     uint64_t wanted;
-    /* the last row of the sequence, and the last row that is in the user's source */
+    /* the last row of the sequence, and the last row whose line is in the user's source */
     row last, users;
     int any; /* `last` is valid */
 } search;
@@ -241,7 +241,8 @@ static int search_unit(nl_sim_reader *r, uint64_t wanted, unit *u, row *found, r
     return 1;
 }
 
-/* Copies a file name to static memory: reports may keep it longer than the module exists. */
+/* Copies a file name to memory that is never freed: reports may use the name longer than the module
+ * exists. */
 static const char *keep_file_name(const char *folder, const char *name) {
     static nl_mutex lock = NL_MUTEX_INIT;
     static char kept[KEPT][TEXT];
@@ -265,9 +266,9 @@ const char *nl_sim_lines_keep(const char *file) {
     return keep_file_name("", file);
 }
 
-/* Chooses the innermost position (of the row, or of a call) that is not in a header of numbalite.
- * If that position is in a header of the toolkit, also finds the innermost call of the header in
- * the user's source (line 0 if there is none). */
+/* Chooses the innermost position (that of the row, or of an inlined call) that is not in a header
+ * of numbalite. If that position is in a header of CUDA's toolkit, also finds the innermost call of
+ * the header in the user's source (line 0 if there is none). */
 static int choose(const unit *u, const row *found, const row *before, const nl_sim_call *calls,
                   unsigned count, nl_sim_call *place, nl_sim_call *call, int *exact) {
     *exact = 1;
@@ -285,8 +286,8 @@ static int choose(const unit *u, const row *found, const row *before, const nl_s
         }
         return 1;
     }
-    /* Handles code without a line, which the compiler merged from several positions: uses the
-     * nearest line before that code. */
+    /* The compiler has merged code from several positions, which has no line: uses the nearest line
+     * before that code. */
     *place = (nl_sim_call){before->file, before->line, 0};
     *exact = 0;
     return place->line != 0;
@@ -298,8 +299,8 @@ static nl_sim_site site_of(const unit *u, const nl_sim_call *place) {
         .line = (int)place->line};
 }
 
-/* `site` is the innermost position; `call` is the user's call of it, with file NULL if `site` is in
- * the user's source. */
+/* `site` is the innermost position that is not in a header of numbalite; `call` is the call of the
+ * toolkit's header in the user's source; its file is NULL if `site` is in the user's source. */
 static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, nl_sim_site *call,
                 int *exact, unsigned *column) {
     size_t length;

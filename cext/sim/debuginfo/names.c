@@ -1,5 +1,4 @@
-/* sim/debuginfo/names: the table is text with one line for each name, and is searched linearly for
- * a report:
+/* sim/debuginfo/names: searches a text table with one line for each name:
  *
  *     @lesson.py
  *     12 x 1 5 6 12        line, name, number of indices, columns */
@@ -15,7 +14,7 @@ static const char *next_line(const char *at) {
     return *at ? at + 1 : at;
 }
 
-/* Returns whether the rest of the line contains the column. */
+/* Returns whether the column is listed in the rest of the table line. */
 static int has_column(const char *at, unsigned wanted) {
     while (*at == ' ') {
         char *after;
@@ -26,7 +25,7 @@ static int has_column(const char *at, unsigned wanted) {
     return 0;
 }
 
-/* Reads a line of the table; returns 1 if the line contains the position. */
+/* Parses a line of the table; returns 1 if it contains the position. */
 static int read_line(const char *at, unsigned line, unsigned column, nl_sim_name *name) {
     char *after;
     int used = 0;

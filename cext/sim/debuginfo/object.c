@@ -1,4 +1,4 @@
-/* sim/debuginfo/object: obtains data of an image that only the dynamic loader has. */
+/* sim/debuginfo/object: reads properties of an image that only the dynamic loader has. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif

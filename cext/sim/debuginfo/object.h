@@ -1,5 +1,4 @@
-/* sim/debuginfo/object: a loaded image, with the data that the readers of debug information
- * need. */
+/* sim/debuginfo/object: describes a loaded image, for the readers of debug information. */
 #ifndef NL_SIM_DEBUGINFO_OBJECT_H
 #define NL_SIM_DEBUGINFO_OBJECT_H
 
@@ -11,12 +10,12 @@ typedef struct nl_sim_object {
     size_t size;
     uintptr_t low, high; /* address range */
     void *handle;        /* from dlopen */
-    size_t locals_size;  /* size of a thread's copy of the thread-local variables */
-    const char *names;   /* table of names at source positions (names.h); NULL: none */
+    size_t locals_size;  /* size in bytes of each thread's copy of the thread-local variables */
+    const char *names;   /* table of names at source positions (names.h), or NULL */
 } nl_sim_object;
 
 /* Sets [*low, *high) to the address range of the calling thread's copy of the image's thread-local
- * variables; 0, 0 if it is unavailable. */
+ * variables, or to 0, 0 if the thread has no copy yet. */
 void nl_sim_object_locals(const nl_sim_object *object, uintptr_t *low, uintptr_t *high);
 
 #endif

@@ -1,4 +1,4 @@
-/* sim/driver/call: the per-thread default stream is created at its first use. */
+/* sim/driver/call: creates a per-thread default stream when it is first used. */
 #include "sim/driver/call.h"
 
 #include "base/mem.h"
@@ -25,10 +25,11 @@ int nl_sim_call_has_device(CUdevice device) {
     return device >= 0 && device < nl_sim_context_count();
 }
 
-/* The calling thread's default stream of each device. */
+/* The calling thread's default stream on each device. */
 static _Thread_local struct {
     nl_sim_stream *stream;
-    uint64_t epoch; /* epoch of the context; if the epoch has changed, the stream was destroyed */
+    uint64_t epoch; /* epoch of the context when the stream was created; a different epoch means
+                     * that the stream was destroyed */
 } * own;
 
 static nl_sim_stream *per_thread_stream(nl_sim_context *context) {
@@ -44,8 +45,8 @@ static nl_sim_stream *per_thread_stream(nl_sim_context *context) {
     stream = nl_sim_stream_create(context, CU_STREAM_DEFAULT, 0);
     if (!stream)
         return NULL;
-    /* The stream is registered, so that a reset closes it; the end of the thread does not close the
-     * stream. */
+    /* The stream is registered, so that a reset closes it; the stream is not closed when the thread
+     * ends. */
     if (nl_sim_handle_add(NL_SIM_HANDLE_STREAM, context->device, stream) < 0) {
         nl_sim_stream_close(stream);
         return NULL;

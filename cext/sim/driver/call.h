@@ -1,4 +1,5 @@
-/* sim/driver/call: the prologue of every driver call: its checks, context and stream. */
+/* sim/driver/call: the prologue of every driver call, which checks its arguments and finds its
+ * context and stream. */
 #ifndef NL_SIM_DRIVER_CALL_H
 #define NL_SIM_DRIVER_CALL_H
 
@@ -7,17 +8,19 @@
 #include "sim/driver/inflight.h"
 #include "sim/driver/lasterror.h"
 
-/* cuInit calls nl_sim_call_initialise. Before that, and in a forked child, nl_sim_call_state
+/* cuInit calls nl_sim_call_initialise. Before cuInit, and in a forked child, nl_sim_call_state
  * returns CUDA_ERROR_NOT_INITIALIZED, otherwise CUDA_SUCCESS. */
 CUresult nl_sim_call_initialise(void);
 CUresult nl_sim_call_state(void);
 /* Returns whether `device` is the ordinal of a simulated device. */
 int nl_sim_call_has_device(CUdevice device);
-/* Resolves a stream argument for the calling thread; NULL if it is invalid. */
+/* Returns the stream of a stream argument of the calling thread, or NULL if the argument is
+ * invalid. */
 nl_sim_stream *nl_sim_call_stream(nl_sim_context *context, CUstream handle);
 
 enum { NL_SIM_NOWHERE = -1, NL_SIM_REFUSED = -2 };
-/* Registers a call as in flight. Returns the device to pass to nl_sim_call_leave. */
+/* Adds one to the calls in progress of the current context's device. Returns the device to pass to
+ * nl_sim_call_leave. */
 static inline int nl_sim_call_enter(void) {
     nl_sim_context *context = nl_sim_context_current();
     if (!context)
@@ -29,7 +32,7 @@ static inline void nl_sim_call_leave(const int *device) {
         nl_sim_inflight_leave(*device);
 }
 
-/* This macro must be the first statement of every driver call. Clears the calling thread's last
+/* This macro must be the first statement of every driver call. It clears the calling thread's last
  * error. */
 #define NL_SIM_BEGIN() \
     int inside_ __attribute__((cleanup(nl_sim_call_leave))) = nl_sim_call_enter(); \
@@ -63,8 +66,8 @@ static inline void nl_sim_call_leave(const int *device) {
             return checked_; \
     } while (0)
 
-/* A variant of NL_SIM_ANY_STREAM for calls that issue work to the stream: it also returns the error
- * of a capture that forbids such work. */
+/* A variant of NL_SIM_ANY_STREAM for calls that enqueue work in the stream: it also returns the
+ * error if a capture forbids the work. */
 #define NL_SIM_STREAM(stream, context, handle) \
     NL_SIM_ANY_STREAM(stream, context, handle); \
     NL_SIM_CHECK(nl_sim_capture_admit(stream))

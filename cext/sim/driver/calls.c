@@ -139,7 +139,8 @@ int nl_sim_calls_fill(nl_driver *table, int device_count, nl_error *err) {
                             "there can be at most %d simulated devices, not %d", NL_SIM_MAX_DEVICES,
                             devices);
     if (nl_sim_primary_open(devices) < 0)
-        return nl_error_set(err, NL_ERR_SUPPORT, "there is no memory for simulated devices");
+        return nl_error_set(err, NL_ERR_SUPPORT,
+                            "there is not enough memory for simulated devices");
     nl_sim_observer_install();
     table->Init = sim_Init;
     table->DriverGetVersion = sim_DriverGetVersion;

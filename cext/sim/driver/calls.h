@@ -1,6 +1,6 @@
-/* sim/driver/calls: the parts of the simulated driver's table. Each file fills its part with short
- * functions that check arguments and return the real driver's error codes; other files do the
- * work. */
+/* sim/driver/calls: declares the functions that fill the simulated driver's table. Each file fills
+ * its part of the table with short functions, which check arguments and return the real driver's
+ * error codes, and call other files. */
 #ifndef NL_SIM_DRIVER_CALLS_H
 #define NL_SIM_DRIVER_CALLS_H
 

@@ -1,9 +1,9 @@
-/* sim/driver/calls_copy: copying and filling memory.
+/* sim/driver/calls_copy: implements the driver calls that copy and fill memory.
  *
- * The rules for host memory are those of the real driver, because code relies on them. With
- * pageable memory, an asynchronous copy has read its source, or written its destination, before the
- * call returns (small sources are stored in the operation). With page-locked memory, the copy may
- * be incomplete when the call returns. */
+ * The rules for host memory are those of the real driver, because other code relies on these rules.
+ * With pageable memory, an asynchronous copy is complete with respect to host memory when the call
+ * returns (small sources are stored in the operation). With page-locked memory, the copy may be
+ * incomplete when the call returns. */
 #include "sim/driver/calls.h"
 
 #include <stdio.h>
@@ -19,12 +19,15 @@
 #include "sim/engine/shadow.h"
 #include "sim/engine/texture.h"
 
-enum { STAGED = 65536 }; /* maximum bytes of pageable memory that are stored in the operation */
+enum {
+    STAGED = 65536
+}; /* maximum size in bytes of a source in pageable memory that is stored in
+    * the operation */
 
 typedef struct copy_op {
     nl_sim_op op;
-    CUDA_MEMCPY3D box; /* srcHost and dstHost contain the addresses for all kinds of memory */
-    int reads;         /* whether to check that the source was written */
+    CUDA_MEMCPY3D box; /* srcHost and dstHost contain the addresses of any kind of memory */
+    int reads;         /* whether to check that the source memory was written before */
     char staged[];
 } copy_op;
 
@@ -44,12 +47,12 @@ static void check_row(nl_sim_stream *stream, const void *from, size_t size, size
     fault.size = count;
     nl_fault_format(&fault,
                     "a copy to the host reads device memory which nothing has written: "
-                    "%zu bytes, from byte %zu of what is copied on",
+                    "%zu bytes, from byte %zu of the copied memory on",
                     count, before + first);
     nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, &fault);
 }
 
-/* Marks the operation as watched if the stream check is enabled. */
+/* Marks the copy as watched if the stream check is enabled. */
 static void watch_copy(nl_sim_op *op) {
     if ((nl_sim_check_mask() & NL_CHECK_STREAM) && nl_sim_streamclock_open() == 0)
         op->flags |= NL_SIM_OP_WATCHED;
@@ -95,7 +98,7 @@ static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
 }
 
 static nl_sim_op *copy_copy(const nl_sim_op *op) {
-    /* only for copies outside of captures: captured copies have no staged data */
+    /* only for copies outside of captures: copies in a capture have no staged data */
     return nl_sim_op_copy(op, sizeof(copy_op));
 }
 
@@ -133,7 +136,7 @@ static int is_target(CUdeviceptr address, size_t size) {
     return nl_sim_memory_covers_target((uintptr_t)address, size);
 }
 
-/* Runs a synchronous copy; reports the faults of the operations that it waited for. */
+/* Runs a synchronous copy, and reports the faults of the operations for which it has waited. */
 static CUresult run_copy_now(nl_sim_stream *stream, copy_op *copy) {
     if (!copy)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -239,7 +242,7 @@ typedef struct side {
     CUarray array;
 } side;
 
-/* Computes the address where the box begins. Sets *pageable if the host must wait. */
+/* Computes the address of the first element of the box. Sets *pageable if the host must wait. */
 static CUresult resolve(const CUDA_MEMCPY3D *box, side *s, int is_to, uintptr_t *address,
                         int *pageable) {
     int host = s->type == CU_MEMORYTYPE_HOST;

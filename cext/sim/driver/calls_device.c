@@ -1,4 +1,5 @@
-/* sim/driver/calls_device: devices, their attributes, contexts. */
+/* sim/driver/calls_device: implements the driver calls for devices, their attributes and
+ * contexts. */
 #include "sim/driver/calls.h"
 
 #include <stdio.h>
@@ -77,8 +78,8 @@ static CUresult sim_DeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer
     return CUDA_SUCCESS;
 }
 
-/* Values by CUdevice_attribute number. Attributes that are not listed are 0: unsupported
- * features. */
+/* The values of device attributes, by CUdevice_attribute number. Attributes that are not listed are
+ * 0: unsupported features. */
 static const struct {
     short attribute;
     int value;
@@ -192,8 +193,8 @@ static CUresult sim_DeviceGetAttribute(int *value, int attribute, CUdevice devic
 
 /* Contexts */
 
-/* These three calls do not use the current context, so they are not counted as calls in progress of
- * that context. */
+/* This call and the next two do not use the current context, so they are not counted as calls in
+ * progress in that context. */
 
 static CUresult sim_DevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     NL_SIM_CHECK(nl_sim_call_state());

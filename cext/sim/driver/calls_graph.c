@@ -1,4 +1,4 @@
-/* sim/driver/calls_graph: capturing streams, and graphs. */
+/* sim/driver/calls_graph: implements the driver calls for captures and graphs. */
 #include "sim/driver/calls.h"
 
 #include "sim/driver/exec.h"

@@ -1,10 +1,10 @@
-/* sim/driver/calls_ipc: sharing device memory between processes.
+/* sim/driver/calls_ipc: implements the driver calls that share device memory between processes.
  *
- * Exporting makes the allocation an unnamed file (a memfd, with a sealed size) that stays open in
- * this process; the handle contains the process id and the file descriptor. Handles are untrusted:
- * the opener inspects the file before it opens it, and accepts only such a file, with the inode and
- * size of the handle. As with the real driver, memory from a pool cannot be exported, and a process
- * cannot open its own handles. */
+ * An export turns the allocation into an unnamed file (a memfd, with a sealed size) that stays open
+ * in this process; the handle contains the process id and the file descriptor. Handles are
+ * untrusted: the opener inspects the file before it opens it, and accepts only a sealed memfd with
+ * the inode and size of the handle. As with the real driver, memory from a pool cannot be exported,
+ * and a process cannot open its own handles. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -74,14 +74,15 @@ static int matches_file(int fd, const sim_handle *own) {
            own->size <= own->span - own->lead;
 }
 
-/* Only a memfd has seals; with these, no process can change its size any more. */
+/* Returns whether the file is a memfd whose size is sealed: only a memfd has seals, and then no
+ * process can change its size. */
 static int is_sealed(int fd) {
     int seals = fcntl(fd, F_GET_SEALS);
     return seals >= 0 && (seals & NL_SIM_MEMORY_SEALS) == NL_SIM_MEMORY_SEALS;
 }
 
-/* Opens the exporter's file if it matches the handle. Opens it with O_PATH first: opening a device,
- * or another program's file, could already have effects. */
+/* Opens the exporter's file if it matches the handle. Opens the file with O_PATH first: a normal
+ * open of a device, or of another program's file, might have side effects. */
 static int open_exported(const sim_handle *own) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", own->pid, own->fd);

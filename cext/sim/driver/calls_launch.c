@@ -1,5 +1,5 @@
-/* sim/driver/calls_launch: launches: the driver's checks, the copy of the arguments, and the
- * handling of faults. */
+/* sim/driver/calls_launch: implements launches: the driver's checks, the copy of the arguments, and
+ * the handling of faults. */
 #include "sim/driver/calls.h"
 
 #include <stdio.h>
@@ -28,7 +28,8 @@ typedef struct shape {
     nl_sim_dim grid, block;
     unsigned shared;
     int cooperative;
-    nl_sim_dim cluster; /* cluster size; with zeros, the kernel's cluster size, or no clusters */
+    nl_sim_dim cluster; /* cluster size; all zeros means the kernel's cluster size, or no
+                         * clusters */
 } shape;
 
 typedef struct launch_op {
@@ -36,21 +37,22 @@ typedef struct launch_op {
     char caller[NL_SIM_CALLER]; /* the user's source line; "": unavailable */
     nl_sim_job job;
     nl_checks checks;
-    /* the function that runs: the launched one, or its twin for these checks */
+    /* the function that runs: the launched function, or its twin that was compiled for these
+     * checks */
     nl_sim_function *function;
     size_t words; /* of the arguments */
     void **pointers;
     uintptr_t arguments[]; /* the values of the arguments, then the pointers to them */
 } launch_op;
 
-/* Adds the line of the launch to a fault that has no line in the kernel. */
+/* Adds the source line of the launch to a fault that has no line in the kernel. */
 static void add_launch(nl_fault *fault, const launch_op *l) {
     if (!fault->at.file[0])
         snprintf(fault->launch, sizeof fault->launch, "%s", l->caller);
 }
 
-/* Returns the number (from 1) of the parameter that contains this word of the arguments; 0: none.
- */
+/* Returns the number (from 1) of the parameter that contains this word of the arguments, or 0 if
+ * there is none. */
 static unsigned parameter_of(const launch_op *l, size_t word) {
     const char *at = (const char *)(l->arguments + word);
     for (unsigned i = 0; i < l->job.kernel->param_count; i++) {
@@ -82,7 +84,7 @@ static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
-/* Runs the grid of a launch. `function` is NULL for a kernel that only kernels launch. On failure,
+/* Runs the grid of a launch. `function` is NULL if the kernel was launched by a kernel. On failure,
  * job->fault is set. */
 static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_function *function,
                          nl_sim_stream *stream) {
@@ -100,8 +102,8 @@ static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_funct
         job);
 }
 
-/* Runs the launch `c`, which a kernel has made. A fault is stored in l->job, the job of the launch
- * that the host has made. */
+/* Runs the launch `c`, which was made by a kernel. A fault is stored in l->job, the job of the
+ * host's launch. */
 static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
                           nl_sim_stream *stream) {
     nl_sim_function *f = nl_sim_module_function_of(l->function->module, &c->kernel);
@@ -134,22 +136,22 @@ static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
     return status;
 }
 
-/* Applies the time limit to grids that launch each other forever. */
+/* Applies the time limit to kernels that launch each other forever. */
 static CUresult check_limit(launch_op *l, const nl_sim_child *c) {
     uint64_t limit = l->checks.mask & NL_CHECK_HANG ? l->checks.limit_ms : 0;
     if (!limit || nl_clock_ns() - l->job.started < limit * 1000000)
         return CUDA_SUCCESS;
     nl_fault_init(&l->job.fault, NL_CHECK_HANG, NL_FAULT_HEAD_KERNEL,
                   nl_sim_fault_kernel_name(l->job.kernel));
-    nl_fault_format(
-        &l->job.fault,
-        "what it has launched still runs after %g s, the limit: %s launches %s at %s, line %d",
-        (double)limit / 1000, c->parent, c->kernel.name, c->site.file, c->site.line);
+    nl_fault_format(&l->job.fault,
+                    "the launches of its kernels still run after %g s, the limit: "
+                    "%s launches %s at %s, line %d",
+                    (double)limit / 1000, c->parent, c->kernel.name, c->site.file, c->site.line);
     return CUDA_ERROR_LAUNCH_TIMEOUT;
 }
 
-/* Runs all launches that the kernels of a grid have made, and recursively the launches of the
- * launched kernels. After that, the grid is complete. */
+/* Runs all launches that the kernels of a grid have made, and recursively the launches of these
+ * launches. When they have ended, the grid is complete. */
 static CUresult run_children(launch_op *l, CUresult status, nl_sim_stream *stream) {
     nl_sim_child *pending = NULL, *c;
     nl_sim_nested_collect(&l->job, &pending);
@@ -191,7 +193,7 @@ static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
 
 /* Checks */
 
-/* If both the launch and the kernel specify a cluster size, they must be equal. */
+/* Returns an error if the launch and the kernel specify different cluster sizes. */
 static CUresult check_cluster(const nl_sim_function *f, const shape *s) {
     const nl_sim_dim *c = &s->cluster, *own = &f->kernel->cluster, *g = &s->grid;
     unsigned blocks = c->x * c->y * c->z;
@@ -237,7 +239,7 @@ static size_t block_size(const nl_sim_kernel *kernel) {
 }
 
 /* Returns the packed arguments of `extra`, which contains pairs of a tag and a pointer: tag 0 ends
- * the list, tag 1 is the block, tag 2 the address of the block's size. */
+ * the list, tag 1 is for the block, tag 2 for the address of the block's size. */
 static const char *packed_block(void **extra, size_t needed) {
     const char *block = NULL;
     size_t size = 0;
@@ -254,7 +256,7 @@ static const char *packed_block(void **extra, size_t needed) {
 
 enum { MAX_ALIGN = 64 }; /* maximum alignment of a parameter */
 
-/* Copies the arguments to a new operation; Returns NULL with *status set on failure. */
+/* Copies the arguments to a new launch operation. Returns NULL with *status set on failure. */
 static launch_op *make_launch(const nl_sim_kernel *kernel, void **params, void **extra,
                               CUresult *status) {
     size_t bytes = block_size(kernel), count = kernel->param_count;
@@ -306,14 +308,14 @@ static nl_sim_op *copy_launch(const nl_sim_op *op) {
     return &l->op;
 }
 
-/* Returns the size of a fiber's stack: the minimum that C code on the CPU needs, plus the program's
- * limit. */
+/* Returns the size of a fiber's stack: the minimum for C code on the CPU, plus the stack limit that
+ * the program has set. */
 static size_t stack_size(const nl_sim_context *context) {
     size_t asked = context->stack_limit;
     return NL_SIM_STACK_MIN + (asked > NL_SIM_STACK_MIN / 4 ? asked : 0);
 }
 
-/* Returns the function to run when `f` is launched with these checks: either `f`, or its twin that
+/* Returns the function to run if `f` is launched with these checks: `f` itself, or its twin that
  * was compiled for these checks. Returns NULL with *status set on failure. */
 static nl_sim_function *find_checked_twin(nl_sim_function *f, const nl_checks *checks,
                                           CUresult *status) {
@@ -326,8 +328,8 @@ static nl_sim_function *find_checked_twin(nl_sim_function *f, const nl_checks *c
     *status = CUDA_ERROR_OUT_OF_MEMORY;
     nl_fault_init(&fault, 0, NL_FAULT_HEAD_NONE, nl_sim_fault_kernel_name(f->kernel));
     if (mask && nl_sim_memory_watch(nl_sim_heap_watch) < 0) {
-        nl_fault_format(&fault, "kernels cannot be checked: no address space for the shadow "
-                                "memory (a limit of the process, or of the system)");
+        nl_fault_format(&fault, "kernels cannot be checked: no address space for the shadow memory "
+                                "(a limit of the process, or of the system)");
         nl_sim_lasterror_report(0, &fault);
         return NULL;
     }
@@ -341,7 +343,8 @@ static nl_sim_function *find_checked_twin(nl_sim_function *f, const nl_checks *c
     return NULL;
 }
 
-/* Creates the operation with a copy of the arguments; Returns NULL with *status set on failure. */
+/* Creates the launch operation, with a copy of the arguments. Returns NULL with *status set on
+ * failure. */
 static launch_op *prepare(nl_sim_function *f, const shape *given, size_t stack, void **params,
                           void **extra, CUresult *status) {
     shape whole = *given, *s = &whole;

@@ -1,5 +1,5 @@
-/* sim/driver/calls_memory: allocating and freeing memory, synchronously and in stream order;
- * pointer attributes. */
+/* sim/driver/calls_memory: implements the driver calls that allocate and free memory, synchronously
+ * and in stream order, and that query pointers. */
 #include "sim/driver/calls.h"
 
 #include <stdio.h>
@@ -17,7 +17,8 @@ static CUresult sim_MemGetInfo(size_t *free_bytes, size_t *total) {
     return CUDA_SUCCESS;
 }
 
-/* If memory is exhausted, waits for pending stream-ordered frees and tries again. */
+/* Allocates memory; if memory is exhausted, waits for pending stream-ordered frees and tries
+ * again. */
 static CUresult allocate(nl_sim_context *context, nl_sim_memory_kind kind, size_t size,
                          uintptr_t *address) {
     CUresult status = nl_sim_memory_alloc(kind, context->device, size, address);
@@ -122,7 +123,7 @@ static CUresult sim_MemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     return CUDA_SUCCESS;
 }
 
-/* The functions of memory pools: each device has one pool, represented by its context. */
+/* The calls for memory pools: each device has one pool, whose handle is the device's context. */
 
 static CUresult sim_DeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) {
     NL_SIM_BEGIN();
@@ -194,7 +195,7 @@ static CUresult sim_MemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *a
 static CUresult sim_MemPoolTrimTo(CUmemoryPool pool, size_t keep) {
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(nl_sim_context_is(pool));
-    (void)keep; /* the pool retains no freed memory */
+    (void)keep; /* has no effect, because the pool retains no freed memory */
     return CUDA_SUCCESS;
 }
 
@@ -250,7 +251,7 @@ static CUresult sim_MemAllocManaged(CUdeviceptr *pointer, size_t size, unsigned 
     return status;
 }
 
-/* Only checks the arguments, because the simulator has no memory to migrate. */
+/* Checks only the arguments, because the simulator has no memory to migrate. */
 static int is_managed(CUdeviceptr pointer, size_t size) {
     nl_sim_memory_info info;
     return size && nl_sim_memory_find((uintptr_t)pointer, &info) &&
@@ -354,7 +355,7 @@ static CUresult store_empty_attribute(void *value, int attribute) {
     }
 }
 
-/* An address outside of simulated memory is not an error: such an address has no attributes. */
+/* An address outside of simulated memory is not an error: its attributes are all 0. */
 static CUresult sim_PointerGetAttributes(unsigned count, int *attributes, void **values,
                                          CUdeviceptr pointer) {
     NL_SIM_BEGIN();

@@ -1,4 +1,5 @@
-/* sim/driver/calls_module: modules, functions and their attributes, occupancy. */
+/* sim/driver/calls_module: implements the driver calls for modules, functions and their attributes,
+ * and occupancy. */
 #include "sim/driver/calls.h"
 
 #include "base/lock.h"
@@ -9,7 +10,7 @@
 #include "sim/engine/limits.h"
 #include "sim/engine/worker.h"
 
-/* Finds the log buffer in the options. */
+/* Finds the log buffer and its size in the options. */
 static void find_log(unsigned count, const int *options, void **values, char **log, size_t *size) {
     *log = NULL;
     *size = 0;
@@ -126,7 +127,7 @@ static CUresult sim_FuncGetAttribute(int *value, int attribute, CUfunction handl
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
         *value = (int)nl_atomic_load32_relaxed((uint32_t *)&function->any_cluster);
         return CUDA_SUCCESS;
-    default: /* cache mode and cluster scheduling policy */
+    default: /* has no effect: cache mode and cluster scheduling policy */
         NL_SIM_REQUIRE(attribute > 0 && attribute < 16);
         *value = 0;
         return CUDA_SUCCESS;

@@ -1,4 +1,4 @@
-/* sim/driver/calls_stream: streams and events. */
+/* sim/driver/calls_stream: implements the driver calls for streams and events. */
 #include "sim/driver/calls.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* sim/driver/calls_texture: arrays, textures and surfaces. */
+/* sim/driver/calls_texture: implements the driver calls for arrays, textures and surfaces. */
 #include "sim/driver/calls.h"
 
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static CUresult sim_ArrayDestroy(CUarray handle) {
     return status;
 }
 
-/* Finds the memory of a texture or surface. */
+/* Finds the memory that a texture or surface object reads. */
 static CUresult find_resource_memory(const CUDA_RESOURCE_DESC *r, nl_sim_texture *t) {
     nl_sim_array *a = &t->array;
     size_t bytes;

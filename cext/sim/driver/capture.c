@@ -1,5 +1,6 @@
-/* sim/driver/capture: the lock of all streams protects all variables of this file. A capture exists
- * as long as streams and events refer to it; the capture's graph owns the recorded operations. */
+/* sim/driver/capture: records captured operations; the lock of all streams protects all variables
+ * of this file. A capture exists as long as streams and events refer to it, and its graph owns the
+ * recorded operations. */
 #include "sim/driver/capture.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@ struct nl_sim_capture {
     nl_sim_graph *graph;
 };
 
-/* number of active captures; with 0, the functions below return immediately */
+/* number of active captures; if it is 0, the functions below return immediately */
 static uint32_t captures;
 
 /* Captures */
@@ -72,8 +73,8 @@ CUresult nl_sim_capture_begin(nl_sim_stream *stream) {
     return status;
 }
 
-/* Removes all streams from the capture. Returns 0 if a stream had operations for which the first
- * stream does not wait. */
+/* Removes all streams from the capture. Returns 0 if a stream has captured operations for which the
+ * first stream does not wait. */
 static int close_lock_held(nl_sim_capture *capture) {
     nl_sim_stream *origin = capture->origin;
     int joined = 1;
@@ -151,8 +152,8 @@ int nl_sim_capture_has(nl_sim_stream *stream) {
     return has;
 }
 
-/* Checks the captures of all streams that are ordered with the default stream, because an operation
- * on the default stream also depends on them. */
+/* Returns the error that captures cause for an operation on the default stream: it depends on all
+ * streams that are ordered with the default stream. */
 static CUresult check_legacy_lock_held(nl_sim_context *context, int harmless) {
     CUresult status = CUDA_SUCCESS;
     for (nl_sim_stream *s = context->streams; s; s = s->next) {
@@ -245,9 +246,9 @@ int nl_sim_capture_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark) {
     return 1;
 }
 
-/* If the mark is after the last captured operation of its stream, the work of this stream is now
- * ordered before the work of the waiting stream. Then `unjoined` moves from the mark's stream to
- * the waiting stream, unless that is the first stream of the capture. */
+/* If the mark is after the last captured operation of its stream, the wait orders all work of this
+ * stream before the work of the waiting stream. Then the flag `unjoined` moves from the mark's
+ * stream to the waiting stream, unless the waiting stream is the first stream of the capture. */
 static void join_capture(nl_sim_stream *stream, const nl_sim_mark *mark) {
     nl_sim_stream *from = mark->stream;
     if (from->capture == mark->capture && from->captured_count == mark->count && from != stream) {

@@ -1,9 +1,9 @@
-/* sim/driver/capture: records a stream's operations to a graph instead of running them.
+/* sim/driver/capture: records a stream's operations in a graph instead of running them.
  *
  * If another stream waits for an event that was recorded in a capture, that stream joins the
- * capture (a fork). The graph stores the order of issue, which is one of the orders that the
- * streams and events allow. Calls that the real driver forbids during a capture return its error
- * codes. */
+ * capture (a fork). The graph stores the order in which the operations were issued, which is one of
+ * the orders that the streams and events allow. Calls that the real driver forbids during a capture
+ * return its error codes. */
 #ifndef NL_SIM_DRIVER_CAPTURE_H
 #define NL_SIM_DRIVER_CAPTURE_H
 
@@ -19,22 +19,23 @@ CUresult nl_sim_capture_end(nl_sim_stream *stream, nl_sim_graph **graph);
 CUresult nl_sim_capture_info(nl_sim_stream *stream, int *status, unsigned long long *id,
                              nl_sim_graph **graph, const CUgraphNode **nodes, size_t *count);
 int nl_sim_capture_has(nl_sim_stream *stream);
-/* nl_sim_capture_admit returns CUDA_SUCCESS if captures allow issuing work to the stream and
- * waiting for it, else the driver's error. nl_sim_capture_refuse also fails if the stream itself is
- * being captured. A capture that forbids the call is invalidated. */
+/* nl_sim_capture_admit returns CUDA_SUCCESS if captures allow work and waits on the stream, else
+ * the driver's error. nl_sim_capture_refuse also returns an error if the stream itself is being
+ * captured. If a capture forbids the call, the capture is invalidated. */
 CUresult nl_sim_capture_admit(nl_sim_stream *stream);
 CUresult nl_sim_capture_refuse(nl_sim_stream *stream);
 CUresult nl_sim_capture_refuse_context(nl_sim_context *context);
 
 /* Call the functions below with the lock of all streams held. */
 void nl_sim_capture_add_lock_held(nl_sim_stream *stream, nl_sim_op *op);
-/* Call this function when the stream's handle is destroyed. */
+/* Ends the capture of a stream whose handle is destroyed. */
 void nl_sim_capture_lose_lock_held(nl_sim_stream *stream);
 
-/* A record of an event in a capture: the capture and the position in it. */
+/* A record of an event in a capture: the capture, and the position of the event in the captured
+ * operations. */
 typedef struct nl_sim_mark {
     nl_sim_capture *capture;
-    nl_sim_stream *stream; /* pointer that is valid while the capture is active */
+    nl_sim_stream *stream; /* the stream of the record; valid while the capture is active */
     uint64_t count;
 } nl_sim_mark;
 

@@ -1,7 +1,7 @@
-/* sim/driver/checked: an exact race search repeats a launch with other schedules if atomics order
- * its threads. Each run begins with the memory contents before the first run; at the end, the
- * results of the first run are restored. A launch that allocates memory or launches kernels runs
- * only once. */
+/* sim/driver/checked: runs a launch with checks; an exact race search repeats the launch with other
+ * schedules if atomics order its threads. Each run begins with the memory contents that were saved
+ * before the first run; at the end, the results of the first run are restored. A launch that
+ * allocates memory or launches kernels runs only once. */
 #include "sim/driver/checked.h"
 
 #include <stdio.h>
@@ -19,13 +19,16 @@
 #include "sim/engine/fault.h"
 #include "sim/engine/grid.h"
 
-enum { GRACE_MS = 1000 }; /* time after the budget until a run is stopped */
+enum {
+    GRACE_MS = 1000
+}; /* time in milliseconds after which a run is stopped when the budget is
+    * used up */
 
 /* Parameters and results of one run of a launch. */
 typedef struct run {
-    /* schedule of the run; NULL for the order that the seed determines */
+    /* schedule of the run, or NULL for the order that the seed determines */
     nl_sim_schedule *schedule;
-    nl_sim_undo *undo; /* undo log; NULL if the launch cannot be repeated */
+    nl_sim_undo *undo; /* undo log, or NULL if the launch cannot be repeated */
     uint64_t limit_ms; /* 0: the limit of the checks */
     int depends, allocates, is_deadlocked;
     unsigned kinds; /* of its findings, as bits */
@@ -33,7 +36,7 @@ typedef struct run {
 
 static CUresult set_memory_fault(nl_sim_job *job) {
     nl_fault_init(&job->fault, 0, NL_FAULT_HEAD_KERNEL, nl_sim_fault_kernel_name(job->kernel));
-    nl_fault_format(&job->fault, "there is no memory to check it");
+    nl_fault_format(&job->fault, "there is not enough memory to check the kernel");
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -42,7 +45,8 @@ static int begin_profile(const nl_sim_checked *what, nl_sim_job *job) {
     if (!(what->checks->mask & NL_CHECK_PROFILE) || job->is_silent ||
         nl_sim_profile_begin(job) == 0)
         return 0;
-    nl_sim_fault_fail(job, CUDA_ERROR_OUT_OF_MEMORY, "there is no memory to profile it");
+    nl_sim_fault_fail(job, CUDA_ERROR_OUT_OF_MEMORY,
+                      "there is not enough memory to profile the kernel");
     return -1;
 }
 
@@ -67,13 +71,13 @@ static CUresult run_once(const nl_sim_checked *what, nl_sim_job *job, run *r) {
     r->kinds = job->check->findings.kinds;
     r->is_deadlocked = job->is_deadlocked;
     CUresult found = nl_sim_check_end(job->check, nl_sim_fault_kernel_name(job->kernel), &fault);
-    /* reports the findings instead, because they probably caused the fault */
+    /* the findings are reported instead of the fault, because they probably caused it */
     if (found != CUDA_SUCCESS)
         job->fault = fault;
     return found != CUDA_SUCCESS ? found : status;
 }
 
-/* Runs the launch of `first` once more. On failure, first->fault is set. */
+/* Runs the launch of `first` again. On failure, first->fault is set. */
 static CUresult repeat_launch(const nl_sim_checked *what, nl_sim_job *first, run *r) {
     nl_sim_job *job = calloc(1, sizeof *job);
     if (!job)
@@ -123,7 +127,8 @@ static CUresult explore(const nl_sim_checked *what, nl_sim_job *job, run *r, uin
     nl_sim_explorer_close(explorer);
     if (status == CUDA_ERROR_OUT_OF_MEMORY ||
         (job->fault.kind == NL_CHECK_HANG && !r->is_deadlocked))
-        return CUDA_SUCCESS; /* the time was over, or memory for another run was not available */
+        return CUDA_SUCCESS; /* the budget is used up, or there is not enough memory for another
+                              * run */
     if (status != CUDA_SUCCESS)
         nl_sim_schedule_format(r->schedule, nl_sim_fault_kernel_name(job->kernel),
                                job->fault.schedule, sizeof job->fault.schedule);

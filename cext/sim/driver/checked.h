@@ -13,7 +13,7 @@ typedef struct nl_sim_checked {
     const nl_sim_object *image;
     const nl_sim_parameters *parameters; /* NULL: unavailable */
     int traps_reals;
-    nl_sim_stream *stream; /* the stream that runs the job */
+    nl_sim_stream *stream; /* the stream in which the job is enqueued */
 } nl_sim_checked;
 
 /* Runs the grid. On failure, job->fault is set. */

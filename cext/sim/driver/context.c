@@ -1,4 +1,4 @@
-/* sim/driver/context: contexts are in a static array and never move. */
+/* sim/driver/context: stores contexts in a static array, so that they never move. */
 #include "sim/driver/context.h"
 
 #include "base/lock.h"

@@ -1,5 +1,5 @@
-/* sim/driver/context: the simulated devices' contexts, one for each device, and the current
- * context. */
+/* sim/driver/context: the contexts of simulated devices, one for each device, and the current
+ * context of a thread. */
 #ifndef NL_SIM_DRIVER_CONTEXT_H
 #define NL_SIM_DRIVER_CONTEXT_H
 
@@ -9,7 +9,7 @@
 
 typedef struct nl_sim_stream nl_sim_stream;
 
-/* A fault of the context that was not reported yet. */
+/* A fault of the context that was not yet reported. */
 typedef struct nl_sim_pending {
     CUresult status; /* CUDA_SUCCESS: no fault */
     uint64_t id;
@@ -19,11 +19,11 @@ typedef struct nl_sim_pending {
 typedef struct nl_sim_context {
     int device;
     uint64_t retained; /* reference count; 0: not active */
-    uint64_t epoch;    /* epoch, which increases when the context is destroyed */
+    uint64_t epoch;    /* a number that increases when the context is destroyed */
     size_t stack_limit, printf_limit;
     uint64_t release_threshold;
     uint64_t pool_used, pool_high; /* bytes allocated from the pool */
-    /* the following members are protected by the lock of all streams */
+    /* the lock of all streams protects the following members */
     nl_sim_stream *streams, *legacy;
     nl_sim_pending fault; /* of a destroyed stream */
 } nl_sim_context;
@@ -37,8 +37,8 @@ int nl_sim_context_is(const void *handle);
 nl_sim_context *nl_sim_context_current(void);
 void nl_sim_context_set_current(nl_sim_context *context);
 
-/* Returns whether this is a forked child of the process that opened the simulator. Then no call
- * works. */
+/* Returns whether this is a forked child of the process that opened the simulator. In a forked
+ * child, all driver calls return an error. */
 int nl_sim_context_forked(void);
 void nl_sim_context_forget(void); /* call this in a forked child */
 

@@ -1,5 +1,6 @@
-/* sim/driver/cublas: cuBLAS on the CPU: a matrix product is a host function in its stream. Matrices
- * are in column-major order, as in cuBLAS: element (i, j) is at i + j * ld. */
+/* sim/driver/cublas: implements cuBLAS on the CPU: a matrix product is a host function in its
+ * stream. Matrices are in column-major order, as in cuBLAS: element (i, j) has the index i + j *
+ * ld. */
 #include "sim/driver/cublas.h"
 
 #include <complex.h>
@@ -10,7 +11,7 @@
 #include "sim/engine/memory.h"
 #include "sim/engine/shadow.h"
 
-/* the open driver table, through which products are issued to streams */
+/* the open driver table, which enqueues products in streams */
 static const nl_driver *driver;
 
 typedef struct product {
@@ -22,8 +23,9 @@ typedef struct product {
 } product;
 
 /* Computes one column of the result at a time. If `a` is not transposed, adds up columns of `a`; if
- * `a` is transposed, multiplies its contiguous rows with the column of b. Sums of a few products
- * each are added to `total`s, so that the rounding error does not grow with their number. */
+ * `a` is transposed, multiplies its contiguous rows with the column of b. Partial sums of a few
+ * products are added to `total`, so that the rounding error does not grow with the number of
+ * products. */
 #define SAME(x) (x)
 #define HALF_OUT(x) nl_half_from_double((double)(x))
 #define HALF_IN(x) ((float)nl_half_to_double(x))

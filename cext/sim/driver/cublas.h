@@ -1,4 +1,4 @@
-/* sim/driver/cublas: cuBLAS's calls, computed on the CPU. */
+/* sim/driver/cublas: computes cuBLAS's functions on the CPU. */
 #ifndef NL_SIM_DRIVER_CUBLAS_H
 #define NL_SIM_DRIVER_CUBLAS_H
 

@@ -1,5 +1,6 @@
-/* sim/driver/event: an event refers to the operation that recorded it last, by stream and ticket.
- * The stream may be closed before the event; a reference keeps the stream's struct alive. */
+/* sim/driver/event: implements events; an event refers to the operation that recorded it last, by
+ * stream and ticket. The stream may be closed before the event; a reference keeps the stream's
+ * struct alive. */
 #include "sim/driver/event.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@ struct nl_sim_event {
     uint64_t ticket, time, records, reached;
     unsigned flags;
     nl_sim_streamclock clock; /* the stream's clock at the last record */
-    nl_sim_mark mark;         /* the last record of the event, if it was made in a capture */
+    nl_sim_mark mark;         /* the event's last record in a capture */
 };
 
 static void release_event_lock_held(nl_sim_event *event) {
@@ -53,7 +54,7 @@ typedef struct record_op {
     uint64_t record;
 } record_op;
 
-/* If the event is recorded again during the wait, the later record counts. */
+/* If the event was recorded again in the meantime, only the later record counts. */
 static void complete_record(nl_sim_op *op, nl_sim_stream *stream) {
     record_op *r = (record_op *)op;
     (void)stream;
@@ -82,7 +83,7 @@ CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
     event->stream = stream;
     r->record = ++event->records;
     if (nl_sim_capture_mark_lock_held(stream, &event->mark)) {
-        /* an interrupt has cancelled the record, so waits for the event must end */
+        /* an interrupt has cancelled the record, but waits for the event must end */
         event->reached = event->records;
         release_event_lock_held(event);
         free(r);
@@ -111,7 +112,7 @@ CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
     if (captured || is_done_lock_held(event)) {
         free(op);
     } else {
-        /* cannot fail, because this is the operation's first dependency */
+        /* cannot fail, because `op` has no other dependency yet */
         (void)nl_sim_stream_add_after(op, event->stream, event->ticket);
         nl_sim_stream_issue_lock_held(stream, op);
     }

@@ -1,5 +1,5 @@
-/* sim/driver/exec: executable graphs. A node is a copy of an operation of the graph, and is
- * identified by this operation. */
+/* sim/driver/exec: implements executable graphs as lists of operations. A node is a copy of one of
+ * the graph's operations, and is identified by that operation. */
 #include "sim/driver/exec.h"
 
 #include <stdlib.h>
@@ -49,7 +49,7 @@ void nl_sim_exec_destroy(nl_sim_exec *exec) {
     free_exec(exec);
 }
 
-/* Returns copies of all operations, or NULL if memory runs out. */
+/* Returns a list of copies of all operations, or NULL if memory runs out. */
 static nl_sim_op *copy_all(const nl_sim_exec *exec) {
     nl_sim_op *head = NULL, **tail = &head;
     for (size_t i = 0; i < exec->count; i++) {
@@ -70,7 +70,7 @@ static nl_sim_op *copy_all(const nl_sim_exec *exec) {
 }
 
 /* An executable graph runs only once at a time: each launch is ordered after the previous launch,
- * in any stream. */
+ * even in another stream. */
 CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
     if (!exec->count)
         return CUDA_SUCCESS;
@@ -86,7 +86,7 @@ CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
     if (last && !stream->capture)
         nl_sim_streamclock_join(&stream->clock, &last->clock);
     if (last && last != stream && last->done < ticket && !stream->capture)
-        /* cannot fail, because this is the operation's first dependency */
+        /* cannot fail, because `op` has no other dependency yet */
         (void)nl_sim_stream_add_after(op, last, ticket);
     for (nl_sim_op *next; op; op = next) {
         next = op->next;

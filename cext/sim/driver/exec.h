@@ -1,5 +1,5 @@
-/* sim/driver/exec: executable graphs. An executable graph has a copy of every operation of its
- * graph; a launch issues copies of these to the launching stream. */
+/* sim/driver/exec: creates and launches executable graphs. An executable graph has a copy of every
+ * operation of its graph; a launch enqueues copies of these operations in the launching stream. */
 #ifndef NL_SIM_DRIVER_EXEC_H
 #define NL_SIM_DRIVER_EXEC_H
 

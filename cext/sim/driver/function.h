@@ -1,4 +1,4 @@
-/* sim/driver/function: functions that launches use. */
+/* sim/driver/function: functions of calls_module.c that launches use. */
 #ifndef NL_SIM_DRIVER_FUNCTION_H
 #define NL_SIM_DRIVER_FUNCTION_H
 

@@ -1,4 +1,4 @@
-/* sim/driver/graph: a graph is a linked list of operations. */
+/* sim/driver/graph: stores a graph as a linked list of operations. */
 #include "sim/driver/graph.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* sim/driver/handle: a hash set with open addressing; removed entries are tombstones until the set
- * grows. */
+/* sim/driver/handle: stores handles in a hash set with open addressing; removed entries are
+ * tombstones until the set grows. */
 #include "sim/driver/handle.h"
 
 #include <stdint.h>

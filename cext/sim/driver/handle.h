@@ -1,5 +1,5 @@
-/* sim/driver/handle: the set of valid handles, so that an invalid or destroyed handle causes an
- * error and not a crash. */
+/* sim/driver/handle: stores the set of valid handles, so that an invalid or destroyed handle causes
+ * an error and not a crash. */
 #ifndef NL_SIM_DRIVER_HANDLE_H
 #define NL_SIM_DRIVER_HANDLE_H
 
@@ -13,7 +13,7 @@ typedef enum nl_sim_handle_kind {
     NL_SIM_HANDLE_ARRAY,
 } nl_sim_handle_kind;
 
-/* Adds a handle to the set. Returns 0, or -1 without memory. */
+/* Adds a handle to the set. Returns 0, or -1 if memory runs out. */
 int nl_sim_handle_add(nl_sim_handle_kind kind, int device, const void *object);
 /* Removes a handle. Returns 1 if the handle was in the set, else 0. */
 int nl_sim_handle_remove(nl_sim_handle_kind kind, const void *object);

@@ -1,5 +1,5 @@
-/* sim/driver/inflight: a counter of calls for each device, and a flag that each call reads after
- * incrementing the counter. */
+/* sim/driver/inflight: implemented by a counter of calls for each device, and a flag that each call
+ * reads after incrementing the counter. */
 #include "sim/driver/inflight.h"
 
 #include <string.h>

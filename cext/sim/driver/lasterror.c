@@ -1,4 +1,5 @@
-/* sim/driver/lasterror: faults are large and rare, so memory for a fault is allocated on demand. */
+/* sim/driver/lasterror: stores a thread's last error; faults are large and rare, so memory for a
+ * fault is allocated on demand. */
 #include "sim/driver/lasterror.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* sim/driver/lasterror: the last error of a thread: details of its last driver call in addition to
- * the status. */
+/* sim/driver/lasterror: the last error of a thread, which contains details of its last driver call
+ * in addition to the status. */
 #ifndef NL_SIM_DRIVER_LASTERROR_H
 #define NL_SIM_DRIVER_LASTERROR_H
 
@@ -8,7 +8,7 @@
 /* Clears the last error; call it at the start of each driver call. */
 void nl_sim_lasterror_forget(void);
 /* nl_sim_lasterror_interrupt records that the user interrupted the wait of the current call.
- * nl_sim_lasterror_interrupted returns whether that was recorded, and clears the record. */
+ * nl_sim_lasterror_interrupted returns whether an interrupt was recorded, and clears the record. */
 void nl_sim_lasterror_interrupt(void);
 int nl_sim_lasterror_interrupted(void);
 /* nl_sim_lasterror_report stores a fault that the current call returns; `id` identifies the fault.

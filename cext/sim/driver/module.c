@@ -1,5 +1,5 @@
-/* sim/driver/module: an image is a shared library; loading it twice creates two modules, each with
- * its own variables. */
+/* sim/driver/module: loads images, which are shared libraries; loading an image twice creates two
+ * modules with separate variables. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -29,21 +29,22 @@ typedef struct global {
 struct nl_sim_module {
     nl_sim_context *context;
     void *base;
-    void *bytes; /* the shared library's bytes, for its symbol table */
+    void *bytes; /* the bytes of the shared library, from which the symbol table is read */
     nl_sim_object object;
     nl_sim_function *functions;
     global *globals;
     int is_debug;
     int is_python;                    /* its kernels' bodies are Python */
     int traps_reals;                  /* uses the processor's exceptions (reals.h) */
-    uint32_t checks;                  /* checks for which the module was compiled */
-    nl_sim_module *twins, *next_twin; /* twin: the same source, compiled for other checks */
-    /* for a twin: pairs of a variable of the twin and the same variable of the original */
+    uint32_t checks;                  /* mask of the checks for which the module was compiled */
+    nl_sim_module *twins, *next_twin; /* twins: modules of the same source, compiled for other
+                                       * checks */
+    /* for a twin: pairs of a variable of the twin and the same variable of the original module */
     nl_sim_variables *variables;
 };
 
-/* lock: protects the lists of all modules; loader_lock: only one thread opens or closes
- * libraries */
+/* lock: protects the lists of all modules; loader_lock: held while a thread opens or closes a
+ * library */
 static nl_mutex lock = NL_MUTEX_INIT, loader_lock = NL_MUTEX_INIT;
 
 /* Loading */
@@ -53,8 +54,8 @@ static void write_log(char *log, size_t size, const char *text) {
         snprintf(log, size, "%s", text ? text : "");
 }
 
-/* Returns a data object of this image itself (not of a library that it depends on) with the given
- * size. */
+/* Returns a data object of the given size that this image itself defines (not a library on which it
+ * depends). */
 static const void *find_object(const nl_sim_module *m, const char *symbol, size_t size) {
     const void *address = dlsym(m->object.handle, symbol);
     Dl_info info;
@@ -126,7 +127,7 @@ static CUresult load(nl_sim_context *context, const void *image, nl_sim_module *
     if (nl_sim_elf_is_valid(m->bytes, m->object.size))
         status = open_library(m, log, log_size);
     else
-        write_log(log, log_size, "the image holds no shared object for this machine");
+        write_log(log, log_size, "the image contains no shared object for this machine");
     if (status == CUDA_SUCCESS)
         *out = m;
     else
@@ -201,7 +202,8 @@ int nl_sim_module_max_threads(const nl_sim_function *f) {
     return bound > 0 && bound < NL_SIM_BLOCK_THREADS ? (int)bound : NL_SIM_BLOCK_THREADS;
 }
 
-/* Kernels are exported as nl_sim_kernel_0, 1, ... if the image compiler numbers them. */
+/* maximum number of other kernels; kernels are exported as nl_sim_kernel_0, 1, ... if the image
+ * compiler numbers them */
 enum { MAX_OTHERS = 256 };
 
 static size_t collect_other_kernels(const nl_sim_module *m, const nl_sim_kernel *self,
@@ -231,7 +233,7 @@ static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *ker
     f->context = m->context;
     f->carveout = -1;
     size_t count = collect_other_kernels(m, kernel, others);
-    /* Shared variables of functions that kernels call are counted for every kernel, so the sum is
+    /* Shared variables of functions that kernels call are counted for every kernel, so this size is
      * an upper bound. */
     size_t shared = nl_sim_elf_shared_size(m->bytes, m->object.size, kernel->name, others, count);
     f->static_shared = shared < NL_SIM_SHARED_DEFAULT ? (int)shared : NL_SIM_SHARED_DEFAULT;
@@ -259,7 +261,7 @@ static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn 
     void *image = NULL;
     nl_sim_module *twin = NULL;
     if (!compile) {
-        write_log(log, log_size, "nothing has been set up to compile kernels for checks");
+        write_log(log, log_size, "no compiler of kernels for checks was set (SetProcessChecks)");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     if (compile(m->bytes, m->object.size, mask, &image, log, log_size) < 0)
@@ -275,7 +277,7 @@ static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn 
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     nl_mutex_lock(&lock);
-    /* another thread has created the twin in the meantime */
+    /* another thread has loaded the twin while this thread compiled it */
     nl_sim_module *other = find_twin_lock_held(m, mask);
     if (!other) {
         twin->next_twin = m->twins;
@@ -372,7 +374,7 @@ nl_sim_function *nl_sim_module_function_of(nl_sim_module *m, const nl_sim_kernel
     }
 }
 
-/* Registers a variable, so that copies to and from it are accepted. */
+/* Registers a variable's memory, so that copies to and from the variable are accepted. */
 static CUresult remember_global(nl_sim_module *m, const nl_sim_global *found) {
     for (global *g = m->globals; g; g = g->next) {
         if (g->address == found->address)

@@ -1,4 +1,4 @@
-/* sim/driver/op: functions for operations that belong to no stream, as the operations of graphs. */
+/* sim/driver/op: functions for operations that are not in a stream, such as those of graphs. */
 #include "sim/driver/op.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* sim/driver/primary: each primary context has a reference count; at 0 the contents of the context
- * are destroyed. */
+/* sim/driver/primary: counts the references of each primary context; at 0 the contents of the
+ * context are destroyed. */
 #include "sim/driver/primary.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ int nl_sim_primary_open(int devices) {
     return status;
 }
 
-/* A retain during the destruction of the contents waits for the end of the destruction. */
+/* A retain during the destruction of a context's contents waits for the end of the destruction. */
 CUresult nl_sim_primary_retain(int device, nl_sim_context **out) {
     nl_mutex_lock(&lock);
     nl_atomic_add(&nl_sim_context_at(device)->retained, 1);
@@ -82,7 +82,7 @@ static void destroy_contents(nl_sim_context *context) {
     while ((object = nl_sim_handle_remove_any(NL_SIM_HANDLE_MODULE, device)))
         nl_sim_module_destroy(object);
     while ((object = nl_sim_handle_remove_any(NL_SIM_HANDLE_ARRAY, device)))
-        free(object); /* the texels are freed by nl_sim_memory_clear */
+        free(object); /* nl_sim_memory_clear frees the texels */
     nl_sim_texture_clear(device);
     nl_sim_stream_wait_context(context);
     nl_sim_stream_clear_faults(context);
@@ -94,8 +94,8 @@ static void destroy_contents(nl_sim_context *context) {
     nl_atomic_add(&context->epoch, 1);
 }
 
-/* Destroys the contents of a context. Meanwhile calls of other threads fail, because their handles
- * become invalid. */
+/* Destroys the contents of a context. During the destruction, calls of other threads fail, because
+ * their handles become invalid. */
 static void destroy_lock_held(nl_sim_context *context) {
     nl_sim_inflight_close(context->device);
     destroy_contents(context);

@@ -1,5 +1,5 @@
-/* sim/driver/primary: primary contexts: created at the first retain, destroyed at the last
- * release. */
+/* sim/driver/primary: primary contexts, which are created at the first retain and destroyed at the
+ * last release. */
 #ifndef NL_SIM_DRIVER_PRIMARY_H
 #define NL_SIM_DRIVER_PRIMARY_H
 

@@ -1,11 +1,11 @@
-/* sim/driver/stream: the scheduler of operations.
+/* sim/driver/stream: schedules the operations of all streams.
  *
  * A stream is idle (nothing queued), blocked (its first operation must wait for another stream),
  * ready, or running. Ready streams are in a list sorted by priority. Scheduler threads remove
- * streams from the list and run them until they are empty. There are as many of these threads as
+ * streams from the list and run them until they are empty. There are as many scheduler threads as
  * the maximum number of simultaneously ready streams so far. A thread that waits for a stream also
- * removes it from the list and runs it, which saves two thread switches in the most common case, a
- * launch and a wait. Blocked streams are checked again after each operation. */
+ * removes it from the list and runs it: for a launch followed by a wait, this saves two thread
+ * switches. Blocked streams are checked again after each operation. */
 #include "sim/driver/stream.h"
 
 #include <stdio.h>
@@ -30,9 +30,9 @@ static struct {
     nl_cond work, done;
     nl_sim_stream *ready, *blocked;
     unsigned ready_count, threads, idle, waiting, running;
-    uint64_t issued; /* number of operations issued to all streams */
+    uint64_t issued; /* number of operations issued to all streams, ever */
     int exiting;
-    char stopped[1000]; /* message about the launches that the last interrupt has stopped */
+    char stopped[1000]; /* message about the launches that the last interrupt stopped */
 } sched = {.work = NL_COND_INIT, .done = NL_COND_INIT};
 
 /* References */
@@ -108,8 +108,9 @@ int nl_sim_stream_add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticke
     return 0;
 }
 
-/* Orders `op` according to the rule for the default stream and blocking streams. If there is no
- * memory for the list of dependencies, waits here instead. */
+/* Orders `op` after the operations that the rule for the default stream and blocking streams
+ * requires. If there is no memory for the list of dependencies, waits for these operations
+ * instead. */
 static void add_legacy_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
     nl_sim_stream *legacy = stream->context->legacy;
     if (stream->flags & CU_STREAM_NON_BLOCKING)
@@ -181,7 +182,7 @@ static void remove_ready_lock_held(nl_sim_stream *stream) {
     sched.ready_count--;
 }
 
-/* Completes the first operation of a stream after it has run. */
+/* Completes the first operation of a stream, which has run. */
 static void complete_lock_held(nl_sim_stream *stream) {
     nl_sim_op *op = stream->head;
     if (op->settle)
@@ -195,8 +196,9 @@ static void complete_lock_held(nl_sim_stream *stream) {
         nl_cond_broadcast(&sched.done);
 }
 
-/* Completes operations at the head of a stream that have nothing to run. Returns 0 if the stream is
- * then idle or blocked; returns 1 if its first operation can run: the caller must set the state. */
+/* Completes operations at the head of a stream that have no function to run. Returns 0 if the
+ * stream is then idle or blocked; returns 1 if its first operation can run: the caller must set the
+ * state. */
 static int complete_empty_lock_held(nl_sim_stream *stream) {
     for (;;) {
         nl_sim_op *op = stream->head;
@@ -218,7 +220,8 @@ static int complete_empty_lock_held(nl_sim_stream *stream) {
     }
 }
 
-/* Finds blocked streams that can continue; call it after an operation has completed. */
+/* Makes those blocked streams ready whose first operation can run; call it after an operation has
+ * completed. */
 static void unblock_lock_held(void) {
     for (nl_sim_stream **p = &sched.blocked; *p;) {
         nl_sim_stream *stream = *p;
@@ -229,8 +232,8 @@ static void unblock_lock_held(void) {
         *p = stream->next_queued;
         if (complete_empty_lock_held(stream))
             make_ready_lock_held(stream);
-        /* restarts the search, because settling may have completed operations for which other
-         * streams wait */
+        /* restarts the search, because the completion may allow other blocked streams to
+         * continue */
         p = &sched.blocked;
     }
 }
@@ -256,8 +259,8 @@ static const nl_fault *message_fault(nl_fault *fault, const char *what) {
 }
 
 /* Returns the kinds of operations that a waiting thread must not run: launches, if the thread can
- * be interrupted, because it has to check for interrupts. If no scheduler thread could be started,
- * the waiting thread runs all kinds, because no other thread does. */
+ * be interrupted, because such a thread must check for interrupts. If no scheduler thread could be
+ * started, the waiting thread runs all kinds, because no other thread runs them. */
 static unsigned not_for_me_lock_held(void) {
     if (sched.threads == 0)
         return 0;
@@ -272,7 +275,7 @@ static void run_first_lock_held(nl_sim_stream *stream) {
         fail_lock_held(
             stream, CUDA_ERROR_LAUNCH_TIMEOUT,
             message_fault(&fault,
-                          "a launch that was to come after an interrupted one has not been run"));
+                          "a launch after an interrupted launch of the same stream was cancelled"));
         return;
     }
     sched.running++;
@@ -282,9 +285,9 @@ static void run_first_lock_held(nl_sim_stream *stream) {
     sched.running--;
 }
 
-/* Runs a stream whose first operation can run until it is idle or blocked. A waiting thread also
- * stops when `ticket` of `goal` has run, or when the next operation is for the scheduler
- * threads. */
+/* Runs the operations of a stream whose first operation can run, until the stream is idle or
+ * blocked. A waiting thread also stops when `ticket` of `goal` has run, or when the next operation
+ * is for the scheduler threads. */
 static void run_lock_held(nl_sim_stream *stream, nl_sim_stream *goal, uint64_t ticket) {
     unsigned not_for_me = goal ? not_for_me_lock_held() : 0;
     stream->references++;
@@ -319,8 +322,8 @@ static void *scheduler_thread(void *unused) {
     return NULL;
 }
 
-/* Returns `stream`, or a stream for which it waits, whose first operation the calling thread can
- * run now; NULL if there is none. */
+/* Returns `stream`, or a stream for which it waits, if the calling thread can run its first
+ * operation now, or NULL if there is none. */
 static nl_sim_stream *helpable(nl_sim_stream *stream) {
     unsigned not_for_me = not_for_me_lock_held();
     for (int depth = 0; stream && depth < 16; depth++) {
@@ -352,8 +355,8 @@ static void for_all_lock_held(void (*act)(nl_sim_stream *stream)) {
 
 /* State of an interruptible wait. */
 typedef struct patience {
-    /* time of the next check for interrupts, or of the next attempt to stop launches; 0: not set
-     * yet */
+    /* time of the next check for interrupts, or of the next attempt to stop launches, or 0 if not
+     * yet set */
     uint64_t next;
     int interrupted;
 } patience;
@@ -369,8 +372,9 @@ static void poll_interrupt_lock_held(patience *p) {
     p->interrupted |= asked;
 }
 
-/* Waits for the next completion. Checks for interrupts at intervals. After an interrupt,
- * stops the running launches and cancels later launches, so that this wait also ends. */
+/* Waits for the next completion of an operation. Checks for interrupts at intervals. After an
+ * interrupt, stops the running launches and cancels later launches, so that the wait for these
+ * launches ends. */
 static void wait_patiently_lock_held(patience *p) {
     uint64_t time = nl_clock_ns();
     if (p->next && time >= p->next) {
@@ -456,8 +460,8 @@ void nl_sim_stream_issue_and_wait(nl_sim_stream *stream, nl_sim_op *op) {
     nl_sim_streams_unlock();
 }
 
-/* Updates the host's vector clock: the host has waited for all operations after which a new
- * operation of the stream would be ordered. */
+/* Updates the host's vector clock: the host has waited for all operations that the rule for default
+ * and blocking streams orders before a new operation of the stream. */
 static void join_host_clock_lock_held(nl_sim_stream *stream) {
     nl_sim_streamclock_join_host(&stream->clock);
     if (stream != stream->context->legacy)
@@ -468,8 +472,8 @@ static void join_host_clock_lock_held(nl_sim_stream *stream) {
     }
 }
 
-/* Returns the ticket that the stream's last operation had at the moment when `number` operations
- * had been issued to all streams together. */
+/* Returns the ticket that the stream's last operation had when `number` operations had been issued
+ * to all streams together. */
 static uint64_t ticket_lock_held(const nl_sim_stream *stream, uint64_t number) {
     uint64_t ticket = stream->done;
     for (const nl_sim_op *op = stream->head; op && op->number <= number; op = op->next)
@@ -478,7 +482,7 @@ static uint64_t ticket_lock_held(const nl_sim_stream *stream, uint64_t number) {
 }
 
 /* Waits for all streams of a context, except those with one of `flags`. Does not wait for
- * operations that other threads issue in the meantime, because such operations may never end. */
+ * operations that other threads issue during the wait, because such operations may never end. */
 static void wait_context_lock_held(nl_sim_context *context, unsigned flags) {
     uint64_t now = sched.issued;
 restart:
@@ -491,7 +495,7 @@ restart:
     }
 }
 
-/* Waits for all operations after which a new operation of the stream would be ordered. */
+/* Waits for all operations that are ordered before a new operation of the stream. */
 static void wait_stream_lock_held(nl_sim_stream *stream) {
     join_host_clock_lock_held(stream);
     if (stream == stream->context->legacy)
@@ -602,9 +606,9 @@ void nl_sim_stream_clear_faults(nl_sim_context *context) {
 
 /* Process exit */
 
-/* Exit handler, which is called while operations may be running. Running kernels are stopped at
- * their next block, and no operation is started. A kernel that never ends does not prevent the
- * exit. */
+/* The exit handler of the process, during which operations may be running. Stops running kernels at
+ * their next block, and prevents the start of operations. A kernel that never ends does not prevent
+ * the exit. */
 static void at_exit(void) {
     if (nl_sim_context_forked())
         return;

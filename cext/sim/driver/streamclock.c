@@ -1,4 +1,4 @@
-/* sim/driver/streamclock: vector clocks, protected by the lock of all streams. */
+/* sim/driver/streamclock: implements vector clocks, which the lock of all streams protects. */
 #include "sim/driver/streamclock.h"
 
 #include <stdio.h>
@@ -19,8 +19,8 @@ int nl_sim_streamclock_open(void) {
     return status;
 }
 
-/* Assigns a free index, if any, but not the index that was released last, so that operations of a
- * destroyed stream are distinguished from operations of a new stream. */
+/* Assigns a free index, if any, but not the index that was released last, because a new stream with
+ * the index of a destroyed stream would seem to be the same stream. */
 void nl_sim_streamclock_enter(nl_sim_stream *stream) {
     unsigned place = (last_place + 1) % NL_SIM_OVERLAP_STREAMS;
     for (unsigned i = 0; i < NL_SIM_OVERLAP_STREAMS && users[place]; i++)
@@ -31,7 +31,8 @@ void nl_sim_streamclock_enter(nl_sim_stream *stream) {
     stream->place = last_place = place;
 }
 
-/* The default stream stays ordered after operations of destroyed blocking streams. */
+/* Merges the stream's clock into the default stream's clock: the default stream stays ordered after
+ * operations of destroyed blocking streams. */
 void nl_sim_streamclock_leave(nl_sim_stream *stream) {
     users[stream->place]--;
     if (!(stream->flags & CU_STREAM_NON_BLOCKING) && stream->context->legacy)
@@ -49,7 +50,7 @@ void nl_sim_streamclock_join_host(const nl_sim_streamclock *clock) {
     nl_sim_streamclock_join(&host, clock);
 }
 
-/* Applies the same order as add_legacy_lock_held in stream.c. */
+/* Merges clocks according to the rule of add_legacy_lock_held in stream.c. */
 static void join_legacy(nl_sim_stream *stream) {
     nl_sim_stream *legacy = stream->context->legacy;
     if (stream->flags & CU_STREAM_NON_BLOCKING)
@@ -64,7 +65,7 @@ static void join_legacy(nl_sim_stream *stream) {
     }
 }
 
-/* source line of the thread's next operation; "": not reported */
+/* source line of the thread's next operation, or "" if it was not set */
 static _Thread_local char caller[NL_SIM_CALLER];
 
 unsigned nl_sim_streamclock_number(CUstream stream) {

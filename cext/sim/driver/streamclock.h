@@ -1,22 +1,23 @@
-/* sim/driver/streamclock: vector clocks of streams and of the host: which operations happened
- * before, according to events, waits and the default stream's rule (sim/check/overlap.h). */
+/* sim/driver/streamclock: computes vector clocks of streams and of the host: which operations
+ * happened before, according to events, waits and the default stream's rule
+ * (sim/check/overlap.h). */
 #ifndef NL_SIM_DRIVER_STREAMCLOCK_H
 #define NL_SIM_DRIVER_STREAMCLOCK_H
 
 #include "sim/check/overlap.h"
 #include "sim/driver/streams.h"
 
-/* Enables the clocks; 0, or -1 without memory. Acquires the lock of all streams. */
+/* Enables the clocks; returns 0, or -1 if memory runs out. Acquires the lock of all streams. */
 int nl_sim_streamclock_open(void);
 
 /* Call the functions below with the lock of all streams held. nl_sim_streamclock_enter assigns a
  * clock index to a new stream; nl_sim_streamclock_leave releases the index. */
 void nl_sim_streamclock_enter(nl_sim_stream *stream);
 void nl_sim_streamclock_leave(nl_sim_stream *stream);
-/* Call this function when an operation is issued to the stream. */
+/* Updates the clocks when an operation is issued to the stream. */
 void nl_sim_streamclock_issue(nl_sim_stream *stream, nl_sim_op *op);
-/* Merges `earlier` into `later`: everything that happened before `earlier` now happened before
- * `later`, too. */
+/* Merges `earlier` into `later`: everything that happened before `earlier` then also happens before
+ * `later`. */
 void nl_sim_streamclock_join(nl_sim_streamclock *later, const nl_sim_streamclock *earlier);
 /* Merges the clock into the clock of the host: all operations of the clock happened before the
  * host's next operations. */
@@ -25,15 +26,15 @@ void nl_sim_streamclock_join_host(const nl_sim_streamclock *clock);
 /* Sets the user's source line of the calling thread's next operation (nl_driver.SetCaller). */
 enum { NL_SIM_CALLER = 64 };
 void nl_sim_streamclock_set_caller(const char *file, int line);
-/* Writes the source line that was set, as "lesson.py, line 20", or "" if no line was set. */
+/* Writes the source line that set_caller has stored, as "lesson.py, line 20", or "". */
 void nl_sim_streamclock_get_caller(char text[NL_SIM_CALLER]);
 /* Returns the number that identifies the stream in reports (nl_driver.StreamNumber). */
 unsigned nl_sim_streamclock_number(CUstream stream);
 
 /* Call begin_host with the operation before a host function runs, and with NULL afterwards.
  *
- * host_knows implements nl_driver.HostKnows, which is called within a host function. After that
- * call, all work of the stream before the host function happens before later host code. */
+ * host_knows implements nl_driver.HostKnows, which host functions call. After the call of
+ * host_knows, all work of the stream before the host function happens before later host code. */
 void nl_sim_streamclock_begin_host(const nl_sim_overlap *operation);
 void nl_sim_streamclock_host_knows(void);
 

@@ -1,10 +1,11 @@
-/* sim/driver/streams: the stream struct, and the lock that protects all streams.
+/* sim/driver/streams: defines the struct of a stream, and the lock that protects all streams.
  *
  * A stream is a queue of operations. An operation runs after the earlier operations of its stream,
  * and after operations of other streams according to events and the default stream's rule.
  *
- * Tickets: the n-th operation issued to a stream has ticket n; `done` is the ticket of the last
- * completed operation. "After" always refers to a ticket of a stream. */
+ * Operations are identified by tickets: the n-th operation issued to a stream has ticket n; `done`
+ * is the ticket of the last completed operation. In names, "after" refers to a ticket of a
+ * stream. */
 #ifndef NL_SIM_DRIVER_STREAMS_H
 #define NL_SIM_DRIVER_STREAMS_H
 
@@ -19,7 +20,8 @@ struct nl_sim_stream {
     nl_sim_context *context;
     nl_sim_stream *next;        /* in the context's list */
     nl_sim_stream *next_queued; /* link of the list of streams in the same state */
-    uint64_t references;        /* references of the handle, of `after` entries and of events */
+    uint64_t references;        /* number of references: those of the handle, of `after` entries and
+                                 * of events */
     uint64_t issued, done;
     uint64_t cancelled; /* launches up to this ticket are cancelled */
     nl_sim_op *head, *tail;
@@ -35,8 +37,8 @@ struct nl_sim_stream {
     struct nl_sim_capture *capture;
     nl_sim_op *captured;     /* its last captured operation */
     uint64_t captured_count; /* number of its captured operations */
-    /* the capture's first stream does not wait for this stream's captured operations yet, which is
-     * an error at the end of the capture */
+    /* set if the capture's first stream does not yet wait for this stream's captured operations,
+     * which is an error at the end of the capture */
     int unjoined;
 };
 

@@ -1,9 +1,9 @@
 /* sim/driver/variables: copies global variables between a module and its twin. A pair consists of
- * the variables with the same symbol name in the module and its twin. The pair stores the value of
- * each side after the last copy: bytes that differ from this value were written later, and only
- * these bytes are copied, because launches of one module on several streams may overlap. Addresses
- * within the image that the loader wrote (function tables, virtual functions) differ between module
- * and twin, and are never copied. */
+ * the variables with the same symbol name in the module and its twin. The pair stores both values
+ * after the last copy: only bytes that differ from them, which were written later, are copied,
+ * because launches of one module on several streams may overlap. Addresses within the image that
+ * the loader wrote (function tables, virtual functions) differ between module and twin, and are
+ * never copied. */
 #include "sim/driver/variables.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct pair {
     struct pair *next;
     unsigned char *module, *twin;
     size_t size;
-    unsigned char last[]; /* the module's bytes, followed by the twin's */
+    unsigned char last[]; /* the bytes of the module's variable, followed by those of the twin's */
 } pair;
 
 struct nl_sim_variables {
@@ -23,7 +23,7 @@ struct nl_sim_variables {
     pair *pairs;
 };
 
-/* State while the pairs are created. */
+/* State of nl_sim_variables_create while it creates the pairs. */
 typedef struct making {
     nl_sim_variables *variables;
     const nl_sim_object *module, *twin;
@@ -32,8 +32,8 @@ typedef struct making {
 
 /* Sets the module's half of p->last to `initial`, the initial value of the variable in the module's
  * ELF file (NULL: zero). Bytes that the module has written then differ from p->last and will be
- * copied to the twin. Addresses within the image were written by the loader: their current values
- * are stored in p->last, so that they are not copied. */
+ * copied to the twin. Addresses within the image were written by the loader: p->last is set to
+ * their current values, so that they are not copied. */
 static void start(pair *p, const unsigned char *initial, const making *m) {
     for (size_t i = 0; i < p->size; i++)
         p->last[i] = initial ? initial[i] : 0;

@@ -1,8 +1,8 @@
-/* sim/driver/variables: the variables of a module and of its instrumented twin, which has its own
- * copies.
+/* sim/driver/variables: synchronizes the variables of a module with those of its instrumented twin,
+ * which has its own copies.
  *
- * Copies and kernels without checks use the module's variables; checked kernels use the twin's.
- * Before and after each checked launch, changes on one side are copied to the other. */
+ * Copies and kernels without checks use the module's variables; checked kernels use those of the
+ * twin. Before and after each checked launch, changed bytes are copied to the other module. */
 #ifndef NL_SIM_DRIVER_VARIABLES_H
 #define NL_SIM_DRIVER_VARIABLES_H
 
@@ -10,7 +10,8 @@
 
 typedef struct nl_sim_variables nl_sim_variables;
 
-/* Finds the variables of both libraries that have the same name. Returns NULL without memory. */
+/* Finds the pairs of variables that have the same name in both libraries. Returns NULL if memory
+ * runs out. */
 nl_sim_variables *nl_sim_variables_create(const nl_sim_object *module, const nl_sim_object *twin);
 void nl_sim_variables_destroy(nl_sim_variables *variables); /* accepts NULL */
 /* Call nl_sim_variables_bring before a checked launch: copies changes from the module to the twin.

@@ -1,5 +1,5 @@
-/* sim/engine/barrier: the last thread to arrive at a barrier makes the other threads ready and
- * continues. */
+/* sim/engine/barrier: implements barriers of a block: the last thread to arrive makes the other
+ * threads ready and continues. */
 #include "sim/engine/barrier.h"
 
 #include "sim/engine/fault.h"
@@ -47,7 +47,7 @@ NL_SIM_INLINE void count_arrival(nl_sim_worker *w, nl_sim_block_op op, int value
     warp->yielded &= ~nl_sim_lane_bit(thread);
 }
 
-/* Returns 1 if `thread` must wait for other threads. */
+/* Records the arrival of `thread`; returns 1 if it must wait for other threads. */
 NL_SIM_INLINE int arrive(nl_sim_worker *w, nl_sim_block_op op, int value, unsigned thread,
                          nl_sim_site site) {
     nl_sim_barrier *b = &w->barrier;
@@ -83,8 +83,8 @@ arrive_in_general(nl_sim_block_op op, int value, unsigned thread, nl_sim_site si
     return w->thread[next].fiber.sp;
 }
 
-/* Fast path for the most frequent case: other threads wait at the same barrier, and the next lane
- * can run or start. The fast path contains no call, so that no registers have to be saved. */
+/* Handles the most frequent case without a call: other threads wait at the same barrier, and the
+ * next lane can run or start. Without a call, the compiler need not save registers. */
 void *nl_sim_barrier_arrive(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site,
                             void *sp) {
     nl_sim_worker *w = nl_sim_worker_current;

@@ -1,15 +1,15 @@
-/* sim/engine/barrier: __syncthreads and its variants, and a block's part in the barrier of the
- * grid. */
+/* sim/engine/barrier: __syncthreads and its variants, and the arrival of a block at the barrier of
+ * the grid. */
 #ifndef NL_SIM_ENGINE_BARRIER_H
 #define NL_SIM_ENGINE_BARRIER_H
 
 #include "sim/engine/worker.h"
 
-/* Implements nl_sim_ops.barrier, through a trampoline where there is one (trampoline.c). */
+/* Implements nl_sim_ops.barrier, through a trampoline if the processor has one (trampoline.c). */
 int nl_sim_barrier_wait(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site);
 #ifdef NL_SIM_TRAMPOLINES
-/* `thread` arrives at a barrier; its fiber must be resumed at `sp`. Returns the stack pointer of
- * the fiber to resume, or NULL if `thread` need not wait. */
+/* Records the arrival of `thread` at a barrier; its fiber must be resumed at `sp`. Returns the
+ * stack pointer of the fiber to resume, or NULL if `thread` need not wait. */
 NL_SIM_LOCAL void *nl_sim_barrier_arrive(nl_sim_block_op op, int value, unsigned thread,
                                          nl_sim_site site, void *sp);
 #endif

@@ -1,5 +1,5 @@
-/* sim/engine/block: runs a block as a loop or as fibers (scheduler.h). Control returns to this file
- * when the block has ended or an error has occurred. */
+/* sim/engine/block: runs a block as a loop over its threads, or with a fiber for each thread
+ * (scheduler.h). Control returns to this file when the block has ended or an error has occurred. */
 #include "sim/engine/block.h"
 
 #include "sim/engine/cluster.h"
@@ -19,8 +19,8 @@ static void enter_block(nl_sim_worker *w) {
         w->kernel->enter_block(&w->job->launch, w->index);
 }
 
-/* Moves to the next of the worker's blocks; returns 0 if the worker has no more blocks or the grid
- * was stopped. */
+/* Moves to the worker's next block; returns 0 if the worker has no more blocks or the grid was
+ * stopped. */
 static int advance(nl_sim_worker *w) {
     const nl_sim_dim *grid = &w->job->launch.grid;
     w->first = 0;
@@ -55,12 +55,13 @@ static void enter(nl_sim_worker *w, nl_sim_fiber *fiber) {
     w->inside = 0;
 }
 
-/* Prepares the root fiber; Returns 0, or -1 if memory runs out; the job then has a fault. */
+/* Prepares the root fiber of a block. Returns 0, or -1 if memory runs out; the job then has a
+ * fault. */
 static int prepare_root(nl_sim_worker *w, void (*entry)(void *)) {
     int stack = nl_sim_stacks_acquire(&w->stacks);
     if (stack < 0) {
         nl_sim_fault_fail(w->job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
-                          "no memory for the stacks of the block's threads");
+                          "not enough memory for the stacks of the block's threads");
         return -1;
     }
     w->root_stack = (uint16_t)stack;
@@ -68,9 +69,10 @@ static int prepare_root(nl_sim_worker *w, void (*entry)(void *)) {
     return 0;
 }
 
-/* Finds the thread that trapped in a loop over the block's threads. The loop does not record its
- * position, so the threads are run again one at a time until one traps. This repeats their writes,
- * but the grid has failed already. replay returns the thread, or -1 if none trapped this time. */
+/* Finds the thread that trapped while the block's threads ran as a loop. The loop does not record
+ * its position, so the threads are run again one at a time until one traps. The repeated writes are
+ * harmless, because the grid has failed already. replay returns the thread, or -1 if no thread
+ * trapped this time. */
 static void replay_entry(void *argument) {
     nl_sim_worker *w = argument;
     nl_sim_fiber_entered();
@@ -112,8 +114,8 @@ static unsigned first_thread(nl_sim_worker *w) {
     return chosen >= 0 ? (unsigned)chosen : nl_sim_take_ready(w, 0, 1);
 }
 
-/* Runs the block worker->next. If its threads need no stacks, runs all blocks that the worker has
- * reserved. Returns 0 when the worker must stop. */
+/* Runs the block worker->next. If its threads need no stacks, also runs all other blocks that the
+ * worker has reserved. Returns 0 when the worker must stop. */
 static int step(nl_sim_worker *w) {
     w->leave = NL_SIM_DONE;
     w->fibers = 0;
@@ -126,7 +128,7 @@ static int step(nl_sim_worker *w) {
         nl_sim_thread *t = &w->thread[w->current];
         int stack = nl_sim_stacks_acquire(&w->stacks);
         if (stack < 0)
-            /* this call also fails, and reports the lack of memory */
+            /* this call also fails, and reports that memory has run out */
             return prepare_root(w, loop_entry);
         t->stack = (uint16_t)stack;
         nl_sim_fiber_prepare(&t->fiber, &w->stacks.all[stack], w->thread_entry, w);

@@ -4,7 +4,8 @@
 
 #include "sim/engine/worker.h"
 
-/* Runs blocks of `job` on the calling OS thread until no block is left or the job is stopped. */
+/* Runs blocks of `job` on the calling OS thread until all blocks have started or the job is
+ * stopped. */
 void nl_sim_block_run(nl_sim_worker *worker, struct nl_sim_job *job);
 
 #endif

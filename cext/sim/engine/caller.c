@@ -1,6 +1,7 @@
-/* sim/engine/caller: prefers a return address whose inlined calls lead from the user's source to
- * the given line of the header. If there is no such address, uses the first return address in the
- * user's source, from where the function of the header was called. */
+/* sim/engine/caller: searches the stack for return addresses, and prefers one whose inlined calls
+ * lead from the user's source to the given line of the header. If there is no such address, uses
+ * the first return address in the user's source, which is that of the call of the header's
+ * function. */
 #include "sim/engine/caller.h"
 
 #include <string.h>
@@ -25,8 +26,8 @@ static int search(const nl_sim_worker *w, unsigned thread, nl_sim_site site, nl_
         at = w->trap.stack;
     if (!at)
         return 0;
-    /* If the current stack does not belong to a fiber, searches only its top, because a worker's OS
-     * stack is large. */
+    /* If the current stack does not belong to a fiber, only the end at the stack pointer is
+     * searched, because a worker's OS stack is large. */
     uintptr_t end = at - low < stack->size ? low + stack->size : at + OWN_WORDS * sizeof at;
     int found = 0;
     at &= ~(uintptr_t)(sizeof at - 1);

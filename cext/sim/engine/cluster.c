@@ -1,8 +1,9 @@
-/* sim/engine/cluster: the blocks of a cluster share a slot of the job, protected by its lock.
+/* sim/engine/cluster: implements clusters; the blocks of a cluster share a slot of the job, which
+ * the job's lock protects.
  *
- * Arrival and wait are separate steps. A block has arrived when all of its live threads have
- * arrived. The cluster crosses its barrier when all blocks have arrived or ended. A thread stores
- * the parity of the crossing for which it waits. */
+ * At the cluster's barrier, arrival and wait are separate steps. A block has arrived when all of
+ * its live threads have arrived. The barrier is crossed when all blocks have arrived or ended. A
+ * thread stores the parity of the crossing for which it waits. */
 #include "sim/engine/cluster.h"
 
 #include <stdio.h>
@@ -58,7 +59,7 @@ void nl_sim_cluster_close(nl_sim_job *job) {
     job->clusters = NULL;
 }
 
-/* Waiting for other blocks, with the job's lock */
+/* Wakes the blocks that wait for other blocks; called with the job's lock held. */
 
 static void wake_blocks(nl_sim_job *job) {
     nl_cond_broadcast(&job->crossed);
@@ -76,12 +77,12 @@ static void await_blocks(nl_sim_worker *w) {
     nl_mutex_unlock(&job->lock);
     if (nl_sim_interleave_wait(w) < 0)
         nl_sim_fault_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
-                          "each block of a cluster needs a thread of the operating system, and "
-                          "there are not that many");
+                          "each block of a cluster needs a thread of the operating system, "
+                          "and no more threads can be created");
     nl_mutex_lock(&job->lock);
 }
 
-/* Returns the slot of a cluster; the first of its blocks allocates it. The number of slots is the
+/* Returns the slot of a cluster; the cluster's first block allocates it. The number of slots is the
  * number of blocks that run concurrently. */
 static nl_sim_cluster *find_slot(nl_sim_job *job, uint64_t number) {
     nl_sim_cluster *unused = NULL;
@@ -99,7 +100,7 @@ static nl_sim_cluster *find_slot(nl_sim_job *job, uint64_t number) {
 int nl_sim_cluster_enter(nl_sim_worker *w, uint64_t n) {
     nl_sim_job *job = w->job;
     unsigned size = nl_sim_job_cluster_size(job);
-    if (w->kernel->enter_block) /* allocates the OS thread's thread-local variables */
+    if (w->kernel->enter_block) /* makes the OS thread allocate its thread-local variables */
         w->kernel->enter_block(&job->launch, w->index);
     if (job->image)
         nl_sim_object_locals(job->image, &w->locals, &w->locals_end);
@@ -135,8 +136,8 @@ static void cross_if_complete(nl_sim_worker *w) {
     wake_blocks(w->job);
 }
 
-/* Returns whether the cluster's barrier can never be crossed: all blocks wait for it or have ended,
- * and at least one block waits without having arrived. */
+/* Returns whether the cluster's barrier can never be crossed: all blocks wait for the barrier or
+ * have ended, and at least one block waits without having arrived. */
 static int is_uncrossable(const nl_sim_worker *w) {
     const nl_sim_cluster *c = w->cluster;
     return c->asleep && c->asleep + c->ended == nl_sim_job_cluster_size(w->job);
@@ -192,13 +193,14 @@ static void arrive_if_complete(nl_sim_worker *w) {
 
 void nl_sim_cluster_arrive(unsigned thread, nl_sim_site site) {
     nl_sim_worker *w = nl_sim_worker_current;
-    if (!w->cluster) /* a cluster of a single block: its barrier is the block's own */
+    if (!w->cluster) /* in a cluster of a single block, the cluster's barrier is the block's
+                      * barrier */
         return;
     nl_sim_thread *t = &w->thread[thread];
     if (t->at_cluster)
         nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_SYNC,
-                           "a thread arrives at the barrier of its cluster again before it has "
-                           "waited there",
+                           "a thread arrives at the barrier of its cluster again "
+                           "before it has waited at the barrier",
                            thread, site);
     update_phase(w);
     if (w->observer)
@@ -249,7 +251,7 @@ void nl_sim_cluster_sleep(nl_sim_worker *w) {
         return;
     nl_mutex_lock(&job->lock);
     c->asleep += c->crossings == crossings;
-    if (is_uncrossable(w)) /* the error is reported by the block that did not arrive */
+    if (is_uncrossable(w)) /* the block that did not arrive reports the error */
         wake_blocks(job);
     while (c->crossings == crossings && !nl_sim_job_stopped(job)) {
         if (is_uncrossable(w) && !w->at_cluster) {
@@ -309,7 +311,7 @@ nl_sim_worker *nl_sim_cluster_owner(const nl_sim_worker *w, uintptr_t address) {
 
 int nl_sim_cluster_rank_of(const void *address) {
     nl_sim_worker *w = nl_sim_worker_current;
-    /* a cluster of one block, whose thread-local variables were not located yet */
+    /* a cluster of one block, whose thread-local variables have not been located yet */
     if (!w->cluster) {
         w->locals = w->locals_end = 0;
         if (w->job->image)
@@ -334,7 +336,7 @@ void *nl_sim_cluster_map(const void *pointer, unsigned rank, unsigned thread, nl
     unsigned size = w->cluster ? nl_sim_job_cluster_size(w->job) : 1;
     char text[160];
     if (rank >= size) {
-        snprintf(text, sizeof text, "the rank %u of a block is not in its cluster, which has %u",
+        snprintf(text, sizeof text, "the rank %u is outside of the cluster, which has %u blocks",
                  rank, size);
         nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_MEMORY, text, thread, site);
     }
@@ -343,8 +345,8 @@ void *nl_sim_cluster_map(const void *pointer, unsigned rank, unsigned thread, nl
     nl_sim_worker *owner = nl_sim_cluster_owner(w, address);
     if (!owner)
         nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_MEMORY,
-                           "an address that is not in shared memory has no counterpart in another "
-                           "block of the cluster",
+                           "an address that is not in shared memory has no counterpart "
+                           "in another block of the cluster",
                            thread, site);
     return (void *)map(owner, address, w->cluster->member[rank]);
 }

@@ -1,7 +1,7 @@
-/* sim/engine/cluster: thread block clusters. The blocks of a cluster run concurrently, each on its
- * own OS thread. They can access each other's shared memory, and share a barrier.
+/* sim/engine/cluster: runs thread block clusters. The blocks of a cluster run concurrently, each on
+ * its own OS thread. They can access each other's shared memory, and share a barrier.
  *
- * A block begins when all blocks of its cluster are present. The worker of a block runs no other
+ * A block begins when all blocks of its cluster have a worker. The worker of a block runs no other
  * block before all blocks of the cluster have ended, so the shared memory of each block exists as
  * long as any block of the cluster runs. */
 #ifndef NL_SIM_ENGINE_CLUSTER_H
@@ -13,21 +13,21 @@
 typedef struct nl_sim_cluster {
     uint64_t number; /* index in the grid; UINT64_MAX: free */
     unsigned present, ended, left;
-    unsigned arrived; /* number of blocks that have arrived at the barrier */
-    /* number of blocks without a thread that can run before the barrier is crossed */
+    unsigned arrived; /* number of blocks that have arrived at the cluster's barrier */
+    /* number of blocks in which no thread can run before the barrier is crossed */
     unsigned asleep;
     uint64_t crossings;
     nl_sim_worker *member[NL_SIM_CLUSTER_BLOCKS_MOST];
 } nl_sim_cluster;
 
-/* Returns the index of the block that runs as the n-th of the grid: the blocks of a cluster are
- * consecutive. */
+/* Returns the index of the block that is run as the n-th block of the grid: the blocks of a cluster
+ * are consecutive. */
 nl_sim_dim nl_sim_cluster_block(const nl_sim_launch *launch, uint64_t n);
 /* Returns whether the blocks with these linear indices are in the same cluster. */
 int nl_sim_cluster_is_shared(const nl_sim_launch *launch, uint64_t a, uint64_t b);
 
-/* Call before and after a launch with clusters; at most `blocks` blocks run concurrently. open
- * returns -1 if memory runs out. */
+/* Call open before and close after a launch with clusters; at most `blocks` blocks run
+ * concurrently. open returns -1 if memory runs out. */
 int nl_sim_cluster_open(struct nl_sim_job *job, uint64_t blocks);
 void nl_sim_cluster_close(struct nl_sim_job *job);
 
@@ -36,16 +36,16 @@ void nl_sim_cluster_close(struct nl_sim_job *job);
  * cluster. nl_sim_cluster_enter returns -1 if the grid was stopped. */
 int nl_sim_cluster_enter(nl_sim_worker *worker, uint64_t n);
 void nl_sim_cluster_leave(nl_sim_worker *worker);
-/* Call this function when one of the block's threads has ended. */
+/* Updates the block's arrivals; call this function when a thread of the block has ended. */
 void nl_sim_cluster_thread_ended(nl_sim_worker *worker, unsigned thread);
 /* Returns the parity of the next crossing of the cluster's barrier at which the thread has not
  * arrived. */
 unsigned nl_sim_cluster_next_parity(const nl_sim_worker *worker, unsigned thread);
-/* Call this function when no thread of the block can run and some threads wait for the cluster.
- * Returns when some can continue. */
+/* Waits for other blocks; call this function when no thread of the block can run and some threads
+ * wait for the cluster. Returns when some threads can continue. */
 void nl_sim_cluster_sleep(nl_sim_worker *worker);
-/* Makes all threads of the block ready that wait for a crossing of the cluster's barrier which has
- * happened. */
+/* Makes those threads of the block ready that wait for a crossing of the cluster's barrier which
+ * has happened. */
 void nl_sim_cluster_poll(nl_sim_worker *worker);
 
 /* Returns the worker of the block in this worker's cluster whose shared memory contains the

@@ -1,5 +1,5 @@
-/* sim/engine/deadlock: states of a thread are compared by a hash. A loop may yield several times
- * before it returns to a state, so the stored state is replaced after 1, 2, 4, ... yields. */
+/* sim/engine/deadlock: compares states of a thread by a hash. A loop may yield several times before
+ * it returns to a state, so the stored state is replaced after 1, 2, 4, ... yields. */
 #include "sim/engine/deadlock.h"
 
 #include <string.h>
@@ -10,11 +10,12 @@
 #include "sim/engine/worker.h"
 
 typedef struct nl_sim_spin {
-    uint64_t state, progress; /* `state` is the hash of the stored state; 0: none */
+    uint64_t state, progress; /* `state` is the hash of the stored state, or 0 if there is none */
     /* `turns` counts yields since the state was stored; after `most` yields the state is
      * replaced */
     uint32_t turns, most;
-    int repeats, has_moved; /* has_moved: the thread has made an access since its last yield */
+    int repeats, has_moved; /* has_moved is set if the thread has made an access since its last
+                             * yield */
 } nl_sim_spin;
 
 void nl_sim_deadlock_begin(nl_sim_worker *w) {
@@ -25,8 +26,8 @@ void nl_sim_deadlock_begin(nl_sim_worker *w) {
     w->job->schedule->progress++;
 }
 
-/* Called after the recorded write was executed: counts the write as progress if it has changed the
- * memory. */
+/* Called after the recorded write was executed: if the write has changed memory, counts it as
+ * progress. */
 static void count_progress(nl_sim_schedule *s) {
     if (!s->written_size)
         return;
@@ -55,7 +56,8 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
     return hash ^ hash >> 29;
 }
 
-/* Hashes the registers that a call preserves, and the stack above this function's frame. */
+/* Computes a hash of the registers that a call preserves, and of the stack above this function's
+ * frame. */
 __attribute__((noinline)) uint64_t nl_sim_deadlock_state(const nl_sim_worker *w) {
     const nl_sim_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
     uintptr_t high = (uintptr_t)stack->low + stack->size;
@@ -77,13 +79,13 @@ __attribute__((noinline)) uint64_t nl_sim_deadlock_state(const nl_sim_worker *w)
     return hash ? hash : 1;
 }
 
-/* Returns whether the thread waits at a barrier, or is in a loop that only another thread can
+/* Returns whether the thread waits at a barrier, or is in a loop which only another thread can
  * end. */
 static int is_stuck(const nl_sim_worker *w, unsigned thread) {
     const nl_sim_spin *p = &w->spins[thread];
     const nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
     /* a lane that waits before a volatile access is ready: it continues when no other lane of its
-     * warp can */
+     * warp can run */
     int is_ready = (int)((warp->ready | warp->active) >> thread % NL_SIM_LANES & 1);
     if (p->repeats && p->progress == w->job->schedule->progress)
         return 1;
@@ -94,7 +96,8 @@ int nl_sim_deadlock_is_reached(nl_sim_worker *w) {
     nl_sim_schedule *s = w->job->schedule;
     nl_sim_spin *p = w->spins ? &w->spins[w->current] : NULL;
     count_progress(s);
-    /* a thread may be interrupted twice before one access */
+    /* the state is compared only if the thread has made an access, because it may be interrupted
+     * twice before one access */
     if (!p || (w->thread[w->current].wait != NL_SIM_WAIT_SPIN && !p->has_moved))
         return 0;
     p->has_moved = 0;

@@ -1,5 +1,5 @@
 /* sim/engine/fault: stores the state of a thread in fields of the fault; the message is formatted
- * from these fields where the fault is reported. */
+ * later from these fields. */
 #include "sim/engine/fault.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@ static nl_sim_dim thread_index(const nl_sim_worker *w, unsigned thread) {
                         thread / block->x / block->y};
 }
 
-/* Returns <name> for a kernel that was written as a function body, whose generated name is
- * nl_<name> in a namespace. */
+/* Returns the name without its prefix for a kernel that was written as a function body: its
+ * generated name is nl_<name> in a namespace. */
 const char *nl_sim_fault_kernel_name(const nl_sim_kernel *kernel) {
     const char *name = kernel->name, *end = name + strcspn(name, "<("), *last = end;
     while (last > name && last[-1] != ':')

@@ -1,11 +1,11 @@
-/* sim/engine/fiber: the code of the switch.
+/* sim/engine/fiber: implements the switch between fibers.
  *
- * x86-64 and aarch64: save the registers that a function must preserve, exchange the stack pointer,
- * restore the registers. On x86-64 the switch is inlined (fiber.h), except with a sanitizer. This
- * file contains the parts that are not inlined: nl_sim_fiber_swap (the switch as a function),
- * nl_sim_fiber_load (its second half, for a switch without return) and nl_sim_fiber_start, where a
- * new fiber begins: the fiber's stack is laid out as if the fiber had been suspended at this
- * function. */
+ * On x86-64 and aarch64, the switch saves the registers that a function must preserve, exchanges
+ * the stack pointer, and restores the registers. On x86-64 the switch is inlined (fiber.h), except
+ * with a sanitizer. This file contains the functions that are not inlined: nl_sim_fiber_swap (the
+ * switch as a function), nl_sim_fiber_load (the second half of the switch, for a fiber that does
+ * not continue) and nl_sim_fiber_start, where a new fiber begins: the new fiber's stack is laid out
+ * as if the fiber had been suspended in nl_sim_fiber_start. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -25,8 +25,8 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* Calls that the sanitizers need; the functions are empty in a normal build. Always inlined,
- * because no function may return between the announcement and the switch. */
+/* Announces a switch to the sanitizers; empty in a normal build. Always inlined, because no
+ * function may return between the announcement and the switch. */
 
 static inline __attribute__((always_inline)) void announce_switch(nl_sim_fiber *from,
                                                                   nl_sim_fiber *to) {
@@ -48,15 +48,15 @@ static inline __attribute__((always_inline)) void announce_arrival(nl_sim_fiber 
 
 static void announce_stack(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack) {
 #ifdef NL_SIM_ASAN
-    /* An abandoned fiber leaves poisoned frames on its stack. */
+    /* the frames of an abandoned fiber on this stack are still poisoned */
     __asan_unpoison_memory_region(stack->low, stack->size);
     fiber->fake_stack = NULL;
     fiber->bottom = stack->low;
     fiber->size = stack->size;
 #endif
 #ifdef NL_SIM_TSAN
-    /* A TSan fiber is slow to create, so it is reused; but each use leaves frames on its call
-     * stack, so it is replaced from time to time. */
+    /* creating a TSan fiber is slow, so it is reused; but each use leaves frames on its call stack,
+     * so it is replaced from time to time */
     if (stack->tsan && ++stack->uses % 512 == 0) {
         __tsan_destroy_fiber(stack->tsan);
         stack->tsan = NULL;
@@ -144,8 +144,8 @@ __asm__(".text\n"
         "    .cfi_endproc\n"
         ".size nl_sim_fiber_start, .-nl_sim_fiber_start\n");
 
-/* Initial stack contents: rbx, rbp, the address at which to continue, and a return address of 0, as
- * if the entry function had been called. */
+/* The initial contents of a stack: rbx, rbp, the address at which to continue, and a return address
+ * of 0, as if the entry function had been called. */
 enum { FRAME_WORDS = 4, FRAME_ENTRY = 0, FRAME_ARGUMENT = 1, FRAME_RETURN = 2 };
 #else /* aarch64 */
 __asm__(".text\n"
@@ -225,8 +225,8 @@ _Noreturn void nl_sim_fiber_abandon(nl_sim_fiber *to) {
     nl_sim_fiber_load(NULL, to->sp);
 }
 
-/* Switches when the handler has returned. nl_sim_fiber_abandon then runs on the stack of `to`,
- * below its saved registers, because the stack that trapped may be full. */
+/* The switch takes effect when the handler has returned. nl_sim_fiber_abandon then runs on the
+ * stack of `to`, below its saved registers, because the stack of the trapping fiber may be full. */
 void nl_sim_fiber_escape(void *signal_context, nl_sim_fiber *to) {
     ucontext_t *context = signal_context;
     uintptr_t below = ((uintptr_t)to->sp - 256) & ~(uintptr_t)15;
@@ -279,7 +279,8 @@ _Noreturn void nl_sim_fiber_abandon(nl_sim_fiber *to) {
 
 void nl_sim_fiber_escape(void *signal_context, nl_sim_fiber *to) {
     (void)signal_context;
-    nl_sim_fiber_abandon(to); /* swapcontext restores the signal mask that it has saved */
+    nl_sim_fiber_abandon(to); /* this call replaces swapcontext, which would restore the signal mask
+                               * that it has saved */
 }
 
 #endif

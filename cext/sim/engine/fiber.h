@@ -1,9 +1,9 @@
 /* sim/engine/fiber: switches between the threads of a simulated block, which run on one OS thread.
  *
- * A fiber is a saved stack pointer; everything else is on its stack. The switch is written in
- * assembly for x86-64 and aarch64 (7 to 14 ns); elsewhere, or with -DNL_SIM_UCONTEXT, it is
- * swapcontext. Every switch is announced to the address and thread sanitizers. A fiber never moves
- * to another OS thread. */
+ * A suspended fiber is a saved stack pointer; all other state is on its stack. The switch is
+ * written in assembly for x86-64 and aarch64 (7 to 14 ns); on other processors, or with
+ * -DNL_SIM_UCONTEXT, swapcontext is used. Every switch is announced to the address and thread
+ * sanitizers. A fiber never moves to another OS thread. */
 #ifndef NL_SIM_ENGINE_FIBER_H
 #define NL_SIM_ENGINE_FIBER_H
 
@@ -33,7 +33,7 @@
 #endif
 
 typedef struct nl_sim_fiber {
-    void *sp; /* NULL if the fiber was not started (never NULL once prepared) */
+    void *sp; /* NULL if the fiber was not prepared */
 #ifdef NL_SIM_UCONTEXT
     ucontext_t context;
 #endif
@@ -51,8 +51,8 @@ typedef struct nl_sim_fiber {
 typedef struct nl_sim_fiber_stack {
     char *low;
     size_t size;
-    /* initial stack pointer, below the end by an offset that differs, so that not all stacks use
-     * the same cache sets */
+    /* initial stack pointer, below the end by an offset that differs between stacks, so that they
+     * use different cache sets */
     char *top;
 #ifdef NL_SIM_TSAN
     void *tsan;
@@ -62,17 +62,17 @@ typedef struct nl_sim_fiber_stack {
 
 /* Makes `fiber` represent the calling OS thread's own stack. */
 void nl_sim_fiber_adopt_thread(nl_sim_fiber *fiber);
-/* Prepares `fiber` to run entry(argument) on `stack` at the first switch to it. `entry` must call
- * nl_sim_fiber_entered first, and must end with nl_sim_fiber_leave. */
+/* Prepares `fiber` to run entry(argument) on `stack` at the first switch to the fiber. `entry` must
+ * call nl_sim_fiber_entered first, and must end with nl_sim_fiber_leave. */
 static inline void nl_sim_fiber_prepare(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack,
                                         void (*entry)(void *), void *argument);
 static inline void nl_sim_fiber_entered(void);
 /* Suspends `from`, the running fiber, and resumes `to`. */
 void nl_sim_fiber_call(nl_sim_fiber *from, nl_sim_fiber *to);
-/* Does the same as nl_sim_fiber_call; faster if many fibers are suspended at the same code position
+/* Switches like nl_sim_fiber_call; faster if many fibers are suspended at the same code position
  * (see below). */
 static inline void nl_sim_fiber_switch(nl_sim_fiber *from, nl_sim_fiber *to);
-/* Resumes `to`; the stack contents of the running fiber are abandoned. */
+/* Resumes `to`; the running fiber never continues, and its stack contents are abandoned. */
 _Noreturn void nl_sim_fiber_abandon(nl_sim_fiber *to);
 /* A faster variant of nl_sim_fiber_abandon for a running fiber that has ended. */
 _Noreturn static inline void nl_sim_fiber_leave(nl_sim_fiber *to);
@@ -82,12 +82,12 @@ void nl_sim_fiber_escape(void *signal_context, nl_sim_fiber *to);
 
 #if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
     !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only the registers it needs. The switch uses jumps instead of
- * calls and returns, because processors predict returns with a ring of earlier calls. If every
- * fiber adds and removes the same two or three entries of this ring, the predictions stay correct.
- * A suspended stack contains rbx, rbp and the address at which to continue. A function into which
- * the switch is inlined must contain a call: then the compiler stores nothing below the stack
- * pointer (in the red zone), which the switch would overwrite. */
+/* The function is inlined, so that the compiler saves only the registers it needs. The switch uses
+ * jumps instead of calls and returns, because processors predict returns with a ring of earlier
+ * calls. If every fiber adds and removes the same two or three entries of this ring, the
+ * predictions are correct. A suspended stack contains rbx, rbp and the address at which to
+ * continue. A function into which the switch is inlined must contain a call: then the compiler
+ * stores nothing below the stack pointer (in the red zone), which the switch would overwrite. */
 static inline __attribute__((always_inline)) void nl_sim_fiber_switch(nl_sim_fiber *from,
                                                                       nl_sim_fiber *to) {
     void **save = &from->sp, *load = to->sp;

@@ -1,7 +1,7 @@
-/* sim/engine/grid: the thread that runs a grid is always its first worker; other workers may join
- * it (job.h). All blocks of a cooperative grid must be alive at the same time, so each block has
- * its own OS thread for the launch. In launches with clusters, the number of clusters that run
- * concurrently depends on the number of processors. */
+/* sim/engine/grid: runs a grid; the thread that launches a grid is always its first worker, and
+ * other workers may join it (job.h). All blocks of a cooperative grid must be alive at the same
+ * time, so each block has its own OS thread for the launch. In launches with clusters, the number
+ * of clusters that run concurrently depends on the number of processors. */
 #include "sim/engine/grid.h"
 
 #include "base/clock.h"
@@ -37,7 +37,8 @@ static void run_helper(void *argument) {
     if (!has_blocked)
         nl_sim_signal_block_others();
     has_blocked = 1;
-    (void)run_worker(argument, 0, 0); /* if memory runs out, the other workers run the blocks */
+    (void)run_worker(argument, 0, 0); /* if memory for this worker runs out, the other workers run
+                                       * its blocks */
 }
 
 static void run_ordinary(nl_sim_job *job) {
@@ -50,7 +51,7 @@ static void run_carrier(nl_sim_job *job, unsigned carrier) {
     run_worker_or_fail(job, 0, carrier);
 }
 
-/* Launches whose blocks wait for one another */
+/* Returns the number of blocks that must run concurrently because they wait for one another. */
 
 static unsigned resident_blocks(const nl_sim_job *job) {
     unsigned blocks = nl_sim_job_cluster_size(job), size = blocks ? blocks : 1;

@@ -7,7 +7,8 @@
 /* Runs the grid on the calling thread and further threads. Returns CUDA_SUCCESS, or the status of
  * the first fault, which is in job->fault. */
 CUresult nl_sim_grid_run(nl_sim_job *job);
-/* For tests: from now on, grids run only their last `count` blocks; 0: all blocks. */
+/* For tests: makes all later grids run only their last `count` blocks, or all blocks if `count` is
+ * 0. */
 void nl_sim_grid_run_last(uint64_t count);
 
 #endif

@@ -1,4 +1,5 @@
-/* sim/engine/gridbarrier: counts arrived and ended blocks, under the job's lock. */
+/* sim/engine/gridbarrier: counts the blocks that have arrived or ended; the job's lock protects the
+ * counts. */
 #include "sim/engine/gridbarrier.h"
 
 #include "sim/engine/fault.h"
@@ -7,10 +8,10 @@
 #include "sim/engine/observer.h"
 
 void nl_sim_gridbarrier_lacks_threads(nl_sim_job *job) {
-    nl_sim_fault_fail(
-        job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
-        "a cooperative launch, or one with clusters, needs one thread of the operating "
-        "system for each block, and there are not that many");
+    nl_sim_fault_fail(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+                      "a cooperative launch, or a launch with clusters, "
+                      "needs one thread of the operating system for each block, "
+                      "and no more threads can be created");
 }
 
 /* Records the fault that some blocks wait at the barrier while other blocks have ended. */
@@ -21,8 +22,8 @@ static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) 
     nl_fault_locate(&fault.at, site->file, site->line);
     nl_fault_format(
         &fault,
-        "the grid cannot go on: %u of its %llu blocks wait at the barrier over the grid "
-        "at %s:%d, the others have ended (as has block (%u,%u,%u))",
+        "the grid cannot go on: %u of its %llu blocks wait at the barrier over the grid at %s:%d, "
+        "the others have ended (as has block (%u,%u,%u))",
         job->arrived, (unsigned long long)job->blocks, site->file ? site->file : "?", site->line,
         w->index.x, w->index.y, w->index.z);
     nl_sim_job_fault_lock_held(job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);

@@ -4,11 +4,11 @@
 
 #include "sim/engine/worker.h"
 
-/* Call this function when all threads of the worker's block have arrived at the barrier. Returns 0
- * when all blocks have arrived, -1 if the grid was stopped. */
+/* Records the arrival of the worker's block and waits; call this function when all threads of the
+ * block have arrived. Returns 0 when all blocks have arrived, -1 if the grid was stopped. */
 int nl_sim_gridbarrier_arrive(nl_sim_worker *worker, nl_sim_site site);
-/* Call this function when the worker's block has ended. If other blocks wait at the barrier, they
- * can never cross the barrier, and the job fails. */
+/* Records the end of the worker's block. If other blocks wait at the grid's barrier, they can never
+ * cross it, and the job fails. */
 void nl_sim_gridbarrier_block_ended(nl_sim_worker *worker);
 /* Records the fault that the launch has fewer OS threads than blocks. */
 void nl_sim_gridbarrier_lacks_threads(struct nl_sim_job *job);

@@ -1,6 +1,6 @@
-/* sim/engine/heap: blocks whose size is a power of two, separate from the program's heap. The
- * bookkeeping is outside of the blocks, so that a kernel's stray write can damage at most other
- * kernels' blocks. */
+/* sim/engine/heap: allocates blocks whose size is a power of two, separate from the program's heap.
+ * The bookkeeping is outside of the blocks, so that a kernel's invalid write can damage at most
+ * other kernels' blocks. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -20,14 +20,15 @@ static nl_mutex lock = NL_MUTEX_INIT;
 static struct {
     size_t size;    /* 0: the default */
     int is_watched; /* set if shadow memory marks allocated and written bytes */
-    int unwritten;  /* set if some blocks may be marked as unwritten */
+    int unwritten;  /* set if the shadow memory may mark some blocks as unwritten */
     char *low;
-    /* per grain: 0, or, for the first grain of a block, its class | FIRST | LIVE */
+    /* one byte per grain: 0, or, in the first grain of a block, its size class | FIRST | LIVE */
     uint8_t *state;
     uint64_t *asked;        /* requested size of a block, stored for its first grain */
-    uint32_t *next;         /* for each grain, 1 + index of the next free block of the class */
+    uint32_t *next;         /* for each free block's first grain, 1 + index of the next free block
+                             * of the class */
     uint32_t free[CLASSES]; /* for each class, 1 + index of the first free block */
-    uint32_t grains, fresh; /* number of grains, of which [fresh, grains) were never used */
+    uint32_t grains, fresh; /* number of grains, of which [fresh, grains) have never been used */
 } heap;
 
 static void *map(size_t size) {
@@ -160,7 +161,7 @@ int nl_sim_heap_free(void *block) {
 }
 
 /* Finds the first grain of the block that contains the address, or of the block before it. Returns
- * 0 if there is none. */
+ * 0 if there is no block. */
 static int find_block_lock_held(uintptr_t address, uint32_t *first) {
     uintptr_t offset = address - (uintptr_t)heap.low;
     if (!heap.low || offset >> GRAIN_BITS >= heap.grains)
@@ -214,7 +215,7 @@ void nl_sim_heap_reset(void) {
     if (heap.low) {
         size_t size = heap.size, span = (size_t)heap.grains << GRAIN_BITS;
         int is_watched = heap.is_watched;
-        /* replaces the pages by inaccessible zero pages */
+        /* mmap replaces the pages by inaccessible zero pages */
         mmap(heap.low, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
              0);
         if (is_watched)

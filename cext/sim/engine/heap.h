@@ -1,19 +1,19 @@
-/* sim/engine/heap: malloc and free inside kernels, in a part of the simulated memory's address
- * range. */
+/* sim/engine/heap: implements malloc and free inside kernels, in a range of the simulated memory's
+ * addresses. */
 #ifndef NL_SIM_ENGINE_HEAP_H
 #define NL_SIM_ENGINE_HEAP_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Sets or returns the size of the heap. nl_sim_heap_set_size returns 0, or -1 if the heap is in use
- * already. */
+/* Sets or returns the size of the heap. nl_sim_heap_set_size returns 0, or -1 if the heap is
+ * already in use. */
 int nl_sim_heap_set_size(size_t size);
 size_t nl_sim_heap_size(void);
 void *nl_sim_heap_alloc(unsigned long long size); /* NULL when it is exhausted */
 /* Returns 0, or -1 if `block` is not an allocated block. NULL is accepted. */
 int nl_sim_heap_free(void *block);
-/* After this call, the shadow memory (sim/engine/shadow.h) is updated for the heap's blocks. */
+/* From then on, the shadow memory (sim/engine/shadow.h) is updated for the heap's blocks. */
 void nl_sim_heap_watch(void);
 /* Marks a new block as unwritten. */
 void nl_sim_heap_unwritten(uintptr_t block);

@@ -1,5 +1,6 @@
-/* sim/engine/interleave: a ring of carrier threads, one of which holds the token and runs. A new
- * carrier waits for the token first; a carrier without blocks passes the token on and ends. */
+/* sim/engine/interleave: implemented by a ring of carrier threads, one of which holds the token and
+ * runs. A new carrier first waits for the token; a carrier without blocks passes the token on and
+ * ends. */
 #include "sim/engine/interleave.h"
 
 #include "base/mem.h"
@@ -11,12 +12,13 @@
 
 enum {
     MAX_CARRIERS = 64,
-    /* number of carriers that suffices if no block needs another block to continue */
+    /* number of carriers that is enough if no block needs another block to continue */
     DEFAULT_CARRIERS = 4,
     SHORT_SLICE = 24, /* accesses of memory */
     LONG_SLICE = 1024,
-    AT_ATOMICS = 256, /* maximum number of yields of a launch before atomic accesses */
-    ONE_IN = 4,       /* average number of atomic accesses per yield */
+    AT_ATOMICS = 256, /* maximum number of times per launch that a block yields before an atomic
+                       * access */
+    ONE_IN = 4,       /* average number of atomic accesses between two yields */
 };
 
 typedef enum state { CAN_RUN, WAITS, HAS_ENDED } state;
@@ -26,7 +28,8 @@ typedef struct carrier {
     unsigned index;
     uint64_t block;        /* index of its block plus 1; 0: none yet */
     nl_sim_worker *worker; /* that runs the block */
-    /* 1 + the value of `progress` at which the carrier's block could not continue; 0: never */
+    /* 1 + the value of `progress` at which the carrier's block could not continue, or 0 if it could
+     * always continue */
     uint64_t stuck;
     state state;
     nl_thread thread;
@@ -41,7 +44,7 @@ struct nl_sim_interleaver {
     unsigned holder, count, most;
     unsigned at_atomics;
     uint64_t random;         /* state of the pseudo-random sequence */
-    uint64_t factor, offset; /* these values define the order of the blocks */
+    uint64_t factor, offset; /* factor and offset of the order of the blocks (shuffle_blocks) */
     carrier carriers[];      /* the first carrier is the OS thread that made the launch */
 };
 
@@ -57,7 +60,8 @@ uint64_t nl_sim_interleave_random(nl_sim_job *job, uint64_t end) {
     return next_random(job->interleaver) % end;
 }
 
-/* Most slices are short and some are long, so that threads interleave in many different orders. */
+/* Returns the number of accesses in the next slice: most slices are short and some are long, so
+ * that threads interleave in many different orders. */
 unsigned nl_sim_interleave_slice(nl_sim_job *job) {
     uint64_t n = next_random(job->interleaver);
     return (unsigned)(n >> 8) % (n % 8 ? SHORT_SLICE : LONG_SLICE);
@@ -103,7 +107,7 @@ uint64_t nl_sim_interleave_block(const nl_sim_job *job, uint64_t n) {
 
 static void *carrier_thread(void *argument);
 
-/* Creates a carrier if any block has not begun; otherwise returns NULL. */
+/* Creates a carrier if a block has not begun; otherwise returns NULL. */
 static carrier *enlist_lock_held(nl_sim_interleaver *t, int needed) {
     nl_error err;
     if (t->count >= (needed || t->most < DEFAULT_CARRIERS ? t->most : DEFAULT_CARRIERS) ||
@@ -119,8 +123,8 @@ static carrier *enlist_lock_held(nl_sim_interleaver *t, int needed) {
     return m;
 }
 
-/* Returns the carrier of the block that the schedule requires, or a new one if the block has not
- * begun; NULL: it cannot run. */
+/* Returns the carrier of the block that the schedule requires, or a new carrier if the block has
+ * not begun, or NULL if the block cannot run. */
 static carrier *find_wanted_lock_held(nl_sim_interleaver *t) {
     nl_sim_schedule *s = t->job->schedule;
     for (unsigned i = 0; i < t->count; i++) {
@@ -257,8 +261,8 @@ static void *carrier_thread(void *argument) {
     return NULL;
 }
 
-/* Was carrier `index` created? Joins the carriers' threads. A carrier is created by an earlier
- * carrier of the list, which must have ended when this function is called. */
+/* Returns whether carrier `index` was created. Joins the carriers' threads. A carrier is created by
+ * an earlier carrier in the list, whose thread must have ended before this call. */
 static int was_created(nl_sim_interleaver *t, unsigned index) {
     nl_mutex_lock(&t->lock);
     int made = index < t->count;

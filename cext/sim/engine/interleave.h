@@ -1,13 +1,13 @@
-/* sim/engine/interleave: the deterministic scheduler of a grid. Only one OS thread runs at a time.
- * The scheduler decides which OS thread runs, and which thread of its block, so that a seed always
- * produces the same interleaving. The scheduler is used for launches that are checked for races and
- * for launches in shuffled order.
+/* sim/engine/interleave: schedules the threads of a grid deterministically. Only one OS thread runs
+ * kernel code at a time. The scheduler decides which OS thread runs, and which thread of its block,
+ * so that the same seed always produces the same interleaving. The scheduler is used for launches
+ * that are checked for races and for launches in shuffled order.
  *
- * Blocks run one after the other. A block that cannot continue alone, because it spins or waits at
- * the barrier of the grid, lets another block begin or continue. Each block needs a stack for every
- * thread and its own __shared__ memory, so each has its own OS thread, its carrier. A limited
- * number of times per launch, a block also yields before an atomic access: for example between
- * reading a lock and acquiring it, or while it holds the lock. */
+ * Blocks run one after the other by default. A block that cannot continue alone, because it spins
+ * or waits at the barrier of the grid, lets another block begin or continue. Each block needs a
+ * stack for every thread and its own __shared__ memory, so each block has its own OS thread, its
+ * carrier. A limited number of times per launch, a block also yields before an atomic access, for
+ * example between reading and acquiring a lock, or while it holds the lock. */
 #ifndef NL_SIM_ENGINE_INTERLEAVE_H
 #define NL_SIM_ENGINE_INTERLEAVE_H
 
@@ -22,31 +22,31 @@ typedef struct nl_sim_interleaver nl_sim_interleaver;
 /* Returns the maximum number of blocks that may be alive (begun, but not ended) at the same time.
  */
 uint64_t nl_sim_interleave_max_carriers(const struct nl_sim_job *job);
-/* Runs all blocks: calls run(job, carrier) on each carrier's thread, which must run blocks until no
- * block is left. job->interleaver must be NULL before and is NULL after the call. */
+/* Runs all blocks: calls run(job, carrier) on each carrier's thread, which must run blocks until
+ * all blocks have begun. job->interleaver must be NULL before and is NULL after the call. */
 void nl_sim_interleave_run(struct nl_sim_job *job,
                            void (*run)(struct nl_sim_job *job, unsigned carrier));
-/* Lets other blocks run; returns when this worker has the token again. needed: the block cannot
- * continue until other blocks make progress. */
+/* Lets other blocks run; returns when this worker has the token again. `needed` is set if the block
+ * cannot continue until other blocks make progress. */
 void nl_sim_interleave_pass(struct nl_sim_worker *worker, int needed);
-/* Waits until nl_sim_interleave_wake is called. Returns -1 if no other block can run, so that no
+/* Waits until nl_sim_interleave_wake is called. Returns -1 if no other block can run, and thus no
  * block could call nl_sim_interleave_wake. The caller must not hold the job's lock. */
 int nl_sim_interleave_wait(struct nl_sim_worker *worker);
 void nl_sim_interleave_wake(struct nl_sim_job *job);
 
-/* Call this function before the worker runs the block with this linear index. If the job's schedule
- * requires another block, that block runs first. */
+/* Lets another block run first if the job's schedule requires this. Call this function before the
+ * worker runs the block with this linear index. */
 void nl_sim_interleave_enter(struct nl_sim_worker *worker, uint64_t block);
 
-/* Call this function when no thread of the worker's block can continue before `progress` changes.
- * Returns 1 if no thread of any block can continue, and all blocks have begun. */
+/* Records that no thread of the worker's block can continue before `progress` changes. Returns 1 if
+ * no thread of any block can continue, and all blocks have begun. */
 int nl_sim_interleave_is_stuck(struct nl_sim_worker *worker, uint64_t progress);
 /* Visits the workers of the other blocks that have begun and not ended: returns the first worker
- * or, if `after` is not NULL, the worker after it; NULL: there is none. */
+ * or, if `after` is not NULL, the worker that follows `after`, or NULL at the end. */
 struct nl_sim_worker *nl_sim_interleave_next_block(const struct nl_sim_worker *worker,
                                                    const struct nl_sim_worker *after);
 
-/* Returns a pseudo-random number less than `end`, the next of the launch's own sequence. */
+/* Returns a pseudo-random number less than `end` from the launch's own sequence. */
 uint64_t nl_sim_interleave_random(struct nl_sim_job *job, uint64_t end);
 /* Chooses the number of accesses that the running thread makes before other threads run. */
 unsigned nl_sim_interleave_slice(struct nl_sim_job *job);

@@ -1,13 +1,13 @@
-/* sim/engine/job: workers take blocks in order, in chunks, from an atomic counter. Threads of the
- * pool (base/threads) join the launching thread only if the measured cost of the kernel's blocks
- * justifies it, or was not measured yet. */
+/* sim/engine/job: distributes blocks: workers reserve chunks of blocks in order, by an atomic
+ * counter. Threads of the pool (base/threads) join the launching thread only if the measured cost
+ * of the kernel's blocks justifies it, or if the cost was not measured yet. */
 #include "sim/engine/job.h"
 
 #include "base/clock.h"
 #include "sim/engine/worker.h"
 
 enum {
-    WAKE_NS = 20000,  /* estimated work that justifies one more thread */
+    WAKE_NS = 20000,  /* estimated work in nanoseconds that justifies an additional thread */
     MAX_CHUNK = 1024, /* blocks */
     /* minimum number of chunks per worker, so that all workers end at about the same time */
     CHUNKS_PER_WORKER = 16,
@@ -78,8 +78,8 @@ static void reconsider(nl_sim_job *job) {
         add_helpers(job, wanted - job->helpers);
 }
 
-/* Takes a chunk of blocks. A worker begins with one block and doubles the chunk each time, because
- * the cost of the blocks is unknown in advance. */
+/* Takes a chunk of blocks. The first chunk of a worker is one block, and each further chunk is
+ * twice as large, because the cost of a block is unknown at first. */
 int nl_sim_job_next_blocks(nl_sim_job *job, nl_sim_worker *w) {
     nl_atomic_add(&job->done, w->taken);
     w->taken = 0;

@@ -1,4 +1,5 @@
-/* sim/engine/job: one launch: its parameters, the distribution of its blocks, and its result. */
+/* sim/engine/job: describes one launch: its parameters, the distribution of its blocks, and its
+ * result. */
 #ifndef NL_SIM_ENGINE_JOB_H
 #define NL_SIM_ENGINE_JOB_H
 
@@ -11,8 +12,8 @@
 
 struct nl_sim_worker;
 
-/* Data about a kernel that are kept between launches. They are only hints, and are written without
- * a lock. */
+/* Measurements of a kernel that are kept between launches. They are only hints, and are written
+ * without a lock. */
 typedef struct nl_sim_history {
     /* set if the kernel's threads wait for each other, so that they start as fibers */
     uint32_t synchronises;
@@ -29,12 +30,13 @@ typedef struct nl_sim_watch {
     struct nl_sim_job *next;
 } nl_sim_watch;
 
-/* One launch. The caller sets the first part of the members (the rest must be zero) and
- * must keep the job until nl_sim_grid_run has returned. */
+/* One launch. The caller sets the first group of members, sets all other members to zero, and must
+ * keep the job until nl_sim_grid_run has returned. */
 typedef struct nl_sim_job {
     nl_sim_launch launch;
     const nl_sim_kernel *kernel;
-    const struct nl_sim_object *image; /* the image that contains the kernel; NULL: not available */
+    const struct nl_sim_object *image; /* the image that contains the kernel, or NULL if not
+                                        * available */
     /* whether the kernel's body is Python, so that messages use Python names */
     int is_python;
     nl_sim_history *history;
@@ -44,7 +46,7 @@ typedef struct nl_sim_job {
     uint64_t seed;
     struct nl_sim_interleaver *interleaver;
     struct nl_sim_schedule *schedule; /* chosen thread switches (schedule.h); NULL: none */
-    /* whether no thread can continue, in this schedule and in all later schedules */
+    /* set if no thread can continue, in this schedule and in all later schedules */
     int is_deadlocked;
     int is_silent;                   /* printf prints nothing */
     struct nl_sim_cluster *clusters; /* clusters that run (cluster.h); NULL: no clusters */
@@ -59,42 +61,45 @@ typedef struct nl_sim_job {
     /* launches that the kernels of this grid have made, newest first */
     struct nl_sim_child *children;
 
-    uint64_t blocks, next; /* `next` is the first block that no worker has taken */
+    uint64_t blocks, next; /* `next` is the first block that no worker has reserved */
     uint64_t done; /* number of ended blocks, except those in the current chunks of the workers */
     struct nl_sim_job *running; /* next in the list of running grids (progress.h) */
     uint32_t chunk;             /* maximum size of a chunk */
-    uint32_t stop;              /* set if the grid was stopped, so that no more blocks are taken */
+    uint32_t stop;              /* set if the grid was stopped: workers then reserve no more
+                                 * blocks */
     uint64_t started;           /* a time of nl_clock_ns */
-    unsigned helpers, most;     /* number of other threads that may join, and its maximum */
-    nl_threads_job shared;      /* job of the thread pool that other threads join */
+    unsigned helpers, most;     /* number of other threads that may still join, and its maximum */
+    nl_threads_job shared;      /* the job of the thread pool by which other threads join */
 
     nl_mutex lock;
     nl_cond crossed;
-    unsigned arrived, ended; /* number of blocks at the grid barrier, and of ended blocks */
+    unsigned arrived, ended; /* number of blocks that have arrived at the grid barrier, and of ended
+                              * blocks */
     uint64_t crossings;
     nl_sim_site grid_site; /* position of the last block to arrive at the grid barrier */
     int status;
     nl_fault fault; /* the first fault, if status is not CUDA_SUCCESS */
 } nl_sim_job;
 
-/* Call these functions before and after nl_sim_grid_run; between the two calls, any thread may
- * record a fault. */
+/* Call open before and close after nl_sim_grid_run; between these calls, any thread may record a
+ * fault. */
 void nl_sim_job_open(nl_sim_job *job);
 void nl_sim_job_close(nl_sim_job *job);
-/* `share` begins to distribute blocks to the caller and to as many threads of the pool as the
+/* `share` starts to distribute blocks to the caller and to as many threads of the pool as the
  * kernel's cost justifies; each thread calls run(job) once. `unshare` returns when the last of
- * these threads has left. */
+ * these threads has finished. */
 void nl_sim_job_share(nl_sim_job *job, void (*run)(void *job));
 void nl_sim_job_unshare(nl_sim_job *job);
-/* Takes the next blocks, worker->next to worker->end - 1. Returns 0 if there are none. */
+/* Reserves the next blocks, worker->next to worker->end - 1. Returns 0 if there are no more
+ * blocks. */
 int nl_sim_job_next_blocks(nl_sim_job *job, struct nl_sim_worker *worker);
 /* Records a fault, unless a fault was already recorded, and stops the grid. */
 void nl_sim_job_fault(nl_sim_job *job, CUresult status, const nl_fault *fault);
 void nl_sim_job_fault_lock_held(nl_sim_job *job, CUresult status, const nl_fault *fault);
-/* Stops the grid: no more blocks are taken, and running blocks should end. */
+/* Stops the grid: workers reserve no more blocks, and running blocks should end. */
 void nl_sim_job_stop(nl_sim_job *job);
 
-/* Returns the number of blocks per cluster; 0 or 1 for a launch without clusters. */
+/* Returns the number of blocks per cluster, which is 0 or 1 for a launch without clusters. */
 static inline unsigned nl_sim_job_cluster_size(const nl_sim_job *job) {
     const nl_sim_dim *size = &job->launch.cluster;
     return size->x * size->y * size->z;

@@ -1,5 +1,5 @@
-/* sim/engine/limits: the limits of a simulated device. Attributes, launch checks and occupancy use
- * these constants. The values are those of compute capability 9.0. */
+/* sim/engine/limits: the limits of a simulated device, as constants. Device attributes, launch
+ * checks and occupancy use these constants. The values are those of compute capability 9.0. */
 #ifndef NL_SIM_ENGINE_LIMITS_H
 #define NL_SIM_ENGINE_LIMITS_H
 
@@ -29,8 +29,8 @@ enum {
     NL_SIM_L2 = 52428800,
     NL_SIM_DRIVER_VERSION = 13000,
     NL_SIM_LOCAL_PER_THREAD = 524288, /* maximum local memory of a thread on a GPU */
-    NL_SIM_STACK_OWN = 131072,        /* additional stack that calls on the CPU need */
-    /* stack of a fiber, to which the device's (smaller) stack limit is added */
+    NL_SIM_STACK_OWN = 131072,        /* additional stack size that calls on the CPU need */
+    /* minimum size of a fiber's stack, to which the device's (smaller) stack limit is added */
     NL_SIM_STACK_MIN = NL_SIM_LOCAL_PER_THREAD + NL_SIM_STACK_OWN,
 };
 

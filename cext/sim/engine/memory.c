@@ -1,6 +1,7 @@
-/* sim/engine/memory: a table of allocations sorted by address, in a range of reserved pages.
- * Allocation makes pages at the cursor accessible, and freeing returns them to the system. The
- * cursor only moves forward, and restarts at the bottom when it reaches the top. */
+/* sim/engine/memory: allocates simulated memory from a range of reserved pages, with a table of
+ * allocations sorted by address. Allocation makes pages at the cursor accessible; freeing returns
+ * the pages to the system. The cursor only moves forward, and restarts at the bottom when it
+ * reaches the top. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -19,12 +20,13 @@ enum {
     MAX_DEVICES = 64,
     ALIGNMENT = 256,
     GUARD = 65536,
-    HEAP_PART = 4, /* fraction of the range that is reserved for the heap */
+    HEAP_PART = 4, /* 1/4 of the range is reserved for the heap of kernels */
     HUGE_PAGE = 2 << 20,
-    /* maximum distance between an invalid address and the allocation that a report names */
+    /* maximum distance in bytes between an invalid address and the allocation that a report
+     * names */
     NEAR = 256 << 20,
     RED = 0xa5,
-    FREED = 64, /* number of freed allocations that are stored to explain faults */
+    FREED = 64, /* number of freed allocations that are remembered to explain faults */
 };
 static const size_t device_limit = (size_t)8 << 30;
 static const size_t range_wanted = (size_t)256 << 30, range_least = (size_t)1 << 30;
@@ -35,13 +37,13 @@ typedef struct allocation {
     size_t span;
     int file;            /* file descriptor plus 1 if the memory is shared; otherwise 0 */
     int written;         /* set if the memory was written, or may have been written */
-    uint32_t generation; /* value of memory.generation when the memory was allocated */
+    uint32_t generation; /* value of memory.generation when this memory was allocated */
 } allocation;
 
 static nl_mutex lock = NL_MUTEX_INIT;
 static struct {
     uintptr_t low, high, cursor;
-    uintptr_t top; /* end of the addresses for allocations; the heap's part follows */
+    uintptr_t top; /* end of the addresses for allocations; the heap follows */
     size_t page, total;
     size_t used[MAX_DEVICES];
     uint64_t last_id;
@@ -49,7 +51,7 @@ static struct {
     size_t count, capacity;
     nl_sim_memory_info freed[FREED];
     size_t freed_count;
-    uint32_t generation; /* counter of kernels that may have written anywhere */
+    uint32_t generation; /* number of kernels that may have written to any address */
 } memory;
 
 static size_t round_up(size_t value, size_t to) {
@@ -131,7 +133,7 @@ static int reserve_entry(void) {
 }
 
 /* Returns whether the allocation was certainly not written. This is never true for memory that the
- * host or other processes can access, because their writes are not seen. */
+ * host or other processes can access, because their writes are not recorded. */
 static int is_unwritten(const allocation *a) {
     nl_sim_memory_kind kind = a->info.kind;
     return (kind == NL_SIM_MEMORY_DEVICE || kind == NL_SIM_MEMORY_POOLED) && !a->written &&
@@ -202,7 +204,7 @@ static const char *noun_of_kind(nl_sim_memory_kind kind) {
     return nouns[kind];
 }
 
-/* Describes a write outside of the allocation, and restores the pattern. */
+/* Describes a write outside of the allocation, if there was one, and restores the pattern. */
 static int check(const allocation *a, char damage[NL_SIM_MEMORY_TEXT]) {
     damage[0] = '\0';
     if (!a->low || a->info.kind == NL_SIM_MEMORY_HOST)
@@ -211,17 +213,16 @@ static int check(const allocation *a, char damage[NL_SIM_MEMORY_TEXT]) {
     uintptr_t behind = first_damage(end, high), before = first_damage(a->low, a->info.address);
     if (behind < high)
         snprintf(damage, NL_SIM_MEMORY_TEXT,
-                 "a write outside of an array: the first byte that changed is %zu bytes after the "
-                 "end of "
+                 "a write outside of an array: "
+                 "the first byte that changed is %zu bytes after the end of "
                  "%s of %zu bytes at 0x%llx",
                  (size_t)(behind - end), noun_of_kind(a->info.kind), a->info.size,
                  (unsigned long long)a->info.address);
     else if (before < a->info.address)
-        snprintf(
-            damage, NL_SIM_MEMORY_TEXT,
-            "a write outside of an array: bytes changed before the beginning of %s of %zu bytes "
-            "at 0x%llx",
-            noun_of_kind(a->info.kind), a->info.size, (unsigned long long)a->info.address);
+        snprintf(damage, NL_SIM_MEMORY_TEXT,
+                 "a write outside of an array: "
+                 "bytes changed before the beginning of %s of %zu bytes at 0x%llx",
+                 noun_of_kind(a->info.kind), a->info.size, (unsigned long long)a->info.address);
     else
         return 0;
     fill_guard_bytes(a);
@@ -255,11 +256,12 @@ static uintptr_t find_addresses(size_t span, size_t alignment) {
             low = round_up(memory.low, alignment);
             continue;
         }
-        /* the last allocation that begins below the end of the new allocation may overlap with
+        /* only the last allocation that begins below the end of the new allocation can overlap
          * it */
         size_t i = index_of_first_above(low + span + GUARD - 1);
         const allocation *a = i ? &memory.table[i - 1] : NULL;
-        if (a && !a->low) { /* skips memory of other owners, which is never in this range */
+        if (a && !a->low) { /* memory of other owners is skipped, because it is never in this
+                             * range */
             while (i && !memory.table[i - 1].low)
                 i--;
             a = i ? &memory.table[i - 1] : NULL;
@@ -348,8 +350,8 @@ CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
     return status;
 }
 
-/* Shares memory with other processes: the pages are copied to an unnamed file, which is mapped at
- * the same address. */
+/* Writes the whole buffer. Memory that is shared with other processes is copied to an unnamed file,
+ * which is mapped at the same address. */
 
 static int write_all(int fd, uintptr_t from, size_t size) {
     while (size > 0) {
@@ -431,7 +433,7 @@ CUresult nl_sim_memory_register(nl_sim_memory_kind kind, int device, void *addre
     nl_mutex_lock(&lock);
     size_t i = index_of_first_above((uintptr_t)address + size - 1);
     const allocation *a = i ? &memory.table[i - 1] : NULL;
-    /* fails if the new range overlaps an existing entry */
+    /* registering fails if the new range overlaps an existing entry */
     if (a && a->info.address + a->info.size > (uintptr_t)address)
         status = kind == NL_SIM_MEMORY_GLOBAL ? CUDA_SUCCESS : 712;
     else if (reserve_entry() < 0)
@@ -568,8 +570,8 @@ void nl_sim_memory_range(uintptr_t *low, uintptr_t *high) {
     *high = memory.high;
 }
 
-/* Fills the shadow memory before it is enabled. Writes of other threads during this call are not
- * lost: their targets were marked in the table when the addresses were checked. */
+/* Enables the shadow memory after filling it. Writes of other threads during this call are not
+ * lost, because the table marked the written allocations when their addresses were checked. */
 int nl_sim_memory_watch(void (*also)(void)) {
     int status = 0;
     nl_mutex_lock(&lock);

@@ -1,6 +1,6 @@
-/* sim/engine/nested: copies and stores a launch that a kernel makes. A launch with invalid
- * parameters is a fault of the calling thread. On a GPU, such a launch would only set an error
- * code, which few kernels check. */
+/* sim/engine/nested: copies and stores the launches that kernels make. A launch with invalid
+ * parameters is reported as a fault of the calling thread. On a GPU, such a launch would only set
+ * an error code, which few kernels check. */
 #include "sim/engine/nested.h"
 
 #include <stdio.h>
@@ -22,17 +22,20 @@ static int find_fault(const nl_sim_nested *n, unsigned depth, char *text, size_t
     const nl_sim_dim *g = &n->grid, *b = &n->block;
     uint64_t threads = (uint64_t)b->x * b->y * b->z;
     if (!is_size_within(*g, NL_SIM_GRID_X, NL_SIM_GRID_Y, NL_SIM_GRID_Z))
-        return snprintf(text, size,
-                        "launches %s with a grid of (%u,%u,%u) blocks, which no GPU has", n->name,
-                        g->x, g->y, g->z);
+        return snprintf(
+            text, size,
+            "launches %s with a grid of (%u,%u,%u) blocks, which exceeds the limits of GPUs",
+            n->name, g->x, g->y, g->z);
     if (!is_size_within(*b, NL_SIM_BLOCK_X, NL_SIM_BLOCK_Y, NL_SIM_BLOCK_Z) ||
         threads > NL_SIM_MAX_THREADS)
         return snprintf(text, size,
-                        "launches %s with blocks of (%u,%u,%u) threads: a block has 1 to %d",
+                        "launches %s with blocks of (%u,%u,%u) threads: "
+                        "the limit is %d threads",
                         n->name, b->x, b->y, b->z, NL_SIM_MAX_THREADS);
     if (n->shared_bytes > NL_SIM_SHARED_OPTIN)
         return snprintf(text, size,
-                        "launches %s with %llu bytes of dynamic shared memory: a block has %d",
+                        "launches %s with %llu bytes of dynamic shared memory: "
+                        "the limit is %d bytes",
                         n->name, n->shared_bytes, NL_SIM_SHARED_OPTIN);
     if (depth > MAX_LEVELS)
         return snprintf(text, size, "launches %s, one level deeper than the %d that CUDA allows",
@@ -73,7 +76,7 @@ void nl_sim_nested_launch(const nl_sim_nested *n, unsigned thread) {
     nl_sim_worker *w = nl_sim_worker_current;
     nl_sim_job *job = w->job;
     char text[300];
-    unsigned depth = job->depth + !n->is_tail; /* a tail launch has its parent's depth */
+    unsigned depth = job->depth + !n->is_tail; /* a tail launch has the same depth as its parent */
     if (w->replaying)
         return;
     if (find_fault(n, depth, text, sizeof text))
@@ -92,8 +95,8 @@ void nl_sim_nested_launch(const nl_sim_nested *n, unsigned thread) {
 
 void nl_sim_nested_collect(nl_sim_job *job, nl_sim_child **pending) {
     for (int tails = 1; tails >= 0; tails--) {
-        /* the newest launch is first in the list, so inserting at the front restores launch
-         * order */
+        /* the newest launch is first in the list, so inserting each at the front restores the
+         * launch order */
         for (nl_sim_child **at = &job->children; *at;) {
             nl_sim_child *c = *at;
             if (c->is_tail != tails) {

@@ -1,6 +1,6 @@
 /* sim/engine/nested: launches inside kernels (dynamic parallelism). The launches of a grid are
  * stored in its job and run after the grid has ended. This is correct because a grid cannot wait
- * for its launches. The caller that ran the job must collect the child launches and run them. */
+ * for its launches. The caller that ran the job must collect its child launches and run them. */
 #ifndef NL_SIM_ENGINE_NESTED_H
 #define NL_SIM_ENGINE_NESTED_H
 
@@ -12,7 +12,7 @@ typedef struct nl_sim_child {
     nl_sim_launch launch;
     nl_sim_history history;
     int is_tail;
-    unsigned depth;     /* nesting depth; 1 if launched by a grid that the host launched */
+    unsigned depth;     /* nesting depth, which is 1 if a grid of the host has made the launch */
     nl_sim_site site;   /* source line of the launch */
     const char *parent; /* kernel that contains the launch */
     void *args[];       /* followed by the values */
@@ -20,10 +20,11 @@ typedef struct nl_sim_child {
 
 /* Implements nl_sim_ops.launch. */
 void nl_sim_nested_launch(const nl_sim_nested *what, unsigned thread);
-/* Inserts the launches of a finished grid in front of the launches in `pending`, in launch order,
- * tail launches last. */
+/* Inserts the launches of a finished grid before the launches in `pending`, in launch order, tail
+ * launches last. */
 void nl_sim_nested_collect(nl_sim_job *job, nl_sim_child **pending);
-/* Removes and returns the first pending launch; the caller must free it. NULL: there is none. */
+/* Removes and returns the first pending launch, which the caller must free, or returns NULL if
+ * there is none. */
 nl_sim_child *nl_sim_nested_pop(nl_sim_child **pending);
 
 #endif

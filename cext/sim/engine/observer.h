@@ -1,4 +1,4 @@
-/* sim/engine/observer: hooks by which the engine calls a checker. The engine calls them if
+/* sim/engine/observer: hooks by which the engine calls a checker. The engine calls these hooks if
  * job->observer is not NULL. */
 #ifndef NL_SIM_ENGINE_OBSERVER_H
 #define NL_SIM_ENGINE_OBSERVER_H
@@ -7,12 +7,12 @@
 #include "sim/engine/worker.h"
 
 typedef struct nl_sim_observer {
-    /* enter: an OS thread will run blocks of the launch, as `worker`. leave: the OS thread has run
-     * all of its blocks. */
+    /* enter: called when an OS thread, as `worker`, is about to run blocks of the launch. leave:
+     * called when the OS thread has run all of its blocks. */
     void (*enter)(nl_sim_worker *worker);
     void (*leave)(nl_sim_worker *worker);
     /* begin_block: called before any code of the block runs; returns -1 if the block cannot run,
-     * after recording the error. end_block: the block has ended. */
+     * after recording the error. end_block: called when the block has ended. */
     int (*begin_block)(nl_sim_worker *worker);
     void (*end_block)(nl_sim_worker *worker);
     void (*end_thread)(nl_sim_worker *worker, unsigned thread);
@@ -38,20 +38,20 @@ typedef struct nl_sim_observer {
     void (*pass)(nl_sim_worker *worker);
     /* The kernel has allocated memory. */
     void (*allocated)(nl_sim_worker *worker, uintptr_t address, size_t size);
-    /* Called in handlers of SIGFPE, on a fiber. overflowed: the integer division at `instruction`
-     * has overflowed. trapped: a floating-point exception was raised; returns 1 if the thread can
-     * continue. */
+    /* Called in handlers of SIGFPE, on a fiber. overflowed: called if the integer division at
+     * `instruction` has overflowed. trapped: called if a floating-point exception was raised;
+     * returns 1 if the thread can continue. */
     void (*overflowed)(nl_sim_worker *worker, const void *instruction);
     int (*trapped)(nl_sim_worker *worker, const siginfo_t *info, void *context);
     /* Returns whether the address is in shared memory that the observer allocated for the block. */
     int (*is_shared)(const nl_sim_worker *worker, uintptr_t address);
     /* Returns the address of the same shared variable and offset in the block of another worker. */
     uintptr_t (*map_shared)(nl_sim_worker *worker, uintptr_t address, nl_sim_worker *other);
-    /* Returns whether the observer checks memory accesses. If so, the observer has already reported
-     * an invalid access when the processor traps. */
+    /* Returns whether the observer checks memory accesses. If it returns 1, the observer has
+     * already reported an invalid access when the processor traps. */
     int (*sees_accesses)(const nl_sim_worker *worker);
     /* Writes the name that the element at the address has in the kernel's source, as "out[127]".
-     * Returns 0 if it has none. */
+     * Returns 0 if the element has no name. */
     int (*name)(const nl_sim_worker *worker, uintptr_t address, char *text, size_t size);
 } nl_sim_observer;
 

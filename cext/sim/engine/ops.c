@@ -1,4 +1,4 @@
-/* sim/engine/ops: operations of a running thread that do not wait. */
+/* sim/engine/ops: implements operations of a running thread that do not wait for other threads. */
 #include "sim/engine/ops.h"
 
 #include <stdarg.h>
@@ -72,7 +72,8 @@ static void free_block(void *block) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (nl_sim_heap_free(block) < 0)
         nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_MEMORY,
-                           "free() of an address that malloc() did not give, or gave back already",
+                           "free() of an address that malloc() did not return, "
+                           "or that was freed already",
                            w->fibers ? w->current : (unsigned)-1, (nl_sim_site){.file = NULL});
 }
 

@@ -5,7 +5,7 @@
 #include "sim/abi.h"
 
 extern const nl_sim_ops nl_sim_ops_of_engine;
-/* Writes the pending output of kernels to stdout. Call when the host synchronizes. */
+/* Writes the pending output of kernels to stdout. Call this function when the host synchronizes. */
 void nl_sim_ops_flush(void);
 
 #endif

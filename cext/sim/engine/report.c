@@ -18,7 +18,7 @@ static void mark_cut(nl_text *t) {
         memcpy(t->at + t->length - 3, "...", 3);
 }
 
-/* The names of blocking operations in the kernel's language. */
+/* The names of blocking operations, in the kernel's language. */
 enum { IN_CXX, IN_PYTHON };
 static const char *const in_block[][2] = {
     {"__syncthreads", "cuda.syncthreads"},
@@ -88,7 +88,8 @@ static int is_live(const nl_sim_worker *w, unsigned thread) {
     return (int)(w->warp[thread / NL_SIM_LANES].live >> thread % NL_SIM_LANES & 1);
 }
 
-/* Is the thread waiting? Threads that arrived at different barriers count as waiting. */
+/* Returns whether the thread waits. Threads that arrived at different barriers also count as
+ * waiting. */
 static int is_waiting(const nl_sim_worker *w, unsigned thread) {
     return is_live(w, thread) && w->thread[thread].wait != NL_SIM_WAIT_NONE;
 }
@@ -140,8 +141,8 @@ static int is_waiting_like(const nl_sim_worker *w, unsigned thread, const void *
     return is_waiting(w, thread) && wait_in_same_operation(&w->thread[thread], data);
 }
 
-/* Returns whether this is a live thread that the mask of the thread `data` includes, but that does
- * not wait with that thread. */
+/* Returns whether the thread is missing: it is live, and the mask of the thread `data` includes it,
+ * but it does not wait with that thread. */
 static int is_missing(const nl_sim_worker *w, unsigned thread, const void *data) {
     const nl_sim_thread *t = data;
     unsigned warp = (unsigned)(t - w->thread) / NL_SIM_LANES;
@@ -160,8 +161,8 @@ static int has_not_begun(const nl_sim_worker *w, unsigned thread, const void *da
 }
 
 /* Returns whether the thread is the first thread that waits in its operation at its position. A
- * message describes all threads that wait in the same operation in one entry, at the position of
- * the first thread. */
+ * message has one entry for all threads that wait in the same operation, at the position of the
+ * first thread. */
 static int is_first_waiting(const nl_sim_worker *w, unsigned thread) {
     if (!is_waiting(w, thread))
         return 0;
@@ -193,7 +194,7 @@ static void add_unstarted(nl_text *t, const nl_sim_worker *w) {
     }
 }
 
-/* Returns whether another thread waits in the same line at a different column. */
+/* Returns whether another thread waits at the same line, but at a different column. */
 static int has_equal_line(const nl_sim_worker *w, nl_sim_site site) {
     for (unsigned i = 0; i < w->threads; i++) {
         nl_sim_site other = w->thread[i].site;
@@ -206,8 +207,8 @@ static int has_equal_line(const nl_sim_worker *w, nl_sim_site site) {
     return 0;
 }
 
-/* Appends " at k.cu:3", and the column if another thread waits in the same line. The first position
- * that is appended becomes the position of the fault. */
+/* Appends " at k.cu:3", and the column if another thread waits at the same line. The first position
+ * that is appended is also stored as the fault's position. */
 static void add_location(nl_fault *f, nl_text *t, const nl_sim_worker *w,
                          const nl_sim_thread *thread) {
     nl_sim_site site = thread->site, call = site;
@@ -224,8 +225,8 @@ static void add_location(nl_fault *f, nl_text *t, const nl_sim_worker *w,
         nl_text_add(t, ":%d", site.column);
 }
 
-/* Describes threads that could run but make no progress. The last address that such a thread
- * accessed is most likely the address for which the thread waits. */
+/* Describes threads that can run but make no progress. The last address that such a thread accessed
+ * is most likely the address whose value it waits for. */
 static void add_spinning(nl_fault *f, nl_text *t, const nl_sim_worker *w,
                          const nl_sim_thread *thread) {
     char name[200];
@@ -240,7 +241,7 @@ static void add_spinning(nl_fault *f, nl_text *t, const nl_sim_worker *w,
 
 /* Appends "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...", with one entry for each
  * operation and position in which threads wait for which `wanted` is true. If the running thread
- * only waits for its turn, its entry comes first. */
+ * only waits for its next turn, its entry comes first. */
 static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_fn *wanted,
                         const void *data) {
     const nl_sim_thread *running = &w->thread[w->current];
@@ -311,15 +312,15 @@ void nl_sim_report_overdue(nl_sim_job *job) {
     nl_sim_job_fault(job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
-/* Finds the source lines of threads that only wait for their turn, if the image has a line
+/* Finds the source lines of threads that only wait for their next turn, if the image has a line
  * table. */
 static void find_lines(nl_sim_worker *w) {
     nl_sim_thread *running = &w->thread[w->current];
     if (running->wait == NL_SIM_WAIT_NONE) {
         running->wait = NL_SIM_WAIT_TURN;
         running->site = (nl_sim_site){.file = NULL};
-        /* Uses the line where the thread was interrupted. If that position is in a function of this
-         * library, or has no line, uses the thread's last access. */
+        /* Prefers the line at which the thread was interrupted. If that line is in a function of
+         * this library, or is not available, uses the line of the thread's last access. */
         int exact = 0;
         nl_sim_site at = {.file = NULL};
         if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->image &&
@@ -330,7 +331,7 @@ static void find_lines(nl_sim_worker *w) {
     }
     for (unsigned i = 0; i < w->threads; i++) {
         nl_sim_thread *t = &w->thread[i];
-        /* the thread's operation is complete; the thread only waits for its turn */
+        /* the thread's operation is complete: the thread only waits for its next turn */
         if (is_live(w, i) && t->wait != NL_SIM_WAIT_NONE && t->wait < NL_SIM_WAIT_GRID &&
             (w->warp[i / NL_SIM_LANES].ready >> i % NL_SIM_LANES & 1))
             t->wait = NL_SIM_WAIT_TURN;
@@ -368,7 +369,8 @@ void nl_sim_report_endless(nl_sim_worker *w) {
     nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
-/* A thread that only waits for its turn is in a loop that only another thread can end. */
+/* Marks threads that only wait for their next turn as spinning: only another thread can end their
+ * loops. */
 static void mark_spinning(nl_sim_worker *w) {
     for (unsigned i = 0; i < w->threads; i++) {
         if (is_live(w, i) && w->thread[i].wait == NL_SIM_WAIT_TURN)
@@ -376,7 +378,7 @@ static void mark_spinning(nl_sim_worker *w) {
     }
 }
 
-/* Describes the waiting threads of the other blocks, for the first MAX_BLOCKS blocks. */
+/* Describes the waiting threads of at most MAX_BLOCKS other blocks. */
 static void add_waiting_blocks(nl_fault *fault, nl_text *t, nl_sim_worker *w) {
     enum { MAX_BLOCKS = 4 };
     unsigned count = 0;
@@ -429,9 +431,9 @@ _Noreturn void nl_sim_report_mixed_warp(nl_sim_worker *w, unsigned warp, uint32_
     nl_fault fault;
     nl_sim_fault_begin(&fault, w, NL_CHECK_SYNC, NL_FAULT_HEAD_BLOCK);
     nl_text t = nl_sim_fault_text(&fault);
-    nl_text_add(
-        &t, "lanes of a warp that name one another in their masks are at different lines, and each "
-            "line is an instruction of its own, which only its own lanes execute: ");
+    nl_text_add(&t,
+                "lanes of a warp that name one another in their masks are at different lines, "
+                "and each line is an instruction of its own, which only its own lanes execute: ");
     add_waiting(&fault, &t, w, is_lane, &(lanes){warp, set});
     mark_cut(&t);
     nl_sim_job_fault(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, &fault);

@@ -1,30 +1,30 @@
-/* sim/engine/report: creates the faults of blocks that cannot continue. */
+/* sim/engine/report: reports the faults of blocks that cannot continue. */
 #ifndef NL_SIM_ENGINE_REPORT_H
 #define NL_SIM_ENGINE_REPORT_H
 
 #include "sim/engine/job.h"
 #include "sim/engine/worker.h"
 
-/* Call these on a fiber. Each of the following functions records a fault of the job and switches to
- * the worker's own stack. */
+/* Call these functions on a fiber. Each function records a fault of the job, then switches to the
+ * worker's own stack. */
 _Noreturn void nl_sim_report_stuck(nl_sim_worker *worker);
 _Noreturn void nl_sim_report_bad_mask(nl_sim_worker *worker, unsigned thread);
 /* Reports a deadlock: no thread of the grid can continue. */
 _Noreturn void nl_sim_report_deadlock(nl_sim_worker *worker);
-/* Reports that the lanes `lanes` of a warp have arrived in one operation from different source
+/* Reports that the lanes `lanes` of a warp have arrived at the same operation from different source
  * lines. */
 _Noreturn void nl_sim_report_mixed_warp(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
-/* Called when the grid was stopped: switches to the worker's own stack. If the launch has exceeded
+/* Ends the block of a stopped grid: switches to the worker's own stack. If the launch has exceeded
  * its time limit or was interrupted, reports the state of the block's threads. */
 _Noreturn void nl_sim_report_stopped(nl_sim_worker *worker);
-/* Records that the launch has exceeded its time limit, and the state of this block's threads. This
- * function can be called on any stack. */
+/* Records the fault that the launch has exceeded its time limit, with the state of this block's
+ * threads. This function can be called on any stack. */
 void nl_sim_report_endless(nl_sim_worker *worker);
-/* Does the same as nl_sim_report_endless, without a report about the threads of a block. */
+/* Records the same fault as nl_sim_report_endless, but without the state of threads. */
 void nl_sim_report_overdue(nl_sim_job *job);
 
-/* Returns the name, in the kernel's language, of the operation in which a thread waits
- * (nl_sim_thread.wait and its argument). */
+/* Returns the name, in the kernel's language, of the operation in which a thread waits (the values
+ * of nl_sim_thread.wait and .argument). */
 const char *nl_sim_report_operation(const nl_sim_worker *worker, unsigned wait, unsigned argument);
 
 #endif

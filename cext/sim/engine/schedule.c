@@ -1,5 +1,5 @@
-/* sim/engine/schedule: an event is counted when it is executed. So the access before which threads
- * are switched has a higher number than the accesses of the other thread after the switch. */
+/* sim/engine/schedule: counts each event when it is executed. So the event before which threads are
+ * switched has a higher number than the other thread's events after the switch. */
 #include "sim/engine/schedule.h"
 
 #include <inttypes.h>

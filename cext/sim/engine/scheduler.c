@@ -1,4 +1,4 @@
-/* sim/engine/scheduler: conversion of blocks to fibers, and the less frequent scheduling
+/* sim/engine/scheduler: converts blocks to fibers, and makes the less frequent scheduling
  * decisions. */
 #include "sim/engine/scheduler.h"
 
@@ -11,8 +11,7 @@
 #include "sim/engine/schedule.h"
 
 enum {
-    /* Number of turns of each thread without progress in its block, after which other blocks
-     * run. */
+    /* number of turns of each thread without progress in its block after which other blocks run */
     PATIENT_YIELDS = 4,
     PATIENT_SLICES = 256,
     FICKLE_SLICES =
@@ -25,7 +24,7 @@ enum {
 
 void nl_sim_scheduler_lacks_stack(nl_sim_worker *w, unsigned thread) {
     nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 0,
-                       "no memory for the stacks of the block's threads", thread,
+                       "not enough memory for the stacks of the block's threads", thread,
                        (nl_sim_site){.file = NULL});
 }
 
@@ -72,7 +71,7 @@ void nl_sim_scheduler_convert(nl_sim_worker *w, unsigned thread) {
     w->thread[thread].stack = w->root_stack;
 }
 
-/* Lanes that wait until no other lane of their warp can run */
+/* Functions for lanes that wait until no other lane of their warp can run. */
 
 /* Returns the mask of the lanes in `set` that wait at the same position as `lane`. */
 static uint32_t waiting_with(const nl_sim_thread *lanes, uint32_t set, uint32_t lane) {
@@ -93,8 +92,9 @@ static uint32_t in_step(const nl_sim_thread *lanes, uint32_t set) {
     return stepping;
 }
 
-/* Returns the mask of the lanes in `stepping` whose access comes first in the program. If the same
- * lanes read PATIENT_READS times, they probably wait for another lane, so all lanes continue. */
+/* Returns the mask of the lanes in `stepping` whose next access is at the earliest position in the
+ * program. If the same lanes have read PATIENT_READS times, they probably wait for another lane, so
+ * the function returns all lanes. */
 static uint32_t next_in_step(nl_sim_warp *warp, const nl_sim_thread *lanes, uint32_t stepping) {
     uint32_t place = UINT32_MAX, set = 0;
     NL_SIM_FOR_LANES(lane, stepping) {
@@ -136,7 +136,7 @@ void nl_sim_scheduler_starve(nl_sim_worker *w) {
     nl_sim_cluster_sleep(w);
 }
 
-/* Returns a random one of the set bits. */
+/* Returns a random bit among the set bits. */
 static unsigned pick_bit(nl_sim_worker *w, uint32_t bits) {
     for (uint64_t n = nl_sim_interleave_random(w->job, (uint64_t)__builtin_popcount(bits)); n; n--)
         bits &= bits - 1;
@@ -169,7 +169,7 @@ static void let_blocks_run(nl_sim_worker *w, int needed) {
         nl_sim_report_stopped(w);
 }
 
-/* Lets other blocks run after each live thread has had `most` turns without progress. */
+/* Lets other blocks run if each live thread has had `most` turns without progress. */
 static void yield_to_other_blocks(nl_sim_worker *w, unsigned *count, unsigned most) {
     if (!w->job->interleaver || ++*count < most * w->live)
         return;
@@ -177,8 +177,8 @@ static void yield_to_other_blocks(nl_sim_worker *w, unsigned *count, unsigned mo
     let_blocks_run(w, 1);
 }
 
-/* Returns the next thread in a loop over all ready threads. The next thread may belong to another
- * warp, because the lanes of this warp may wait for that warp. */
+/* Returns the next ready thread, in a loop over all ready threads. The next thread may belong to
+ * another warp, because the lanes of this warp may wait for that warp. */
 static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
     unsigned warp = thread / NL_SIM_LANES;
     int chosen = nl_sim_scheduler_take_chosen(w);
@@ -195,8 +195,8 @@ static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
         if (w->cluster_waiting)
             nl_sim_cluster_poll(w);
         if (!w->job->interleaver)
-            /* lets other blocks run after each round, because another block may have to make
-             * progress first */
+            /* lets other blocks run after each round over the threads, because progress of another
+             * block may be needed */
             nl_thread_yield();
     }
     warp = (unsigned)__builtin_ctz(warps);

@@ -1,12 +1,12 @@
 /* sim/engine/scheduler: chooses the next thread of a block and switches to it.
  *
- * A block starts as a loop on the worker's root fiber, and the same fiber continues with the next
- * block. If a thread calls an operation that can wait, the loop becomes that thread's fiber, and
- * the later threads become ready. From then on, a thread that must wait switches directly to the
- * next ready thread, without a scheduler fiber in between. After this has happened once for a
- * kernel, its later blocks start as fibers. Threads start lazily: the first thread runs until it
- * waits, then the second starts. A thread that ends without waiting passes its stack to the next
- * thread, without a switch.
+ * A block starts as a loop on the worker's root fiber, and the root fiber then continues with the
+ * next block. If a thread calls an operation that can wait, the loop becomes that thread's fiber,
+ * and and the later threads become ready. From then on, a thread that must wait switches directly
+ * to the next ready thread, without a scheduler fiber in between. After a block of a kernel was
+ * converted in this way, the kernel's later blocks start as fibers. Threads start lazily: the
+ * second thread starts when the first thread waits, and so on. A thread that ends without waiting
+ * passes its stack to the next thread, without a switch.
  *
  * Short functions are inlined into the operations that wait (barrier.c, warp.c, thread.c):
  * processors mispredict every return from a function that was called on another stack. */
@@ -23,21 +23,21 @@
     for (uint32_t left_ = (set), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
          left_ &= left_ - 1)
 
-/* Makes threads `first` and later live and ready; none has started. */
+/* Marks the threads `first` and later as live and ready; no thread has started. */
 void nl_sim_scheduler_begin(nl_sim_worker *worker, unsigned first);
 /* Converts a loop to fibers; `thread` is the running thread. */
 void nl_sim_scheduler_convert(nl_sim_worker *worker, unsigned thread);
 /* Raises a fault because memory for the thread's stack ran out. */
 _Noreturn void nl_sim_scheduler_lacks_stack(nl_sim_worker *worker, unsigned thread);
-/* Call this function when no thread of the block can run. Waits until another block of the cluster
- * makes progress; raises a fault if no thread waits for the cluster. */
+/* Waits until another block of the cluster makes progress; call this function when no thread of the
+ * block can run. Raises a fault if no thread waits for the cluster. */
 void nl_sim_scheduler_starve(nl_sim_worker *worker);
-/* Chooses a random ready thread, for launches in shuffled order. */
+/* Returns a random ready thread, for launches in shuffled order. */
 unsigned nl_sim_scheduler_pick_any(nl_sim_worker *worker);
-/* Returns the thread that the launch's schedule requires now, and makes it not ready; returns -1 if
- * any thread may run. */
+/* Returns the thread that the launch's schedule requires next, and marks it as not ready; returns
+ * -1 if any thread may run. */
 int nl_sim_scheduler_take_chosen(nl_sim_worker *worker);
-/* Completes the operations that wait until no other lane of the warp can run: __activemask(), and
+/* Completes those operations that wait until no other lane of the warp can run: __activemask(), and
  * the implicit synchronization of a warp's lanes before a volatile access (warp.c). */
 void nl_sim_scheduler_complete_active(nl_sim_worker *worker);
 
@@ -50,12 +50,13 @@ static inline uint32_t nl_sim_lane_bit(unsigned thread) {
     return 1u << (thread % NL_SIM_LANES);
 }
 
-/* Returns a mask of the bits above `bit`. */
+/* Returns a mask of all bits above `bit`. */
 static inline uint32_t nl_sim_above(unsigned bit) {
     return UINT32_MAX << 1 << bit;
 }
 
-/* Call at the start of an operation that can wait: converts the block to fibers if necessary. */
+/* Converts the block to fibers if necessary; call this function at the start of an operation that
+ * can wait. */
 static inline nl_sim_worker *nl_sim_enter(unsigned thread) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (__builtin_expect(!w->fibers, 0))
@@ -81,9 +82,9 @@ NL_SIM_INLINE unsigned nl_sim_take_ready(nl_sim_worker *w, unsigned warp, uint32
     return warp * NL_SIM_LANES + lane;
 }
 
-/* Chooses the thread to run after `thread`: a thread of the same warp if possible, otherwise of the
- * next warp with a ready thread. If no thread is ready, the block cannot continue, which is a
- * fault. */
+/* Chooses the thread to run after `thread`: a thread of the same warp if possible, otherwise a
+ * thread of the next warp that has one. If no thread is ready, the block cannot continue, which is
+ * a fault. */
 NL_SIM_INLINE unsigned nl_sim_pick(nl_sim_worker *w, unsigned thread) {
     if (__builtin_expect(w->active_waiting != 0, 0)) {
         if (w->shuffled)
@@ -126,8 +127,8 @@ NL_SIM_INLINE void nl_sim_switch_to(nl_sim_worker *w, unsigned thread, unsigned 
     nl_sim_fiber_switch(&w->thread[thread].fiber, &w->thread[next].fiber);
 }
 
-/* Suspends the running thread, which is marked as waiting; returns when the thread was made ready
- * and has its turn. */
+/* Suspends the running thread, which the caller has marked as waiting; returns when the thread was
+ * made ready and has its turn. */
 NL_SIM_INLINE void nl_sim_suspend(nl_sim_worker *w, unsigned thread) {
     w->warp[thread / NL_SIM_LANES].yielded &= ~nl_sim_lane_bit(thread);
     nl_sim_switch_to(w, thread, nl_sim_pick(w, thread));

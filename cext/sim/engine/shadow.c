@@ -1,6 +1,7 @@
-/* sim/engine/shadow: a second address range, as long as that of simulated memory, with one byte for
- * each byte of simulated memory; the system allocates its pages at the first write. Several threads
- * may set the same byte at the same time: they all mark it as written. */
+/* sim/engine/shadow: implements shadow memory: a second address range, as long as that of simulated
+ * memory, with one byte for each byte of simulated memory; the system allocates its pages at the
+ * first write. Several threads may set the same byte concurrently, because all of them set the
+ * written flag. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -43,8 +44,8 @@ void nl_sim_shadow_hear_all(int change) {
     nl_mutex_unlock(&lock);
 }
 
-/* Returns the part of [address, address + size) that is simulated memory, as an offset into the
- * shadow. */
+/* Clips [address, address + size) to the simulated memory, and returns its offset in the shadow
+ * memory. */
 static size_t clip_range(uintptr_t address, size_t *size) {
     uintptr_t low = nl_sim_shadow.low, end = address + *size;
     uintptr_t high = low + nl_sim_shadow.span;
@@ -61,7 +62,7 @@ void nl_sim_shadow_set(uintptr_t address, size_t size, int state) {
     char *from = (char *)nl_sim_shadow.shadow + at;
     if (!size)
         return;
-    if (state == 0 && size >= GIVEN_BACK) { /* frees whole pages, which read as 0 afterwards */
+    if (state == 0 && size >= GIVEN_BACK) { /* whole pages are freed, and then read as 0 */
         uintptr_t page = SLACK, first = ((uintptr_t)from + page - 1) / page * page;
         uintptr_t last = ((uintptr_t)from + size) / page * page;
         if (madvise((void *)first, last - first, MADV_DONTNEED) == 0) {

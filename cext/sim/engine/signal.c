@@ -1,5 +1,5 @@
-/* sim/engine/signal: the handler only stores the signal in the worker and makes the OS thread
- * continue on the worker's own stack (nl_sim_fiber_escape), where the message is formatted
+/* sim/engine/signal: the signal handler only stores the signal in the worker and makes the OS
+ * thread continue on the worker's own stack (nl_sim_fiber_escape), where the message is formatted
  * (trap.h). A signal that does not come from kernel code is passed to the handler that was
  * installed before. */
 #ifndef _GNU_SOURCE
@@ -22,9 +22,9 @@ static const int signals[] = {
 enum { SIGNALS = sizeof signals / sizeof signals[0] };
 static struct sigaction previous[SIGNALS];
 static nl_mutex install_lock = NL_MUTEX_INIT;
-/* Both flags detect recursion while a signal is passed to the previous handler. chaining: the
- * previous handler called this handler. chained: a handler has already run, and raises the signal
- * again to end the process. */
+/* These flags detect recursion while a signal is passed to the previous handler. chaining: the
+ * previous handler has called this handler. chained: a previous handler has run, and raises the
+ * signal again to end the process. */
 static _Thread_local volatile sig_atomic_t chaining, chained;
 
 uintptr_t nl_sim_signal_instruction(const void *context) {
@@ -86,7 +86,7 @@ static int resume_division(nl_sim_worker *w, void *context) {
 
 static void handle(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_worker_current;
-    int sent = info->si_code <= 0; /* the signal was sent by kill(), not by the processor */
+    int sent = info->si_code <= 0; /* set if the signal was sent by kill(), not by the processor */
     if (!w || !w->inside || sent) {
         chain_to_previous_handler(number, info, context);
         return;
@@ -107,8 +107,8 @@ static void handle(int number, siginfo_t *info, void *context) {
 void nl_sim_signal_install(void) {
     struct sigaction now, ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&ours.sa_mask);
-    /* Checking SIGSEGV suffices in nearly all cases: a program that replaces any of these handlers
-     * also replaces the handler of SIGSEGV. */
+    /* It is sufficient to check SIGSEGV: a program that replaces any of these handlers also
+     * replaces the handler of SIGSEGV. */
     if (sigaction(SIGSEGV, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
         now.sa_sigaction == handle)
         return;
@@ -131,7 +131,7 @@ void nl_sim_signal_block_others(void) {
     sigdelset(&set, SIGABRT);
     sigdelset(&set, SIGTRAP);
     sigdelset(&set, NL_SIM_WATCH_SIGNAL);
-    nl_thread_set_signals(&set); /* the pool's threads start with more signals blocked */
+    nl_thread_set_signals(&set); /* the pool's threads start with other signals blocked */
 }
 
 void nl_sim_signal_enter(nl_sim_worker *w, nl_sim_signal_scope *scope) {

@@ -8,11 +8,11 @@
 
 enum { NL_SIM_WATCH_SIGNAL = SIGURG }; /* interrupts a kernel (watch.h) */
 
-/* Installs handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL (on 64-bit Arm also SIGTRAP), in front of
- * existing handlers. Call this function before each launch, because other code may have installed
- * its own handlers since the last launch. */
+/* Installs handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL (on 64-bit Arm also SIGTRAP), which call
+ * the existing handlers for other signals. Call this function before each launch, because other
+ * code may have installed handlers since the last launch. */
 void nl_sim_signal_install(void);
-/* Blocks all other signals in a thread of the engine, because the program's own threads must
+/* Blocks all other signals in the calling thread of the engine, so that the program's own threads
  * receive them. */
 void nl_sim_signal_block_others(void);
 
@@ -24,8 +24,8 @@ typedef struct nl_sim_signal_scope {
 void nl_sim_signal_enter(nl_sim_worker *worker, nl_sim_signal_scope *scope);
 void nl_sim_signal_leave(const nl_sim_signal_scope *scope);
 
-/* These functions return the address of the instruction that a signal interrupted (0 if not
- * available), and the stack pointer at that time. */
+/* Return the address of the instruction that a signal interrupted (0 if not available), and the
+ * stack pointer at that time. */
 uintptr_t nl_sim_signal_instruction(const void *signal_context);
 uintptr_t nl_sim_signal_stack(const void *signal_context);
 

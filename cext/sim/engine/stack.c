@@ -1,8 +1,8 @@
-/* sim/engine/stack: stacks are mapped in slabs, and their pages are allocated as kernels use them.
+/* sim/engine/stack: maps stacks in slabs; the system allocates their pages when kernels use them.
  * The guard below each stack is wide, so that a large frame does not skip it. With the size of the
  * guard, the distance between two stacks is an odd number of pages, so that equal offsets in
- * different stacks are in different cache sets. The initial stack pointers differ within the page
- * for the same reason. */
+ * different stacks are in different cache sets. For the same reason, the initial stack pointers
+ * differ within a page. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -43,7 +43,7 @@ void nl_sim_stacks_resize(nl_sim_stacks *stacks, size_t size) {
     stacks->count = stacks->free_count = stacks->slab_count = 0;
 }
 
-/* Errors are ignored: if there are too many mappings, the stack has no guard. */
+/* An error is ignored: if the process has too many mappings, the stack has no guard. */
 static void protect_guard_page(char *low, size_t size) {
     if (madvise(low, size, MADV_GUARD_INSTALL) != 0)
         (void)mprotect(low, size, PROT_NONE);
@@ -84,13 +84,13 @@ void nl_sim_stacks_reset(nl_sim_stacks *stacks) {
         nl_sim_stacks_release(stacks, i);
 }
 
-/* Returns whether pages are allocated below the part of the stack that most kernels use. */
+/* Returns whether pages are allocated below the addresses that most kernels use. */
 static int is_stack_deep(const nl_sim_fiber_stack *stack, size_t deep) {
     unsigned char resident = 0;
     return mincore(stack->low + deep - page_size(), page_size(), &resident) == 0 && resident & 1;
 }
 
-/* The first stack is used by every block, the last stack only by the largest blocks. */
+/* only the largest blocks use the last stacks, so they are trimmed first */
 void nl_sim_stacks_trim(nl_sim_stacks *stacks) {
     if (stacks->count <= MAX_DEEP_STACKS || stacks->size <= NL_SIM_STACK_OWN)
         return;

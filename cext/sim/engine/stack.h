@@ -15,7 +15,7 @@ typedef struct nl_sim_stacks {
     unsigned count; /* number of allocated stacks */
     unsigned free_count;
     unsigned slab_count;
-    /* free stacks, last in, first out, so that a stack in the cache is reused first */
+    /* free stacks in last-in, first-out order, so that a stack in the cache is reused first */
     uint16_t free[NL_SIM_STACKS];
     nl_sim_fiber_stack all[NL_SIM_STACKS];
     void *slabs[NL_SIM_STACKS];
@@ -32,11 +32,10 @@ static inline int nl_sim_stacks_acquire(nl_sim_stacks *stacks) {
 static inline void nl_sim_stacks_release(nl_sim_stacks *stacks, unsigned index) {
     stacks->free[stacks->free_count++] = (uint16_t)index;
 }
-/* Marks all stacks as free and abandons the code that runs on them. */
+/* Marks all stacks as free; the code that was running on them is abandoned. */
 void nl_sim_stacks_reset(nl_sim_stacks *stacks);
-/* Returns the lower pages of the stacks to the system, if many stacks use such pages. No stack may
- * be in use during this call.
- */
+/* Frees the lower pages of the stacks if many stacks use such pages. No stack may be in use during
+ * this call. */
 void nl_sim_stacks_trim(nl_sim_stacks *stacks);
 /* Returns whether `address` is in the guard below one of the stacks. */
 int nl_sim_stacks_overflown(const nl_sim_stacks *stacks, uintptr_t address);

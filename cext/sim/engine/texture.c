@@ -1,6 +1,6 @@
-/* sim/engine/texture: implements textures and surfaces. Filters reproduce the results measured on
- * an H100 bit for bit. Exceptions are the last bit of 1 in 500 positions in three dimensions, and
- * of 1 in 20 for signed 8-bit integers. */
+/* sim/engine/texture: implements the reads of textures and the accesses to surfaces. Filters
+ * reproduce the results measured on an H100 bit for bit. Exceptions are the last bit in 1 of 500
+ * positions in three dimensions, and in 1 of 20 for signed 8-bit integers. */
 #include "sim/engine/texture.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 enum { PLACES = 1 << 16, FRACTION = 256 };
 
 static nl_mutex lock = NL_MUTEX_INIT;
-/* table of objects: the low bits of an object's number are the index */
+/* table of texture and surface objects: the low bits of an object's number are its index */
 static void *places[PLACES];
 static uint64_t numbers[PLACES];
 static unsigned next_place;
@@ -47,7 +47,8 @@ unsigned long long nl_sim_texture_add(const nl_sim_texture *texture) {
         unsigned at = next_place++ % PLACES;
         if (at && !places[at]) {
             numbers[at] += PLACES;
-            /* starts with a nonzero counter, so that no small number is a valid object */
+            /* the counter in the number starts above zero, so that no small number is a valid
+             * object */
             number = (numbers[at] + PLACES) | at;
             nl_atomic_store_pointer(&places[at], own);
         }
@@ -99,7 +100,8 @@ static int is_real(const nl_sim_texture *t) {
     return !wide && !(t->how.flags & CU_TRSF_READ_AS_INTEGER);
 }
 
-/* The channels of a texel: `real` for floating-point results, otherwise `whole`. Missing
+/* The values of a texel's channels, in `real` for floating-point results, otherwise `whole`.
+ * Missing
  * channels are 0. */
 typedef struct texel {
     float real[4];
@@ -144,7 +146,7 @@ static void read_channel(const nl_sim_array *a, const unsigned char *at, unsigne
     }
 }
 
-/* Returns the texel at three indices; the border color if one of them is negative. */
+/* Returns the texel at three indices, or the border color if one of the indices is negative. */
 static texel read_texel(const nl_sim_texture *t, int x, int y, int z) {
     const nl_sim_array *a = &t->array;
     texel out;
@@ -163,7 +165,8 @@ static texel read_texel(const nl_sim_texture *t, int x, int y, int z) {
 
 /* ---- coordinates ---- */
 
-/* Applies the addressing mode to an index along an axis of n texels; returns -1 for the border. */
+/* Applies the addressing mode to an index along an axis of n texels; returns -1 if the result is
+ * the border color. */
 static int index_inside(int mode, int64_t i, int n) {
     int64_t period = 2 * (int64_t)n;
     switch (mode) {
@@ -181,7 +184,7 @@ static int index_inside(int mode, int64_t i, int n) {
     }
 }
 
-/* The two texels of an axis that surround a coordinate. */
+/* The two texels along an axis that surround a coordinate. */
 typedef struct spot {
     int first, second;
     unsigned weight; /* weight of the second texel, in units of 1 / FRACTION */
@@ -213,7 +216,7 @@ static spot only(int index) {
 }
 
 /* Computes the weights of the eight surrounding texels; the sum of the weights is FRACTION. Weights
- * are computed along z, x and y, each rounded to 8 bits, as on an H100; ties round up for the
+ * are computed along z, x and y, each rounded to 8 bits, as on an H100; ties are rounded up for the
  * second texel in x, and down for the first. */
 static void compute_weights(const spot *x, const spot *y, const spot *z, unsigned weights[8]) {
     for (int k = 0; k < 2; k++) {
@@ -303,7 +306,8 @@ static texel filter(const nl_sim_texture *t, const spot *x, const spot *y, const
 
 /* ---- reads ---- */
 
-/* Computes the face of a cubemap in a direction, and the coordinates on the face, from 0 to 1. */
+/* Computes the face of a cubemap that a direction hits, and the coordinates on that face, from 0 to
+ * 1. */
 static int face_of(const nl_sim_fetch *f, float *s, float *t) {
     float ax = fabsf(f->x), ay = fabsf(f->y), az = fabsf(f->z), m, u, v;
     int face;
@@ -329,16 +333,16 @@ static const char *mismatch_text(const nl_sim_texture *t, const nl_sim_fetch *f)
     if (f->shape & NL_SIM_TEXTURE_FETCH)
         return t->is_linear ? NULL : "tex1Dfetch reads textures over linear memory, not arrays";
     if (t->is_linear)
-        return "a texture over linear memory is read by tex1Dfetch";
+        return "a texture over linear memory must be read by tex1Dfetch";
     if (cube != ((flags & CUDA_ARRAY3D_CUBEMAP) != 0))
         return cube ? "the texture is no cubemap" : "a cubemap is read by texCubemap";
     if (layered != ((flags & CUDA_ARRAY3D_LAYERED) != 0))
         return layered ? "the texture has no layers"
                        : "the texture has layers: read it by tex...Layered";
     if (!cube && (unsigned)kind != t->array.dimensions)
-        return "the texture has another number of dimensions";
+        return "the texture's number of dimensions differs from the function's";
     if ((f->shape & NL_SIM_TEXTURE_GATHER) && !(flags & CUDA_ARRAY3D_TEXTURE_GATHER))
-        return "the texture was not made for tex2Dgather (gather=True)";
+        return "the texture was not created for tex2Dgather (gather=True)";
     return NULL;
 }
 
@@ -374,7 +378,7 @@ const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch 
                                  nl_sim_texels *out) {
     const nl_sim_texture *t = find(texture);
     if (!t || t->is_surface)
-        return "there is no such texture object: it was destroyed, or the number is none";
+        return "there is no such texture object: it was destroyed, or the number is invalid";
     const char *wrong = mismatch_text(t, f);
     if (wrong)
         return wrong;
@@ -419,8 +423,8 @@ const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch 
 
 /* ---- surfaces ---- */
 
-/* Applies the boundary mode to an index along an axis; returns -1 if the access is outside and
- * reads 0, -2 for a fault. */
+/* Applies the boundary mode to an index along an axis; returns -1 for an access outside that reads
+ * 0, or -2 for a fault. */
 static int64_t apply_boundary_mode(int outside, int64_t i, int64_t n) {
     if (i >= 0 && i < n)
         return i;
@@ -433,7 +437,7 @@ const char *nl_sim_texture_surface(unsigned long long surface, const nl_sim_plac
                                    void **address) {
     const nl_sim_texture *t = find(surface);
     if (!t || !t->is_surface)
-        return "there is no such surface object: it was destroyed, or the number is none";
+        return "there is no such surface object: it was destroyed, or the number is invalid";
     const nl_sim_array *a = &t->array;
     unsigned size = nl_sim_texture_size(a->format, a->channels);
     int kind = p->shape & 7, layered = (p->shape & NL_SIM_TEXTURE_LAYERED) != 0;
@@ -441,9 +445,10 @@ const char *nl_sim_texture_surface(unsigned long long surface, const nl_sim_plac
     if (cube != ((a->flags & CUDA_ARRAY3D_CUBEMAP) != 0) ||
         layered != ((a->flags & CUDA_ARRAY3D_LAYERED) != 0) ||
         (!cube && (unsigned)kind != a->dimensions))
-        return "the surface has another shape than the function is for";
+        return "the surface's shape differs from the shape that the function accesses";
     if (p->x % (int)p->size)
-        return "the x of a surface counts bytes, and is a multiple of the element's size";
+        return "the x of a surface access is a byte offset, and must be a multiple of the "
+               "element's size";
     int64_t most = ((int64_t)a->width * size) / p->size;
     int64_t x = apply_boundary_mode(p->outside, p->x < 0 ? -1 : p->x / (int)p->size, most);
     int64_t y = apply_boundary_mode(p->outside, kind == NL_SIM_TEXTURE_1D ? 0 : p->y, a->height);

@@ -1,5 +1,5 @@
-/* sim/engine/thread: when a thread ends, operations that only waited for this thread are completed,
- * and the next thread reuses its stack. */
+/* sim/engine/thread: starts and ends threads: when a thread ends, operations that only waited for
+ * it are completed, and the next thread reuses its stack. */
 #include "sim/engine/thread.h"
 
 #include "sim/engine/barrier.h"
@@ -39,8 +39,8 @@ NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
     return nl_sim_pick(w, thread);
 }
 
-/* Makes `next` the current thread after `ended`. Returns `next` if it must be resumed, or NULL if
- * it has not started and can use the same stack. */
+/* Makes `next` the current thread after the thread `ended`. Returns `next` if it must be resumed,
+ * or NULL if it has not started and can use the same stack. */
 NL_SIM_INLINE nl_sim_thread *relieve(nl_sim_worker *w, unsigned ended, unsigned next) {
     nl_sim_thread *t = &w->thread[next];
     w->current = next;
@@ -61,8 +61,8 @@ NL_SIM_INLINE nl_sim_thread *relieve(nl_sim_worker *w, unsigned ended, unsigned 
     return NULL;
 }
 
-/* Chooses the next thread; call it when the running thread's function has returned. Returns the
- * next thread if it must be resumed, or NULL if it has not started. */
+/* Chooses the next thread; called when the running thread's function has returned. Returns the next
+ * thread if it must be resumed, or NULL if it has not started. */
 NL_SIM_INLINE nl_sim_thread *follow(nl_sim_worker *w) {
     unsigned ended = w->current;
     return relieve(w, ended, retire(w, ended));
@@ -108,8 +108,8 @@ static __attribute__((noinline)) void *next_in_general(nl_sim_worker *w) {
     return stack_pointer_of(follow(w));
 }
 
-/* Fast path for the most frequent case: no operation waited for the thread's end, and the next lane
- * can run. The fast path contains no call, so that no registers have to be saved. */
+/* Handles the most frequent case without a call: no operation waited for the thread's end, and the
+ * next lane can run. Without a call, the compiler need not save registers. */
 void *nl_sim_thread_next(nl_sim_worker *w) {
     unsigned ended = w->current, index = ended / NL_SIM_LANES;
     uint32_t later = find_later_lanes(w, ended);

@@ -1,6 +1,7 @@
-/* sim/engine/tile: the last thread to arrive computes the results of all threads, makes the other
- * threads ready and continues. All threads of the tile must arrive: if a thread has ended, the
- * others wait forever, as on a GPU, where the number of arrived warps is counted. */
+/* sim/engine/tile: implements collectives of tiles: the last thread to arrive computes the results
+ * of all threads, makes the other threads ready and continues. All threads of the tile must arrive:
+ * if a thread has ended, the other threads wait forever, as on a GPU, where the number of arrived
+ * warps is counted. */
 #include "sim/engine/tile.h"
 
 #include <stdio.h>
@@ -9,8 +10,8 @@
 #include "sim/engine/schedule.h"
 #include "sim/engine/scheduler.h"
 
-/* Returns the counter of a tile's arrived threads. Tiles of 1024, 512, ... 64 threads are numbered
- * like the nodes of a binary tree. */
+/* Returns a pointer to the number of a tile's threads that have arrived. The tiles of 1024, 512,
+ * ..., 64 threads are numbered like the nodes of a binary tree. */
 static uint16_t *arrivals(nl_sim_worker *w, unsigned threads, unsigned first) {
     return &w->tile_arrived[(NL_SIM_MAX_THREADS + first) / threads];
 }
@@ -19,24 +20,24 @@ _Noreturn static void fault(nl_sim_worker *w, const char *text, unsigned thread,
     nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_SYNC, text, thread, site);
 }
 
-/* In a shuffle of the user's code, all threads must read from the same thread: a GPU stores one
- * value for the tile. */
+/* Raises a fault unless all threads of a shuffle in user code read from the same thread, because a
+ * GPU stores one value for the tile. */
 static void check_one_source(nl_sim_worker *w, unsigned first, unsigned threads) {
     const nl_sim_thread *tile = &w->thread[first];
     char text[160];
     for (unsigned i = 1; i < threads; i++)
         if (tile[i].argument & NL_SIM_TILE_ONE_SOURCE && tile[i].argument != tile[0].argument) {
-            snprintf(
-                text, sizeof text,
-                "shfl in a tile of %u threads takes the value of thread %u, and its thread 0 takes "
-                "that of %u: all must take the same",
-                threads, tile[i].argument & ~NL_SIM_TILE_ONE_SOURCE,
-                tile[0].argument & ~NL_SIM_TILE_ONE_SOURCE);
+            snprintf(text, sizeof text,
+                     "shfl in a tile of %u threads reads the value of thread %u, and its thread 0 "
+                     "reads that of %u: "
+                     "all threads must read the same",
+                     threads, tile[i].argument & ~NL_SIM_TILE_ONE_SOURCE,
+                     tile[0].argument & ~NL_SIM_TILE_ONE_SOURCE);
             fault(w, text, first + i, tile[i].site);
         }
 }
 
-/* Copies to each thread the value of its source thread. */
+/* Copies the value of its source thread to each thread. */
 static void distribute_values(nl_sim_thread *tile, unsigned threads) {
     uint64_t brought[NL_SIM_MAX_THREADS];
     for (unsigned i = 0; i < threads; i++)
@@ -58,12 +59,12 @@ unsigned long long nl_sim_tile_exchange(unsigned threads, unsigned long long val
     char text[160];
     if (first + threads > w->threads) {
         snprintf(text, sizeof text,
-                 "a tile of %u threads meets, and the block has only %u from thread %u on", threads,
-                 w->threads - first, first);
+                 "a tile of %u threads is incomplete: the block has only %u from thread %u on",
+                 threads, w->threads - first, first);
         fault(w, text, thread, site);
     }
     if ((source & ~NL_SIM_TILE_ONE_SOURCE) >= threads) {
-        snprintf(text, sizeof text, "shfl takes the value of thread %d of a tile of %u",
+        snprintf(text, sizeof text, "shfl reads the value of thread %d of a tile of %u",
                  (int)source, threads);
         fault(w, text, thread, site);
     }

@@ -1,4 +1,5 @@
-/* sim/engine/tile: collective operations of tiles of several warps (cooperative groups). */
+/* sim/engine/tile: implements collective operations of tiles of several warps (cooperative
+ * groups). */
 #ifndef NL_SIM_ENGINE_TILE_H
 #define NL_SIM_ENGINE_TILE_H
 

@@ -1,22 +1,23 @@
-/* sim/engine/trampoline: implements nl_sim_barrier_wait and nl_sim_thread_entry, in which a block's
- * threads switch most often, in assembly, so that the processor predicts their returns.
+/* sim/engine/trampoline: implements nl_sim_barrier_wait and nl_sim_thread_entry, in assembly: a
+ * block's threads switch most often in these functions, so that the processor predicts their
+ * returns.
  *
- * A processor predicts a return from the last calls, about 16, regardless of their stacks. Until
- * the threads of a block reach their first barrier there are two calls for each thread, of the
- * kernel and of the barrier. When the threads then end one after the other, each executes two
- * returns. With more than eight threads the predictions were wrong, which cost 20 ns per thread. So
- * a thread that continues because another has ended is entered by a call, from the instruction that
- * calls kernels, and leaves the barrier by a jump: its kernel's return then matches that call. From
- * barrier to barrier, each thread adds one call and removes one call; these switches use returns.
+ * A processor predicts a return from the last 16 calls or so, regardless of their stacks. When the
+ * threads of a block reach their first barrier, two calls per thread were executed: of the kernel
+ * and of the barrier. When the threads then end one after the other, each executes two returns.
+ * With more than eight threads the predictions were wrong, at a cost of 20 ns per thread. So a
+ * thread that continues because another has ended is entered by a call, from the instruction that
+ * calls kernels, and leaves the barrier by a jump, so that the return of its kernel matches that
+ * call. From one barrier to the next, each thread executes one call and one return.
  *
- * Only on x86-64. On other processors, and with sanitizers, which must be informed of each switch,
- * barrier.c and thread.c do the same with calls and returns. */
+ * The assembly exists only for x86-64. On other processors, and with sanitizers, which must be
+ * informed of each switch, barrier.c and thread.c contain equivalent functions in C. */
 #include "sim/engine/barrier.h"
 #include "sim/engine/thread.h"
 
 #ifdef NL_SIM_TRAMPOLINES
 
-/* The assembly code loads the barrier's result from the start of the worker. */
+/* the assembly code loads the barrier's result from offset 0 of the worker */
 _Static_assert(offsetof(nl_sim_worker, barrier.result) == 0, "the assembler counts on it");
 
 /* The stack of a waiting thread contains rbx, rbp, the address at which to continue (as in
@@ -91,7 +92,7 @@ __asm__(".text\n"
         "    movq %rdi, %rbx\n"
         "    leaq nl_sim_thread_run(%rip), %rax\n"
         "1:  movq %rbx, %rdi\n"
-        /* one call instruction serves both cases, because a resumed thread also returns to this
+        /* one call instruction is used in both cases, because a resumed thread also returns to this
          * address */
         "    call *%rax\n"
         "    movq %rbx, %rdi\n"
@@ -107,7 +108,7 @@ __asm__(".text\n"
 
         ".p2align 4\n"
         ".type .Lresume, @function\n"
-        ".Lresume:\n" /* called on the stack of a thread that has ended */
+        ".Lresume:\n" /* this code runs on the stack of a thread that has ended */
         "    movq %rsi, %rsp\n"
         "    popq %rbx\n"
         "    popq %rbp\n"
@@ -124,7 +125,7 @@ __asm__(".text\n"
         "    movl (%rax), %eax\n"
         "    popq %rcx\n"
         "    jmpq *%rcx\n"
-        "2:  jmpq *%rax\n" /* the thread waits in another operation */
+        "2:  jmpq *%rax\n" /* this code is executed if the thread waits in another operation */
         ".size .Lresume, .-.Lresume\n");
 
 #endif

@@ -1,5 +1,5 @@
-/* sim/engine/trap: classifies a signal by its address: in the guard below a stack, in the guard
- * after shared memory, or near an allocation. */
+/* sim/engine/trap: finds the cause of a signal from its address: in the guard below a stack, in the
+ * guard after shared memory, or near an allocation. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -37,26 +37,24 @@ static CUresult describe_trap(const nl_sim_worker *w, nl_fault *fault, nl_text *
     case SIGILL:
     case SIGTRAP:
         nl_text_add(
-            text,
-            "illegal instruction (a trap, or code that the compiler found impossible to reach)");
+            text, "illegal instruction (a trap, or code that the compiler considers unreachable)");
         return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     default:
         break;
     }
     fault->kind = NL_CHECK_MEMORY;
     if (trap->code == SI_KERNEL) {
-        nl_text_add(text, "access to a misaligned address, or to one that no memory can have");
+        nl_text_add(
+            text, "access to a misaligned address, or to an address outside of the address space");
         return CUDA_ERROR_MISALIGNED_ADDRESS;
     }
     if (nl_sim_stacks_overflown(&w->stacks, trap->address)) {
         fault->kind = NL_CHECK_STACK;
-        nl_text_add(
-            text,
-            "stack overflow: the thread uses more than %zu bytes of stack; end the recursion "
-            "earlier, "
-            "or store large local arrays in device memory (a GPU has %d bytes of local memory for "
-            "each thread)",
-            w->stacks.size, NL_SIM_LOCAL_PER_THREAD);
+        nl_text_add(text,
+                    "stack overflow: the thread uses more than %zu bytes of stack; "
+                    "end the recursion earlier, or store large local arrays in device memory "
+                    "(a GPU has %d bytes of local memory for each thread)",
+                    w->stacks.size, NL_SIM_LOCAL_PER_THREAD);
         return CUDA_ERROR_LAUNCH_FAILED;
     }
     fault->address = trap->address;
@@ -69,14 +67,15 @@ static CUresult describe_trap(const nl_sim_worker *w, nl_fault *fault, nl_text *
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-/* Reads a word of another stack; the function is not instrumented by the address sanitizer. */
+/* Reads a word of another stack; compiled without the address sanitizer, because the word may be
+ * poisoned. */
 __attribute__((noinline, no_sanitize_address)) static uintptr_t peek(uintptr_t at) {
     return *(const uintptr_t *)at;
 }
 
 /* Finds the user's source line of a trap, if the image has a line table (checks, lineinfo=True). If
- * the trap was in a function of a library, uses the first address on the stack that is in the
- * user's code, where that function was called. */
+ * the trap was in a function of a library, uses the first return address in the user's code on the
+ * stack, which is that of the call of the function. */
 static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
     enum { MAX_WORDS = 256 };
     const nl_sim_object *image = w->job->image;
@@ -94,7 +93,7 @@ static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
     }
 }
 
-/* Appends a hint to use checks, if checks would report more than this fault. */
+/* Appends the advice to enable checks, if checks would report more details. */
 static void append_advice(int has_line, CUresult status, nl_text *text) {
     int has_address =
         status == CUDA_ERROR_ILLEGAL_ADDRESS || status == CUDA_ERROR_MISALIGNED_ADDRESS;

@@ -4,8 +4,8 @@
 
 #include "sim/engine/worker.h"
 
-/* Records the fault of worker->trap; call it on the worker's own stack. `thread` is -1 if
- * unknown. */
+/* Records the fault of worker->trap; call this function on the worker's own stack. `thread` is -1
+ * if unknown. */
 void nl_sim_trap_record(nl_sim_worker *worker, int thread);
 
 #endif

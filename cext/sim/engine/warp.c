@@ -1,13 +1,13 @@
-/* sim/engine/warp: lanes that arrive with the same operation and mask form a group. A group is
- * complete when it contains all lanes of the mask that have not exited. The last lane to arrive
- * computes the results of all lanes, makes the other lanes ready and continues. Several groups of
- * one warp may wait at the same time, if branches diverge.
+/* sim/engine/warp: implements warp operations: lanes that arrive with the same operation and mask
+ * form a group. A group is complete when it contains all lanes of the mask that have not exited.
+ * The last lane to arrive computes the results of all lanes, makes the other lanes ready and
+ * continues. Several groups of one warp may wait at the same time, if branches diverge.
  *
- * Before volatile accesses, lanes of a warp synchronize implicitly, for programs that rely on warps
- * executing one instruction at a time. The implicit synchronization includes accesses to global
- * memory. The set of lanes that synchronize is not fixed: when no lane can run, the lanes that are
- * at the earliest position in the program continue, because the others would wait for these lanes
- * where branches reconverge. */
+ * Before volatile accesses, the lanes of a warp synchronize implicitly, for programs that rely on
+ * warps executing one instruction at a time. The implicit synchronization includes accesses to
+ * global memory. The set of lanes that synchronize is not fixed: when no lane can run, the lanes
+ * that are at the earliest position in the program continue, because on a GPU the other lanes would
+ * wait for them at the point where branches reconverge. */
 #include "sim/engine/warp.h"
 
 #include "sim/engine/observer.h"
@@ -104,7 +104,7 @@ static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
     }
 }
 
-/* Computes the results of a complete group, removes it, and makes its lanes ready. */
+/* Computes the results of a complete group, removes the group, and makes its lanes ready. */
 static void finish_group(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     nl_sim_warp *warp = &w->warp[index];
     uint32_t set = group->arrived;
@@ -121,10 +121,10 @@ static void finish_group(nl_sim_worker *w, unsigned index, nl_sim_group *group) 
     nl_sim_wake(w, index, set);
 }
 
-/* Finds the group that a lane at `line` joins. All lanes of a group must be at the same line,
- * because each shuffle, vote and reduction in the source is a separate instruction, and on a GPU
- * lanes that execute different instructions do not exchange values. For __syncwarp the lines may
- * differ. */
+/* Finds the group that a lane at this source line joins. All lanes of a group must be at the same
+ * line, because each shuffle, vote and reduction in the source is a separate instruction, and on a
+ * GPU lanes that execute different instructions do not exchange values. For __syncwarp the lines
+ * may differ. */
 static nl_sim_group *find_group(nl_sim_worker *w, unsigned index, nl_sim_warp_op op, uint32_t mask,
                                 int line) {
     nl_sim_warp *warp = &w->warp[index];
@@ -186,7 +186,7 @@ void nl_sim_warp_complete(nl_sim_worker *w, unsigned index) {
     for (unsigned i = 0; i < warp->group_count;) {
         nl_sim_group *group = &w->groups[index][i];
         if (group->arrived == (group->mask & warp->live))
-            /* does not advance i, because the last group has moved to index i */
+            /* does not advance i, because the last group was moved to index i */
             finish_group(w, index, group);
         else
             i++;

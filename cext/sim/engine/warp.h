@@ -1,4 +1,4 @@
-/* sim/engine/warp: collective operations of a warp's lanes. */
+/* sim/engine/warp: implements collective operations of a warp's lanes. */
 #ifndef NL_SIM_ENGINE_WARP_H
 #define NL_SIM_ENGINE_WARP_H
 
@@ -8,7 +8,8 @@
 unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
                                           unsigned long long value, unsigned argument,
                                           unsigned thread, nl_sim_site site);
-/* Completes operations of a warp that only waited for `lane`; call it when the lane has exited. */
+/* Completes operations of a warp that only waited for `lane`; call this function when the lane has
+ * exited. */
 void nl_sim_warp_complete(nl_sim_worker *worker, unsigned warp);
 
 #endif

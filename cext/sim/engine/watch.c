@@ -1,5 +1,5 @@
-/* sim/engine/watch: one thread, created for the first launch with a limit, sleeps until the next
- * deadline. */
+/* sim/engine/watch: implements time limits by one thread, which is created for the first launch
+ * with a limit and sleeps until the next deadline. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -12,7 +12,7 @@
 #include "sim/engine/signal.h"
 #include "sim/engine/worker.h"
 
-/* time until a thread that could not be interrupted is signalled again */
+/* time after which a thread that could not be interrupted is signalled again */
 enum { AGAIN_NS = 5000000 };
 
 static struct {
@@ -92,7 +92,7 @@ void nl_sim_watch_stop(nl_sim_job *job, nl_sim_stop why) {
 
 /* The watch thread */
 
-/* Stops grids whose limit has passed. Returns the time in nanoseconds until the next check. */
+/* Stops grids whose time limit has passed. Returns the time in nanoseconds until the next check. */
 static uint64_t stop_overdue_lock_held(void) {
     uint64_t time = nl_clock_ns(), wait = UINT64_MAX;
     for (nl_sim_job *job = watch.jobs; job; job = job->watch.next) {

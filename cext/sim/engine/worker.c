@@ -46,7 +46,7 @@ static void *map(size_t size) {
 static nl_sim_worker *make(void) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t shared = ((size_t)NL_SIM_SHARED_OPTIN + page - 1) / page * page;
-    /* A worker is one mapping, which is never freed: the worker struct, its signal stack, shared
+    /* A worker is one mapping, which is never unmapped: the struct, its signal stack, shared
      * memory, and a guard. */
     size_t own = (sizeof(nl_sim_worker) + page - 1) / page * page;
     char *memory = map(own + NL_SIM_SIGNAL_STACK + shared + 16 * page);
@@ -61,7 +61,7 @@ static nl_sim_worker *make(void) {
 
 static void begin_lock_held(nl_sim_worker *worker, struct nl_sim_job *job) {
     worker->job = job;
-    worker->trap.signal = 0; /* clears the trap of an earlier launch */
+    worker->trap.signal = 0; /* an earlier launch may have set the trap */
     worker->os_thread = nl_thread_self();
     worker->earlier = NULL;
     worker->later = busy;

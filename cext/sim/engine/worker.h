@@ -1,5 +1,5 @@
-/* sim/engine/worker: one simulated multiprocessor: the state that an OS thread needs while it runs
- * blocks of a grid: the current block, its threads and warps, and their stacks.
+/* sim/engine/worker: the state of a simulated multiprocessor, which an OS thread needs while it
+ * runs blocks of a grid: the current block, its threads and warps, and their stacks.
  *
  * Every thread of the block is in one of these states:
  *   running   it is worker->current
@@ -30,7 +30,8 @@ enum {
     NL_SIM_WAIT_CLUSTER = 63,
     NL_SIM_WAIT_GRID = 64,
     NL_SIM_WAIT_SPIN, /* the thread waits for its next turn, in a loop that polls */
-    NL_SIM_WAIT_TURN, /* the thread waits for its next turn, after it was interrupted at pc */
+    NL_SIM_WAIT_TURN, /* the thread waits for its next turn, after it was interrupted at the address
+                       * pc */
 };
 
 typedef struct nl_sim_thread {
@@ -44,29 +45,31 @@ typedef struct nl_sim_thread {
     uint32_t mask;
     uint16_t stack;
     uint8_t wait;
-    uint8_t worked; /* in a checked launch: whether the thread has written, or synchronized */
-    /* whether the thread has arrived at the cluster's barrier: 1 + parity of the crossing; 0: it
-     * has not */
+    uint8_t worked; /* in a checked launch, set if the thread has written, or synchronized */
+    /* set if the thread has arrived at the cluster's barrier: 1 + parity of the crossing, or 0 if
+     * it has not arrived */
     uint8_t at_cluster;
 } nl_sim_thread;
 
 /* The lanes that have arrived at one warp operation. */
 typedef struct nl_sim_group {
     uint32_t mask, arrived;
-    uint16_t op, mixed; /* `mixed`: lanes have arrived from different source lines */
+    uint16_t op, mixed; /* `mixed` is set if lanes have arrived from different source lines */
     int line;
 } nl_sim_group;
 
 typedef struct nl_sim_warp {
     _Alignas(32) uint32_t live, ready, barrier, grid, active;
-    uint32_t yielded;     /* ready lanes that yielded because they wait for another thread */
+    uint32_t yielded;     /* mask of the ready lanes that yielded because they wait for another
+                           * thread */
     uint32_t group_count; /* used entries of worker.groups */
     /* number of consecutive reads by lanes that were not at the same position as the other lanes */
     uint32_t alone;
 } nl_sim_warp;
 
 typedef struct nl_sim_barrier {
-    /* must stay the first member, and this struct the first in the worker (trampoline.c) */
+    /* must remain the first member, and this struct the first member of the worker
+     * (trampoline.c) */
     int result;
     int op;
     unsigned arrived, count;
@@ -76,10 +79,11 @@ typedef struct nl_sim_barrier {
 
 /* The reason why control returned to the worker's own stack. */
 typedef enum nl_sim_leave {
-    NL_SIM_DONE,     /* the block has ended; in a loop, all taken blocks have ended */
+    NL_SIM_DONE,     /* the block has ended; in a loop, all reserved blocks have ended */
     NL_SIM_EXIT,     /* a thread of the loop ended before its function returned */
-    NL_SIM_FAULT,    /* a fault was recorded; the grid is abandoned */
-    NL_SIM_TRAP,     /* a signal, described in worker->trap and not recorded yet */
+    NL_SIM_FAULT,    /* a fault was recorded, and the grid is abandoned */
+    NL_SIM_TRAP,     /* a signal was received, which worker->trap describes, and was not recorded
+                      * yet */
     NL_SIM_STOPPED,  /* the grid was stopped by a fault of another block */
     NL_SIM_REPLAYED, /* a replayed thread reached an operation that ends the replay */
 } nl_sim_leave;
@@ -113,24 +117,27 @@ typedef struct nl_sim_worker {
     /* number of live threads that have arrived at the cluster's barrier */
     unsigned cluster_arrived;
     unsigned cluster_waiting;      /* number of threads that wait at the cluster's barrier */
-    int at_cluster, cluster_ended; /* set when the block has arrived at the barrier, or has ended */
-    uint64_t cluster_phase;        /* number of crossings that the block has processed */
-    uintptr_t locals, locals_end;  /* address range of the image's thread-local variables */
+    int at_cluster, cluster_ended; /* set when the block has arrived at the cluster's barrier, and
+                                    * when the block has ended */
+    uint64_t cluster_phase;        /* number of crossings of the cluster's barrier that the block
+                                    * has processed */
+    uintptr_t locals, locals_end;  /* address range of the thread-local variables of the image */
 
     nl_sim_dim index; /* index of the block */
-    /* blocks that this worker has taken: index of the current block, and the end */
+    /* blocks that this worker has reserved: index of the current block, and the end */
     uint64_t next, end;
     uint32_t chunk; /* number of blocks in the next chunk */
     uint64_t taken; /* size of its last chunk */
-    /* set for the worker of the launching thread, which decides whether more threads should join */
+    /* set for the worker of the launching thread, which decides whether more threads join the
+     * launch */
     int owner;
     unsigned first; /* first thread of the loop over the threads */
     nl_sim_leave leave;
     void (*thread_entry)(void *);
     /* For interleaved blocks (interleave.h): */
     unsigned carrier, shuffled;
-    unsigned slice;            /* number of accesses until other threads may run */
-    unsigned at_atomic;        /* set if other blocks run next, before an atomic access */
+    unsigned slice;            /* number of accesses after which other threads may run */
+    unsigned at_atomic;        /* set if other blocks run before the next atomic access */
     struct nl_sim_spin *spins; /* state of deadlock.h; NULL until it is needed */
     unsigned yields, slices;   /* turns since other blocks ran */
     const struct nl_sim_observer *observer; /* same as job->observer */
@@ -147,7 +154,8 @@ typedef struct nl_sim_worker {
     nl_sim_trap trap;
 
     nl_sim_fiber main; /* the OS thread's own stack */
-    /* fiber that runs the loop; it becomes a thread's fiber when the loop is converted to fibers */
+    /* fiber that runs the loop over threads; when the loop is converted to fibers, it becomes a
+     * thread's fiber */
     nl_sim_fiber root;
     uint16_t root_stack;
     unsigned id;
@@ -163,14 +171,14 @@ typedef struct nl_sim_worker {
 
     _Alignas(64) nl_sim_warp warp[NL_SIM_WARPS];
     nl_sim_group groups[NL_SIM_WARPS][NL_SIM_LANES];
-    /* Each member below has its own cache line. */
+    /* Each of the following members has its own cache line. */
     /* the last entry is unused and only makes prefetching safe */
     _Alignas(64) nl_sim_thread thread[NL_SIM_MAX_THREADS + 1];
     nl_sim_stacks stacks;
 } nl_sim_worker;
 
-/* Fibers stay on their OS thread, so this thread-local variable is safe; it is read in every
- * operation, so access must be fast. */
+/* Fibers stay on their OS thread, so this thread-local variable is safe; every operation reads it,
+ * so access must be fast. */
 #if defined(__GLIBC__) && !defined(NL_SIM_TSAN)
 #define NL_SIM_FAST_TLS __attribute__((tls_model("initial-exec"), visibility("hidden")))
 #define NL_SIM_INITIAL_EXEC 1
@@ -189,15 +197,15 @@ extern _Thread_local nl_sim_worker *nl_sim_worker_current NL_SIM_FAST_TLS;
 /* Returns the maximum number of blocks that run concurrently: either NUMBALITE_NUM_THREADS, or the
  * number of processors that this process may use. */
 unsigned nl_sim_worker_limit(void);
-/* Returns a worker for the blocks of a job that the calling thread will run. NULL without memory. A
- * worker is never destroyed. */
+/* Returns a worker for the blocks of a job that the calling thread will run. Returns NULL if memory
+ * runs out. A worker is never destroyed. */
 nl_sim_worker *nl_sim_worker_acquire(struct nl_sim_job *job);
 void nl_sim_worker_release(nl_sim_worker *worker);
 /* Switches from a fiber to the worker's own stack, and does not return. */
 _Noreturn void nl_sim_worker_leave(nl_sim_worker *worker, nl_sim_leave reason);
 /* Sends a signal to all threads that run blocks of the job. */
 void nl_sim_worker_signal(const struct nl_sim_job *job, int number);
-/* Removes all workers of the parent process; call it in a forked child. */
+/* Removes all workers of the parent process; call this function in a forked child. */
 void nl_sim_worker_forget(void);
 
 /* Returns whether both sites are the same position in the source. */

@@ -1,6 +1,7 @@
-/* sim/engine/xorwow: the generator (Marsaglia 2003) is linear over bits, so skipping ahead
- * multiplies the five words of its state by a power of the matrix of one step. The powers are the
- * same for all kernels; each power is computed once per process, when it is first needed. */
+/* sim/engine/xorwow: skips ahead in cuRAND's generator (Marsaglia 2003), which is linear over bits:
+ * skipping multiplies the five words of its state by a power of the matrix of one step. The powers
+ * are the same for all kernels; each power is computed once per process, when it is first
+ * needed. */
 #include "sim/engine/xorwow.h"
 
 #include <stdint.h>
@@ -10,13 +11,13 @@
 enum {
     WORDS = 5,
     BITS = 160,
-    /* number of stored powers, at exponents 2^k: offsets use 64 of them, sequences the powers from
-     * index 67 on */
+    /* number of stored powers, with exponents 2^k: offsets use the first 64 powers, sequences the
+     * powers from index 67 on */
     POWERS = 131
 };
 
-/* A linear map of the state over GF(2), stored by columns: row[i] is the state to which the map
- * sends the state that has only bit i set. */
+/* A linear map of the state over GF(2), stored by columns: row[i] is the image of the state in
+ * which only bit i is set. */
 typedef struct matrix {
     unsigned row[BITS][WORDS];
 } matrix;

@@ -1,4 +1,4 @@
-/* sim/engine/xorwow: implements skipping ahead in cuRAND's default generator
+/* sim/engine/xorwow: skips ahead in cuRAND's default generator
  * (cuda_src/sim/include/curand_kernel.h). */
 #ifndef NL_SIM_ENGINE_XORWOW_H
 #define NL_SIM_ENGINE_XORWOW_H
