@@ -1,21 +1,22 @@
 /* numbalite: the declarations that are available in CUDA C++ source written for numbalite.
  *
- * This header is read before every kernel. So the header contains only declarations that nearly
- * every kernel needs, in C++ that is cheap to parse: NumPy's type names, the thread's index in the
+ * This header is read before every kernel. Therefore it contains only declarations that nearly
+ * every kernel needs, in C++ that is fast to parse: NumPy's type names, the thread's index in the
  * grid, and `array`. Other features (complex numbers, tuples, more atomics, random numbers, groups
  * of threads, half precision) are in separate headers, "numbalite/NAME.cuh".
- * numbalite/cxx/devicelib.py includes one if the source mentions a name of it; a source may also
- * include it itself.
+ * numbalite/cxx/devicelib.py includes such a header if the source mentions one of its names; a
+ * source may also include it itself.
  *
- * It includes no other header. The header is compiled by NVRTC from 12.0 on and, for the CPU
- * simulator, by g++ and clang++ after sim/prelude.h. Everything is in the namespace numbalite. */
+ * numbalite.cuh includes no other header. The header is compiled by NVRTC from 12.0 on and, for the
+ * CPU simulator, by g++ and clang++ after sim/prelude.h. Everything is in the namespace
+ * numbalite. */
 #ifndef NUMBALITE_CUH
 #define NUMBALITE_CUH
 
 #define NUMBALITE_FUNCTION __device__ __forceinline__
 
-/* The types of <stdint.h>, which NVRTC lacks; the same types as in CCCL's <cuda/std/cstdint>, so
- * that both can be included. The simulator's prelude already defines these types. */
+/* Defines the types of <stdint.h>, which NVRTC lacks, as CCCL's <cuda/std/cstdint> does, so that
+ * both can be included. The simulator's prelude already defines these types. */
 #ifndef NUMBALITE_SIM
 typedef signed char int8_t;
 typedef short int16_t;
@@ -28,8 +29,8 @@ typedef unsigned long long uint64_t;
 typedef long long intptr_t;
 typedef unsigned long long uintptr_t;
 
-/* NVRTC provides no address of managed variables. The host accesses variables as device arrays, so
- * a variable in device memory is sufficient. */
+/* NVRTC provides no address of __managed__ variables, so the keyword is redefined. The host
+ * accesses variables as device arrays, so a variable in device memory has the same effect. */
 #undef __managed__
 #define __managed__ __device__
 #endif
@@ -51,7 +52,7 @@ typedef unsigned long long uintp;
 typedef float float32;
 typedef double float64;
 
-/* Types that nvcc has from the host's <sys/types.h>. */
+/* Types that nvcc takes from the host's <sys/types.h>. */
 typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
@@ -70,8 +71,8 @@ typedef unsigned long ulong;
 #endif
 #include "numbalite/array.cuh"
 
-/* Aliases that begin with nl_, for code that is generated after sources whose macros may replace
- * the other names. */
+/* Aliases that begin with nl_, for generated code after a source whose macros may redefine the
+ * other names. */
 namespace nl_numbalite = numbalite;
 
 #endif

@@ -1,4 +1,4 @@
-/* base/clock: CLOCK_MONOTONIC, and the time stamp counter of x86-64. */
+/* base/clock: reads CLOCK_MONOTONIC, and the time stamp counter of x86-64. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif

@@ -31,8 +31,8 @@ static uint64_t truncate_to(uint64_t value, int bytes) {
     return bytes == 8 ? value : value & ((UINT64_C(1) << bytes * 8) - 1);
 }
 
-/* Skips the prefixes: operand size, segment and REX. The prefixes FS and GS are not supported,
- * because they change the address of the operand. */
+/* Skips the prefixes of an instruction: operand size, segment and REX. The prefixes FS and GS are
+ * not supported, because they change the address of the operand. */
 static const uint8_t *skip_prefixes(const uint8_t *p, int *word, unsigned *rex) {
     for (;; p++) {
         if (*p == 0x66)

@@ -1,6 +1,6 @@
-/* base/divide: integer division by zero, which traps on x86-64 but not on a GPU.
+/* base/divide: emulates integer division by zero, which traps on x86-64 but not on a GPU.
  *
- * Used only for images compiled by g++: numbalite/compilers/sim/divisions.py selects g++ for
+ * It is used only for images compiled by g++: numbalite/compilers/sim/divisions.py selects g++ for
  * sources whose divisions cannot be instrumented or are checked, and for code linked with such
  * sources. In images compiled by clang, no division traps (numbalite/compilers/sim/irpatch.py). */
 #ifndef NL_BASE_DIVIDE_H

@@ -1,4 +1,4 @@
-/* base/error: fills an nl_error. Texts are truncated at the end of their buffer, but never inside a
+/* base/error: fills an nl_error. A text that exceeds its buffer is truncated, but never inside a
  * UTF-8 character. */
 #include "base/error.h"
 

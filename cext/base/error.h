@@ -1,7 +1,7 @@
 /* base/error: the error type of all C code below Python.
  *
- * A function that can fail returns 0 or -1 and fills an nl_error of its caller. Nothing is stored
- * per thread and nothing is printed; only py/error.c converts an nl_error to an exception. */
+ * A function that can fail returns 0 or -1 and fills an nl_error of its caller. No error is stored
+ * per thread or printed; only py/error.c converts an nl_error to an exception. */
 #ifndef NL_BASE_ERROR_H
 #define NL_BASE_ERROR_H
 
@@ -31,8 +31,8 @@ typedef struct nl_error {
     nl_fault fault;  /* set only with NL_ERR_KERNEL */
 } nl_error;
 
-/* Sets the kind and the text of an error (printf format, truncated to fit) and returns -1, for use
- * as `return nl_error_set(err, NL_ERR_VALUE, "...", ...);`. */
+/* Sets the kind and the text of an error (printf format, truncated to fit) and returns -1, so that
+ * callers can write `return nl_error_set(err, NL_ERR_VALUE, "...", ...);`. */
 int nl_error_set(nl_error *err, nl_error_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -42,7 +42,8 @@ int nl_error_fault(nl_error *err);
 /* Sets *err to an NL_ERR_MEMORY error for a request of `size` bytes. Returns -1. */
 int nl_error_no_memory(nl_error *err, size_t size);
 
-/* Inserts "prefix: " before the error's text: a caller adds the kernel or the parameter. */
+/* Inserts "prefix: " before the error's text, so that a caller can add the name of the kernel or
+ * the parameter. */
 void nl_error_prefix(nl_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

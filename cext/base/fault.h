@@ -36,8 +36,7 @@ typedef struct nl_fault_side {
     unsigned block[3], thread[3];
     int line;
     char file[NL_FAULT_FILE];
-    /* the location in a toolkit header called from `line`, as "cub/block/block_load.cuh, line
-     * 86" */
+    /* location in a toolkit header that `line` calls, as "cub/block/block_load.cuh, line 86" */
     char header[NL_FAULT_HEADER];
 } nl_fault_side;
 
@@ -48,35 +47,35 @@ typedef struct nl_fault_element {
 } nl_fault_element;
 
 typedef struct nl_fault {
-    /* the check of driver/checks.h that finds this error, or NL_FAULT_ASSERT, or 0 for other
-     * errors */
+    /* the check of driver/checks.h that finds this error, NL_FAULT_ASSERT, or 0 for other errors */
     uint32_t kind;
     nl_fault_head head;
     char kernel[NL_FAULT_KERNEL]; /* "" if unknown */
-    nl_fault_side at, other;      /* `other`: the second thread of a race */
+    nl_fault_side at, other;      /* `other` is the second thread of a race */
     nl_fault_element element;
     uint64_t address, size; /* of the access */
     uint64_t others;        /* number of further errors of the launch */
-    unsigned places;        /* number of source locations of these errors */
-    int is_shuffled;        /* `seed` determined the order of threads */
+    unsigned places;        /* number of source locations of these other errors */
+    int is_shuffled;        /* set if `seed` determined the order of threads */
     uint64_t seed;
-    char schedule[NL_FAULT_SCHEDULE]; /* schedule that causes the error; "": default */
-    int is_timeout;                   /* the kernel was stopped by a time limit */
+    char schedule[NL_FAULT_SCHEDULE]; /* schedule that causes the error, or "" for the default
+                                       * schedule */
+    int is_timeout;                   /* set if the kernel was stopped by a time limit */
     int is_exact;                     /* whether the exact race search found this race */
-    /* source line of the launch, as "lesson.py, line 20"; "": unknown */
+    /* source line of the launch, as "lesson.py, line 20", or "" if it is unknown */
     char launch[NL_FAULT_LAUNCH];
     char what[NL_FAULT_WHAT]; /* for example "writes out[127], but out has 100 elements" */
 } nl_fault;
 
-/* Initialises a fault: all unspecified fields are 0 or empty. */
+/* Initializes a fault: all other fields are 0 or empty. */
 void nl_fault_init(nl_fault *fault, uint32_t kind, nl_fault_head head, const char *kernel);
 /* Sets `what` (printf format). */
 void nl_fault_format(nl_fault *fault, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Sets the source position. file NULL: unknown. */
+/* Sets the source position; if `file` is NULL, the position is unknown. */
 void nl_fault_locate(nl_fault_side *side, const char *file, int line);
-/* Sets the location of the error in a toolkit header that the source line calls, or none if `file`
- * is NULL. */
+/* Sets the location of the error in a toolkit header that the source line calls; NULL removes
+ * it. */
 void nl_fault_locate_header(nl_fault_side *side, const char *file, int line);
 /* Sets the array's name to the last component of `name`, as "tile" for "ns::tile". */
 void nl_fault_name(nl_fault_element *element, const char *name);

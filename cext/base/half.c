@@ -47,8 +47,8 @@ uint16_t nl_half_bfloat16_from_double(double value) {
     memcpy(&bits, &f, sizeof bits);
     if (value != value)
         return (uint16_t)(bits >> 16 | 0x40);
-    /* If the float is not exact, use the float rounded towards zero with its last bit set (round to
-     * odd). Then the second rounding, to bfloat16, cannot mistake an inexact value for a tie. */
+    /* if the float is not exact, uses the float rounded towards zero with its last bit set (round
+     * to odd) then the second rounding, to bfloat16, does not mistake an inexact value for a tie */
     if (f != value)
         bits = (bits - (__builtin_fabs(f) > __builtin_fabs(value))) | 1;
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);

@@ -6,8 +6,8 @@
  * they attach to a running process. So the path has the same meaning in every process
  * ("/proc/123/fd/..."), and the file of an image with debug information stays open while the image
  * is loaded. Files of other images are closed after loading. The files have high descriptor
- * numbers, so that such a path is unlikely to refer to a pipe later: opening a pipe would block a
- * debugger. */
+ * numbers, because a debugger may open such a path later: low numbers may then refer to a pipe,
+ * whose opening would block the debugger. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -49,8 +49,8 @@ static void spell_path(char *path, size_t size, int file) {
     snprintf(path + length, size - length, "%d", file);
 }
 
-/* List of the open files and their libraries. The list has a maximum length, so that the process
- * does not run out of file descriptors. */
+/* The list of the open files and their libraries. The length of the list is limited, so that the
+ * process does not run out of file descriptors. */
 enum { MAX_KEPT = 200 };
 typedef struct kept_file {
     void *library;
@@ -66,8 +66,8 @@ static int has_debug_information(const void *bytes, size_t size) {
     return memmem(bytes, size, name, sizeof name) != NULL;
 }
 
-/* Keeps `file` open. If the list is full or memory runs out, closes the file; a debugger may then
- * find no debug information. */
+/* Keeps `file` open by adding it to the list. If the list is full or memory runs out, closes the
+ * file; a debugger may then find no debug information. */
 static void keep_open(void *library, int file) {
     kept_file *k = malloc(sizeof *k);
     nl_mutex_lock(&lock);
@@ -100,7 +100,7 @@ static void close_extracted(const void *library) {
     free(k);
 }
 
-/* Moves the file to a high descriptor number, which other code hardly uses. Returns the old
+/* Moves the file to a high descriptor number, which other code rarely uses. Returns the old
  * descriptor number if the file cannot be moved. */
 static int move_up(int file) {
     int high = fcntl(file, F_DUPFD_CLOEXEC, 768);

@@ -1,4 +1,4 @@
-/* base/lock: starting threads, and handlers for forks. */
+/* base/lock: starts threads, and calls handlers in forked children. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -51,8 +51,8 @@ void nl_thread_join(nl_thread t) {
 static nl_mutex fork_lock = NL_MUTEX_INIT;
 static void (*children[MAX_CHILDREN])(void);
 
-/* Runs in a forked child, in its only thread. Initialises the lock again, because another thread of
- * the parent may have held the lock. */
+/* Runs in a forked child, in its only thread. Initializes the lock again, because another thread of
+ * the parent may have held it during the fork. */
 static void after_fork(void) {
     nl_mutex_init(&fork_lock);
     for (int i = 0; i < MAX_CHILDREN && children[i] != NULL; ++i)

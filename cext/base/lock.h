@@ -1,6 +1,7 @@
-/* base/lock: threads, locks and atomics. Other files of cext use pthread only through this header,
- * except sim/engine/fiber.c, which reads the bounds of a thread's stack. Atomics are the compiler's
- * __atomic builtins, wrapped here so that memory orders are chosen in one file. */
+/* base/lock: wraps threads, locks and atomics. Other files of cext use pthread only through this
+ * header, except sim/engine/fiber.c, which reads the bounds of a thread's stack. Atomics are the
+ * compiler's __atomic builtins, which this header wraps so that memory orders are chosen in one
+ * file. */
 #ifndef NL_BASE_LOCK_H
 #define NL_BASE_LOCK_H
 
@@ -72,8 +73,8 @@ static inline void nl_thread_detach(nl_thread t) {
 static inline void nl_thread_block_signals(const sigset_t *set) {
     pthread_sigmask(SIG_BLOCK, set, NULL);
 }
-/* Call these functions before and after starting a thread of this library: a new thread inherits
- * the signal mask. */
+/* Swaps the signal mask; call it before and after starting a thread of this library, because a new
+ * thread inherits the signal mask. */
 static inline void nl_thread_swap_signals(const sigset_t *set, sigset_t *before) {
     pthread_sigmask(SIG_SETMASK, set, before);
 }
@@ -127,8 +128,8 @@ static inline void nl_atomic_store(uint64_t *p, uint64_t v) {
 static inline uint64_t nl_atomic_swap(uint64_t *p, uint64_t v) {
     return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);
 }
-/* Like nl_atomic_load and nl_atomic_store, for a variable of any type, such as a function pointer
- * in a table through which other threads make calls. */
+/* Atomic load and store of a variable of any type, such as a function pointer in a table through
+ * which other threads make calls. */
 #define nl_atomic_load_entry(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define nl_atomic_store_entry(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
@@ -138,7 +139,8 @@ static inline uint32_t nl_atomic_load32(const uint32_t *p) {
 static inline void nl_atomic_store32(uint32_t *p, uint32_t v) {
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
-/* These atomics are relaxed: use them for counters and flags that order no other accesses. */
+/* These atomics are relaxed: use them only for counters and flags that do not order other
+ * accesses. */
 static inline uint32_t nl_atomic_load32_relaxed(const uint32_t *p) {
     return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
@@ -150,8 +152,8 @@ static inline int nl_atomic_swap_if(uint64_t *p, uint64_t expected, uint64_t v) 
     return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* Publishes a pointer in a cache that several threads may fill. A reader that loads the new pointer
- * also sees everything written before the pointer was stored. */
+/* Load and store a pointer in a cache that several threads may fill. A thread that loads the new
+ * pointer also sees all writes that precede the store of the pointer. */
 static inline void *nl_atomic_load_pointer(void *const *p) {
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
@@ -161,7 +163,8 @@ static inline void nl_atomic_store_pointer(void **p, void *v) {
 static inline void *nl_atomic_swap_pointer(void **p, void *v) {
     return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);
 }
-/* Stores v if *p is *expected and returns 1; otherwise sets *expected to *p and returns 0. */
+/* Stores v and returns 1 if *p is equal to *expected; otherwise sets *expected to *p and returns
+ * 0. */
 static inline int nl_atomic_replace_pointer(void **p, void **expected, void *v) {
     return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }

@@ -1,5 +1,5 @@
-/* base/mem: malloc with a count of live blocks and fault injection. The counters are atomic; an
- * injected fault makes exactly one request fail. */
+/* base/mem: implements allocation by malloc, with a count of live blocks and fault injection. The
+ * counters are atomic, so an injected fault makes exactly one request fail. */
 #include "base/mem.h"
 
 #include <stdlib.h>

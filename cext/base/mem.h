@@ -1,4 +1,4 @@
-/* base/mem: host memory with counters and fault injection.
+/* base/mem: allocates host memory, with counters and fault injection.
  *
  * Almost all C code allocates with these functions, so that tests can count live blocks and make
  * the n-th request fail. */
@@ -20,14 +20,14 @@ void nl_mem_free(void *block); /* accepts NULL */
  * with free(). */
 void *nl_mem_keep(size_t size);
 /* Counts a request for a resource other than memory, such as a mapping or a thread. Returns whether
- * it must fail. */
+ * the request must fail. */
 int nl_mem_refuses(void);
 
 /* Returns the number of live blocks, for leak tests. */
 size_t nl_mem_live(void);
 
-/* Makes the n-th allocation request from now fail (1 = the next one); 0 disables this. Returns the
- * number of allocation requests since the previous call. */
+/* Makes the n-th allocation request from now fail (1 is the next request); 0 disables this. Returns
+ * the number of allocation requests since the previous call. */
 size_t nl_mem_fail_at(size_t n);
 
 #endif

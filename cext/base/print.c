@@ -1,5 +1,5 @@
-/* base/print: formats into a buffer before writing. An invalid argument of the format may cause a
- * trap, which must not happen while stdout is locked. */
+/* base/print: formats the text into a buffer before it writes the text. An invalid argument of the
+ * format may cause a trap, which must not happen while stdout is locked. */
 #include "base/print.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* base/print: printf for code compiled for the CPU. */
+/* base/print: implements printf for code compiled for the CPU. */
 #ifndef NL_BASE_PRINT_H
 #define NL_BASE_PRINT_H
 

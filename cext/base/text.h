@@ -1,4 +1,4 @@
-/* base/text: builds a text in a buffer of the caller. */
+/* base/text: builds a text in a caller's buffer. */
 #ifndef NL_BASE_TEXT_H
 #define NL_BASE_TEXT_H
 
@@ -10,9 +10,9 @@ typedef struct nl_text {
     int is_cut; /* the text was truncated */
 } nl_text;
 
-/* Begins an empty text in `buffer`, which has `size` bytes. */
+/* Starts an empty text in `buffer`, which has `size` bytes. */
 nl_text nl_text_in(char *buffer, size_t size);
-/* Appends formatted text, truncated to fit into the buffer. */
+/* Appends formatted text, truncated to the size of the buffer. */
 void nl_text_add(nl_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,7 +1,7 @@
-/* base/threads: the jobs that threads may join form a list, protected by one lock. A thread that
- * finds no job polls the counter `offers` for a while, without the lock, and then sleeps. The owner
- * of a job waits only for threads that have joined it, because waking a thread can take longer than
- * the work.
+/* base/threads: implements the pool: the jobs that threads may join form a list, protected by one
+ * lock. A thread that finds no job polls the counter `offers` for a while, without the lock, and
+ * then sleeps. The owner of a job waits only for threads that have joined it, because waking a
+ * thread can take longer than the work.
  *
  * Signals are blocked in pool threads, except signals for faults of the thread itself: jobs run
  * compiled code that may fault. Stacks have the default size. */
@@ -19,7 +19,7 @@ enum { MAX_THREADS = 4096 };
 static nl_mutex lock = NL_MUTEX_INIT;
 static nl_cond offered = NL_COND_INIT, left = NL_COND_INIT;
 static nl_threads_job *jobs; /* jobs that may be joined */
-static uint64_t offers;      /* changed with the lock held, polled without the lock */
+static uint64_t offers;      /* written with the lock held, but polled without the lock */
 static unsigned threads, busy, asleep;
 
 /* Resets the pool in a forked child, in which the pool's threads do not exist. */
@@ -46,7 +46,7 @@ static void unlink_job_lock_held(nl_threads_job *job) {
         *at = job->next;
 }
 
-/* Runs one job. Returns how many times to poll for the next job. */
+/* Runs one job. Returns how many times the thread should poll for the next job. */
 static uint64_t join_lock_held(nl_threads_job *job) {
     uint64_t polls = job->polls;
     if (--job->open == 0)

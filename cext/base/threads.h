@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-/* A job for several threads. The job must stay valid until nl_threads_close returns. Each thread
- * that joins the job calls run(data) once. The number of these threads is undetermined, so `run`
- * must claim its share of the work from a common counter. */
+/* A job that several threads may execute. The job must stay valid until nl_threads_close returns.
+ * Each thread that joins the job calls run(data) once. The number of these threads is not
+ * determined, so `run` must claim work from a common counter. */
 typedef struct nl_threads_job {
     void (*run)(void *data);
     void *data;
@@ -22,7 +22,7 @@ typedef struct nl_threads_job {
 
 /* Returns the number of processors that this process may use. */
 int nl_threads_processors(void);
-/* Lets `count` more threads join the job. If too few threads are idle, starts new ones, up to
+/* Lets `count` more threads join the job. If too few threads are idle, starts new threads, up to
  * `most` threads in the pool. Failures to start a thread are ignored. */
 void nl_threads_share(nl_threads_job *job, unsigned count, unsigned most);
 /* Closes the job to further threads, and returns when all threads that have joined it have

@@ -1,27 +1,27 @@
 /* core/bounce: copies between pageable host memory and the device through page-locked memory, with
  * several threads. The copy is cut into chunks, and the page-locked memory is a ring of slots:
  * chunk k uses slot k % slot_count. The design keeps the bus busy. The driver runs one call at a
- * time, so one thread at a time calls it: a thread with chunks to submit that finds the flag
- * `asking` clear.
+ * time, so one thread at a time calls it: the first thread with chunks to submit that finds the
+ * flag `asking` clear.
  *
- * For a copy to the device, the parts of a call form one sequence of chunks. Each thread claims the
- * next chunk, copies it into its slot and continues; the thread waits only if the slot still holds
- * an earlier chunk. Each driver copy costs the bus a few microseconds, so neighbouring full slots
- * are submitted as one copy. The copies run on the caller's stream, and this code does not wait for
- * their completion. The bus reads data slowly from another processor's cache, so slots are written
- * with non-temporal stores. Large copies use normal stores: their sources are in memory, not in a
- * cache, and non-temporal stores would overload the memory.
+ * For a copy to the device, the blocks of a call form one sequence of chunks. Each thread claims
+ * the next chunk, copies the chunk into its slot and continues; the thread waits only if the slot
+ * still contains an earlier chunk. Each driver copy costs the bus a few microseconds, so
+ * neighbouring full slots are submitted as one copy. The copies run on the caller's stream, and
+ * this code does not wait for their completion. The bus reads data slowly from another processor's
+ * cache, so slots are written with non-temporal stores. Large copies use normal stores: their
+ * sources are in memory, not in a cache, and non-temporal stores would exceed the memory bandwidth.
  *
  * For a copy to the host, the thread that holds `asking` submits copies into all free slots, on a
  * private stream, and records which copies are complete; all threads empty complete slots. Linux
  * clears an untouched host page on first use, which is slower than the copy. So a copy into
- * untouched pages uses more threads, and each thread populates a page while the chunks of that page
+ * untouched pages uses more threads, and a thread populates a page while the chunks of that page
  * are being copied. Otherwise the slots stay full while pages are cleared, and the bus waits (with
  * 16 threads: 34 GB/s instead of 43).
  *
  * The ring is a block of the page-locked pool. The events and the stream are reused by later
- * copies. One copy at a time uses the ring; a concurrent copy does not wait but returns 0, because
- * the first copy may have to wait for its stream. */
+ * copies. Only one copy at a time uses the ring; a concurrent copy returns 0 without waiting,
+ * because the first copy may wait for its stream. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -37,9 +37,9 @@
 #include <emmintrin.h>
 #endif
 
-/* The constants below were measured on an H200 with 16 cores. */
+/* These constants were measured on an H200 with 16 cores. */
 
-/* Up to this size, copies to the device use non-temporal stores. */
+/* Copies to the device of at most this size use non-temporal stores. */
 #define MIDDLE_COPY ((size_t)128 << 20)
 #define MIDDLE_RING ((size_t)16 << 20) /* ring size for those copies */
 #define MIN_CHUNK ((size_t)64 << 10)
@@ -61,12 +61,13 @@ static uint64_t largest_chunk = (uint64_t)2 << 20;
 static uint64_t ring_size = (uint64_t)32 << 20, largest_group = (uint64_t)2 << 20;
 static uint64_t least = (uint64_t)1 << 20, shared = (uint64_t)1 << 20, polls = 1000, always;
 
-static struct { /* used only by the copy that has set `taken` */
+static struct { /* state that only the copy that has set `taken` uses */
     nl_device *device;
     uint64_t generation;
     CUevent events[MAX_SLOTS];
     int count;
-    CUevent last; /* recorded after all earlier copies to the device, if `sent` */
+    CUevent last; /* event that is recorded after all earlier copies to the device, if `sent` is
+                   * set */
     CUstream stream;
     int sent, received; /* whether a copy to the device, or to the host, has used these events */
 } marks;
@@ -259,7 +260,7 @@ static int count_members(uint64_t setting, uint64_t chunks) {
     return (int)smaller_size(smaller_size(setting, (size_t)nl_threads_processors()), chunks);
 }
 
-/* Runs own(data) in this thread and others(data) in up to members - 1 pool threads. A pool thread
+/* Runs own(data) in this thread, and others(data) in up to members - 1 pool threads. A pool thread
  * that has not started when own() returns does not run others(data), so own() must complete all
  * work that no other thread has claimed. */
 static void share(int members, void (*own)(void *), void (*others)(void *), void *data) {
@@ -286,8 +287,8 @@ static void populate_some_pages(void *job) {
         (void)madvise(r->memory + k * HUGE_PAGE, HUGE_PAGE, POPULATE_WRITE);
 }
 
-/* Takes a block for the ring from the page-locked pool. All copies request the same size, so that
- * the same block is reused. Before a new block is page-locked, all threads populate its pages,
+/* Gets a block for the ring from the page-locked pool. All copies request the same size, so that
+ * they reuse the same block. Before a new block is page-locked, all threads populate its pages,
  * because page-locking would populate them in one thread. Returns NULL if no block is available;
  * the caller must then copy without the ring. */
 static nl_host_block *acquire_ring(nl_device *dev, int members) {
@@ -317,11 +318,12 @@ typedef struct sending {
     uint64_t first[NL_BOUNCE_PARTS + 1]; /* first chunk of each part, then the number of chunks */
     size_t total, chunk;
     uint64_t slot_count, chunks; /* of all parts */
-    uint64_t group;              /* minimum number of full slots per copy */
+    uint64_t group;              /* minimum number of full slots that are submitted as one copy */
     char *ring;
     uint64_t next;              /* the next chunk to claim */
     uint64_t filled[MAX_SLOTS]; /* 1 + the chunk in the slot */
-    /* asking: a thread calls the driver; asked: number of chunks submitted to the stream */
+    /* asking: set while a thread calls the driver; asked: number of chunks submitted to the
+     * stream */
     uint64_t asking, asked;
     int mark[MAX_SLOTS]; /* index of the event that is recorded after the copy from the slot */
     uint64_t failed;
@@ -340,7 +342,7 @@ static int thread_part_of(const sending *s, uint64_t k) {
     return i;
 }
 
-/* Returns the number of full slots to submit next as one copy, or 0 if there are too few yet or a
+/* Returns the number of full slots to submit next as one copy, or 0 if too few slots are full or a
  * thread has failed. The first chunk is submitted alone, so that the bus starts early. */
 static uint64_t count_ready(const sending *s) {
     uint64_t first = nl_atomic_load(&s->asked), k = first;
@@ -374,9 +376,10 @@ static int submit_copy(sending *s, uint64_t count, nl_error *err) {
 }
 
 /* Submits full slots to the stream, if no other thread is doing so. The submitting thread checks
- * again after it clears `asking`. Two threads that fill slots at the same time may both return
- * without submitting, because each may miss the other's slot. A missed slot is submitted by the
- * next thread that fills a slot or waits, or by send_shared after all threads have returned. */
+ * for full slots again after it clears `asking`. Two threads that fill slots at the same time may
+ * both return without submitting, because each may miss the other's slot. A missed slot is
+ * submitted by the next thread that fills a slot or waits, or by send_shared after all threads have
+ * returned. */
 static void submit_sends(sending *s) {
     uint64_t count;
     nl_error err;
@@ -422,8 +425,8 @@ static void send_some_held(sending *s) {
     }
 }
 
-/* The waits in this function are not interruptible (nl_wait_hold). If the ring is reused within one
- * copy, send_shared has already waited for the stream. */
+/* The waits in this function are not interruptible (nl_wait_hold). These waits need no interrupts:
+ * if the ring is reused within one copy, send_shared has already waited for the stream. */
 static void send_some(void *job) {
     nl_wait_hold();
     send_some_held(job);
@@ -503,17 +506,17 @@ typedef struct receiving {
     CUdeviceptr there;
     char *here, *ring;
     size_t size, chunk;
-    size_t shift;    /* difference between `chunk` and the size of the first chunk */
+    size_t shift;    /* difference between the chunk size and the size of the first chunk */
     int is_new;      /* the host pages are untouched */
-    CUstream before; /* the caller's stream: its earlier work must complete first */
-    /* is_ready: threads stop populating pages ahead; cleared: number of pages claimed for
-     * populating */
+    CUstream before; /* the caller's stream, whose earlier work must complete first */
+    /* is_ready: set to stop threads from populating pages ahead; cleared: number of pages claimed
+     * for populating */
     uint64_t is_ready, cleared;
     uint64_t slot_count, chunks;
     uint64_t asking; /* 1 while a thread calls the driver */
     uint64_t asked;  /* number of chunks whose copies were submitted to the driver */
-    /* arrived: number of complete chunks; taken: number of claimed chunks, or of claimed untouched
-     * pages */
+    /* arrived: number of complete chunks; taken: number of claimed chunks (or claimed untouched
+     * pages) */
     uint64_t arrived, taken;
     uint64_t free[MAX_SLOTS]; /* number of times that the slot was emptied */
     uint64_t failed;
@@ -543,8 +546,8 @@ static int is_free(const receiving *r, uint64_t k) {
     return nl_atomic_load(&r->free[k % r->slot_count]) == k / r->slot_count;
 }
 
-/* Submits copies into all free slots and updates `arrived`, the number of complete chunks. With
- * `wait`, waits for at least one chunk if the copy of any chunk is in progress. */
+/* Submits copies into all free slots and updates `arrived`, the number of complete chunks. If
+ * `wait` is set, waits for at least one chunk if the copy of any chunk is in progress. */
 static int submit_receives(receiving *r, int wait, nl_error *err) {
     uint64_t arrived = r->arrived;
     while (r->asked < r->chunks && is_free(r, r->asked))
@@ -564,9 +567,9 @@ static int submit_receives(receiving *r, int wait, nl_error *err) {
     return 0;
 }
 
-/* Calls submit_receives unless another thread is executing submit_receives; with `wait`, yields the
- * processor in that case. The waits are not interruptible, because receive_shared has already
- * waited for the earlier work of the stream. */
+/* Calls submit_receives, unless another thread is executing it; in that case, yields the processor
+ * if `wait` is set. The waits are not interruptible, because receive_shared has already waited for
+ * the earlier work of the stream. */
 static void receive_if_free(receiving *r, int wait) {
     nl_error err;
     if (nl_atomic_load(&r->asking) || nl_atomic_swap(&r->asking, 1)) {
@@ -635,8 +638,8 @@ static void clear_pages_and_query(void *job) {
 }
 
 /* Populates the host pages while the stream computes the data to copy. If all pages are populated,
- * the copy continues as for touched pages. An error of StreamQuery is ignored here, because the
- * following StreamSynchronize returns it too. */
+ * the copy continues as for touched pages. An error of StreamQuery is ignored, because the
+ * following StreamSynchronize also returns it. */
 static void clear_ahead(receiving *r, int *members) {
     uint64_t first, end;
     if (!r->is_new || nl_cu.StreamQuery(r->before) != CUDA_ERROR_NOT_READY)
@@ -649,11 +652,11 @@ static void clear_ahead(receiving *r, int *members) {
         count_members(smaller_size((size_t)*members, nl_atomic_load(&threads_to_host)), r->chunks);
 }
 
-/* For the first copy to the host, for which the driver prepares for 2 ms: one thread submits the
- * first chunks while the others populate pages. */
+/* Starts the first copy to the host, for which the driver prepares for 2 ms: one thread submits the
+ * first chunks while the other threads populate pages. */
 static void submit_first_chunks(void *job) {
     receiving *r = job;
-    nl_error ignored; /* ignored here, because receive_some finds the error again */
+    nl_error ignored; /* ignored, because receive_some receives the same error */
     if (nl_device_bind(r->device, &ignored) == 0)
         receive_if_free(r, 0);
     nl_atomic_store(&r->is_ready, 1);
@@ -707,8 +710,8 @@ static int are_pages_untouched(const receiving *r) {
 }
 
 /* Chooses the chunk size and returns the number of threads. For untouched pages, chunk boundaries
- * are page boundaries: two threads that touch the same new page at the same time would both clear a
- * page. */
+ * are page boundaries, because two threads that touch the same new page at the same time would both
+ * clear a page. */
 static int cut_for_host(receiving *r) {
     uint64_t threads = nl_atomic_load(&threads_to_host);
     r->is_new = r->size >= HUGE_PAGE && are_pages_untouched(r);
@@ -728,9 +731,9 @@ static int cut_for_host(receiving *r) {
     return count_members(threads, r->chunks);
 }
 
-/* Waits for the stream first. After that wait, no thread polls for the stream's earlier work, and
- * the ring of an earlier copy to the device on that stream is free again. (Creating a second ring
- * costs 3 ms.) */
+/* Copies to the host, after waiting for the stream. After that wait, no thread polls for the
+ * stream's earlier work, and the ring of an earlier copy to the device on that stream is free
+ * again. (Creating a second ring costs 3 ms.) */
 static int receive_shared(receiving *r, nl_error *err) {
     nl_host_block *block;
     nl_error ignored;

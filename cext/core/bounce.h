@@ -5,8 +5,8 @@
 
 #include "core/device.h"
 
-/* Up to this size, an upload on a stream first copies the source to page-locked memory and returns
- * without waiting for the stream. */
+/* An upload on a stream of at most this size first copies the source to page-locked memory, and
+ * returns without waiting for the stream. */
 #define NL_BOUNCE_ASIDE ((size_t)8 << 20)
 #define NL_BOUNCE_PARTS 64
 
@@ -29,22 +29,23 @@ typedef struct nl_bounce_part {
     size_t size;
 } nl_bounce_part;
 
-/* Changes those settings whose new value is greater than 0, and `always` in any case. Returns all
- * settings. NULL changes nothing. */
+/* Changes the settings whose new value is greater than 0, and `always` in any case. Returns all
+ * settings. If `settings` is NULL, changes nothing. */
 nl_bounce_settings nl_bounce_configure(const nl_bounce_settings *settings);
 /* Copies several blocks to the device. Returns 1 when all blocks have been read and their copies
- * are submitted to the stream. Returns 0, without copying, if the driver's own copy should be used
- * instead; returns -1 on an error. dev must be bound. */
+ * are submitted to the stream. Returns 0, without copying, if the driver's own copy should be used,
+ * or -1 on an error. dev must be bound. */
 int nl_bounce_send(nl_device *dev, const nl_bounce_part *parts, int count, CUstream stream,
                    nl_error *err);
-/* Copies one block to the host. Returns 1 when the copy is complete; 0 and -1 as nl_bounce_send. */
+/* Copies one block to the host. Returns 1 when the copy is complete; 0 and -1 have the same meaning
+ * as for nl_bounce_send. */
 int nl_bounce_receive(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
                       nl_error *err);
 /* Returns whether the device can access this host memory directly (page-locked or unified
  * memory). */
 int nl_bounce_is_locked(const void *host);
-/* Returns whether page-locked memory of this size is within the limit and makes copies of this
- * driver faster. */
+/* Returns whether page-locked memory of this size is within the limit and makes the driver's copies
+ * faster. */
 int nl_bounce_can_lock(size_t size);
 /* Returns whether a copy of this size should use several threads. */
 int nl_bounce_is_worth(size_t size);

@@ -1,4 +1,4 @@
-/* core/buffer: device memory, allocated and freed in the order of the default stream, and cached
+/* core/buffer: allocates and frees device memory in the order of the default stream, and caches it
  * after its release.
  *
  * The last use of newly allocated memory (from cuMemAllocAsync on stream 0, or a block of the
@@ -17,9 +17,9 @@
  * Blocks of both kinds accumulate until their number or size is worth the time of a join or of a
  * wait for the device; until then, new memory is allocated instead.
  *
- * A launch that returns before its work is done needs memory for one stream only. That memory is
- * allocated and freed in the order of this stream (nl_buffer_alloc_ordered) and not cached: with
- * the rules above, launches on several streams would wait for each other at each join.
+ * A launch that returns before its work is complete needs memory for one stream only. That memory
+ * is allocated and freed in the order of this stream (nl_buffer_alloc_ordered) and not cached: if
+ * it were cached, launches on several streams would wait for each other at each join.
  *
  * Memory is also freed in stream order. A buffer used on foreign streams is freed after the whole
  * device is idle. (A synchronous cuMemFree would not wait: for memory from a pool, the driver
@@ -65,8 +65,8 @@ static void delete_buffer(nl_buffer *buffer) {
 
 /* ---- the fence ---- */
 
-/* Records the event on stream 0 that covers all allocations so far. Does nothing if the last record
- * covers `ticket`. */
+/* Records the fence on stream 0 after all allocations so far. Does nothing if the last record
+ * already covers `ticket`. */
 static int record_fence_lock_held(nl_device *dev, uint64_t ticket, nl_error *err) {
     if (dev->fence != NULL && dev->fence_ticket >= ticket)
         return 0;
@@ -125,7 +125,8 @@ static void mark_used_by_stream(nl_buffer *buffer, uint64_t user) {
 }
 
 int nl_buffer_use_on_other_stream(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
-    if (nl_capture_is_any_active() && !blocking) { /* launches of the graph will use the buffer */
+    if (nl_capture_is_any_active() && !blocking) { /* launches of the graph will also use the
+                                                    * buffer */
         nl_buffer_retain(buffer);
         int noted = nl_capture_keep_alive(stream, buffer, err);
         if (noted != 1)
@@ -172,7 +173,7 @@ void nl_buffer_forget_users(nl_buffer *buffer) {
 
 /* ---- the cache ---- */
 
-/* minimum bytes, or minimum number, of waiting blocks for a join or a wait */
+/* minimum total size, or minimum number, of waiting blocks for a join or a wait */
 #define CROWD_BYTES ((size_t)64 << 20)
 #define CROWD_BLOCKS 64
 
@@ -224,8 +225,8 @@ static void release_memory(nl_buffer *buffer) {
     }
 }
 
-/* Frees the oldest ready blocks. Returns a ready block, which no work uses except work that stream
- * 0 waits for. */
+/* Frees the oldest ready blocks until at most `keep` bytes are cached. Returns a ready block: only
+ * work for which stream 0 waits still uses it. */
 static void evict(nl_device *dev, size_t keep) {
     for (nl_block *b = nl_pool_evict(&dev->cache, keep), *next; b != NULL; b = next) {
         next = b->next;
@@ -243,7 +244,7 @@ int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
     return NL_CU0(err, CtxSynchronize) < 0 ? -1 : NL_CU(err, MemPoolTrimTo, dev->pool, keep);
 }
 
-/* Frees all cached blocks, also those that wait for streams: the driver frees in stream order or
+/* Frees all cached blocks, also those that wait for streams: the driver frees in stream order, or
  * waits. */
 static void empty_cache(nl_device *dev) {
     nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, nl_pool_stamp(&dev->cache));
@@ -271,8 +272,8 @@ static CUresult allocate(size_t size, const nl_buffer *buffer, CUdeviceptr *addr
     return nl_cu.MemAlloc(address, size);
 }
 
-/* If memory runs out, returns all cached memory, of the cache and of the driver's pool, to the
- * system and allocates once more. */
+/* If memory runs out, returns the cached memory (that of the cache and of the driver's pool) to the
+ * system, and tries once more. */
 static CUresult allocate_after_trim(nl_device *dev, size_t size, const nl_buffer *buffer,
                                     CUdeviceptr *address) {
     nl_error problem;
@@ -281,15 +282,15 @@ static CUresult allocate_after_trim(nl_device *dev, size_t size, const nl_buffer
     return allocate(size, buffer, address);
 }
 
-/* Formats the pool's limit for a message; "" if the pool has no limit. */
+/* Formats the pool's limit for a message, as "" if the pool has no limit. */
 static void format_limit(size_t limit, char *text, size_t size) {
     text[0] = '\0';
     if (limit != SIZE_MAX)
         snprintf(text, size, ", memory_pool().limit is %zu", limit);
 }
 
-/* Fills err with the driver's text, after the requested size and the amounts of free, used and
- * cached memory. */
+/* Fills err with the driver's text, preceded by the requested size and the amounts of free, used
+ * and cached memory. */
 static int refuse_allocation(nl_device *dev, size_t size, CUresult status, nl_error *err) {
     size_t available = 0, total = 0;
     char limit[64];
@@ -305,7 +306,7 @@ static int refuse_allocation(nl_device *dev, size_t size, CUresult status, nl_er
     return -1;
 }
 
-/* Takes a block from the cache. If no block is ready and enough blocks wait for streams, waits for
+/* Gets a block from the cache. If no block is ready and enough blocks wait for streams, waits for
  * the device or joins the streams, and tries again. */
 static nl_buffer *reuse_or_wait(nl_device *dev, size_t size, size_t capacity) {
     nl_error ignored;
@@ -344,8 +345,9 @@ int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err)
     nl_buffer_allocator other = nl_atomic_load_entry(&allocator);
     if (nl_capture_is_foreign && size != 0)
         return nl_error_set(err, NL_ERR_RUNTIME,
-                            "a call cannot allocate device memory while another library captures "
-                            "its stream, because the graph would use the memory after its release: "
+                            "a call cannot allocate device memory "
+                            "while another library captures its stream, "
+                            "because the graph would use the memory after its release: "
                             "pass out=, and arrays allocated before the capture");
     if (other == NULL || size == 0)
         return nl_buffer_alloc_pooled(dev, size, out, err);
@@ -410,7 +412,7 @@ void nl_buffer_retain(nl_buffer *buffer) {
 
 /* ---- releasing ---- */
 
-/* Returns whether the buffer's memory must be freed by this file. */
+/* Returns whether this file must free the buffer's memory. */
 static int owns_memory(const nl_buffer *buffer) {
     return !buffer->wrapped && buffer->address != 0;
 }
@@ -422,14 +424,14 @@ static nl_pool_state waits_for(const nl_buffer *buffer) {
     return users & NL_BUFFER_JOINED ? NL_POOL_JOIN : NL_POOL_READY;
 }
 
-/* Puts the buffer into the cache, without a driver call. Returns 0 if the cache does not accept
+/* Adds the buffer to the cache, without a driver call. Returns 0 if the cache does not accept
  * it. */
 static int keep(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
     if (buffer->ordered != NULL || !nl_device_usable() ||
         buffer->generation != nl_atomic_load(&dev->generation))
         return 0;
-    nl_atomic_sub(&live, 1); /* after nl_pool_release another thread may already use it */
+    nl_atomic_sub(&live, 1); /* after nl_pool_release another thread may already use the buffer */
     if (nl_pool_release(&dev->cache, &buffer->block, waits_for(buffer)))
         return 1;
     nl_atomic_add(&live, 1);
@@ -442,13 +444,13 @@ static void free_memory(nl_buffer *buffer) {
     if (!nl_device_bind_for_release(dev, buffer->generation))
         return;
     if (buffer->pooled && waits_for(buffer) == NL_POOL_IDLE && !nl_device_wait_for_release(dev))
-        return; /* leaked, because running work may still use it */
+        return; /* the memory is leaked, because running work may still use it */
     release_memory(buffer);
 }
 
 /* The driver's pool returns memory to the system only when the process synchronizes. Without this
- * function, a program that frees much memory without synchronizing would leave no memory for
- * another library. */
+ * function, a program that frees much memory without synchronizing would leave no memory for other
+ * libraries. */
 static void trim_driver_pool(nl_device *dev) {
     if (dev->pool == NULL || nl_atomic_load(&dev->returned) <= dev->largest_cache ||
         nl_capture_is_any_active() ||
@@ -509,7 +511,7 @@ void nl_buffer_destroy(nl_buffer *dropped) {
     if (dropped == NULL)
         return;
     if (dropped->ordered != NULL && nl_capture_is_any_active()) {
-        /* The release may be postponed to a time when the stream no longer exists. */
+        /* the release may be postponed to a time when the stream does not exist any more */
         dropped->ordered = NULL;
         nl_buffer_expose(dropped);
     }

@@ -2,10 +2,11 @@
  *
  * A device array and its views share one buffer. When the last reference is released, the memory
  * goes to the device's cache (core/pool), and the next buffer of about that size reuses it without
- * a driver call. A buffer records the kinds of streams that have used it: only the default stream,
- * streams ordered with it, or other streams. Accordingly its memory can be reused immediately,
- * after the default stream has joined the ordered streams, or after the device has been idle. So no
- * memory is reused while work uses it, and the release of a buffer to the cache does not wait. */
+ * a driver call. A buffer records which kinds of streams have used it: only the default stream,
+ * streams ordered with it, or other streams. Depending on these kinds, its memory can be reused
+ * immediately, after the default stream has joined the ordered streams, or after the device has
+ * been idle. So no memory is reused while work uses it, and the release of a buffer to the cache
+ * does not wait. */
 #ifndef NL_CORE_BUFFER_H
 #define NL_CORE_BUFFER_H
 
@@ -14,10 +15,12 @@
 typedef struct nl_buffer nl_buffer;
 typedef void (*nl_buffer_finalizer)(void *owner);
 
-enum {                        /* which streams besides the default stream have used it */
+enum {                        /* flags: which streams besides the default stream have used the
+                               * buffer */
        NL_BUFFER_JOINED = 1,  /* used on streams ordered with the legacy default stream */
        NL_BUFFER_FOREIGN = 2, /* other streams, or unknown ones */
-       NL_BUFFER_NOTED = 4,   /* used on no stream yet, but a graph contains the buffer's address */
+       NL_BUFFER_NOTED = 4,   /* no stream has used the buffer yet, but a graph contains its
+                               * address */
 };
 
 struct nl_buffer {
@@ -27,28 +30,31 @@ struct nl_buffer {
     size_t size;
     nl_device *device;
     uint64_t users;
-    int wrapped;         /* the memory belongs to another owner */
+    int wrapped;         /* set if the memory belongs to another owner */
     int pooled;          /* from cuMemAllocAsync */
     CUstream ordered;    /* the stream of nl_buffer_alloc_ordered, or NULL */
-    uint64_t ticket;     /* 0, or the sequence number of its allocation on the default stream */
+    uint64_t ticket;     /* 0, or the sequence number of the buffer's allocation on the default
+                          * stream */
     uint64_t generation; /* of `device` */
     nl_postponed later;
-    nl_buffer_finalizer finalizer; /* wrapped memory: called instead of freeing, may be NULL */
+    nl_buffer_finalizer finalizer; /* for wrapped memory, the function to call instead of freeing
+                                    * it; may be NULL */
     void *owner;
 };
 
-/* Allocates `size` bytes. Size 0 gives address 0 without a driver call. May wait for the device. */
+/* Allocates `size` bytes. For size 0, the address is 0 and no driver call is made. May wait for the
+ * device. */
 int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
-/* Like nl_buffer_alloc, but ignores the allocator of nl_buffer_set_allocator. */
+/* Allocates memory like nl_buffer_alloc, but ignores the allocator of nl_buffer_set_allocator. */
 int nl_buffer_alloc_pooled(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 /* Allocates memory for work on one explicit stream only, in the order of that stream: the stream
  * does not wait for other streams, and no stream waits for it. The memory does not need
  * nl_buffer_use, and is freed in the order of the stream, which must exist until the last reference
- * is released. Without the driver's pool, this function is the same as nl_buffer_alloc followed by
+ * is released. Without the driver's pool, this function calls nl_buffer_alloc, then
  * nl_buffer_use. */
 int nl_buffer_alloc_ordered(nl_device *dev, size_t size, CUstream stream, int blocking,
                             nl_buffer **out, nl_error *err);
-/* Takes a buffer from the cache, without a driver call. Returns NULL if the cache has no suitable
+/* Gets a buffer from the cache, without a driver call. Returns NULL if the cache has no suitable
  * block. dev must be bound. */
 nl_buffer *nl_buffer_reuse(nl_device *dev, size_t size);
 /* Makes a buffer for memory of another owner. finalizer(owner) is called when the last reference is
@@ -57,15 +63,15 @@ int nl_buffer_wrap(nl_device *dev, CUdeviceptr address, size_t size, nl_buffer_f
                    void *owner, nl_buffer **out, nl_error *err);
 void nl_buffer_retain(nl_buffer *buffer);
 void nl_buffer_release(nl_buffer *buffer); /* accepts NULL; never fails */
-/* The two steps of nl_buffer_release. nl_buffer_drop releases a reference without driver calls and
- * finalizers. If driver calls or a finalizer are needed, nl_buffer_drop returns the buffer, which
- * the caller must pass to nl_buffer_destroy. Both accept NULL. */
+/* The steps of nl_buffer_release. nl_buffer_drop releases a reference without making driver calls
+ * or calling finalizers. If driver calls or a finalizer are needed, nl_buffer_drop returns the
+ * buffer, which the caller must pass to nl_buffer_destroy. Both functions accept NULL. */
 nl_buffer *nl_buffer_drop(nl_buffer *buffer);
 void nl_buffer_destroy(nl_buffer *dropped);
 
 int nl_buffer_use_on_other_stream(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err);
-/* Call nl_buffer_use before work on `stream` accesses the buffer. `blocking`: the stream is ordered
- * with the legacy default stream. For other streams, makes the stream wait for the allocation of
+/* Call nl_buffer_use before work on `stream` accesses the buffer. `blocking` is set if the stream
+ * is ordered with the legacy default stream. Otherwise, makes the stream wait for the allocation of
  * the buffer; the host waits only if the stream is being captured. */
 static inline int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
     if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_LEGACY)
@@ -89,9 +95,8 @@ int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err);
 /* Frees all cached memory at the end of the process, so that leak checkers find none. This function
  * does not wait, because a kernel may run forever, and calls no finalizers. */
 void nl_buffer_exit(void);
-/* Allocation function of another library, used for every device: sets *out to a buffer that wraps
- * the library's memory. NULL:
- * none. */
+/* Allocation function of another library, used for all devices: sets *out to a buffer that wraps
+ * the library's memory. NULL restores this library's allocation. */
 typedef int (*nl_buffer_allocator)(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 void nl_buffer_set_allocator(nl_buffer_allocator allocator);
 size_t nl_buffer_live(void); /* number of live buffers, for leak tests */

@@ -1,6 +1,6 @@
-/* core/capture: the list of active captures, searched only while there is at least one. A capture
- * is identified by the driver's capture id of a stream, so that streams that joined a capture
- * through an event are also found. */
+/* core/capture: implements the list of active captures, which is searched only while it is not
+ * empty. A capture is identified by the driver's capture id of a stream, so that streams that
+ * joined a capture through an event are also found. */
 #include "core/capture.h"
 
 #include <string.h>
@@ -111,8 +111,8 @@ int nl_capture_is_in_thread(void) {
 
 /* ---- the objects that a capture uses ---- */
 
-/* Returns the index of the object in the sorted array, or if it is absent the index at which to
- * insert it. */
+/* Returns the index of the object in the sorted array, or the index at which to insert an absent
+ * object. */
 static size_t position_of_capture(const nl_capture *c, const void *thing) {
     size_t low = 0, high = c->count;
     while (low < high) {

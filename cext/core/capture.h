@@ -12,7 +12,7 @@
 #include "base/lock.h"
 #include "driver/driver.h"
 
-/* Member of the graph that is made from the capture. */
+/* A capture; member of the graph that the capture creates. */
 typedef struct nl_capture {
     const void *device; /* of the stream */
     void *owner;        /* see nl_capture_owner */
@@ -31,7 +31,7 @@ static inline int nl_capture_is_any_active(void) {
     return __builtin_expect(nl_atomic_load(&nl_capture_count) != 0, 0);
 }
 
-/* Call nl_capture_open before the driver begins a capture: from then on no memory is freed on the
+/* Call nl_capture_open before the driver begins a capture: from then on, no memory is freed on the
  * default stream. Call nl_capture_close after the capture, and then execute the postponed
  * releases. */
 void nl_capture_open(void);
@@ -45,32 +45,33 @@ int nl_capture_enter(nl_capture *capture, CUstream stream, nl_error *err);
 int nl_capture_leave(nl_capture *capture);
 int nl_capture_is_going(const nl_capture *capture);
 
-/* Records whether the calling thread is using a stream that another library captures. While it
- * does, no device memory is allocated, because the graph does not own that memory and would use it
+/* Records whether the calling thread is using a stream that another library captures. While it is
+ * set, no device memory is allocated, because the graph does not own that memory and would use it
  * after its release. */
 extern NL_THREAD_LOCAL int nl_capture_is_foreign;
-/* Between nl_capture_relax and nl_capture_restore, this thread may make calls that are not allowed
- * during a capture, such as a wait for work outside it. `mode` receives the thread's previous mode.
- * Returns 0 or -1. */
+/* Between nl_capture_relax and nl_capture_restore, the calling thread may make calls that are not
+ * allowed during a capture, such as a wait for work outside it. `mode` receives the thread's
+ * previous mode. Returns 0 or -1. */
 int nl_capture_relax(int *mode, nl_error *err);
 void nl_capture_restore(int mode);
 
-/* Returns the id of the stream's capture, also of another library's; 0 if the stream is not
- * captured. */
+/* Returns the id of the stream's capture, also if another library captures it, or 0 if the stream
+ * is not captured. */
 unsigned long long nl_capture_of(CUstream stream);
 /* Returns whether this library is capturing the stream. */
 int nl_capture_has(CUstream stream);
-/* Returns the owner of the stream's capture, after calling retain(owner); NULL if there is none. */
+/* Returns the owner of the stream's capture, after calling retain(owner), or NULL if there is
+ * none. */
 void *nl_capture_owner(CUstream stream, void (*retain)(void *owner));
 /* Returns whether this library is capturing a stream of the device, in any thread. */
 int nl_capture_is_on(const void *device);
 /* Returns whether the calling thread is capturing a stream. */
 int nl_capture_is_in_thread(void);
 /* Returns the stream that the calling thread captures, which is used for work without an explicit
- * stream; NULL if there is none. */
+ * stream, or NULL if this library is not capturing the stream. */
 CUstream nl_capture_stream(void);
 /* Records that work on `stream` uses the object. Returns 1 if the object was added, 2 if it was
- * recorded before, 0 if the stream is not being captured, -1 on an error. */
+ * already recorded, 0 if the stream is not being captured, -1 on an error. */
 int nl_capture_keep_alive(CUstream stream, void *thing, nl_error *err);
 
 #endif

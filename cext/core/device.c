@@ -2,9 +2,9 @@
  * context is current in each thread.
  *
  * Devices are elements of a static array: an nl_device pointer stays valid until the process ends.
- * A thread's record of its current context is invalid after nl_device_epoch has increased, also in
- * a forked child. A reset increases the device's generation; an object with an older generation is
- * invalid, and the driver must not be called to use or free it. */
+ * A thread's cached current context is invalid after nl_device_epoch has increased, and in a forked
+ * child. A reset increases the device's generation; an object with an older generation is invalid,
+ * and the driver must not be called to use or free it. */
 #include "core/device.h"
 
 #include <stdio.h>
@@ -19,13 +19,13 @@ static nl_mutex lock = NL_MUTEX_INIT;   /* protects opening and retaining */
 static nl_mutex resets = NL_MUTEX_INIT; /* held during a reset; acquired before `lock` */
 static char wanted_kind[8] = "auto";
 static int wanted_sim_devices = 1;
-static uint64_t first_device; /* device of threads that have not selected one */
+static uint64_t first_device; /* initial device of threads that have not selected a device */
 static char fallback_reason[sizeof((nl_error *)0)->text];
 static int (*opener)(const char *kind, nl_error *err);
 
 static nl_device devices[MAX_DEVICES];
 static uint64_t ready[MAX_DEVICES];     /* the context is retained */
-static uint64_t resetting[MAX_DEVICES]; /* the device is being reset or closed */
+static uint64_t resetting[MAX_DEVICES]; /* bit i is set while device i is being reset or closed */
 static int device_count;
 static uint64_t opened, opening, forked;
 static uint64_t abandoned; /* 1 if a kernel may run forever while the process ends */
@@ -42,8 +42,8 @@ static NL_THREAD_LOCAL struct {
     uint64_t epoch;
     uint64_t uses; /* see nl_device_uses */
     int selected;  /* ordinal + 1; 0: none selected */
-    /* 1 in a callback; `bound` is then NULL, so that every use of a device calls bind_anew, which
-     * fails */
+    /* 1 in a callback; in a callback, `bound` is NULL, so that every use of a device calls
+     * bind_anew, which returns an error */
     int in_callback;
     nl_postponed *postponed; /* releases that this callback must not execute */
 } here;
@@ -66,10 +66,10 @@ static int refuse_forked(nl_error *err) {
         return 0;
     return nl_error_set(
         err, NL_ERR_RUNTIME,
-        "CUDA initialized before forking: this process was forked from one that had used a "
-        "device, and CUDA does not work across a fork: start workers with multiprocessing's "
-        "\"spawn\" or "
-        "\"forkserver\" method, or use devices only in the workers");
+        "CUDA initialized before forking: this process was forked from one that had used a device, "
+        "and CUDA does not work across a fork: "
+        "start workers with multiprocessing's \"spawn\" or \"forkserver\" method, "
+        "or use devices only in the workers");
 }
 
 int nl_device_configure(const char *kind, int sim_devices, int first, nl_error *err) {
@@ -133,8 +133,8 @@ static int open_lock_held(nl_error *err) {
     return 0;
 }
 
-/* The opener runs Python code, so the opener is called without the lock. If several threads open at
- * the same time, the thread that has opened the driver calls the opener again afterwards. */
+/* The opener runs Python code, so it is called without the lock. If several threads open at the
+ * same time, only the thread that has opened the driver calls the opener again afterwards. */
 const char *nl_device_open(nl_error *err) {
     if (refuse_forked(err) < 0)
         return NULL;
@@ -198,7 +198,7 @@ int nl_device_handle(int ordinal, CUdevice *handle, nl_error *err) {
     return NL_CU(err, DeviceGet, handle, ordinal);
 }
 
-/* Reads the limits that launches are checked against, and other attributes. */
+/* Reads the limits for the checks of launches, and other attributes. */
 static int read_limits(nl_device *dev, nl_error *err) {
     const struct {
         int attribute, *value;
@@ -227,8 +227,9 @@ static int read_limits(nl_device *dev, nl_error *err) {
     return 0;
 }
 
-/* Lets the device's peers access the memory of the pool. Called while the pool is empty: changing a
- * pool's access rights makes copies and kernels fail that use its memory at that time. */
+/* Allows the device's peers to access the memory of the pool. Must be called while the pool is
+ * empty: a change of a pool's access rights makes concurrent copies and kernels that use its memory
+ * fail. */
 static void grant_peer_access(nl_device *dev) {
     nl_error ignored;
     dev->pool_access = 0;
@@ -243,7 +244,8 @@ static void grant_peer_access(nl_device *dev) {
 }
 
 /* Opens the driver's pool, which returns memory above the cache's limit to the system at the next
- * synchronization. The limit is set here, before any stream can be in capture mode. */
+ * synchronization. The limit is set when the device is opened, before any stream can be
+ * captured. */
 static int open_pool(nl_device *dev, nl_error *err) {
     dev->pool = NULL;
     if (!dev->has_memory_pools)
@@ -266,7 +268,8 @@ int nl_device_set_cache_limit(nl_device *dev, size_t limit, nl_error *err) {
  * the large temporary arrays of a step, and little enough for other libraries and processes. */
 #define CACHE_SHARE 4
 
-/* Sets the default limits on first use only: limits set by the user survive a reset. */
+/* Sets the default limits only at the first use, because limits that the user has set must survive
+ * a reset. */
 static int open_cache(nl_device *dev, nl_error *err) {
     size_t total = 0;
     if (dev->generation > 0)
@@ -305,8 +308,8 @@ static int refuse_resetting(const nl_device *dev, nl_error *err) {
                         dev->ordinal);
 }
 
-/* During a reset, calls of other threads fail. These calls cannot wait: the caller may hold the
- * interpreter's lock, and the reset waits for callbacks that need that lock. */
+/* During a reset, calls of other threads fail. They cannot wait for the reset, because the caller
+ * may hold the interpreter's lock, and the reset waits for callbacks that need that lock. */
 nl_device *nl_device_get(int ordinal, nl_error *err) {
     if (check_ordinal(ordinal, err) < 0)
         return NULL;
@@ -373,8 +376,8 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
     return bind(dev, &ignored) == 0;
 }
 
-/* A lost context runs no more work and fails again. An error other than a lost context may be
- * temporary, so the wait is tried twice. */
+/* A lost context runs no more work and fails again. Other errors may be temporary, so a failed wait
+ * is repeated once. */
 int nl_device_wait_for_release(nl_device *dev) {
     uint64_t stamp = nl_pool_stamp(&dev->cache);
     if (nl_wait_was_ended() && !nl_cu.ends_waits && nl_cu.StreamQuery(NULL) == CUDA_ERROR_NOT_READY)
@@ -426,7 +429,7 @@ void nl_device_release_postponed(void) {
     nl_atomic_store_entry(&postponed, NULL);
     nl_mutex_unlock(&postponed_lock);
     for (nl_postponed *next; p != NULL; p = next) {
-        next = p->next; /* p is a member of the object that is released and freed */
+        next = p->next; /* `p` is a member of the object that is freed by the release */
         p->release(p->thing);
     }
 }
@@ -456,14 +459,14 @@ int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err) {
     if (__builtin_expect(generation == nl_atomic_load(&dev->generation), 1))
         return 0;
     if (generation == NL_GENERATION_CLOSED) {
-        return nl_error_set(err, NL_ERR_RUNTIME,
-                            "the memory of this array was closed: "
-                            "close() of its IPC handle, or the end of its `with` block, ends the "
-                            "use of the array");
+        return nl_error_set(
+            err, NL_ERR_RUNTIME,
+            "the memory of this array was closed: "
+            "close() of its IPC handle, or the end of its `with` block, ends the use of the array");
     }
     return nl_error_set(
         err, NL_ERR_RUNTIME,
-        "device %d was reset after this was made: what was on it is lost, make it again",
+        "device %d was reset after this object was created: its contents are lost, create it again",
         dev->ordinal);
 }
 
@@ -475,7 +478,7 @@ nl_device *nl_device_current(nl_error *err) {
         return dev;
     if (nl_device_open(err) == NULL)
         return NULL;
-    ordinal = nl_device_selected(); /* the opener may have configured the first device */
+    ordinal = nl_device_selected(); /* the opener may have changed the first device */
     dev = nl_device_get(ordinal, err);
     if (dev == NULL && here.selected == 0 && ordinal >= device_count)
         nl_error_prefix(err, "NUMBALITE_DEVICE=%d", ordinal);
@@ -528,7 +531,8 @@ int nl_device_synchronize(nl_device *dev, nl_error *err) {
     return 0;
 }
 
-/* Lets dev's context access peer's plain allocations, and device dev access peer's pool. */
+/* Lets dev's context access peer's allocations outside of pools, and device dev access peer's
+ * pool. */
 static int enable_peer_lock_held(nl_device *dev, nl_device *peer, nl_error *err) {
     uint64_t bit = UINT64_C(1) << peer->ordinal;
     if (nl_atomic_load(&dev->peers) & bit)
@@ -544,8 +548,8 @@ static int enable_peer_lock_held(nl_device *dev, nl_device *peer, nl_error *err)
     return 0;
 }
 
-/* The access is set once for each pair of devices, because a pool's access rights must not change
- * while another thread copies with them. */
+/* The access is enabled only once for each pair of devices, because a pool's access rights must not
+ * change while another thread copies with them. */
 int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err) {
     if (dev == peer || (nl_atomic_load(&dev->peers) & (UINT64_C(1) << peer->ordinal)))
         return 0;
@@ -651,8 +655,8 @@ static int refuse_exports(nl_device *dev) {
     return nl_atomic_swap_if(&dev->exports, 0, EXPORTS_REFUSED);
 }
 
-/* Sets `resetting`: from now on, calls of other threads for this device fail. No memory is
- * exported. */
+/* Sets the device's bit in `resetting`: from then on, calls of other threads for this device return
+ * an error. The caller has checked that no memory is exported. */
 static void begin_reset(nl_device *dev) {
     nl_atomic_store(&resetting[dev->ordinal], 1);
     nl_atomic_store(&ready[dev->ordinal], 0);
@@ -665,20 +669,20 @@ static void end_reset(nl_device *dev) {
 }
 
 /* If the context is released and retained again, the driver destroys the old context, even after a
- * fault, unless another library holds it. Before that, the generation is increased, so that other
- * threads find that their objects are invalid and do not free them. */
+ * fault, unless another library retains it. Before that, the device's generation is increased, so
+ * that other threads find that their objects are invalid and do not free them. */
 static int reset_context(nl_device *dev, nl_error *err) {
     if (!refuse_exports(dev))
         return nl_error_set(err, NL_ERR_RUNTIME,
-                            "device %d cannot be reset: arrays of the host lie in its memory "
-                            "(%llu), and reading them afterwards would crash; let them go first "
-                            "(del)",
+                            "device %d cannot be reset: host arrays use its memory (%llu arrays), "
+                            "and reading them after the reset would crash; delete them first (del)",
                             dev->ordinal, (unsigned long long)nl_atomic_load(&dev->exports));
     nl_atomic_add(&dev->generation, 1);
     begin_reset(dev);
     int status = NL_CU(err, DevicePrimaryCtxReset, dev->handle);
     if (status < 0) {
-        nl_atomic_sub(&dev->generation, 1); /* the reset failed and changed nothing */
+        nl_atomic_sub(&dev->generation, 1); /* the reset failed, so the old generation is still
+                                             * valid */
         nl_atomic_store(&ready[dev->ordinal], 1);
     } else {
         forget_contents(dev);
@@ -689,7 +693,7 @@ static int reset_context(nl_device *dev, nl_error *err) {
     return status;
 }
 
-/* Returns whether another library holds the context after this library has released it. */
+/* Returns whether another library still retains the context after this library has released it. */
 static int is_context_held(const nl_device *dev) {
     unsigned flags = 0;
     int active = 0;
@@ -697,12 +701,12 @@ static int is_context_held(const nl_device *dev) {
     return NL_CU(&ignored, DevicePrimaryCtxGetState, dev->handle, &flags, &active) == 0 && active;
 }
 
-/* If another library holds the context, retaining returns the same context, with everything that
- * this process has on the device. */
+/* If another library retains the context, the next retain returns the same context, with all
+ * objects of this process. */
 static int close_context(nl_device *dev, nl_error *err) {
     int status;
     if (!refuse_exports(dev))
-        return 0; /* treated as if another library held the context */
+        return 0; /* handled as if another library retained the context */
     begin_reset(dev);
     if (NL_CU(err, DevicePrimaryCtxRelease, dev->handle) < 0) {
         nl_atomic_store(&ready[dev->ordinal], 1); /* nothing has changed */

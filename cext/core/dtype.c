@@ -1,4 +1,4 @@
-/* core/dtype: the table of element types. */
+/* core/dtype: the table of element types: names, kinds, sizes and alignments. */
 #include "core/dtype.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* core/dtype: element types. The codes of element types are small and stable, because argument
- * matching compares them. */
+/* core/dtype: the element types of arrays. The codes of element types are small and stable, because
+ * argument matching compares them. */
 #ifndef NL_CORE_DTYPE_H
 #define NL_CORE_DTYPE_H
 
@@ -31,7 +31,7 @@ static inline int nl_dtype_is_integer(nl_dtype dtype) {
 size_t nl_dtype_size(nl_dtype dtype);      /* bytes; 0 for NL_OPAQUE */
 size_t nl_dtype_align(nl_dtype dtype);     /* bytes; complex: of one part */
 const char *nl_dtype_name(nl_dtype dtype); /* NumPy's name */
-/* Returns the dtype of a NumPy name ("float32"); "" is NL_OPAQUE; -1 for an unknown name. */
+/* Returns the dtype of a NumPy name ("float32"), NL_OPAQUE for "", or -1 for an unknown name. */
 int nl_dtype_from_name(const char *name);
 /* Returns the dtype of NumPy's kind letter ('b', 'i', 'u', 'f', 'c') and size; returns NL_OPAQUE if
  * no dtype has that kind and size. */

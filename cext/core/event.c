@@ -1,5 +1,5 @@
-/* core/event: events, with the driver's handles. Events made before a device reset are invalid
- * after it: their use is an error, and destroying them frees only host memory. */
+/* core/event: implements events by the driver's events. Events that are older than a device reset
+ * are invalid: their use is an error, and destroying them frees only host memory. */
 #include "core/event.h"
 
 #include "base/mem.h"
@@ -70,8 +70,8 @@ int nl_event_synchronize(nl_event *event, nl_error *err) {
     return 0;
 }
 
-/* The waiting stream may belong to another device than the event. The event's device is not bound
- * here, because a default stream is that of the thread's current device. */
+/* The waiting stream may belong to another device than the event. The event's device is not bound,
+ * because a default stream is that of the thread's current device. */
 int nl_event_wait(nl_event *event, CUstream stream, nl_error *err) {
     if (nl_device_alive(event->device, event->generation, err) < 0)
         return -1;
@@ -86,7 +86,7 @@ int nl_event_elapsed(nl_event *start, nl_event *end, float *milliseconds, nl_err
     if (NL_CU(err, EventElapsedTime, milliseconds, start->handle, end->handle) == 0)
         return 0;
     if (err->code == CUDA_ERROR_INVALID_HANDLE) {
-        nl_error_prefix(err, "an event was not recorded yet, or was made without timing");
+        nl_error_prefix(err, "an event was not recorded yet, or was created without timing");
     } else if (err->code == CUDA_ERROR_NOT_READY) {
         nl_error_prefix(err, "an event has not happened yet: synchronize() with it first");
     }

@@ -24,7 +24,7 @@ int nl_gemm_has(int type, int result) {
 }
 
 static int call_gemm(cublasHandle_t handle, const nl_gemm *g, nl_error *err) {
-    /* Has the alignment of cuBLAS's complex numbers, which cuBLAS loads with one instruction. */
+    /* Aligned like cuBLAS's complex numbers, which cuBLAS loads with one instruction. */
     static const struct {
         _Alignas(16) double twice[2];
         _Alignas(8) float single[2];

@@ -1,6 +1,6 @@
-/* core/gloop: the arithmetic of one gufunc call. An operand's dimensions are ordered: first the
- * loop dimensions, outermost first, then the core dimensions. `axes` maps this order to axes of the
- * array, so that the axes= argument of a gufunc needs no other code. */
+/* core/gloop: computes the geometry of one gufunc call. An operand's dimensions are ordered: first
+ * the loop dimensions, outermost first, then the core dimensions. `axes` maps this order to axes of
+ * the array, so that the axes= argument of a gufunc needs no other code. */
 #include "core/gloop.h"
 
 #include <stdlib.h>
@@ -25,14 +25,14 @@ int nl_gloop_check_keepdims(const nl_gcore *c, nl_error *err) {
     for (int i = 1; i < c->nin + c->nout; i++) {
         int wanted = i < c->nin ? c->ndim[0] : 0;
         if (c->ndim[i] != wanted)
-            return nl_error_set(
-                err, NL_ERR_TYPE,
-                "%s does not support keepdims: "
-                "its signature %s requires %s %d to have %d core dimensions, but keepdims can only "
-                "be used when all inputs have the same number of core dimensions and all outputs "
-                "have no core dimensions.",
-                c->name, c->text, i < c->nin ? "input" : "output", i < c->nin ? i : i - c->nin,
-                c->ndim[i]);
+            return nl_error_set(err, NL_ERR_TYPE,
+                                "%s does not support keepdims: its signature %s requires %s %d to "
+                                "have %d core dimensions, "
+                                "but keepdims can only be used when all inputs have the same "
+                                "number of core dimensions "
+                                "and all outputs have no core dimensions.",
+                                c->name, c->text, i < c->nin ? "input" : "output",
+                                i < c->nin ? i : i - c->nin, c->ndim[i]);
     }
     return 0;
 }
@@ -57,8 +57,8 @@ static int find_core(nl_gloop *loop, int operand, nl_error *err) {
     if (o->array.ndim >= o->core)
         return 0;
     return nl_error_set(err, NL_ERR_VALUE,
-                        "%s: %s operand %d does not have enough dimensions (has %d, gufunc core "
-                        "with signature %s requires %d)",
+                        "%s: %s operand %d does not have enough dimensions "
+                        "(has %d, gufunc core with signature %s requires %d)",
                         c->name, operand_role(loop, operand), operand_number(loop, operand),
                         o->array.ndim, c->text, o->core);
 }
@@ -83,8 +83,9 @@ int nl_gloop_open(nl_gloop *loop, nl_error *err) {
             o->array.ndim = loop->ndim + o->core;
         if (o->array.ndim > NL_MAX_DIMS)
             return nl_error_set(err, NL_ERR_VALUE,
-                                "%s: a result has %d dimensions, the limit is %d", c->name,
-                                o->array.ndim, NL_MAX_DIMS);
+                                "%s: a result has %d dimensions, "
+                                "the limit is %d",
+                                c->name, o->array.ndim, NL_MAX_DIMS);
         for (int k = 0; k < o->array.ndim; k++)
             o->axes[k] = k;
     }
@@ -220,8 +221,8 @@ static int64_t loop_stride(const nl_gloop *loop, const nl_goperand *o, int k) {
 }
 
 /* Compares two loop dimensions by the absolute strides of the operands `from` to `to`; the first
- * operand whose two strides are nonzero and differ decides. Returns 1 if `a` is the outer one, -1
- * if `b` is, 0 if no operand decides. */
+ * operand whose two strides are nonzero and differ decides. Returns 1 if `a` is the outer
+ * dimension, -1 if `b` is, 0 if no operand decides. */
 static int compare_strides(const nl_gloop *loop, int a, int b, int from, int to) {
     int step = from <= to ? 1 : -1;
     for (int i = from; i != to + step; i += step) {
@@ -235,8 +236,8 @@ static int compare_strides(const nl_gloop *loop, int a, int b, int from, int to)
     return 0;
 }
 
-/* Sorts the loop dimensions by stride, outermost first. Dimensions that no operand's strides order
- * keep their order. */
+/* Sorts the loop dimensions by stride, outermost first. Dimensions whose order no operand's strides
+ * determine keep their order. */
 static void sort_dimensions(const nl_gloop *loop, int *order, int from, int to) {
     for (int k = 0; k < loop->ndim; k++) {
         int j = k;
@@ -271,8 +272,8 @@ int nl_gloop_output(nl_gloop *loop, int operand, char order, int fortran_core, n
         a->strides[axis] = (int64_t)stride;
         stride *= a->shape[axis] ? a->shape[axis] : 1;
         if (stride > INT64_MAX)
-            return nl_error_set(err, NL_ERR_VALUE, "%s: the result is too large to be addressed",
-                                c->name);
+            return nl_error_set(err, NL_ERR_VALUE,
+                                "%s: the result is larger than the address space", c->name);
     }
     o->given = 1;
     return 0;
@@ -291,8 +292,7 @@ void nl_gloop_core(const nl_gloop *loop, int operand, int64_t *shape, int64_t *s
 
 /* ---- the kernel's view ---- */
 
-/* Returns whether, in every operand, dimension `outer` continues dimension `inner` without a
- * gap. */
+/* Returns whether dimensions `outer` and `inner` are contiguous to each other in every operand. */
 static int can_merge(const nl_gpacked *p, int operands, int outer, int inner) {
     for (int i = 0; i < operands; i++)
         if (p->strides[i][outer] != p->strides[i][inner] * p->shape[inner])
@@ -357,8 +357,8 @@ int nl_gloop_kernel_dims(int dims) {
     return dims <= 2 ? dims : dims <= 4 ? 4 : dims <= 8 ? 8 : NL_MAX_DIMS;
 }
 
-/* n / d is (umulhi(n, magic) + n) >> shift for all n below 2^31, where magic is 2^32 (2^shift - d)
- * / d, rounded up. */
+/* Computes `magic`: n / d is (umulhi(n, magic) + n) >> shift for all n below 2^31, where magic is
+ * 2^32 (2^shift - d) / d, rounded up. */
 static uint64_t divider_of(int64_t d) {
     unsigned shift = 0;
     if (d < 1 || d > INT32_MAX)

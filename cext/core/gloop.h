@@ -1,6 +1,6 @@
-/* core/gloop: the geometry of one call of a generalized ufunc: the core dimensions of its operands
- * and their sizes, the shape to which the other dimensions broadcast, and the kernel's parameters.
- * Messages are NumPy's. */
+/* core/gloop: the geometry of one gufunc call: core dimensions of the operands and their sizes, the
+ * shape to which the loop dimensions broadcast, and the kernel's parameters. Error messages are
+ * NumPy's. */
 #ifndef NL_CORE_GLOOP_H
 #define NL_CORE_GLOOP_H
 
@@ -8,13 +8,13 @@
 #include "core/layout.h"
 
 #define NL_GU_MAX_OPERANDS 32
-#define NL_GU_MAX_CORE 8        /* maximum core dimensions of one operand */
+#define NL_GU_MAX_CORE 8        /* maximum number of core dimensions of one operand */
 #define NL_GU_MAX_DIMENSIONS 64 /* maximum number of different core dimensions */
 
 /* The parsed signature, as "(m,n),(n,p)->(m,p)"; numbalite/ufuncs/gusignature.py parses it. */
 typedef struct nl_gcore {
     int nin, nout;
-    uint32_t written; /* bit i: the function writes to input i */
+    uint32_t written; /* bit i is set if the function writes to input i */
     int count;        /* number of different core dimensions */
     /* fixed size of a core dimension, or -1 if the size varies */
     int64_t fixed[NL_GU_MAX_DIMENSIONS];
@@ -31,7 +31,8 @@ static inline int nl_gcore_writes(const nl_gcore *core, int i) {
 
 typedef struct nl_goperand {
     int given;       /* 0: an output to be allocated; `array` is not set yet */
-    int core;        /* number of core dimensions that the array has, always its last ones */
+    int core;        /* number of core dimensions of the array, which are always its last
+                      * dimensions */
     nl_layout array; /* the operand's layout */
     /* axis of `array` for each loop dimension, then for each core dimension */
     int axes[NL_MAX_DIMS];
@@ -39,8 +40,10 @@ typedef struct nl_goperand {
 
 typedef struct nl_gloop {
     const nl_gcore *core;
-    int keepdims;                          /* core dimensions stay in the outputs, with length 1 */
-    uint8_t missing[NL_GU_MAX_DIMENSIONS]; /* optional core dimensions that an operand lacks */
+    int keepdims;                          /* set if core dimensions remain in the outputs, with
+                                            * length 1 */
+    uint8_t missing[NL_GU_MAX_DIMENSIONS]; /* set for optional core dimensions that an operand
+                                            * lacks */
     int64_t sizes[NL_GU_MAX_DIMENSIONS];
     int ndim; /* number of loop dimensions */
     int64_t shape[NL_MAX_DIMS];
@@ -50,7 +53,7 @@ typedef struct nl_gloop {
 /* Checks whether the signature supports keepdims=. */
 int nl_gloop_check_keepdims(const nl_gcore *core, nl_error *err);
 
-/* The functions below are the steps of a call, in this order. Each returns 0, or -1 with *err
+/* The following functions are the steps of a call, in this order. Each returns 0, or -1 with *err
  * set. */
 
 /* Reads the number of dimensions of each operand, and sets `core` of each operand, `missing` and
@@ -58,11 +61,11 @@ int nl_gloop_check_keepdims(const nl_gcore *core, nl_error *err);
 int nl_gloop_open(nl_gloop *loop, nl_error *err);
 /* Sets `sizes` from the shapes of the operands. Before this step, the caller may change `axes`. */
 int nl_gloop_sizes(nl_gloop *loop, nl_error *err);
-/* Sets the loop's shape, to which inputs and given outputs broadcast. */
+/* Sets the loop's shape, to which the inputs and the caller's outputs broadcast. */
 int nl_gloop_broadcast(nl_gloop *loop, nl_error *err);
-/* Sets the shape of an output that is not given, and its strides. `order` is 'C', 'F', or 'K' for
- * the order of the inputs' loop dimensions in memory. With `fortran_core`, the core dimensions have
- * Fortran order. */
+/* Sets the shape of an output that the caller did not pass, and its strides. `order` is 'C', 'F',
+ * or 'K' for the order of the inputs' loop dimensions in memory. If `fortran_core` is set, the core
+ * dimensions have Fortran order. */
 int nl_gloop_output(nl_gloop *loop, int operand, char order, int fortran_core, nl_error *err);
 
 /* Sets the shape and strides of an operand's core dimensions as the function declares them:
@@ -70,16 +73,17 @@ int nl_gloop_output(nl_gloop *loop, int operand, char order, int fortran_core, n
 void nl_gloop_core(const nl_gloop *loop, int operand, int64_t *shape, int64_t *strides);
 
 /* The kernel's loop, without dimensions of length 1; its dimensions are sorted by stride, and
- * merged where all operands permit it. */
+ * merged if they are contiguous in all operands. */
 typedef struct nl_gpacked {
     int dims; /* at least 1 */
-    int wide; /* the count or an offset exceeds 31 bits */
+    int wide; /* set if the count or an offset exceeds 31 bits */
     int64_t count;
     int64_t shape[NL_MAX_DIMS];
     int64_t strides[NL_GU_MAX_OPERANDS][NL_MAX_DIMS];
 } nl_gpacked;
 int nl_gloop_pack(const nl_gloop *loop, nl_gpacked *packed, nl_error *err);
-/* Returns the number of dimensions of the kernel for `dims` dimensions: 1, 2, 4, 8 or 32. */
+/* Returns the number of dimensions of the kernel that handles `dims` dimensions: 1, 2, 4, 8 or
+ * 32. */
 int nl_gloop_kernel_dims(int dims);
 
 /* Writes the kernel's parameter, gufunc_call of gufunc.cuh with `dims` dimensions, as an array of

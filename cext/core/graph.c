@@ -1,5 +1,5 @@
-/* core/graph: a graph retains the buffers that its captured work uses, and each launch marks them
- * as used by its stream. */
+/* core/graph: captures and launches graphs: a graph retains the buffers that its captured work
+ * uses, and each launch marks them as used by its stream. */
 #include "core/graph.h"
 
 #include "base/mem.h"
@@ -62,8 +62,9 @@ static int refuse_stream(const nl_stream *stream, nl_error *err) {
     CUstream handle = stream->handle;
     if (handle != NULL && handle != CU_STREAM_LEGACY)
         return 0;
-    return nl_error_set(err, NL_ERR_VALUE,
-                        "the default stream cannot be captured: make one with cuda.stream()");
+    return nl_error_set(
+        err, NL_ERR_VALUE,
+        "the default stream cannot be captured: create a stream with cuda.stream()");
 }
 
 static int begin_capture(nl_graph *g, nl_error *err) {
@@ -174,8 +175,9 @@ static int bind_graph_device(nl_graph *g, nl_error *err) {
     if (nl_device_alive(g->device, g->generation, err) < 0 || nl_device_bind(g->device, err) < 0)
         return -1;
     if (g->exec == NULL)
-        return nl_error_set(err, NL_ERR_RUNTIME,
-                            "this graph cannot be launched: its capture is not over, or failed");
+        return nl_error_set(
+            err, NL_ERR_RUNTIME,
+            "this graph cannot be launched: its capture is still active, or has failed");
     return 0;
 }
 
@@ -230,7 +232,7 @@ int nl_graph_set_values(nl_graph *g, CUgraphNode node, const nl_kernel *kernel,
 }
 
 void nl_graph_wait(nl_graph *g) {
-    nl_error ignored; /* after a lost context, no launch is running */
+    nl_error ignored; /* if the context is lost, no launch is running */
     if (g->done != NULL && nl_device_usable())
         (void)nl_event_synchronize(g->done, &ignored);
 }

@@ -19,8 +19,8 @@ typedef struct nl_graph {
     nl_capture capture;  /* its `things` are retained buffers */
     CUgraph handle;
     CUgraphExec exec;
-    uint64_t updated;      /* whether nl_graph_set_values has changed arguments */
-    uint64_t touches_host; /* whether the graph contains copies from or to host memory */
+    uint64_t updated;      /* set if nl_graph_set_values has changed arguments */
+    uint64_t touches_host; /* set if the graph contains copies from or to host memory */
     nl_event *done;        /* recorded after each launch, if touches_host */
     nl_mutex lock;         /* protects `exec`: the driver allows one call at a time */
     nl_postponed later;
@@ -29,10 +29,10 @@ typedef struct nl_graph {
 /* Begins a capture. `owner` must stay alive until nl_graph_leave. */
 int nl_graph_begin(nl_stream *stream, void *owner, nl_graph **out, nl_error *err);
 /* Stops recording objects; `owner` is no longer used. Returns 1 when called for the first time,
- * later 0. After a result of 1, the caller must call nl_graph_end or nl_graph_abandon. */
+ * later 0. If the result is 1, the caller must call nl_graph_end or nl_graph_abandon. */
 int nl_graph_leave(nl_graph *graph);
-/* Ends the capture and makes the graph launchable. The capture is over even if nl_graph_end
- * fails. */
+/* Ends the capture and makes the graph launchable. The capture has ended even if nl_graph_end
+ * returns an error. */
 int nl_graph_end(nl_graph *graph, nl_error *err);
 /* Ends the capture and discards the captured work. */
 void nl_graph_abandon(nl_graph *graph);
@@ -45,14 +45,14 @@ size_t nl_graph_live_count(void);       /* for leak tests */
 /* Sets *node to the last captured operation of this stream. */
 int nl_graph_last_node(CUstream stream, CUgraphNode *node, nl_error *err);
 
-/* Launches the graph. `blocking`: the stream is ordered with the legacy default stream. */
+/* Launches the graph. `blocking` is set if the stream is ordered with the legacy default stream. */
 int nl_graph_launch(nl_graph *graph, CUstream stream, int blocking, nl_error *err);
 /* Copies the launch data to the device, so that the first launch is as fast as later ones. */
 int nl_graph_upload(nl_graph *graph, CUstream stream, nl_error *err);
 /* Changes the arguments of a captured launch of `kernel`. */
 int nl_graph_set_values(nl_graph *graph, CUgraphNode node, const nl_kernel *kernel,
                         const nl_launch *shape, void **values, nl_error *err);
-/* Waits for earlier launches, if they use host memory. */
+/* Waits for earlier launches of the graph if they use host memory. */
 void nl_graph_wait(nl_graph *graph);
 
 #endif

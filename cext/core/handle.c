@@ -6,7 +6,7 @@
 
 enum {
     MAX_HANDLES = 32
-    /* maximum number of handles per library; exceeded only while all handles are in use */
+    /* maximum number of handles per library, exceeded only while all handles are in use */
 };
 
 static struct {
@@ -47,7 +47,7 @@ static void remove_lock_held(nl_cudalib library, nl_handle *h) {
     nl_mem_free(h);
 }
 
-/* Removes handles whose resources were lost in a device reset. */
+/* Removes handles whose resources a device reset has destroyed. */
 static void forget_lost_lock_held(nl_cudalib library) {
     for (nl_handle *h = kept[library].first, *next; h; h = next) {
         next = h->next;
@@ -79,8 +79,8 @@ static nl_handle *make_lock_held(nl_cudalib library, nl_device *dev, nl_error *e
     return made;
 }
 
-/* Returns the handle of the stream, or a new one. If the library has MAX_HANDLES handles, reuses
- * the device's least recently used handle for this stream. */
+/* Returns the handle of the stream; creates a new handle if there is none. If the library has
+ * MAX_HANDLES handles, reuses the device's least recently used handle for this stream. */
 static nl_handle *get_lock_held(nl_cudalib library, nl_device *dev, CUstream stream,
                                 nl_error *err) {
     nl_handle *h = find_lock_held(library, dev, stream);

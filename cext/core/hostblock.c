@@ -1,15 +1,16 @@
-/* core/hostblock: a pool of pages for host memory that the device accesses.
+/* core/hostblock: implements a pool of pages for host memory that the device accesses.
  *
- * Page-locking costs more than copying the same pages. A result that is made once should be
- * pageable; a result that is made repeatedly should be page-locked. So a block for results is
- * registered with the driver when it is taken for the second time. Then the pages of the block have
- * been touched, which makes page-locking cheaper. Copies by several threads are nearly as fast with
- * a large block that is not page-locked, so a large block is registered only at its fourth use.
+ * Page-locking costs more than copying the same pages. A result that is computed once should be
+ * pageable, but one that is computed repeatedly should be page-locked. So a block for results is
+ * registered with the driver when the pool returns it for the second time. At this time the pages
+ * of the block have been touched, which makes page-locking faster. Copies by several threads are
+ * nearly as fast with a large block that is not page-locked, so a large block is registered only at
+ * its fourth use.
  *
- * A block that an asynchronous copy still reads is returned with an event that is recorded after
- * the copy. Such a block waits in the pool until its event has happened; calls that take a block
- * check the events. Registered memory is never unmapped before it is unregistered: if the driver
- * refuses, the pages stay mapped. */
+ * A block that an asynchronous copy still reads is released with an event that is recorded after
+ * the copy. Such a block stays in the pool until its event has happened; calls that allocate a
+ * block check the events. Registered memory is never unmapped before it is unregistered: if
+ * unregistering fails, the pages stay mapped. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -109,7 +110,7 @@ int nl_hostblock_lock(nl_host_block *b, nl_device *dev, nl_error *err) {
     return 0;
 }
 
-/* Returns 0 if the driver still has the pages registered. */
+/* Unregisters the pages; returns 0 if the driver still has them registered. */
 static int unlock_pages(nl_host_block *b) {
     if (b->device == NULL)
         return 1;
@@ -297,8 +298,8 @@ int nl_hostblock_device_address(const nl_host_block *b, CUdeviceptr *address, nl
 /* ---------------------------------------------------------------------------------------- giving
  */
 
-/* Frees managed or write-combined memory. Kernels of every device may be using it, so this waits
- * for all devices; if a kernel still runs, the memory is leaked. */
+/* Frees managed or write-combined memory. Kernels of every device may be using the memory, so the
+ * function waits for all devices; if a kernel still runs, the memory is leaked. */
 static void free_by_driver(nl_host_block *b) {
     int idle = nl_device_wait_for_all();
     if (idle && nl_device_bind_for_release(b->device, b->generation)) {
@@ -339,7 +340,7 @@ void nl_hostblock_release(nl_host_block *b) {
         destroy(b);
 }
 
-/* Records an event of this device after the work submitted to the stream so far. */
+/* Records an event of this device after the work that is already submitted to the stream. */
 static int mark_stream(nl_host_block *b, nl_device *dev, CUstream stream, nl_error *err) {
     if (b->event != NULL &&
         (b->event_device != dev || b->event_generation != nl_atomic_load(&dev->generation)))

@@ -1,25 +1,27 @@
-/* core/hostblock: host memory that the device can access: reusable page-locked blocks,
+/* core/hostblock: allocates host memory that the device can access: reusable page-locked blocks,
  * write-combined memory and managed memory.
  *
  * The reusable blocks are pages mapped by this file and registered with the driver, not memory
- * allocated by the driver. So memory that a user still holds remains valid as ordinary memory when
- * a device is reset. */
+ * allocated by the driver. So memory that a user still uses remains valid as ordinary memory when a
+ * device is reset. */
 #ifndef NL_CORE_HOSTBLOCK_H
 #define NL_CORE_HOSTBLOCK_H
 
 #include "core/device.h"
 
-/* The minimum size of a host result that uses a block of the pool. For smaller results,
- * page-locking costs more than it saves. */
+/* Minimum size in bytes of a host result for which a block of the pool is used. For smaller
+ * results, page-locking costs more than it saves. */
 #define NL_HOSTBLOCK_LEAST ((size_t)256 << 10)
 
 typedef enum {
-    /* for results: page-locked from the second use on (a large block: fourth), within the limit */
+    /* for results: page-locked from the second use on (large blocks: from the fourth use on),
+     * within the limit */
     NL_HOST_RESULT,
     NL_HOST_LOCKED,         /* page-locked */
-    NL_HOST_MAPPED,         /* page-locked, and a kernel may use it until the device is idle */
-    NL_HOST_WRITE_COMBINED, /* allocated by the driver; the host should only write to it */
-    NL_HOST_MANAGED,        /* allocated by the driver, which moves it between host and device */
+    NL_HOST_MAPPED,         /* page-locked memory that a kernel may use until the device is idle */
+    NL_HOST_WRITE_COMBINED, /* memory allocated by the driver, to which the host should only
+                             * write */
+    NL_HOST_MANAGED,        /* managed memory, which the driver moves between host and device */
 } nl_host_kind;
 
 typedef struct nl_host_block {
@@ -27,22 +29,23 @@ typedef struct nl_host_block {
     nl_host_kind kind;
     void *memory;
     size_t size;         /* the requested size */
-    uint64_t turns;      /* number of times that the block was taken from the pool */
+    uint64_t turns;      /* number of times that the pool has returned the block */
     int unlockable;      /* registering it has failed once */
     nl_device *device;   /* device for which the block was registered or allocated, or NULL */
     uint64_t generation; /* of `device` */
-    CUevent event;       /* recorded after the last copy for which no thread waited, or NULL */
+    CUevent event;       /* event that is recorded after the last copy for which no thread has
+                          * waited, or NULL */
     nl_device *event_device;
     uint64_t event_generation;
     nl_postponed later;
 } nl_host_block;
 
 /* Sets the maximum number of bytes that may be page-locked for results, which is also the maximum
- * that the pool keeps for reuse. */
+ * size of unused blocks in the pool. */
 void nl_hostblock_set_limit(size_t bytes);
 size_t nl_hostblock_limit(void);
-/* Takes a block of at least `size` bytes. dev must be bound. The memory is not initialised.
- * `flags`: of cuMemAllocManaged. */
+/* Returns a block of at least `size` bytes. dev must be bound. The memory is not initialized.
+ * `flags` are those of cuMemAllocManaged. */
 int nl_hostblock_alloc(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
                        nl_host_block **out, nl_error *err);
 /* Page-locks the block. dev must be bound. */
@@ -51,8 +54,8 @@ int nl_hostblock_lock(nl_host_block *block, nl_device *dev, nl_error *err);
 int nl_hostblock_is_locked(const nl_host_block *block);
 /* Returns the address of the block in device code. */
 int nl_hostblock_device_address(const nl_host_block *block, CUdeviceptr *address, nl_error *err);
-/* Returns the block to the pool or to the driver. Accepts NULL. Never fails. The release may make
- * driver calls and wait for the devices. */
+/* Returns the block to the pool or to the driver. Accepts NULL. Never returns an error. The release
+ * may make driver calls and wait for the devices. */
 void nl_hostblock_release(nl_host_block *block);
 /* Releases a block like nl_hostblock_release, even if work on `stream` of `dev` may still use the
  * block. Waits for the stream only if no event can be recorded or the pool refuses the block. */

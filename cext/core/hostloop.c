@@ -1,8 +1,8 @@
-/* core/hostloop: faults of host code, and the loops of the parallel target.
+/* core/hostloop: handles faults of host code, and runs the loops of the parallel target.
  *
  * A loop is cut into chunks. The calling thread and the pool threads that join it (base/threads)
- * claim chunks of the loop until no chunk is left. Several Python threads may run loops at the same
- * time. A loop inside a chunk runs serially.
+ * claim chunks of the loop until all chunks are claimed. Several Python threads may run loops at
+ * the same time. A loop inside a chunk runs serially.
  *
  * The time of an iteration is measured when a loop runs in one thread, and stored with the loop.
  *
@@ -41,7 +41,7 @@ typedef struct guard {
 } guard;
 
 static NL_THREAD_LOCAL guard *innermost;
-static NL_THREAD_LOCAL nl_fault *last; /* NULL: no fault, or memory ran out */
+static NL_THREAD_LOCAL nl_fault *last; /* NULL if there was no fault, or if memory ran out */
 static int (*on_raise)(void);
 
 int nl_hostloop_guard(void (*run)(void *), void *argument) {
@@ -153,10 +153,11 @@ static void handle_signal(int number, siginfo_t *info, void *context) {
     chained = 0;
 }
 
-/* Installs the SIGFPE handler in front of the previous handler. Called when an image is loaded. */
+/* Installs the SIGFPE handler, which calls the previous handler for other signals. Called when an
+ * image is loaded. */
 static void install_handlers(void) {
-    /* SA_NODEFER: a signal raised by the previous handler must be delivered while `chained` is
-     * set. */
+    /* SA_NODEFER, because a signal raised by the previous handler must be delivered while `chained`
+     * is set */
     struct sigaction now,
         ours = {.sa_sigaction = handle_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     sigemptyset(&ours.sa_mask);
@@ -274,7 +275,7 @@ static void run_chunks(void *argument) {
     inside--;
 }
 
-/* A loop that was running at the time of a fork does not run in the child. */
+/* Ends a loop that was running at the time of a fork, which does not run in the child. */
 static void after_fork(void) {
     nl_mutex_init(&range_lock);
     inside = 0;
@@ -327,7 +328,7 @@ static int run_parallel_loop(nl_host_loop loop, int operands, char *const *data,
                              const long long *strides, const void *extra, unsigned *place) {
     if (count <= 0)
         return 0;
-    if (operands > MAX_OPERANDS) { /* more operands than any ufunc of NumPy has */
+    if (operands > MAX_OPERANDS) { /* no ufunc of NumPy has so many operands */
         last = last ? last : malloc(sizeof *last);
         if (last)
             describe_fault(last, &(nl_host_fault){.message = "a loop over too many operands"});

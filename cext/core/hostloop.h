@@ -6,16 +6,16 @@
 #include "base/fault.h"
 #include "host/abi.h"
 
-/* Table of functions that is passed to images compiled for the CPU. */
+/* The table of functions that is passed to images compiled for the CPU. */
 extern const nl_host_ops nl_hostloop_runtime;
 
-/* Calls run(argument). Returns 0, or -1 if host code in that call faulted: then
- * call nl_hostloop_pop_fault. */
+/* Calls run(argument). Returns 0, or -1 if host code in that call has faulted; then call
+ * nl_hostloop_pop_fault. */
 int nl_hostloop_guard(void (*run)(void *), void *argument);
 /* Removes and returns the calling thread's last fault. */
 void nl_hostloop_pop_fault(nl_fault *fault);
 /* Sets the function that converts a fault to an exception; compiled code calls it through
- * nl_host_ops.raise. It must return -1. */
+ * nl_host_ops.raise. The function must return -1. */
 void nl_hostloop_on_raise(int (*raise)(void));
 
 /* Makes integer divisions that trap in [low, high) return the same result as on a GPU, until the
@@ -23,8 +23,8 @@ void nl_hostloop_on_raise(int (*raise)(void));
 int nl_hostloop_range_add(const void *low, const void *high);
 void nl_hostloop_range_remove(const void *low);
 
-/* Number of threads of parallel loops: the maximum of the process, and the setting of the calling
- * thread. */
+/* Set and return the number of threads of parallel loops: the maximum of the process, and the
+ * setting of the calling thread. */
 void nl_hostloop_threads_limit(int most);
 int nl_hostloop_threads_get(void);
 void nl_hostloop_threads_set(int count);

@@ -1,6 +1,6 @@
-/* core/hostrandom: the state of xoroshiro128+ is thread-local. A thread without an explicit seed is
- * seeded from the clock, the address of its state and a counter, so that seeds differ between
- * threads. */
+/* core/hostrandom: stores the state of xoroshiro128+ in thread-local memory. A thread without an
+ * explicit seed is seeded from the clock, the address of its state and a counter, so that seeds
+ * differ between threads. */
 #include "core/hostrandom.h"
 
 #include <time.h>

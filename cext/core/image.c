@@ -1,4 +1,5 @@
-/* core/image: checks that an image has all bytes that its headers describe. There are four kinds
+/* core/image: implements the check that an image has all bytes that its headers describe. There are
+ * four kinds
  * of images: a cubin (64-bit ELF), a fat binary, a simulator image (a header, an ELF file and a
  * checksum), and PTX, which must end with NUL. */
 #include "core/image.h"
@@ -6,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The headers of an ELF file, with the layout of elf.h. */
+/* The fields of an ELF header, as in elf.h. */
 typedef struct elf_header {
     unsigned char identity[16];
     uint16_t type, machine;
@@ -28,7 +29,7 @@ typedef struct elf_program {
     uint64_t offset, address, physical, file_size, memory_size, alignment;
 } elf_program;
 
-#define ELF_NO_BITS 8 /* type of a section that has no bytes in the file */
+#define ELF_NO_BITS 8 /* type of a section that occupies no bytes in the file */
 
 static int is_range_inside(uint64_t offset, uint64_t length, size_t size) {
     return offset <= size && length <= size - offset;
@@ -60,7 +61,8 @@ static int elf_is_whole(const char *bytes, size_t size) {
     return 1;
 }
 
-/* A fat binary begins with magic, version, size of this header, and size of the rest. */
+/* Returns whether a fat binary is complete; it begins with magic, version, size of this header, and
+ * size of the remaining bytes. */
 static int fat_binary_is_whole(const char *bytes, size_t size) {
     uint16_t header_size;
     uint64_t rest;
@@ -85,8 +87,8 @@ static uint64_t checksum(const char *bytes, size_t size) {
     return sum ^ (sums << 32 | sums >> 32);
 }
 
-/* A simulator image consists of magic, size of the object, the object, and its checksum. Loading a
- * damaged object would crash the process. */
+/* Returns whether a simulator image is complete; it consists of magic, size of the object, the
+ * object, and its checksum. Loading a damaged object would crash the process. */
 static int simulated_is_whole(const char *bytes, size_t size) {
     static const char mark[] = "NLSUM001";
     uint64_t rest, sum;
@@ -116,7 +118,7 @@ int nl_image_check(const void *image, size_t size, nl_error *err) {
     else if (size >= 8 && memcmp(image, "NLSIMG01", 8) == 0)
         whole = simulated_is_whole(image, size);
     else
-        /* PTX text, if the bytes are an image at all */
+        /* otherwise the bytes must be PTX text */
         whole = size >= 16 && strnlen(image, size) + 1 >= size;
     if (whole)
         return 0;

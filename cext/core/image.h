@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include "base/error.h"
 
-/* cuModuleLoadDataEx has no size parameter: it relies on the lengths in the image, and would read
- * past the end of a truncated one. Returns 0, or -1 with NL_ERR_VALUE. The contents apart from
- * these lengths are not checked. */
+/* Checks an image for cuModuleLoadDataEx, which has no size parameter: it relies on the lengths in
+ * the image, and would read past the end of a truncated image. Returns 0, or -1 with NL_ERR_VALUE.
+ * The check covers only these lengths, not the other contents. */
 int nl_image_check(const void *image, size_t size, nl_error *err);
 
 #endif

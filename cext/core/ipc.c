@@ -37,7 +37,9 @@ int nl_ipc_alloc(nl_device *dev, size_t size, nl_ipc_memory **out, nl_error *err
 
 static void explain_opening(nl_error *err) {
     if (err->code == CUDA_ERROR_INVALID_CONTEXT)
-        nl_error_prefix(err, "a handle can only be opened by another process than its maker");
+        nl_error_prefix(
+            err,
+            "a handle can only be opened by another process than the process that exported it");
     else
         nl_error_prefix(err, "the memory of another process cannot be opened (it must still exist, "
                              "and the device must reach it)");
@@ -125,6 +127,6 @@ int nl_ipc_export(nl_device *dev, CUdeviceptr address, CUipcMemHandle *handle, s
     if (err->code == CUDA_ERROR_INVALID_VALUE)
         nl_error_prefix(err, "this memory cannot be shared with other processes: "
                              "it is managed, page-locked or from a memory pool; "
-                             "cuda.ipc_array() makes an array that can");
+                             "cuda.ipc_array() returns an array that can be shared");
     return -1;
 }

@@ -1,6 +1,6 @@
-/* core/kernel: driver queries that are made once per kernel. The computed parameter offsets are
- * compared with the driver's offsets, which are available since CUDA 12.4: with wrong parameter
- * descriptions, every launch would pass garbage. */
+/* core/kernel: makes the driver queries that are needed once per kernel. The computed parameter
+ * offsets are compared with the driver's offsets, which are available since CUDA 12.4: with wrong
+ * parameter descriptions, every launch would pass wrong arguments. */
 #include "core/kernel.h"
 
 #include <string.h>
@@ -38,9 +38,10 @@ static int check_against_driver(nl_kernel *k, int claimed, nl_error *err) {
             return nl_driver_check(status, "cuFuncGetParamInfo", err);
         const nl_param *p = &k->params.items[i];
         if (status != CUDA_SUCCESS || offset != p->offset || size != p->size)
-            return nl_error_set(err, NL_ERR_RUNTIME,
-                                "%s: parameter %d '%s' (%s) is not as the compiled kernel has it",
-                                k->name, i + 1, p->name, p->ctype);
+            return nl_error_set(
+                err, NL_ERR_RUNTIME,
+                "%s: the description of parameter %d '%s' (%s) differs from the compiled kernel",
+                k->name, i + 1, p->name, p->ctype);
     }
     if (count > (size_t)k->params.count)
         return nl_error_set(err, NL_ERR_RUNTIME,
@@ -49,7 +50,8 @@ static int check_against_driver(nl_kernel *k, int claimed, nl_error *err) {
     return 0;
 }
 
-/* Reads __cluster_dims__. A driver without support for clusters rejects the cluster attributes. */
+/* Reads the kernel's attribute __cluster_dims__. A driver without support for clusters rejects the
+ * cluster attributes. */
 static int read_cluster(nl_kernel *k, nl_error *err) {
     for (int i = 0; i < 3 && (i == 0 || k->cluster[0]); i++) {
         int attribute = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH + i;
@@ -151,7 +153,7 @@ int nl_kernel_allow_shared(nl_kernel *k, int bytes, nl_error *err) {
  * driver returns 0 blocks for more than 48 KiB, although a launch, which opts in, would succeed. */
 static int opt_in(nl_kernel *k, size_t shared, nl_error *err) {
     if (shared + (size_t)k->static_shared > (size_t)nl_device_shared_limit(k->module->device))
-        return 0; /* the driver's query then reports that no block fits */
+        return 0; /* in this case the driver's query reports that no block fits */
     return nl_kernel_allow_shared(k, (int)shared, err);
 }
 

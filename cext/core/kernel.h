@@ -20,8 +20,8 @@ typedef struct nl_kernel {
     int dynamic_shared;
 } nl_kernel;
 
-/* On success, takes ownership of the contents of `params`. `claimed`: the user supplied the
- * parameters; they were not read from the compiled code. */
+/* Creates a kernel; on success, takes ownership of the contents of `params`. `claimed` is set if
+ * the user supplied the parameters, instead of the compiled code. */
 int nl_kernel_create(nl_module *module, const char *lowered, const char *name, nl_params *params,
                      int claimed, nl_kernel **out, nl_error *err);
 void nl_kernel_destroy(nl_kernel *kernel); /* accepts NULL */

@@ -23,12 +23,11 @@ static int check_block(const nl_launch *l, const nl_device *dev, const char *nam
         threads *= l->block[i];
     }
     if (threads > (uint64_t)dev->max_threads_per_block)
-        return nl_error_set(
-            err, NL_ERR_VALUE,
-            "%s(): a block of (%u, %u, %u) has %llu threads, more than this device's "
-            "limit of %d threads per block",
-            name, l->block[0], l->block[1], l->block[2], (unsigned long long)threads,
-            dev->max_threads_per_block);
+        return nl_error_set(err, NL_ERR_VALUE,
+                            "%s(): a block of (%u, %u, %u) has %llu threads, "
+                            "more than this device's limit of %d threads per block",
+                            name, l->block[0], l->block[1], l->block[2],
+                            (unsigned long long)threads, dev->max_threads_per_block);
     return 0;
 }
 
@@ -38,7 +37,7 @@ static int check_multiple(const nl_launch *l, const unsigned *cluster, const cha
         if (cluster[i] && l->grid[i] % cluster[i])
             return nl_error_set(
                 err, NL_ERR_VALUE,
-                "%s(): grid dimension %c is %u, which is no multiple of the cluster's %u", name,
+                "%s(): grid dimension %c is %u, which is not a multiple of the cluster's %u", name,
                 axes[i], l->grid[i], cluster[i]);
     }
     return 0;
@@ -64,8 +63,8 @@ int nl_launch_check(const nl_launch *l, const nl_device *dev, const char *name, 
         return -1;
     if ((int64_t)l->shared > nl_device_shared_limit(dev))
         return nl_error_set(err, NL_ERR_VALUE,
-                            "%s(): %u bytes of dynamic shared memory per block are more than this "
-                            "device's limit of %d bytes",
+                            "%s(): %u bytes of dynamic shared memory per block "
+                            "are more than this device's limit of %d bytes",
                             name, l->shared, nl_device_shared_limit(dev));
     return 0;
 }
@@ -76,9 +75,9 @@ static int check_threads(const nl_launch *l, const nl_kernel *k, nl_error *err) 
         return 0;
     return nl_error_set(
         err, NL_ERR_VALUE,
-        "%s(): a block of (%u, %u, %u) has %u threads, more than this kernel's limit of "
-        "%d threads per block (it uses %d registers per thread; launch bounds and "
-        "max_registers change that)",
+        "%s(): a block of (%u, %u, %u) has %u threads, "
+        "more than this kernel's limit of %d threads per block "
+        "(it uses %d registers per thread; launch bounds and max_registers change that)",
         k->name, l->block[0], l->block[1], l->block[2], threads, k->max_threads, k->registers);
 }
 
@@ -96,8 +95,8 @@ static int prepare_shared(const nl_launch *l, nl_kernel *k, nl_error *err) {
 static int check_cooperative(const nl_launch *l, nl_kernel *k, nl_error *err) {
     const nl_device *dev = k->module->device;
     if (!dev->can_cooperate)
-        return nl_error_set(err, NL_ERR_VALUE, "%s(): this device has no cooperative launches",
-                            k->name);
+        return nl_error_set(err, NL_ERR_VALUE,
+                            "%s(): this device does not support cooperative launches", k->name);
     int per_processor;
     uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
     int threads = (int)(l->block[0] * l->block[1] * l->block[2]);
@@ -107,8 +106,8 @@ static int check_cooperative(const nl_launch *l, nl_kernel *k, nl_error *err) {
     if (blocks > limit)
         return nl_error_set(
             err, NL_ERR_VALUE,
-            "%s(): a cooperative grid of %llu blocks is more than this device's limit of %llu "
-            "blocks of %d threads at a time",
+            "%s(): a cooperative grid of %llu blocks "
+            "is more than this device's limit of %llu blocks of %d threads at a time",
             k->name, (unsigned long long)blocks, (unsigned long long)limit, threads);
     return 0;
 }
@@ -121,15 +120,15 @@ static int check_cluster(const nl_launch *l, nl_kernel *k, nl_error *err) {
     unsigned own[3] = {(unsigned)k->cluster[0], (unsigned)k->cluster[1], (unsigned)k->cluster[2]};
     if (own[0] && l->cluster[0] && memcmp(own, l->cluster, sizeof own) != 0)
         return nl_error_set(err, NL_ERR_VALUE,
-                            "%s(): cluster= is (%u, %u, %u), but the kernel's __cluster_dims__ are "
-                            "(%u, %u, %u)",
+                            "%s(): cluster= is (%u, %u, %u), "
+                            "but the kernel's __cluster_dims__ are (%u, %u, %u)",
                             k->name, l->cluster[0], l->cluster[1], l->cluster[2], own[0], own[1],
                             own[2]);
     uint64_t blocks = (uint64_t)l->cluster[0] * l->cluster[1] * l->cluster[2];
     if (blocks > LARGEST_CLUSTER)
         return nl_error_set(err, NL_ERR_VALUE,
-                            "%s(): a cluster of (%u, %u, %u) has %llu blocks, more than the limit "
-                            "of %d",
+                            "%s(): a cluster of (%u, %u, %u) has %llu blocks, "
+                            "more than the limit of %d",
                             k->name, l->cluster[0], l->cluster[1], l->cluster[2],
                             (unsigned long long)blocks, LARGEST_CLUSTER);
     if (blocks > PORTABLE_CLUSTER &&

@@ -1,4 +1,4 @@
-/* core/launch: a kernel launch: its shape, its limits, the driver call. */
+/* core/launch: checks a kernel launch's shape against limits, and makes the driver call. */
 #ifndef NL_CORE_LAUNCH_H
 #define NL_CORE_LAUNCH_H
 
@@ -12,14 +12,14 @@ typedef struct nl_launch {
     CUstream stream;
 } nl_launch;
 
-/* Checks the shape against the device's limits; the error message contains the limit that is
- * exceeded, and `name`, the kernel's name. */
+/* Checks the launch's shape against the device's limits; the error message contains the exceeded
+ * limit and `name`, the name of the kernel. */
 int nl_launch_check(const nl_launch *launch, const nl_device *dev, const char *name, nl_error *err);
 /* Calls nl_launch_check, checks the kernel's limits, and opts in to large dynamic shared memory.
  * One call per combination of kernel and launch shape is enough. The kernel's device must be
  * bound. */
 int nl_launch_prepare(const nl_launch *launch, nl_kernel *kernel, nl_error *err);
-/* Launches the kernel. `values`: a pointer to the value of each parameter. */
+/* Launches the kernel. `values` contains a pointer to the value of each parameter. */
 int nl_launch_run(const nl_launch *launch, nl_kernel *kernel, void **values, nl_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* core/layout: computations on shape and strides. Arrays whose element count exceeds 63 bits cannot
+/* core/layout: computes with shapes and strides. Arrays whose element count exceeds 63 bits cannot
  * be created, so products of lengths cannot overflow in this file. */
 #include "core/layout.h"
 
@@ -20,7 +20,7 @@ int64_t nl_layout_count(const nl_layout *layout) {
     return count;
 }
 
-/* Checks the strides from the innermost axis on. Axes of length 1 do not matter, and an array
+/* Checks the strides, from the innermost axis outwards. Axes of length 1 are ignored, and an array
  * without elements is contiguous in both orders. */
 static int is_contiguous(const nl_layout *layout, int first, int step) {
     int64_t expected = layout->itemsize;
@@ -68,7 +68,7 @@ void nl_layout_set_f(nl_layout *layout) {
 }
 
 /* Sorts the axes of length other than 1 by decreasing stride; axes with equal strides keep their
- * order. Returns their number. */
+ * order. Returns the number of sorted axes. */
 static int sort_dimensions(const nl_layout *l, int *order) {
     int n = 0;
     for (int i = 0; i < l->ndim; i++) {
@@ -108,7 +108,7 @@ void nl_layout_set_like(nl_layout *l, const int64_t *strides) {
 }
 
 /* Returns 1 if axis `inner` belongs inside axis `outer`, -1 if `outer` belongs inside `inner`, 0 if
- * the strides of no array decide. */
+ * no array's strides decide. */
 static int is_axis_inside(const nl_layout *l, const int64_t *const *strides, int count, int inner,
                           int outer) {
     int found = 0;
@@ -172,7 +172,7 @@ int nl_layout_reshape(const nl_layout *from, nl_layout *to) {
         }
     }
     int64_t step = to->itemsize;
-    for (int i = to->ndim - 1; i >= 0; i--) { /* for axes of length 1, any stride is correct */
+    for (int i = to->ndim - 1; i >= 0; i--) { /* for axes of length 1, any stride is valid */
         if (to->shape[i] == 1)
             to->strides[i] = step;
         step = to->strides[i] * to->shape[i];
@@ -269,7 +269,7 @@ int nl_layout_same_elements(const nl_layout_view *a, const nl_layout_view *b) {
            memcmp(a->shape, b->shape, size) == 0 && memcmp(a->strides, b->strides, size) == 0;
 }
 
-/* Returns the greatest common divisor of `grid` and all strides; 0 if there are none. */
+/* Returns the greatest common divisor of `grid` and all strides, or 0 if all are 0. */
 static uint64_t grid_of(const nl_layout_view *v, uint64_t grid) {
     for (int i = 0; i < v->ndim; i++) {
         uint64_t other = v->shape[i] > 1 ? (uint64_t)llabs(v->strides[i]) : 0;
@@ -284,7 +284,7 @@ static uint64_t grid_of(const nl_layout_view *v, uint64_t grid) {
 
 /* The addresses of all elements of both arrays are multiples of one step, plus a constant for each
  * array. If these constants differ enough, the arrays do not overlap: for example, one array
- * consists of the even elements and the other of the odd elements. */
+ * consists of the even elements, and the other array of the odd elements. */
 int nl_layout_may_overlap(const nl_layout_view *a, const nl_layout_view *b) {
     if (!nl_ranges_overlap(nl_layout_range(a), nl_layout_range(b)))
         return 0;

@@ -1,5 +1,5 @@
-/* core/layout: the shape and strides of an n-dimensional array. Arithmetic only, no memory
- * access. */
+/* core/layout: the shape and strides of an n-dimensional array. Its functions do arithmetic only,
+ * without memory accesses. */
 #ifndef NL_CORE_LAYOUT_H
 #define NL_CORE_LAYOUT_H
 
@@ -21,13 +21,14 @@ int64_t nl_layout_count(const nl_layout *layout); /* elements */
 /* as in NumPy, axes of length 1 are ignored and empty arrays are contiguous */
 int nl_layout_is_c(const nl_layout *layout);
 int nl_layout_is_f(const nl_layout *layout);
-/* Returns both properties: the bits NL_LAYOUT_C and NL_LAYOUT_F. */
+/* Returns whether the array is C-contiguous and Fortran-contiguous: the bits NL_LAYOUT_C and
+ * NL_LAYOUT_F. */
 enum { NL_LAYOUT_C = 1, NL_LAYOUT_F = 2 };
 unsigned nl_layout_orders(const nl_layout *layout);
-void nl_layout_set_c(nl_layout *layout); /* sets the strides from the shape */
+void nl_layout_set_c(nl_layout *layout); /* these functions set the strides from the shape */
 void nl_layout_set_f(nl_layout *layout);
 /* Sets the strides of a dense block whose axes have the order of the current strides. Axes of
- * length 1 get stride 0. */
+ * length 1 have stride 0 in the result. */
 void nl_layout_set_k(nl_layout *layout);
 /* Sets the strides of a dense block whose axes have the order of `strides`. Among axes with equal
  * strides, the last axis is the innermost one. */
@@ -51,7 +52,7 @@ uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address);
 /* Returns whether two elements of the array may share bytes. The test considers only the strides,
  * so it may return 1 although no elements share bytes. */
 int nl_layout_overlaps_itself(const nl_layout *layout);
-/* An array in memory; shape and strides are not copied. */
+/* An array in memory; shape and strides are pointers. */
 typedef struct nl_layout_view {
     uint64_t address; /* of the first element */
     int ndim;
@@ -63,8 +64,8 @@ static inline nl_layout_view nl_layout_at(const nl_layout *layout, uint64_t addr
     return (nl_layout_view){address, layout->ndim, layout->itemsize, layout->shape,
                             layout->strides};
 }
-/* The range of addresses of an array's elements. Arrays without elements have a range that
- * intersects no other. */
+/* The range of addresses of an array's elements. The range of an array without elements intersects
+ * no other range. */
 typedef struct nl_range {
     uint64_t low, high;
 } nl_range;
@@ -74,7 +75,7 @@ static inline int nl_ranges_overlap(nl_range a, nl_range b) {
 }
 /* Returns whether the two arrays have the same elements in the same order. */
 int nl_layout_same_elements(const nl_layout_view *a, const nl_layout_view *b);
-/* Returns 0 if the two arrays have no byte in common. The result may be 1 although the arrays have
+/* Returns 0 if the two arrays have no byte in common. The result may also be 1 if the arrays have
  * no byte in common. */
 int nl_layout_may_overlap(const nl_layout_view *a, const nl_layout_view *b);
 

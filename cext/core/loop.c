@@ -1,17 +1,17 @@
-/* core/loop: reduces a loop over many dimensions to a loop over few.
+/* core/loop: reduces a loop over many dimensions to a loop over few dimensions.
  *
- *   1. Operands are broadcast: a dimension of length 1, or that an operand lacks, has stride 0.
- *   Loop
+ *   1. Operands are broadcast: a dimension of length 1, and a dimension that an operand lacks, has
+ *   stride 0. Loop
  * dimensions of length 1 are removed.
  *   2. Dimensions are sorted by the operands' strides, outermost first.
- *   3. A dimension with a negative stride in some operand and a positive stride in none is
+ *   3. A dimension with a negative stride in an operand and a positive stride in no operand is
  * reversed.
  *   4. Neighbouring dimensions that are contiguous to each other in every operand are merged.
  *
- * If every operand is then contiguous, or one element, the kind of the loop is FLAT. If the
+ * If each operand is then contiguous, or a single element, the kind of the loop is FLAT. If the
  * operands are contiguous only along the innermost dimension, and that dimension is long, the kind
  * is ROWS. Kernels of both kinds load 16 bytes at a time, which requires alignment. Without
- * alignment the kind is SHIFTED or, where single elements are as fast, SINGLE or STRIDED32. If an
+ * alignment the kind is SHIFTED or, if single elements are as fast, SINGLE or STRIDED32. If an
  * operand is contiguous along another dimension (a transposed array), the kind is TILED, which
  * loops over both dimensions in tiles. */
 #include "core/loop.h"
@@ -19,11 +19,15 @@
 #include <string.h>
 
 #define ALIGNED 16
-#define LONG_ROW 64 /* minimum elements of a row for kernels that divide indices once per row */
-#define SECTOR 32   /* bytes of a memory transaction */
-#define TILE 32     /* minimum length of both dimensions for TILED */
-#define FEW 2097152 /* maximum elements for which one element per access is as fast */
-#define BLOCK 256   /* minimum threads of a kernel with tiles of 16 rows and columns (ufunc.cuh) */
+#define LONG_ROW \
+    64            /* minimum number of elements of a row for kernels that divide indices once per \
+                   * row */
+#define SECTOR 32 /* bytes of a memory transaction */
+#define TILE 32   /* minimum length of both dimensions for TILED */
+#define FEW 2097152 /* maximum number of elements for which accesses of one element are as fast */
+#define BLOCK \
+    256 /* minimum number of threads of a kernel with tiles of 16 rows and columns \
+         * (ufunc.cuh) */
 
 static int64_t magnitude(int64_t value) {
     return value < 0 ? -value : value;
@@ -49,8 +53,8 @@ static int64_t stride_along(const nl_loop_operand *o, int ndim, int d) {
     return o->by_value || own < 0 || o->shape[own] == 1 ? 0 : o->strides[own];
 }
 
-/* Returns 1 if dimension `outer` belongs inside dimension `inner`, 0 if not, -1 if no operand has
- * nonzero strides along both dimensions. If operands disagree, C order is kept. */
+/* Returns 1 if dimension `outer` belongs inside dimension `inner`, 0 if not, or -1 if no operand
+ * has nonzero strides along both dimensions. If operands disagree, C order is kept. */
 static int is_dimension_inside(const nl_loop_operand *operands, int count, int ndim, int outer,
                                int inner) {
     int answer = -1;
@@ -67,11 +71,11 @@ static int is_dimension_inside(const nl_loop_operand *operands, int count, int n
 }
 
 void nl_loop_order(const nl_loop_operand *operands, int count, int ndim, int *order) {
-    int n = 0; /* number of sorted dimensions: order[ndim - n] and later ones */
+    int n = 0; /* number of sorted dimensions: order[ndim - n] and the following ones */
     for (int d = ndim - 1; d >= 0; d--) {
         int place = ndim - n;
         for (int i = place; i < ndim; i++) {
-            /* in C order, d is outside of order[i] */
+            /* before sorting, d is outside of order[i] */
             int inside = is_dimension_inside(operands, count, ndim, d, order[i]);
             if (inside == 0)
                 break;
@@ -170,8 +174,8 @@ static int fits_32_bit_offsets(const nl_loop *l) {
 }
 
 /* Returns a dimension, other than the innermost, along which the neighbours of some operand are in
- * the same or the next memory sector, while the operand's innermost stride exceeds a sector; -1 if
- * no dimension qualifies. */
+ * the same or the next memory sector, while the operand's innermost stride exceeds a sector.
+ * Returns -1 if there is no such dimension. */
 static int find_contiguous_dim(const nl_loop *l, const nl_loop_operand *operands) {
     int inner = l->ndim - 1;
     if (l->shape[inner] < TILE)
@@ -327,7 +331,7 @@ static int64_t count_pieces(int64_t size, int64_t piece) {
     return (size + piece - 1) / piece;
 }
 
-/* The first vector access of a shifted row may begin before the row. */
+/* counts one more, because the first vector access of a shifted row may begin before the row */
 static int64_t count_row_pieces(const nl_loop *l, int64_t piece) {
     int64_t inner = l->shape[l->ndim - 1];
     return count_pieces(l->kind == NL_LOOP_SHIFTED ? inner + piece - 1 : inner, piece);

@@ -14,13 +14,13 @@ typedef struct nl_module {
     nl_postponed later;
 } nl_module;
 
-/* image: a cubin, PTX text (NUL-terminated) or a simulated image. */
+/* Loads an image: a cubin, PTX text (NUL-terminated) or a simulated image. */
 int nl_module_load(nl_device *dev, const void *image, size_t size, nl_module **out, nl_error *err);
 void nl_module_retain(nl_module *module);
 void nl_module_release(nl_module *module); /* accepts NULL; waits for the device before unloading */
 size_t nl_module_live(void);               /* for leak tests */
-/* Registers the module's records for stoppable kernels and for asserts; `flag` and `failure` are
- * the names of these records, or "". See core/stop. */
+/* Registers the module's records for stoppable kernels and for failed asserts; `flag` and `failure`
+ * are the names of these records, or "". See core/stop for these records. */
 int nl_module_set_stop(nl_module *module, const char *flag, const char *failure, const char *sites,
                        size_t size, nl_error *err);
 int nl_module_function(nl_module *module, const char *lowered, CUfunction *out, nl_error *err);

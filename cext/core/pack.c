@@ -1,10 +1,10 @@
-/* core/pack: loops over contiguous rows. Common element sizes have separate loops, in which a copy
- * compiles to one load and one store. */
+/* core/pack: copies rows by loops over contiguous elements. Common element sizes have separate
+ * loops, in which a copy compiles to one load and one store. */
 #include "core/pack.h"
 
 #include <string.h>
 
-/* Copies `count` rows; the source and the destination each have a stride. */
+/* Copies `count` rows; the source and the destination each have their own stride. */
 #define NL_LINE(bytes) \
     for (int64_t i = 0; i < count; ++i, to += to_step, from += from_step) \
     memcpy(to, from, bytes)
@@ -32,8 +32,8 @@ static void copy_line(char *to, int64_t to_step, const char *from, int64_t from_
     }
 }
 
-/* Loops over all axes except the last. With `gather`, copies from strided to dense memory, else
- * from dense to strided memory. */
+/* Loops over all axes except the last. If `gather` is set, copies from strided to dense memory,
+ * else from dense to strided memory. */
 static void walk_entries(char *dense, char *strided, const nl_axis *axes, int rank, int64_t width,
                          int gather) {
     int64_t index[NL_MAX_DIMS] = {0};

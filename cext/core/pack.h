@@ -4,8 +4,8 @@
 
 #include "core/plan.h"
 
-/* These functions copy rows of `width` bytes between strided memory, with the axes' `from` strides,
- * and a dense block in C order of the axes. */
+/* These functions copy rows of `width` bytes between strided memory, whose strides are the axes'
+ * `from`, and a dense block in C order. */
 void nl_pack_gather(char *dense, const char *strided, const nl_axis *axes, int rank, int64_t width);
 void nl_pack_scatter(char *strided, const char *dense, const nl_axis *axes, int rank,
                      int64_t width);

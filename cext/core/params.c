@@ -1,5 +1,5 @@
-/* core/params: checks the descriptions of a kernel's parameters, which Python read from the
- * compiled code. The descriptions determine which bytes each launch writes at which offset. */
+/* core/params: checks the descriptions of a kernel's parameters, which Python code has read from
+ * the compiled code. The descriptions determine which bytes each launch writes at which offset. */
 #include "core/params.h"
 
 #include <string.h>
@@ -53,14 +53,15 @@ static int check_parameter(const nl_param *p, nl_error *err) {
                         p->ctype);
 }
 
-/* float2, double2 and the complex types of other libraries are structs to the compiler. */
+/* Returns whether a struct is a vector or complex type, such as float2, double2 and the complex
+ * types of other libraries. */
 static int is_vector_or_complex(const nl_param *p) {
     return p->dtype == NL_OPAQUE && (strstr(p->ctype, "float2") || strstr(p->ctype, "double2") ||
                                      strstr(p->ctype, "omplex"));
 }
 
 /* The complex types of other libraries (thrust::complex, cuda::std::complex) are aligned to their
- * full size, and so are vectors of two and four elements, up to 16 bytes. */
+ * full size, as are vectors of two and four elements, up to 16 bytes. */
 static uint32_t element_align(const nl_param *p) {
     uint32_t lane = (uint32_t)nl_dtype_align((nl_dtype)p->lane);
     uint32_t vector = p->lanes % 2 ? lane : lane * (uint32_t)p->lanes;
@@ -93,9 +94,9 @@ int nl_params_set(nl_params *params, int index, const nl_param *description, nl_
     return 0;
 }
 
-/* Converts the offset of each struct member from relative to its struct to relative to the
- * parameter block. A struct precedes its members in the array, so the struct's offset is already
- * final. */
+/* Converts the offset of each struct member, which is relative to its struct, to an offset in the
+ * parameter block. A struct precedes its members in the array, so the struct's own offset is
+ * already converted. */
 static int resolve_part_offsets(nl_params *params, nl_error *err) {
     for (int i = 0; i < params->total; i++) {
         nl_param *p = &params->items[i];
@@ -122,7 +123,7 @@ int nl_params_finish(nl_params *params, nl_error *err) {
         p->offset = (uint32_t)offset;
         offset += p->size;
         if (offset > NL_PARAMS_MAX_BYTES)
-            return nl_error_set(err, NL_ERR_VALUE, "the parameters take more than %d bytes",
+            return nl_error_set(err, NL_ERR_VALUE, "the parameters need more than %d bytes",
                                 NL_PARAMS_MAX_BYTES);
     }
     params->size = (uint32_t)offset;

@@ -1,8 +1,8 @@
 /* core/peer: copies between two devices.
  *
- * Dense blocks with the same order are copied directly. Blocks of other layouts are packed into
+ * Dense blocks with the same order are copied directly. Blocks with other layouts are packed into
  * temporary memory on one device, copied, and unpacked on the other device. The copy runs on the
- * stream that the call specifies, by default on the destination's stream. */
+ * stream that the call specifies; the default is the destination's stream. */
 #include "core/peer.h"
 
 #include "core/buffer.h"
@@ -17,8 +17,8 @@ int nl_peer_of_stream(CUstream stream, nl_device *first, nl_device *second, nl_d
     if (*out != NULL)
         return 0;
     return nl_error_set(err, NL_ERR_VALUE,
-                        "the stream belongs to neither of the devices %d and %d between which it "
-                        "is to copy",
+                        "the stream belongs to neither of the devices %d and %d "
+                        "between which it is to copy",
                         first->ordinal, second->ordinal);
 }
 
@@ -40,12 +40,12 @@ static int join_streams(const nl_peer *later, const nl_peer *earlier, nl_error *
         status = nl_device_bind(later->device, err);
     if (status == 0)
         status = NL_CU(err, StreamWaitEvent, later->stream, event, 0);
-    /* the driver destroys the event after its completion */
+    /* the driver destroys the event when it is complete */
     nl_driver_report(nl_cu.EventDestroy(event), "cuEventDestroy");
     return status;
 }
 
-/* Lets `dev` access the other device's memory directly; returns whether it can. */
+/* Lets `dev` access the other device's memory directly; returns whether this succeeded. */
 static int enable_peer_access(nl_device *dev, nl_device *other) {
     nl_error ignored;
     int can = 0;
@@ -59,9 +59,10 @@ static size_t bytes_of(const nl_layout *layout) {
     return (size_t)(nl_layout_count(layout) * layout->itemsize);
 }
 
-/* Copies one dense block to another, on the stream of `by`, which is either of the two sides. A
- * device that can access the other's memory copies as within one device, which takes 3 us instead
- * of 8 for small blocks on an H200. Otherwise the driver copies through the host. */
+/* Copies a dense block to another dense block, on the stream of `by`, which is either `to` or
+ * `from`. A device that can access the other device's memory copies as within one device, which
+ * takes 3 us instead of 8 for small blocks on an H200. Otherwise the driver copies through the
+ * host. */
 static int send_packed(const nl_peer *to, const nl_peer *from, const nl_peer *by, nl_error *err) {
     size_t size = bytes_of(from->layout);
     int is_direct = enable_peer_access(by->device, by == to ? from->device : to->device);
@@ -82,14 +83,13 @@ static int wait_for(const nl_peer *side, nl_error *err) {
     return nl_device_bind(side->device, err) < 0 ? -1 : NL_CU0(err, CtxSynchronize);
 }
 
-/* Called at the end of a copy. Makes `waiting` wait for `working` with an event or, if no event can
- * be recorded, on the host. */
+/* Ends a copy: makes `waiting` wait for `working` with an event or, if no event can be recorded, on
+ * the host. */
 static int wait_after_copy(const nl_peer *waiting, const nl_peer *working, nl_error *err) {
     return join_streams(waiting, working, err) == 0 ? 0 : wait_for(working, err);
 }
 
-/* Called after a failure. Waits for both devices, so that no memory is reused while work uses
- * it. */
+/* Waits for both devices after a failure, so that no memory is reused while work uses it. */
 static int abandon_copy(const nl_peer *to, const nl_peer *from) {
     nl_error ignored;
     (void)wait_for(from, &ignored);
@@ -106,7 +106,7 @@ static int copy_block(const nl_peer *to, const nl_peer *from, const nl_peer *giv
     return wait_after_copy(other, by, err);
 }
 
-/* Makes `packed` a dense block in newly allocated memory. */
+/* Sets `packed` to a dense block in newly allocated memory. */
 static int open_packed(nl_peer *packed, nl_layout *layout, nl_buffer **buffer, nl_error *err) {
     nl_layout_set_c(layout);
     packed->layout = layout;

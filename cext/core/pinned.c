@@ -1,7 +1,7 @@
-/* core/pinned: a table of page-locked blocks, protected by one lock. The pages of a block belong to
- * this file and stay mapped until the process ends. So a reset of the device invalidates only the
- * page-locking, never memory that a caller uses; the block is then page-locked again, for the next
- * device that takes it. */
+/* core/pinned: implements a table of page-locked blocks, which one lock protects. The pages of a
+ * block belong to this file and stay mapped until the process ends. So a reset of the device
+ * invalidates only the page-locking, never memory that a caller uses; then the block is page-locked
+ * again for the next device that uses it. */
 #include "core/pinned.h"
 
 #include <sys/mman.h>
@@ -18,7 +18,7 @@ static int is_entry_live(const nl_pinned *b) {
     return b->device != NULL && b->generation == nl_atomic_load(&b->device->generation);
 }
 
-/* Returns a block that is page-locked for this device, else one that is not page-locked, else
+/* Returns a block that is page-locked for this device, else a block that is not page-locked, else
  * NULL. */
 static nl_pinned *find_lock_held(const nl_device *dev) {
     nl_pinned *empty = NULL;
@@ -54,8 +54,7 @@ static int fill_entry(nl_device *dev, nl_pinned *b, nl_error *err) {
     return 0;
 }
 
-/* Makes blocks in use available again once the device has finished with them, or its context was
- * reset. */
+/* Makes blocks available again that the device has finished using, or whose context was reset. */
 static void recover_lock_held(void) {
     for (int i = 0; i < MAX_BLOCKS && lent > 0; i++) {
         nl_pinned *b = &blocks[i];

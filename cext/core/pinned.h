@@ -1,7 +1,8 @@
-/* core/pinned: small blocks of page-locked memory that the device reads and writes directly.
+/* core/pinned: provides small blocks of page-locked memory that the device reads and writes
+ * directly.
  *
- * A call with few host values copies them into such a block, launches once and waits once. Blocks
- * are reused, so the call allocates nothing. */
+ * A call with few host values copies the values into such a block, launches once and waits once.
+ * Blocks are reused, so the call allocates no memory. */
 #ifndef NL_CORE_PINNED_H
 #define NL_CORE_PINNED_H
 
@@ -16,7 +17,8 @@ typedef struct nl_pinned {
     nl_device *device;
     uint64_t generation; /* of the device */
     int taken;
-    /* recorded after work that may still use the block and for which no thread waits, or NULL */
+    /* event that is recorded after work that may still use the block and for which no thread waits,
+     * or NULL */
     CUevent lent;
 } nl_pinned;
 
@@ -31,7 +33,7 @@ void nl_pinned_release(nl_pinned *block);
  * work of the stream is complete. */
 void nl_pinned_release_after(nl_pinned *block, CUstream stream);
 
-/* Unlocks the pages of all unused blocks. A block is page-locked again when it is taken. */
+/* Unlocks the pages of all unused blocks. A block is page-locked again at its next use. */
 void nl_pinned_unlock(void);
 int nl_pinned_locked(void);
 

@@ -1,4 +1,4 @@
-/* core/plan: strided copies with as few driver calls as the strides permit.
+/* core/plan: divides strided copies into as few driver calls as the strides permit.
  *
  *   1. Axes of length 1 are removed. An axis with a negative stride on the receiving side is
  * reversed.
@@ -6,9 +6,9 @@
  *   3. Axes that continue the contiguous row are merged into it, and axes that continue each other
  * are merged.
  *   4. One driver copy covers one row (1-D), rows along one axis (height), or rows along two axes
- * (depth): the choice with the fewest copies. A loop covers all other axes. An axis whose stride on
- * the sending side is 0 (broadcast), less than a row (overlapping windows), or negative on one side
- * only, fits no driver copy and is always in the loop. */
+ * (depth): the choice with the fewest copies. A loop iterates over all other axes. An axis whose
+ * stride on the sending side is 0 (broadcast), less than a row (overlapping windows), or negative
+ * on one side only, cannot be part of a driver copy and is always in the loop. */
 #include "core/plan.h"
 
 #define MAX_PITCH 0x7fffffff /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device */
@@ -17,7 +17,7 @@ static int64_t magnitude(int64_t value) {
     return value < 0 ? -value : value;
 }
 
-/* Steps 1 and 2. Returns 0 if the copy has no elements. */
+/* Implements steps 1 and 2. Returns 0 if the copy has no elements. */
 static int collect_axes(nl_plan *p, const nl_layout *to, const nl_layout *from) {
     p->rank = 0;
     for (int i = 0; i < to->ndim; ++i) {
@@ -65,7 +65,7 @@ static void merge_axes(nl_plan *p) {
         p->rank = kept + 1;
 }
 
-/* Returns 0 if there is nothing to copy. */
+/* Implements all steps; returns 0 if there is nothing to copy. */
 int nl_plan_make(nl_plan *p, const nl_layout *to, const nl_layout *from) {
     p->width = to->itemsize;
     if (!collect_axes(p, to, from) || p->width == 0)
@@ -84,7 +84,7 @@ static int is_slice(const nl_axis *height, const nl_axis *depth) {
            depth->from % height->from == 0 && depth->from / height->from >= height->count;
 }
 
-/* Step 4 selects the axes that one driver copy covers; -1 for none. */
+/* The axes that one driver copy covers, which step 4 selects; -1 for none. */
 typedef struct {
     int height, depth;
 } shape_of_copy;
@@ -168,7 +168,7 @@ static int copy_box(const nl_plan *p, CUdeviceptr to, CUdeviceptr from, const nl
     return NL_CU(err, Memcpy3DAsync, &copy, p->stream);
 }
 
-/* Loops over the axes that no driver copy covers, the last one fastest. */
+/* Loops over the axes that no driver copy covers; the last axis is the innermost loop. */
 int nl_plan_copy(const nl_plan *p, nl_error *err) {
     shape_of_copy box = choose_copy(p);
     int64_t index[NL_MAX_DIMS] = {0};

@@ -1,4 +1,4 @@
-/* core/plan: simplifies a strided copy and divides it into driver copies. Private to core/:
+/* core/plan: simplifies a strided copy and divides it into driver copies. It is private to core/:
  * transfer.c, fill.c and pinned.c use it. */
 #ifndef NL_CORE_PLAN_H
 #define NL_CORE_PLAN_H
@@ -22,7 +22,7 @@ typedef struct nl_plan {
     nl_axis axes[NL_MAX_DIMS];
 } nl_plan;
 
-/* Requires direction, stream, to and from to be set. Returns 0 if there is nothing to copy. */
+/* Requires that direction, stream, to and from are set. Returns 0 if there is nothing to copy. */
 int nl_plan_make(nl_plan *plan, const nl_layout *to, const nl_layout *from);
 /* Return the total number of bytes, and the number of driver copies. */
 int64_t nl_plan_bytes(const nl_plan *plan);

@@ -1,6 +1,6 @@
-/* core/pool: free blocks are in one list per state, oldest first. Ready blocks are also in hash
+/* core/pool: stores free blocks in one list per state, oldest first. Ready blocks are also in hash
  * buckets by capacity, newest first, because recently used memory is more likely in the caches.
- * Taking and putting a block changes a few pointers under a lock. Several capacities may share a
+ * Getting or releasing a block changes a few pointers under a lock. Several capacities may share a
  * bucket, so a search stops after MAX_LOOKED_AT blocks. */
 #include "core/pool.h"
 
@@ -8,7 +8,7 @@
 #include "base/mem.h"
 
 #define GRANULE 512 /* granularity of the driver's allocations */
-/* the driver's page size, which is also the largest rounding step */
+/* the driver's page size, which is the largest rounding step */
 #define LARGE_GRANULE (2 << 20)
 #define MAX_LOOKED_AT 32
 #define MAX_BLOCKS 32768
@@ -42,8 +42,7 @@ static nl_block **bucket_of(nl_pool *pool, size_t capacity) {
     uint64_t mixed = (uint64_t)capacity * 0x9e3779b97f4a7c15u;
     return &pool->buckets[mixed >> 55];
 }
-_Static_assert(NL_POOL_BUCKETS == 1 << (64 - 55),
-               "the hash has as many values as there are buckets");
+_Static_assert(NL_POOL_BUCKETS == 1 << (64 - 55), "the hash function returns an index of a bucket");
 
 static void append_lock_held(nl_pool *pool, nl_pool_state state, nl_block *b) {
     nl_pool_list *list = &pool->lists[state];

@@ -46,7 +46,7 @@ int64_t nl_reducelaunch_by_input(const dim *d) {
     return -llabs(d->input);
 }
 
-/* Insertion sort, because there are few dimensions. */
+/* Sorts the dimensions by insertion, because there are few. */
 void nl_reducelaunch_sort(dims *d, int64_t (*key)(const dim *)) {
     for (int i = 1; i < d->count; i++) {
         dim one = d->at[i];
@@ -85,7 +85,7 @@ void nl_reducelaunch_set_slots(nl_reduce_step *step, int count, const uint8_t *s
     memcpy(step->slots, slots, (size_t)count);
 }
 
-/* ---- Structs with the layout of `plan` in reduce.cuh, which kernels read. ---- */
+/* ---- Structs with the layout of `plan` in reduce.cuh, which the kernels read. ---- */
 
 typedef struct plan_head {
     int64_t results, length, parts, chunk;
@@ -104,7 +104,8 @@ static size_t plan_size(int64_t accumulator, size_t capacity) {
 
 size_t nl_reducelaunch_storage(int64_t accumulator) {
     size_t step = plan_size(accumulator, NL_REDUCE_MAX_DIMS), both = 2 * number_size(accumulator);
-    return NL_REDUCE_MAX_STEPS * (step + both); /* storage for two small plans in one step */
+    return NL_REDUCE_MAX_STEPS * (step + both); /* size of the storage for two small plans per
+                                                 * step */
 }
 
 int nl_reducelaunch_write(nl_reduce_plan *plan, const nl_reduce_schedule *s, const dims *kept,

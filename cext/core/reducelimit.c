@@ -1,4 +1,4 @@
-/* core/reducelimit: see reducelimit.h. The default values of the limits were measured on H100 and
+/* core/reducelimit: defines the default values of the limits. The values were measured on H100 and
  * H200. */
 #include "core/reducelimit.h"
 

@@ -1,5 +1,5 @@
 /* core/reduceplan: chooses the schedule of a reduction by its shape, strides and alignment. The
- * limits were measured on H100 and H200. */
+ * constants were measured on H100 and H200. */
 #include "core/reduceplan.h"
 
 #include <stdlib.h>
@@ -10,58 +10,63 @@ enum {
     THREADS = 256,
     SERIAL_THREADS = 128,
     ACCESS_BYTES = 16, /* bytes of a thread's widest load */
-    /* maximum bytes of a part if the elements must be combined in order */
+    /* maximum size in bytes of a part if the elements must be combined in order */
     MAX_PART_BYTES = 1 << 17,
     MAX_PARTS = 8192,
     LARGE_PART_BYTES = 1 << 16,
-    ROW_BYTES = 1 << 13, /* maximum bytes of a row that one warp reduces */
+    ROW_BYTES = 1 << 13, /* maximum size in bytes of a row that one warp reduces */
     MANY_ROWS = 1 << 13, /* minimum number of rows for the maximum LONG_ROW_BYTES */
     LONG_ROW_BYTES = 1 << 15,
     /* A block reduces a row of more than MIN_BLOCK_ROW_BYTES faster than a warp does, except if the
-     * row exceeds BLOCK_TURN_BYTES, one pass of its threads, by at most BLOCK_REST_BYTES: then most
-     * threads are idle in the second pass. */
+     * row exceeds BLOCK_TURN_BYTES (one pass of the block's threads) by at most BLOCK_REST_BYTES:
+     * then most threads are idle in the second pass. */
     MIN_BLOCK_ROW_BYTES = 12 << 10,
     BLOCK_TURN_BYTES = 16 << 10,
     BLOCK_REST_BYTES = 1 << 13,
     MAX_ROW_PARTS = 1 << 15,
     COLUMN_THREADS = 1 << 17, /* threads that keep a device busy */
-    WIDE_THREADS = 1 << 16,   /* minimum threads for more than SMALL_WIDTH columns per thread */
+    WIDE_THREADS = 1 << 16,   /* minimum number of threads for more than SMALL_WIDTH columns per
+                               * thread */
     COLUMN_WARPS = 8,         /* warps per block, as in short_axes.cuh */
-    /* maximum bytes of a thread's accumulators; the block stores the accumulators of 7 of 8 warps
-     * in shared memory */
+    /* maximum size in bytes of a thread's accumulators; the block stores the accumulators of 7 of 8
+     * warps in shared memory */
     COLUMN_BYTES = 128,
-    SHORT = 16,          /* maximum elements of a row that one thread reduces alone */
-    SHORT_RUN = 16,      /* minimum length of a column's last axis for several loads at once */
-    LANE_PIECES = 4,     /* loads per lane of a short row */
-    MAX_LANE_PIECES = 8, /* loads per lane of a short row, where combining lanes is slow */
+    SHORT = 16,          /* maximum number of elements of a row that one thread reduces */
+    SHORT_RUN = 16,      /* minimum length of a column's last axis for several concurrent loads */
+    LANE_PIECES = 4,     /* number of loads per lane of a short row */
+    MAX_LANE_PIECES = 8, /* number of loads per lane of a short row, if combining lanes is slow */
     MIN_LANES = 2,
-    GAPPED_BYTES = 1 << 11, /* minimum bytes per result for the GAPPED schedules */
-    STRIPE_ROWS = 64,       /* maximum length of a column that one thread reduces alone */
-    /* minimum threads for more than SMALL_WIDTH columns per thread */
+    GAPPED_BYTES = 1 << 11, /* minimum number of bytes per result for the GAPPED schedules */
+    STRIPE_ROWS = 64,       /* maximum length of a column that one thread reduces */
+    /* minimum number of threads for more than SMALL_WIDTH columns per thread */
     STRIPE_WIDE_THREADS = 1 << 16,
     MIN_STRIPE_THREADS = 1 << 15,
-    LONG_STRIPE_ROWS = 256, /* replaces STRIPE_ROWS if STRIPE_RUN_BYTES bytes are contiguous */
+    LONG_STRIPE_ROWS = 256, /* used instead of STRIPE_ROWS if STRIPE_RUN_BYTES bytes are
+                             * contiguous */
     STRIPE_RUN_BYTES = 32,
-    SMALL_WIDTH = 4,    /* columns per thread if more columns would leave too few threads */
-    NARROW_BYTES = 512, /* maximum bytes of all columns of a block */
-    /* maximum bytes of each group of columns of a block with several groups */
+    SMALL_WIDTH = 4,    /* number of columns per thread if more columns would leave too few
+                         * threads */
+    NARROW_BYTES = 512, /* maximum size in bytes of a row of all columns of a block */
+    /* maximum size in bytes of a row of each group of columns, for a block with several groups */
     NARROW_GROUP_BYTES = 128,
     NARROW_PARTS = 512,
-    /* maximum bytes of a group of columns that a block copies to shared memory */
+    /* maximum size in bytes of a group of columns that a block copies to shared memory */
     STAGED_BYTES = 24 << 10,
     STAGED_TILE = 16 << 10,
-    STAGED_ROW = 256, /* maximum bytes of a row for staging, if rows are contiguous */
-    /* maximum bytes of a row of 8-byte elements for staging, if rows are contiguous */
+    STAGED_ROW = 256, /* maximum size in bytes of a row for staging, if rows are contiguous */
+    /* maximum size in bytes of a row of 8-byte elements for staging, if rows are contiguous */
     STAGED_WIDE_ROW = 160,
-    /* maximum bytes of a reduced axis that lies between kept axes, if a second launch reduces this
-     * axis */
+    /* maximum size in bytes of a reduced axis between kept axes for which a second launch reduces
+     * this axis */
     AMONG_BYTES = 128,
-    LATER_SHARE = 8, /* a second launch reads at most 1/8 of the bytes that the first one reads */
-    /* maximum bytes per result with which a block has too little work, so that two launches are
-     * faster than one */
+    LATER_SHARE = 8, /* a second launch reads at most 1/8 of the bytes that the first launch
+                      * reads */
+    /* maximum number of bytes per result for which a block has too little work, so that two
+     * launches are faster than one */
     MAX_UNDIVIDED_BYTES = 1 << 15,
-    WORTH_BYTES = 1 << 25,     /* bytes that the device reads in the time of a launch */
-    MAX_SECOND_PASS = 1 << 16, /* numbers that a few blocks reduce in the time of a launch */
+    WORTH_BYTES = 1 << 25,     /* number of bytes that the device reads in the time of a launch */
+    MAX_SECOND_PASS = 1 << 16, /* number of elements that a few blocks reduce in the time of a
+                                * launch */
 };
 
 typedef nl_reduce_dim dim;
@@ -86,9 +91,9 @@ static int are_multiples(const dim *d, int count, int64_t of) {
     return 1;
 }
 
-/* Returns whether the addresses of all elements are multiples of `of`; `address` is the first
- * element's. Only the first `kept_count` and `reduced_count` dimensions are checked: the elements
- * along further dimensions belong to the same access. */
+/* Returns whether the addresses of all elements are multiples of `of`; `address` is the address of
+ * the first element. Only the first `kept_count` and `reduced_count` dimensions are checked: the
+ * elements along further dimensions belong to the same access. */
 static int are_aligned(const dims *kept, int kept_count, const dims *reduced, int reduced_count,
                        int64_t address, int64_t of) {
     return address % of == 0 && are_multiples(kept->at, kept_count, of) &&
@@ -104,8 +109,8 @@ static int is_dense(const dims *kept, const dims *reduced, const traits *t) {
 
 /* ---- schedules for columns ---- */
 
-/* Returns the number of neighbouring results that a thread can reduce with one access; 0 if their
- * elements are not neighbours or not aligned. */
+/* Returns the number of neighbouring results that a thread can reduce with one access, or 0 if
+ * their elements are not neighbours or not aligned. */
 static int width_of(const dims *kept, const dims *reduced, const traits *t) {
     int64_t size = t->itemsize, width = max64(ACCESS_BYTES / size, 1);
     if (!kept->count || !reduced->count || !t->accumulator ||
@@ -129,16 +134,16 @@ static int narrowed_width(int width, int64_t results, int64_t most, int64_t leas
     return width;
 }
 
-/* Returns the minimum number of columns per thread: with fewer columns, accesses are too small,
- * that is below 8 bytes for elements of 1 byte, below 4 bytes for larger elements. */
+/* Returns the minimum number of columns per thread: with fewer columns, accesses are too small:
+ * less than 8 bytes for elements of 1 byte, less than 4 bytes for larger elements. */
 static int min_width(int64_t itemsize) {
     return itemsize == 1 ? 8 : itemsize < 4 ? (int)(4 / itemsize) : 1;
 }
 
-/* Returns a schedule of kind COLUMNS. A block has COLUMN_WARPS warps, each of which reduces a part
- * of the column. The number of blocks is about the number that run at the same time. If a smaller
- * width yields enough threads, the columns are not divided among several blocks, because that
- * requires a second step. */
+/* Returns a schedule of kind COLUMNS. A block has COLUMN_WARPS warps, and each warp reduces a part
+ * of the column. The number of blocks is about the number of blocks that run concurrently. If a
+ * smaller width yields enough threads, the columns are not divided among several blocks, because
+ * dividing columns requires a second step. */
 static schedule columns_schedule(int64_t results, int64_t length, int width, int64_t itemsize) {
     int64_t enough = COLUMN_THREADS / (2 * COLUMN_WARPS) + 1; /* for one part */
     int is_undivided = results / min64(width, min_width(itemsize)) >= enough;
@@ -159,7 +164,8 @@ static schedule columns_schedule(int64_t results, int64_t length, int width, int
                       1};
 }
 
-/* Returns the number of lanes that reduce a row with one access each; 0 if that is not possible. */
+/* Returns the number of lanes that reduce a row with one access each, or 0 if that is not
+ * possible. */
 static int lanes_of_a_row_team(const dims *kept, const dims *reduced, const traits *t) {
     if (reduced->count != 1 || reduced->at[0].input != t->itemsize || t->itemsize > ACCESS_BYTES)
         return 0;
@@ -169,12 +175,12 @@ static int lanes_of_a_row_team(const dims *kept, const dims *reduced, const trai
     return are_aligned(kept, kept->count, reduced, 0, t->address, ACCESS_BYTES) ? (int)lanes : 0;
 }
 
-/* Returns the number of neighbouring short columns that one thread reduces alone; 0 if another kind
- * is better. */
+/* Returns the number of neighbouring short columns that one thread reduces, or 0 if another
+ * schedule is better. */
 static int columns_of_a_stripe(const dims *kept, const dims *reduced, const traits *t,
                                int64_t results) {
     int64_t rows = reduced->count == 1 ? reduced->at[0].length : 0;
-    /* in bytes; elements of less than 4 bytes count as 4 */
+    /* size in bytes; elements of less than 4 bytes count as 4 bytes */
     int64_t wanted = max64(rows, STRIPE_ROWS) * nl_reducelimit(NL_LIMIT_STRIPE_BYTES);
     if (rows == 0 || rows > LONG_STRIPE_ROWS || results * max64(t->itemsize, 4) < wanted)
         return 0;
@@ -185,8 +191,8 @@ static int columns_of_a_stripe(const dims *kept, const dims *reduced, const trai
     return narrowed_width(width, results, STRIPE_WIDE_THREADS, MIN_STRIPE_THREADS);
 }
 
-/* Returns the number of neighbouring columns per thread, for a few long columns; 0 if the array has
- * no such columns. A block may have several groups of columns if no wide access is possible. */
+/* Returns the number of neighbouring columns per thread, for a few long columns, or 0 if the array
+ * has no such columns. A block may have several groups of columns if no wide access is possible. */
 static int narrow_columns_per_thread(const dims *kept, const dims *reduced, const traits *t) {
     if (!kept->count || reduced->count != 1)
         return 0;
@@ -228,9 +234,9 @@ static int is_staged_row(int64_t length, int64_t item) {
 }
 
 /* Returns the schedule STAGED_COLUMNS, in which blocks copy whole groups of columns to shared
- * memory. Contiguous rows of a few elements are groups of one column. Returns kind NONE if groups
- * are too large, or if threads can load 16 bytes of more than two neighbouring columns without
- * shared memory. */
+ * memory. Contiguous rows of a few elements are groups of one column. Returns a schedule of kind
+ * NONE if groups are too large, or if threads can load 16 bytes of more than two neighbouring
+ * columns without shared memory. */
 static schedule staged_columns_schedule(const dims *kept, const dims *reduced, const traits *t) {
     schedule none = {.kind = NL_REDUCE_NONE};
     int64_t item = t->itemsize;
@@ -253,15 +259,15 @@ static schedule staged_columns_schedule(const dims *kept, const dims *reduced, c
     int64_t together =
         max64(1, min64(STAGED_TILE / size, groups->length / nl_reducelimit(NL_LIMIT_BUSY_BLOCKS)));
     if (kept->count == 1 && together > THREADS)
-        together -= together % THREADS; /* all threads reduce the same number of rows */
+        together -= together % THREADS; /* the number of rows is rounded such that all threads
+                                         * reduce equally many rows */
     return (schedule){
         NL_REDUCE_STAGED_COLUMNS, 0, 0, THREADS, (int)together, 1, rows->length, groups->length};
 }
 
 /* ---- schedules for rows ---- */
 
-/* Returns the number of lanes that reduce a row of `length` elements, with accesses of `width`
- * elements. */
+/* Returns the number of lanes for a row of `length` elements, with accesses of `width` elements. */
 static int lanes_for(int64_t length, int64_t width, int64_t accumulator) {
     int64_t pieces = width > 1 && accumulator < 16 ? LANE_PIECES : MAX_LANE_PIECES;
     int lanes = MIN_LANES;
@@ -270,15 +276,16 @@ static int lanes_for(int64_t length, int64_t width, int64_t accumulator) {
     return lanes;
 }
 
-/* Returns the number of elements of a part, of `elements` in all. The number of parts keeps the
- * device busy. For more elements, first the parts become larger, because the end of each part costs
- * time, and then more numerous. */
+/* Returns the number of elements of a part, if a result has `elements` elements. The number of
+ * parts is chosen such that the device is busy. With more elements, first the parts become larger,
+ * because the end of each part costs time, and then their number increases. */
 static int64_t part_length(int64_t elements, int64_t itemsize, int64_t most_bytes) {
     int64_t larger =
         min64(elements / nl_reducelimit(NL_LIMIT_BUSY_BLOCKS), LARGE_PART_BYTES / itemsize);
     int64_t least = max64(max64(elements / nl_reducelimit(NL_LIMIT_USUAL_PARTS), larger),
                           nl_reducelimit(NL_LIMIT_MIN_PART_BYTES) / itemsize);
-    return max64(1, min64(least, most_bytes / itemsize)); /* records may be larger than a part */
+    return max64(1, min64(least, most_bytes / itemsize)); /* the maximum is at least 1, because a
+                                                           * record may be larger than a part */
 }
 
 static int64_t max_part_bytes(int any_order) {
@@ -302,8 +309,8 @@ int64_t nl_reduceplan_row_part_length(int64_t rows, int64_t row, int64_t itemsiz
 }
 
 /* Returns a GAPPED schedule, which reduces each result from rows with gaps between them. Returns
- * kind NONE if rows are short, or if a result has few or many elements: other kinds are faster for
- * these. */
+ * kind NONE if rows are short, or if a result has few or many elements: other schedules are faster
+ * for these. */
 static schedule gapped_rows_schedule(const dims *kept, const dims *reduced, const traits *t,
                                      int64_t results) {
     schedule none = {.kind = NL_REDUCE_NONE};
@@ -331,7 +338,7 @@ static schedule gapped_rows_schedule(const dims *kept, const dims *reduced, cons
 }
 
 /* Returns whether one warp should reduce a row of `row` bytes. A block is better if there are few
- * rows, or if one pass of all its threads reads nearly the whole row. */
+ * rows, or if one pass of all threads of the block reads nearly the whole row. */
 static int is_row_for_a_warp(int64_t row, int64_t results) {
     if (results >= MANY_ROWS)
         return row <= LONG_ROW_BYTES;
@@ -435,7 +442,7 @@ static schedule rows_schedule(const dims *kept, const dims *reduced, const trait
         length * (packed ? t->itemsize : max64(t->itemsize, 4)) >
             nl_reducelimit(NL_LIMIT_BLOCK_BYTES))
         return parts_schedule(kept, reduced, t, packed, results, length);
-    /* a warp loads the whole row with one access per lane */
+    /* then a warp loads the whole row with one access per lane */
     int is_small = length <= WARP * LANE_PIECES * width;
     if (!is_small && (results < 64 || !is_row_for_a_warp(length * t->itemsize, results)))
         one.team = THREADS / WARP;
@@ -468,7 +475,7 @@ static int is_for_rows(nl_reduce_kind kind) {
 }
 
 /* Returns the schedule with which the last block of a launch reduces the partial results of all
- * blocks; kind NONE if another launch must reduce the partial results. */
+ * blocks. Its kind is NONE if another launch must reduce the partial results. */
 static schedule last_block_schedule(const schedule *s, int64_t results, const traits *t) {
     int64_t size = t->accumulator;
     if (s->kind == NL_REDUCE_NARROW && s->groups == 1) {
@@ -510,7 +517,8 @@ int64_t nl_reduceplan_grid(const schedule *s, int64_t results) {
 
 /* ---- two launches ---- */
 
-/* Returns the reduced dimensions that remain after the first of two launches. */
+/* Returns the dimensions of the array between two launches: those of the results, and the reduced
+ * dimensions that remain after the first launch. */
 static dims together(const dims *kept, const dim *later, int count) {
     dims all = {.count = 0};
     for (int i = 0; i < kept->count; i++)
@@ -523,8 +531,8 @@ static dims together(const dims *kept, const dim *later, int count) {
 }
 
 /* Returns whether `inner` is a short reduced axis between the elements of the results (such as the
- * colours of pixels), or the results form short rows. If a first launch does not reduce this axis,
- * its columns are longer. */
+ * colours of pixels), or the results form short rows. If the first launch does not reduce this
+ * axis, its columns are longer. */
 static int is_among(const dims *kept, const dim *inner, int64_t rows, const traits *t) {
     int64_t item = t->itemsize, last = last_dimension_of(kept)->length * item;
     int64_t short_row = last_dimension_of(kept)->input == item ? last : 0;
@@ -539,8 +547,8 @@ static int is_among(const dims *kept, const dim *inner, int64_t rows, const trai
     return end->length >= WARP || rows >= 2 * THREADS;
 }
 
-/* Returns whether a separate first launch over the rows of each result is worth its time: few
- * numbers must remain after it. */
+/* Returns whether a separate first launch over the rows of each result is faster: few numbers must
+ * remain after it. */
 static int has_rows(const dims *kept, int64_t rows, const dim *inner, int64_t itemsize) {
     int64_t row = inner->length * itemsize, results = nl_reducelaunch_count(kept);
     if (inner->input != itemsize || row < AMONG_BYTES ||
@@ -552,8 +560,8 @@ static int has_rows(const dims *kept, int64_t rows, const dim *inner, int64_t it
     return is_worth && row <= LONG_ROW_BYTES;
 }
 
-/* Moves to `later` the reduced dimensions that a second launch should reduce; moves no dimension if
- * one launch is as fast. */
+/* Moves to `later` the reduced dimensions that a second launch should reduce, or none if one launch
+ * is as fast. */
 static void divide(const dims *kept, dims *reduced, dims *later, const traits *t) {
     int last = reduced->count - 1;
     later->count = 0;
@@ -604,8 +612,8 @@ static void plan_one_launch(const reduction *f, const schedule *s, int segmented
 }
 
 /* Returns the dimensions of the results and of the later axes in the scratch array of a first
- * launch. Its elements have `size` bytes; the stride between neighbouring results is `apart`
- * elements. Appends the later axes to `reduced`. */
+ * launch. The elements of the scratch array have `size` bytes; the stride between neighbouring
+ * results is `apart` elements. Appends the later axes to `reduced`. */
 static dims scratch_dimensions(const reduction *f, int64_t apart, int64_t size, dims *reduced) {
     dims order = {.count = 0}, kept = {.count = 0};
     int from[NL_REDUCE_MAX_DIMS];
@@ -613,7 +621,7 @@ static dims scratch_dimensions(const reduction *f, int64_t apart, int64_t size, 
     for (int i = 0; i < f->kept.count + f->later.count; i++)
         nl_reducelaunch_append(&order,
                                i < f->kept.count ? f->kept.at[i] : f->later.at[i - f->kept.count]);
-    /* the sort is stable, which matters if a second launch reduces `later` */
+    /* the sort is stable, because a second launch may depend on the order of `later` */
     for (int i = 0; i < order.count; i++) {
         int j = i;
         for (; f->later.count && j > 0 &&
@@ -637,9 +645,10 @@ static dims scratch_dimensions(const reduction *f, int64_t apart, int64_t size, 
     return kept;
 }
 
-/* A launch writes several partial results for each number. The last block reduces these partial
- * results, or a second launch reduces them together with the later axes. The parts of neighbouring
- * results are neighbours if the results' elements are. */
+/* Plans a launch that writes several partial results for each result. The last block reduces these
+ * partial results, or a second launch reduces them together with the later axes. The parts of
+ * neighbouring results are stored next to each other if the elements of the results are
+ * neighbours. */
 static void plan_partial_results(const reduction *f, const schedule *s, const dims *kept,
                                  const dims *reduced, nl_reduce_plan *plan) {
     const nl_reduce_request *r = f->r;
@@ -650,7 +659,7 @@ static void plan_partial_results(const reduction *f, const schedule *s, const di
                   s->kind == NL_REDUCE_NARROW;
     uint8_t parts = nl_reducelaunch_add_scratch(plan, NL_REDUCE_NUMBERS, numbers * s->parts),
             flags = parts;
-    if (t->masked) /* whether the mask selects any element of a part */
+    if (t->masked) /* one flag per part: whether the mask selects any element of the part */
         flags = nl_reducelaunch_add_scratch(plan, NL_REDUCE_FLAGS, numbers * s->parts);
     dims of_one = {.count = 0};
     int64_t after = by_part ? numbers : 1;
@@ -688,8 +697,8 @@ static void plan_partial_results(const reduction *f, const schedule *s, const di
                               (uint8_t[]){parts, flags, NL_REDUCE_OUTPUT, NL_REDUCE_OUTPUT, parts});
 }
 
-/* Plans a reduction by segments. In a segmented reduction, each result has one part, because the
- * kernel reads the ends of the segments from an array. */
+/* Plans a reduction by segments. Each result has one part, because the kernel reads the ends of the
+ * segments from an array. */
 static void plan_by_segments(reduction *f, nl_reduce_plan *plan) {
     traits t = f->r->traits;
     dims usual = {.count = 1, .at = {f->reduced.at[0]}};

@@ -1,9 +1,10 @@
-/* core/runs: sorts and merges the axes of a copy. */
+/* core/runs: implements the sorting and merging of the axes of a copy. */
 #include "core/runs.h"
 
 #include <stdlib.h>
 
-/* Sorts by the target's strides, the largest first. Axes with equal strides keep their order. */
+/* Sorts the axes by the target's strides, largest first. Axes with equal strides keep their
+ * order. */
 static void sort_axes(nl_runs *r) {
     for (int i = 1; i < r->count; i++) {
         nl_run_axis one = r->axes[i];

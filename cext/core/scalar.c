@@ -1,4 +1,4 @@
-/* core/scalar: converts between a number and the bytes of an element type. A finite value that
+/* core/scalar: converts between a number and the bytes of an array element. A finite value that
  * would become infinite does not fit; a loss of precision is permitted. */
 #include "core/scalar.h"
 
@@ -114,7 +114,7 @@ static nl_store store_integer(const nl_scalar *s, nl_dtype dtype, void *bytes) {
     int negative = s->kind != NL_SCALAR_UINT && s->integer < 0;
     if (negative ? s->integer < low : (uint64_t)s->integer > high)
         return NL_STORE_RANGE;
-    /* little-endian: the low bytes come first */
+    /* the byte order is little-endian, so the low bytes come first */
     memcpy(bytes, &s->integer, nl_dtype_size(dtype));
     return NL_STORED;
 }
@@ -151,7 +151,8 @@ nl_store nl_scalar_store(const nl_scalar *s, nl_dtype dtype, void *bytes) {
     if (dtype < NL_COMPLEX64 && s->kind == NL_SCALAR_COMPLEX)
         return NL_STORE_TYPE;
     double value = as_double(s);
-    /* integers too large for a double are not stored as infinity in a narrower type */
+    /* an integer that is too large for a double must not be stored as infinity in a narrower
+     * type */
     if (s->kind == NL_SCALAR_BIG && isinf(value))
         return NL_STORE_RANGE;
     switch (dtype) {
@@ -175,8 +176,8 @@ nl_store nl_scalar_store(const nl_scalar *s, nl_dtype dtype, void *bytes) {
     }
 }
 
-/* For values outside the range, returns the smallest int64, as the processor does; C leaves this
- * undefined. */
+/* For values outside the range, returns the smallest int64, as the processor does, because C leaves
+ * this case undefined. */
 static int64_t integer_of(const nl_scalar *s, int is_unsigned) {
     if (s->kind <= NL_SCALAR_UINT)
         return s->integer;
@@ -200,7 +201,7 @@ void nl_scalar_cast(const nl_scalar *s, nl_dtype dtype, void *bytes) {
             value.kind = NL_SCALAR_FLOAT;
         if (s->kind == NL_SCALAR_BIG)
             value.kind = NL_SCALAR_FLOAT;
-        /* the result is infinity if the value does not fit */
+        /* if the value does not fit, the result is infinity */
         (void)nl_scalar_store(&value, dtype, bytes);
     }
 }

@@ -1,4 +1,4 @@
-/* core/scanplan: chooses the schedule of a scan by its shape, strides and alignment. The limits
+/* core/scanplan: chooses the schedule of a scan by its shape, strides and alignment. The constants
  * were measured on H100 and H200. */
 #include "core/scanplan.h"
 
@@ -11,27 +11,30 @@ enum {
     BLOCK_THREADS = 256,
     SERIAL_THREADS = 128,
     COLUMN_THREADS = 1 << 17,   /* threads that keep a device busy */
-    COLUMN_WARPS = 8,           /* warps per block, as in short_axes.cuh */
-    COLUMN_ROWS = 8,            /* rows of a column tile per thread (scan.cuh) */
-    SHORT = 16,                 /* maximum elements of a row that one thread scans alone */
+    COLUMN_WARPS = 8,           /* number of warps per block, as in short_axes.cuh */
+    COLUMN_ROWS = 8,            /* number of rows of a column tile per thread (scan.cuh) */
+    SHORT = 16,                 /* maximum number of elements of a row that one thread scans */
     ROW_LENGTH = 64,            /* maximum length of a row that a thread scans faster than a warp */
-    ROW_BYTES = 768,            /* maximum bytes of a row that one thread scans in shared memory */
-    ROW_BLOCK_BYTES = 48 << 10, /* maximum bytes of the rows of a block in shared memory */
-    TINY_ROW_BYTES = 16,        /* maximum bytes of a row with which threads share cache lines */
-    WARP_LENGTH = 512,          /* maximum elements of a row that a warp scans */
-    VEC_BYTES = 32,             /* maximum bytes of an element that is a vec */
-    VEC_COLUMNS = 8,            /* maximum number of columns that all together form one element */
+    ROW_BYTES = 768,            /* maximum size in bytes of a row that one thread scans in shared
+                                 * memory */
+    ROW_BLOCK_BYTES = 48 << 10, /* maximum size in bytes of the rows of a block in shared memory */
+    TINY_ROW_BYTES = 16,        /* maximum size in bytes of a row for which neighbouring threads
+                                 * share cache lines */
+    WARP_LENGTH = 512,          /* maximum number of elements of a row that a warp scans */
+    VEC_BYTES = 32,             /* maximum size in bytes of an element that is a vec */
+    VEC_COLUMNS = 8,            /* maximum number of columns for which a whole row forms one
+                                 * element */
     VEC_ELEMENTS = 4,           /* contiguous vec elements per thread */
     PARTED = 128,               /* minimum length of a column that may be scanned in parts */
-    /* bytes that the device copies while a group of tiles waits for earlier tiles */
+    /* number of bytes that the device copies while a group of tiles waits for earlier tiles */
     COLUMN_STEP_BYTES = 7 << 19,
-    /* bytes that the device copies in the time of the launches that tiles save */
+    /* number of bytes that the device copies in the time of the launches that tiles save */
     COLUMN_START_BYTES = 1 << 24,
-    TILE_BYTES = 128,    /* maximum bytes of a tile's numbers per thread */
-    PIPELINE_PIECES = 8, /* pieces of a tile per thread, as in pipelined_scan.cuh */
-    PIPELINE_STAGES = 4, /* stages, as in pipelined_scan.cuh */
-    PIPELINE_NUMBER = 8, /* maximum bytes of a number in a pipelined scan */
-    STATUS_FANOUT = 32,  /* tiles of a group, and groups of a range (lookback.cuh) */
+    TILE_BYTES = 128,    /* maximum size in bytes of a thread's elements of a tile */
+    PIPELINE_PIECES = 8, /* number of units of a tile per thread, as in pipelined_scan.cuh */
+    PIPELINE_STAGES = 4, /* number of pipeline stages, as in pipelined_scan.cuh */
+    PIPELINE_NUMBER = 8, /* maximum size in bytes of an accumulator in a pipelined scan */
+    STATUS_FANOUT = 32,  /* number of tiles of a group, and of groups of a range (lookback.cuh) */
 };
 
 typedef nl_reduce_dim dim;
@@ -91,9 +94,9 @@ static void set_vec(geometry *g, int64_t vec) {
     g->size.result *= vec;
 }
 
-/* Treats neighbouring columns as one element. If the array has few columns, each row becomes one
- * element, so that the array becomes 1-D; otherwise an element consists of the columns that fit
- * into one access. */
+/* Merges neighbouring columns to one element. If the array has few columns, each row becomes one
+ * element, so that the array becomes 1-D; otherwise an element consists of as many columns as one
+ * access reads. */
 static void join_columns(geometry *g) {
     dim *inner = g->kept.count ? &g->kept.at[g->kept.count - 1] : NULL;
     if (!inner || inner->input != g->size.stored || inner->output != g->size.result)
@@ -137,12 +140,13 @@ static int is_packed(const geometry *g) {
     return 1;
 }
 
-/* Returns the bytes of a row in shared memory (scan.cuh: scan_rows). */
+/* Returns the size in bytes of a row in shared memory (scan_rows in scan.cuh). */
 static int64_t row_in_memory(int64_t length, int64_t itemsize) {
     return (length | 1) * itemsize;
 }
 
-/* Returns the threads of a block that scans rows in shared memory; 0 if another kind is better. */
+/* Returns the number of threads of a block that scans rows in shared memory, or 0 if another
+ * schedule is better. */
 static int64_t threads_for_rows(const geometry *g, int64_t rows) {
     int64_t length = g->along.length, row = row_in_memory(length, g->size.loop);
     if (length > ROW_LENGTH || rows < max64(nl_reducelimit(NL_LIMIT_SCANNED_ROWS),
@@ -167,8 +171,8 @@ static schedule warps_schedule(const geometry *g, int64_t width) {
     return s;
 }
 
-/* Returns whether columns should be scanned in tiles. Groups of tiles wait for each other. The wait
- * is free only if other warps have enough data to copy at the same time. */
+/* Returns whether columns should be scanned in tiles. Groups of tiles wait for each other. Waiting
+ * costs no time only if other warps have enough data to copy meanwhile. */
 static int is_for_column_tiles(const geometry *g, int64_t rows) {
     int64_t groups = g->along.length / (COLUMN_ROWS * COLUMN_WARPS * COLUMN_WARPS);
     int64_t bytes = rows * g->along.length * (g->size.stored + g->size.result);
@@ -176,9 +180,9 @@ static int is_for_column_tiles(const geometry *g, int64_t rows) {
            groups * COLUMN_STEP_BYTES <= bytes + COLUMN_START_BYTES;
 }
 
-/* Returns a schedule in which one thread scans a row or a part of a row. For parts, earlier
- * launches reduce the parts and scan their totals. Returns kind COLUMNS instead if tiles are
- * faster. */
+/* Returns a schedule in which one thread scans a row or a part of a row. If rows are divided,
+ * earlier launches reduce the parts and scan their totals. Returns a schedule of kind COLUMNS if
+ * tiles are faster. */
 static schedule threads_schedule(const geometry *g, int64_t rows) {
     int64_t length = g->along.length, chunk = COLUMN_ROWS * COLUMN_WARPS;
     int64_t parts = max64(1, min64(divide_up(COLUMN_THREADS, rows), length / (PARTED / 2)));
@@ -234,7 +238,7 @@ static schedule tiles_schedule(const geometry *g, int64_t width) {
 
 /* Returns the number of neighbours along a row that a thread loads at a time. */
 static int64_t width_of(const geometry *g) {
-    if (g->vec > 1) /* lanes exchange the numbers of an element one by one */
+    if (g->vec > 1) /* one at a time, because lanes exchange the numbers of an element one by one */
         return max64(1, min64(VEC_ELEMENTS, 2 * VEC_BYTES / largest_item_size(&g->size)));
     int is_wide = ACCESS_BYTES % g->size.stored == 0 && is_packed(g);
     return is_wide ? ACCESS_BYTES / g->size.stored : 1;
@@ -319,8 +323,9 @@ static void add_scan(nl_reduce_plan *plan, const schedule *s, const geometry *g,
              (uint8_t[]){source, before, target, statuses, source});
 }
 
-/* Reduces each part of all rows to its total, and scans the totals: each part starts with the sum
- * of the parts before it. Returns the slot of the array with these sums. */
+/* Adds launches that reduce each part of all rows to its total, and scan the totals: the start
+ * value of each part is the sum of the earlier parts. Returns the slot of the array with these
+ * start values. */
 static uint8_t add_prefix_of_parts(nl_reduce_plan *plan, const schedule *s, const geometry *g) {
     int64_t rows = rows_of(g), size = g->size.loop;
     uint8_t before = nl_reducelaunch_add_scratch(plan, NL_REDUCE_NUMBERS, rows * s->parts);

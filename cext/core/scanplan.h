@@ -1,6 +1,6 @@
-/* core/scanplan: divides a scan among threads. The plan depends only on shapes, strides, alignment
- * and the limits of core/reducelimit, so that equal calls have equal plans. The kernels are in
- * cuda_src/numbalite/scan.cuh and pipelined_scan.cuh. */
+/* core/scanplan: plans how a scan is divided among threads. The plan depends only on shapes,
+ * strides, alignment and the limits of core/reducelimit, so that equal calls have equal plans. The
+ * kernels are in cuda_src/numbalite/scan.cuh and pipelined_scan.cuh. */
 #ifndef NL_CORE_SCANPLAN_H
 #define NL_CORE_SCANPLAN_H
 
@@ -16,7 +16,7 @@ typedef struct nl_scan_request {
     size_t initial_size; /* its bytes, at most `accumulator` */
 } nl_scan_request;
 
-/* Returns the bytes of storage that are enough for the plan of a scan. */
+/* Returns the size in bytes of the storage for the plan of a scan. */
 size_t nl_scanplan_storage(int64_t accumulator);
 
 /* Plans the launches of a scan. No axis may be empty. The caller must set plan->storage. */

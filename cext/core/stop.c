@@ -1,6 +1,6 @@
-/* core/stop: keeps a list of the modules that have records, and for each device a stream and
- * page-locked memory. The stream and the memory are made when the first such module is loaded on
- * the device, because the driver may be unable to make them while an endless kernel runs. */
+/* core/stop: stores a list of the modules that have records, and a stream and page-locked memory
+ * for each device. The stream and the memory are created when the first such module is loaded on
+ * the device, because the driver may be unable to create them while an endless kernel runs. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -96,7 +96,7 @@ size_t nl_stop_failure_size(void) {
     return sizeof(failure);
 }
 
-/* Writes the device address of page.failed into the module's failure record. */
+/* Writes the device address of page.failed to the module's failure record. */
 static int write_word_lock_held(const nl_stop *s, nl_error *err) {
     page *p = lines[s->device->ordinal].page;
     CUstream stream = lines[s->device->ordinal].stream;
@@ -232,8 +232,8 @@ static int is_done_by(uint64_t deadline, CUresult (*query)(void *handle), void *
     return 1;
 }
 
-/* Waits for the awaited work, and then for all work of the devices with such modules: queued
- * kernels must find the stop flag set, too. Returns 1 if the awaited work is complete; other
+/* Waits for the awaited work, and then for all work of the devices that have such modules: queued
+ * kernels must also find the stop flag set. Returns 1 if the awaited work is complete; other
  * kernels may be running at the deadline if they are not stoppable. */
 static int drain_lock_held(const nl_wait_end *how, CUcontext current, uint64_t deadline) {
     (void)nl_cu.CtxSetCurrent(current);
@@ -246,7 +246,7 @@ static int drain_lock_held(const nl_wait_end *how, CUcontext current, uint64_t d
     return 1;
 }
 
-/* Reads the record of each module into `found` and clears it on the device. */
+/* Reads the record of each module into `found`, and clears the record on the device. */
 static void read_records_lock_held(void) {
     const record none = {0};
     for (nl_stop *s = first; s != NULL; s = s->next) {
@@ -275,7 +275,7 @@ static const char *site_of(const nl_stop *s, uint32_t number) {
     return site < s->sites + s->size ? site : "";
 }
 
-/* Writes the kernel and the position of the thread that stopped, for example "kernel k, block
+/* Writes the kernel and the position of the thread that has stopped, for example "kernel k, block
  * (0,0,0), thread (5,0,0), k.cu:3". */
 static void describe_thread(const nl_stop *s, char *text, size_t size) {
     const record *r = &s->found;
@@ -345,9 +345,9 @@ static void fill_fault(const nl_stop *s, const failure *f, nl_fault *fault) {
     nl_fault_format(fault, "assertion `%s` failed", f->text);
 }
 
-/* Reads the module's failure record and clears it. Returns 1 if an assert has failed. Leaves the
- * module's device current. The status of the synchronization is ignored: it is an error also if
- * another assert has failed, and if the copy fails, `claimed` remains 0. */
+/* Reads and clears the module's failure record. Returns 1 if an assert has failed. On return, the
+ * module's device is current. The status of the synchronization is ignored: it also reports another
+ * failed assert, and if the copy fails, `claimed` remains 0. */
 static int read_failure(const nl_stop *s, nl_fault *fault) {
     if (!s->failure || !is_stop_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
         return 0;
@@ -369,8 +369,8 @@ static int read_failure(const nl_stop *s, nl_fault *fault) {
     return 1;
 }
 
-/* Removes one failure. The `failed` flags are cleared before the records are read: a record written
- * later sets its flag again. */
+/* Removes and returns one failure. The `failed` flags are cleared before the records are read: a
+ * record written later sets its flag again. */
 static int pop_failure_lock_held(nl_fault *fault) {
     int found = has_kept;
     if (has_kept)

@@ -1,7 +1,7 @@
-/* core/stream: streams, with the driver's handles.
+/* core/stream: implements streams by the driver's handles.
  *
- * A wrapped handle belongs to another owner and is never destroyed. Handles made before a device
- * reset are invalid after it: their use is an error, and releasing them frees only host memory. */
+ * A wrapped handle belongs to another owner and is never destroyed. Streams that are older than a
+ * device reset are invalid: their use is an error, and releasing them frees only host memory. */
 #include "core/stream.h"
 
 #include "base/mem.h"

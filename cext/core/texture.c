@@ -17,7 +17,8 @@ static nl_texture *new_texture(nl_device *dev, nl_texture_kind kind, nl_error *e
     return texture;
 }
 
-/* Frees the struct if the driver call that creates the handle failed. `status`: of that call. */
+/* Returns the texture, or frees the struct if the driver call that creates the handle has failed.
+ * `status` is the status of that call. */
 static int finish_texture(nl_texture *texture, int status, nl_texture **out) {
     if (status < 0)
         nl_mem_free(texture);
@@ -88,7 +89,8 @@ int nl_texture_copy(nl_texture *array, CUdeviceptr memory, size_t row_bytes, int
     if (nl_device_alive(array->device, array->generation, err) < 0 ||
         nl_device_synchronize(array->device, err) < 0 || NL_CU(err, Memcpy3DAsync, &copy, NULL) < 0)
         return -1;
-    nl_wait_hold(); /* the caller's memory is used by the device until the copy is complete */
+    nl_wait_hold(); /* no interrupts, because the device uses the caller's memory until the copy is
+                     * complete */
     int status = nl_device_synchronize(array->device, err);
     nl_wait_release();
     return status;

@@ -1,4 +1,4 @@
-/* core/texture: CUDA arrays for texture units, and texture and surface objects for
+/* core/texture: creates CUDA arrays for texture units, and texture and surface objects for
  * kernels. */
 #ifndef NL_CORE_TEXTURE_H
 #define NL_CORE_TEXTURE_H
@@ -26,11 +26,11 @@ int nl_texture_array(nl_device *dev, const CUDA_ARRAY3D_DESCRIPTOR *shape, nl_te
 int nl_texture_object(nl_device *dev, const CUDA_RESOURCE_DESC *over, const CUDA_TEXTURE_DESC *how,
                       nl_texture **out, nl_error *err);
 int nl_texture_surface(nl_device *dev, nl_texture *array, nl_texture **out, nl_error *err);
-/* Copies a whole array from dense device memory or to it. Waits for the device before and after the
+/* Copies a whole array from or to dense device memory. Waits for the device before and after the
  * copy. */
 int nl_texture_copy(nl_texture *array, CUdeviceptr memory, size_t row_bytes, int to_array,
                     nl_error *err);
-/* Destroys the array or object when the device is idle. Accepts NULL. Never fails. */
+/* Destroys the array or object when the device is idle. Accepts NULL. Never returns an error. */
 void nl_texture_release(nl_texture *texture);
 
 #endif

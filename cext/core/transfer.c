@@ -1,12 +1,12 @@
-/* core/transfer: chooses the fastest method for one copy, by its strides.
+/* core/transfer: chooses the fastest method for a copy by its strides.
  *
- * If a copy needs few driver calls and has long rows, the driver copies directly. The driver
- * copies rows of a few bytes between host and device slowly, one row at a time over the bus. So if
- * the call waits for its copy, the host side is packed into a dense host block, or unpacked from
- * such a block, in pieces. If the device side has short rows too, a dense device block is an
- * intermediate step, because short rows are fast within the device. With the axes sorted by the
- * device's strides, the device side is often dense already, and one plain copy is enough. Large
- * plain copies use core/bounce.
+ * If a copy needs few driver calls and has long rows, the driver copies directly. The driver copies
+ * rows of a few bytes between host and device slowly, because it transfers each row separately. So
+ * if the call waits for its copy, the host side is packed into a dense host block, or unpacked from
+ * it, in pieces. If the device side also has short rows, a dense device block is an intermediate
+ * step, because copies of short rows are fast within the device. With the axes sorted by the
+ * device's strides, the device side is often dense, and one contiguous copy is enough. Large
+ * contiguous copies use core/bounce.
  *
  * An upload on a stream copies its source to page-locked memory first, so that the call need not
  * wait for the stream. */
@@ -23,22 +23,22 @@
 #include "core/stream.h"
 #include "core/wait.h"
 
-/* Minimum bytes of a row for which the driver is as fast as packing, measured on an H200 with
- * driver 580. The driver's copies into strided host memory are the slow ones. */
+/* Minimum size in bytes of a row for which the driver is as fast as packing, measured on an H200
+ * with driver 580. Only the driver's copies into strided host memory are slow. */
 #define LONG_ROW 16
 #define LONG_ROW_FROM_STRIDED_HOST 64
 #define LONG_ROW_TO_STRIDED_HOST 4096
-#define MAX_DRIVER_CALLS 8 /* number of driver calls that cost less than packing */
-/* Minimum bytes per driver call for which many calls are faster than packing. */
+#define MAX_DRIVER_CALLS 8 /* number of driver calls that take less time than packing */
+/* Minimum number of bytes per driver call for which many calls are faster than packing. */
 #define LARGE_COPY (1 << 20)
-#define PIECE (16 << 20) /* maximum bytes of the dense block */
+#define PIECE (16 << 20) /* maximum size in bytes of the dense block */
 /* A dense block of at least this size is page-locked if possible. */
 #define LOCKED_DENSE ((size_t)256 << 10)
-/* Below this size, the query whether memory is page-locked costs more than it may save. */
+/* Below this size, the query whether memory is page-locked takes more time than it may save. */
 #define MAYBE_LOCKED ((size_t)256 << 10)
 
 /* Waits for the stream after success and after failure, because the caller may free its memory
- * next. This wait is not interruptible: an interrupt is accepted before the copy instead (see
+ * next. The wait is not interruptible; an interrupt is accepted before the copy instead (see
  * nl_transfer). */
 static int finish_transfer(CUstream stream, int status, nl_error *err) {
     nl_error ignored;
@@ -51,7 +51,7 @@ static int finish_transfer(CUstream stream, int status, nl_error *err) {
 }
 
 /* Copies from the device to pageable host memory through the page-locked `block`, in this thread:
- * the driver would make the same two copies more slowly. Returns 1, or -1 on an error. */
+ * the driver would make the same copies more slowly. Returns 1, or -1 on an error. */
 static int fetch_to_host(CUdeviceptr device, void *host, void *block, size_t size, CUstream stream,
                          nl_error *err) {
     int status =
@@ -61,8 +61,8 @@ static int fetch_to_host(CUdeviceptr device, void *host, void *block, size_t siz
     return status < 0 ? -1 : 1;
 }
 
-/* A small copy starts at once, without an interruptible wait before it. If an interrupt ends its
- * wait, the block is not freed but kept until the stream is done. */
+/* Starts a small copy immediately, without an interruptible wait before it. If an interrupt ends
+ * its wait, the block stays allocated until the stream is idle. */
 static int fetch_small(CUdeviceptr device, void *host, nl_pinned *block, size_t size,
                        CUstream stream, nl_error *err) {
     int status = NL_CU(err, MemcpyDtoHAsync, block->host, device, size, stream);
@@ -78,7 +78,7 @@ static int fetch_small(CUdeviceptr device, void *host, nl_pinned *block, size_t 
 }
 
 /* Copies from the device to the host in this thread, through a page-locked block. Returns 1, -1 on
- * an error, or 0 if no such block is available or would be faster; then nothing was copied. */
+ * an error, or 0 without copying, if no such block is available or would be faster. */
 static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
                        nl_error *err) {
     nl_pinned *small = NULL;
@@ -100,10 +100,10 @@ static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t si
 
 /* Copies one contiguous block between host and device, and returns when the copy is complete, with
  * one exception: for a copy to the device on the default stream, the driver's call may return
- * before the last bytes have arrived. Only work on a non-blocking stream could read the old bytes,
- * because all other streams are ordered with the default stream. So if the process has used a
- * non-blocking stream, this function waits for the copy. The first use of a buffer on a
- * non-blocking stream waits for earlier uploads (buffer.c). */
+ * before the last bytes have arrived. Other streams are ordered with the default stream, so only
+ * work on a non-blocking stream could read the old bytes. So if the process has used a non-blocking
+ * stream, this function waits for the copy. The first use of a buffer on a non-blocking stream
+ * waits for earlier uploads (buffer.c). */
 static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device, void *host,
                       int64_t bytes, CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;
@@ -137,8 +137,8 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
     return 0;
 }
 
-/* A copy plan between host and device in which `to` is always the device side, in both
- * directions. */
+/* A plan of a copy between host and device in which `to` is always the device side, for copies in
+ * both directions. */
 typedef struct {
     nl_device *dev;
     nl_plan plan;
@@ -208,7 +208,7 @@ static int pack_piece(const packing *k, const nl_plan *p, nl_error *err) {
     return copy_piece(k, p, err);
 }
 
-/* Divides the copy along its outermost axis until each piece fits into the dense block. */
+/* Divides the copy along its outermost axis until each piece fits in the dense block. */
 static int pack_all(const packing *k, const nl_plan *p, nl_error *err) {
     int64_t bytes = nl_plan_bytes(p);
     if (bytes <= PIECE || p->rank == 0)
@@ -241,7 +241,7 @@ static int64_t piece_size(const nl_plan *p) {
 }
 
 /* Allocates the device block if the device side has short rows. If there is not enough device
- * memory, the rows are copied one by one: slow, but not an error. */
+ * memory, the rows are copied one by one, which is slow, but not an error. */
 static int open_packed_buffer(packing *k, int64_t size, nl_error *err) {
     nl_plan rows = dense_copy(&k->plan, k->plan.direction, 0);
     int blocking;
@@ -293,8 +293,8 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
     return status;
 }
 
-/* Uploads to a dense device region from a packed copy of the source, which is kept until the stream
- * has read it. Returns 1, -1 on an error, or 0 without any effect if such an upload is not
+/* Uploads to a dense device region from a packed copy of the source, which stays allocated until
+ * the stream has read it. Returns 1, -1 on an error, or 0 without copying, if this method is not
  * possible. */
 static int upload_through_buffer(nl_device *dev, const nl_plan *p, nl_error *err) {
     nl_host_block *aside;
@@ -316,8 +316,8 @@ static int upload_through_buffer(nl_device *dev, const nl_plan *p, nl_error *err
     return status < 0 ? -1 : 1;
 }
 
-/* Returns whether the driver would be slow at this copy between host and device. `host_dense`: the
- * host side is one dense block. */
+/* Returns whether the driver would be slow at a copy between host and device. `host_dense` is set
+ * if the host side is one dense block. */
 static int is_ragged(const nl_plan *p, int host_dense) {
     if (p->rank == 0)
         return 0;
@@ -370,7 +370,7 @@ int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl
 }
 
 /* Fills *part if the upload is one contiguous block. Returns whether core/bounce should copy the
- * block; it should not copy page-locked memory, which the device reads directly. */
+ * block; it must not copy page-locked memory, which the device reads directly. */
 static int make_contiguous_part(const nl_upload *u, nl_bounce_part *part) {
     nl_plan p = {.direction = NL_HOST_TO_DEVICE, .to = u->to};
     p.from = (CUdeviceptr)(uintptr_t)u->from;

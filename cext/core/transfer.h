@@ -1,10 +1,10 @@
 /* core/transfer: copies between host and device memory, with any strides on either side.
  *
- * A copy is divided into as few cuMemcpy3D calls as its strides permit: first, axes are dropped,
+ * A copy is divided into as few cuMemcpy3D calls as its strides permit: first, axes are removed,
  * merged, sorted and reversed. The call returns when the copy is complete or, for an upload on a
  * stream, when the host side has been read. An asynchronous copy is only ordered on the stream; use
- * it for page-locked host memory, and keep both sides alive until the stream is done. Call without
- * the interpreter's lock. */
+ * it for page-locked host memory, and keep the memory of both sides allocated until the stream is
+ * idle. Call these functions without the interpreter's lock. */
 #ifndef NL_CORE_TRANSFER_H
 #define NL_CORE_TRANSFER_H
 
@@ -18,7 +18,7 @@
 int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl_layout *to_layout,
                 CUdeviceptr from, const nl_layout *from_layout, CUstream stream, int asynchronous,
                 nl_error *err);
-/* One operand that a call uploads to the device. The members have the meaning of nl_transfer's
+/* One operand that a call uploads to the device. The members have the same meaning as nl_transfer's
  * parameters. */
 typedef struct nl_upload {
     CUdeviceptr to;
@@ -27,7 +27,7 @@ typedef struct nl_upload {
     const nl_layout *from_layout;
 } nl_upload;
 /* Uploads all operands of a call, large blocks with several threads. On return, the host side has
- * been read, and later work on the stream sees the uploaded data. */
+ * been read, and later work on the stream reads the uploaded data. */
 int nl_transfer_uploads(nl_device *dev, const nl_upload *uploads, int count, CUstream stream,
                         nl_error *err);
 /* Fills a strided device region with copies of one element of layout->itemsize bytes. */

@@ -1,4 +1,5 @@
-/* core/wait: replacements for the driver's blocking calls. The replacement of cuX is awaited_X. */
+/* core/wait: implements interruptible replacements of the driver's blocking calls. The replacement
+ * of cuX is awaited_X. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -15,10 +16,14 @@
 
 enum {
     DRAIN_NS = 500000000,
-    NAP_NS = 100000, /* time between polls after a wait has taken longer than NL_INTERRUPT_NS */
-    STAGED_BYTES = 65536, /* maximum bytes of a copy for which the driver stages pageable memory */
-    LAUNCHES = 192,       /* number of launches of a thread after which it records an event */
-    /* events per thread; a launch blocks in the driver if about 1024 launches are queued */
+    NAP_NS = 100000,      /* time in nanoseconds between polls after a wait has taken longer than
+                           * NL_INTERRUPT_NS */
+    STAGED_BYTES = 65536, /* maximum size in bytes of a copy for which the driver stages pageable
+                           * memory */
+    LAUNCHES = 192,       /* number of launches of a thread after which the thread records an
+                           * event */
+    /* number of events per thread; a launch blocks in the driver if about 1024 launches are
+     * queued */
     MARKS = 4,
 };
 
@@ -34,10 +39,9 @@ static int (*take_failure)(nl_fault *fault);
 
 static NL_THREAD_LOCAL struct {
     int held;
-    int has_limit;  /* whether the thread has set its own limit */
+    int has_limit;  /* set if the thread has its own time limit */
     uint64_t limit; /* nanoseconds */
-    /* time at which a wait first found unfinished work, or 0 after a wait that was not ended
-     * early */
+    /* time at which a wait first found unfinished work, or 0 after a wait that did not end early */
     uint64_t busy_since;
 } here;
 
@@ -122,7 +126,7 @@ static void leave(int status, void *Py_unused) {
     _exit(status);
 }
 
-/* The driver registered its exit functions earlier, so this exit function is called before them. */
+/* The driver has registered its exit functions before, so this exit function is called first. */
 void nl_wait_end_process(void) {
     if (inner.kind != NULL)
         (void)on_exit(leave, NULL);
@@ -142,8 +146,8 @@ static CUresult query_event(void *handle) {
     return inner.EventQuery(handle);
 }
 
-/* Returns whether an interrupt or a time limit can end a wait of this thread. Returns 0 in a thread
- * that captures a stream, because a driver query may invalidate the capture. */
+/* Returns whether an interrupt or a time limit can end a wait of this thread. Returns 0 for a
+ * thread that captures a stream, because a driver query may invalidate the capture. */
 static int is_endable(void) {
     return inner.kind != NULL && !here.held && nl_mutex_held == 0 &&
            (thread_limit() || nl_interrupt_is_possible(0)) && !nl_capture_is_in_thread();
@@ -159,8 +163,8 @@ static const char runs_on[] =
     "compile it with stoppable=True or set NUMBALITE_STOPPABLE=1, then Ctrl-C stops it; "
     "the host memory that it uses stays allocated";
 
-/* Ends a wait early: stops the kernels, if possible, and formats the message. `elapsed`:
- * nanoseconds since the wait began. */
+/* Ends a wait early: stops the kernels if possible, and formats the message. `elapsed` is the time
+ * in nanoseconds since the wait began. */
 static CUresult end_wait(query_fn *query, void *handle, uint64_t elapsed, int is_timeout) {
     char text[900];
     nl_wait_end end = {query, handle, drain, elapsed, is_timeout};
@@ -188,7 +192,7 @@ static void sleep_briefly(uint64_t waited) {
 }
 
 /* Polls until the query returns another status than CUDA_ERROR_NOT_READY, and returns that status,
- * or an NL_STATUS_... value if the wait is ended early. */
+ * or an NL_STATUS_... value if the wait ends early. */
 static CUresult poll_until_done(query_fn *query, void *handle) {
     CUresult status;
     uint64_t begun = 0, asked = 0;
@@ -231,8 +235,8 @@ int nl_wait_is_idle(CUstream stream) {
 
 /* cuCtxSynchronize also waits for streams that are not ordered with the default stream, and no
  * driver query covers all streams. So a helper thread calls cuCtxSynchronize, and the waiting
- * thread polls this job. Each of the two threads holds a reference to the job; the last one frees
- * it. */
+ * thread polls the state of this job. The helper thread and the waiting thread each hold a
+ * reference to the job; the last reference frees it. */
 typedef struct {
     CUcontext context;
     uint64_t users, is_done;
@@ -290,8 +294,8 @@ static CUresult synchronize_with_helper(void) {
     return result;
 }
 
-/* For core/stop: returns whether all work of the current context is complete, on all its
- * streams. */
+/* Returns whether all work of the current context is complete, on all its streams; for
+ * core/stop. */
 static CUresult drain(void *Py_unused) {
     (void)Py_unused;
     CUresult status = inner.StreamQuery(NULL);
@@ -319,7 +323,7 @@ static CUresult awaited_EventSynchronize(CUevent event) {
                                            : status_after_wait(inner.EventSynchronize(event));
 }
 
-/* The driver's own call comes last in every case, because it prints the output of printf in
+/* The driver's own call is made last in every case, because it prints the output of printf in
  * kernels. */
 static CUresult awaited_CtxSynchronize(void) {
     CUresult status = wait_for_stream(NULL);
@@ -340,8 +344,8 @@ static int is_pageable(const void *host) {
     return inner.PointerGetAttributes(1, &attribute, values, address) != CUDA_SUCCESS || type == 0;
 }
 
-/* Call before a copy of pageable memory, which blocks in the driver until earlier work of the
- * stream is complete. */
+/* Waits for the stream's earlier work before a copy of pageable memory, which otherwise blocks in
+ * the driver. */
 static CUresult wait_before_copy(const void *host, CUstream stream) {
     return is_endable() && inner.StreamQuery(stream) == CUDA_ERROR_NOT_READY && is_pageable(host)
                ? poll_until_done(query_stream, stream)
@@ -380,8 +384,8 @@ static CUresult awaited_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream)
     return is_early_ended_status(status) ? status : inner.Memcpy3DAsync(box, stream);
 }
 
-/* Waits before a driver call that frees memory, because these calls wait for the device. After an
- * interrupt, fails if a kernel is running: the memory is leaked. */
+/* Waits before a driver call that frees memory, because such calls wait for the device. After an
+ * interrupt, returns an error if a kernel is running; then the memory is leaked. */
 static CUresult wait_before_release(void) {
     if (!is_endable())
         return CUDA_SUCCESS;
@@ -414,8 +418,8 @@ static CUresult awaited_ModuleUnload(CUmodule module) {
 /* ------------------------------------------------------------------------------------ launches */
 
 /* A launch blocks in the driver if too many launches are queued, and a blocked launch cannot be
- * interrupted. So each thread records an event (a mark) after every LAUNCHES launches. Before that,
- * it waits for the mark that it recorded MARKS marks earlier. */
+ * interrupted. So each thread records an event (a mark) after every LAUNCHES launches. Before it
+ * records a mark, the thread waits for the mark that it recorded MARKS marks earlier. */
 static NL_THREAD_LOCAL struct {
     uint64_t count, resets;
     /* number of created marks, number of recorded marks, index of the next mark */
@@ -427,7 +431,8 @@ static int make_marks(void) {
     uint64_t now = nl_atomic_load(&resets);
     if (queue.made && queue.resets == now)
         return 1;
-    queue.resets = now; /* the marks of a context that was reset no longer exist */
+    queue.resets = now; /* the marks belong to a context that was reset, and do not exist any
+                         * more */
     queue.recorded = queue.next = 0;
     for (queue.made = 0; queue.made < MARKS; queue.made++)
         if (inner.EventCreate(&queue.marks[queue.made], CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {

@@ -1,30 +1,30 @@
 /* core/wait: interruptible waits.
  *
- * core/wait: interruptible waits. A blocking driver call returns only when the device is done. For
- * a driver whose waits are not interruptible (nl_driver.ends_waits is 0, as on a GPU),
- * nl_wait_adapt replaces each blocking call. The replacement polls the driver first, and between
- * polls it checks for an interrupt (base/interrupt) and for the thread's time limit. If an
+ * core/wait: interruptible waits. A blocking driver call returns only when the device has completed
+ * the work. For a driver whose waits are not interruptible (nl_driver.ends_waits is 0, as on a
+ * GPU), nl_wait_adapt replaces each blocking call. The replacement polls the driver first, and
+ * between polls it checks for an interrupt (base/interrupt) and for the thread's time limit. If an
  * interrupt or the time limit ends the wait, stoppable kernels are stopped (core/stop), and the
  * call returns NL_STATUS_INTERRUPTED or NL_STATUS_TIMEOUT without calling the driver's function.
  *
- * For host memory: a copy to or from pageable memory, which blocks in the driver, starts when its
- * stream is idle, so no wait is interrupted while the device writes the memory. Code that passes
- * page-locked memory to the device either first waits for the stream (nl_wait_idle) and then makes
- * the waits for its own copies uninterruptible (nl_wait_hold), or keeps the memory allocated if its
- * wait was interrupted. */
+ * Copies from or to pageable memory block in the driver, so they start when their stream is idle:
+ * then no wait is interrupted while the device writes the memory. Code that passes page-locked
+ * memory to the device either first waits for the stream (nl_wait_idle) and then makes the waits
+ * for its own copies uninterruptible (nl_wait_hold), or keeps the memory allocated if its wait was
+ * interrupted. */
 #ifndef NL_CORE_WAIT_H
 #define NL_CORE_WAIT_H
 
 #include "driver/driver.h"
 
-/* Replaces the blocking calls of a table; pass it to nl_driver_set_adapter. */
+/* Replaces the blocking calls of a table; pass this function to nl_driver_set_adapter. */
 void nl_wait_adapt(nl_driver *table);
-/* For tests: also replaces the calls of drivers with interruptible waits. Call nl_wait_adapt_all
- * before the driver is opened. */
+/* Also replaces the calls of drivers with interruptible waits, for tests. Call this function before
+ * the driver is opened. */
 void nl_wait_adapt_all(void);
 
-/* Waits until all work on the stream is done. Makes no driver call if no interrupt or limit can end
- * the wait. */
+/* Waits until all work on the stream is complete. Makes no driver call if no interrupt or limit can
+ * end the wait. */
 int nl_wait_idle(CUstream stream, nl_error *err);
 /* Waits for the stream and returns 1, or 0 if the wait was interrupted. */
 int nl_wait_is_idle(CUstream stream);
@@ -33,8 +33,8 @@ int nl_wait_is_idle(CUstream stream);
 void nl_wait_hold(void);
 void nl_wait_release(void);
 
-/* Sets the seconds after which a wait of the calling thread times out: 0 for no limit, negative for
- * the limit of the process. */
+/* Sets the seconds after which a wait of the calling thread times out: 0 for no limit, or a
+ * negative number for the limit of the process. */
 void nl_wait_set_limit(double seconds);
 void nl_wait_set_process_limit(double seconds);
 
@@ -48,25 +48,25 @@ typedef struct nl_wait_end {
     int is_timeout;
 } nl_wait_end;
 
-/* Sets the function that stops kernels. The function returns 1 and a message if it has stopped the
+/* Sets the function that stops kernels. This function returns 1 and a message if it has stopped the
  * work, else 0. */
 void nl_wait_set_stopper(int (*stop)(const nl_wait_end *end, char *text, size_t size));
-/* Sets the functions that report failed asserts. `have` returns whether a failed assert is waiting
- * to be reported; `take` removes a failed assert and returns 1, or 0 if there is none. Until all
- * failed asserts are removed, a completed wait returns NL_STATUS_FAILED. */
+/* Sets the functions that report failed asserts. `have` returns whether a failed assert was not yet
+ * reported; `take` removes a failed assert and returns 1, or 0 if there is none. Until all failed
+ * asserts are removed, a completed wait returns NL_STATUS_FAILED. */
 void nl_wait_set_failures(int (*have)(void), int (*take)(nl_fault *fault));
 /* Records that the process uses streams that are not ordered with the default stream. */
 void nl_wait_set_has_unordered(void);
-/* Records that a context was reset, so that its events no longer exist. */
+/* Records that a context was reset, so that its events do not exist any more. */
 void nl_wait_count_reset(void);
 
-/* Records that a wait was ended early while its kernel continues. */
+/* Records that a wait ended early while its kernel continues. */
 void nl_wait_end_all(void);
-/* Returns whether a wait was ended early and its kernel continues. If so, no function waits for the
- * device at the end of the process. */
+/* Returns whether a wait ended early while its kernel continues. If it returns 1, no function waits
+ * for the device at the end of the process. */
 int nl_wait_was_ended(void);
-/* Call at the end of the process while a kernel is running: makes the process exit without the
- * driver's exit functions, which would wait for the kernel. */
+/* Makes the process exit without the driver's exit functions, which would wait for the kernel; call
+ * it at the end of the process while a kernel is running. */
 void nl_wait_end_process(void);
 
 #endif

@@ -1,5 +1,6 @@
-/* driver/cublas_calls: the cuBLAS calls that C code makes, as X(name, (parameters)). `name` lacks
- * the prefix "cublas". cuBLAS 12.0 has all of them. They return a cublasStatus_t. */
+/* driver/cublas_calls: the list of cuBLAS calls that C code makes, as X(name, (parameters)). `name`
+ * lacks the prefix "cublas". cuBLAS 12.0 has all of these functions. The functions return a
+ * cublasStatus_t. */
 #ifndef NL_CUBLAS_CALLS_H
 #define NL_CUBLAS_CALLS_H
 
@@ -7,7 +8,7 @@
 #include <stdint.h>
 #include "driver/cuda_abi.h"
 
-typedef uintptr_t cublasHandle_t; /* this project uses void * for handles of all libraries */
+typedef uintptr_t cublasHandle_t; /* uintptr_t is used for the handles of all libraries */
 
 /* cudaDataType_t, cublasComputeType_t, cublasOperation_t, cublasGemmAlgo_t */
 enum {

@@ -1,5 +1,5 @@
-/* driver/cuda_abi: the CUDA driver and NVRTC types and constants that numbalite uses, so that
- * building needs no toolkit. Names, layouts and values are the driver's ABI. */
+/* driver/cuda_abi: declares the CUDA driver and NVRTC types and constants that numbalite uses, so
+ * that building needs no toolkit. Names, layouts and values are those of the driver's ABI. */
 #ifndef NL_DRIVER_CUDA_ABI_H
 #define NL_DRIVER_CUDA_ABI_H
 
@@ -21,7 +21,7 @@ typedef struct CUmemLocation {
     int type;
     int id;
 } CUmemLocation;
-/* Access rights to a pool's memory: flags 3 is read and write. */
+/* Access rights to a pool's memory; flags 3 means read and write. */
 typedef struct CUmemAccessDesc {
     CUmemLocation location;
     int flags;
@@ -155,7 +155,7 @@ enum {
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
 
-/* IPC handle, which identifies an allocation in other processes. */
+/* An IPC handle, which identifies an allocation in other processes. */
 typedef struct CUipcMemHandle {
     char reserved[64];
 } CUipcMemHandle;
@@ -178,7 +178,7 @@ typedef struct CUDA_MEMCPY3D {
     size_t WidthInBytes, Height, Depth;
 } CUDA_MEMCPY3D;
 
-/* CUDA arrays (memory that texture units read), textures and surfaces. */
+/* Types of CUDA arrays (memory that texture units read), textures and surfaces. */
 enum {
     CU_MEMORYTYPE_ARRAY = 3,
     CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,

@@ -18,7 +18,7 @@
 enum { MAX_STATUSES = 20 };
 
 static const struct {
-    const char *name, *word; /* `word` is the prefix of the library's status names */
+    const char *name, *word; /* `name` of the library, and `word`, the prefix of its status names */
     const char *create, *set_stream;
     const char *statuses[MAX_STATUSES];
 } libraries[NL_CUDALIB_COUNT] = {
@@ -117,11 +117,11 @@ nl_cublas nl_cudalib_blas;
 static struct {
     int (*create)(uintptr_t *handle);
     int (*set_stream)(uintptr_t handle, CUstream stream);
-    uint64_t is_open; /* set when all functions of the library were found */
+    uint64_t is_open; /* set when all functions of the library have been found */
 } opened[NL_CUDALIB_COUNT];
 static nl_mutex opening = NL_MUTEX_INIT;
 
-/* Stores the function's address in a function pointer of any type. */
+/* Finds a function, and stores its address in a function pointer of any type. */
 static int load_function(const char *path, const char *name, void *place, nl_error *err) {
     nl_cudalib_function found = NULL;
     if (nl_cudalib_find(path, name, &found, err) < 0)

@@ -1,10 +1,10 @@
-/* driver/cudalib: the CUDA libraries above the driver (cuBLAS, cuFFT, cuSOLVER, cuSPARSE), loaded
- * with dlopen on first use. No other file loads them.
+/* driver/cudalib: loads the CUDA libraries above the driver (cuBLAS, cuFFT, cuSOLVER, cuSPARSE)
+ * with dlopen at first use. No other file loads these libraries.
  *
- * Python calls most of their functions by name. The parameters of these functions are only pointers
- * and integers, and they return a status. The Linux ABIs of x86-64 and AArch64 pass each such
+ * Python code calls most of their functions by name. These functions have only pointers and
+ * integers as parameters, and return a status. The Linux ABIs of x86-64 and AArch64 pass each such
  * argument as a value of eight bytes, in a register or on the stack, so one C function type is
- * enough for all of them. The cuBLAS functions that C calls itself are in a typed table
+ * enough for all functions. The cuBLAS functions that C code calls are in a typed table
  * (driver/cublas_calls.h), which the simulator fills with its own functions. */
 #ifndef NL_DRIVER_CUDALIB_H
 #define NL_DRIVER_CUDALIB_H
@@ -18,17 +18,16 @@ typedef enum { NL_CUBLAS, NL_CUFFT, NL_CUSOLVER, NL_CUSPARSE, NL_CUDALIB_COUNT }
 /* Returns the number of a library, or -1 for any name except "cublas", "cufft", "cusolver" and
  * "cusparse". */
 int nl_cudalib_of(const char *name);
-/* Returns the name of the library's status, as "INVALID_VALUE"; "unknown status" for an unknown
- * number. */
+/* Returns the name of the library's status, as "INVALID_VALUE", or "unknown status". */
 const char *nl_cudalib_status(nl_cudalib library, int status);
 /* Returns 0 for status 0. Otherwise fills err (NL_ERR_CUDA) and returns -1. `call` is the
  * function's name, as "cublasGemmEx". */
 int nl_cudalib_check(nl_cudalib library, int status, const char *call, nl_error *err);
 
 /* Opens a library: finds the functions that create its handles and, for cuBLAS, fills the typed
- * table. Does this once. `path` is the path of the library; it is ignored if the driver fills the
- * table. Loading is slow: call nl_cudalib_open without the interpreter's lock. Returns 0 (also if
- * the library is open already) or -1 with NL_ERR_SUPPORT. */
+ * table. Each library is opened only once. `path` is the path of the library; it is ignored if the
+ * driver fills the table. Loading is slow: call nl_cudalib_open without the interpreter's lock.
+ * Returns 0 (also if the library is open already) or -1 with NL_ERR_SUPPORT. */
 int nl_cudalib_open(nl_cudalib library, const char *path, nl_error *err);
 int nl_cudalib_is_open(nl_cudalib library);
 /* Creates a handle of an open library for the current context, with the default stream. cuFFT has
@@ -40,7 +39,7 @@ extern nl_cublas nl_cudalib_blas;
 #define NL_BLAS(err, name, ...) \
     nl_cudalib_check(NL_CUBLAS, nl_cudalib_blas.name(__VA_ARGS__), "cublas" #name, (err))
 
-#define NL_CUDALIB_WORDS 24 /* the maximum number of parameters of a function */
+#define NL_CUDALIB_WORDS 24 /* maximum number of parameters of a library function */
 
 typedef int (*nl_cudalib_function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
                                    uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,

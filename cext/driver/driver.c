@@ -1,8 +1,8 @@
 /* driver/driver: opens the driver table, and converts driver statuses to error messages.
  *
  * Before the driver is open, every function pointer of the table is a stub that returns
- * CUDA_ERROR_NOT_INITIALIZED. nl_driver_open fills a local table, tests it (cuInit, at least one
- * device), and then copies it over the stubs. */
+ * CUDA_ERROR_NOT_INITIALIZED. nl_driver_open fills a local table, tests this table (cuInit, at
+ * least one device), and then copies it over the stubs. */
 #include "driver/driver.h"
 
 #include <stdio.h>
@@ -57,8 +57,8 @@ static int fill_table(nl_driver *table, const char *kind, int sim_devices, nl_er
     return nl_sim_calls_fill(table, sim_devices, err);
 }
 
-/* Calls cuInit and checks that a device exists. The table is not yet copied to nl_cu, so
- * nl_driver_check cannot be used, and this function formats the messages. */
+/* Calls cuInit and checks that a device exists. The table is not yet copied to nl_cu, so this
+ * function formats messages itself instead of calling nl_driver_check. */
 static int try_table(const nl_driver *table, nl_error *err) {
     int count = 0;
     CUresult status = table->Init(0);
@@ -167,21 +167,22 @@ static const meaning meanings[] = {
     {CUDA_ERROR_DEINITIALIZED, "CUDA_ERROR_DEINITIALIZED", "the driver has shut down",
      "The process is ending: do device work earlier.", 1},
     {CUDA_ERROR_STUB_LIBRARY, "CUDA_ERROR_STUB_LIBRARY",
-     "the libcuda.so that was loaded is the toolkit's stub, not a driver",
-     "Take the toolkit's lib64/stubs off LD_LIBRARY_PATH.", 0},
+     "the loaded libcuda.so is the toolkit's stub, not a driver",
+     "Remove the toolkit's lib64/stubs from LD_LIBRARY_PATH.", 0},
     {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no GPU was found",
      "Check `nvidia-smi` and CUDA_VISIBLE_DEVICES.", 0},
     {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "there is no such device",
-     "See cuda.gpus for those that exist.", 0},
+     "cuda.gpus lists the devices that exist.", 0},
     {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "the compiled code cannot be loaded",
-     "It is damaged or no CUDA image: clear the cache, or check the file.", 0},
+     "The file is damaged or no CUDA image: clear the cache, or check the file.", 0},
     {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT",
-     "no context or the wrong one is current",
-     "Another library changed or destroyed it: select the device again with cuda.select_device().",
+     "no context, or the wrong context, is current",
+     "Another library changed or destroyed the context: select the device again with "
+     "cuda.select_device().",
      0},
     {CUDA_ERROR_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU",
      "the compiled code is not for this GPU",
-     "Compile for this GPU's compute capability, or give PTX.", 0},
+     "Compile for this GPU's compute capability, or load PTX.", 0},
     {CUDA_ERROR_INVALID_PTX, "CUDA_ERROR_INVALID_PTX", "the PTX does not assemble",
      "See the assembler's log; the PTX may be for a newer architecture.", 0},
     {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
@@ -191,13 +192,13 @@ static const meaning meanings[] = {
      "Check limits on locked memory (ulimit -l) and permissions of /dev/nvidia*.", 0},
     {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE",
      "a stream, event, module or function does not exist any more or belongs to another device",
-     "Make it on the device that uses it, and keep it alive.", 0},
+     "Create it on the device that uses it, and keep it alive.", 0},
     {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "the name is not in the module",
-     "Check the kernel's or the variable's name.", 0},
-    {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "the work before it is not done yet", "", 0},
+     "Check the name of the kernel or variable.", 0},
+    {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "the earlier work is not complete yet", "", 0},
     {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS",
-     "a kernel read or wrote memory that is not its own",
-     "debug=True checks every array access and names kernel, thread and line.", 1},
+     "a kernel accessed memory outside of its allocations",
+     "debug=True checks every array access and reports kernel, thread and line.", 1},
     {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
      "the block needs more registers or shared memory than a multiprocessor has",
      "Launch fewer threads per block, or limit registers with max_registers= or launch_bounds=.",
@@ -206,17 +207,17 @@ static const meaning meanings[] = {
      "a kernel ran longer than the display's watchdog allows", "Split it into shorter launches.",
      1},
     {CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
-     "the devices reach each other's memory already", "Nothing needs to be done.", 0},
+     "the devices can already access each other's memory", "Nothing needs to be done.", 0},
     {CUDA_ERROR_CONTEXT_IS_DESTROYED, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "the context is destroyed",
      "Another library reset the device.", 1},
     {CUDA_ERROR_ASSERT, "CUDA_ERROR_ASSERT", "a device assert failed; its message is on stderr", "",
      1},
     {CUDA_ERROR_HARDWARE_STACK_ERROR, "CUDA_ERROR_HARDWARE_STACK_ERROR",
-     "a kernel ran out of stack or damaged it",
+     "a kernel exceeded its stack or overwrote it",
      "Raise the stack limit, or recurse and allocate less in the kernel.", 1},
     {CUDA_ERROR_ILLEGAL_INSTRUCTION, "CUDA_ERROR_ILLEGAL_INSTRUCTION",
      "a kernel reached an illegal instruction (a __trap(), or missing code)",
-     "Look for __trap() and for functions that fall off their end without a return.", 1},
+     "Look for __trap() and for functions that end without a return.", 1},
     {CUDA_ERROR_MISALIGNED_ADDRESS, "CUDA_ERROR_MISALIGNED_ADDRESS",
      "a kernel used an address that is not aligned for its type",
      "Look for pointer casts and for vector types such as float4 over unaligned data.", 1},
@@ -224,38 +225,40 @@ static const meaning meanings[] = {
      "a kernel used an address of the wrong memory space",
      "Look for casts between shared, global and local memory.", 1},
     {CUDA_ERROR_INVALID_PC, "CUDA_ERROR_INVALID_PC", "a kernel jumped to a bad address",
-     "Look for bad function pointers and writes beyond local arrays.", 1},
+     "Look for invalid function pointers and writes outside of local arrays.", 1},
     {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "a kernel failed while it ran",
-     "Most often it used bad shared or local memory: debug=True, or NVIDIA's compute-sanitizer, "
+     "The usual cause is an invalid shared or local address: use debug=True or compute-sanitizer. "
      "tell more.",
      1},
     {CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
-     "all blocks of a cooperative grid have to run at once, and these do not fit",
+     "all blocks of a cooperative grid must run concurrently, and these do not fit on the device",
      "Launch at most max_cooperative_grid_blocks() blocks.", 0},
-    {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "this driver or device cannot do it",
-     "A newer driver may: see `python -m numbalite info`.", 0},
+    {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
+     "this driver or device does not support the operation",
+     "A newer driver may support it: see `python -m numbalite info`.", 0},
     {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
-     "this cannot be done while a stream is being captured: nothing that waits can be part of a "
-     "graph",
-     "Do it before the capture begins or after it.", 0},
+     "this operation waits, so it cannot be part of a graph",
+     "Do it before the capture begins or after it ends.", 0},
     {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
-     "an earlier error has invalidated this capture", "Begin it anew, without what failed.", 0},
+     "an earlier error has invalidated this capture",
+     "Begin a new capture without the operation that failed.", 0},
     {CUDA_ERROR_STREAM_CAPTURE_MERGE, "CUDA_ERROR_STREAM_CAPTURE_MERGE",
-     "an event would tie two captures together", "Capture on streams of one capture only.", 0},
+     "an event would connect two captures", "Capture on streams of one capture only.", 0},
     {CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",
-     "a capture ends on the stream on which it began", "End it there.", 0},
+     "a capture must end on the stream on which it began", "End it there.", 0},
     {CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED",
      "work on another stream joined the capture, and the captured stream does not wait for its end",
-     "Record an event there after its last work, and let the captured stream wait for it.", 0},
+     "Record an event on that stream after its last work, and let the captured stream wait for it.",
+     0},
     {CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
-     "captured work cannot wait for an event from outside of the capture",
-     "Wait for it before the capture begins.", 0},
+     "captured work cannot wait for an event that was recorded outside of the capture",
+     "Wait for the event before the capture begins.", 0},
     {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
      "the default stream cannot be used while a stream that is ordered with it is being captured",
-     "Name the captured stream (stream=), or capture a stream made with non_blocking=True.", 0},
+     "Pass the captured stream (stream=), or capture a stream created with non_blocking=True.", 0},
     {CUDA_ERROR_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT",
-     "the event was recorded inside a capture: it never happens itself",
-     "Record it again after the capture.", 0},
+     "the event was recorded inside a capture, so it is never reached",
+     "Record the event again after the capture.", 0},
 };
 
 static const meaning *find_explanation(CUresult status) {
@@ -295,7 +298,7 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
         return 0;
     const meaning *reason = find_explanation(status);
     if (nl_cu.TakeFault != NULL && nl_cu.TakeFault(&err->fault)) {
-        nl_error_fault(err); /* if the driver reports the fault, the context is not lost */
+        nl_error_fault(err); /* if the driver reports the fault itself, the context is not lost */
     } else if (status == NL_STATUS_INTERRUPTED) {
         nl_error_set(err, NL_ERR_RUNTIME, "interrupted");
     } else if (status == NL_STATUS_TIMEOUT) {
@@ -303,7 +306,7 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
         nl_error_set(err, NL_ERR_TIMEOUT, "%s", timeout_text);
         nl_mutex_unlock(&timeout_lock);
     } else if (status == NL_STATUS_FAILED) {
-        nl_error_set(err, NL_ERR_RUNTIME, "an assert has failed, as another thread reports");
+        nl_error_set(err, NL_ERR_RUNTIME, "an assert has failed, which another thread reports");
     } else if (status == CUDA_ERROR_ASSERT) {
         nl_fault_init(&err->fault, NL_FAULT_ASSERT, NL_FAULT_HEAD_NONE, "");
         nl_fault_format(&err->fault, "%s. %s", reason->what, restart);

@@ -1,8 +1,8 @@
-/* driver/driver_calls: the CUDA driver calls that numbalite makes.
+/* driver/driver_calls: the list of CUDA driver calls that numbalite makes.
  *
  * X(name, version, (parameters), (arguments))
  * `name` lacks the prefix "cu". `version` is the CUDA version (1000*major + 10*minor) of the
- * signature, which is passed to cuGetProcAddress. For an older driver, the call is a stub that
+ * signature, which is passed to cuGetProcAddress. If the driver is older, the call is a stub that
  * returns CUDA_ERROR_NOT_SUPPORTED. All calls return CUresult. */
 #ifndef NL_DRIVER_CALLS_H
 #define NL_DRIVER_CALLS_H

@@ -2,7 +2,7 @@
  *
  * The library is opened with dlopen, so that numbalite can be imported and can simulate without a
  * driver. Each function is requested by name and by the CUDA version whose signature this project
- * uses. The driver then returns the function with that signature, even if newer ones exist
+ * uses. The driver then returns the function with that signature, even if newer functions exist
  * (cuMemAlloc of version 3.2 is cuMemAlloc_v2 in the driver's headers). A function that an older
  * driver lacks becomes a stub that returns CUDA_ERROR_NOT_SUPPORTED. */
 #include "driver/driver.h"
@@ -35,8 +35,8 @@ NL_DRIVER_CALLS(NL_STUB)
 #undef NL_STUB
 #pragma GCC diagnostic pop
 
-/* ISO C has no cast from an object pointer to a function pointer; POSIX guarantees the same
- * representation. */
+/* Copies a function pointer by memcpy, because ISO C has no cast from an object pointer to a
+ * function pointer; POSIX guarantees the same representation. */
 static void copy_pointer(void *to, const void *from) {
     memcpy(to, from, sizeof(void *));
 }
@@ -71,8 +71,7 @@ static int refuse_old_driver(int version, nl_error *err) {
                         found);
 }
 
-/* The message includes dlerror's text: "cannot open shared object file" is the usual reason, other
- * reasons matter to the user. */
+/* The message includes dlerror's text, unless it is the usual "cannot open shared object file". */
 static void *open_library(nl_error *err) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library != NULL)
@@ -90,7 +89,8 @@ int nl_driver_real_fill(nl_driver *table, nl_error *err) {
     CUresult (*get_version)(int *) = NULL;
     resolver from = {NULL, NULL};
     int version = 0;
-    void *library = open_library(err); /* never closed: the driver does not support that */
+    void *library = open_library(err); /* the library is never closed, because the driver does not
+                                        * support that */
     if (library == NULL)
         return -1;
     find_symbol(library, "cuDriverGetVersion", &get_version);

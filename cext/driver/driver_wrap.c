@@ -1,10 +1,10 @@
-/* driver/driver_wrap: wraps the driver table. The wrapper counts calls, and for tests it makes the
- * n-th call fail without calling the driver. It also records the names of the last calls and the
- * bytes that they copied, for tests, %gpu_timeit and the course's judge.
+/* driver/driver_wrap: wraps the functions of the driver table. The wrapper counts calls, and for
+ * tests it makes the n-th call fail without calling the driver. It also records the names of the
+ * last calls and the bytes that they copied, for tests, %gpu_timeit and the course's judge.
  *
- * The table is wrapped only on request: then the entries of nl_cu are replaced one by one. After a
- * request for failing calls, the wrappers stay. At the end of a trace, the entries are restored, so
- * that later timings do not include the wrapper. Calls that return the name or description of a
+ * The table is wrapped only on request, by replacing the entries of nl_cu one by one. After a
+ * request for failing calls, the wrappers remain. At the end of a trace, the entries are restored,
+ * so that later timings do not include the wrapper. Calls that return the name or description of a
  * status are not counted. */
 #include "driver/driver.h"
 
@@ -13,7 +13,7 @@
 
 #define RING 4096
 
-static nl_driver inner; /* the original table, which the wrappers call */
+static nl_driver inner; /* the original table, through which the wrappers make calls */
 static uint64_t wanted, wrapped, failing;
 static uint64_t seen[2], fuse[2]; /* [0] ordinary calls, [1] releasing ones */
 static uint64_t fail_status, armed_kind;
@@ -39,8 +39,8 @@ static void record_call(const char *call) {
     nl_mutex_unlock(&trace_lock);
 }
 
-/* Ignores CUDA_ERROR_NOT_READY, which is not a failure, and CUDA_ERROR_NOT_SUPPORTED, which the
- * stub of a missing driver function returns. */
+/* Returns whether a status is an error: CUDA_ERROR_NOT_READY is not, and CUDA_ERROR_NOT_SUPPORTED
+ * is what the stub of a missing driver function returns. */
 static int is_failure(CUresult status) {
     return status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY &&
            status != CUDA_ERROR_NOT_SUPPORTED && !nl_driver_is_ended_wait(status);
@@ -56,7 +56,7 @@ static CUresult record_failure(const char *call, CUresult status) {
     return status;
 }
 
-/* Counts the call. Returns 1 and sets *status if fault injection makes this call fail. */
+/* Counts a call. Returns 1 and sets *status if fault injection makes this call fail. */
 static int intercept_call(const char *call, CUresult *status) {
     if (strncmp(call, "cuGetError", 10) == 0)
         return 0;
@@ -80,7 +80,8 @@ static int intercept_call(const char *call, CUresult *status) {
 NL_DRIVER_CALLS(NL_WRAPPER)
 #undef NL_WRAPPER
 
-/* Adds the copied bytes before the wrapper of a call that copies between host and device. */
+/* Defines a function that counts the copied bytes, for a call that copies between host and
+ * device. */
 #define NL_COUNTING(name, way, size, parameters, arguments) \
     static CUresult counting_##name parameters { \
         if (nl_atomic_load(&tracing)) \
@@ -104,7 +105,7 @@ static CUresult counting_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream
     return wrapped_Memcpy3DAsync(box, stream);
 }
 
-/* Other threads may be calling through nl_cu, so `inner` is complete before the first entry
+/* Other threads may be calling through nl_cu, so `inner` must be complete before the first entry
  * changes. */
 static void wrap_table(void) {
     inner = nl_cu;

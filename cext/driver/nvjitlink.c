@@ -1,4 +1,4 @@
-/* driver/nvjitlink: links inputs to a cubin, or returns the linker's log. */
+/* driver/nvjitlink: loads nvJitLink, and links inputs to a cubin or returns the linker's log. */
 #include "driver/nvjitlink.h"
 
 #include <dlfcn.h>
@@ -46,7 +46,7 @@ static int read_log(const calls *linker, nvJitLinkHandle handle, nl_nvjitlink_re
     return 0;
 }
 
-/* Links. The status of the first failed call becomes result->status. */
+/* Links the inputs. The status of the first failed call becomes result->status. */
 static int run_linker(const calls *linker, nvJitLinkHandle handle, int count,
                       const nl_nvjitlink_input *inputs, nl_nvjitlink_result *result,
                       nl_error *err) {

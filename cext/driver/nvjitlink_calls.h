@@ -1,5 +1,5 @@
-/* driver/nvjitlink_calls: the nvJitLink calls that numbalite makes, as X(name, (parameters)).
- * `name` lacks the prefix "nvJitLink". nvJitLink 12.0 has all of them. */
+/* driver/nvjitlink_calls: the list of nvJitLink calls that numbalite makes, as X(name,
+ * (parameters)). `name` lacks the prefix "nvJitLink". nvJitLink 12.0 has all of these functions. */
 #ifndef NL_NVJITLINK_CALLS_H
 #define NL_NVJITLINK_CALLS_H
 

@@ -9,7 +9,7 @@
 #include "driver/nvrtc_calls.h"
 
 #define OLDEST_MAJOR 12
-/* This message has the same text as in numbalite/compilers/toolkit.py. */
+/* The text of this message is the same as in numbalite/compilers/toolkit.py. */
 #define INSTALL \
     "pip install \"cuda-toolkit[nvrtc,cudart,crt]>=13.3,==13.*\" (for a driver older than 580 " \
     "\"cuda-toolkit[nvrtc,cudart,cccl]==12.*\")"
@@ -205,7 +205,7 @@ static int read_lowered(nvrtcProgram program, const nl_nvrtc_source *source,
     return 0;
 }
 
-/* Statuses for errors in the user's source or options, which the log describes. */
+/* Returns whether a status is an error in the user's source or options, which the log describes. */
 static int is_source_fault(nvrtcResult status) {
     return status == NVRTC_ERROR_COMPILATION || status == NVRTC_ERROR_INVALID_OPTION;
 }

@@ -1,5 +1,5 @@
-/* driver/nvrtc_calls: the NVRTC calls that numbalite makes, as X(name, (parameters)). `name` lacks
- * the prefix "nvrtc". NVRTC 12.0 has all of them. */
+/* driver/nvrtc_calls: the list of NVRTC calls that numbalite makes, as X(name, (parameters)).
+ * `name` lacks the prefix "nvrtc". NVRTC 12.0 has all of these functions. */
 #ifndef NL_NVRTC_CALLS_H
 #define NL_NVRTC_CALLS_H
 

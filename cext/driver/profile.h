@@ -1,12 +1,12 @@
-/* driver/profile: the counters of one launch, which a driver that can count (the simulator) returns
- * to Python. */
+/* driver/profile: the counters of one launch, which a driver that supports counting (the simulator)
+ * returns to Python. */
 #ifndef NL_DRIVER_PROFILE_H
 #define NL_DRIVER_PROFILE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Every counter is a sum over the warps of the launch. A request is one access by one warp; `lanes`
+/* Each counter is a sum over the warps of the launch. A request is one access by one warp; `lanes`
  * is the number of participating threads, summed over all requests. */
 #define NL_PROFILE_COUNTERS(X) \
     X(global_load_requests) \
@@ -48,12 +48,13 @@ enum {
         NL_PROFILE_COUNT
 };
 
-/* Widths in bytes to which adjacent accesses in one source line may be merged: 8 and 16 bytes. */
+/* The widths in bytes to which adjacent accesses in one source line may be merged: 8 and 16
+ * bytes. */
 enum { NL_PROFILE_WIDTHS = 2, NL_PROFILE_REUSE = 26 };
 #define NL_PROFILE_WIDTH(level) (8u << (level))
 
-/* A sample: the first access of its kind (see NL_PROFILE_SAMPLES) by a warp in a source line. The
- * profiler draws it. */
+/* A sample is the first access of its kind (see NL_PROFILE_SAMPLES) by a warp in a source line. The
+ * profiler draws the sample's addresses. */
 typedef struct nl_profile_sample {
     unsigned size; /* bytes of a lane; 0: there is none */
     uint32_t mask; /* lanes that take part */
@@ -65,14 +66,14 @@ typedef struct nl_profile_sample {
 enum { NL_PROFILE_SAMPLES = 4 };
 
 typedef struct nl_profile_line {
-    const char *file; /* never freed; "" if the line is unknown */
+    const char *file; /* name that is never freed, or "" if the line is unknown */
     int line;
     uint64_t counters[NL_PROFILE_COUNT];                   /* as written */
     uint64_t widened[NL_PROFILE_WIDTHS][NL_PROFILE_COUNT]; /* with merged accesses */
     nl_profile_sample samples[NL_PROFILE_SAMPLES];
 } nl_profile_line;
 
-/* The properties of a launch that a GPU's driver reports. */
+/* The properties of a launch that the driver of a GPU reports. */
 typedef struct nl_profile_measured {
     int is_there;
     double milliseconds;
@@ -80,21 +81,23 @@ typedef struct nl_profile_measured {
 } nl_profile_measured;
 
 typedef struct nl_profile {
-    uint64_t token; /* nl_checks.profile of the thread that requested this profile */
+    uint64_t token; /* value of nl_checks.profile in the thread that requested this profile */
     char kernel[200];
     char symbol[200]; /* mangled name in its image */
     uint64_t image;   /* checksum of the kernel's image (core/image.c) */
     unsigned grid[3], block[3];
     uint64_t shared_bytes;   /* dynamic */
-    uint64_t loaded_sectors; /* distinct 32-byte sectors of device memory that were read */
+    uint64_t loaded_sectors; /* number of distinct 32-byte sectors of device memory that were
+                              * read */
     uint64_t stored_sectors; /* and written */
     /* Histogram of the sectors of global loads by reuse distance: the number of other 128-byte
      * cache lines that the block has loaded since it last loaded the sector's line. Entry 0 counts
-     * first loads of a sector and distances that exceed an L1 cache. Entry 1 + 2 * n counts
+     * first loads of a sector, and distances that exceed an L1 cache. Entry 1 + 2 * n counts
      * distances from 2^n - 1, entry 2 + 2 * n distances from 1.5 * 2^n - 1. */
     uint64_t reuse[NL_PROFILE_REUSE];
     nl_profile_measured measured; /* on a GPU, without counters */
-    int incomplete;               /* the launch failed, or memory for the counters ran out */
+    int incomplete;               /* set if the launch failed, or if memory for the counters ran
+                                   * out */
     unsigned count;
     struct nl_profile *next;
     nl_profile_line lines[];

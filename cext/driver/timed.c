@@ -1,5 +1,5 @@
-/* driver/timed: while a profile is open, the launching calls of the table are replaced by calls
- * that record an event before and after the launch. */
+/* driver/timed: while a profile is open, replaces the launching calls of the table by calls that
+ * record an event before and after the launch. */
 #include "driver/timed.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ typedef struct launch {
 } launch;
 
 typedef struct session {
-    uint64_t token, outer; /* outer: the profile of the thread that encloses this profile */
+    uint64_t token, outer; /* outer: token of the thread's profile that encloses this profile */
     launch *first, **last;
     struct session *next;
 } session;
@@ -24,8 +24,8 @@ typedef struct session {
 static nl_mutex lock = NL_MUTEX_INIT;
 static session *sessions;
 static uint64_t last_token;
-static nl_driver inner;                  /* the driver table with its original calls */
-static NL_THREAD_LOCAL uint64_t current; /* the innermost open profile of the thread */
+static nl_driver inner;                  /* the driver table with its original functions */
+static NL_THREAD_LOCAL uint64_t current; /* token of the thread's innermost open profile */
 
 static session *find_lock_held(uint64_t token) {
     session *s = sessions;
@@ -64,7 +64,7 @@ static void describe_kernel(nl_profile *p, CUfunction function, size_t shared) {
     p->shared_bytes = shared;
 }
 
-/* Returns NULL if the launch is not timed. */
+/* Begins the timing of a launch; returns NULL if the launch is not timed. */
 static launch *begin_timed_launch(CUfunction function, const unsigned *sizes, size_t shared,
                                   CUstream stream) {
     if (!current || is_capturing(stream))
@@ -143,7 +143,8 @@ static void replace_calls_lock_held(void) {
     nl_atomic_store_entry(&nl_cu.LaunchKernelEx, timed_LaunchKernelEx);
 }
 
-/* Threads that have read a replaced table entry may still call the replacement: `inner` stays. */
+/* Restores the table's original calls. Threads that have read a replaced entry may still call the
+ * replacement, so `inner` stays valid. */
 static void restore_calls_lock_held(void) {
     nl_atomic_store_entry(&nl_cu.LaunchKernel, inner.LaunchKernel);
     nl_atomic_store_entry(&nl_cu.LaunchCooperativeKernel, inner.LaunchCooperativeKernel);

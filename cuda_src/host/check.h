@@ -1,5 +1,5 @@
-/* host/check: numbalite/check.cuh for CPU targets: with debug=True array indices are checked, and a
- * failed check or assert ends the call with a message (`fault`, abi.h). */
+/* host/check: replaces numbalite/check.cuh on CPU targets: with debug=True array indices are
+ * checked, and a failed check or assert ends the call with a message (`fault`, abi.h). */
 #ifndef NUMBALITE_HOST_CHECK_H
 #define NUMBALITE_HOST_CHECK_H
 
@@ -10,7 +10,7 @@ extern "C" int nl_host_snprintf(char *, size_t, const char *, ...) __asm__("snpr
 namespace numbalite {
 namespace nl_detail {
 
-/* The address ranges of named arrays, which messages use. */
+/* The address ranges and names of arrays, for messages. */
 struct array_name {
     const char *low, *high, *name;
 };
@@ -37,7 +37,7 @@ fail_index(const index &i, int axis, const int64 *shape, int ndim, const void *p
     numbalite_sim::ops->fault(&what);
 }
 
-/* Registers `name` for the memory of `a`. */
+/* Registers the name of an array for its address range. */
 template <class A> static void nl_name_array(int slot, const A &a, const char *name) {
     const char *low = (const char *)a.data(), *high = low + sizeof(*a.data());
     for (int k = 0; k < A::ndim; ++k) {

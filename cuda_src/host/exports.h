@@ -1,10 +1,10 @@
-/* host/exports: creates the table that the runtime requires from an image (abi.h). This header is
- * read before the user's source and used after it, like sim/exports.h.
+/* host/exports: creates the table that the runtime requires from an image (abi.h). Include it
+ * before the user's source, and use its macros after the source, as sim/exports.h.
  *
  *   NUMBALITE_HOST_TABLE_BEGIN
  *   NUMBALITE_HOST_ENTRY("nl_loop", &nl_loop)
  *   NUMBALITE_HOST_TABLE_END
- *   NUMBALITE_SIM_DESCRIBE(0, some_type)          stores the type's name in the image */
+ *   NUMBALITE_SIM_DESCRIBE(0, some_type)          stores the type's name in the image. */
 #ifndef NUMBALITE_HOST_EXPORTS_H
 #define NUMBALITE_HOST_EXPORTS_H
 
@@ -16,8 +16,7 @@ static void nl_host_init(const nl_host_ops *table) {
     ops = table;
 }
 
-/* The types of a function that its description contains: only the parameters if the function has no
- * return value. */
+/* The types in a function's description: only the parameters if the function returns nothing. */
 template <class F> struct described { typedef int type; };
 #ifdef NUMBALITE_DESCRIBE_CUH
 template <class F> struct described<F *> { typedef numbalite::nl_description::signature<> type; };

@@ -1,20 +1,21 @@
-/* host/forkserver: starts a compiler once and runs it many times
+/* host/forkserver: loads a compiler once and runs it many times
  * (numbalite/compilers/forkserver.py).
  *
- * This library is preloaded into a program whose libraries take long to load. It intercepts the
- * call of main(), after the libraries were relocated and initialized. For each request the server
- * forks, and the child calls main() with the arguments of the request. The server has only one
- * thread at that time, so it is safe to fork.
+ * This library is preloaded into a program whose libraries take long to load. It replaces the call
+ * of main() by a server, after the libraries were relocated and initialized. For each request the
+ * server forks, and the child calls main() with the arguments of the request. The server has only
+ * one thread when it forks, so forking is safe.
  *
- * A request is one message on a socket. It contains the number of the command's arguments, the
- * working directory, the arguments and the environment variables, each with a terminating zero
- * byte, and four file descriptors: standard input, output and error, and a socket for the answer.
- * The answer is an 8-byte integer, the child's wait status. If the client closes its end of the
- * answer socket or shuts it down, the server kills the child and all processes that it started. If
- * all clients have closed the request socket, the server kills all children and exits.
+ * The client sends each request as one message on a socket. A message contains the number of the
+ * command's arguments, the working directory, the arguments and the environment variables, each
+ * with a terminating zero byte, and four file descriptors: standard input, output and error, and a
+ * socket for the answer. The answer is an 8-byte integer, the child's wait status. If the client
+ * closes its end of the answer socket or shuts it down, the server kills the child and all
+ * processes that it started. If all clients have closed the request socket, the server kills all
+ * children and exits.
  *
- * glibc reads the environment from `environ`; with other C libraries this file compiles to
- * nothing. */
+ * The server needs glibc, which reads the environment from `environ`; for other C libraries this
+ * file is empty. */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <errno.h>
@@ -60,7 +61,7 @@ static void end_server(void) {
 }
 
 static void on_child(int number) {
-    (void)number; /* the signal only has to interrupt ppoll */
+    (void)number; /* the signal handler is empty: the signal only interrupts ppoll */
 }
 
 /* Collects finished children and sends their status to their clients. */
@@ -81,7 +82,8 @@ typedef struct request {
     char *folder;
 } request;
 
-/* Returns the next string of the message. Exits if no string is left before `end`. */
+/* Returns the next string of the message in [*at, end). Exits if the message has no further
+ * string. */
 static char *next(char **at, const char *end) {
     char *found = *at;
     if (found >= end)
@@ -118,18 +120,19 @@ static void receive(request *asked) {
     words[stored] = words[stored + 1] = NULL; /* the environment may be empty */
 }
 
-/* Called in the child: applies the request to this process. */
+/* Applies the request to this process: environment, directory and descriptors; called in the
+ * child. */
 static void become(const request *asked, pid_t server) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != server)
-        _exit(127); /* the server ended before PDEATHSIG was set */
+        _exit(127); /* the server has already ended, so PDEATHSIG will not be sent */
     for (int i = 0; i < MAX_RUNS; i++)
         if (runs[i].pid)
             close(runs[i].answer);
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
-    setpgid(0, 0); /* a separate process group, which is killed with all processes that the child
-    starts */
+    setpgid(0, 0); /* the child gets a process group of its own, which is killed together with all
+                    * its processes */
     for (int i = 0; i < ANSWER; i++)
         if (dup2(asked->files[i], i) < 0)
             _exit(127);
@@ -142,14 +145,14 @@ static void become(const request *asked, pid_t server) {
     environ = words + asked->count + 1;
 }
 
-/* Waits for a request. While waiting, kills children whose client has gone, and reports finished
- * children. */
+/* Waits for a request. While waiting, kills children whose client has gone, and reports the status
+ * of finished children. */
 static void wait_for_request(const sigset_t *heard) {
     for (;;) {
         struct pollfd files[MAX_RUNS + 1] = {{requests, POLLIN, 0}};
         int run_of[MAX_RUNS + 1],
-            /* poll only descriptors that are open, because ppoll fails if there are more than
-             * RLIMIT_NOFILE */
+            /* polls only open descriptors, because ppoll fails for more than RLIMIT_NOFILE
+             * descriptors */
             count = 1;
         for (int i = 0; i < MAX_RUNS; i++) {
             if (!runs[i].is_wanted)
@@ -176,15 +179,14 @@ static int free_slot(void) {
     return -1;
 }
 
-/* Serves requests. Returns only in a child, with the number of the command's
- * arguments. */
+/* Serves requests. Returns only in a child process: the number of the command's arguments. */
 static int serve(void) {
     sigset_t child, none;
     pid_t server = getpid();
     sigemptyset(&none);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, NULL); /* SIGCHLD is delivered only during ppoll */
+    sigprocmask(SIG_BLOCK, &child, NULL); /* SIGCHLD is blocked except during ppoll */
     signal(SIGCHLD, on_child);
     for (;;) {
         request asked;
@@ -200,12 +202,12 @@ static int serve(void) {
         for (int i = 0; i < ANSWER; i++)
             close(asked.files[i]);
         if (pid < 0) {
-            /* closed without an answer: the client must run the command by other means */
+            /* closed without an answer, which tells the client to run the command itself */
             close(asked.files[ANSWER]);
             continue;
         }
-        setpgid(pid, pid); /* called in both processes, so that the group exists before it can be
-        killed */
+        setpgid(pid, pid); /* the parent and the child call setpgid, so that the group exists before
+                            * it can be killed */
         runs[slot].pid = pid;
         runs[slot].answer = asked.files[ANSWER];
         runs[slot].is_wanted = 1;

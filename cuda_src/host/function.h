@@ -50,8 +50,8 @@ template <class T, int N, layout L> struct is_array<array<T, N, L>> {
     enum { value = 1 };
 };
 
-/* An array that the extension converts to a NumPy array. Functions in C++ return no arrays: only
- * generated code for Python functions creates views. */
+/* An array result, which the extension converts to a NumPy array. Only generated code for Python
+ * functions creates views: functions in C++ cannot return arrays. */
 template <class A> struct view { A array; };
 template <class A> inline A viewed(A value) {
     return value;
@@ -64,7 +64,7 @@ template <class A> struct code<view<A>> {
     enum { value = NL_HOST_VIEW };
 };
 
-/* The number of slots of a value, and how the value is stored in them. */
+/* The number of slots that a value needs, and a function that stores the value in slots. */
 template <class T> struct slots {
     enum { value = 1 };
 };
@@ -91,11 +91,11 @@ inline void store(char *slot, const view<array<T, N, L>> &value) {
     }
 }
 
-/* Result types: number, types and storage of the values. */
+/* The result types of a function: number, dtypes and storage of its values. */
 template <class R> struct results {
     static_assert(!is_array<R>::value,
-                  "a function on the CPU cannot return an array: take it as a parameter and write "
-                  "into it");
+                  "a function on the CPU cannot return an array: "
+                  "take it as a parameter and write into it");
     static_assert(is_array<R>::value || code<R>::value != 0,
                   "a function on the CPU returns a number, a tuple of numbers, or nothing");
     enum { is_tuple = 0, count = 1, slots = nl_function::slots<R>::value };

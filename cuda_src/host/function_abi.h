@@ -1,5 +1,5 @@
 /* host/function_abi: the interface of functions compiled for the CPU. This header is plain C
- * without #include, because the image and the extension include it.
+ * without #include, because the image and the extension module include it.
  *
  * For each list of argument types the image has one nl_host_function. Arguments are passed in a
  * block, as for kernels: a struct with the parameters in order. */
@@ -12,10 +12,11 @@
 #define NL_HOST_SLOT 16   /* bytes for one number */
 #define NL_HOST_SLOTS 64  /* maximum number of slots for all values of a function */
 #define NL_HOST_VIEW \
-    255 /* used instead of a dtype for an array, which uses one slot plus one for each axis */
+    255 /* code of an array instead of a dtype; an array uses one slot, and one more for each
+         * axis */
 
-/* One call. The results are stored consecutively. An array is stored as its address, its shape and
- * its strides in bytes, 8 bytes each. */
+/* The arguments and results of one call. The results are stored one after the other. An array is
+ * stored as its address, its shape and its strides in bytes, 8 bytes each. */
 typedef struct nl_host_frame {
     const void *block;
     void *results;
@@ -24,7 +25,7 @@ typedef struct nl_host_frame {
 typedef struct nl_host_function {
     unsigned abi;
     unsigned block_size;
-    int is_tuple; /* if 0, the function returns one value, or none if count is 0 */
+    int is_tuple; /* 0 if the function returns one value, or none if count is 0 */
     int count;                             /* number of results */
     unsigned char dtypes[NL_HOST_RESULTS]; /* nl_dtype, or NL_HOST_VIEW */
     void (*run)(void *frame);              /* accepts an nl_host_frame */

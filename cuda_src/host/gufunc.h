@@ -1,11 +1,10 @@
-/* host/gufunc: the inner loops of generalized ufuncs on the CPU: they call the user's function once
- * for each loop index, with views of the operands' core dimensions.
+/* host/gufunc: the inner loops of generalized ufuncs on the CPU: each loop calls the user's
+ * function once for each loop index, with views of the operands' core dimensions.
  *
  * A generated source defines a class Call with `operands`, is_written(p) and apply(at, sizes,
  * strides): `at` contains each operand's address, `sizes` the sizes of the core dimensions, and
- * `strides` the strides of the operands' core dimensions, concatenated in NumPy's order. If a
- * parameter's type requires C or Fortran order and the operand has another order, the function
- * receives a copy. */
+ * `strides` the strides of the operands' core dimensions, in NumPy's order. If a parameter's type
+ * requires C or Fortran order and the operand has another order, the function receives a copy. */
 #ifndef NUMBALITE_HOST_GUFUNC_H
 #define NUMBALITE_HOST_GUFUNC_H
 
@@ -16,8 +15,8 @@ namespace numbalite_host {
 template <class T> struct without_const { typedef T type; };
 template <class T> struct without_const<const T> { typedef T type; };
 
-/* An operand as a parameter: A core of an operand. A is array<T, N, L>; `written` is true for an
- * output. */
+/* Passes an operand as a parameter: a core of an operand. A is the parameter's type array<T, N, L>;
+ * `written` is true for an output. */
 template <class A, bool written> struct parameter;
 template <class T, int N, numbalite::layout L, bool written>
 struct parameter<numbalite::array<T, N, L>, written> {
@@ -60,7 +59,7 @@ struct parameter<numbalite::array<T, N, L>, written> {
         size total = view.size(), expected = sizeof(T);
         copy = static_cast<element *>(malloc((total ? total : 1) * sizeof(T)));
         if (!copy)
-            numbalite_sim::fault(2, "no memory for a copy of an argument", "", 0);
+            numbalite_sim::fault(2, "not enough memory for a copy of an argument", "", 0);
         for (int i = 0; i < N; ++i) {
             int k = L == numbalite::layout::F ? i : N - 1 - i;
             steps[k] = view.strides[k];
@@ -70,7 +69,7 @@ struct parameter<numbalite::array<T, N, L>, written> {
         view.pointer = copy;
         move(false);
     }
-    /* Copies between the operand and its copy, in the copy's order. */
+    /* Copies elements between the operand and its copy, in the memory order of the copy. */
     void move(bool back) {
         size at[N] = {}, total = view.size();
         for (size n = 0; n < total; ++n) {
@@ -110,8 +109,8 @@ template <class Call> struct gufunc {
     }
 };
 
-/* `dimensions`: the loop's size, then the core dimensions; `strides`: the strides of the loop, then
- * the strides of the core dimensions. */
+/* `dimensions` contains the loop's size, then the core dimensions; `strides` contains the strides
+ * of the loop, then those of the core dimensions. */
 template <class Call, bool parallel, bool guarded>
 NUMBALITE_SIM_INLINE int run_gufunc(char *const *data, const size *dimensions,
                                     const size *strides) {

@@ -1,4 +1,4 @@
-/* host/head: includes everything that is read before a source for the CPU; see sim/head.h. */
+/* host/head: includes all headers that are compiled before a source for the CPU; see sim/head.h. */
 #include "prelude.h"
 #include "../numbalite/describe.cuh"
 #include "exports.h"

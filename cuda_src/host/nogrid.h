@@ -1,4 +1,4 @@
-/* host/nogrid: replaces the parts of numbalite.cuh for threads of a grid on CPU targets: their use
+/* host/nogrid: declares the functions of numbalite.cuh that need a grid, for CPU targets: their use
  * is a compile error with an explanation. */
 #ifndef NUMBALITE_HOST_NOGRID_H
 #define NUMBALITE_HOST_NOGRID_H

@@ -1,4 +1,4 @@
-/* host/thread: replaces sim/thread.h for CPU targets, which have no grid. */
+/* host/thread: replaces sim/thread.h on CPU targets, which have no grid. */
 #ifndef NUMBALITE_HOST_THREAD_H
 #define NUMBALITE_HOST_THREAD_H
 
@@ -10,7 +10,8 @@ namespace numbalite_sim {
 
 static const nl_host_ops *ops;
 
-/* Called where a simulated thread may wait for another thread; empty on the CPU. */
+/* The simulator calls spin where a thread may wait for another thread; on the CPU it does
+ * nothing. */
 NUMBALITE_SIM_INLINE void spin(const char *, int) {}
 
 NUMBALITE_HOST_NO_GRID("threadIdx") uint3 thread_index();
@@ -29,7 +30,7 @@ NUMBALITE_SIM_INLINE unsigned long long globaltimer() {
     ops->fault(&what);
 }
 
-/* The scope of atomics and fences, which only the simulator's checks use. */
+/* Sets the scope of atomics and fences, which only the simulator's checks use. */
 struct narrow_scope {
     NUMBALITE_SIM_INLINE explicit narrow_scope(bool) {}
     NUMBALITE_SIM_INLINE ~narrow_scope() {}
@@ -63,7 +64,8 @@ NUMBALITE_HOST_NO_SHUFFLE(__reduce_xor_sync)
 #undef NUMBALITE_HOST_NO_SHUFFLE
 #define NUMBALITE_SIM_SHUFFLES(T)
 
-/* The index types of numbalite/index.cuh; nogrid.h declares the other functions of that header. */
+/* Declares the index types of numbalite/index.cuh; nogrid.h declares the other names of that
+ * header. */
 namespace numbalite {
 template <int N> NUMBALITE_HOST_NO_GRID("grid()") long long grid();
 template <int N> NUMBALITE_HOST_NO_GRID("gridsize()") long long gridsize();

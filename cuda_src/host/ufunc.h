@@ -8,11 +8,11 @@
  *     { return numbalite_host::run<ufunc<Call, types<float, float>, types<float>>, ...>(...); }
  *
  * One kernel over contiguous operands does all the work, because the compiler can vectorize it.
- * Blocks of an operand that is not contiguous are copied to (for results, from) a small buffer,
- * because copying costs less than a loop that is not vectorized. A broadcast element is copied
- * once. A plain loop runs only if an iteration reads an element that another iteration writes
- * (accumulate, a reduction), or for a few elements. A reduction of a complete axis keeps its value
- * in a register.
+ * Blocks of an operand that is not contiguous are copied to a small buffer (results: from the
+ * buffer), because copying costs less than a loop that is not vectorized. A broadcast element is
+ * copied once. A plain loop is used only if an iteration reads an element that another iteration
+ * writes (accumulate, a reduction), or for a few elements. A reduction of a complete axis keeps its
+ * value in a register.
  *
  * NumPy receives no floating-point flags, because vectorized code also computes unused lanes. */
 #ifndef NUMBALITE_HOST_UFUNC_H
@@ -51,7 +51,7 @@ template <int... all> struct count_to<0, all...> { typedef indices<all...> type;
 template <class T> NUMBALITE_SIM_INLINE T load(const T *p) {
     return *p;
 }
-/* A byte of a NumPy bool array may have any value. */
+/* Returns a bool from a byte of a NumPy bool array, which may have any value. */
 NUMBALITE_SIM_INLINE bool load(const bool *p) {
     return *reinterpret_cast<const unsigned char *>(p) != 0;
 }
@@ -70,15 +70,16 @@ NUMBALITE_SIM_INLINE void put(const R &r, First *first, Second *second, More *..
     put_items<0>(r, first, second, more...);
 }
 
-/* The unsigned integer type with the size of T, or T if no such type exists. */
+/* An unsigned integer type of the size of T, or T if there is no such type. */
 template <class T, size_t = sizeof(T)> struct same_size { typedef T type; };
 template <class T> struct same_size<T, 1> { typedef unsigned char type; };
 template <class T> struct same_size<T, 2> { typedef unsigned short type; };
 template <class T> struct same_size<T, 4> { typedef unsigned int type; };
 template <class T> struct same_size<T, 8> { typedef unsigned long long type; };
 
-/* Copies of strided elements. Never inlined, so that all operands with elements of one size share a
- * function: the compiler unrolls and vectorizes this function, which takes long. */
+/* Copies strided elements to or from a contiguous buffer. Never inlined, so that all operands with
+ * elements of one size share a function: unrolling and vectorizing the copies takes the compiler
+ * long. */
 template <class T>
 static __attribute__((noinline)) void gather_as(T *to, const char *from, size stride, size n) {
     for (size k = 0; k < n; ++k)
@@ -100,7 +101,7 @@ NUMBALITE_SIM_INLINE void scatter(char *to, const void *from, size stride, size 
     scatter_as(to, static_cast<const element *>(from), stride, n);
 }
 
-/* Saves the state of the floating-point unit, and restores the state in the destructor. */
+/* Saves the state of the floating-point unit; the destructor restores it. */
 struct flags {
 #if defined(__x86_64__)
     unsigned state;
@@ -121,7 +122,7 @@ struct flags {
 
 /* ---- loops ---- */
 
-/* The operands of a loop, inputs first: their number, and the sizes of their elements. */
+/* The operands of a loop, inputs first: their number and element sizes. */
 struct layout {
     int nin, operands;
     const int *sizes;
@@ -166,8 +167,8 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
         return most;
     }
 
-    /* Requires independent iterations. Never inlined, so that there is one copy of the vectorized
-     * code. */
+    /* Computes the loop, whose iterations must be independent. Never inlined, so that there is one
+     * copy of the vectorized code. */
     static __attribute__((noinline)) void dense(size n, const In *...in, Out *...out) {
         NUMBALITE_HOST_INDEPENDENT
         for (size k = 0; k < n; ++k)
@@ -237,8 +238,8 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
             blocked(data, n, strides, ins(), outs());
     }
 
-    /* A reduction value = apply(value, x), in which the output and the first input are the same
-     * element. */
+    /* Computes value = apply(value, x) over all elements: a reduction, whose output and first input
+     * are the same element. */
     template <class T, class X> static void reduce(T *out, const char *x, size n, size stride) {
         T value = load(out);
         NUMBALITE_HOST_ROLLED

@@ -1,9 +1,9 @@
 /* host/vector: declares to g++ which functions of libm have vector versions in libmvec, so that
- * loops with calls of them are vectorized without -ffast-math. The vector versions are accurate to
- * 4 ulp and treat infinities and NaN like the scalar functions. For clang,
- * numbalite/compilers/sim/irpatch.py replaces such calls.
+ * loops that call these functions are vectorized without -ffast-math. The vector versions are
+ * accurate to 4 ulp and treat infinities and NaN like the scalar functions. For clang,
+ * numbalite/compilers/sim/irpatch.py replaces the calls.
  *
- * NUMBALITE_VECTOR_MATH is the level of the C library: 1 from glibc 2.22 on, 2 from 2.35 on. */
+ * NUMBALITE_VECTOR_MATH is the glibc version level: 1 from glibc 2.22 on, 2 from 2.35 on. */
 #ifndef NUMBALITE_HOST_VECTOR_H
 #define NUMBALITE_HOST_VECTOR_H
 

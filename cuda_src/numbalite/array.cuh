@@ -1,11 +1,11 @@
 /* array: a NumPy-like view of memory, passed to kernels by value.
  *
- *     a[i]  a(i, j, ...)  a[i][j]  a.shape[k]  a.strides[k] (bytes)  a.size()  a.ndim  a.data()
- *     for (float &v : a)  for (auto row : a)  a.begin()  a.end()
+ * Members: `a[i]`, `a(i, j, ...)`, `a[i][j]`, `a.shape[k]`, `a.strides[k]` (in bytes), `a.size()`,
+ * `a.ndim`, `a.data()`, `a.begin()`, `a.end()`; loops `for (float &v : a)`, `for (auto row : a)`.
  *
  * `array<T, N, L>` is exactly { T *pointer; int64 shape[N]; int64 strides[N]; }, which the launch
- * writes; `array<float, 2>{p, {n, m}, {row, column}}` creates one in a kernel. L is the layout at
- * compile time: layout::any (the strides are used), or contiguous in C or Fortran order (the
+ * writes; `array<float, 2>{p, {n, m}, {row, column}}` creates an array in a kernel. L is the layout
+ * at compile time: layout::any (the strides are used), or contiguous in C or Fortran order (the
  * strides exist but are not read). An array converts to an array of const elements, and to an array
  * of layout `any`. Like a pointer, a const array allows writes to its elements; array<const T> does
  * not.
@@ -37,7 +37,8 @@ namespace nl_detail {
 #else
 typedef int64 index;
 #ifdef NUMBALITE_SIM_CHECKED
-/* For instrumented images: the engine reports a wrong index, and the thread ends. */
+/* Checks an index, for instrumented images: the engine reports a wrong index, and the thread
+ * ends. */
 NUMBALITE_FUNCTION int64 checked(int64 i, int axis, const int64 *shape, int ndim,
                                  const void *pointer) {
     if (__builtin_expect(i < 0 || i >= NUMBALITE_UNCOUNTED(shape[axis]), 0))
@@ -50,11 +51,11 @@ NUMBALITE_FUNCTION int64 checked(int64 i, int axis, const int64 *shape, int ndim
 #endif
 #endif
 
-/* Element i of elements that are `stride` bytes apart. */
+/* Returns element i of elements that are `stride` bytes apart. */
 template <class T> NUMBALITE_FUNCTION T &strided(T *pointer, int64 i, int64 stride) {
 #ifdef NUMBALITE_SIM
-    /* The host compiler compiles a separate version of the loop over a block's threads for this
-     * case. */
+    /* with this test, the host compiler compiles a separate, faster loop over a block's threads for
+     * contiguous elements */
     if (__builtin_expect(stride == (int64)sizeof(T), 1))
         return pointer[i];
 #endif
@@ -89,8 +90,8 @@ template <class T, layout L> struct row<T, 1, L> {
     }
 };
 
-/* Position of a loop over a[0], a[1], ... The iterator contains a copy of the array, which may be a
- * temporary row. */
+/* The position of a loop over a[0], a[1], ... The iterator contains a copy of the array, because
+ * the array may be a temporary row. */
 template <class T, int N, layout L> struct iterator {
     array<T, N, L> all;
     int64 at;
@@ -106,7 +107,7 @@ template <class T, int N, layout L> struct iterator {
     NUMBALITE_FUNCTION bool operator!=(const iterator &other) const { return at != other.at; }
 };
 
-/* The array types to which an array<T, ..., L> converts. */
+/* The array types to which array<T, ..., L> converts implicitly. */
 template <class T, class U> struct same_or_const {};
 template <class T> struct same_or_const<T, T> { typedef int yes; };
 template <class T> struct same_or_const<T, const T> { typedef int yes; };
@@ -147,8 +148,8 @@ template <class T, int N, layout L> struct array {
 
 #define NUMBALITE_DIMENSIONS(n) \
     static_assert(N == n, "a(i, j, ...) takes one index for each dimension of the array")
-/* Returns the element at a byte offset plus the last index times its stride, or at its index in C
- * or Fortran order. */
+/* Returns the element at a byte offset plus the last index times its stride, or the element at an
+ * index in C or Fortran order. */
 #define NUMBALITE_ELEMENT(offset, last, axis, c, f) \
     return L == layout::any \
                ? nl_detail::strided((T *)((char *)NUMBALITE_UNCOUNTED(pointer) + (offset)), last, \

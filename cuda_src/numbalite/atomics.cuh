@@ -1,24 +1,20 @@
 /* atomics: atomic operations for all integer and floating types; CUDA has atomic operations for
  * only some types.
  *
- *     old = atomic_add(address, value)
- *           (sub, max, min, nanmax, nanmin, inc, dec, and, or, xor, exch likewise)
- *     old = atomic_cas(address, expected, value)
+ * `atomic_add(address, value)` and the functions for sub, max, min, nanmax, nanmin, inc, dec, and,
+ * or, xor and exch return the old value, as does `atomic_cas(address, expected, value)`. The forms
+ * of numba.cuda.atomic accept an array and an index instead of the address: `atomic_add(a, i,
+ * value)`, `atomic_add(a, {i, j}, value)`. The value is converted to the element's type.
  *
- * The forms of numba.cuda.atomic accept an array and an index instead of the address:
+ * In max and min of floating-point numbers, a NaN in memory stays, and a NaN value changes nothing.
+ * The functions nanmax and nanmin treat a NaN in memory as a missing value. The
+ * function inc counts up to the value, then restarts at 0; dec counts down, and from 0 (or from
+ * numbers above the value) continues at the value.
  *
- *     atomic_add(a, i, value)     atomic_add(a, {i, j}, value)
- *
- * The value is converted to the element's type. All return the old value.
- *
- * max and min of floating-point numbers: a NaN in memory stays, and a NaN value changes nothing.
- * nanmax and nanmin treat a NaN in memory as a missing value. inc counts up to the value, then
- * restarts at 0; dec counts down, and from 0 (or from numbers above the value) continues at the
- * value.
- *
- * Hardware atomics are used if available. The other operations are a loop of compare-and-swap, for
- * types of one and two bytes on the 32-bit word that contains them (the simulator accesses only
- * their own bytes). A maximum or minimum that would not change the element is not stored. */
+ * Hardware atomics are used if available. Other operations are loops of compare-and-swap; for types
+ * of one and two bytes, the loop changes the 32-bit word that contains the value (the simulator
+ * accesses only the value's bytes). A maximum or minimum that would not change the element is not
+ * stored. */
 #ifndef NUMBALITE_ATOMICS_CUH
 #define NUMBALITE_ATOMICS_CUH
 
@@ -48,7 +44,7 @@ template <int Size> struct narrow;
 template <> struct narrow<1> { typedef unsigned char type; };
 template <> struct narrow<2> { typedef unsigned short type; };
 
-/* The storage of a value: a complete word, or some bits of a word. */
+/* The storage of a value: a complete machine word, or some bits of a word. */
 template <class T, bool Whole = (sizeof(T) >= 4)> struct cell {
     typedef typename word<sizeof(T)>::type Word;
     Word *place;
@@ -146,8 +142,8 @@ NUMBALITE_FUNCTION T atomic_cas(T *address, NUMBALITE_VALUE(T) expected, NUMBALI
     nl_detail::cell<T> c(address);
     typename nl_detail::cell<T>::Word old = *(volatile typename nl_detail::cell<T>::Word *)c.place,
                                       seen;
-    /* The other bits of the word may change during the operation; only the bits of the value are
-     * compared. */
+    /* the other bits of the word may change during the operation, so only the bits of the value are
+     * compared */
     while (c.put(old, expected) == old) {
         seen = nl_detail::swap_if(c.place, old, c.put(old, value));
         if (seen == old)
@@ -157,8 +153,8 @@ NUMBALITE_FUNCTION T atomic_cas(T *address, NUMBALITE_VALUE(T) expected, NUMBALI
     return c.get(old);
 }
 
-/* Updates the two parts separately: the sum is correct, but the two parts of the returned old value
- * may belong to different times. */
+/* Updates the real and the imaginary part separately: the sum is correct, but the parts of the
+ * returned old value may belong to different times. */
 template <class T>
 NUMBALITE_FUNCTION complex<T> atomic_add(complex<T> *address, NUMBALITE_VALUE(complex<T>) value) {
     T re = atomic_add((T *)address, value.real());
@@ -215,7 +211,7 @@ NUMBALITE_FUNCTION double atomic_sub(double *address, double value) {
 #undef NUMBALITE_NATIVE_SUB
 #undef NUMBALITE_NATIVE
 
-/* ---- Forms with an array and an index instead of an address. ---- */
+/* ---- The forms of numba.cuda.atomic, with an array and an index instead of an address. ---- */
 
 namespace nl_detail {
 
@@ -230,7 +226,7 @@ struct coordinate {
 };
 #endif
 
-/* Returns the element at M indices, followed by further indices. */
+/* Returns a reference to the element at M indices, followed by further indices. */
 template <int M> struct place_of {
     template <class T, int N, layout L, class... More>
     static NUMBALITE_FUNCTION T &in(const array<T, N, L> &a, const coordinate *at,

@@ -1,4 +1,4 @@
-/* block_memory: the dynamic shared memory of a launch, as generated kernels use it. */
+/* block_memory: accesses the dynamic shared memory of a launch in generated kernels. */
 #ifndef NUMBALITE_BLOCK_MEMORY_CUH
 #define NUMBALITE_BLOCK_MEMORY_CUH
 

@@ -1,8 +1,8 @@
-/* by_key: reduce by key: reduces runs of consecutive elements with equal keys.
+/* by_key: the kernel of reduce by key, which reduces runs of consecutive elements with equal keys.
  *
  * The kernel scans pairs of the number of runs so far and the reduction since the last run began.
  * The first element of a run writes the key of the run, and the last element writes the result. The
- * plan's one dimension has the strides of the keys (input) and of the values (where). */
+ * plan has one dimension, with the strides of the keys (`input`) and of the values (`where`). */
 #ifndef NUMBALITE_BY_KEY_CUH
 #define NUMBALITE_BY_KEY_CUH
 
@@ -28,7 +28,7 @@ template <class N, class T, class Op> struct reduce_runs {
     }
 };
 
-/* S: keys, T: values, N: integer type that counts elements. */
+/* S is the type of keys, T of values, N of the integers that count elements. */
 template <class S, class T, class N, int K, class Op>
 NUMBALITE_FUNCTION void by_key(const plan &p, const void *keys, const void *values, void *out_values,
                                void *memory, void *out_keys, int64 *count, Op op) {

@@ -3,9 +3,9 @@
  *
  * The first thread that fails claims `nl_fault_record` and writes the error and its position there.
  * All threads that fail exit, and the launch ends normally: a thread that has exited
- * counts as arrived at every barrier. Afterwards the host reads the record
+ * counts as arrived at every barrier. After the launch, the host reads the record
  * (numbalite/kernels/fault.py decodes it: FORMAT in fault.py must match `fault_record`) and raises
- * KernelError. The context stays usable; after a trap or a device assert it would be lost.
+ * KernelError. The context stays usable; a trap or a device assert would destroy it.
  *
  * The host finds the array's name from the recorded address, because it has the launch's
  * arguments. */
@@ -30,8 +30,8 @@ struct fault_record {
     int64 shape[4]; /* for fault_index: the first four dimensions */
     uint64 address; /* for fault_index: address of the array's first element */
     uint64 count;   /* number of threads that failed a check */
-    char name[40];  /* name of the function, except for fault_index */
-    char text[128]; /* fault_assert: the condition; fault_raise: the exception */
+    char name[40];  /* name of the failed function; unused for fault_index */
+    char text[128]; /* for fault_assert: the condition; for fault_raise: the exception */
     char file[64];  /* the end of the path */
 };
 static_assert(sizeof(fault_record) == 336, "fault_record is 336 bytes");
@@ -57,8 +57,8 @@ static __device__ void copy_text(char *to, const char *from, int size, bool keep
     to[k] = 0;
 }
 
-/* Returns true for the only thread that must write the record. A record of an earlier launch that
- * the host has not read yet is not overwritten. */
+/* Returns true for only one thread, which must then write the record. A record of an earlier launch
+ * that the host has not read yet is not overwritten. */
 static __device__ bool claim_fault(int line, const char *file) {
     atomicAdd((unsigned long long *)&nl_fault_record.count, 1ull);
     if (atomicCAS(&nl_fault_record.kind, 0, -1) != 0)
@@ -108,7 +108,7 @@ fail_here(int kind, const char *condition, const char *function, int line, const
 } // namespace nl_detail
 } // namespace numbalite
 
-/* Used where a thread waits for other threads that may have exited. */
+/* Used where a thread waits for other threads that may have exited after a fault. */
 #define NUMBALITE_LEAVE_AFTER_FAULT \
     if (*(volatile int *)&nl_fault_record.kind) \
     ::numbalite::nl_detail::exit_thread()

@@ -25,7 +25,7 @@ struct index {
     int64 value;
     int line;
     const char *file;
-    struct only {}; /* prevents that {i, j} converts to an index */
+    struct only {}; /* without this member, {i, j} would convert to an index */
     template <class I>
     NUMBALITE_FUNCTION index(I i, only = only(), int line = NUMBALITE_HERE)
         : value((int64)i), line(line), file(file) {}

@@ -179,7 +179,7 @@ NUMBALITE_COMPLEX bool isfinite(const complex<T> &z) {
 /* ---- functions ---- */
 
 namespace nl_detail {
-/* Returns a * b, but zero times infinity or NaN is zero. */
+/* Returns a * b, except that zero times infinity or NaN is zero. */
 NUMBALITE_COMPLEX T times(T a, T b) {
     if (a != a || b != b)
         return a == 0 ? a : b == 0 ? b : a + b;
@@ -196,7 +196,8 @@ NUMBALITE_COMPLEX complex<T> exp(const complex<T> &z) {
         return complex<T>(::exp(z.re), z.im);
     if (!nl_detail::is_finite(z.im) && nl_detail::is_infinite(z.re))
         return z.re < 0 ? complex<T>(T(0), ::copysign(T(0), z.im)) : complex<T>(z.re, z.im - z.im);
-    if (z.re > nl_detail::largest_log<T>) { /* the product may be finite where exp(z.re) is not */
+    if (z.re > nl_detail::largest_log<T>) { /* exp(z.re) may overflow although the product is
+                                             * finite */
         T r = ::exp(z.re / 2);
         return complex<T>(r * ::cos(z.im) * r, r * ::sin(z.im) * r);
     }
@@ -219,7 +220,7 @@ NUMBALITE_COMPLEX complex<T> log(const complex<T> &z) {
     } else if (!nl_detail::is_infinite(r) || nl_detail::is_infinite(x) ||
                nl_detail::is_infinite(y)) {
         r = ::log(r);
-    } else { /* the absolute value is too large for a T */
+    } else { /* the absolute value of z overflows T */
         r = ::log(::hypot(x / 2, y / 2)) + nl_detail::ln2<T>;
     }
     return complex<T>(r, arg(z));
@@ -247,7 +248,7 @@ NUMBALITE_COMPLEX complex<T> sqrt(const complex<T> &z) {
         return complex<T>(y == y ? T(0) : y, ::copysign(x, y));
     }
     /* The number is scaled by a power of 4, so that hypot neither overflows nor underflows; the
-     * root is scaled back by the corresponding power of 2. */
+     * square root is multiplied by the corresponding power of 2. */
     T largest = ::fmax(::fabs(x), ::fabs(y));
     T scale = largest > T(1) ? T(0.25) : T(16), back = largest > T(1) ? T(2) : T(0.25);
     x *= scale;
@@ -275,7 +276,7 @@ NUMBALITE_COMPLEX complex<T> pow(const complex<T> &z, int n) {
 }
 
 namespace nl_detail {
-/* Replaces each part by 1 if it is infinite, otherwise by 0, with its sign. */
+/* Replaces each part by 1 if it is infinite, else by 0, and keeps its sign. */
 NUMBALITE_COMPLEX void box(complex<T> &z) {
     z.re = ::copysign(T(is_infinite(z.re)), z.re);
     z.im = ::copysign(T(is_infinite(z.im)), z.im);
@@ -284,8 +285,8 @@ NUMBALITE_COMPLEX void drop_nan(complex<T> &z) {
     z.re = z.re == z.re ? z.re : ::copysign(T(0), z.re);
     z.im = z.im == z.im ? z.im : ::copysign(T(0), z.im);
 }
-/* Returns a product with the rules of C99: infinity times any nonzero number is infinite, and so is
- * a product that overflows. */
+/* Returns a product with the rules of C99: infinity times any nonzero number is infinite, as is a
+ * product that overflows. */
 NUMBALITE_COMPLEX complex<T> infinite_product(complex<T> a, complex<T> b) {
     complex<T> product = a * b;
     if (product.re == product.re || product.im == product.im)
@@ -377,8 +378,8 @@ NUMBALITE_COMPLEX complex<T> tanh(const complex<T> &z) {
     return complex<T>(beta * rho * s * scale, t * scale);
 }
 
-/* The inverse functions are Kahan's. A number is large if it is infinite, or if adding 1 to its
- * square has no effect. */
+/* The inverse functions use Kahan's formulas. Returns whether a number is large: infinite, or so
+ * large that adding 1 to its square has no effect. */
 namespace nl_detail {
 NUMBALITE_COMPLEX bool is_large(const complex<T> &z) {
     T limit = T(sizeof(T) == 4 ? 1e18 : 1e153);

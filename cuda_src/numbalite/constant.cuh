@@ -1,4 +1,5 @@
 /* constant: a NumPy array that the source captured, as a compile-time constant.
+ * Example:
  *
  *     __constant__ const numbalite::constant_array<float, 2, 3> w = {{1, 2, 3, 4, 5, 6}};
  *
@@ -13,7 +14,7 @@
 namespace numbalite {
 
 namespace nl_detail {
-/* An array's shape, or its strides in C order. */
+/* Compile-time extents: an array's shape, or its strides in C order. */
 template <int64... Extents> struct extents {
     static constexpr int n = sizeof...(Extents);
     int64 values[n];

@@ -1,11 +1,9 @@
 /* convert: conversions between NumPy's types, with the results of NumPy's casts.
  *
- *     nl_convert<To>(x)
- *
- * The result of a C cast, with these exceptions: a conversion to bool tests for nonzero; complex to
- * real returns the real part; floating-point numbers are converted to narrow integers through wider
- * ones, as on the CPU, so that -1.0f becomes 255 as a uint8. Include this after half.cuh and
- * complex.cuh if they are used. */
+ * `nl_convert<To>(x)` returns the result of a C cast, with these exceptions: a conversion to bool
+ * tests for nonzero; complex to real returns the real part; floating-point numbers are converted to
+ * narrow integers through wider ones, as on the CPU, so that -1.0f becomes 255 as a uint8. Include
+ * this after half.cuh and complex.cuh if they are used. */
 #ifndef NUMBALITE_CONVERT_CUH
 #define NUMBALITE_CONVERT_CUH
 
@@ -22,7 +20,8 @@ template <class A> struct is_same_type<A, A> {
     enum { value = true };
 };
 
-/* The kind of a type: integer (including bool and enumerations), float or double, half, complex. */
+/* The class of a type: integer (including bool and enumerations), float or double, half,
+ * complex. */
 enum cast_kind { integer_kind, real_kind, half_kind, complex_kind };
 template <class T> struct cast_kind_of {
     enum { value = integer_kind };
@@ -44,8 +43,7 @@ template <class T> struct cast_kind_of<complex<T>> {
 };
 #endif
 
-/* The intermediate integer type for a conversion of a floating-point number to the integer type
- * T. */
+/* The intermediate integer type in a conversion from floating point to the integer type T. */
 template <bool IsNarrow, class T> struct way { typedef int type; };
 template <class T> struct way<false, T> { typedef T type; };
 template <> struct way<false, unsigned int> { typedef long long type; };

@@ -1,17 +1,17 @@
 /* core_stage: copies the cores of a generalized ufunc to shared memory. A core is the subarray of
- * an operand that is passed to one call of the function. The axes of a core are the core dimensions
- * of the gufunc.
+ * an operand that is passed to one call of the function. The dimensions of a core are the core
+ * dimensions of the gufunc.
  *
  * Without staging, each thread accesses its own core, and the cores of a warp's threads are far
- * apart in memory. Then an access of the warp loads a 32-byte sector from each core for one element, and the
- * cores evict each other from the cache before the next element is accessed. So a warp copies the
- * cores of its 32 threads together, with coalesced accesses: to shared memory before the function
- * is called, and the results back afterwards. The function works in shared memory, on arrays of the
- * same shape and strides.
+ * apart in memory. Then a load of the warp reads a 32-byte sector from each core for one element,
+ * and the cores evict each other from the cache before the next element is accessed. So a warp
+ * copies the cores of its 32 threads to shared memory with coalesced accesses before the function
+ * is called, and copies the results back afterwards. The function works in shared memory, on arrays
+ * of the same shape and strides.
  *
- * Short cores (`core_stage`) are copied by words, and placed so that the same element of all 32
- * cores is in different banks. Shared memory has space for fewer long cores (`long_core_stage`)
- * than a warp has lanes; long cores are copied in units of 16 bytes. */
+ * Short cores (`core_stage`) are copied by words, to addresses at which the same element of all 32
+ * cores is in 32 different banks. Shared memory can contain the long cores (`long_core_stage`) of
+ * only a part of a warp's lanes; long cores are copied in units of 16 bytes. */
 #ifndef NUMBALITE_CORE_STAGE_CUH
 #define NUMBALITE_CORE_STAGE_CUH
 
@@ -34,13 +34,13 @@ template <class T> NUMBALITE_FUNCTION T *core_of(T *core, int lane) {
 /* The contiguous subarrays (cores) of one operand, one per thread of a block; each warp copies
  * those of its 32 threads. */
 template <class T> struct core_stage {
-    /* The unit of a copy in bytes; must match gukernel.c. */
+    /* The unit of a copy in bytes, which must match gukernel.c. */
     typedef typename word_of<(sizeof(T) < 4 ? 4 : sizeof(T) > 8 ? 8 : sizeof(T))>::type word;
 
     T *core; /* this thread's subarray in global memory */
     int bytes;
-    /* distance of two rows in shared memory: an odd number of words, so that the same element of
-     * all rows is in different banks */
+    /* distance in words between two rows in shared memory: an odd number, so that the same element
+     * of all rows is in different banks */
     int pitch;
     unsigned char *rows; /* the rows of this warp */
 
@@ -54,8 +54,8 @@ template <class T> struct core_stage {
 
     NUMBALITE_FUNCTION T *staged() const { return (T *)(rows + threadIdx.x % 32 * pitch); }
 
-    /* These functions copy the first `count` rows of the warp. All lanes of the warp must call
-     * them. */
+    /* These functions copy the first `count` rows of the warp to or from shared memory. All lanes
+     * of the warp must call them. */
     NUMBALITE_FUNCTION void load(int count) const { move<true>(count); }
     NUMBALITE_FUNCTION void store(int count) const { move<false>(count); }
 
@@ -85,16 +85,16 @@ template <class T> struct core_stage {
     }
 };
 
-/* A variant of core_stage for long subarrays. A row in shared memory begins at the same offset from
- * a multiple of 16 bytes as its subarray in global memory, so that both consist of the same 16-byte
- * pieces, with words at both ends. The same element of eight rows is in different banks. */
+/* Stages long subarrays like core_stage. A row in shared memory has the same offset from a multiple
+ * of 16 bytes as its subarray in global memory, so that both consist of the same 16-byte units,
+ * with words at both ends. The same element of eight rows is in different banks. */
 template <class T> struct long_core_stage {
     typedef typename word_of<(sizeof(T) > 8 ? 8 : sizeof(T))>::type word;
 
     T *core; /* this thread's subarray in global memory */
     int bytes;
-    int pitch; /* distance of two rows in shared memory: an odd number of 16-byte units; must match
-    gukernel.c */
+    int pitch; /* distance between two rows in shared memory: an odd number of 16-byte units, which
+                * must match gukernel.c */
     unsigned char *rows; /* the rows of this warp */
 
     NUMBALITE_FUNCTION long_core_stage(T *core, int64 elements, int lanes, unsigned char *&free)
@@ -108,8 +108,8 @@ template <class T> struct long_core_stage {
         return (T *)(rows + threadIdx.x % 32 * pitch + ahead_of(core));
     }
 
-    /* These functions copy the first `count` rows of the warp. All lanes of the warp must call
-     * them. */
+    /* These functions copy the first `count` rows of the warp to or from shared memory. All lanes
+     * of the warp must call them. */
     NUMBALITE_FUNCTION void load(int count) const { move<true>(count); }
     NUMBALITE_FUNCTION void store(int count) const { move<false>(count); }
 

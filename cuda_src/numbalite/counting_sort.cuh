@@ -1,6 +1,6 @@
 /* counting_sort: sorts rows of 1-byte elements. nl_radix_count (radix.cuh) counts the elements of
  * each value; then each result is computed from its position and these counts. The elements are
- * read once and written once, and the target may be the source. */
+ * read once and written once, so the target may be the source. */
 #ifndef NUMBALITE_COUNTING_SORT_CUH
 #define NUMBALITE_COUNTING_SORT_CUH
 
@@ -28,7 +28,7 @@ NUMBALITE_FUNCTION unsigned digit_at(const Count *ends, uint64 position) {
 } // namespace numbalite
 
 /* Writes the sorted rows of n elements. `work` has the same layout as for nl_radix_count. `blocks`
- * blocks write one row, in pieces of 16 bytes; bytes of a piece outside the row are not written. */
+ * blocks write one row, in units of 16 bytes; bytes of a unit outside the row are not written. */
 template <class Count, int Threads>
 __global__ void __launch_bounds__(Threads)
     nl_write_counted(void *to, unsigned long long n, unsigned blocks, unsigned long long flip,
@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(Threads)
         ends[threadIdx.x] = before + own;
     __syncthreads();
     unsigned char *target = (unsigned char *)to + row * n;
-    unsigned lead = (unsigned)(uint64)target & 15; /* number of bytes of the first 16-byte piece
-    before the row */
+    unsigned lead = (unsigned)(uint64)target & 15; /* number of bytes in the first 16-byte unit that
+                                                    * precede the row */
     uint64 piece = ((uint64)(blockIdx.x - row * blocks) * Threads + threadIdx.x) * 16;
     for (; piece < n + lead; piece += step) {
         uint64 begin = piece < lead ? 0 : piece - lead, end = piece + 16 - lead;

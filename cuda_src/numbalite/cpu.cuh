@@ -1,14 +1,14 @@
 /* cpu: functions that exist only on the CPU (jit, and ufuncs with target cpu), in addition to those
  * shared with kernels.
  *
- *     random_uniform()              in [0, 1);  random_uniform(low, high)
- *     random_normal()               mean 0, standard deviation 1;  random_normal(mean, deviation)
- *     random_seed(n)                restarts the thread's sequence of numbers
- *     parallel_for(n, [&](int64 i) { ... });     runs iterations in parallel on several threads
+ *     `random_uniform()`, `random_uniform(low, high)`: a number in [0, 1) or [low, high).
+ *     `random_normal()`: mean 0, standard deviation 1; or `random_normal(mean, deviation)`.
+ *     `random_seed(n)`: restarts the thread's sequence of numbers.
+ *     `parallel_for(n, [&](int64 i) { ... })`: runs iterations in parallel on several threads.
  *
  * Each thread has its own xoroshiro128+ generator. The generator is seeded with the time when it
  * draws its first number, unless random_seed, or numbalite.seed in Python, was called. The
- * functions are templates, so that a function of the user's with the same name is preferred. */
+ * functions are templates, so that a user's function with the same name is preferred. */
 #ifndef NUMBALITE_CPU_CUH
 #define NUMBALITE_CPU_CUH
 
@@ -44,7 +44,7 @@ template <class... None> NUMBALITE_FUNCTION double random_uniform() {
 template <class Low, class High> NUMBALITE_FUNCTION double random_uniform(Low low, High high) {
     return (double)low + ((double)high - (double)low) * random_uniform();
 }
-/* Computes both parts in double, unlike the functions that reproduce numba's sequences. */
+/* Unlike the functions that reproduce numba's sequences, this function computes in double. */
 template <class... None> NUMBALITE_FUNCTION double random_normal() {
     double u = 1.0 - random_uniform(), v = random_uniform();
     return ::sqrt(-2.0 * ::log(u)) * ::cos(6.283185307179586 * v);

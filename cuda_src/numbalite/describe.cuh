@@ -15,9 +15,9 @@
 namespace numbalite {
 
 namespace nl_description {
-/* Kind of a parameter: 0 scalar, 1 pointer, 2 array, 3 class by value. Dtype: nl_dtype of
- * cext/core/dtype.h, of the value or of the pointed-to type; Itemsize likewise, in bytes; 0 if
- * unknown (void). */
+/* Kind of a parameter: 0 scalar, 1 pointer, 2 array, 3 class passed by value. Dtype: nl_dtype of
+ * cext/core/dtype.h, of the value or of the pointed-to type; Itemsize is the size in bytes of that
+ * type, or 0 if it is unknown (void). */
 template <int Kind, int Size, int Align, int Dtype, int Itemsize, int Ndim, int Layout, int Const,
           class Type>
 struct parameter;
@@ -125,7 +125,8 @@ struct variable_of<T[N], Extents...> : variable_of<T, Extents..., (long long)N> 
 template <class F> using nl_kernel_description = typename nl_detail::kernel_of<F>::type;
 template <class V> using nl_variable_description = typename nl_detail::variable_of<V>::type;
 
-/* This is a variable, not a kernel, because a variable of one byte costs less compile time. */
+/* The description is the type of a variable, not of a kernel, because a variable of one byte
+ * compiles faster. */
 template <class Description> __device__ char nl_describe;
 
 } // namespace numbalite

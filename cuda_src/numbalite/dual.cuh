@@ -1,8 +1,8 @@
 /* dual: numbers with derivatives (forward-mode automatic differentiation).
  *
- *     nl_dual<T, N>      a value and its derivatives in N directions; T may itself be a dual
- *     nl_seed<D>(x, i)   the value x, with the derivative 1 in direction i
- *     nl_real(d)         the value without derivatives
+ *     `nl_dual<T, N>`: a value and its derivatives in N directions; T may itself be a dual.
+ *     `nl_seed<D>(x, i)`: the value x, with the derivative 1 in direction i.
+ *     `nl_real(d)`: the value without derivatives.
  *
  * Code that is compiled with nl_dual<float, 1> for float computes f(x) and f'(x) in one pass
  * (A. Griewank, A. Walther: Evaluating Derivatives, 2008, chapter 3). Conversions from numbers are
@@ -10,8 +10,8 @@
  * would lose a derivative does not compile. An explicit conversion to an integer is allowed:
  * its derivative is 0.
  *
- * Where a function has no derivative: abs(x) has 0 at 0, max(x, y) and min(x, y) have the mean of
- * both at x == y, functions that round have 0 everywhere. */
+ * Where a function has no derivative, these values are used: 0 for abs(x) at 0, the mean of the
+ * derivatives of x and y for max(x, y) and min(x, y) at x == y, and 0 for functions that round. */
 #ifndef NUMBALITE_DUAL_CUH
 #define NUMBALITE_DUAL_CUH
 
@@ -71,13 +71,13 @@ template <class T, int N> struct single<nl_dual<T, N>> {
     typedef nl_dual<typename single<T>::type, N> type;
 };
 
-/* nl_convert treats a dual as a floating-point number. */
+/* nl_convert handles a dual as a floating-point number. */
 template <class T, int N> struct cast_kind_of<nl_dual<T, N>> {
     enum { value = real_kind };
 };
 
-/* The address of a dual, which converts only to a pointer to the dual: a pointer to
- * an integer, which would read the bits of the value without its derivative, does not compile. */
+/* The address of a dual, which converts only to a pointer to the dual: a conversion to a pointer to
+ * an integer, which could read the value without its derivative, does not compile. */
 template <class D> struct dual_address {
     D *pointer;
     NUMBALITE_FUNCTION constexpr operator D *() const { return pointer; }
@@ -167,8 +167,8 @@ NUMBALITE_FUNCTION constexpr T value_as(const U &x) {
     return T(x);
 }
 
-/* Adds the derivatives of the operand x, times the slope, to those of `sum` (the chain rule). A
- * number has no derivatives, so nothing is added. */
+/* Adds the slope times the derivatives of the operand x to the derivatives of `sum` (the chain
+ * rule). A number has no derivatives, so nothing is added. */
 template <class T, int N, class U>
 NUMBALITE_FUNCTION constexpr void add(nl_dual<T, N> &sum, const nl_dual<U, N> &x, const T &slope) {
     for (int i = 0; i < N; i++)
@@ -186,7 +186,8 @@ template <class T, int N> NUMBALITE_FUNCTION constexpr bool is_zero(const nl_dua
             return false;
     return is_zero(x.value);
 }
-/* A variant of add in which a derivative that is 0 adds 0, even if the slope is infinite or NaN. */
+/* Adds derivatives like `add`, but a derivative that is 0 adds 0, even if the slope is infinite or
+ * NaN. */
 template <class T, int N, class U>
 NUMBALITE_FUNCTION void add_nonzero(nl_dual<T, N> &sum, const nl_dual<U, N> &x, const T &slope) {
     for (int i = 0; i < N; i++)
@@ -249,7 +250,7 @@ NUMBALITE_COMPARISON(!=)
 
 /* ---- functions of one number ---- */
 
-/* Declares CUDA's functions, which the functions of this namespace would hide. */
+/* Declares CUDA's functions in this namespace, whose own functions would hide them. */
 #define NUMBALITE_REAL \
     using ::sqrt; \
     using ::rsqrt; \
@@ -382,8 +383,8 @@ NUMBALITE_BESSEL(y1, y1f, T(y0(x)) - y / x)
 NUMBALITE_BESSEL(cyl_bessel_i0, cyl_bessel_i0f, cyl_bessel_i1(x))
 NUMBALITE_BESSEL(cyl_bessel_i1, cyl_bessel_i1f, x == 0 ? T(0.5) : T(cyl_bessel_i0(x)) - y / x)
 #undef NUMBALITE_BESSEL
-/* Of an order: 2 Jn' = J(n-1) - J(n+1), and the same for Y. CUDA has no functions of negative
- * order. */
+/* The derivative of a Bessel function of order n: 2 Jn' = J(n-1) - J(n+1), and the same for Y. CUDA
+ * has no Bessel functions of negative order. */
 #define NUMBALITE_BESSEL(f, f_f) \
     template <class T, int N> NUMBALITE_FUNCTION nl_dual<T, N> f(int n, const nl_dual<T, N> &a) { \
         using ::f; \
@@ -402,7 +403,7 @@ NUMBALITE_BESSEL(jn, jnf)
 NUMBALITE_BESSEL(yn, ynf)
 #undef NUMBALITE_BESSEL
 
-/* Functions that round: the derivative is 0. */
+/* Defines functions that round: their derivative is 0. */
 #define NUMBALITE_STEP(f, f_f) \
     template <class T, int N> NUMBALITE_FUNCTION nl_dual<T, N> f(const nl_dual<T, N> &a) { \
         using ::f; \
@@ -453,8 +454,8 @@ NUMBALITE_TEST(signbit)
         return f(S(a), S(b)); \
     }
 namespace nl_detail {
-/* The derivative is 1 for the larger number, or 0.5 for both numbers if they are equal. A NaN is
- * not chosen. */
+/* Returns the derivative of max: 1 for the larger number, or 0.5 for both numbers if they are
+ * equal. A NaN has the share 0. */
 template <class T> NUMBALITE_FUNCTION T share_of_larger(const T &x, const T &y) {
     return T(x > y || y != y ? 1.0 : x == y ? 0.5 : 0.0);
 }
@@ -476,8 +477,9 @@ NUMBALITE_DUALS R min(const A &a, const B &b) {
     return fmin(R(a), R(b));
 }
 
-/* The derivative with respect to the exponent is log(a) * a^b, which is NaN for negative a. So this
- * term is omitted if the derivative of the exponent is 0, for example for a constant. */
+/* The derivative with respect to the exponent is log(a) * a^b, which is NaN for negative a.
+ * Therefore the term is omitted if the derivative of the exponent is 0, for example for a
+ * constant. */
 NUMBALITE_DUALS R pow(const A &a, const B &b) {
     NUMBALITE_REAL
     typedef typename R::value_type T;
@@ -509,8 +511,8 @@ NUMBALITE_FUNCTION R fmaf(const A &a, const B &b, const C &c) {
     return R(a) * R(b) + R(c);
 }
 
-/* The lengths of vectors and their reciprocals. `slope` is the derivative divided by the component,
- * an expression of the result r. */
+/* Defines the lengths of vectors and their reciprocals. `slope` is the derivative divided by the
+ * component, an expression of the result r. */
 #define NUMBALITE_NORM(f, f_f, slope) \
     template <class A, class B, class C, \
               class R = typename nl_detail::dual_sum< \
@@ -580,8 +582,7 @@ NUMBALITE_PAIR(sincosf, sinf, cosf)
 NUMBALITE_PAIR(sincospi, sinpi, cospi)
 NUMBALITE_PAIR(sincospif, sinpif, cospif)
 
-/* ---- CUDA's fast functions compute the value; the derivative is that of the exact function. ----
- * */
+/* ---- Defines CUDA's fast functions: the derivative is that of the exact function. ---- */
 
 #define NUMBALITE_FAST(fast, f) \
     template <class T, int N> \

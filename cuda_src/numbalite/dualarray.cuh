@@ -1,10 +1,10 @@
 /* dualarray: arrays of duals, for the derivatives of generalized ufuncs.
  *
- *     nl_as_duals<D>(a)         a's memory as duals: real part = value, imaginary part = derivative
- *     nl_seeds(duals, a, i)     the elements of a, as an array over `duals`; element k has direction i + k
- *     nl_results(duals, shape)  an array over `duals`
- *     nl_element(a, k)          the k-th element in C order
- *     nl_dot(g, duals, i)       the sum of g times the derivatives in direction i */
+ *     `nl_as_duals<D>(a)`: a's memory as duals: real part = value, imaginary part = derivative.
+ *     `nl_seeds(duals, a, i)`: a's elements, as an array over `duals`; element k: direction i + k.
+ *     `nl_results(duals, shape)`: an array over `duals`.
+ *     `nl_element(a, k)`: the k-th element in C order.
+ *     `nl_dot(g, duals, i)`: the sum of g times the derivatives in direction i. */
 #ifndef NUMBALITE_DUALARRAY_CUH
 #define NUMBALITE_DUALARRAY_CUH
 

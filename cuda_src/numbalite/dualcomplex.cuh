@@ -1,14 +1,13 @@
 /* dualcomplex: complex numbers whose parts are duals, for the derivatives of complex functions.
  *
- *     nl_complex_seed<D>(z, i)       z; its real part has direction i, its imaginary part i + 1
- *     nl_complex_tangent<D>(z, t)    z with the derivative t; D has one direction
- *     nl_gradient(g, by)             the real part of g times a derivative of a result
+ *     `nl_complex_seed<D>(z, i)`: z; its real part has direction i, its imaginary part i + 1.
+ *     `nl_complex_tangent<D>(z, t)`: z with the derivative t; D has one direction.
+ *     `nl_gradient(g, by)`: the real part of g times a derivative of a result.
  *
  * A function is differentiated as one of the two parts of its argument, so it need not be
  * holomorphic: conj(z), abs(z) and z.real() have derivatives. The functions below are holomorphic,
  * and multiply by their complex derivative. The templates of complex.cuh would be wrong for duals:
- * they have separate branches for z.imag() == 0, where the derivative with respect to the imaginary
- * part would be lost. */
+ * their branches for z.imag() == 0 would lose the derivative with respect to the imaginary part. */
 #ifndef NUMBALITE_DUALCOMPLEX_CUH
 #define NUMBALITE_DUALCOMPLEX_CUH
 
@@ -28,8 +27,8 @@ NUMBALITE_TN complex<T> value_of(const complex<nl_dual<T, N>> &z) {
 NUMBALITE_TN complex<T> tangent_of(const complex<nl_dual<T, N>> &z, int direction) {
     return complex<T>(z.re.tangent[direction], z.im.tangent[direction]);
 }
-/* Adds `slope` times the derivatives of z; a derivative that is 0 adds 0, even if the slope is
- * infinite or NaN. */
+/* Adds `slope` times the derivatives of z to those of `sum`; a derivative that is 0 adds 0, even if
+ * the slope is infinite or NaN. */
 template <class T, class U, int N>
 NUMBALITE_FUNCTION void add(complex<nl_dual<T, N>> &sum, const complex<nl_dual<U, N>> &z,
                             const complex<T> &slope) {
@@ -85,7 +84,8 @@ NUMBALITE_ANALYTIC(tanh, T(1) - y * y)
 NUMBALITE_ANALYTIC(sin, cos(x))
 NUMBALITE_ANALYTIC(cos, -sin(x))
 NUMBALITE_ANALYTIC(tan, T(1) + y * y)
-/* The derivatives are products of two roots, which have the branch cuts of the functions. */
+/* These derivatives are products of two square roots, which have the branch cuts of the
+ * functions. */
 NUMBALITE_ANALYTIC(asinh, T(1) / (sqrt(complex<T>(T(1) + x.im, -x.re)) *
                                   sqrt(complex<T>(T(1) - x.im, x.re))))
 NUMBALITE_ANALYTIC(acosh, T(1) / (sqrt(x - T(1)) * sqrt(x + T(1))))
@@ -105,8 +105,8 @@ NUMBALITE_TN complex<nl_dual<T, N>> polar(nl_dual<T, N> r, nl_dual<T, N> angle) 
     return complex<nl_dual<T, N>>(r * cos(angle), r * sin(angle));
 }
 
-/* The derivative with respect to the exponent is log(z) * z^w. This term is not added for an
- * exponent whose own derivative is 0. */
+/* The derivative with respect to the exponent is log(z) * z^w. This term is omitted for an exponent
+ * whose derivative is 0. */
 template <class T, class U, int N, class R = typename nl_detail::number_sum<T, U>::type>
 NUMBALITE_FUNCTION complex<nl_dual<R, N>> pow(const complex<nl_dual<T, N>> &z,
                                               const complex<nl_dual<U, N>> &w) {

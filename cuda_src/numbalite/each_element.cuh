@@ -1,4 +1,4 @@
-/* each_element: the loop of a kernel that reads each element of a contiguous array once, in any
+/* each_element: a loop over the elements of a contiguous array that reads each element once, in any
  * order. */
 #ifndef NUMBALITE_EACH_ELEMENT_CUH
 #define NUMBALITE_EACH_ELEMENT_CUH
@@ -8,10 +8,10 @@
 namespace numbalite {
 namespace nl_walk {
 
-/* Calls visit(element, index) for the n elements of x that belong to this thread, the one with
- * number `thread` of `step` threads. A thread loads `Ahead` pieces of 16 bytes before it uses them.
- * The first threads read the elements before the first and after the last aligned piece. x may be
- * unaligned for its type; then each element is loaded byte by byte. */
+/* Calls visit(element, index) for those of the n elements of x that belong to this thread, which
+ * has the number `thread` of `step` threads. A thread loads `Ahead` units of 16 bytes before it
+ * uses them. The first threads read the elements before the first and after the last aligned unit.
+ * x may be unaligned for its type; then each element is loaded byte by byte. */
 template <int Ahead, class T, class Visit>
 NUMBALITE_FUNCTION void each_element(const T *x, uint64 n, uint64 thread, uint64 step,
                                      const Visit &visit) {

@@ -1,4 +1,4 @@
-/* exit: the end of one thread, where a kernel has failed. */
+/* exit: ends one thread after a failure in a kernel. */
 #ifndef NUMBALITE_EXIT_CUH
 #define NUMBALITE_EXIT_CUH
 

@@ -1,6 +1,6 @@
-/* foreign: pointer arguments of functions that are compiled elsewhere.
+/* foreign: declares pointer parameters of functions that are compiled separately.
  *
- * The other compilation may declare a pointer to a number with another type of the same
+ * The separate compilation may declare a pointer to a number with another type of the same
  * representation: long and long long, or a signed and an unsigned integer. If the function's
  * definition is available, it determines the type. */
 #ifndef NUMBALITE_FOREIGN_CUH

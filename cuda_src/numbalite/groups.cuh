@@ -1,19 +1,19 @@
 /* groups: the most frequently used part of CUDA's cooperative groups, at one hundredth of its
  * compile time.
  *
- *     thread_block  thread_block_tile<N>  coalesced_group  thread_group  grid_group
- *     cluster_group  (compute capability 9.0)
- *     this_thread_block()  this_cluster()  this_grid()  coalesced_threads()
- *     tiled_partition<N>(g)  tiled_partition(g, n)
- *     binary_partition(g, predicate)  labeled_partition(g, label)
- *     sync(g)  reduce(g, value, op)  inclusive_scan(g, value, op)  exclusive_scan(g, value, op)
- *     invoke_one(g, function, arguments...)  invoke_one_broadcast(g, function, arguments...)
- *     plus  less  greater  bit_and  bit_or  bit_xor
+ * Types: thread_block, thread_block_tile<N>, coalesced_group, thread_group, grid_group, and
+ * cluster_group (compute capability 9.0).
+ * `this_thread_block()`, `this_cluster()`, `this_grid()`, `coalesced_threads()`,
+ * `tiled_partition<N>(g)`, `tiled_partition(g, n)`, `binary_partition(g, predicate)` and
+ * `labeled_partition(g, label)` return groups.
+ * `sync(g)`, `reduce(g, value, op)`, `inclusive_scan(g, value, op)`, `exclusive_scan(g, value,
+ * op)`, `invoke_one(g, function, arguments...)` and `invoke_one_broadcast(...)` are collectives.
+ * `plus`, `less`, `greater`, `bit_and`, `bit_or` and `bit_xor` are operations.
  *
- * These are in the namespace numbalite::groups, whose alias is cg, and also cooperative_groups if
- * the toolkit's header is not included. Names and behaviour are those of cooperative_groups. Tiles
- * have at most 32 threads; larger tiles need the toolkit's header. In blocks with several
- * dimensions, x varies fastest in ranks, as in cooperative_groups. */
+ * These names are in the namespace numbalite::groups, whose alias is cg, and also
+ * cooperative_groups if the toolkit's header is not included. Names and behaviour are those of
+ * cooperative_groups. Tiles have at most 32 threads; larger tiles need the toolkit's header. In
+ * blocks with several dimensions, x varies fastest in ranks, as in cooperative_groups. */
 #ifndef NUMBALITE_GROUPS_CUH
 #define NUMBALITE_GROUPS_CUH
 
@@ -28,7 +28,7 @@
 namespace numbalite {
 namespace nl_detail {
 
-/* Types that match operations accept, which are numbers. Labels may also be pointers, but not
+/* The types that match operations accept: numbers. Labels may also be pointers, but not
  * floating-point numbers. */
 template <class T> struct is_matched {
     static constexpr bool value = !(__is_class(T) || __is_union(T) || __is_enum(T));
@@ -44,7 +44,7 @@ template <> struct is_label<double> { static constexpr bool value = false; };
 namespace groups {
 
 #define NUMBALITE_METHOD NUMBALITE_FUNCTION
-/* defined by the simulator's cooperative_groups.h, for cuda::atomic */
+/* defined by the simulator's cooperative_groups.h for cuda::atomic */
 #ifndef NUMBALITE_THREAD_SCOPE
 #define NUMBALITE_THREAD_SCOPE(scope)
 #endif
@@ -137,7 +137,7 @@ struct lanes {
             rest &= rest - 1;
         return __ffs((int)rest) - 1;
     }
-    /* Converts bits indexed by lane to bits indexed by rank. */
+    /* Converts a bit mask by lane to a bit mask by rank. */
     NUMBALITE_METHOD unsigned int pack(unsigned int bits) const {
         if (mask == 0xffffffffu)
             return bits;
@@ -164,13 +164,13 @@ NUMBALITE_FUNCTION coalesced_group coalesced_threads(NUMBALITE_SITE) {
     return coalesced_group(__activemask(NUMBALITE_AT_SITE));
 }
 
-/* ---- Tiles: neighbouring threads, whose number is a power of two. ---- */
+/* ---- A tile consists of neighbouring threads, whose number is a power of two. ---- */
 
 template <unsigned int N, bool is_of_a_warp = (N <= 32)> struct tile_members {
     static_assert(is_of_a_warp, "a tile has 1, 2, 4, 8, 16 or 32 threads (larger ones: include "
                                 "cooperative_groups.h)");
 };
-/* These overrides use shifts instead of loops. */
+/* The overrides for tiles of a warp use shifts instead of loops. */
 template <unsigned int N> struct tile_members<N, true> : lanes {
     static_assert(N >= 1 && (N & (N - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
 
@@ -208,7 +208,7 @@ template <unsigned int N> struct tile_members<N, true> : lanes {
     NUMBALITE_METHOD unsigned int pack(unsigned int bits) const { return (bits & mask) >> first(); }
 };
 
-/* A tile; its index among the parent's tiles is meta_group_rank. */
+/* A tile; meta_group_rank is its index among the tiles of the parent. */
 template <unsigned int N, class Parent = void> struct thread_block_tile : tile_members<N> {
     static NUMBALITE_METHOD unsigned int meta_group_rank() { return Parent::thread_rank() / N; }
     static NUMBALITE_METHOD unsigned int meta_group_size() {
@@ -235,7 +235,7 @@ struct grid_group {
     struct arrival_token {};
     NUMBALITE_THREAD_SCOPE(device)
 
-    /* Returns whether the launch is cooperative, so that blocks can wait for each other. */
+    /* Returns whether the launch is cooperative, which sync() requires. */
     static NUMBALITE_METHOD bool is_valid() {
 #ifdef NUMBALITE_SIM
         return true;
@@ -291,13 +291,13 @@ struct grid_group {
     }
 #endif
 
-    /* Waits for all threads of the grid; needs a cooperative launch.
+    /* Waits for all threads of the grid; requires a cooperative launch.
      *
      * The driver passes a small workspace to a cooperative launch: its address is in two special
-     * registers, and its second word is used as the barrier. The blocks together add 2^31 to the
-     * word in each round. The top bit flips when the last block arrives, and the other bits return
-     * to their previous values. The toolkit's own implementation counts in the same manner, so both
-     * can be used in one grid. */
+     * registers, and its second word is the barrier. In each round, the blocks together add 2^31 to
+     * the word. The top bit flips when the last block arrives, and the other bits return to their
+     * previous values. The toolkit's own implementation counts in the same manner, so both can be
+     * used in one grid. */
     static NUMBALITE_METHOD void sync(NUMBALITE_SITE) {
 #ifdef NUMBALITE_SIM
         numbalite_sim::grid_barrier(file, line);
@@ -331,7 +331,7 @@ struct grid_group {
 #endif
         }
         __syncthreads();
-        /* the barrier was not reached by all: a thread that continued would see incomplete
+        /* not all threads have reached the barrier: a thread that continued would read incomplete
          * results */
         NUMBALITE_LEAVE_AFTER_FAULT;
 #endif
@@ -362,7 +362,7 @@ NUMBALITE_FUNCTION grid_group this_grid() {
 
 #include "numbalite/cluster.cuh"
 
-/* ---- any group, whose type is determined at run time ---- */
+/* ---- A group whose type is determined at run time. ---- */
 
 struct thread_group {
     NUMBALITE_THREAD_SCOPE(device)
@@ -410,10 +410,10 @@ NUMBALITE_FUNCTION thread_block_tile<N, thread_block> tiled_partition(const thre
 template <unsigned int N, unsigned int M, class Parent>
 NUMBALITE_FUNCTION thread_block_tile<N, thread_block_tile<M, Parent>>
 tiled_partition(const thread_block_tile<M, Parent> &) {
-    static_assert(N < M, "a tile of a tile is smaller than that");
+    static_assert(N < M, "a tile of a tile must be smaller than its parent");
     return thread_block_tile<N, thread_block_tile<M, Parent>>();
 }
-/* If the number of threads is only available at run time, the last tile may be smaller. */
+/* Creates tiles whose size is only available at run time; the last tile may be smaller. */
 NUMBALITE_FUNCTION coalesced_group tiled_partition(const coalesced_group &g, unsigned int n) {
     if (n == 0 || n > 32 || (n & (n - 1)) != 0)
         __trap();
@@ -440,7 +440,7 @@ NUMBALITE_FUNCTION coalesced_group binary_partition(const lanes &g,
         return coalesced_group(g.mask);
     return coalesced_group(predicate ? yes : g.mask & ~yes, predicate, 2);
 }
-/* Returns the group of members with the same label; these groups are numbered in the order of their
+/* Returns the group of members with the same label; the groups are numbered in the order of their
  * first members. */
 template <class Label>
 NUMBALITE_FUNCTION coalesced_group labeled_partition(const lanes &g,
@@ -483,7 +483,7 @@ template <class T, class U> struct is_same { static constexpr bool value = false
 template <class T> struct is_same<T, T> { static constexpr bool value = true; };
 #define NUMBALITE_SAME_TYPE(T, op, v) \
     static_assert(groups::is_same<T, decltype(op(v, v))>::value, \
-                  "the operation's result has another type than its operands")
+                  "the operation's result type differs from its operand type")
 
 /* All members receive the result. */
 template <unsigned int N, class T, class Op>
@@ -534,7 +534,7 @@ NUMBALITE_FUNCTION void invoke_one(const Group &g, Function &&function, Argument
     if (g.thread_rank() == 0)
         function(static_cast<Arguments &&>(arguments)...);
 }
-/* All members receive the function's result. */
+/* All members of the group receive the function's result. */
 template <class Group, class Function, class... Arguments>
 NUMBALITE_FUNCTION auto invoke_one_broadcast(const Group &g, Function &&function,
                                              Arguments &&...arguments)

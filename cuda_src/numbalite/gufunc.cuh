@@ -2,17 +2,17 @@
  * the launch sets (cext/core/gloop.c), the mapping from a loop index to each operand's core, and
  * the cores as arrays.
  *
- * A core is accessed in place, with run-time shape and strides (`core_view`). Small contiguous
- * cores whose shape is a compile-time constant are copied to registers, by the widest accesses that
- * their alignment allows, and the function works there (`core_copy`). With constant shapes its
- * loops unroll, and a batch of small matrices runs at memory bandwidth. */
+ * `core_view` accesses a core in place, with run-time shape and strides. `core_copy` copies a small
+ * contiguous core, whose shape is a compile-time constant, to registers, by the widest accesses
+ * that its alignment allows. With constant shapes, the function's loops are unrolled, and a batch
+ * of small matrices is processed at memory bandwidth. */
 #ifndef NUMBALITE_GUFUNC_CUH
 #define NUMBALITE_GUFUNC_CUH
 
 #include "numbalite.cuh"
 #include "numbalite/unsigned_types.cuh"
 
-/* A core array, with the name that reports use for it: its name in the user's function. */
+/* A core array, with its name in the user's function, which reports use. */
 #ifdef NUMBALITE_SIM_CHECKED
 #define NUMBALITE_NAMED(nl_name, ...) \
     (::numbalite_sim::nl_named<decltype(__VA_ARGS__)>(nl_name, __VA_ARGS__).nl_array)
@@ -23,7 +23,7 @@
 namespace numbalite {
 namespace nl_detail {
 
-/* Division by a number that the launch computes, for dividends less than 2^31. */
+/* Divides dividends less than 2^31 by a number, with constants that the launch has computed. */
 struct gufunc_divider {
     unsigned magic, shift;
     NUMBALITE_FUNCTION unsigned quotient(unsigned n) const {
@@ -31,17 +31,17 @@ struct gufunc_divider {
     }
 };
 
-/* An operand: a pointer, or a value that is stored in the first bytes. */
+/* An operand: a pointer, or a value that is stored in the slot itself. */
 struct alignas(16) gufunc_slot {
     unsigned long long word[2];
 };
 
 /* The kernel parameter for N operands, D loop dimensions (outermost first, strides in bytes), and C
- * core dimensions (the sum over all operands). */
+ * core dimensions (their number over all operands). */
 template <int N, int D, int C> struct gufunc_call {
     gufunc_slot operand[N];
     int64 count;
-    int64 lanes; /* number of lanes of a warp that have a loop index */
+    int64 lanes; /* number of lanes of a warp that compute a loop index */
     int64 shape[D];
     gufunc_divider by[D];
     int64 strides[N][D];
@@ -49,10 +49,11 @@ template <int N, int D, int C> struct gufunc_call {
     int64 core_strides[C > 0 ? C : 1];
 };
 
-/* The byte offset of each operand's core at one loop index. */
+/* The byte offset of the core of each operand at one loop index. */
 template <int N, class Offset> struct gufunc_place { Offset offset[N]; };
 
-/* Index is int if the count and all offsets fit, otherwise int64. */
+/* Computes the offsets of a loop index; Index is int if the count and all offsets fit in an int,
+ * else int64. */
 template <class Index, int N, int D, int C>
 NUMBALITE_FUNCTION gufunc_place<N, Index> gufunc_find(const gufunc_call<N, D, C> &call,
                                                       Index index) {
@@ -76,7 +77,7 @@ NUMBALITE_FUNCTION gufunc_place<N, Index> gufunc_find(const gufunc_call<N, D, C>
     return place;
 }
 
-/* A view of a core of `operand`, whose core dimensions are those from index `First` on. */
+/* Returns a view of a core of `operand`, whose core dimensions are those from index `First` on. */
 template <class T, int Dims, layout L, int First, class Call>
 NUMBALITE_FUNCTION array<T, (Dims > 0 ? Dims : 1), L> core_view(const Call &call, int operand,
                                                                 int64 offset) {
@@ -92,13 +93,13 @@ NUMBALITE_FUNCTION array<T, (Dims > 0 ? Dims : 1), L> core_view(const Call &call
     return a;
 }
 
-/* Copies with the widest accesses, which have `Align` bytes, a power of two up to 16. */
+/* Copies bytes with accesses of `Align` bytes each, a power of two up to 16. */
 template <int Bytes, int Align> NUMBALITE_FUNCTION void core_move(void *to, const void *from) {
 #ifdef NUMBALITE_SIM
     __builtin_memcpy(to, from, Bytes);
 #else
     typedef typename word_of<Align>::type word;
-    static_assert(Bytes % Align == 0, "the size of a core is a multiple of the access size");
+    static_assert(Bytes % Align == 0, "the size of a core must be a multiple of the access size");
 #pragma unroll
     for (int i = 0; i < Bytes / Align; ++i)
         ((word *)to)[i] = ((const word *)from)[i];
@@ -106,7 +107,7 @@ template <int Bytes, int Align> NUMBALITE_FUNCTION void core_move(void *to, cons
 }
 
 #ifdef NUMBALITE_SIM_CHECKED
-/* With checked accesses, the function works on the core itself, so that its reads and writes are
+/* With checked accesses, the function accesses the core itself, so that its reads and writes are
  * reported. */
 template <class T, int Count, int Align> struct core_copy {
     alignas(16) unsigned char bytes[16];
@@ -132,7 +133,7 @@ template <class T, int Count, int Align> struct core_copy {
         core_move<(int)(Count * sizeof(T)), Align>(
             bytes, (const char *)call.operand[operand].word[0] + at);
     }
-    /* Loads the value that is stored in the kernel parameter itself. */
+    /* Loads the value that the kernel parameter contains. */
     template <class Call> NUMBALITE_FUNCTION void take(const Call &call, int operand) {
         static_assert(sizeof(bytes) <= 16, "a value is one element");
         core_move<(int)sizeof(T), (int)(sizeof(T) < 8 ? sizeof(T) : 8)>(bytes,

@@ -1,9 +1,9 @@
-/* half: float16, which is CUDA's __half, and the mathematical functions that generic code calls.
+/* half: float16, which is CUDA's __half, and the functions of halves that generic code calls.
  *
- * __half converts to every arithmetic type, so `sin(h)` would be ambiguous. CUDA's own half
- * functions are used if they exist; other functions convert to float. For the same reason `h * 2`
- * is ambiguous in CUDA; with this header, the result is a half, h * 2.0f is a float, and h * 2.0 a
- * double. */
+ * __half converts to every arithmetic type, so without this header `sin(h)` would be ambiguous.
+ * CUDA's own half functions are used if they exist; other functions convert to float. For the same
+ * reason `h * 2` is ambiguous in CUDA; with this header, h * 2 is a half, h * 2.0f a float, and h *
+ * 2.0 a double. */
 #ifndef NUMBALITE_HALF_CUH
 #define NUMBALITE_HALF_CUH
 
@@ -70,7 +70,7 @@ NUMBALITE_FUNCTION bool isinf(float16 x) {
     return __hisinf(x) != 0;
 }
 
-/* The result type of an operation of a number and a half, and the type in which they are
+/* The result type of an operation on a number and a half, and the type in which they are
  * compared. */
 namespace nl_detail {
 template <class T> struct beside_half {};

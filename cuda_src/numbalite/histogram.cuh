@@ -1,6 +1,6 @@
-/* histogram: counts elements by bins, or sums their weights. A functor computes the bin of an
- * element; elements outside of all bins are ignored. If there are few bins, each block first counts
- * in shared memory, in several copies of the bins that warps share. */
+/* histogram: counts elements by bins, or sums the elements' weights. A functor computes the bin of
+ * an element; elements outside of all bins are ignored. If there are few bins, each block first
+ * counts in shared memory, in several copies of the bins that warps share. */
 #ifndef NUMBALITE_HISTOGRAM_CUH
 #define NUMBALITE_HISTOGRAM_CUH
 
@@ -11,14 +11,15 @@
 namespace numbalite {
 namespace nl_count {
 
-/* Returns the element's value as its bin (bincount). */
+/* Returns the element's value as its bin (for bincount). */
 struct number_bin {
     template <class T> NUMBALITE_FUNCTION int64 operator()(const T &x) const { return (int64)x; }
 };
 
 /* Returns the bin between two edges that contains the element; the last edge belongs to the last
- * bin. -1 for an element in no bin. If the bins have equal width, `first` and `scale` estimate the
- * bin, and the edges correct it; otherwise it is found by bisection. */
+ * bin. Returns -1 for an element outside of all bins. If the bins have equal width, `first` and
+ * `scale` estimate the bin, and the edges correct the estimate; otherwise the bin is found by
+ * bisection. */
 template <class E> struct edge_bin {
     const E *edges;
     int64 count; /* number of bins */
@@ -51,7 +52,7 @@ template <class E> struct edge_bin {
     }
 };
 
-/* The amount that is added to a bin for an element: 1, or its weight. */
+/* The amount that an element adds to its bin: 1, or the element's weight. */
 template <class W> struct weight {
     template <class A> static NUMBALITE_FUNCTION A of(const void *weights, uint64 i) {
         return nl_convert<A>(((const W *)weights)[i]);
@@ -60,7 +61,8 @@ template <class W> struct weight {
 template <> struct weight<void> {
     template <class A> static NUMBALITE_FUNCTION A of(const void *, uint64) { return A(1); }
 };
-/* The type of counters in shared memory: a block's counts fit into 32 bits. */
+/* The type of counters in shared memory, for which 32 bits are enough: a block counts less than
+ * 2^32 elements. */
 template <class W, class A> struct counter {
     typedef A type;
 };
@@ -68,11 +70,11 @@ template <class A> struct counter<void, A> {
     typedef unsigned type;
 };
 
-constexpr int THREADS = 1024; /* maximum number of bins per block; must match algorithms/counting.py
-*/
+constexpr int THREADS = 1024; /* maximum number of bins per block, which must match
+                               * algorithms/counting.py */
 
-/* The counters of a block. With few bins, these are copies of all bins in shared memory, each used
- * by one or several warps; with many bins, the result itself. */
+/* The counters of a block: with few bins, copies of all bins in shared memory, each used by one or
+ * several warps; with many bins, the result itself. */
 template <class W, class A> struct counters {
     typedef typename counter<W, A>::type C;
     static constexpr unsigned capacity = 32768 / sizeof(C), most = THREADS / 64;
@@ -101,7 +103,7 @@ NUMBALITE_FUNCTION void histogram(const T *x, const void *weights, A *counts, ui
     uint64 step = (uint64)gridDim.x * blockDim.x;
     uint64 thread = (uint64)blockIdx.x * blockDim.x + threadIdx.x;
     bool is_few = bins < own::capacity;
-    /* padding, so that the copies of a bin are in different banks */
+    /* the padding puts the copies of a bin in different banks */
     unsigned copies = 1, apart = (unsigned)bins + 1;
     if (is_few) {
         while (copies < own::most && 64 * copies < blockDim.x && 2 * copies * apart <= own::capacity)
@@ -130,7 +132,7 @@ NUMBALITE_FUNCTION void histogram(const T *x, const void *weights, A *counts, ui
 } // namespace nl_count
 } // namespace numbalite
 
-/* The kernel adds to the counts, which must be initialized. */
+/* Adds to the counts in the output, which must be initialized. */
 template <class T, class W, class A>
 __global__ void __launch_bounds__(numbalite::nl_count::THREADS)
     nl_count_numbers(const void *x, const void *weights, void *counts, unsigned long long n,

@@ -1,5 +1,6 @@
-/* limits: the macros of <limits.h>, <float.h> and <stdint.h>, for these headers and for sources
- * that use them without an include. Macros that are defined already are not redefined. */
+/* limits: defines the macros of <limits.h>, <float.h> and <stdint.h>, for these headers and for
+ * sources that use the macros without an include. Macros that are defined already are not
+ * redefined. */
 #ifndef NUMBALITE_LIMITS_CUH
 #define NUMBALITE_LIMITS_CUH
 

@@ -2,14 +2,14 @@
  * look-back).
  *
  * Tiles publish their totals (Merrill and Garland, Single-pass parallel prefix scan with decoupled
- * look-back, 2016). In that paper a tile combines the values that are available when it looks, so a
- * sum of floating-point numbers differs from run to run. In this implementation, the order of
+ * look-back, 2016). In that paper a tile combines the values that are available at its look-back,
+ * so a sum of floating-point numbers differs from run to run. In this implementation, the order of
  * operations is always the same: 32 tiles are a group, whose last tile publishes the total of the
  * group; 32 groups are a range, whose last tile publishes the total of the row so far. A tile waits
  * for the earlier tiles of its group, the earlier groups of its range, and the previous range.
  *
- * Blocks get their tiles by tickets (next_ticket): a block waits only for blocks that have started,
- * in any order of starts. The memory must be zero before the launch. */
+ * Blocks get the indices of their tiles by tickets (next_ticket), so that a block waits only for
+ * blocks that have started. The memory of the statuses must be zero before the launch. */
 #ifndef NUMBALITE_LOOKBACK_CUH
 #define NUMBALITE_LOOKBACK_CUH
 
@@ -20,7 +20,7 @@ namespace nl_reduce {
 
 typedef unsigned long long nl_status;
 
-/* Writes a status as one access that other blocks see soon. */
+/* Writes a status by one access, which other blocks see without a fence. */
 NUMBALITE_FUNCTION void publish_status(nl_status *at, nl_status value) {
 #ifdef NUMBALITE_SIM
     atomicExch(at, value);
@@ -48,9 +48,10 @@ template <class T, class Op> NUMBALITE_FUNCTION T reduce_first(T value, int coun
     return shfl_sync(ALL, value, 0);
 }
 
-/* The values that tiles publish for other blocks, as CUB's ScanTileState. Each 4 bytes of a value
- * have their own status word, which includes a valid bit: no block reads a half-written value, and
- * no fence is needed. The first words of all values come first, then the second words. */
+/* The values that tiles publish for other blocks, as in CUB's ScanTileState. Each 4 bytes of a
+ * value have their own status word, which includes a valid bit: no block reads a half-written
+ * value, and no fence is needed. The first words of all values are stored first, then the second
+ * words. */
 template <class T> struct tile_states {
     enum { words = (sizeof(T) + 3) / 4 };
     nl_status *first;
@@ -63,8 +64,8 @@ template <class T> struct tile_states {
         for (int k = 0; k < words; ++k)
             publish_status(first + k * step + i, part[k] | 1ull << 32);
     }
-    /* A warp's request of `count` values from index i on, one value for each lane; contains the
-     * words that were read so far. The loads of several requests run at the same time, so all
+    /* A warp's request of `count` values from index i on, one value for each lane; the struct
+     * contains the words that were read so far. The loads of several requests overlap, so all
      * requests of a tile take as long as one request. */
     struct request {
         int64 i;
@@ -74,7 +75,7 @@ template <class T> struct tile_states {
     NUMBALITE_FUNCTION request load(int64 i, int count) const {
         int lane = laneid();
         request a;
-        /* the other lanes read the first value and ignore it */
+        /* lanes without a value read the first value and ignore it */
         a.i = i + (lane < count ? lane : 0);
         a.count = count;
 #pragma unroll
@@ -89,8 +90,8 @@ template <class T> struct tile_states {
             there = there && a.found[k] >> 32 != 0;
         return there;
     }
-    /* Waits until all requested values are valid; returns the lane's value. For all lanes of a
-     * warp. */
+    /* Waits until all requested values are valid; returns the lane's value. All lanes of a warp
+     * must call this function. */
     NUMBALITE_FUNCTION T wait(request &a) const {
         while (!__all_sync(ALL, a.count == 0 || is_there(a))) {
 #ifdef NUMBALITE_SIM
@@ -154,20 +155,20 @@ NUMBALITE_FUNCTION maybe<T> before_tile(const tile_states<T> &all, int64 i, int6
 }
 
 /* Returns the number of statuses of a row that is scanned in windows: one for each tile, and one
- * for each window, which is as many tiles as a block has threads. statuses_of in core/scanplan.c
- * must compute the same number. */
+ * for each window, where a window has as many tiles as a block has threads. statuses_of in
+ * core/scanplan.c must compute the same number. */
 NUMBALITE_FUNCTION int64 statuses_of_windows(int64 tiles) {
     return tiles + (tiles + blockDim.x - 1) / blockDim.x;
 }
 
 /* The prefix of a tile, computed by all warps of a block: each warp requests 32 tiles of the tile's
  * window and 32 tiles of the previous window. One warp also requests the row's total up to the last
- * tile of the window before these two, which was published long ago; the last tile of the previous
- * window may still be in progress. The constructor starts the loads, so the block can do other work
- * before it waits. The caller must have published the tile's own total. */
+ * tile of the window before these two, which is already published, unlike the total of the previous
+ * window's last tile. The constructor starts the loads, so the block can do other work before it
+ * waits. The caller must have published the tile's own total. */
 template <class T> struct window {
     const tile_states<T> &all;
-    int64 number, of_lines; /* index of the window; index of the first row total */
+    int64 number, of_lines; /* index of the window; index of the first window total */
     int within;             /* earlier tiles in the window */
     typename tile_states<T>::request here, there, before;
 
@@ -184,24 +185,24 @@ template <class T> struct window {
     /* Returns whether no window precedes this window and the previous window. */
     NUMBALITE_FUNCTION bool begins_line() const { return number < 2; }
     NUMBALITE_FUNCTION bool is_last_tile() const { return within == (int)blockDim.x - 1; }
-    /* The number of warps that requested tiles of this window. */
+    /* Returns the number of warps that requested tiles of this window. */
     NUMBALITE_FUNCTION int warps() const { return (within + 31) / 32; }
-    /* The totals of the tiles that the warp requested, in this window and in the previous window.
-     * Undefined if it requested none. */
+    /* Returns the total of the tiles that the warp requested, in this window and in the previous
+     * window. The result is undefined if the warp requested no tiles. */
     template <class Op> NUMBALITE_FUNCTION T wait_here(Op op) {
         return reduce_first(all.wait(here), here.count, op);
     }
     template <class Op> NUMBALITE_FUNCTION T wait_there(Op op) {
         return reduce_first(all.wait(there), there.count, op);
     }
-    /* Returns the row's total before the two windows. Call this function in only one warp, and only
-     * if begins_line() is false. */
+    /* Returns the row's total before this window and the previous window. Call this function in
+     * only one warp, and only if begins_line() is false. */
     NUMBALITE_FUNCTION T wait_before() { return all.wait(before); }
     NUMBALITE_FUNCTION void publish_line(const T &so_far) const { all.publish(of_lines + number, so_far); }
 };
 
-/* Returns the block's index in the order in which blocks start; the first word of the memory counts
- * the blocks. */
+/* Returns the block's index in the order in which blocks start; the first word of the memory is the
+ * counter. */
 NUMBALITE_FUNCTION int64 next_ticket(nl_status *memory) {
     __shared__ nl_status ticket;
     if (threadIdx.x == 0)

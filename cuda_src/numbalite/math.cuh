@@ -1,10 +1,10 @@
 /* math: functions of <cmath> for integers and mixed types, which are ambiguous with NVRTC.
  *
- *     sqrt(n), sin(n)...                        of an integer: as a double
- *     max(x, 0), min(i, n)                      of two types: in the type of x + y
- *     pow(x, 0.5), hypot(x, 1), fmod(x, n)...   likewise; integers are converted to double
+ *     `sqrt(n)`, `sin(n)`... of an integer: the integer is converted to double.
+ *     `max(x, 0)`, `min(i, n)` of two types: the result has the type of x + y.
+ *     `pow(x, 0.5)`, `hypot(x, 1)`, `fmod(x, n)`... of two types: integers are converted to double.
  *
- * If CUDA has the function for exactly these types, it is used; NVRTC 12.0 and 12.1 fail to link
+ * If CUDA has a function for exactly these types, it is used; NVRTC 12.0 and 12.1 fail to link
  * their pow(x, n) with an integer n. Also defines the constants of <math.h>. */
 #ifndef NUMBALITE_MATH_CUH
 #define NUMBALITE_MATH_CUH

@@ -1,4 +1,4 @@
-/* math_base: the macros by which math.cuh adds overloads to CUDA's functions.
+/* math_base: macros by which math.cuh adds overloads to CUDA's functions.
  *
  * Each NUMBALITE_MATH_... macro adds overloads for one function, in the namespace numbalite. Each
  * macro costs a tenth of a millisecond of compile time, so a generated source uses only the macros
@@ -17,7 +17,7 @@ template <class T> struct is_number {
 };
 template <class T, bool Number = is_number<T>::value> struct number {};
 template <class T> struct number<T, true> { typedef T type; };
-/* The type of a * b, for numbers (pointers have no product). */
+/* The type of a * b, for numbers only (pointers have no product). */
 template <class A, class B>
 using product = decltype(typename number<A>::type() * typename number<B>::type());
 

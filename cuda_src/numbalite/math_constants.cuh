@@ -1,5 +1,5 @@
-/* math_constants: the constants of <math.h>, for <math.h> itself and for sources that use these
- * constants without an include. */
+/* math_constants: defines the constants of <math.h>, for <math.h> itself and for sources that use
+ * the constants without an include. */
 #ifndef NUMBALITE_MATH_CONSTANTS_CUH
 #define NUMBALITE_MATH_CONSTANTS_CUH
 
@@ -15,7 +15,7 @@
 #endif
 #endif
 #endif
-#ifndef INFINITY /* with NVRTC 12.0, not usable in the initial values of variables */
+#ifndef INFINITY /* with NVRTC 12.0, this definition cannot be used in initializers of variables */
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN __int_as_float(0x7fc00000)
 #endif

@@ -1,11 +1,11 @@
-/* merge_sort: stable sort of rows with a comparison function of the user, for elements of any type.
+/* merge_sort: a stable sort of rows with a user's comparison function, for elements of any type.
  *
- * Tiles that fit into shared memory are sorted by a bitonic network; equal elements are compared by
- * their positions. Then runs are merged, of twice the length each time: a thread writes a few
- * neighbours, and finds by bisection which elements of its two runs precede them (Green, McColl and
- * Bader, "GPU merge path", 2012).
+ * Tiles that fit in shared memory are sorted by a bitonic network; equal elements are compared by
+ * their positions. Then runs are merged, which doubles their length each time: a thread writes a
+ * few neighbouring elements, and finds by bisection which elements of the two runs precede them
+ * (Green, McColl and Bader, "GPU merge path", 2012).
  *
- * The elements' original positions in the row may be moved with them. */
+ * The original positions of the elements in the row may be moved together with the elements. */
 #ifndef NUMBALITE_MERGE_SORT_CUH
 #define NUMBALITE_MERGE_SORT_CUH
 
@@ -14,7 +14,7 @@
 namespace numbalite {
 namespace nl_merge {
 
-enum { EACH = 4 }; /* elements per thread in a merge; must match merge.py */
+enum { EACH = 4 }; /* number of elements per thread in a merge, which must match merge.py */
 
 template <class T> struct element {
     T value;
@@ -29,7 +29,7 @@ template <class T> struct placed {
     }
 };
 
-/* One step of the network. Elements from index `valid` on are sorted last. */
+/* Makes one step of the bitonic network. Elements from index `valid` on are ordered last. */
 template <class E, class Less>
 NUMBALITE_FUNCTION void exchange(E *items, uint16 *order, unsigned width, unsigned valid,
                                  unsigned run, unsigned apart, Less less) {
@@ -53,8 +53,7 @@ NUMBALITE_FUNCTION void exchange(E *items, uint16 *order, unsigned width, unsign
     }
 }
 
-/* Sorts tiles: one block for each tile of `width` elements, a power of two; `tiles` tiles per row.
- * */
+/* Sorts each tile of `width` elements, a power of two, by one block; a row has `tiles` tiles. */
 template <class E, class T, int Width, class Less>
 NUMBALITE_FUNCTION void sort_tiles(const T *from, E *to, uint64 n, uint64 tiles, Less less) {
     __shared__ __align__(16) unsigned char raw[Width * sizeof(E)];
@@ -106,7 +105,7 @@ NUMBALITE_FUNCTION void merge_runs(const E *from, E *to, uint64 rows, uint64 n, 
     }
 }
 
-/* These functions extract the elements, or their positions. */
+/* These functions write the sorted elements, or their positions. */
 template <class E, class T>
 NUMBALITE_FUNCTION void take(const E *from, T *values, uint64 count) {
     uint64 step = (uint64)gridDim.x * blockDim.x;

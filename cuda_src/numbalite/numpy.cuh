@@ -1,11 +1,11 @@
 /* numpy: NumPy's ufuncs where CUDA's functions and operators have a different meaning.
  *
- *     np_floor_divide, np_remainder    round down; 0 for a division of integers by 0
- *     np_maximum, np_minimum           NaN wins
- *     np_left_shift, np_right_shift    shift counts may be equal to the type's width or larger
- *     np_power                         for integers: by multiplications, modulo the type
+ *     `np_floor_divide`, `np_remainder`: round down; a division of integers by 0 returns 0.
+ *     `np_maximum`, `np_minimum`: the result is NaN if one of the arguments is NaN.
+ *     `np_left_shift`, `np_right_shift`: the shift count may be the type's width or larger.
+ *     `np_power`: for integers, by multiplications, modulo the type.
  *
- * and others. The arguments have the loop's type. Half precision is computed in float and rounded
+ * The arguments have the loop's type. Half precision is computed in float and rounded
  * once. An integer to a negative power is 0 (NumPy raises an exception). */
 #ifndef NUMBALITE_NUMPY_CUH
 #define NUMBALITE_NUMPY_CUH
@@ -39,14 +39,15 @@ template <class T> constexpr bool np_is_signed = T(-1) < T(0);
 template <class A, class B> constexpr bool np_same = false;
 template <class A> constexpr bool np_same<A, A> = true;
 
-/* converts half to float, and returns other types unchanged */
+/* Converts a half to float, and returns other types unchanged. */
 template <class T> NUMBALITE_FUNCTION auto np_up(const T &x) {
     if constexpr (np_is_half<T>)
         return (float)x;
     else
         return x;
 }
-/* the absolute value of an integer, correct for the smallest one */
+/* Returns the absolute value of an integer as an unsigned integer, which is also correct for the
+ * smallest integer. */
 template <bool IsLong> struct np_unsigned { typedef unsigned int type; };
 template <> struct np_unsigned<true> { typedef unsigned long long type; };
 template <class T> NUMBALITE_FUNCTION auto np_magnitude(const T &x) {
@@ -124,15 +125,16 @@ NUMBALITE_NP T np_fmod(const T &x, const T &y) {
     }
 }
 namespace nl_detail {
-/* x to the power n for n = 2, 3 or 4. The rounding errors of the products are added by fma (the
- * error-free product of Dekker, 1971), so that the result is as accurate as pow. */
+/* Returns x to the power n for n = 2, 3 or 4. The rounding errors of the products are computed by
+ * fma (the error-free product of Dekker, 1971) and added, so that the result is as accurate as that
+ * of pow. */
 template <class T> NUMBALITE_FUNCTION T np_small_power(T x, int n) {
     const T square = x * x, rest = ::fma(x, x, -square);
     if (n == 2)
         return square;
     const T factor = n == 3 ? x : square, high = square * factor;
     if (high == T(0) || high - high != T(0)) /* -for 0.0, infinity or NaN, no rounding error is
-    added */
+                                              * added */
         return high;
     const T low = ::fma(square, factor, -high);
     return high + (low + (n == 3 ? rest * x : 2 * (rest * square)));
@@ -160,7 +162,8 @@ NUMBALITE_NP T np_power(const T &x, const T &y) {
             return x == T(1) ? T(1) : x == T(-1) ? (y & 1 ? x : T(1)) : T(0);
         typedef typename nl_detail::np_unsigned<(sizeof(T) > 4)>::type word;
         word base = (word)x, result = 1;
-        if (y == T(3)) /* this formula runs at memory bandwidth, unlike the loop */
+        if (y == T(3)) /* a special case, because this formula runs at memory bandwidth, unlike the
+                        * loop */
             return (T)(base * base * base);
         for (word n = (word)y; n; n >>= 1, base *= base)
             if (n & 1)
@@ -170,13 +173,13 @@ NUMBALITE_NP T np_power(const T &x, const T &y) {
         return pow(x, y);
     } else if constexpr (nl_detail::np_same<T, float> || nl_detail::np_same<T, double>) {
         return y == 2 || y == 3 || y == 4 ? nl_detail::np_small_power(x, (int)y) : ::pow(x, y);
-    } else { /* for a dual, products would lose the derivative with respect to y */
+    } else { /* for a dual, repeated products would lose the derivative with respect to y */
         return ::pow(x, y);
     }
 }
 
-/* Complex numbers are ordered by their real parts, then by their imaginary parts. int64 and uint64
- * are compared by value. */
+/* Returns a < b; complex numbers are ordered by real parts, then by imaginary parts. int64 and
+ * uint64 are compared by value. */
 template <class A, class B> NUMBALITE_FUNCTION bool np_less(const A &x, const B &y) {
     if constexpr (nl_detail::np_is_complex<A>)
         return (x.re < y.re && x.im == x.im && y.im == y.im) || (x.re == y.re && x.im < y.im);
@@ -265,7 +268,7 @@ NUMBALITE_NP T np_rint(const T &x) {
         return np_real_rint(x);
 }
 
-/* The following functions are CUDA's functions of two real numbers. */
+/* Defines functions that call CUDA's functions of two real numbers. */
 #define NUMBALITE_NP_PAIR(name, function) \
     NUMBALITE_NP T name(const T &x, const T &y) { \
         return T(::function(nl_detail::np_up(x), nl_detail::np_up(y))); \
@@ -327,7 +330,7 @@ NUMBALITE_NP T np_mantissa(const T &x) {
 NUMBALITE_NP int np_exponent(const T &x) {
     int exponent = 0;
     auto a = nl_detail::np_up(x);
-    if (a - a == 0) /* the exponent of infinity is unspecified in C */
+    if (a - a == 0) /* a is finite: the exponent of infinity is unspecified in C */
         ::frexp(a, &exponent);
     return exponent;
 }
@@ -428,7 +431,8 @@ NUMBALITE_NP T np_sign(const T &x) {
     if constexpr (nl_detail::np_is_complex<T>) {
         auto size = abs(x);
         bool re = np_isinf(x.re), im = np_isinf(x.im);
-        if (np_isinf(size) && !(re && im)) /* moves in the direction of the infinite part */
+        if (np_isinf(size) && !(re && im)) /* returns the argument moved by the smallest step in the
+                                            * direction of the infinite part */
             return re ? T(np_sign(x.re), 0) : T(0, np_sign(x.im));
         return size == 0 ? T(0) : T(x.re / size, x.im / size);
     } else {
@@ -440,10 +444,10 @@ NUMBALITE_NP bool np_signbit(const T &x) {
     return ::copysign(decltype(a)(1), a) < 0;
 }
 
-/* The logarithmic derivative of the gamma function, for scipy.special: from 10 on by the asymptotic
- * series (DLMF 5.11.2), whose seven terms have an error of 4e-17; the recurrence (5.5.2) for
- * smaller numbers, and the reflection (5.5.4) for negative ones. At 0 the result is an infinity
- * with the opposite sign of the zero; at the other poles it is NaN. */
+/* Computes the logarithmic derivative of the gamma function, for scipy.special: from 10 on by the
+ * asymptotic series (DLMF 5.11.2), whose seven terms have an error of 4e-17; by the recurrence
+ * (5.5.2) for smaller numbers, and by the reflection (5.5.4) for negative numbers. At 0 the result
+ * is an infinity with the opposite sign of the zero; at the other poles it is NaN. */
 NUMBALITE_NP T np_digamma(const T &given) {
     T x = given, result = 0;
     if (x == 0)

@@ -1,5 +1,5 @@
-/* order: sort keys: maps elements to unsigned integers in NumPy's sort order, so that sorting
- * compares integers.
+/* order: defines sort keys, which map elements to unsigned integers in NumPy's sort order, so that
+ * sorting compares integers.
  *
  * A key type K defines `item`, the element as stored in memory, and of(item), its `key`. flipped()
  * inverts the bits of the key that are set in `flip`, an argument of the kernels: all bits for
@@ -35,12 +35,12 @@ NUMBALITE_FUNCTION typename K::key ordered(const typename K::item &x, uint64 fli
 
 template <class U> struct sign_bit { static constexpr U value = (U)((U)1 << (8 * sizeof(U) - 1)); };
 
-/* NaT, the smallest integer, is sorted last. */
+/* The key of a date: NaT, the smallest integer, is sorted last. */
 template <class U> struct date : whole<U> {
     static NUMBALITE_FUNCTION U of(U x) { return (U)((U)(x ^ sign_bit<U>::value) - 1); }
 };
 
-/* The bits of infinity, in which all exponent bits are set. */
+/* The bits of infinity, where all exponent bits are set. */
 template <class U> struct infinity;
 template <> struct infinity<uint16> { static constexpr uint16 value = 0x7c00; };
 template <> struct infinity<uint32> { static constexpr uint32 value = 0x7f800000; };
@@ -57,8 +57,9 @@ template <class U> struct real : whole<U> {
     static NUMBALITE_FUNCTION U of(U x) { return real_key(x); }
 };
 
-/* Complex numbers, ordered by real part, then imaginary part. Numbers with NaN are last: first
- * those with a NaN imaginary part, then those with a NaN real part, then those with both. */
+/* The key of a complex number, ordered by real part, then imaginary part. Numbers with NaN are
+ * sorted last: first those with a NaN imaginary part, then those with a NaN real part, then those
+ * with both. */
 template <class U> struct complex_item { U re, im; };
 template <class U> struct complex_key {
     U re, im;

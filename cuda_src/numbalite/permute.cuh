@@ -1,15 +1,17 @@
-/* permute: random permutations, and gathers by them (numbalite/random/shuffling.py).
+/* permute: generates random permutations, and gathers elements by them
+ * (numbalite/random/shuffling.py).
  *
- * Short rows are sorted: each item has a random 64-bit key, and its rank is its new position. For
- * long rows, a bijection of b-bit integers computes the item at position i from i alone; the
- * bijection is applied again while the result is not less than n. The bijection is a Feistel
- * network of 24 rounds with halves of b / 2 bits (Mitchell, Stokes, Frank and Holmes,
- * "Bandwidth-optimal random shuffling for GPUs", 2022). So a few positions of a large permutation
- * have a small cost. Such networks are even permutations; the first two items are swapped at
- * random, so that odd permutations are equally likely.
+ * Short rows are sorted by random keys: each item has a random 64-bit key, and its rank is its new
+ * position. For long rows, a bijection of b-bit integers maps a position i to the item at this
+ * position; the bijection is applied again while the result is not less than n. The bijection is a
+ * Feistel network of 24 rounds with halves of b / 2 bits (Mitchell, Stokes, Frank and Holmes,
+ * "Bandwidth-optimal random shuffling for GPUs", 2022). Thus a few positions of a large permutation
+ * can be computed without computing the others. Such networks are even permutations, so the first
+ * two items are swapped at random to make odd permutations equally likely.
  *
  * Weighted choices without replacement are a race: item i arrives after an exponential time divided
- * by its weight, and the first arrivals are chosen. They are found by a bitonic sort. */
+ * by its weight, and the first arrivals are chosen. The first arrivals are found by a bitonic
+ * sort. */
 #ifndef NUMBALITE_PERMUTE_CUH
 #define NUMBALITE_PERMUTE_CUH
 
@@ -26,7 +28,7 @@ NUMBALITE_FUNCTION words block_after(uint64 key, uint64 low, uint64 high, uint64
     return philox::block(key, low + k, high + (low + k < k));
 }
 
-/* A bijection of integers of `left` + `right` bits; right is left or left + 1. */
+/* Computes a bijection of integers of `left` + `right` bits; right is left or left + 1. */
 NUMBALITE_FUNCTION uint64 scramble(uint64 x, int left, int right, const uint32 *keys) {
     uint64 a = x >> right, b = x & (((uint64)1 << right) - 1);
     for (int round = 0; round < ROUNDS; ++round) {
@@ -51,8 +53,8 @@ struct item {
 } // namespace nl_random
 } // namespace numbalite
 
-/* For each of `lines` rows of n <= SHORT items, writes the first m items of a permutation; Uses
- * `blocks` blocks per row, each of which computes all keys and a part of the ranks. */
+/* For each of `lines` rows of n <= SHORT items, writes the first m items of a permutation; `blocks`
+ * blocks process one row: each computes all keys and a part of the ranks. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_permute_short(long long *out, unsigned long long lines, int n, int m, unsigned long long key,
                      unsigned long long low, unsigned long long high, unsigned blocks) {
@@ -85,7 +87,8 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/* A variant of nl_permute_short for rows of more than SHORT items; `blocks` blocks per row. */
+/* Writes permutations like nl_permute_short, for rows of more than SHORT items; `blocks` blocks
+ * process one row. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_permute_long(long long *out, unsigned long long lines, unsigned long long n,
                     unsigned long long m, unsigned long long key, unsigned long long low,
@@ -112,8 +115,8 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/* Computes out[o, i, k] = in[o, index[i], k] for i < m; with `apart`, each o has its own indices.
- * */
+/* Computes out[o, i, k] = in[o, index[i], k] for i < m; if `apart` is set, each o has its own
+ * indices. */
 template <class T>
 __global__ void __launch_bounds__(256)
     nl_random_take(T *out, const T *in, const long long *index, unsigned long long outer,
@@ -146,8 +149,8 @@ extern "C" __global__ void __launch_bounds__(256)
             else
                 first = middle + 1;
         }
-        /* Rounding can select an item of weight 0; the search then moves to the next item with a
-         * nonzero weight. */
+        /* rounding can select an item of weight 0: then the next item with a nonzero weight is
+         * used */
         while (first + 1 < n && weights[first] == 0)
             ++first;
         while (first > 0 && weights[first] == 0)
@@ -156,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/* Computes the arrival time of each item; items from n on never arrive. */
+/* Computes the arrival time of each item; items from index n on never arrive. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_random_arrivals(double *times, long long *index, const double *weights, unsigned long long n,
                        unsigned long long padded, unsigned long long key, unsigned long long low,
@@ -172,8 +175,8 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/* One step of a bitonic sort of 2^k items: compares items `apart` from each other, in runs of
- * `run`. */
+/* Makes one step of a bitonic sort of 2^k items: compares items `apart` from each other, in runs of
+ * length `run`. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_random_sort(double *times, long long *index, unsigned long long count,
                    unsigned long long run, unsigned long long apart) {

@@ -8,9 +8,9 @@
  * and any position can be reached directly. cuda.random.default_rng uses the same blocks.
  *
  * Logarithm, sine and cosine are polynomials of additions, multiplications and fused multiply-adds,
- * which are rounded equally on all devices. No product is added by a separate operation, because
- * compilers may or may not fuse the two. So all numbers are bit-identical on a GPU and on the
- * simulator (not with fastmath). */
+ * which are rounded equally on all devices. Products are added only by fma, because a compiler may
+ * or may not fuse a separate multiplication and addition. So all numbers are bit-identical on a GPU
+ * and on the simulator (not with fastmath). */
 #ifndef NUMBALITE_PHILOX_CUH
 #define NUMBALITE_PHILOX_CUH
 
@@ -31,8 +31,8 @@ struct philox {
         words x = {(uint32)low, (uint32)(low >> 32), (uint32)high, (uint32)(high >> 32)};
 #pragma unroll
         for (int round = 0; round < 10; ++round) {
-            /* Computes the low and high halves of products separately, because
-             * 64-bit products would need twice as many registers. */
+            /* the low and high halves of products are computed separately, because 64-bit products
+             * would need twice as many registers */
             uint32 p = 0xd2511f53u * x.a, high_p = __umulhi(0xd2511f53u, x.a);
             uint32 q = 0xcd9e8d57u * x.c, high_q = __umulhi(0xcd9e8d57u, x.c);
             x.a = high_q ^ x.b ^ k0;
@@ -50,8 +50,8 @@ NUMBALITE_FUNCTION uint64 wide(uint32 low, uint32 high) {
     return (uint64)high << 32 | low;
 }
 
-/* The operations that depend on the width of the number type. A number of this type is computed
- * from one word of the same width. */
+/* The operations that depend on the width of a floating-point type. A number of the type is
+ * computed from one word of the same width. */
 template <class R> struct real;
 
 template <> struct real<float> {
@@ -65,8 +65,8 @@ template <> struct real<float> {
     static NUMBALITE_FUNCTION float epsilon() {
         return 5.9604645e-08f;
     }
-    /* Returns the middle of the x-th of 2^32 equal parts of (0, 1), rounded; the result can be
-     * rounded to 1. */
+    /* Returns the middle of the x-th of 2^32 equal parts of (0, 1), rounded; rounding may return
+     * 1. */
     static NUMBALITE_FUNCTION float middle(uint32 x) {
         return ((float)x + 0.5f) * 2.3283064e-10f;
     }
@@ -90,7 +90,7 @@ template <> struct real<float> {
         exponent = (float)(int)whole * 1.1920929e-07f;
         f = __int_as_float((int)(bits - whole)) - 1.0f;
     }
-    /* Splits 1 - w into 2^exponent * (1 + f), for w in (0, 1/2]; keeps the precision of small w. */
+    /* Splits 1 - w into 2^exponent * (1 + f), for w in (0, 1/2]; exact for small w. */
     static NUMBALITE_FUNCTION void split_rest(float w, float &exponent, float &f) {
         bool is_small = w < 0.333f;
         exponent = is_small ? 0.0f : -1.0f;
@@ -99,9 +99,9 @@ template <> struct real<float> {
     static NUMBALITE_FUNCTION float root(float x) {
         return ::sqrtf(x);
     }
-    /* Square root for x in [2^-100, 2^100], equal to sqrtf. On a GPU, this function avoids the call
-     * that sqrtf makes for other values, which would prevent a loop from keeping the round keys in
-     * registers. */
+    /* Returns the square root of x in [2^-100, 2^100], equal to sqrtf. On a GPU, this function has
+     * no call: the call that sqrtf makes for other values would prevent a loop from keeping the
+     * round keys in registers. */
     static NUMBALITE_FUNCTION float near_root(float x) {
 #ifdef NUMBALITE_SIM
         return ::sqrtf(x);
@@ -115,9 +115,9 @@ template <> struct real<float> {
     static NUMBALITE_FUNCTION float fused(float x, float y, float z) {
         return ::fmaf(x, y, z);
     }
-    /* Computes sine and cosine of a uniform angle; neither result is ever 0. The low 30 bits are an
-     * angle of up to an eighth of a turn. Of the other two bits, one bit swaps sine and cosine, and
-     * the other bit negates the cosine. */
+    /* Computes the sine and cosine of a uniform angle from a word; neither result is ever 0. The
+     * low 30 bits are an angle of up to an eighth of a turn. Of the other two bits, one swaps sine
+     * and cosine, and one negates the cosine. */
     static NUMBALITE_FUNCTION void turn(uint32 x, float &sine, float &cosine) {
         float t = ((float)(int)(x << 2) + 2.0f) * 1.1641532e-10f; /* in half turns */
         float s = t * t;
@@ -183,8 +183,8 @@ template <> struct real<double> {
     static NUMBALITE_FUNCTION void turn(uint64 x, double &sine, double &cosine) {
         double t = ((double)(int64)(x << 2) + 2.0) * 2.710505431213761e-20;
         double s = t * t;
-        /* The series of cos(pi t) and sin(pi t): for |t| <= 1/4 the truncation error is less than
-         * 2^-57. */
+        /* the series of cos(pi t) and sin(pi t): for |t| <= 1/4 the truncation error is less than
+         * 2^-57 */
         double c = ::fma(4.303069587032947e-06, s, -1.0463810492484570e-04);
         c = ::fma(c, s, 1.9295743094039231e-03);
         c = ::fma(c, s, -2.5806891390014061e-02);
@@ -214,9 +214,9 @@ template <class R> NUMBALITE_FUNCTION R log_of(R u) {
     return real<R>::log_of(exponent, f);
 }
 
-/* Returns an exponential number with mean 1: the middle of the x-th of equally likely parts, in
- * descending order. Both ends have full resolution: near 0 the step size is that of x, not that of
- * floats near 1. */
+/* Returns an exponential number with mean 1, computed from the middle of the x-th of equally likely
+ * parts, in descending order. Both tails have full resolution: near 0 the step size is that of x,
+ * not that of floats near 1. */
 template <class R> NUMBALITE_FUNCTION R exponential_of(typename real<R>::word x) {
     typedef typename real<R>::word word;
     word top = (word)1 << (8 * sizeof(word) - 1);
@@ -239,15 +239,16 @@ NUMBALITE_FUNCTION void normals_of(typename real<R>::word x, typename real<R>::w
 
 } // namespace nl_random
 
-/* A position in a stream: `key` selects the generator, `sequence` one of its 2^64 streams, and
- * `offset` the first block. */
+/* A position in a stream of random blocks: `key` selects the generator, `sequence` one of its 2^64
+ * streams, and `offset` the first block. */
 class philox4x32 {
   public:
     NUMBALITE_FUNCTION explicit philox4x32(uint64 key, uint64 sequence = 0, uint64 offset = 0)
         : key_(key), high_(sequence), low_(offset), left_(0) {
     }
 
-    /* The next complete block: 128 random bits. Unused words of the last block are discarded. */
+    /* Returns the next complete block of 128 random bits. Unused words of the last block are
+     * discarded. */
     NUMBALITE_FUNCTION uint4 block() {
         nl_random::words w = next_block();
         left_ = 0;
@@ -286,7 +287,8 @@ class philox4x32 {
         return nl_random::real<double>::uniform(bits64());
     }
 
-    /* Mean 0, standard deviation 1. The two numbers of a pair are independent. */
+    /* Returns a normal number with mean 0 and standard deviation 1. The function computes pairs of
+     * independent numbers. */
     NUMBALITE_FUNCTION float normal() {
         float a, b;
         normal_pair(a, b);
@@ -314,9 +316,9 @@ class philox4x32 {
         return nl_random::exponential_of<double>(bits64());
     }
 
-    /* 0 to n - 1, all equally likely; 0 for n = 0. Uses Lemire's method: the result is the high
-     * half of a product. The draw is repeated if the low half is in the range that would cause a
-     * bias. */
+    /* Returns an integer from 0 to n - 1, all equally likely, or 0 for n = 0. Uses Lemire's method:
+     * the result is the high half of a product. The draw is repeated if the low half is in the
+     * range that would bias the result. */
     NUMBALITE_FUNCTION uint32 below(uint32 n) {
         uint64 product = (uint64)(*this)() * n;
         if ((uint32)product < n) {
@@ -327,7 +329,7 @@ class philox4x32 {
         return (uint32)(product >> 32);
     }
 
-    /* Skips a number of blocks without computing them. */
+    /* Advances the position by a number of blocks, without computing them. */
     NUMBALITE_FUNCTION void skip(uint64 blocks) {
         low_ += blocks;
         high_ += low_ < blocks;

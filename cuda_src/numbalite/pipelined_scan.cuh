@@ -1,19 +1,20 @@
 /* pipelined_scan: prefix reductions of long rows; tiles are loaded while earlier tiles are scanned.
  *
  * scan_tiles of scan.cuh reads a tile, publishes its total, waits for the earlier tiles, and
- * writes: the memory is idle while a block waits. In pipelined_scan, a block is persistent and
- * processes one tile after the other. While a block scans a tile, it has already read and published
- * the next two tiles, and later tiles are being copied to shared memory (pipeline.cuh). So the
- * totals for which a tile waits were published two tiles earlier, and blocks need not run in
- * lockstep.
+ * writes; a waiting block does not use the memory bandwidth. In pipelined_scan, a block is
+ * persistent and processes one tile after the other. While a block scans a tile, it has already
+ * read the next two tiles and published their totals, and later tiles are being copied to shared
+ * memory (pipeline.cuh). So a tile's predecessors published their totals two tiles earlier, and
+ * blocks need not run in lockstep.
  *
- * A thread has neighbouring pieces of a tile, which it scans in shared memory. Threads begin with
- * different pieces and wrap around, so that their pieces are in different banks. The totals before
- * and after the wrap-around are stored separately, so that all elements are combined in order.
+ * A thread scans several neighbouring units of a tile in shared memory. Threads begin with
+ * different units and wrap around, so that concurrent accesses are in different banks. The totals
+ * before and after the wrap-around are stored separately, so that all elements are combined in
+ * order.
  *
- * The time between a tile's ticket and its total matters, because all later tiles wait for it. So a
- * ticket is drawn just before the copy begins. The order of the operations is the same in each
- * call. */
+ * The time between a tile's ticket and the publication of its total must be short, because all
+ * later tiles wait for the total. So a ticket is drawn just before the copy of its tile begins. The
+ * order of the operations is the same in each call, so results are reproducible. */
 #ifndef NUMBALITE_PIPELINED_SCAN_CUH
 #define NUMBALITE_PIPELINED_SCAN_CUH
 
@@ -23,16 +24,17 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* These constants have the same values in core/scanplan.c. A piece has at most 16 bytes; the pieces
+/* These constants have the same values in core/scanplan.c. A unit has at most 16 bytes; the units
  * of 8 threads occupy all banks. */
 enum { PIPELINE_PIECES = 8, PIPELINE_STAGES = 4, PIPELINE_AHEAD = 2 };
 
-/* Index of the thread's piece in a step. */
+/* Returns the index of the thread's unit in a step. */
 NUMBALITE_FUNCTION int piece_of_step(int step) {
     return (int)(step + threadIdx.x) % PIPELINE_PIECES;
 }
 
-/* Reads a piece as T; elements past the end of the tile are T(). Whole: the tile is complete. */
+/* Reads a unit as T; elements past the end of the tile are T(). Whole is set if the tile is
+ * complete. */
 template <bool Whole, class T, class S, int V>
 NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int piece, int count) {
     int i = ((int)threadIdx.x * PIPELINE_PIECES + piece) * V;
@@ -42,18 +44,18 @@ NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int piece, int co
         v[j] = Whole || i + j < count ? nl_convert<T>(raw.item[j]) : T();
 }
 
-/* The values of its tile that a thread computes before the prefix of the tile is available. The
- * first warp, lane or piece of a tile has no predecessor: the member with the total of its
+/* The reductions of a tile that a thread computes before the prefix of the tile is available. The
+ * first warp, lane or unit of a tile has no predecessor: then the member with the total of its
  * predecessors is undefined. */
 template <class T> struct reductions_of_tile {
-    T first; /* total of the thread's pieces in front of its first piece */
-    T left;  /* total of the earlier lanes of the thread's warp */
+    T first; /* total of the thread's units in front of its first unit (after the wrap-around) */
+    T left;  /* total of the earlier lanes in the thread's warp */
     T warps; /* total of the warps before the thread's warp */
     T tile;
 };
 
-/* Reduces a thread's pieces; `first` receives the total of the thread's pieces in front of its
- * first piece. */
+/* Reduces a thread's units; `first` receives the total of the thread's units in front of its first
+ * unit. */
 template <bool Whole, int V, class S, class T, class Op>
 NUMBALITE_FUNCTION T reduce_pieces(T &first, const S *stage, int count, Op op) {
     T total = T(), behind = T();
@@ -78,15 +80,16 @@ NUMBALITE_FUNCTION T reduce_pieces(T &first, const S *stage, int count, Op op) {
     return chosen(bits_if(piece_of_step(0) > 0), op(total, behind), total);
 }
 
-/* Scans a thread's pieces in shared memory; `before` is the thread's prefix. HasBefore: there is a
- * prefix. */
+/* Scans a thread's units in shared memory; `before` is the thread's prefix, which exists if
+ * HasBefore is set. */
 template <bool Whole, bool HasBefore, bool Exclusive, int V, class S, class T, class O, class Op>
 NUMBALITE_FUNCTION void scan_pieces(const maybe<T> &before, const T &first, const S *stage, O *results,
                                     int count, Op op) {
     constexpr bool in_place = sizeof(S) == sizeof(O);
     constexpr int kept = in_place ? 1 : PIPELINE_PIECES;
     T v[kept][V];
-    if (!in_place) { /* barrier, because the results overwrite elements of other threads */
+    if (!in_place) { /* a barrier is needed, because the results overwrite elements of other
+                      * threads */
 #pragma unroll
         for (int step = 0; step < PIPELINE_PIECES; ++step)
             read_staged<Whole>(v[step % kept], stage, piece_of_step(step), count);
@@ -127,7 +130,7 @@ NUMBALITE_FUNCTION void scan_pieces(const maybe<T> &before, const T &first, cons
 }
 
 /* Writes the results of a complete tile, `each` results per thread; neighbouring threads write
- * neighbouring 16 bytes. */
+ * neighbouring units of 16 bytes. */
 template <int each, class O> NUMBALITE_FUNCTION void write_tile(O *y, const O *results) {
     typedef typename word_of<alignment_in(each * (int)sizeof(O))>::type word;
     constexpr int count = each * sizeof(O) / sizeof(word);
@@ -140,17 +143,17 @@ template <int each, class O> NUMBALITE_FUNCTION void write_tile(O *y, const O *r
         ((word *)y)[k * blockDim.x + threadIdx.x] = items[k];
 }
 
-/* The position of a tile of a row; one thread computes it for the block. */
+/* The position of a tile in its row, which one thread computes for the block. */
 struct tile_of_line {
     const char *from;
     char *to;
     int64 line; /* index of the row's first status */
     int64 tile;
-    int64 window; /* index of the tile's window, and number of earlier tiles in it */
+    int64 window; /* index of the tile's window, and number of earlier tiles in the window */
     int within;
-    int count; /* elements; number of elements, or 0 past the last tile of all rows */
-    bool wide; /* whether the tile is complete, and its results are contiguous at a multiple of 16
-    bytes */
+    int count; /* number of elements in the tile, or 0 past the last tile of all rows */
+    bool wide; /* set if the tile is complete, and its results are contiguous at a multiple of 16
+                * bytes */
 };
 
 /* The pipeline stages of a block, and the tile of each stage. */
@@ -163,7 +166,7 @@ template <class S, class O> struct tile_stages {
 
     NUMBALITE_FUNCTION S *at(int stage) const { return (S *)(memory + stage * bytes); }
 
-    /* Computes the tile of a ticket before a stage is free for the tile. */
+    /* Computes the position of a ticket's tile, before a stage is free for the tile. */
     NUMBALITE_FUNCTION static tile_of_line of(nl_status ticket, const plan &p, const void *input, void *out) {
         tile_of_line it = {};
         it.tile = quotient((int64)ticket, p.results);
@@ -182,7 +185,7 @@ template <class S, class O> struct tile_stages {
         return it;
     }
 
-    /* Starts to copy a tile to a stage. Called by one thread. */
+    /* Starts the copy of a tile to a stage. Must be called by one thread. */
     NUMBALITE_FUNCTION void fetch(const tile_of_line &it, int stage) const {
         unsigned int there = it.count * sizeof(S), whole = there & ~15u;
         tiles[stage] = it;
@@ -201,7 +204,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
     __shared__ nl_pipeline::arrival arrivals[stages];
     __shared__ tile_of_line tiles[stages];
     __shared__ T of_warps[32];
-    /* totals of the tiles that each warp has requested */
+    /* totals of the tiles that each warp has requested, by window */
     __shared__ T of_window[32], of_window_before[32];
     __shared__ maybe<T> before_windows;
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -212,7 +215,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
     typedef tile_stages<S, O> ring_of_tiles;
     ring_of_tiles ring = {block_memory(), arrivals, tiles, (int)(p.chunk * (sizeof(S) > sizeof(O) ? sizeof(S) : sizeof(O)))};
 
-    /* Reduces the tile of a stage; the warps share their totals. */
+    /* Reduces the tile of a stage; the warps exchange their totals. */
     auto reduce = [&](int stage, int count) {
         reductions_of_tile<T> f;
         T sum = count == p.chunk ? reduce_pieces<true, V>(f.first, ring.at(stage), count, op)
@@ -223,7 +226,8 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
             of_warps[warp] = sum;
         return f;
     };
-    /* All warps compute this: shuffles are slow after a branch in which lanes may have diverged. */
+    /* All warps execute this function, because shuffles are slow after a branch in which lanes may
+     * have diverged. */
     auto publish = [&](reductions_of_tile<T> &f, const tile_of_line &it) {
         T sum = scan_lanes(of_warps[lane < warps ? lane : 0], op);
         f.warps = shfl_sync(ALL, sum, warp > 0 ? warp - 1 : 0);
@@ -242,7 +246,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         coming = ring.of(atomicAdd(tickets, 1ull), p, input, out);
     }
     __syncthreads();
-    /* parts of the tile that is being scanned and of the tiles after it */
+    /* reductions of the tile that is being scanned and of the next tiles */
     reductions_of_tile<T> of[PIPELINE_AHEAD + 1];
 #pragma unroll
     for (int k = 0; k < PIPELINE_AHEAD; ++k) {
@@ -253,7 +257,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         __syncthreads();
     }
 
-    /* stages of the tile that is being scanned, and of the newest published tile */
+    /* stage of the tile that is being scanned, and stage of the newest published tile */
     int stage = 0, last = PIPELINE_AHEAD;
     unsigned int parity = 0;              /* parity of that stage's arrival */
     while (tiles[stage].count > 0) {
@@ -264,7 +268,8 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         tile_of_line newest = tiles[last];
         of[PIPELINE_AHEAD] = reduce(last, newest.count);
         __syncthreads();
-        nl_status ticket = 0; /* the result of atomicAdd arrives while the results are written */
+        nl_status ticket = 0; /* the ticket is used later, so the atomicAdd runs while the results
+                               * are written */
         if (fetches) {
             ring.fetch(coming, stage > 0 ? stage - 1 : stages - 1);
             ticket = atomicAdd(tickets, 1ull);
@@ -301,7 +306,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
             if (threadIdx.x == 0)
                 w.publish_line(so_far.value);
         }
-        bool follows = base.has; /* the value is the same in all warps */
+        bool follows = base.has; /* the condition is equal in all warps */
         if (warp > 0)
             append(base, of[0].warps, op);
         O *results = (O *)ring.at(stage);

@@ -1,25 +1,25 @@
 /* python: Python's operations where C++ has a different meaning. Kernels with Python bodies call
  * these; kernels in CUDA C++ may call them as well.
  *
- *     py::floor_div(a, b)  py::floor_mod(a, b)   round down; the remainder has the sign of the divisor
- *     py::power(a, n)                            a to an integer power, by multiplications
- *     py::round_to(x, digits)
- *     py::pick(test, a, b)                       test ? a : b, after both were evaluated
- *     py::frexp(x)  py::modf(x)  py::remquo(x, y)  py::sincos(x)  py::sincospi(x)   return tuples
- *     py::wrap(i, n)                             an index; a negative one counts from the end
- *     py::view(a, py::slice(start, stop, step), i, ...)  py::transposed(a)   views of an array
- *     py::as_array(s)                            a C array as array<T, N, layout::C>; extern __shared__ T s[]
- *                                                has as many elements as fit into the launch's shared memory
- *     py::range_size(start, stop, step)
- *     py::fields<T>(a, offset)                   a field of each record of an array
- *     py::of_one(x)                              an element as an array of length 1
- *     py::fill(a, value)  py::assign(a, b)       a[...] = value, a[...] = b
- *     py::assign_items(a, x, y, ...)             a[:] = (x, y, ...)
- *     py::prange(start, stop, body)  py::combine(step)   parallel loops on the CPU, and their reductions
- *     NUMBALITE_RAISE("ValueError: text")        ends the thread; with debug=True the host raises the exception
- *     NUMBALITE_DIVISOR(b)                       b, which must not be 0
- *     NUMBALITE_ITEM(i, n)                       py::wrap(i, n), an index of a tuple of n items
- *     py::match_all(mask, value)                 the mask and the predicate, as a tuple */
+ *     `py::floor_div(a, b)`, `py::floor_mod(a, b)`: round down, as in Python.
+ *     `py::power(a, n)`: a to an integer power, by multiplications.
+ *     `py::round_to(x, digits)`: x rounded to a number of digits.
+ *     `py::pick(test, a, b)`: test ? a : b, after both were evaluated.
+ *     `py::frexp`, `py::modf`, `py::remquo`, `py::sincos`, `py::sincospi`: return tuples.
+ *     `py::wrap(i, n)`: an index, where a negative index counts from the end.
+ *     `py::view(a, py::slice(start, stop, step), i, ...)`, `py::transposed(a)`: views of an array.
+ *     `py::as_array(s)`: a C array as array<T, N, layout::C>; the length of an extern __shared__
+ *     array is that of the launch's dynamic shared memory.
+ *     `py::range_size(start, stop, step)`: the number of items of a range.
+ *     `py::fields<T>(a, offset)`: a view of a field of each record of an array.
+ *     `py::of_one(x)`: an element as an array of length 1.
+ *     `py::fill(a, value)`, `py::assign(a, b)`: a[...] = value, a[...] = b.
+ *     `py::assign_items(a, x, y, ...)`: a[:] = (x, y, ...).
+ *     `py::prange(start, stop, body)`, `py::combine(step)`: parallel loops on the CPU.
+ *     `NUMBALITE_RAISE("ValueError: text")`: ends the thread; debug=True raises the error.
+ *     `NUMBALITE_DIVISOR(b)`: b, after checking that b is not 0.
+ *     `NUMBALITE_ITEM(i, n)`: py::wrap(i, n), for an index of a tuple of n items.
+ *     `py::match_all(mask, value)`: the mask and the predicate, as a tuple. */
 #ifndef NUMBALITE_PYTHON_CUH
 #define NUMBALITE_PYTHON_CUH
 
@@ -72,11 +72,12 @@ template <class T> NUMBALITE_FUNCTION T floor_div(T a, NUMBALITE_SAME(T) b) {
     }
 }
 
-/* An integer to a negative power is 0, except for 1 and -1. */
+/* An integer to a negative power is 0, except for the bases 1 and -1. */
 template <class T> NUMBALITE_FUNCTION T power(T a, int64 n) {
     bool negative = n < 0, whole = T(1) / T(2) == T(0);
     if (negative && whole && a != T(0) && a != T(1) && a != T(-1))
-        return T(0); /* the product could overflow to 0, whose inverse is not 0 */
+        return T(0); /* returned directly, because the product could overflow to 0, whose inverse
+                      * does not exist */
     uint64 left = negative ? 0 - uint64(n) : uint64(n);
     T result = T(1), factor = a;
     while (left) {
@@ -130,10 +131,10 @@ NUMBALITE_FUNCTION double round_to(double x, int64 digits) {
 NUMBALITE_TUPLES(double, )
 NUMBALITE_TUPLES(float, f)
 #undef NUMBALITE_TUPLES
-/* In this product, zero times infinity is zero, as in Python. */
+/* In this product, zero times infinity is zero, as in Python's cmath. */
 template <class T> NUMBALITE_FUNCTION complex<T> rect(T r, T angle) {
     bool infinite = r != 0 && r * 2 == r;
-    if (angle - angle != 0 && (r == 0 || infinite)) /* the angle is infinite, or NaN */
+    if (angle - angle != 0 && (r == 0 || infinite)) /* the angle is infinite or NaN */
         return infinite ? complex<T>(r, angle) : complex<T>();
     T x = ::cos(angle), y = ::sin(angle);
     return complex<T>(x == 0 && infinite ? x / r : x * r, y == 0 && infinite ? y / r : y * r);
@@ -203,7 +204,7 @@ template <class T> NUMBALITE_FUNCTION array<T, 1, layout::C> as_array(T (&a)[]) 
 }
 #endif
 
-/* start:stop:step; omitted parts are none_type. */
+/* A slice start:stop:step; omitted parts have the type none_type. */
 template <class Start, class Stop, class Step> struct slice_of {
     Start start;
     Stop stop;
@@ -257,7 +258,8 @@ template <class Item, class... Items> struct dropped<Item, Items...> {
     static constexpr int value = drops<Item>::value + dropped<Items...>::value;
 };
 
-/* Handles indices followed by one slice without a step, for which the view remains contiguous. */
+/* Whether the indices are followed by one slice without a step: then the view remains
+ * contiguous. */
 template <class... Items> struct is_run { static constexpr bool value = false; };
 template <class Start, class Stop> struct is_run<slice_of<Start, Stop, none_type>> {
     static constexpr bool value = true;
@@ -294,7 +296,7 @@ NUMBALITE_FUNCTION auto transposed(array<T, N, L> a) {
     return r;
 }
 
-/* Returns a view of the real (0) or the imaginary (1) parts. */
+/* Returns a view of the real parts (0) or the imaginary parts (1). */
 template <class Z, class T> struct part_of { typedef T type; };
 template <class Z, class T> struct part_of<const Z, T> { typedef const T type; };
 template <class Z, int N, layout L>
@@ -332,7 +334,7 @@ NUMBALITE_FUNCTION auto array_at(T *pointer, Extents... extents) {
 template <class T> NUMBALITE_FUNCTION array<const T, 1, layout::C> of_one(const T &element) {
     return {&element, {1}, {sizeof(T)}};
 }
-/* Returns a view of the field of type T at an offset of each record. */
+/* Returns a view of a field: the element of type T at the same offset in each record. */
 template <class T, class R, int N, layout L>
 NUMBALITE_FUNCTION auto fields(array<R, N, L> a, int64 offset) {
     array<typename part_of<R, T>::type, N> r = {};
@@ -431,8 +433,7 @@ NUMBALITE_FUNCTION void each(array<T, N, L> out, F f, const Inputs &...inputs) {
     }
 }
 
-/* --- loops whose iterations may run in parallel: body(first, last) for parts of start..stop
- * ------- */
+/* --- Runs body(first, last) for sub-ranges of start..stop, which may run in parallel. ------- */
 
 #if defined(NUMBALITE_HOST) && !defined(NUMBALITE_SERIAL)
 template <class Body>
@@ -470,7 +471,8 @@ template <class Combine> NUMBALITE_FUNCTION void combine(const Combine &step) {
 }
 #endif
 
-/* --- datetime64 and timedelta64, whose smallest number is NaT -------------------------------------- */
+/* --- Returns whether a datetime64 or timedelta64 is NaT, the smallest number.
+ * -------------------------------------- */
 
 NUMBALITE_FUNCTION constexpr bool is_nat(int64 t) {
     return t == -0x7fffffffffffffff - 1;

@@ -2,15 +2,15 @@
  * (Adinolfi and Merrill, "Onesweep: a faster least significant digit radix sort for GPUs", 2022).
  *
  * nl_radix_count reads the keys once and counts the digits at all digit positions. Then one
- * nl_radix_pass for each position reads each element once and writes it once. A block processes a
- * tile of a row. Every warp ranks its elements among those with the same digit. The counts of
- * earlier tiles are read from `state`, where each tile first stores its own count of a digit and
- * later the sum with all earlier tiles (the first tile stores the digit's base plus its count).
- * Flags in the highest two bits mark which of the two values is stored. Tiles are assigned in order
- * (`ticket`), so a block waits only for blocks that are running or finished.
+ * nl_radix_pass for each digit position reads each element once and writes it once. A block
+ * processes a tile of a row. Each warp ranks its elements among the elements with the same digit.
+ * The counts of earlier tiles are read from `state`, where each tile first stores its own count of
+ * a digit and later the sum with all earlier tiles (the first tile stores the digit's base plus its
+ * count). Flags in the highest two bits mark which of these values is stored. Tiles are assigned in
+ * order (`ticket`), so a block waits only for blocks that have started.
  *
- * Values may be moved with the keys. If values are moved but `values_from` is null, they are the
- * positions in the row. */
+ * Values may be moved together with the keys. If values are moved but `values_from` is null, the
+ * values are the positions in the row. */
 #ifndef NUMBALITE_RADIX_CUH
 #define NUMBALITE_RADIX_CUH
 
@@ -22,13 +22,13 @@
 namespace numbalite {
 namespace nl_sort {
 
-enum { DIGITS = 256, TICKETS = 32 }; /* constants with the same values as in radix.py */
+enum { DIGITS = 256, TICKETS = 32 }; /* these constants must match radix.py */
 
 struct no_value {};
 
-/* Returns a mask of the lanes with the same digit as the calling lane, by one vote for each bit,
- * inverted if the calling lane's bit is 0. The function is written in PTX, which compiles to three
- * instructions per bit; __ballot_sync compiles to seven. */
+/* Returns a mask of the lanes with the same digit as the calling lane, by one vote for each bit:
+ * the result of a vote is inverted if the calling lane's bit is 0. The function is written in PTX,
+ * which compiles to three instructions per bit; __ballot_sync compiles to seven. */
 NUMBALITE_FUNCTION unsigned same_digit(unsigned digit) {
 #ifdef NUMBALITE_SIM
     return __match_any_sync(0xffffffffu, digit);
@@ -53,20 +53,21 @@ NUMBALITE_FUNCTION unsigned same_digit(unsigned digit) {
 #endif
 }
 
-/* Assigns a position to each lane: Returns `*next`, the next free position of the lane's digit,
- * plus the lane's rank among the lanes of the mask `same`. Advances `*next`. For all lanes of a
- * warp. */
+/* Assigns an output position to each lane: returns `*next`, the next free position of the lane's
+ * digit, plus the lane's rank among the lanes of the mask `same`. Advances `*next`. All lanes of a
+ * warp must call this function. */
 NUMBALITE_FUNCTION unsigned take_place(unsigned *next, unsigned same, unsigned lane) {
     unsigned place = *next + __popc(same & ((1u << lane) - 1));
     __syncwarp();
-    if (!(same >> lane >> 1)) /* the last lane with this digit */
+    if (!(same >> lane >> 1)) /* true for the last lane with this digit */
         *next = place + 1;
     __syncwarp();
     return place;
 }
 
-/* Computes the exclusive prefix sum over the digits: thread d passes the value of digit d; threads
- * from 256 on pass any value. All threads of the block must call this function. */
+/* Computes the exclusive prefix sum over the digits: thread d passes the value of digit d; the
+ * arguments of threads from 256 on are ignored. All threads of the block must call this
+ * function. */
 template <class T> NUMBALITE_FUNCTION T digits_before(T own, T *of_warps) {
     unsigned thread = threadIdx.x, lane = thread & 31;
     T sum = own;
@@ -94,9 +95,9 @@ template <class Count> struct flags {
 };
 
 /* Returns the sum of one digit's counts in the `tiles` earlier tiles, which store their counts in
- * `mine[-256]`, `mine[-512]`... Several counts are loaded at a time, because a load has a long
- * latency. The search ends at a tile that has published a sum with all earlier tiles; the first
- * tile always publishes such a sum. */
+ * `mine[-256]`, `mine[-512]`... Several counts are loaded concurrently, because a load has a long
+ * latency. The search ends at a tile that has published its sum with all earlier tiles, as the
+ * first tile always does. */
 template <class Count>
 NUMBALITE_FUNCTION Count look_back(const volatile Count *mine, unsigned tiles) {
     constexpr unsigned window = 4;
@@ -118,8 +119,8 @@ NUMBALITE_FUNCTION Count look_back(const volatile Count *mine, unsigned tiles) {
     }
 }
 
-/* The values of type V that are moved with the keys; no values if V is no_value. The values are
- * loaded late, because the registers cannot hold items and values at the same time. */
+/* The values of type V that are moved with the keys; empty if V is no_value. The values are loaded
+ * late, because the registers cannot hold items and values at the same time. */
 template <class V, int Items> struct carried {
     V values[Items];
     V *shared;
@@ -180,12 +181,12 @@ pass(tile_memory<Count> &s, unsigned char *memory, const typename K::item *from,
     unsigned number = s.ticket, line = number / tiles, tile = number - line * tiles;
     uint64 row = line * n, begin = (uint64)tile * TILE;
     unsigned valid = n - begin < TILE ? (unsigned)(n - begin) : TILE;
-    /* index of the thread's first element; the next ones are 32 apart */
+    /* index of the thread's first element; its next elements are 32 apart */
     unsigned mine = warp * 32 * Items + lane;
     item items[Items];
     from += row + begin;
-    /* Past the end of the row, the row's last element is repeated: these copies are ranked last
-     * among the elements with their digit, and are not written. */
+    /* the last element is repeated past the end of the row: these copies are ranked last among the
+     * elements with their digit, and are not written */
     unsigned absent = TILE - valid, repeated = DIGITS;
     auto digit_of = [&](const item &x) { return K::digit(K::flipped(K::of(x), flip), place); };
     if (!absent) {
@@ -198,7 +199,7 @@ pass(tile_memory<Count> &s, unsigned char *memory, const typename K::item *from,
         for (int i = 0; i < Items; ++i)
             items[i] = from[min(mine + 32 * i, valid - 1)];
     }
-    /* Counts the digits before ranking, because later tiles wait only for the counts. */
+    /* counts the digits before ranking, because later tiles wait only for the counts */
 #pragma unroll
     for (int i = 0; i < Items; ++i)
         atomicAdd(counts_of_warp + digit_of(items[i]), 1u);
@@ -276,10 +277,10 @@ pass(tile_memory<Count> &s, unsigned char *memory, const typename K::item *from,
 } // namespace nl_sort
 } // namespace numbalite
 
-/* Counts the digits at all digit positions. `work` must be zero. It contains a ticket for each
- * position (unsigned, in the space of the first 32 Counts), totals[row][position][digit], the
- * number of keys with this digit at this position, and states[position][tile][digit]. `blocks`
- * blocks count one row. */
+/* Counts the digits at all digit positions. `work` must be zero before the launch. `work` contains
+ * a ticket for each position (unsigned, in the space of the first 32 Counts),
+ * totals[row][position][digit], the number of keys with this digit at this position, and
+ * states[position][tile][digit]. `blocks` blocks count one row. */
 template <class K, class Count, int Threads, int Apart>
 __global__ void __launch_bounds__(Threads)
     nl_radix_count(const void *from, unsigned long long n, unsigned blocks, unsigned long long flip,
@@ -314,8 +315,9 @@ __global__ void __launch_bounds__(Threads)
     }
 }
 
-/* Sorts by the digit at position `place`. `to` may be null in the last pass, if only values are
- * wanted. If `places_to` is not null, the values are written there as int64, not to `values_to`. */
+/* Sorts by the digit at position `place`. `to` may be null in the last pass if only the values are
+ * needed. If `places_to` is not null, the values are written to `places_to` as int64, not to
+ * `values_to`. */
 template <class K, class V, class Count, int Threads, int Items, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks)
     nl_radix_pass(const void *from, void *to, const void *values_from, void *values_to,

@@ -8,8 +8,8 @@
  * and Vigna.
  *
  * Uniform numbers are in [0, 1). numba's float32 numbers are rounded up to 1 once in 2^25 times;
- * here these are the largest number less than 1. A normal number is one half of a Box-Muller
- * pair. */
+ * this header returns the largest number less than 1 instead. A normal number is one of the two
+ * numbers of a Box-Muller pair. */
 #ifndef NUMBALITE_RANDOM_CUH
 #define NUMBALITE_RANDOM_CUH
 
@@ -42,8 +42,8 @@ template <class State> NUMBALITE_FUNCTION double xoroshiro128p_uniform_float64(S
 }
 
 template <class State> NUMBALITE_FUNCTION float xoroshiro128p_uniform_float32(State &state) {
-    /* The result is rounded once: it is the same number that numba computes through a double, with
-     * half of the conversions. */
+    /* rounded only once: numba computes the same number through a double, with twice as many
+     * conversions */
     float u = (float)(xoroshiro128p_next(state) >> 11) * 1.1102230246251565e-16f; /* 2^-53 */
     return ::fminf(u, 0.99999994f);
 }
@@ -61,8 +61,8 @@ template <class State> NUMBALITE_FUNCTION double xoroshiro128p_normal_float64(St
     return ::sqrt(-2.0 * ::logf(u)) * ::cos(6.283185307179586 * v);
 }
 
-/* Advances the state by the steps that a polynomial represents: bit b of (low, high) is the
- * coefficient of x^b. */
+/* Advances the state by a number of steps, which a polynomial represents: bit b of (low, high) is
+ * the coefficient of x^b. */
 template <class State>
 NUMBALITE_FUNCTION void xoroshiro128p_advance(State &state, uint64 low, uint64 high) {
     uint64 a = 0, b = 0;
@@ -82,7 +82,8 @@ template <class State> NUMBALITE_FUNCTION void xoroshiro128p_jump(State &state) 
     xoroshiro128p_advance(state, 0xbeac0467eba5facbull, 0xd86b048b86aa9922ull);
 }
 
-/* Computes the state for a seed: one round of splitmix64 for both halves, as in numba. */
+/* Computes the state for a seed by one round of splitmix64, whose result is used for both halves,
+ * as in numba. */
 template <class State> NUMBALITE_FUNCTION void init_xoroshiro128p_state(State &state, uint64 seed) {
     uint64 z = seed + 0x9e3779b97f4a7c15ull;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -91,7 +92,7 @@ template <class State> NUMBALITE_FUNCTION void init_xoroshiro128p_state(State &s
     state.s0 = state.s1 = z;
 }
 
-/* The same functions with an array, or a pointer, and an index. */
+/* Defines the same functions with an array, or a pointer, and an index. */
 #define NUMBALITE_INDEXED(type, name) \
     template <class States> \
     NUMBALITE_FUNCTION type name(States &&states, nl_detail::index index) { \

@@ -1,8 +1,8 @@
-/* random_draw: distributions that need a varying number of words.
+/* random_draw: draws from distributions that need a varying number of random words.
  *
- * Element i uses the blocks of random words from RUN * i on, which are more than it ever needs.
- * Everything is computed in double, also for float32 results, because acceptance tests subtract
- * large numbers. Gamma:
+ * Element i uses the blocks of random words from index RUN * i on; RUN blocks are always enough for
+ * one element. All values are computed in double, also for float32 results, because acceptance
+ * tests subtract large numbers. The methods are, for gamma:
  * Marsaglia and Tsang 2000. Poisson and binomial: Hörmann 1993 (transformed rejection, PTRS and
  * BTRS). Hypergeometric: Stadlober 1990. Von Mises: Best and Fisher 1979. Zipf: Devroye 1986.
  * Logarithmic: Kemp 1981. Wald: Michael, Schucany and Haas 1976. */
@@ -16,8 +16,8 @@ namespace nl_random {
 
 enum { RUN = 256 }; /* blocks; must match kernels.py */
 
-/* Functions with many callers are not inlined, because the larger distributions would take seconds
- * to compile. */
+/* Functions with many callers are not inlined: inlining them in the larger distributions would take
+ * seconds of compile time. */
 static __device__ __noinline__ words called_block(uint64 key, uint64 low, uint64 high) {
     return philox::block(key, low, high);
 }
@@ -94,8 +94,7 @@ struct gamma {
     }
 };
 
-/* The logarithm of a gamma number: for small shapes, the number itself can be less than all
- * doubles. */
+/* Returns the logarithm of a gamma number: for small shapes, the number itself may underflow. */
 static __device__ __noinline__ double log_gamma(stream &rng, double shape) {
     if (shape >= 1.0)
         return ::log(large_gamma(rng, shape));
@@ -186,7 +185,7 @@ struct binomial {
         double x = k + 1.0, s = x * x;
         return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / s) / s) / x;
     }
-    /* Draws a binomial number: counts successes by drawing the number of trials between two
+    /* Draws a binomial number by counting successes: draws the number of trials between two
      * successes. */
     static NUMBALITE_FUNCTION long long waiting(stream &rng, double n, double p) {
         double rate = -::log1p(-p), trials = 0.0;

@@ -1,8 +1,9 @@
-/* random_fill: distributions of cuda.random (numbalite/random/) that need exactly one word per
- * number.
+/* random_fill: fills arrays from distributions of cuda.random (numbalite/random/) that need exactly
+ * one word per number.
  *
- * A unit is one block of Philox: 4 numbers of 32 bits or 2 numbers of 64 bits, stored together. An
- * element depends only on the key, the counter and its index, not on the launch configuration.
+ * A unit is one block of Philox, which is used as 4 numbers of 32 bits or 2 numbers of 64 bits,
+ * stored together. An element depends only on the key, the counter and its index, not on the launch
+ * configuration.
  *
  * A distribution has parameters, each a number or an array of the output's size. */
 #ifndef NUMBALITE_RANDOM_FILL_CUH
@@ -20,8 +21,7 @@ template <class P> NUMBALITE_FUNCTION P at(const P *values, uint64 i) {
     return values[i];
 }
 
-/* Converts the four 32-bit words of a counter block to words of the type that the distribution
- * needs. */
+/* Converts the four 32-bit words of a counter block to words of the distribution's number type. */
 NUMBALITE_FUNCTION void split(const words &w, uint32 *x) {
     x[0] = w.a, x[1] = w.b, x[2] = w.c, x[3] = w.d;
 }
@@ -29,7 +29,8 @@ NUMBALITE_FUNCTION void split(const words &w, uint64 *x) {
     x[0] = wide(w.a, w.b), x[1] = wide(w.c, w.d);
 }
 
-/* The source of a unit's words. Distributions that reject words request further blocks. */
+/* Computes the random words of a unit. If a distribution rejects a word, it requests further
+ * blocks. */
 struct source {
     uint64 key, low, high;
 
@@ -83,8 +84,8 @@ NUMBALITE_FUNCTION void fill(T *out, uint64 n, uint64 key, uint64 low, uint64 hi
     }
 }
 
-/* Numbers that are computed independently: E::one(word, parameters). Past the end, the parameters
- * of the last element are used. */
+/* A distribution whose numbers are computed independently by E::one(word, parameters). Past the end
+ * of the array, the parameters of the last element are used. */
 template <class R, class E> struct each {
     typedef typename real<R>::word word;
     template <class T, class... P>
@@ -108,7 +109,8 @@ template <class R> struct uniform : each<R, uniform<R> > {
     }
 };
 
-/* A float16 has 11 bits of precision: converting a float would round some numbers below 1 to 1. */
+/* A float16 has 11 bits of precision: a conversion from float would round some numbers below 1 to
+ * 1. */
 struct uniform_half : each<float, uniform_half> {
     static NUMBALITE_FUNCTION float one(uint32 x) {
         return (float)(x >> 21) * 4.8828125e-04f;
@@ -166,7 +168,7 @@ template <class R> struct exponential : each<R, exponential<R> > {
     }
 };
 
-/* The lowest bit is the sign; the others determine an exponential number. */
+/* The lowest bit of the word is the sign; the other bits determine an exponential number. */
 template <class R> struct laplace : each<R, laplace<R> > {
     typedef typename real<R>::word word;
     static NUMBALITE_FUNCTION R one(word x, R loc, R scale) {
@@ -251,7 +253,7 @@ struct geometric : each<double, geometric> {
     }
 };
 
-/* Draws an integer from low to low + last; all are equally likely: Lemire's method, as in
+/* Draws an integer from low to low + last, all equally likely, by Lemire's method, as in
  * philox4x32::below. */
 template <class W> struct integers {
     typedef W word;

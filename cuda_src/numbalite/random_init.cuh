@@ -1,10 +1,10 @@
 /* random_init: the kernel that initializes an array with states 2^64 steps apart
  * (create_xoroshiro128p_states).
  *
- * State i is the seed's state after start + i jumps. Jumps are linear over bits, so 2^k jumps are
- * one `xoroshiro128p_advance` with the polynomial x^(2^(64+k)) modulo the generator's
- * characteristic polynomial, `jumps[k]`. A thread computes RUN consecutive states: the first by one
- * advance for each bit of its index, the others by single jumps. */
+ * State i is the state of the seed after start + i jumps of 2^64 steps. Jumps are linear over bits,
+ * so 2^k jumps are one `xoroshiro128p_advance` with the polynomial x^(2^(64+k)) modulo the
+ * generator's characteristic polynomial, `jumps[k]`. A thread computes RUN consecutive states: the
+ * first by one advance for each bit of its index, each further state by one jump. */
 #ifndef NUMBALITE_RANDOM_INIT_CUH
 #define NUMBALITE_RANDOM_INIT_CUH
 

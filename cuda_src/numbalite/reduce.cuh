@@ -6,21 +6,23 @@
  * alignment, so equal calls return equal bits.
  *
  * A result is computed from one or several parts, which are contiguous ranges of its elements. If a
- * result has several parts, they are stored in a scratch array. Then the last block to finish
- * combines the parts if one block can do that; otherwise a second launch does (reduceloops.py plans
- * both). Schedules, in addition to those of short_axes.cuh (columns, short rows):
+ * result has several parts, the parts' results are stored in a scratch array. Then the last block
+ * to finish combines the parts, or, if one block cannot do that, a second launch combines them
+ * (reduceloops.py plans both). This header has the schedules "rows" and "serial"; those for columns
+ * and short rows are in short_axes.cuh.
  *
- * - rows: a part is reduced by a warp or by a block, whose warps process contiguous ranges of it. A
- *   warp reads tiles of 32 * V consecutive elements, V in each lane by one 16-byte load, and combines
- *   the values of the lanes by shuffles. Several tiles share the shuffles: in each step a lane sends
- *   the values of half of its tiles and receives its neighbour's values of the other half. If the
- *   operation is commutative, the threads read pieces round-robin and exchange values only at the end.
- * - serial: a part is reduced by one thread, and neighbouring threads have neighbouring results.
- *   Used for reductions over outer axes, for very short rows, and on the simulator.
+ * - Schedule "rows": a warp reduces a part, or a block, whose warps reduce contiguous ranges. A
+ *   warp reads tiles of 32 * V consecutive elements, V in each lane by one 16-byte load, and
+ *   combines the values of the lanes by shuffles. Several tiles share the shuffles: in each step a
+ *   lane sends the values of half of its tiles and receives its neighbour's values of the other
+ *   half. If the operation is commutative, the threads read 16-byte units round-robin and exchange
+ *   values only at the end.
+ * - Schedule "serial": a thread reduces a part, and neighbouring threads have neighbouring results.
+ *   It is used for reductions over outer axes, for very short rows, and on the simulator.
  *
- * Elements are read as S, accumulated as T, and results are stored as O. Op::from converts the
- * element with index i of a result to a T (or several neighbouring elements at once, if the
- * operation has faster code for that). Op::result converts the final T to an O. */
+ * Elements have the type S in memory, accumulators the type T, and results the type O. Op::from
+ * converts the element with index i of a result to a T, or several neighbouring elements at once,
+ * if the operation has faster code for that. Op::result converts the final T to an O. */
 #ifndef NUMBALITE_REDUCE_CUH
 #define NUMBALITE_REDUCE_CUH
 
@@ -39,27 +41,27 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* Strides in bytes, which are 0 for an array that the launch does not have. */
+/* Strides in bytes, which are 0 for an array that the launch does not use. */
 struct dimension {
     int64 length, input, where, output;
 };
 
-/* Same layout as in core/reducelaunch.c and reduceplan.py. The kept dimensions come first, then the
- * reduced dimensions, outermost first. A launch that does not compute the final results (is_last is
- * 0) stores its parts: all parts of a result contiguously, or, if by_part is set, part k of all
+/* This struct has the same layout as in core/reducelaunch.c and reduceplan.py. The kept dimensions
+ * come first, then the reduced dimensions, outermost first. If is_last is 0, the launch stores the
+ * results of parts: all parts of a result contiguously, or, if by_part is set, part k of all
  * results contiguously. */
 struct __align__(16) plan {
-    /* initial value, a T, which is combined with the result if has_initial is set */
+    /* initial value of type T, which is combined with the result if has_initial is set */
     unsigned char initial[NUMBALITE_REDUCE_INITIAL];
     int64 results, length;     /* elements of one result */
     int64 parts, chunk;        /* elements of one part */
     int32 kept, reduced;
     int32 has_initial;
     int32 team;    /* number of groups of a block (staged_columns.cuh) */
-    int32 is_last; /* whether this launch stores results, not parts */
+    int32 is_last; /* whether this launch stores final results, not those of parts */
     int32 segment; /* index of the kept dimension that has segments, or -1 */
     int32 by_part;
-    int32 by_one; /* whether one block of any index runs this plan */
+    int32 by_one; /* set if a single block of any index executes this plan */
     double divisor; /* passed to Op::result */
     dimension dims[NUMBALITE_REDUCE_DIMS];
 };
@@ -71,10 +73,10 @@ struct plan_of_both {
     plan parts, result;
 };
 
-/* Returns whether the calling block is the last block of the launch that calls this function. If
- * so, the writes of all blocks before their calls are visible to the calling block. The counter
- * must be 0 before the launch, and is 0 again after it. One thread of each block increments the
- * counter, after a barrier: a fence in each thread costs one microsecond more. */
+/* Returns whether the calling block is the last block of the launch to call this function. For the
+ * last block, the writes of all blocks before their calls are visible. The counter must be 0 before
+ * the launch, and is 0 again after it. One thread of each block increments the counter, after a
+ * barrier: fences in all threads would cost one microsecond more. */
 NUMBALITE_FUNCTION bool is_last_block(unsigned int *counter) {
     __shared__ bool is_last;
     __syncthreads();
@@ -96,8 +98,7 @@ NUMBALITE_FUNCTION bool is_last_block(unsigned int *counter) {
     return is_last;
 }
 
-/* Defaults of an operation's other members (see the top of the file), for accumulators of type
- * T. */
+/* Default members of a reduction operator (see the top of the file), for accumulators of type T. */
 template <class Op, class T> struct operation_on {
     template <class S> NUMBALITE_FUNCTION T from(const S &x, int64) const { return nl_convert<T>(x); }
     template <class S, int N> NUMBALITE_FUNCTION T from(const S (&x)[N], int64 i) const {
@@ -108,8 +109,8 @@ template <class Op, class T> struct operation_on {
             value = op(value, op.from(x[k], i + k));
         return value;
     }
-    /* Combines two partial results of equally many elements; `a` has the earlier elements. An
-     * operation may override this with cheaper code. */
+    /* Combines two partial results of equally many elements: `a` contains the earlier elements. An
+     * operation may override this function with faster code. */
     NUMBALITE_FUNCTION T even(const T &a, const T &b) const {
         return static_cast<const Op &>(*this)(a, b);
     }
@@ -118,14 +119,14 @@ template <class Op, class T> struct operation_on {
     }
 };
 
-/* Returns whether passing several elements to the operation at once is faster (Op::in_chunks).
+/* Whether passing several elements to the operation at once is faster (Op::in_chunks).
  * An operation with in_chunks is commutative and does not use the indices of the elements. */
 template <class Op, class = void> struct takes_chunks { static constexpr bool value = false; };
 template <class Op> struct takes_chunks<Op, decltype((void)Op::in_chunks)> {
     static constexpr bool value = Op::in_chunks;
 };
-/* True if the operation can add such elements to an existing total quickly (Op::start, Op::extend).
- * */
+/* Whether the operation can quickly add several elements to an existing total (Op::start,
+ * Op::extend). */
 template <class Op, class = void> struct extends_totals { static constexpr bool value = false; };
 template <class Op> struct extends_totals<Op, decltype((void)Op::extends)> {
     static constexpr bool value = Op::extends;
@@ -146,8 +147,8 @@ template <class T, class Op> NUMBALITE_FUNCTION void append(maybe<T> &a, const m
         append(a, b.value, op);
 }
 
-/* Adds several elements, the first of which has index i, in one step. `has`: whether `total`
- * already has a value. */
+/* Adds several elements to `total` in one step; the first element has index i. `has` is set if
+ * `total` already contains a value. */
 template <class T, class S, int N, class Op>
 NUMBALITE_FUNCTION void append_chunk(T &total, bool has, const S (&items)[N], int64 i, Op op) {
     if constexpr (extends_totals<Op>::value) {
@@ -167,8 +168,8 @@ template <class T> NUMBALITE_FUNCTION maybe<T> nothing() {
     return m;
 }
 
-/* Byte offsets of a result's first elements, and the range of elements that the thread's part
- * has. */
+/* The byte offsets of a result's first elements, and the range of elements that the thread
+ * reduces. */
 struct place {
     int64 input, where, output; /* bytes */
     int64 begin, end;
@@ -256,9 +257,9 @@ template <class T, class Op> NUMBALITE_FUNCTION void begin_with(const plan &p, m
 
 /* ---------------------------------------------------------------------------------- sources */
 
-/* Elements are read once and need not stay in the caches (streaming load). Small inputs are
- * compiled with NUMBALITE_REDUCE_CACHED: such inputs may already be in the cache, and stay there
- * for the next call. */
+/* Loads an element that need not stay in the caches, because elements are read only once (streaming
+ * load). Small inputs are compiled with NUMBALITE_REDUCE_CACHED, because they may already be in the
+ * cache, and should stay there for the next call. */
 template <class Word> NUMBALITE_FUNCTION Word load_once(const Word *x) {
 #ifdef NUMBALITE_REDUCE_CACHED
     return *x;
@@ -267,8 +268,8 @@ template <class Word> NUMBALITE_FUNCTION Word load_once(const Word *x) {
 #endif
 }
 
-/* The value of one memory access. The value is stored as one integer of the same size until it is
- * unpacked, because compilers put arrays of small elements into local memory. */
+/* The value that one memory access loads. Until the value is unpacked, it is stored as one integer
+ * of the same size, because compilers put arrays of small elements into local memory. */
 template <class W, class Word = typename word_of<sizeof(W)>::type,
           bool IsWord = sizeof(Word) == sizeof(W)>
 struct once {
@@ -287,8 +288,8 @@ template <class W, class Word> struct once<W, Word, false> {
 };
 template <class W> NUMBALITE_FUNCTION W read_once(const W *x) { return once<W>::read(x).get(); }
 
-/* Contiguous elements at an address that is a multiple of their size. With several reduced
- * dimensions, a part has elements of one row only. */
+/* A source of contiguous elements, at an address that is a multiple of their size. With several
+ * reduced dimensions, a part contains elements of one row only. */
 template <class S, class T, bool Masked> struct packed {
     typedef S element;
     enum { count = sizeof(S) < 16 ? 16 / sizeof(S) : 1 };
@@ -337,8 +338,8 @@ template <class S, class T, bool Masked> struct strided {
     template <class Op> NUMBALITE_FUNCTION T at(int64 i, Op op) const { return op.from(fetch(i), i); }
 };
 
-/* Elements of one row, with equal strides: with several reduced dimensions this avoids a division
- * for each element. */
+/* A source of elements of one row with equal strides: with several reduced dimensions this avoids a
+ * division for each element. */
 template <class S, class T, bool Masked> struct stepped : strided<S, T, Masked> {
     const char *row;
     int64 step;
@@ -354,12 +355,12 @@ template <class S, class T, bool Masked> struct stepped : strided<S, T, Masked> 
 /* --------------------------------------------------------------------------------- warps */
 
 constexpr unsigned int ALL = 0xffffffffu; /* mask of all lanes */
-/* number of warps of a block, the same as in core/reduceplan.c */
+/* number of warps of a block, which must match core/reduceplan.c */
 constexpr int TEAM = 8;
 
-/* Returns all bits or none, for the mask argument of `chosen`. Compilers turn a condition that
- * several selections share into a branch, and shuffles after a branch wait for lanes that diverged.
- * The empty asm hides from the compiler that the mask is a condition. */
+/* Returns all bits or none, as the mask argument of `chosen`. Without this function, compilers turn
+ * a condition of several selections into a branch, and shuffles after a branch wait for lanes that
+ * diverged. The empty asm hides from the compiler that the mask is a condition. */
 NUMBALITE_FUNCTION unsigned int bits_if(bool condition) {
     unsigned int mask = condition ? ~0u : 0u;
 #ifndef NUMBALITE_SIM
@@ -388,7 +389,8 @@ template <int Lanes = 32, class T, class Op> NUMBALITE_FUNCTION void reduce_lane
     for (int step = 1; step < Lanes; step *= 2) {
         unsigned int have = __ballot_sync(ALL, m.has);
         T right = shfl_down_sync(ALL, m.value, step);
-        /* all lanes combine, and select the value afterwards, so that they do not diverge */
+        /* all lanes combine values, and select the result afterwards, so that they do not
+         * diverge */
         if (have == ALL) {
             T both = op(m.value, right);
             m.value = chosen(bits_if(lane + step < end), both, m.value);
@@ -400,14 +402,15 @@ template <int Lanes = 32, class T, class Op> NUMBALITE_FUNCTION void reduce_lane
     m.value = shfl_sync(ALL, m.value, end - Lanes);
 }
 
-/* Combines the lane's value with that of the lane whose index differs in `bit`, in lane order. */
+/* Combines the lane's value with the value of the lane whose index differs only in `bit`, in lane
+ * order. */
 template <class T, class Op> NUMBALITE_FUNCTION T with_partner(const T &mine, int bit, Op op) {
     T other = shfl_xor_sync(ALL, mine, bit);
     unsigned int upper = bits_if(laneid() & bit);
     return op(chosen(upper, other, mine), chosen(upper, mine, other));
 }
 
-/* Returns the total of `Tiles` consecutive tiles; v contains the lane's value of each tile. */
+/* Returns the total of `Tiles` consecutive tiles; v contains the lane's value for each tile. */
 template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T reduce_tiles(T (&v)[Tiles], Op op) {
     int lane = laneid(), left = Tiles;
 #pragma unroll
@@ -422,7 +425,7 @@ template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T reduce_tiles(T (&v)
                 v[k] = op(chosen(upper, got, own), chosen(upper, own, got));
             }
     }
-    /* Now a lane has a partial result of tile number (lane index modulo Tiles). */
+    /* now each lane has a partial result of the tile with the number (lane index modulo Tiles) */
     T value = v[0];
 #pragma unroll
     for (int bit = Tiles; bit < 32; bit *= 2)
@@ -447,9 +450,9 @@ NUMBALITE_FUNCTION T reduce_group(const Source &source, int64 i, Op op) {
     return reduce_tiles(v, op);
 }
 
-/* Reduces groups of `Tiles` tiles from `at` to `end`, at least one group, and moves `at` past them.
- * The next group is loaded while the current one is reduced: this is faster for operations that do
- * much work for each byte. */
+/* Reduces groups of `Tiles` tiles between `at` and `end`, at least one group, and advances `at`.
+ * The next group is loaded while the current group is reduced: this is faster for operations that
+ * compute much for each byte. */
 template <int Tiles, class T, class Source, class Op>
 NUMBALITE_FUNCTION void reduce_groups(const Source &source, int64 &at, int64 end, maybe<T> &total,
                                     Op op) {
@@ -520,8 +523,8 @@ NUMBALITE_FUNCTION maybe<T> reduce_range(const Source &source, int64 begin, int6
     return total;
 }
 
-/* Reduces the last pieces of a thread: at most `Most` pieces, `step` elements apart, from index i
- * on. All loads are issued before the first value is used. */
+/* Reduces the last units of a thread: at most `Most` units, `step` elements apart, from index i on.
+ * All loads are issued before the first value is used. */
 template <int Most, class T, class Source, class Op>
 NUMBALITE_FUNCTION void reduce_last(const Source &source, int64 i, int64 step, int64 last,
                                   maybe<T> &total, Op op) {
@@ -536,12 +539,12 @@ NUMBALITE_FUNCTION void reduce_last(const Source &source, int64 i, int64 step, i
             append(total, Source::reduce(raw[k], i + k * step, op), op);
 }
 
-/* True if the elements of a source's pieces have at least 4 bytes. Compilers put arrays of smaller
- * elements into local memory. */
+/* Whether the elements of a source have at least 4 bytes. Compilers put arrays of smaller elements
+ * into local memory. */
 template <class S> struct is_word { static constexpr bool value = sizeof(S) >= 4; };
 template <> struct is_word<void> { static constexpr bool value = false; };
 
-/* Adds the elements of several pieces in one step. */
+/* Adds the elements of several units in one step. */
 template <class T, class Source, int N, class Op>
 NUMBALITE_FUNCTION void append_pieces(maybe<T> &total, const typename Source::piece (&raw)[N],
                                       int64 i, Op op) {
@@ -552,17 +555,17 @@ NUMBALITE_FUNCTION void append_pieces(maybe<T> &total, const typename Source::pi
     total.has = true;
 }
 
-/* Reduces the elements from begin to end that thread `thread` of `Threads` reads: every Threads-th
- * 16 bytes. Several pieces at a time are combined as a tree, so that a total of many numbers is as
- * accurate as a total of few. The first threads also read the elements before and after the whole
- * 16-byte pieces. */
+/* Reduces those elements from begin to end that thread `thread` of `Threads` reads: every
+ * Threads-th 16-byte unit. Several units at a time are combined as a tree, so that a total of many
+ * numbers is as accurate as a total of few numbers. The first threads also read the elements before
+ * the first and after the last complete 16-byte unit. */
 template <int Threads, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> reduce_interleaved(const Source &source, int64 begin, int64 end, int thread,
                                           Op op) {
     constexpr int count = Source::count, step = Threads * count;
     constexpr int ahead = count > 4 || sizeof(typename Source::piece) <= 4 ? 8 : 4;
-    /* The elements are parts of an earlier launch. The last part may have fewer elements than the
-     * others, so Op::even must not combine it. */
+    /* Whether the elements are results of parts, from an earlier launch. The last part may have
+     * fewer elements than the other parts, so Op::even must not combine it. */
     constexpr bool are_parts = nl_detail::is_same_type<typename Source::element, T>::value;
     constexpr bool together =
         takes_chunks<Op>::value && !are_parts && is_word<typename Source::element>::value;
@@ -574,8 +577,8 @@ NUMBALITE_FUNCTION maybe<T> reduce_interleaved(const Source &source, int64 begin
     int64 last = end - (end - first) % count;
     for (int64 k = begin + thread; k < first; k += Threads)
         append(total, source.at(k, op), op);
-    /* All threads run the same number of iterations: a thread with one more iteration would wait
-     * once more for memory. */
+    /* All threads execute the same number of iterations, because a thread with one more iteration
+     * would wait once more for memory. */
     int64 at = first;
     for (; at + ahead * step <= last; at += ahead * step) {
         const int64 i = at + thread * count;
@@ -619,14 +622,15 @@ NUMBALITE_FUNCTION maybe<T> reduce_by_warp(const Source &source, int64 begin, in
     }
 }
 
-/* Combines the totals of all warps; only the block's first thread receives the result. */
+/* Combines the totals of all warps of a block; only the block's first thread receives the
+ * result. */
 template <class T, class Op> NUMBALITE_FUNCTION void reduce_warps(maybe<T> &total, Op op) {
     __shared__ maybe<T> of_warps[TEAM];
     if (laneid() == 0)
         of_warps[threadIdx.x / 32] = total;
     __syncthreads();
     if (threadIdx.x == 0) {
-        maybe<T> others[TEAM]; /* all totals are read before the first one is used */
+        maybe<T> others[TEAM]; /* all totals are read before the first total is used */
 #pragma unroll
         for (int w = 1; w < TEAM; ++w)
             others[w] = of_warps[w];
@@ -636,7 +640,7 @@ template <class T, class Op> NUMBALITE_FUNCTION void reduce_warps(maybe<T> &tota
     }
 }
 
-/* Reduces the elements from begin to end in one block; only the block's first thread has the
+/* Reduces the elements from begin to end in one block; only the block's first thread receives the
  * result. Each warp reduces one range of complete tiles. */
 template <bool Masked, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> reduce_by_block(const Source &source, int64 begin, int64 end, Op op) {
@@ -656,12 +660,12 @@ NUMBALITE_FUNCTION maybe<T> reduce_by_block(const Source &source, int64 begin, i
 }
 
 /* Combines the totals of threads that share a column: `row` is the thread's row, `left` the number
- * of rows, and `apart` the distance in threads between two rows. The thread in row 0 receives the
- * total. `totals` is in shared memory, indexed by thread. All threads of the block must call
- * this. */
+ * of rows, and `apart` the number of threads between two rows. The thread in row 0 receives the
+ * total. `totals` is in shared memory, indexed by thread. All threads of the block must call this
+ * function. */
 template <class T, class Op>
 NUMBALITE_FUNCTION void combine_rows(T *totals, T &total, int row, int left, int apart, Op op) {
-    /* each pass combines groups of this many rows, until one row is left */
+    /* each iteration combines groups of this many rows, until one row remains */
     constexpr int fewer = 8;
     while (left > 1) {
         const int others = (left + fewer - 1) / fewer;
@@ -677,15 +681,16 @@ NUMBALITE_FUNCTION void combine_rows(T *totals, T &total, int row, int left, int
     }
 }
 
-/* Schedule "rows", for blocks of TEAM warps, of which Team reduce one part: 1 or all. */
+/* The schedule "rows", for blocks of TEAM warps, of which Team warps reduce one part: Team is 1 or
+ * TEAM. */
 template <class T, class O, class Source, bool Masked, int Team, class Op>
 NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where, void *out,
                              bool *flags, const int64 *segments, Op op) {
     int64 slot = Team == 1 ? (int64)block_of(p) * TEAM + threadIdx.x / 32 : block_of(p);
     if (slot >= p.results * p.parts)
-        return; /* complete warps return, and no barrier follows */
+        return; /* whole warps return, and there is no later barrier */
     int64 result = slot, part = 0;
-    if (p.parts > 1) { /* all threads take the same branch, which saves a division */
+    if (p.parts > 1) { /* all threads take the same branch, which avoids a division */
         result = quotient(slot, p.parts);
         part = slot - result * p.parts;
     }
@@ -707,7 +712,7 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
 
 /* Reduces `count` elements with equal strides, the first of which has index `first`. A few elements
  * are combined as a tree, and several such groups are combined before they are added to the total,
- * so that a sum of many numbers is as accurate as a sum of few. */
+ * so that a sum of many numbers is as accurate as a sum of few numbers. */
 template <class S, bool Masked, class T, class Op>
 NUMBALITE_FUNCTION void reduce_run(maybe<T> &total, const char *x, int64 step, const char *where,
                                  int64 where_step, int64 first, int64 count, Op op) {

@@ -1,5 +1,6 @@
 /* reduce_operators: reduction operators (reduce.cuh) with an accumulator type of their own: mean,
- * variance, any, all, counts, norms, minimum and maximum, argmin, argmax. All are commutative. */
+ * variance, any, all, counts, norms, minimum and maximum, argmin, argmax. All of these operators
+ * are commutative. */
 #ifndef NUMBALITE_REDUCE_OPERATORS_CUH
 #define NUMBALITE_REDUCE_OPERATORS_CUH
 
@@ -18,13 +19,12 @@ template <class R> NUMBALITE_FUNCTION bool is_nan(const complex<R> &x) {
     return x.real() != x.real() || x.imag() != x.imag();
 }
 
-/* ---- sums that are rounded once ----
+/* ---- Sums that are rounded once ----
  *
  * Sums of W are computed in an accumulator. If the device computes in a type of twice the precision
  * as fast as it reads memory, the accumulator has this type. Otherwise the accumulator consists of
- * two numbers, the second of which contains the rounding errors of the first (Knuth's two-sum,
- * 1969). Then a sum of any length is as accurate as one rounding, unless nearly all of it cancels.
- * */
+ * two numbers, where the second contains the rounding errors of the first (Knuth's two-sum, 1969).
+ * Then a sum of any length is as accurate as one rounding, unless nearly all terms cancel. */
 
 template <class W> struct two_part {
     W high, low;
@@ -43,7 +43,7 @@ template <class W> NUMBALITE_FUNCTION two_part<W> operator+(const two_part<W> &a
     return made;
 }
 
-/* The accumulator type for sums of W. The first case lists the compute capabilities with one
+/* The accumulator type for sums of W. The first case is for compute capabilities with one
  * double-precision unit for every two single-precision units. */
 #if defined(NUMBALITE_SIM) || !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 600 || __CUDA_ARCH__ == 700 || \
     __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
@@ -59,7 +59,7 @@ template <> struct accurate_of<double> { typedef two_part<double> type; };
 template <> struct accurate_of<complex<double>> { typedef two_part<complex<double>> type; };
 template <class W> using accurate = typename accurate_of<W>::type;
 
-/* True if the accumulator is a single number, not a two_part. */
+/* Whether the accumulator is a single number, not a two_part. */
 template <class A> struct is_number { static constexpr bool value = true; };
 template <class W> struct is_number<two_part<W>> { static constexpr bool value = false; };
 
@@ -78,7 +78,7 @@ template <class W> struct into<two_part<W>> {
     static NUMBALITE_FUNCTION two_part<W> of(const two_part<W> &x) { return x; }
 };
 
-/* Returns the sum of both parts, or only `high` if the sum is NaN or `low` is 0. */
+/* Returns the sum of both parts of a two_part, or only `high` if the sum is NaN or `low` is 0. */
 template <class R> NUMBALITE_FUNCTION R joined(const R &high, const R &low) {
     const R both = high + low;
     return both != both || low == R(0) ? high : both;
@@ -100,9 +100,9 @@ NUMBALITE_FUNCTION double quick_quotient(double a, double b) {
     return a * inverse;
 }
 
-/* These functions compute quotients and square roots that are rounded once. A division is slower
- * than a multiplication by an inverse, so the quotient is estimated by quick_quotient; the
- * remainder corrects its error. */
+/* These functions compute quotients and square roots with a single rounding. A division is slower
+ * than a multiplication by an inverse, so quick_quotient estimates the quotient, and the remainder
+ * corrects its error. */
 template <class R> NUMBALITE_FUNCTION R quotient_of(const R &high, const R &low, const R &divisor) {
     if (!(divisor > R(0)))
         return high / divisor;
@@ -129,7 +129,7 @@ template <class R> NUMBALITE_FUNCTION R root_in(const two_part<R> &a) {
     return root > R(0) ? joined(root, rest / (root + root)) : root;
 }
 
-/* The operator of a sum of W; the initial value in the plan is a W. */
+/* The operator of a sum of W; the initial value in the plan has the type W. */
 template <class W, class A> struct sum_of : operation_on<sum_of<W, A>, A> {
     typedef A value;
     typedef operation_on<sum_of, value> base;
@@ -148,14 +148,14 @@ template <class W, class A> struct sum_of : operation_on<sum_of<W, A>, A> {
     }
     template <class O> NUMBALITE_FUNCTION O result(const A &total, double) const {
         if constexpr (nl_detail::is_same_type<O, A>::value)
-            return total; /* the result is a part, or the accumulator has the result type */
+            return total; /* the result is that of a part, or the accumulator has the result type */
         else
             return nl_convert<O>(number_in(total));
     }
 };
 
-/* Returns a product that is rounded before it is used. Compilers contract a product and a sum to
- * one fma; then the error term would belong to a different product. */
+/* Returns a product that is rounded before it is used in a sum. Otherwise compilers contract a
+ * product and a sum to one fma, and the error term would belong to a different product. */
 NUMBALITE_FUNCTION float rounded_product(float a, float b) {
     return __fmul_rn(a, b);
 }
@@ -163,7 +163,7 @@ NUMBALITE_FUNCTION double rounded_product(double a, double b) {
     return __dmul_rn(a, b);
 }
 
-/* Products in accumulators, and the reduction operator prod. */
+/* Products in accumulators, for the reduction operator prod. */
 template <class A> NUMBALITE_FUNCTION A product_of(const A &a, const A &b) { return a * b; }
 template <class R> NUMBALITE_FUNCTION two_part<R> product_of(const two_part<R> &a, const two_part<R> &b) {
     two_part<R> made;
@@ -197,7 +197,7 @@ template <class W, class A> struct prod_of : sum_of<W, A> {
     }
 };
 
-/* NumPy's sums start at 0: the sum of -0.0 alone is 0.0. */
+/* Adds 0 to a total, because NumPy's sums start at 0: the sum of -0.0 alone is 0.0. */
 template <class W> NUMBALITE_FUNCTION W from_0(const W &total) { return total + W(0); }
 
 /* The operator of a mean: a sum of W that is divided by the plan's divisor at the end. */
@@ -238,9 +238,9 @@ template <class W> struct __align__(16) shifted_sums {
     real_of<W> squares, count;
 };
 
-/* Variances in one pass, by sums in W, which has twice the precision of the result. The result is
- * computed from the sum of squares minus the square of the sum, which loses a factor of up to
- * `count` in precision if the shift is an outlier. */
+/* Computes variances in one pass, by sums in W, which has twice the precision of the result. The
+ * result is computed from the sum of squares minus the square of the sum, which loses a factor of
+ * up to `count` in precision if the shift is an outlier. */
 template <class W, bool IsRoot>
 struct shifted_variance : operation_on<shifted_variance<W, IsRoot>, shifted_sums<W>> {
     typedef shifted_sums<W> value;
@@ -261,7 +261,7 @@ struct shifted_variance : operation_on<shifted_variance<W, IsRoot>, shifted_sums
     NUMBALITE_FUNCTION value from(const value (&x)[1], int64) const { return x[0]; }
     template <class S> NUMBALITE_FUNCTION value from(const S &x, int64) const {
         value one = start(x);
-        one.sum = one.shift - one.shift; /* NaN if x is infinite or NaN */
+        one.sum = one.shift - one.shift; /* NaN, if x is infinite or NaN */
         one.count = real(1);
         return one;
     }
@@ -296,24 +296,26 @@ struct shifted_variance : operation_on<shifted_variance<W, IsRoot>, shifted_sums
     }
 };
 
-/* The number of elements (count), their mean, and the sum of the squared differences from it;
- * `rest` and `lost` are the rounding errors of the mean and of that sum. */
+/* The moments of some elements: their number (count), their mean, and the sum of the squared
+ * differences from the mean; `rest` and `lost` are the rounding errors of the mean and of that
+ * sum. */
 template <class W> struct __align__(16) moments {
     W mean, rest;
     real_of<W> squares, lost, count;
 };
 
-/* Variances in one pass, where no type has more precision than the result. Moments are combined
- * with the formula of Chan, Golub and LeVeque (1979), which stays accurate if the mean is large.
- * Neighbours that are loaded together are reduced around their own mean, as differences from the
- * first one. */
+/* Computes variances in one pass, if no type has more precision than the result. Moments are
+ * combined with the formula of Chan, Golub and LeVeque (1979), which stays accurate if the mean is
+ * large. Neighbouring elements that are loaded together are reduced around their own mean, as
+ * differences from the first element. */
 template <class W, bool IsRoot>
 struct variance_of : operation_on<variance_of<W, IsRoot>, moments<W>> {
     typedef moments<W> value;
     typedef real_of<W> real;
     static constexpr bool commutes = true, in_chunks = true;
 
-    /* The moments of both; `part` is the fraction of the elements that belong to b. */
+    /* Returns the moments of all elements of a and b; `part` is the fraction of the elements that
+     * belong to b. */
     NUMBALITE_FUNCTION value both_of(const value &a, const value &b, real part) const {
         const W apart = (b.mean - a.mean) + (b.rest - a.rest);
         const two_part<W> mean = sum_of_two<W>(a.mean, a.rest + apart * part);
@@ -340,7 +342,7 @@ struct variance_of : operation_on<variance_of<W, IsRoot>, moments<W>> {
     template <class S> NUMBALITE_FUNCTION value from(const S &x, int64) const {
         value one = {};
         one.mean = nl_convert<W>(x);
-        one.squares = square_of(one.mean - one.mean); /* NaN if x is infinite or NaN */
+        one.squares = square_of(one.mean - one.mean); /* NaN, if x is infinite or NaN */
         one.count = real(1);
         return one;
     }
@@ -375,8 +377,8 @@ struct variance_of : operation_on<variance_of<W, IsRoot>, moments<W>> {
     }
 };
 
-/* Ignores NaN (nanvar, nanstd). The plan's divisor is the number subtracted from each result's
- * count (ddof). */
+/* A variance operator that ignores NaN (nanvar, nanstd). The plan's divisor is the number
+ * subtracted from each result's count (ddof). */
 template <class Moments>
 struct of_numbers : operation_on<of_numbers<Moments>, typename Moments::value> {
     typedef typename Moments::value value;
@@ -415,7 +417,7 @@ struct of_numbers : operation_on<of_numbers<Moments>, typename Moments::value> {
     }
 };
 
-/* The variance operator for W whose accuracy matches sums in accurate<W>. */
+/* The variance operator for W that is as accurate as sums in accurate<W>. */
 template <class W, class A, bool IsRoot> struct accurate_variance {
     typedef shifted_variance<A, IsRoot> type;
 };
@@ -432,8 +434,8 @@ struct __align__(16) integer_moments {
     uint64 low, high;
 };
 
-/* Variances of integers of up to 32 bits; a result may have at most 2^31 elements. The sums are
- * exact; the result is rounded once. */
+/* Computes variances of integers of up to 32 bits; a result may have at most 2^31 elements. The
+ * sums are exact; the result is rounded once. */
 template <bool IsRoot>
 struct integer_variance : operation_on<integer_variance<IsRoot>, integer_moments> {
     typedef integer_moments value;
@@ -489,7 +491,7 @@ struct integer_variance : operation_on<integer_variance<IsRoot>, integer_moments
     template <class O> NUMBALITE_FUNCTION O result(const value &total, double divisor) const {
         if constexpr (nl_detail::is_same_type<O, value>::value) {
             return total; /* a part */
-        /* (count * squares - sum * sum) / (count * divisor), with a 128-bit numerator */
+        /* computes (count * squares - sum * sum) / (count * divisor), with a 128-bit numerator */
         } else {
             const uint64 count = (uint64)total.count;
             const uint64 sum = (uint64)(total.sum < 0 ? -total.sum : total.sum);
@@ -517,17 +519,17 @@ struct integer_variance : operation_on<integer_variance<IsRoot>, integer_moments
 
 /* ---- truths ---- */
 
-/* any (is some element nonzero?) and all (are all elements nonzero?). */
+/* The operators any (is an element nonzero?) and all (are all elements nonzero?). */
 template <bool IsAll> struct truth_of : operation_on<truth_of<IsAll>, bool> {
     typedef bool value;
     static constexpr bool commutes = true;
     NUMBALITE_FUNCTION bool operator()(bool a, bool b) const { return IsAll ? a & b : a | b; }
 };
 
-/* ---- sums of a function of each element ---- */
+/* ---- Sums of a function of each element ---- */
 
-/* An accumulator type that differs from the element type, so that the overloads of from() are not
- * ambiguous. */
+/* An accumulator type that differs from the element type; otherwise the overloads of from() would
+ * be ambiguous. */
 template <class R> struct reduced {
     R number;
 };
@@ -556,7 +558,7 @@ struct sum_of_each : operation_on<sum_of_each<W, R, Each>, reduced<R>> {
     }
 };
 
-/* Returns a product that is rounded once or, in two parts, is exact. */
+/* Returns a product that is rounded once or, as a two_part, is exact. */
 template <class A> struct exact_product {
     template <class R> static NUMBALITE_FUNCTION A of(const R &a, const R &b) { return A(a) * A(b); }
 };
@@ -578,14 +580,14 @@ template <class A> struct exact_product_of_conjugate {
         return exact_product<A>::of(conj(a), b);
     }
 };
-/* Returns a sum that is rounded once or, in two parts, is exact. */
+/* Returns a sum that is rounded once or, as a two_part, is exact. */
 template <class A> struct exact_sum {
     template <class R> static NUMBALITE_FUNCTION A of(const R &a, const R &b) { return A(a) + A(b); }
 };
 template <class R> struct exact_sum<two_part<R>> {
     static NUMBALITE_FUNCTION two_part<R> of(const R &a, const R &b) { return sum_of_two(a, b); }
 };
-/* Returns the square of an absolute value. */
+/* Returns the square of an absolute value, rounded like exact_product. */
 template <class A, class R> NUMBALITE_FUNCTION A exact_square(const R &x) {
     return exact_product<A>::of(x, x);
 }
@@ -613,7 +615,7 @@ template <class W, class A> struct number_or_0 {
         return from_0(number_in(total));
     }
 };
-/* nanmean: the mean of the elements that are not NaN. */
+/* The accumulator of nanmean: the sum and the number of the elements that are not NaN. */
 template <class A> struct __align__(16) counted {
     A total;
     int64 count;
@@ -648,7 +650,7 @@ template <class W, class A> struct nan_mean_of : operation_on<nan_mean_of<W, A>,
 
 template <class W, class A> using nan_sum_of = sum_of_each<W, A, number_or_0<W, A>>;
 
-/* ---- minimum and maximum, and their positions ---- */
+/* ---- Operators for minimum and maximum, and for their positions ---- */
 
 template <class S> NUMBALITE_FUNCTION bool is_below(const S &x, const S &y) { return x < y; }
 template <class R> NUMBALITE_FUNCTION bool is_below(const complex<R> &x, const complex<R> &y) {
@@ -685,8 +687,9 @@ template <class S> struct __align__(16) placed {
     int64 place;
 };
 
-/* argmax and argmin: the position of the first largest (or smallest) element. If NansCount, the
- * first NaN wins; otherwise NaN is ignored, and the result is -1 if there is no other element. */
+/* argmax and argmin: the position of the first largest (or smallest) element. If NansCount is set,
+ * the result is the position of the first NaN, if any; otherwise NaN is ignored, and the result is
+ * -1 if all elements are NaN. */
 template <class S, bool IsLargest, bool NansCount>
 struct extreme_place : operation_on<extreme_place<S, IsLargest, NansCount>, placed<S>> {
     typedef placed<S> value;

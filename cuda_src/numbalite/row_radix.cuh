@@ -1,7 +1,7 @@
-/* row_radix: sorts rows that fit into a block by 8-bit digits of their keys, least significant digit
+/* row_radix: sorts rows that fit in a block by 8-bit digits of their keys, least significant digit
  * first. Each digit is one pass over registers and shared memory: every warp ranks its elements
- * among those with the same digit (radix.cuh), then the elements move to their new positions. A
- * pass is skipped if all keys have the same digit. The sort is stable. */
+ * among the elements with the same digit (radix.cuh), then the elements move to their new
+ * positions. A pass is skipped if all keys have the same digit. The sort is stable. */
 #ifndef NUMBALITE_ROW_RADIX_CUH
 #define NUMBALITE_ROW_RADIX_CUH
 
@@ -10,7 +10,8 @@
 namespace numbalite {
 namespace nl_sort {
 
-/* The original positions of the elements, which are moved with the elements, or nothing. */
+/* The original positions of the elements, which are moved with the elements; empty if Has is
+ * false. */
 template <bool Has, int Items> struct row_places {
     uint16 places[Items];
     uint16 *shared;
@@ -31,7 +32,7 @@ template <int Items> struct row_places<false, Items> {
 };
 
 /* Replaces counts[warp][digit] by the position of the warp's first element with this digit. Returns
- * whether all `n` keys have the same digit. The `absent` elements past the row's end are counted
+ * whether all `n` keys have the same digit. The `absent` positions past the row's end are counted
  * with the digit 255. */
 template <int Warps>
 NUMBALITE_FUNCTION bool positions_of_digits(unsigned *counts, unsigned *sums, unsigned n,
@@ -85,8 +86,9 @@ __global__ void __launch_bounds__(Threads, Blocks)
 #pragma unroll 1
     for (int place = 0; place < (int)K::places; ++place) {
         unsigned at[Items];
-        /* 255 past the row's end. Conditions for all items would need more predicate registers than
-         * the GPU has, which ptxas does not always handle. */
+        /* Returns the digit of item i, or 255 past the row's end. A condition for each item would
+         * need more predicate registers than the GPU has, which ptxas does not always compile
+         * correctly. */
         auto digit_of = [&](int i) {
             const int left = (int)(n - 1) - (int)(mine + 32 * i);
             return K::digit(ordered<K>(items[i], flip), place) | ((unsigned)(left >> 31) & 255);

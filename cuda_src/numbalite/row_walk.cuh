@@ -1,5 +1,6 @@
-/* row_walk: the row and column of a lane's element in several short rows that a warp processes
- * together: a lane processes every 32nd element, in any row. Only the start needs a division. */
+/* row_walk: iterates over several short rows that a warp processes together: it computes the row
+ * and column of each 32nd element, which are those of a lane. Only the first element needs a
+ * division. */
 #ifndef NUMBALITE_ROW_WALK_CUH
 #define NUMBALITE_ROW_WALK_CUH
 

@@ -1,13 +1,13 @@
 /* scan: prefix reductions along an axis (accumulate).
  *
- * A row (a 1-D slice along the axis) is scanned by one thread (in shared memory, if it is short),
- * by a warp, or in tiles with a block for each tile. Tiles use the decoupled look-back of
+ * A row (a 1-D slice along the axis) is scanned by one thread (in shared memory, if the row is
+ * short), by a warp, or in tiles with a block for each tile. Tiles use the decoupled look-back of
  * lookback.cuh: every element is read and written once. If neighbouring rows have neighbouring
  * elements (columns), one thread scans one or several columns (vec.cuh). If there are too few
  * columns for one thread each, columns are scanned in tiles of 32 columns by 64 elements, or, if
  * the columns are few and long, in parts whose totals earlier launches have computed and scanned.
- * Elements are combined in order, as in reduce.cuh, whose plan is used here: the kept dimensions
- * enumerate the rows, the single reduced dimension is the axis. */
+ * Elements are combined in order, as in reduce.cuh, whose plan is also used for scans: the kept
+ * dimensions enumerate the rows, and the only reduced dimension is the axis. */
 #ifndef NUMBALITE_SCAN_CUH
 #define NUMBALITE_SCAN_CUH
 
@@ -19,8 +19,8 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* The prefix of a part, which combines the initial value and the scanned totals of the earlier
- * parts of the row. */
+/* The prefix of a part: the initial value combined with the scanned totals of the earlier parts of
+ * the row. */
 template <class T, class Op>
 NUMBALITE_FUNCTION maybe<T> before_part(const plan &p, const void *before, int64 line, int64 part,
                                         Op op) {
@@ -119,8 +119,8 @@ NUMBALITE_FUNCTION void scan_rows(const plan &p, const void *input, const void *
     }
 }
 
-/* The indices of a thread's K pieces of V consecutive elements in a tile; neighbouring threads have
- * neighbouring pieces. A warp has K consecutive runs of 32 pieces each. */
+/* The indices of a thread's K units of V consecutive elements in a tile; neighbouring threads have
+ * neighbouring units. A warp has K consecutive runs of 32 units each. */
 template <int V, int K> struct pieces {
     int64 begin; /* of the thread's first piece */
     NUMBALITE_FUNCTION explicit pieces(int64 tile)
@@ -185,8 +185,8 @@ template <class T, class Op> NUMBALITE_FUNCTION T scan_lanes(T value, Op op) {
     return value;
 }
 
-/* Scans the totals of the thread's K pieces across the warp: `left` receives the prefix of each
- * piece in its run (undefined in lane 0), and `of_run` the total of the warp's runs so far. */
+/* Scans the totals of the thread's K units across the warp: `left` receives the prefix of each unit
+ * in its run (undefined in lane 0), and `of_run` the total of the warp's runs so far. */
 template <class T, int K, class Op>
 NUMBALITE_FUNCTION void scan_runs(T (&sum)[K], T (&left)[K], T (&of_run)[K], Op op) {
     int lane = laneid();
@@ -208,8 +208,8 @@ NUMBALITE_FUNCTION void scan_runs(T (&sum)[K], T (&left)[K], T (&of_run)[K], Op 
     }
 }
 
-/* Stores the results of one piece, the first element of which has index i: `v` is the inclusive
- * scan of the piece, `prefix` is combined before it. `wide`: the results are contiguous and begin
+/* Stores the results of one unit, whose first element has index i: `v` is the inclusive scan of the
+ * unit, and `prefix` is combined before it. `wide` is set if the results are contiguous and begin
  * at a multiple of 16 bytes. */
 template <class O, bool Exclusive, class T, int V, class Op>
 NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], char *y, int64 step, int64 i,
@@ -232,7 +232,7 @@ NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], cha
     }
 }
 
-/* Scans each of a thread's pieces; On return, `sum` contains the total of each piece. */
+/* Scans each of a thread's units; on return, `sum` contains the total of each unit. */
 template <class T, int V, int K, class Op>
 NUMBALITE_FUNCTION void scan_pieces(T (&v)[K][V], T (&sum)[K], Op op) {
 #pragma unroll
@@ -244,11 +244,11 @@ NUMBALITE_FUNCTION void scan_pieces(T (&v)[K][V], T (&sum)[K], Op op) {
     }
 }
 
-/* A block scans one tile of a row: `load` loads a thread's pieces, `store` receives each scanned
- * piece and its prefix, if any; `start` is the prefix of the row. The order of the operations is
- * the same in each call. Values that are not needed are also computed, but not selected, because
- * diverging lanes cost more. Threads past the end of a row need no exception: no result depends on
- * their values. */
+/* Scans one tile of a row by a block: `load` loads a thread's units, `store` receives each scanned
+ * unit and its prefix, if any; `start` is the prefix of the row. The order of the operations is the
+ * same in each call. Values that are not needed are also computed, but not selected, because
+ * diverging lanes would cost more. Threads past the end of a row compute values, too, but no result
+ * depends on them. */
 template <class T, int V, int K, class Load, class Store, class Op>
 NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *memory,
                                   const maybe<T> &start, Load load, Store store, Op op) {
@@ -305,9 +305,11 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
     }
 }
 
-/* Uses one block for each tile of each row; the first tiles of all rows have the first blocks.
- * A piece of V elements is read with one access if it is contiguous and at a multiple of 16 bytes.
- * With Exclusive, a result does not include its own element, which requires an initial value. */
+/* Scans rows by one block for each tile of each row; the first tiles of all rows have the first
+ * blocks.
+ * A unit of V elements is read with one access if it is contiguous and at a multiple of 16 bytes.
+ * If Exclusive is set, a result does not include its own element, and an initial value is
+ * required. */
 template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, void *memory, Op op) {
     int64 number = p.parts > 1 ? next_ticket((nl_status *)memory) : blockIdx.x;
@@ -329,17 +331,16 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
     scan_tile<T, V, K>(p, line, tile, memory, start, load, store, op);
 }
 
-/* Constants with the same values as in core/scanplan.c: rows of a tile per thread, and statuses of
- * a column. */
+/* Constants that must match core/scanplan.c: rows of a tile per thread, and statuses of a
+ * column. */
 enum { COLUMN_ROWS = 8 };
 NUMBALITE_FUNCTION int64 statuses_of_column(int64 tiles) { return tiles + (tiles + TEAM - 1) / TEAM; }
 
 /* Scans tiles of 32 columns, one column for each lane; each warp of a block scans some rows of the
  * tile. A group has as many tiles as a block has warps; the last tile of a group publishes the
- * totals of the columns so far. A tile waits for the earlier tiles of its group, with one warp for
+ * totals of the columns so far. A tile waits for the earlier tiles of its group, by one warp for
  * each, and for the total of the earlier groups. So the order of the operations does not depend on
- * timing.
- * */
+ * timing. */
 template <class S, class T, class O, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_columns(const plan &p, const void *input, void *out, void *memory, Op op) {
     /* the last row of `of_tiles` contains the total of the earlier groups */
@@ -411,7 +412,8 @@ NUMBALITE_FUNCTION void scan_columns(const plan &p, const void *input, void *out
     }
 }
 
-/* Scans rows of some hundred elements with one warp for each row; V and K as for tiles. */
+/* Scans rows of some hundred elements with one warp for each row; V and K have the same meaning as
+ * for tiles. */
 template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_warps(const plan &p, const void *input, void *out, Op op) {
     constexpr int turn = 32 * V * K;

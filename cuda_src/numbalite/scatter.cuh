@@ -1,17 +1,18 @@
-/* scatter: ufunc.at: a[i] = op(a[i], b[j]) for each j, where i is the j-th index; indices may
- * repeat.
+/* scatter: implements ufunc.at: a[i] = op(a[i], b[j]) for each j, where i is the j-th index;
+ * indices may repeat.
  *
  * The plan's kept dimensions are the dimensions of the array `a`; an index is the number of an
- * element in C order. The reduced dimensions are the dimensions of b, after broadcasting. `results`
- * is the number of indices, `chunk` the number of elements of a. Schedules:
+ * element of `a` in C order. The reduced dimensions are the dimensions of b, after broadcasting.
+ * `results` is the number of indices, `chunk` the number of elements of a.
  *
- * - in order: the indices are sorted; a thread applies all operands of one element in order.
- * - each: a thread for each index, with atomics, if the order does not matter.
- * - few: sums into few elements are computed in shared memory of each block and added to `work`; the
- *   last block adds them to the array.
+ * - Schedule "in order": the indices are sorted; one thread applies all operands of one element.
+ * - Schedule "each": one thread for each index, with atomics, if the order does not matter.
+ * - Schedule "few": each block computes sums into few elements in shared memory and adds them to
+ *   `work`; the last block adds `work` to the array.
  *
  * Negative indices count from the end. If an index is out of bounds, nothing is written: `work`
- * begins with a number that is 0, or count - j for the first such j. */
+ * begins with an error number, which is 0, or count - j for the first j whose index is out of
+ * bounds. */
 #ifndef NUMBALITE_SCATTER_CUH
 #define NUMBALITE_SCATTER_CUH
 
@@ -25,14 +26,14 @@ template <class A> NUMBALITE_FUNCTION A *element(const plan &p, void *a, int64 i
     return (A *)((char *)a + place_of(p, i, 0, nullptr).input);
 }
 
-/* The j-th operand. A scalar operand is stored in the plan itself. */
+/* Returns the address of the j-th operand. A scalar operand is stored in the plan itself. */
 template <class B> NUMBALITE_FUNCTION const B *operand_of(const plan &p, const void *b, int64 j) {
     if (p.has_initial)
         return (const B *)p.initial;
     return (const B *)((const char *)b + (p.reduced ? offsets_of(p, j).input : 0));
 }
 
-/* `places` are the sorted indices, `order` their original positions. */
+/* `places` contains the sorted indices, `order` their original positions. */
 template <class A, class B, class T, class Apply>
 NUMBALITE_FUNCTION void at_in_order(const plan &p, void *a, const void *b, const int64 *places,
                                     const int64 *order, Apply apply) {
@@ -46,7 +47,7 @@ NUMBALITE_FUNCTION void at_in_order(const plan &p, void *a, const void *b, const
     *target = value;
 }
 
-/* These classes update an element, with any function or by addition. */
+/* These classes update an element by any function, or by an addition. */
 struct any_update {
     template <class A, class T, class B, class Apply>
     static NUMBALITE_FUNCTION void at(A *target, const B *operand, Apply apply) {
@@ -82,7 +83,7 @@ NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const I *p
     __shared__ __align__(16) unsigned char raw[capacity * sizeof(A)];
     A *sums = (A *)raw, zero = nl_convert<A>(0);
     unsigned n = (unsigned)p.chunk, apart = 1, thread = threadIdx.x;
-    /* several copies of the sums, so that fewer lanes wait for each other */
+    /* several copies of the sums reduce the number of lanes that update the same sum */
     while (apart < 32 && 2 * apart * n <= capacity)
         apart *= 2;
     for (unsigned i = thread; i < n * apart; i += blockDim.x)

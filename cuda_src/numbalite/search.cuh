@@ -1,4 +1,5 @@
-/* search: binary search in a sorted array, in the order of order.cuh: searchsorted and isin. */
+/* search: searches a sorted array by bisection, in the order of order.cuh, for searchsorted and
+ * isin. */
 #ifndef NUMBALITE_SEARCH_CUH
 #define NUMBALITE_SEARCH_CUH
 
@@ -21,9 +22,9 @@ template <class K> struct sorted_array {
     }
 };
 
-/* Returns how many of n sorted keys are less than `wanted`, or, with `right`, less than or equal to
- * it. I is an unsigned type that can represent n; with 32-bit types, the search needs half the
- * instructions. */
+/* Returns how many of n sorted keys are less than `wanted`, or, if `right` is set, less than or
+ * equal to it. I is an unsigned type that can represent n; with 32-bit types, the search needs half
+ * the instructions. */
 template <class K, class Keys, class I>
 NUMBALITE_FUNCTION I bound_of(const Keys &keys, I n, const typename K::key &wanted, bool right) {
     I begin = 0, end = n;
@@ -38,8 +39,8 @@ NUMBALITE_FUNCTION I bound_of(const Keys &keys, I n, const typename K::key &want
     return begin;
 }
 
-/* Copies up to TABLE keys to shared memory, which is read faster, and without the conversion to a
- * key at each step. */
+/* Copies up to TABLE keys to shared memory, which is faster to read and contains already converted
+ * keys. */
 template <class K>
 NUMBALITE_FUNCTION void fill_table(typename K::key *table, const sorted_array<K> &array, uint64 n) {
     if (n > TABLE)
@@ -49,7 +50,7 @@ NUMBALITE_FUNCTION void fill_table(typename K::key *table, const sorted_array<K>
     __syncthreads();
 }
 
-/* Calls bound_of, on the table if the array fits into it. */
+/* Calls bound_of on the copy in shared memory if the array fits in it. */
 template <class K>
 NUMBALITE_FUNCTION uint64 bound_in(const typename K::key *table, const sorted_array<K> &array,
                                    uint64 n, const typename K::key &wanted, bool right) {
@@ -63,8 +64,8 @@ NUMBALITE_FUNCTION uint64 bound_in(const typename K::key *table, const sorted_ar
 } // namespace nl_sort
 } // namespace numbalite
 
-/* For each of m values, counts the n elements that are less than it, or, with `right`, less than or
- * equal to it. `sorter` contains the elements' indices in sorted order, or is null. */
+/* For each of m values, counts the n elements that are less than it, or, if `right` is set, less
+ * than or equal to it. `sorter` contains the elements' indices in sorted order, or is null. */
 template <class K>
 __global__ void __launch_bounds__(256)
     nl_search(const void *sorted, const long long *sorter, const void *values, long long *found,
@@ -82,8 +83,8 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-/* For each of m values, stores whether it is one of the n elements; with `inverts`, whether it is
- * none of the elements. */
+/* For each of m values, stores whether it is one of the n elements; if `inverts` is set, stores the
+ * negation. */
 template <class K>
 __global__ void __launch_bounds__(256)
     nl_contains(const void *sorted, const void *values, bool *found, unsigned long long n,

@@ -1,8 +1,8 @@
 /* select: selects elements of an array, in order, in one pass.
  *
  * Elements are selected by a function or by a mask. A block has a tile of 32 * K elements for each
- * of its warps; lookback.cuh computes how many were selected before. The plan is that of
- * reduce.cuh: all dimensions of the array and the mask are reduced dimensions; the one kept
+ * of its warps; lookback.cuh computes how many elements earlier tiles have selected. The plan is
+ * that of reduce.cuh: all dimensions of the array and the mask are reduced dimensions; the one kept
  * dimension describes the output.
  *
  *     VALUES   the selected elements
@@ -161,15 +161,15 @@ NUMBALITE_FUNCTION void load_mask(const unsigned char *mask, int left, unsigned 
         words[q] = nonzero_bytes(words[q]);
 }
 
-/* Implements VALUES, INDICES and SPREAD for a mask that is contiguous and aligned to 16 bytes, with
- * K elements per thread, a multiple of 16. A lane loads the mask of 16 elements at once. The block
- * collects the numbers of its selected elements in shared memory, so that threads with neighbouring
- * numbers write neighbouring elements. */
+/* Selects elements for VALUES, INDICES and SPREAD by a mask that is contiguous and aligned to 16
+ * bytes, with K elements per thread, a multiple of 16. A lane loads the mask of 16 elements at
+ * once. The block collects the numbers of its selected elements in shared memory, so that
+ * neighbouring threads write neighbouring elements. */
 template <class S, int What, int K>
 NUMBALITE_FUNCTION void select_packed(const plan &p, const void *input, const void *where, void *out,
                                       void *memory, int64 *count) {
     constexpr int PIECES = K / 16, PIECE = 16 * 32;
-    __shared__ unsigned short numbers[256 * K]; /* numbers of the selected elements in the tile */
+    __shared__ unsigned short numbers[256 * K]; /* indices in the tile of the selected elements */
     __shared__ int of_warps[32];
     __shared__ int64 before;
     const int64 tile = p.parts > 1 ? next_ticket((nl_status *)memory) : blockIdx.x, base = tile * p.chunk;

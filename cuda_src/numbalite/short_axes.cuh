@@ -1,17 +1,17 @@
 /* short_axes: reductions of neighbouring columns, and of rows that are too short for a warp. The
- * plan, the operations and the results are as in reduce.cuh. Schedules:
+ * plan, the operators and the results are those of reduce.cuh.
  *
- * - columns: neighbouring results have neighbouring elements, like the columns of a C-contiguous
- *   matrix. A thread reduces V neighbouring columns by 16-byte loads; the warps of a block reduce
- *   contiguous ranges of a part.
- * - teams: rows of 16 to 512 bytes. A row has one lane for each of its 16-byte pieces.
- * - short rows: rows of up to some hundred elements, of any length and alignment, by a few lanes each,
- *   for commutative operations.
- * - gapped rows: such rows, several for each result, with gaps between them, as in a reduction over
- *   axes 0 and 2 of three.
- * - stripes: columns of a few elements. A thread reduces V complete neighbouring columns.
- * - narrow: few and long columns in short rows, or several groups of such columns. The threads of a
- *   block read rows round-robin, for commutative operations. */
+ * - Schedule "columns": neighbouring results have neighbouring elements, like the columns of a
+ *   C-contiguous matrix. A thread reduces V neighbouring columns by 16-byte loads; the warps of a
+ *   block reduce contiguous ranges of a part.
+ * - Schedule "teams" is for rows of 16 to 512 bytes: one lane reads each 16-byte unit of a row.
+ * - Schedule "short rows" is for rows of up to some hundred elements, of any length and alignment:
+ *   a few lanes reduce each row, for commutative operations.
+ * - Schedule "gapped rows" is for several short rows per result, with gaps between the rows, as
+ *   in a reduction over axes 0 and 2 of three.
+ * - Schedule "stripes" is for columns of a few elements: a thread reduces V whole columns.
+ * - Schedule "narrow" is for few and long columns in short rows, or several groups of such columns:
+ *   the threads of a block read rows round-robin, for commutative operations. */
 #ifndef NUMBALITE_SHORT_AXES_CUH
 #define NUMBALITE_SHORT_AXES_CUH
 
@@ -24,8 +24,8 @@ constexpr int BLOCK = 32 * TEAM; /* threads */
 
 /* ------------------------------------------------------------------------------- columns */
 
-/* V elements that are accessed at once, with at most 16 bytes. Results may be wider than the
- * elements; then an access is split. */
+/* V elements that one access reads or writes, with at most 16 bytes. Results may be wider than the
+ * elements; then their access is split. */
 template <class S, int V> struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 16) neighbours {
     S item[V];
 };
@@ -118,8 +118,8 @@ NUMBALITE_FUNCTION void store_columns(const plan &p, const T (&total)[V], bool h
         *(wide *)((char *)out + at.output - V * step) = results;
 }
 
-/* For blocks of WARPS warps. A lane's V results are neighbours along the last kept dimension, whose
- * length must be a multiple of V. */
+/* Reduces columns by blocks of WARPS warps. A lane's V results are neighbours along the last kept
+ * dimension, whose length must be a multiple of V. */
 template <class S, class T, class O, int V, class Op>
 NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op op) {
     constexpr int WARPS = TEAM, ahead = sizeof(neighbours<S, V>) >= 8 && sizeof(S) > 1 ? 4 : 8;
@@ -179,21 +179,22 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
 
 /* ------------------------------------------------------------------------------ short axes */
 
-/* Combines two totals in any order. Both are totals of equally many elements, except for partial
- * totals of an earlier launch. Op::even may depend on the order, except in operations with
+/* Combines two totals, in any order. Each total is of the same number of elements, unless the
+ * elements are results of parts. Op::even may depend on the order, except in operators with
  * in_chunks. */
 template <bool AreParts, class T, class Op>
 NUMBALITE_FUNCTION T merged(const T &a, const T &b, Op op) {
     return AreParts || !takes_chunks<Op>::value ? op(a, b) : op.even(a, b);
 }
 
-/* Rows of Lanes 16-byte pieces: `Lanes` lanes reduce a row, and load several rows at a time. */
+/* Reduces rows of Lanes 16-byte units: `Lanes` lanes reduce a row, and each lane loads several rows
+ * at a time. */
 template <class S, class T, class O, int Lanes, class Op>
 NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op) {
     typedef packed<S, T, false> source;
     constexpr int rows = BLOCK / Lanes, several = 4;
-    /* The elements are parts of an earlier launch. The last part may have fewer elements than the
-     * others, so Op::even must not combine it. */
+    /* Whether the elements are results of parts, from an earlier launch. The last part may have
+     * fewer elements than the other parts, so Op::even must not combine it. */
     constexpr bool are_parts = nl_detail::is_same_type<S, T>::value;
     int64 first = (int64)blockIdx.x * (rows * several) + threadIdx.x / Lanes;
     uint4 raw[several];
@@ -207,10 +208,10 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
     }
     if constexpr (Op::commutes && Lanes >= several) {
         /* In each step a lane keeps half of its rows and sends its values of the other rows to its
-         * partner, until it has one row. */
+         * partner, until one row remains. */
         const int lane = threadIdx.x % Lanes;
         T value[several];
-        int number = 0; /* index, among the lane's rows, of the row that remains */
+        int number = 0; /* index of the remaining row among the lane's rows */
 #pragma unroll
         for (int k = 0; k < several; ++k)
             value[k] = source::reduce(raw[k], lane * source::count, op);
@@ -265,7 +266,7 @@ template <class T, class O, class Source, int Lanes, class Op>
 NUMBALITE_FUNCTION void short_rows(const plan &p, const void *input, void *out, Op op) {
     const int64 row = (int64)block_of(p) * (BLOCK / Lanes) + threadIdx.x / Lanes;
     const int lane = (int)threadIdx.x % Lanes;
-    /* lanes without a row compute row 0, because shuffles need all lanes */
+    /* lanes without a row reduce row 0, because shuffles need all lanes */
     const bool inside = row < p.results;
     place at = place_of(p, inside ? row : 0, 0, nullptr);
     Source source(p, input, nullptr, at);
@@ -307,8 +308,8 @@ NUMBALITE_FUNCTION void gapped_rows(const plan &p, const void *input, void *out,
     store<T, O>(p, total, at, result, part, out, nullptr, false, op);
 }
 
-/* A thread reduces V neighbouring columns along one reduced dimension, and reads Ahead elements of
- * each at a time. */
+/* Reduces V neighbouring columns per thread along one reduced dimension, reading Ahead elements of
+ * each column at a time. */
 template <class S, class T, class O, int V, int Ahead, class Op>
 NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op op) {
     int64 piece = (int64)blockIdx.x * BLOCK + threadIdx.x;
@@ -319,7 +320,7 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
     const int64 step = p.dims[p.kept].input;
     const int length = (int)p.length;
     T total[V];
-    /* no bounds checks for small accesses, which would be slower with them */
+    /* without bounds checks, because they would make small accesses slower */
     if (Ahead == 8 && sizeof(S) < 4) {
         bool has = false;
         reduce_columns<Ahead, S, V>(total, has, x, step, 0, length, op);
@@ -331,7 +332,7 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
 }
 
 /* Reduces at most BLOCK columns: a thread reduces V neighbouring columns. The parts of a group of
- * columns interleave their rows, so that the rows that are read at the same time are contiguous. */
+ * columns have interleaved rows, so that the rows that are read at the same time are contiguous. */
 template <class S, class T, class O, int V, class Op>
 NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op op) {
     typedef neighbours<S, V> wide;

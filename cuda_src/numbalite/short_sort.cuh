@@ -1,12 +1,12 @@
-/* short_sort: sorts rows that fit into a block, in one launch, by a bitonic network (Batcher 1968).
+/* short_sort: sorts rows that fit in a block, in one launch, by a bitonic network (Batcher 1968).
  *
  * A block sorts `together` rows, each padded to `width` entries, a power of two; entries past the
  * end of a row are sorted last. Equal keys are compared by their positions, so the sort is stable.
  *
  * The network compares entries that are 1, 2, 4, ... apart. A thread has 2^Log entries in
- * registers, whose indices differ in that many adjacent bits: the thread executes the steps of
- * these bits before the entries return to shared memory. As long as a warp's entries are
- * neighbours, the warp waits for no other warp. */
+ * registers, whose indices differ in Log adjacent bits: the thread executes the steps of these bits
+ * before it writes the entries back to shared memory. As long as a warp's entries are neighbours,
+ * the network needs no barrier of the block. */
 #ifndef NUMBALITE_SHORT_SORT_CUH
 #define NUMBALITE_SHORT_SORT_CUH
 
@@ -16,14 +16,14 @@
 namespace numbalite {
 namespace nl_sort {
 
-/* Converts an index to the index in shared memory, where each 16 entries are followed by a gap:
- * without gaps, threads whose entries are 8 apart would have bank conflicts. */
+/* Converts an index to an index in shared memory, where a gap follows each 16 entries: without
+ * gaps, threads whose entries are 8 apart would have bank conflicts. */
 NUMBALITE_FUNCTION unsigned with_gaps(unsigned i) {
     return i + i / 16;
 }
 
-/* An entry is a key with the original position of its element; this class stores a block's entries.
- * Short keys and positions are combined to one integer. */
+/* The entries of a block: an entry is a key and the original position of its element. Short keys
+ * are combined with the position to one integer. */
 template <class K, bool Short = sizeof(typename K::key) <= 4> struct entries {
     typedef uint64 entry;
     uint64 *memory;
@@ -63,7 +63,7 @@ template <class K> struct entries<K, false> {
     }
 };
 
-/* The calling thread's part of the sorting network. */
+/* The calling thread's registers of the sorting network. */
 template <class K, int LOG> struct network {
     typedef entries<K> memory;
     typedef typename memory::entry entry;
@@ -108,7 +108,7 @@ template <class K, int LOG> struct network {
             mine[other] = wrong ? a : b;
         }
     }
-    /* Executes the steps of the bits high, high - 1, ... low, at most LOG bits. */
+    /* Executes the steps of the bits high, high - 1, ..., low, which are at most LOG bits. */
     NUMBALITE_FUNCTION void steps(unsigned high, unsigned low, unsigned run) {
         unsigned bits = high - low;
         if (LOG > 2 && bits >= 2)
@@ -118,7 +118,7 @@ template <class K, int LOG> struct network {
         step<0>(low, run);
     }
     /* Redistributes the entries in registers from the bits `from` to the bits `to`, through shared
-     * memory. Each thread later overwrites only the locations that it reads here, so one barrier,
+     * memory. Each thread later overwrites only the locations from which it reads, so one barrier,
      * after the writes, is enough. */
     NUMBALITE_FUNCTION void move(unsigned from, unsigned to) {
         if (from == to)
@@ -130,8 +130,8 @@ template <class K, int LOG> struct network {
             __syncthreads();
         fetch(to);
     }
-    /* Before and after this function, a thread's registers contain entries that differ in the
-     * lowest bits. */
+    /* Sorts the entries; before and after this function, a thread's registers contain entries whose
+     * indices differ in the lowest bits. */
     NUMBALITE_FUNCTION void sort() {
         unsigned held = 0;
         for (unsigned run = 2, high = 0; run <= width; run *= 2, ++high)
@@ -150,7 +150,7 @@ template <class K, int LOG> struct network {
 } // namespace nl_sort
 } // namespace numbalite
 
-/* Sorts rows of n <= width elements; `to` and `places_to` (the original positions) may be null;
+/* Sorts rows of n <= width elements: `to` and `places_to` (the original positions) may be null;
  * `to` may be `from`. The number of threads of a block must be a multiple of 32; the shared memory
  * must have space for 2^Log entries per thread. */
 template <class K, int Log>
@@ -180,8 +180,8 @@ __global__ void __launch_bounds__(1024)
     for (unsigned e = 0; e < each; ++e)
         order[threadIdx.x * each + e] = (uint16)sorter::memory::place(s.mine[e]);
     __syncthreads();
-    /* Elements are read again, because a key does not determine its element; all reads precede the
-     * first write. */
+    /* Elements are read again, because a key does not determine its element; all reads are made
+     * before the first write. */
     item items[each];
 #pragma unroll
     for (unsigned k = 0; k < each; ++k) {

@@ -1,5 +1,5 @@
-/* site: the source position of a call of a header's function, for the simulator's deadlock reports.
- * On a GPU, the parameters for source positions do not exist. */
+/* site: passes the source position of a call of a header's function, for the simulator's deadlock
+ * reports. On a GPU, the parameters for source positions do not exist. */
 #ifndef NUMBALITE_SITE_CUH
 #define NUMBALITE_SITE_CUH
 

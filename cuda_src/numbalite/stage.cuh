@@ -8,12 +8,14 @@
 namespace numbalite {
 namespace nl_detail {
 
-/* The copy is asynchronous on devices that support this (compute capability 8.0). */
+/* Copies a word to shared memory, asynchronously on devices that support this (compute capability
+ * 8.0). */
 template <class Word> NUMBALITE_FUNCTION void stage_word(Word *shared, const Word *global) {
 #if !defined(NUMBALITE_SIM) && __CUDA_ARCH__ >= 800
     if (sizeof(Word) >= 4) {
         const unsigned to = (unsigned)__cvta_generic_to_shared(shared);
-        if (sizeof(Word) == 16) /* the copy bypasses L1, whose capacity shared memory reduces */
+        if (sizeof(Word) == 16) /* this variant bypasses L1, whose capacity is reduced by shared
+                                 * memory */
             asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(global) : "memory");
         else
             asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
@@ -26,13 +28,13 @@ template <class Word> NUMBALITE_FUNCTION void stage_word(Word *shared, const Wor
     *shared = *global;
 }
 
-/* Waits for this thread's asynchronous copies. */
+/* Waits for the calling thread's asynchronous copies. */
 NUMBALITE_FUNCTION void await_words() {
 #if !defined(NUMBALITE_SIM) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" : : : "memory");
 #endif
 }
-/* Waits for the copies of a warp; all lanes must call this function. */
+/* Waits for the asynchronous copies of a warp; all lanes must call this function. */
 NUMBALITE_FUNCTION void await_stage() {
     await_words();
     __syncwarp();
@@ -46,13 +48,13 @@ template <bool Loads, class Word> NUMBALITE_FUNCTION void move_word(Word *global
 }
 
 /* Copies bytes `begin` to `end` - 1, relative to two addresses that are multiples of 16 bytes, by
- * `Threads` threads: by 16-byte pieces, and by words at the ends. */
+ * `Threads` threads: by 16-byte units, and by words at the ends. */
 template <bool Loads, class Word, int Threads>
 NUMBALITE_FUNCTION void move_bytes(char *global, char *shared, unsigned begin, unsigned end,
                                    unsigned thread) {
     typedef typename word_of<16>::type piece;
-    /* the first half of the threads copies the words before the first 16-byte piece, the other half
-     * the words after the last 16-byte piece */
+    /* the first half of the threads copies the words before the first 16-byte unit, the other
+     * threads copy the words after the last 16-byte unit */
     constexpr int half = Threads / 2;
     const unsigned first = (begin + 15) / 16, last = end / 16;
     piece *from = (piece *)global + first + thread, *to = (piece *)shared + first + thread;

@@ -1,11 +1,10 @@
-/* staged_columns: reductions of columns with short rows, in shared memory, for commutative
- * operations.
+/* staged_columns: reduces columns with short rows in shared memory, for commutative operators.
  *
  * The columns are in consecutive groups whose width does not match vectorized loads: a reduction
  * over the middle axis of (1000, 500, 7) has groups of 500 rows of 7 columns. A block copies
- * complete groups, which are contiguous, by pieces of 16 bytes, and reduces them in shared memory.
- * Contiguous rows of a few elements, such as the coordinates of points, are groups of one column.
- * The plan, the operations and the results are as in reduce.cuh. */
+ * complete groups, which are contiguous, by units of 16 bytes, and reduces them in shared memory.
+ * Contiguous rows of a few elements, such as the coordinates of points, are handled as groups of
+ * one column. The plan, the operators and the results are those of reduce.cuh. */
 #ifndef NUMBALITE_STAGED_COLUMNS_CUH
 #define NUMBALITE_STAGED_COLUMNS_CUH
 
@@ -15,7 +14,7 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* maximum size in bytes of a block's groups of columns; must match core/reduceplan.c */
+/* maximum size in bytes of a block's groups of columns, which must match core/reduceplan.c */
 constexpr int STAGED_BYTES = 24 << 10;
 
 /* Reduces every `turn`-th element of a column of `rows` elements, from index i on. */
@@ -37,8 +36,8 @@ NUMBALITE_FUNCTION void store_staged(const plan &p, const T &total, int64 result
     store<T, O>(p, all, at, result, 0, out, nullptr, false, op);
 }
 
-/* A block reduces p.team groups. If the groups have fewer columns than the block has threads,
- * several threads share a column and read its rows round-robin. */
+/* Reduces p.team groups of columns by each block. If the groups have fewer columns than the block
+ * has threads, several threads share a column and read its rows round-robin. */
 template <class S, class T, class O, class Op>
 NUMBALITE_FUNCTION void staged_columns(const plan &p, const void *input, void *out, Op op) {
     constexpr int threads = 32 * TEAM;

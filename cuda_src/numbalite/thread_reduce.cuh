@@ -1,11 +1,13 @@
-/* thread_reduce: NumPy's reductions over all elements of an array, computed by each calling thread alone.
+/* thread_reduce: NumPy's reductions over all elements of an array, by each calling thread
+ * alone.
  *
- *     np_sum<R>(a)  np_prod<R>(a)  np_nansum<R>(a)  np_nanprod<R>(a)      in the type R
- *     np_mean<R>(a)  np_var<R>(a)  np_std<R>(a)  np_nanmean<R>(a)  np_nanvar<R>(a)  np_nanstd<R>(a)
- *     np_min(a)  np_max(a)                          NaN wins; an exception if a has no elements
- *     np_nanmin(a)  np_nanmax(a)                    NaN only if all elements are NaN
- *     np_argmin(a)  np_argmax(a)                    index in C order; the first NaN wins
- *     np_all(a)  np_any(a)  np_count_nonzero(a)
+ *     `np_sum<R>(a)`, `np_prod<R>(a)`, `np_nansum<R>(a)`, `np_nanprod<R>(a)`: compute in R.
+ *     `np_mean<R>(a)`, `np_var<R>(a)`, `np_std<R>(a)`, `np_nanmean<R>(a)`, `np_nanvar<R>(a)`,
+ *     `np_nanstd<R>(a)`: compute in the type R.
+ *     `np_min(a)`, `np_max(a)`: NaN if an element is NaN; raise an exception if a has no elements.
+ *     `np_nanmin(a)`, `np_nanmax(a)`: NaN only if all elements are NaN.
+ *     `np_argmin(a)`, `np_argmax(a)`: the index in C order; the first NaN is the extreme.
+ *     `np_all(a)`, `np_any(a)`, `np_count_nonzero(a)`: test the elements for nonzero.
  *
  * Elements are combined one after the other, in C order. */
 #ifndef NUMBALITE_THREAD_REDUCE_CUH
@@ -27,7 +29,7 @@ NUMBALITE_FUNCTION R reduce_elements(array<T, N, L> a, R r, const F &f) {
     }
     return r;
 }
-/* For a captured array, whose type is constant_array: reduces the elements of its view(). */
+/* Reduces the elements of the view() of a captured array, whose type is constant_array. */
 template <class A, class R, class F>
 NUMBALITE_FUNCTION auto reduce_elements(const A &constant, R r, const F &f) -> decltype(reduce_elements(constant.view(), r, f)) {
     return reduce_elements(constant.view(), r, f);
@@ -45,7 +47,7 @@ template <class T> struct plain<const T> { typedef T type; };
 template <class T, int N, layout L> __device__ typename plain<T>::type element_of(const array<T, N, L> &);
 template <class A> __device__ auto element_of(const A &constant) -> decltype(element_of(constant.view()));
 
-/* Finds the best element and its index: before(x, y) is true if x is better than y. */
+/* Finds the best element and its index; before(x, y) returns whether x is better than y. */
 template <class A, class F> NUMBALITE_FUNCTION auto find_best(const A &a, const F &before) {
     typedef decltype(element_of(a)) T;
     if (a.size() == 0)

@@ -4,11 +4,12 @@
  *     return make_tuple(r, phi);         auto [r, phi] = polar(x, y);         get<0>(t)  t[i]
  *
  * There is one plain struct with public members for each length up to eight, because structured
- * bindings support such structs without the standard library, which NVRTC does not have. Further
- * items are in a nested tuple after the first eight. A tuple converts to a tuple of the same length
- * with other types, so that a function may return other types than declared. t[i] with a run-time
- * index exists if all items have the same type. Launches write tuples with this layout
- * (cext/py/aggregate.c, by the offsets of Tuple in numbalite/types/classes.py). */
+ * bindings support such structs without the standard library, which NVRTC does not have. If there
+ * are more than eight items, the further items are in a nested tuple. A tuple converts to a tuple
+ * of the same length with other types, so that a function may return a tuple of other types than
+ * declared. t[i] with a run-time index is defined if all items have the same type. Launches write
+ * tuples with this layout (cext/py/aggregate.c, by the offsets of Tuple in
+ * numbalite/types/classes.py). */
 #ifndef NUMBALITE_TUPLE_CUH
 #define NUMBALITE_TUPLE_CUH
 

@@ -1,11 +1,11 @@
-/* ufunc: kernels of element-wise functions.
+/* ufunc: the kernels of element-wise functions.
  *
- * The generated source defines the operands and the computation of one element. The following parts
- * are in this header and in vector_access.cuh: conversions between an operand's type in memory and
- * the loop's type, operands that are values instead of arrays, and masks.
+ * The generated source defines the operands and the computation of one element. This header and
+ * vector_access.cuh define the other parts: conversions between an operand's type in memory and the
+ * loop's type, operands that are values instead of arrays, and masks.
  *
- * Each thread computes a piece of E elements. It reads all operands of an element before it writes
- * the outputs, so an output may be an input. */
+ * Each thread computes a group of E elements (a piece). It reads all operands of an element before
+ * it writes the outputs, so an output may be an input. */
 #ifndef NUMBALITE_UFUNC_CUH
 #define NUMBALITE_UFUNC_CUH
 
@@ -24,10 +24,10 @@ template <class Type> struct value {};
 struct mask {};
 template <class Stored, class Type> struct out {};
 
-/* The E elements of an operand that a thread processes at a time. They are either a complete piece,
- * which is loaded and then converted, or the elements of a piece of Whole elements from element
- * `first` on. Bit j of `selected` selects element first + j. `idle` has empty functions for the
- * steps that an operand does not need. */
+/* The E elements of an operand that a thread processes at a time. The elements are either those of
+ * a complete piece, which is loaded and then converted, or those of a piece of Whole elements from
+ * element `first` on. Bit j of `selected` selects element first + j. `idle` has empty functions for
+ * the steps that an operand does not need. */
 template <class P, int E> struct idle {
     typedef typename P::place place;
     template <int I> NUMBALITE_FUNCTION void fetch(const P &, const place &) {}
@@ -121,7 +121,7 @@ struct lane<out<Stored, Type>, P, E> : idle<P, E> {
 };
 
 /* The elements of all operands. Each class stores the elements of one operand, and derives from the
- * class of the following operands. */
+ * class of the next operand. */
 template <class P, int E, int I, class... Operands> struct lanes : idle<P, E> {
     typedef typename P::place place;
     NUMBALITE_FUNCTION void fetch(const P &, const place &) {}
@@ -189,9 +189,9 @@ template <class... Rest> struct has_mask<mask, Rest...> {
 };
 template <class First, class... Rest> struct has_mask<First, Rest...> : has_mask<Rest...> {};
 
-/* Element::apply(lanes, j) computes element j. The elements of a whole piece are computed together,
- * unless there is a mask. Incomplete pieces at the ends of arrays are computed a few elements at a
- * time. */
+/* Element::apply(lanes, j) computes element j. The elements of a complete piece are computed
+ * together, unless there is a mask. Incomplete pieces at the ends of arrays are computed a few
+ * elements at a time. */
 template <class Element, int E, class... Operands, class P>
 NUMBALITE_FUNCTION void run(const P &p) {
     constexpr int few = E > 4 ? 4 : 1;

@@ -13,7 +13,7 @@ struct alignas(16) slot {
     unsigned long long word[2];
 };
 
-/* The type of an element in memory: a bool is a byte, and nonzero is true. */
+/* The type of an element in memory: a bool is a byte, where any nonzero value is true. */
 template <class T> struct memory { typedef T type; };
 template <> struct memory<bool> { typedef unsigned char type; };
 

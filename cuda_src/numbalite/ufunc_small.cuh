@@ -1,4 +1,5 @@
-/* ufunc_small: kernels of element-wise functions for few contiguous elements, one for each thread.
+/* ufunc_small: kernels of element-wise functions for few contiguous elements, with one thread per
+ * element.
  *
  * These kernels compile in a third of the time of the kernels of ufunc.cuh, whose threads have
  * several elements and vectorized accesses, and are as fast for arrays that do not fill a GPU. The
@@ -11,7 +12,7 @@
 namespace numbalite {
 namespace nl_ufunc {
 
-/* This struct has the same layout as `flat` (vector_access.cuh). */
+/* The parameter struct, which has the same layout as `flat` (vector_access.cuh). */
 template <int N> struct small {
     slot operands[N];
     long long count;

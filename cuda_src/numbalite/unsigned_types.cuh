@@ -1,5 +1,5 @@
-/* unsigned_types: unsigned integers of 1 to 16 bytes. A kernel that only copies elements reads each
- * element as such an integer, so that one access copies the element. */
+/* unsigned_types: an unsigned integer type for each size from 1 to 16 bytes. A kernel that only
+ * copies elements reads each element as such an integer, so that one access copies each element. */
 #ifndef NUMBALITE_UNSIGNED_TYPES_CUH
 #define NUMBALITE_UNSIGNED_TYPES_CUH
 

@@ -1,5 +1,5 @@
-/* vec: treats several neighbouring elements as one element; operations apply to each of the
- * neighbours.
+/* vec: a vector of several neighbouring elements that kernels treat as one element; operations are
+ * applied to each of its elements.
  *
  * The columns of an array with three columns are consecutive elements of 12 bytes, so the schedules
  * for rows can scan them. If an array has many columns, several columns are accessed together, with
@@ -12,7 +12,7 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* The largest power of two that divides a size, up to 16; must match core/scanplan.c. */
+/* Returns the largest power of two that divides a size, up to 16; must match core/scanplan.c. */
 NUMBALITE_FUNCTION constexpr int alignment_in(int size) { return size % 16 == 0 ? 16 : size & -size; }
 
 template <class T, int N> struct __align__(alignment_in(N * (int)sizeof(T))) vec {
@@ -20,7 +20,7 @@ template <class T, int N> struct __align__(alignment_in(N * (int)sizeof(T))) vec
     T item[N];
 };
 
-/* Applies an operation to each element. */
+/* Applies an operation to each element of a vector. */
 template <class T, int N, class Op> struct on_vec {
     Op op;
     NUMBALITE_FUNCTION vec<T, N> operator()(const vec<T, N> &a, const vec<T, N> &b) const {

@@ -3,28 +3,28 @@
  * The parameter structs mirror cext/core/loop.h: slots first, which contain a pointer or a value,
  * then extents, then strides in bytes, outermost dimension first.
  *
- *     flat      each operand is contiguous and aligned, or one element for all results
- *     rows      as flat along the last dimension ("columns"); strided in the other dimensions
- *     shifted   as rows, without the alignment that wide accesses need
- *     tiled     some operands are contiguous along the columns, others along the rows, for example
- *               if one of them is transposed
- *     strided   any strides, with 32-bit or 64-bit indices. With 64-bit indices, elements may be
- *               unaligned. With E = 1, also for contiguous unaligned operands of 8-byte elements
+ *     `flat`: each operand is contiguous and aligned, or one element for all results.
+ *     `rows`: as flat along the last dimension ("columns"); strided in the other dimensions.
+ *     `shifted`: as rows, without the alignment that wide accesses need.
+ *     `tiled`: some operands are contiguous along the columns, others along the rows, for example
+ *     if one of them is transposed.
+ *     `strided`: any strides, with 32-bit or 64-bit indices. With 64-bit indices, elements may be
+ *     unaligned. With E = 1, also used for contiguous unaligned operands of 8-byte elements.
  *
  * A piece is a group of E elements that one thread computes. Each layout has these members:
  *
- *     find<E>(piece, place)      locates a piece; returns false past the last row
- *     is_whole<E>(place)         are all elements of the piece present, so that fetch may read it?
- *     present<E>(place)          if it is not whole: a mask of the elements that are present, or 0
- *     fetch<I>(place, raw)       loads all elements of operand I, unconverted; raw.get(j) is element j
- *     put<I>(place, selected, items)     stores the selected elements of a whole piece
- *     where<I, E>(place, j, size)   the address of one element
+ *     `find<E>(piece, place)`: locates a piece; returns false past the last row.
+ *     `is_whole<E>(place)`: whether all elements of the piece exist, so that fetch may read it.
+ *     `present<E>(place)`: for a piece that is not whole, a mask of the elements that exist, or 0.
+ *     `fetch<I>(place, raw)`: loads the elements of operand I, unconverted; raw.get(j) is element j.
+ *     `put<I>(place, selected, items)`: stores the selected elements of a whole piece.
+ *     `where<I, E>(place, j, size)`: the address of one element.
  *
- * A piece of one element is whole if it is present, except at the ends of rows if `has_ends`.
+ * A piece of one element is whole if the element exists, except at the ends of rows if `has_ends`.
  *
- * Loaded values stay in the words that were read until all operands are loaded. Unpack after all
- * loads were issued, or each load waits for the one before, because the branches of an operand's
- * load join again. */
+ * Loaded values remain in the words that were read until all operands are loaded. Unpack values
+ * only after all loads were issued: otherwise each load waits for the previous load, at the end of
+ * the branches of an operand's load. */
 #ifndef NUMBALITE_VECTOR_ACCESS_CUH
 #define NUMBALITE_VECTOR_ACCESS_CUH
 
@@ -75,7 +75,7 @@ NUMBALITE_FUNCTION void take_apart(unsigned long long rest, const long long *sha
     index[0] = (long long)rest;
 }
 
-/* Returns a mask with the bits low to high - 1, both limited to 0 to `most`. */
+/* Returns a mask of the bits low to high - 1; both limits are clamped to 0..`most`. */
 NUMBALITE_FUNCTION unsigned int bits_between(long long low, long long high, int most) {
     low = low < 0 ? 0 : low;
     high = high > most ? most : high;
@@ -125,7 +125,7 @@ template <class T, int E> struct bundle {
     }
 };
 
-/* Has the interface of `wide`, for elements that are loaded one by one. */
+/* Elements that are loaded one by one, with the interface of `wide`. */
 template <class T, int E> struct loose {
     T item[E];
     NUMBALITE_FUNCTION T get(int j) const { return item[j]; }
@@ -148,9 +148,9 @@ template <class T, int E> NUMBALITE_FUNCTION void put_run(char *to, const T *ite
 }
 
 /* A complex number is aligned like its real part. If its address is a multiple of its size, the
- * number is loaded with one access, otherwise with one access for each part. The two cases use
- * different types (vectors and words): NVRTC 13.0 merges two loads of one type to one, with the
- * larger alignment. */
+ * number is loaded with one access, otherwise with one access for each part. Vector types and word
+ * types distinguish these cases, because NVRTC 13.0 merges two loads of the same type to one load
+ * with the larger alignment. */
 template <int Size> struct vector_of : word_of<Size> {};
 template <> struct vector_of<8> { typedef uint2 type; };
 template <class T> union one_access {
@@ -268,7 +268,8 @@ template <int N, int D> struct rows {
     slot operands[N];
     long long count, columns;
     unsigned long long advance;
-    /* divides by the pieces of a row; magic is 0 if there are too many pieces for 32 bits */
+    /* divides by the number of pieces of a row; magic is 0 if there are too many pieces for 32
+     * bits */
     divider by_row;
     long long shape[D];
     divider by[D];
@@ -335,8 +336,8 @@ template <int N, int D> struct rows {
     }
 };
 
-/* Contains E consecutive elements and the bytes around them, as complete 16-byte units (smaller for
- * small pieces) that were read; the elements begin `shift` bytes after the start. */
+/* Contains E consecutive elements and the bytes around them, as the complete 16-byte units (smaller
+ * for small pieces) that contain them; the elements begin `shift` bytes after the start. */
 template <class T, int E> struct around {
     typedef bundle<T, E> whole;
     enum { count = whole::count, each = whole::each, is_wide = whole::size % 4 == 0 };
@@ -369,8 +370,8 @@ template <class T, int E> struct around {
         for (int i = 0; i < each; ++i)
             w[k + i] = a.item[i];
     }
-    /* Unaligned elements extend into one more unit. If an element has 4 bytes, loads only the
-     * elements of that unit that are needed (368 us instead of 374 us); otherwise the complete
+    /* Unaligned elements extend into one more unit. For elements of 4 bytes, loads only those
+     * elements of that unit that are needed (368 us instead of 374 us); for others, the complete
      * unit (bytes: 97 us instead of 103 us). */
     NUMBALITE_FUNCTION void take_rest(const char *from) {
         if constexpr (sizeof(T) == 4) {
@@ -388,9 +389,9 @@ template <class T, int E> struct around {
             w[k] = other.w[k];
     }
     /* word(k) returns the 32-bit word k of the elements. The loaded words are shifted down by
-     * `shift` bytes in three steps, one for each group of its bits: after_8 by 8 bytes (bit 3),
-     * after_4 by 4 bytes (bit 2), word by 0 to 3 bytes (bits 1 and 0). A step is omitted if the
-     * alignment of T makes its bits zero. */
+     * `shift` bytes in three steps, one for each group of the bits of `shift`: after_8 by 8 bytes
+     * (bit 3), after_4 by 4 bytes (bit 2), word by 0 to 3 bytes (bits 1 and 0). A step is omitted
+     * if the alignment of T makes its bits zero. */
     NUMBALITE_FUNCTION unsigned int after_8(int k) const {
         if constexpr (each == 4 && alignof(T) <= 8)
             return shift & 8 ? w[k + 2] : w[k];
@@ -421,10 +422,11 @@ template <class T, int E> struct around {
 
 /* ---- shifted ----
  *
- * A row's pieces begin where operand Out, whose itemsize is Itemsize, is aligned: it is stored by
- * wide accesses. If another operand is unaligned at this offset, a thread loads the aligned units
- * that contain its piece, which is one more unit, and shifts them. A piece counts as incomplete if
- * it is so close to an end of the row that these units could be outside of the array. */
+ * The pieces of a row are chosen such that operand Out, whose itemsize is Itemsize, is aligned and
+ * stored by wide accesses. If another operand is unaligned at this offset, a thread loads the
+ * aligned units that contain its piece, which is one more unit, and shifts them. A piece counts
+ * as incomplete if it is so close to an end of the row that these units could be outside of the
+ * array. */
 template <int N, int D, int Out, int Itemsize> struct shifted : rows<N, D> {
     enum { has_ends = true };
     template <class T, int E> using raw = around<T, E>;
@@ -461,8 +463,8 @@ template <int N, int D, int Out, int Itemsize> struct shifted : rows<N, D> {
 /* ---- tiled ----
  *
  * A thread has a square of elements in registers, and loads each operand along the dimension in
- * which the operand is contiguous. A block has 16 x 16 such squares, each warp 8 x 4, so that every
- * access of a warp covers contiguous runs of several threads. */
+ * which the operand is contiguous. A block has 16 x 16 such squares, each warp 8 x 4, so that the
+ * addresses of a warp's access form contiguous runs of several threads. */
 template <int N, int D> struct tiled {
     enum { is_careful = false, has_ends = false };
     struct place {
@@ -523,7 +525,7 @@ template <int N, int D> struct tiled {
             from += at.index[d] * strides[I][d];
         return from;
     }
-    /* element j of E; j counts along rows of side<E> elements */
+    /* Returns the address of element j of E; j counts along rows of side<E> elements. */
     template <int I, int E> NUMBALITE_FUNCTION char *where(const place &at, int j, int) const {
         return start<I>(at) + j / side<E> * strides[I][D] + j % side<E> * strides[I][D + 1];
     }
@@ -582,8 +584,7 @@ template <int N, int D> struct tiled {
 template <class Index> struct index_type { typedef unsigned int type; };
 template <> struct index_type<long long> { typedef unsigned long long type; };
 
-/* Consecutive elements of a thread are BLOCK apart, so that neighbouring threads access
- * neighbouring elements. */
+/* Consecutive elements of a thread are BLOCK apart, so that each access of a warp is contiguous. */
 template <int N, int D, class Index> struct strided {
     enum { is_careful = sizeof(Index) == 8, has_ends = false };
     template <class T, int E> using raw = loose<T, E>;

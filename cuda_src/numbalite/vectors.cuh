@@ -1,4 +1,5 @@
-/* vectors: vectors of four 64-bit numbers with the type names of CUDA 13, for earlier versions. */
+/* vectors: defines vectors of four 64-bit numbers with the type names of CUDA 13, for earlier
+ * versions. */
 #ifndef NUMBALITE_VECTORS_CUH
 #define NUMBALITE_VECTORS_CUH
 

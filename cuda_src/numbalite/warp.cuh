@@ -16,7 +16,7 @@
 
 namespace numbalite {
 
-/* The linear index of the thread in its block, x fastest. */
+/* Returns the linear index of the thread in its block; x varies fastest. */
 NUMBALITE_FUNCTION unsigned int thread_rank() {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }

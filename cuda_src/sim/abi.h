@@ -1,20 +1,20 @@
-/* sim/abi: the interface between a simulated image (a shared library that the host compiler made
- * from CUDA C++) and the engine (cext/sim). This header is plain C without #include, because both
- * sides include it.
+/* sim/abi: the interface between the engine (cext/sim) and a simulated image, which is a shared
+ * library that the host compiler has made from CUDA C++. This header is plain C without #include,
+ * because the engine and the images include it.
  *
  * An image exports one `const nl_sim_kernel` per kernel and one `const nl_sim_global` per variable,
  * each under the lowered name by which the driver looks it up. It also exports the function
  * `nl_sim_image_init`, which the engine calls once after loading, with the table of its functions.
  *
- * The image stores threadIdx etc. and __shared__ memory in its own thread-local storage, because
- * only then can the host compiler optimize their accesses. The engine owns the fibers. A block runs
- * on one OS thread. It starts as a plain loop over its threads (run_block). The first thread that
- * reaches a barrier or a warp operation calls the engine, which converts the block to fibers at
- * that moment: the calling thread keeps its stack, later threads run on separate fibers
- * (run_thread), and earlier threads have exited. So no analysis is needed to determine whether a
- * kernel synchronizes, and a kernel that does not synchronize has no additional cost. During a call
- * of the engine another fiber may run: the image restores threadIdx from its own stack afterwards.
- * */
+ * The image stores threadIdx etc. and __shared__ memory in its own thread-local storage, so that
+ * the host compiler can optimize accesses to them. The engine owns the fibers. A block runs on one
+ * OS thread. It starts as a plain loop over its threads (run_block). The first thread that reaches
+ * a barrier or a warp operation calls the engine, which converts the block to fibers at that
+ * moment: the calling thread keeps its stack, the later threads run on separate fibers
+ * (run_thread), and the earlier threads have already ended. So no analysis is needed to determine
+ * whether a kernel synchronizes, and a kernel that does not synchronize has no additional cost.
+ * During a call of the engine another fiber may run, so the image restores threadIdx from its own
+ * stack after the call. */
 #ifndef NL_SIM_ABI_H
 #define NL_SIM_ABI_H
 
@@ -42,23 +42,24 @@ typedef struct nl_sim_kernel {
     unsigned abi; /* NL_SIM_ABI */
     unsigned param_count;
     const nl_sim_param *params;
-    /* Runs threads first, first+1, ... of the block in one loop, x fastest. Returns when all have
-     * ended. If the engine has converted the block to fibers during a thread, returns as soon as
-     * that thread has ended (the image calls `ops->is_fibers()` after each thread that called the
-     * engine). */
+    /* Runs threads first, first+1, ... of the block in one loop, x fastest. Returns when all of
+     * these threads have ended. If the engine has converted the block to fibers during a thread,
+     * returns when that thread has ended (the image calls `ops->is_fibers()` after each thread that
+     * called the engine). */
     void (*run_block)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned first);
-    /* Runs one thread of the block (linear index) on a fiber; called after enter_block or
-     * run_block. */
+    /* Runs one thread of the block (given by its linear index) on a fiber; called after enter_block
+     * or run_block. */
     void (*run_thread)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned thread);
     const char *name;     /* name of the kernel in the user's source */
-    unsigned max_threads; /* threads per block of __launch_bounds__; 0: the device's maximum */
+    unsigned max_threads; /* threads per block of __launch_bounds__, or 0 for the device's
+                           * maximum */
     /* Called once for each block on the OS thread that will run its threads; may be NULL. */
     void (*enter_block)(const nl_sim_launch *launch, nl_sim_dim block_index);
     nl_sim_dim cluster; /* __cluster_dims__ of the kernel; 0 without clusters */
 } nl_sim_kernel;
 
-/* Descriptions of kernel i's parameters, for reports. An instrumented image exports them as
- * `nl_sim_parameters_<i>`. */
+/* The descriptions of a kernel's parameters, for reports. An instrumented image exports those of
+ * kernel i as `nl_sim_parameters_<i>`. */
 typedef struct nl_sim_shape {
     unsigned char kind; /* 0: a value; 1: a pointer; 2: a numbalite::array */
     unsigned char ndim; /* dimensions of an array */
@@ -67,7 +68,7 @@ typedef struct nl_sim_shape {
 typedef struct nl_sim_parameters {
     unsigned abi, count;
     const nl_sim_shape *shapes;
-    const char *names; /* list of names, each followed by a comma */
+    const char *names; /* list of parameter names, each followed by a comma */
 } nl_sim_parameters;
 
 typedef struct nl_sim_global {
@@ -76,12 +77,12 @@ typedef struct nl_sim_global {
     unsigned long long size;
 } nl_sim_global;
 
-/* The kind of a misaligned pointer that no access has used, although __builtin_assume_aligned
- * promises alignment. */
+/* The kind that reports a misaligned pointer which no access has used, although
+ * __builtin_assume_aligned promises its alignment. */
 enum { NL_SIM_ASSUMED_ALIGNMENT = 255 };
 
 /* The source position where a thread waits: __builtin_FILE() and __builtin_LINE() of the call. For
- * block barriers also the column, if the compiler provides it, otherwise 0. */
+ * block barriers, the struct also contains the column, if the compiler provides it, otherwise 0. */
 typedef struct nl_sim_site {
     const char *file;
     int line, column;
@@ -98,14 +99,13 @@ typedef enum nl_sim_block_op {
  * `argument`; the last lane to arrive computes all results. */
 typedef enum nl_sim_warp_op {
     NL_SIM_WARP_SYNC,
-    /* value of lane `argument` % 32 (the source lane, which the image computed for the width; if it
-     * is not in the mask, the result is the lane's own value); the other bits are an
-     * nl_sim_shuffle */
+    /* the result is the value of lane `argument` % 32 (the source lane, which the image computed
+     * for the width; if it is not in the mask, the result is the lane's own value); the other bits
+     * are an nl_sim_shuffle */
     NL_SIM_WARP_SHFL,
-    NL_SIM_WARP_BALLOT, /* bit per lane with value != 0; vote; `argument` is an nl_sim_vote, for
-    messages
-                         */
-    NL_SIM_WARP_MATCH_ANY, /* match; the result is the mask of lanes with an equal value */
+    NL_SIM_WARP_BALLOT, /* the result has a bit for each lane with value != 0; for votes, `argument`
+                         * is an nl_sim_vote, for messages */
+    NL_SIM_WARP_MATCH_ANY, /* the result is the mask of lanes with an equal value */
     NL_SIM_WARP_MATCH_ALL, /* mask if all equal, else 0 */
     NL_SIM_WARP_ADD,       /* __reduce_add_sync, 32 bits, wraps */
     NL_SIM_WARP_MIN_S,
@@ -118,11 +118,11 @@ typedef enum nl_sim_warp_op {
     /* __activemask: completes when no lane of the warp can run; the result is the mask of lanes
      * that wait at the same site */
     NL_SIM_WARP_ACTIVE,
-    /* before a volatile access: completes when no lane of the warp can run, for the lanes that are
-     * least far in the program. value: the address; argument: position in the program times two,
-     * plus one for a write */
+    /* before a volatile access: when no lane of the warp can run, completes for the lanes at the
+     * earliest position in the program. value: the address; argument: position in the program times
+     * two, plus one for a write */
     NL_SIM_WARP_STEP,
-    NL_SIM_WARP_MATRIX, /* mma and similar operations; the result is the value of the first lane */
+    NL_SIM_WARP_MATRIX, /* mma and similar operations: the result is the value of the first lane */
 } nl_sim_warp_op;
 
 /* The kind of shuffle. */
@@ -136,10 +136,10 @@ typedef enum nl_sim_shuffle {
 /* The kind of vote. */
 typedef enum nl_sim_vote { NL_SIM_VOTE_BALLOT, NL_SIM_VOTE_ANY, NL_SIM_VOTE_ALL } nl_sim_vote;
 
-/* Flag in the source index of a tile's exchange: all threads must pass the same index. */
+/* Flag in the source index of a tile's exchange: all threads must pass the same source index. */
 #define NL_SIM_TILE_ONE_SOURCE 0x80000000u
 
-/* Kinds of an access that an instrumented image reports, as bits. */
+/* Bits that describe an access which an instrumented image reports. */
 enum {
     NL_SIM_ACCESS_WRITE = 1,
     NL_SIM_ACCESS_ATOMIC = 2, /* atomics read as well */
@@ -149,13 +149,15 @@ enum {
     NL_SIM_ACCESS_BLIND = 32,     /* an atomic whose old value is not used */
     NL_SIM_ACCESS_NARROW = 128,   /* an atomic of block scope */
     NL_SIM_ACCESS_EXCHANGE = 256, /* an atomic exchange whose old value is used */
-    NL_SIM_ACCESS_UPDATE = 512,   /* the load of an atomic that a compare-and-swap completes */
-    NL_SIM_ACCESS_UNTOLD = 64,    /* an access that is reported once more when it is made */
-    NL_SIM_ACCESS_OPERATION = 12, /* the bits from this bit on are an nl_sim_operation */
+    NL_SIM_ACCESS_UPDATE = 512,   /* the load of an atomic operation that a compare-and-swap
+                                   * completes */
+    NL_SIM_ACCESS_UNTOLD = 64,    /* an access that the image reports again when it makes the
+                                   * access */
+    NL_SIM_ACCESS_OPERATION = 12, /* position of the bits that contain an nl_sim_operation */
 };
 
-/* An atomic operation whose old value is not used. Several operations of the same kind on the same
- * memory have the same result in each order, for kinds up to NL_SIM_OPERATION_EXACT. */
+/* An atomic operation whose result is not used. Several operations of the same kind on the same
+ * memory have the same result in any order, for kinds up to NL_SIM_OPERATION_EXACT. */
 typedef enum nl_sim_operation {
     NL_SIM_OPERATION_NONE, /* another access */
     NL_SIM_OPERATION_ADD,  /* integers; also subtraction */
@@ -168,13 +170,14 @@ typedef enum nl_sim_operation {
     NL_SIM_OPERATION_UNSIGNED_MAX,
     NL_SIM_OPERATION_EXACT = NL_SIM_OPERATION_UNSIGNED_MAX,
     NL_SIM_OPERATION_ADD_REAL, /* rounds */
-    NL_SIM_OPERATION_COUNT,    /* atomicInc and atomicDec, whose limits may differ */
+    NL_SIM_OPERATION_COUNT,    /* atomicInc and atomicDec: their results depend on the order if
+                                * their limits differ */
     NL_SIM_OPERATION_PUT,      /* a store, or an exchange */
 } nl_sim_operation;
 
 /* The shadow memory, for images that were compiled with a call at every memory access (check.h).
- * shadow[i] is the state of the byte at `low` + i, for i < span: 0 if it is not allocated,
- * otherwise NL_SIM_THERE, and NL_SIM_WRITTEN after a write. */
+ * shadow[i] is the state of the byte at `low` + i, for i < span: The state is 0 if the byte is not
+ * allocated, otherwise NL_SIM_THERE, and NL_SIM_WRITTEN after a write. */
 enum {
     NL_SIM_THERE = 1,
     NL_SIM_WRITTEN = 2,
@@ -199,34 +202,34 @@ typedef struct nl_sim_copying {
     const void *to, *from; /* NULL: not checked */
     unsigned long long size;
     const void *barrier;
-    /* number of newest groups for which the thread does not wait; ~0u: also wait for copies that
-     * belong to no group */
+    /* number of the newest groups for which the thread does not wait; ~0u: also waits for copies
+     * that belong to no group */
     unsigned groups;
-    unsigned char bulk; /* whether the step concerns groups of bulk copies */
+    unsigned char bulk; /* set if the step concerns groups of bulk copies */
 } nl_sim_copying;
 
 /* The operations of a thread on an mbarrier or a barrier with a number (cext/sim/check/phases.h).
    */
 typedef enum nl_sim_phase_step {
     NL_SIM_PHASE_INIT,
-    NL_SIM_PHASE_NUMBER, /* a barrier with a number, which the simulator initializes */
-    NL_SIM_PHASE_FORGET, /* the memory is no longer a barrier */
+    NL_SIM_PHASE_NUMBER, /* the thread uses a barrier with a number, which the simulator
+                          * initializes */
+    NL_SIM_PHASE_FORGET, /* the memory is not used as a barrier any more */
     NL_SIM_PHASE_ARRIVE,
-    NL_SIM_PHASE_FINISH, /* before the barrier's completion function is called */
+    NL_SIM_PHASE_FINISH, /* the barrier's completion function is about to be called */
     NL_SIM_PHASE_FINISHED,
     NL_SIM_PHASE_COMPLETE, /* the phase ends */
-    NL_SIM_PHASE_TOKEN,    /* test whether the phase of a token has ended */
-    NL_SIM_PHASE_PARITY,   /* test whether the latest phase of a parity has ended */
+    NL_SIM_PHASE_TOKEN,    /* tests whether the phase of a token has ended */
+    NL_SIM_PHASE_PARITY,   /* tests whether the latest phase of a parity has ended */
 } nl_sim_phase_step;
 typedef struct nl_sim_phase {
     nl_sim_phase_step step;
     const void *barrier;
-    unsigned phase; /* number of the current phase; only its lowest three bits are used */
-    unsigned value; /* for TOKEN, the lowest bits of the token's phase; PARITY: the parity */
-    int is_over; /* for TOKEN and PARITY, the result according to the barrier's word, without checks
-    */
-    int blocks; /* for TOKEN and PARITY, whether the thread repeats the call until the result is 1
-    */
+    unsigned phase; /* number of the current phase, modulo 8 */
+    unsigned value; /* for TOKEN, the lowest bits of the token's phase; for PARITY, the parity */
+    int is_over; /* for TOKEN and PARITY, the result of the test according to the barrier's word,
+                  * without checks */
+    int blocks; /* for TOKEN and PARITY, set if the thread repeats the test until the result is 1 */
 } nl_sim_phase;
 struct nl_sim_index;
 struct nl_sim_arithmetic;
@@ -262,15 +265,15 @@ typedef struct nl_sim_checker {
     /* If not 0, images call `access` for all accesses, not only for accesses that the shadow memory
      * does not allow. */
     unsigned every;
-    /* Returns 0 if the access may be made; 1 if the image must call `preempt` and repeat this call.
-     * For an invalid access, ends the thread and does not return. */
+    /* Returns 0 if the image may make the access, or 1 if the image must first call `preempt` and
+     * then repeat this call. For an invalid access, ends the thread and does not return. */
     int (*access)(void *address, unsigned long long size, unsigned kind, const void *pc);
     /* Implements memmove: checks both accesses, and copies the state of the bytes. */
     void (*copy)(void *to, const void *from, unsigned long long size, const void *pc);
-    /* memset of bytes that `access` allows */
+    /* implements memset for bytes that `access` has allowed */
     void (*fill)(void *to, int value, unsigned long long size);
-    /* Returns the address of a __shared__ variable of the block, which is allocated at the first
-     * call. */
+    /* Returns the address of a __shared__ variable of the block; allocates the variable at the
+     * first call. */
     void *(*shared)(const struct nl_sim_shared *variable);
     /* Reports an array index outside of its shape (check.h). Does not return. */
     void (*index)(const struct nl_sim_index *what, const void *pc) __attribute__((noreturn));
@@ -288,17 +291,17 @@ typedef struct nl_sim_checker {
      * matter. */
     void (*misaligned)(void *address, unsigned align, int kind, const void *pc);
     /* `name` must be called when a named array of the thread begins to exist, `unname` when it
-     * ends. */
+     * ceases to exist. */
     void (*name)(struct nl_sim_named *array);
     void (*unname)(struct nl_sim_named *array);
     /* Reports that a local variable is read before it was written (uninitialized.h). */
     void (*unset)(const struct nl_sim_local *what, const void *pc);
     void (*copying)(const nl_sim_copying *what, const void *pc);
-    /* Must be called after the step, but before the end of a phase is visible. Returns the answer
-     * to a question, otherwise 0. */
+    /* Must be called after each step on a barrier, but before the end of a phase is visible.
+     * For a test, returns the result of the test, otherwise 0. */
     int (*phase)(const nl_sim_phase *what, const void *pc);
-    /* Must be called when the thread begins another iteration of a loop, or with pc NULL when it
-     * has left the loop (numbalite/compilers/sim/loops.py). */
+    /* Must be called when the thread begins another iteration of a loop, or, with pc NULL, when the
+     * thread has left the loop (numbalite/compilers/sim/loops.py). */
     void (*loop)(unsigned number, const void *pc);
     /* Offset from the thread pointer to a pointer to the OS thread's nl_sim_counting, which is NULL
      * if the engine must count all accesses. 0: not available. */
@@ -316,13 +319,13 @@ typedef struct nl_sim_arithmetic {
     int kind;
     const char *file; /* source file; NULL: use the return address */
     int line;
-    unsigned char unknown; /* 1: an error for which `dividend`, `divisor` and `is_signed` are not
-    set */
+    unsigned char unknown; /* set for an error for which `dividend`, `divisor` and `is_signed` are
+                            * not available */
     unsigned char is_signed;
-    /* of an index: '+', '-', '*'; of floating-point numbers: '+', '-', '*', '/', '%', 'f' for a
+    /* for an index: '+', '-', '*'; for floating-point numbers: '+', '-', '*', '/', '%', 'f' for a
      * function, 'h' for a conversion to float16 */
     char operation;
-    unsigned char bits;          /* for INDEX, width of the integer type in bits */
+    unsigned char bits;          /* for INDEX, the width of the integer type in bits */
     long long dividend, divisor; /* INDEX: the two operands */
     double result, a, b;
 } nl_sim_arithmetic;
@@ -338,7 +341,8 @@ typedef struct nl_sim_local {
 typedef struct nl_sim_shared {
     const char *name;
     unsigned long long size;       /* 0: the dynamic shared memory */
-    unsigned item, ndim;           /* bytes of an element, and dimensions as declared */
+    unsigned item, ndim;           /* size of an element in bytes, and number of dimensions as
+                                    * declared */
     unsigned long long extents[4]; /* of the first four */
 } nl_sim_shared;
 
@@ -370,12 +374,12 @@ enum {
     NL_SIM_TEXTURE_GATHER = 32, /* gather: one channel of the four texels */
     NL_SIM_SURFACE_TRAP = 0,    /* outside of the surface: a fault */
     NL_SIM_SURFACE_CLAMP = 1,   /* an access outside of the surface uses the nearest element */
-    NL_SIM_SURFACE_ZERO = 2,    /* an access outside of the surface reads 0 and writes nothing */
+    NL_SIM_SURFACE_ZERO = 2,    /* an access outside of the surface reads 0, or writes nothing */
 };
 typedef struct nl_sim_fetch {
     int shape;
     float x, y, z;
-    int layer;   /* layer of a layered texture; index of a fetch */
+    int layer;   /* layer of a layered texture, or index of a fetch */
     int channel; /* of a gather */
 } nl_sim_fetch;
 typedef struct nl_sim_place {
@@ -392,12 +396,13 @@ typedef struct nl_sim_texels {
 /* A launch inside a kernel: k<<<grid, block, shared, stream>>>(...). */
 typedef struct nl_sim_nested {
     const nl_sim_kernel *kernel;
-    const char *name; /* the kernel's name as written in the launch */
+    const char *name; /* name of the kernel in the source line of the launch */
     nl_sim_dim grid, block;
     unsigned long long shared_bytes;
-    /* a tail launch: runs after the launching grid and all its other launches have ended */
+    /* set for a tail launch, which runs after the launching grid and all its other launches have
+     * ended */
     int is_tail;
-    void *const *args; /* arguments as in nl_sim_launch, which are copied */
+    void *const *args; /* arguments as in nl_sim_launch; the engine copies them */
     nl_sim_site site;
 } nl_sim_nested;
 
@@ -407,14 +412,15 @@ typedef struct nl_sim_ops {
     int (*barrier)(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site);
     unsigned long long (*warp)(nl_sim_warp_op op, unsigned mask, unsigned long long value,
                                unsigned argument, unsigned thread, nl_sim_site site);
-    /* cooperative grid barrier (this_grid().sync()) */
+    /* implements the grid barrier of cooperative launches (this_grid().sync()) */
     void (*grid_barrier)(unsigned thread, nl_sim_site site);
     /* lets other threads run: called by __nanosleep, and after some hundred failed
      * compare-and-swaps */
     void (*yield)(unsigned thread, nl_sim_site site);
     /* returns whether this block was converted to fibers */
     int (*is_fibers)(void);
-    /* address of this block's dynamic shared memory (128-byte aligned, with shared_bytes bytes) */
+    /* returns the address of this block's dynamic shared memory (128-byte aligned, with
+     * shared_bytes bytes) */
     void *(*dynamic_shared)(void);
     /* called for a failed assert, __trap or a failed bounds check: records the message with block
      * and thread, and does not return; the launch ends with `status` (a CUresult) */
@@ -434,15 +440,16 @@ typedef struct nl_sim_ops {
     void (*xorwow_jump)(unsigned *state, unsigned long long steps, int scale);
     /* returns NULL, or an error message */
     const char *(*fetch)(unsigned long long texture, const nl_sim_fetch *what, nl_sim_texels *out);
-    /* *address: NULL if the element is outside, and that is allowed */
+    /* *sets *address, to NULL if the element is outside of the surface, which the boundary mode
+     * allows */
     const char *(*surface)(unsigned long long surface, const nl_sim_place *where, void **address);
     /* launches a grid, which begins after the calling thread's grid has ended */
     void (*launch)(const nl_sim_nested *what, unsigned thread);
     /* Thread block clusters. cluster_dim returns the number of blocks per cluster; arrive and wait
-     * are the two steps of the cluster's barrier. cluster_map: the address in block `rank` that
-     * corresponds to `address`. cluster_rank_of: the block whose shared memory contains the
-     * address; -1: none. cluster_complete: the full address in shared memory of the cluster's
-     * blocks with these lower 32 bits; 0: none. */
+     * are the two steps of the cluster's barrier. cluster_map returns the address in block `rank`
+     * that corresponds to `address`. cluster_rank_of returns the block whose shared memory contains
+     * the address, or -1. cluster_complete returns the full address in shared memory of the
+     * cluster's blocks with these lower 32 bits, or 0 if there is none. */
     nl_sim_dim (*cluster_dim)(void);
     void (*cluster_arrive)(unsigned thread, nl_sim_site site);
     void (*cluster_wait)(unsigned thread, nl_sim_site site);
@@ -455,8 +462,8 @@ typedef struct nl_sim_ops {
                                unsigned thread, nl_sim_site site);
 } nl_sim_ops;
 
-/* The type of the function "nl_sim_image_init", which every image exports; it is called once per
- * load, before any other function. */
+/* The type of the function "nl_sim_image_init", which every image exports; the engine calls it once
+ * per load, before any other function. */
 typedef void (*nl_sim_image_init_fn)(const nl_sim_ops *ops);
 
 /* An image for cuModuleLoadData consists of this header and `size` bytes of a shared library. */

@@ -1,9 +1,10 @@
-/* sim/arithmetic: reports arithmetic errors in images that are compiled to check for them: integer
- * division by zero, quotients that overflow, NaN and infinity from finite numbers.
+/* sim/arithmetic: reports arithmetic errors in images that are compiled with arithmetic checks:
+ * integer division by zero, quotients that overflow, NaN and infinity from finite numbers.
  *
  * The host compiler reports divisions by calling the function of its own sanitizer, with the source
- * position. irpatch.py inserts calls after floating-point operations, and for the overflowing
- * division if clang++ omits it; their position is found by the return address. */
+ * position. irpatch.py inserts calls after floating-point operations, and before divisions that may
+ * overflow, which clang++ does not report; the position of these operations is found by the return
+ * address. */
 #ifndef NUMBALITE_SIM_ARITHMETIC_H
 #define NUMBALITE_SIM_ARITHMETIC_H
 
@@ -15,7 +16,8 @@ namespace numbalite_sim {
 /* The layouts of the structs that the compiler passes to the sanitizer's functions. */
 struct division_type {
     unsigned short kind; /* 0: an integer, 1: a floating-point number */
-    unsigned short info; /* integers: bit 0 set if signed, then the logarithm of the width */
+    unsigned short info; /* for integers: bit 0 is set if the type is signed; the other bits are the
+                          * logarithm of the width */
 };
 struct division_place {
     const char *file;
@@ -23,8 +25,8 @@ struct division_place {
     const division_type *type;
 };
 
-/* Converts an operand; the compiler passes an integer of at most 64 bits by value, zero-extended.
- * */
+/* Converts an operand to a long long; the compiler passes an integer of at most 64 bits by value,
+ * zero-extended. */
 NUMBALITE_SIM_INLINE long long extended(const division_type *type, unsigned long value) {
     unsigned shift = 64 - (1u << (type->info >> 1));
     if (type->info >> 1 > 6)

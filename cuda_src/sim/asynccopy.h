@@ -1,14 +1,14 @@
 /* sim/asynccopy: reports asynchronous copies to the checks. On the simulator, a copy is executed
- * where it is started, which is the earliest time on a GPU. A checked image reports copies and
- * waits, so that an access before the wait is found (cext/sim/check/asynccopy.h). In other images
- * these functions do nothing. */
+ * when it is started, which is the earliest possible time on a GPU. A checked image reports copies
+ * and waits, so that the checks find an access before the wait (cext/sim/check/asynccopy.h). In
+ * other images these functions do nothing. */
 #ifndef NUMBALITE_SIM_ASYNCCOPY_H
 #define NUMBALITE_SIM_ASYNCCOPY_H
 
 namespace numbalite_sim {
 namespace asynccopy {
 
-/* used instead of a number of groups: also waits for copies that belong to no group */
+/* passed instead of a number of groups: also waits for copies that belong to no group */
 constexpr unsigned open_too = ~0u;
 
 #ifdef NUMBALITE_HOST /* CPU targets have no checks, and do not include abi.h */
@@ -28,8 +28,8 @@ NUMBALITE_SIM_INLINE void tell(unsigned, const void *, const void *, unsigned lo
                                const void *, unsigned, bool) {}
 #endif
 
-/* These functions must be called before and after a copy of `size` bytes. `barrier` counts the
- * copy; `barrier` is NULL if the copy belongs to a group of its thread. Bulk copies have separate
+/* These functions must be called before and after a copy of `size` bytes. `barrier` tracks the
+ * copy, or is NULL if the copy belongs to a group of its thread. Bulk copies have separate
  * groups. */
 NUMBALITE_SIM_INLINE void begin(const void *to, const void *from, unsigned long long size) {
     tell(NL_SIM_COPY_BEGIN, to, from, size, nullptr, 0, false);
@@ -42,7 +42,7 @@ NUMBALITE_SIM_INLINE void made(const void *to, const void *from, unsigned long l
 NUMBALITE_SIM_INLINE void commit(bool bulk = false) {
     tell(NL_SIM_COPY_COMMIT, nullptr, nullptr, 0, nullptr, 0, bulk);
 }
-/* Records that the thread has waited for all its groups except the last `but` groups. */
+/* Records that the thread has waited for all its groups, except the last `but` groups. */
 NUMBALITE_SIM_INLINE void wait(unsigned but, bool bulk = false) {
     tell(NL_SIM_COPY_WAIT, nullptr, nullptr, 0, nullptr, but, bulk);
 }
@@ -51,8 +51,8 @@ NUMBALITE_SIM_INLINE void wait(unsigned but, bool bulk = false) {
 NUMBALITE_SIM_INLINE void wait_read(unsigned but) {
     tell(NL_SIM_COPY_WAIT_READ, nullptr, nullptr, 0, nullptr, but, true);
 }
-/* Binds the copies for which the thread has not waited to a barrier: the copies are complete when
- * the current phase of the barrier ends. */
+/* Binds the copies for which the thread has not waited to a barrier, so that the copies are
+ * complete when the current phase of the barrier ends. */
 NUMBALITE_SIM_INLINE void bind(const void *barrier) {
     tell(NL_SIM_COPY_BIND, nullptr, nullptr, 0, barrier, 0, false);
 }

@@ -1,13 +1,13 @@
-/* sim/atomics: CUDA's atomic functions, lock-free on the host.
+/* sim/atomics: implements CUDA's atomic functions, lock-free on the host.
  *
- * Blocks run on several OS threads, so all these functions use atomic instructions. The scopes
- * (_block, _system) only matter in checked images, which report accesses of block scope. All
+ * Blocks run on several OS threads, so all these functions use atomic instructions of the CPU. The
+ * scopes (_block, _system) only matter in checked images, which report accesses of block scope. All
  * operations are sequentially consistent, which is stronger than CUDA guarantees.
  *
  * An OS thread runs many CUDA threads, one at a time. So a CUDA thread that spins on a lock may
- * keep the thread that holds the lock from running. Therefore every operation that looks like a
- * failed attempt is reported to the engine as a spin: a compare-and-swap that failed, an exchange
- * that changed nothing, an addition of 0, which only reads. After a few spins the engine runs other
+ * prevent the thread that holds the lock from running. Therefore every operation that looks like a
+ * failed attempt is reported to the engine as a spin: a failed compare-and-swap, an exchange that
+ * changed nothing, or an addition of 0, which only reads. After a few spins the engine runs other
  * CUDA threads.
  *
  * The overloads are exactly those of CUDA: code that compiles here compiles for a GPU. */
@@ -28,15 +28,15 @@ namespace numbalite_sim {
 #define NUMBALITE_SIM_SCOPE
 #define NUMBALITE_SIM_SCOPE_system
 
-/* The unsigned integer type with the size of a T. */
+/* The unsigned integer type of a size. */
 template <int size> struct word;
 template <> struct word<2> { typedef unsigned short type; };
 template <> struct word<4> { typedef unsigned int type; };
 template <> struct word<8> { typedef unsigned long long type; };
 
-/* Marks a load and a compare-and-swap that implement one operation. The profiler counts them as one
- * atomic: it counts the load but not the compare-and-swap. If the caller does not use the old
- * value, the load is reported as the operation `of` (nl_sim_operation). */
+/* Marks a load and a compare-and-swap that implement one operation. The profiler counts these
+ * accesses as one atomic: it counts the load but not the compare-and-swap. If the caller does not
+ * use the old value, the load is reported as the operation `of` (nl_sim_operation). */
 #ifdef NUMBALITE_SIM_CHECKED
 NUMBALITE_SIM_OWN void begin_update(unsigned of = 0) {
     operation = take_dropped() ? of : 0;
@@ -55,7 +55,7 @@ NUMBALITE_SIM_INLINE void end_update() {}
 #endif
 
 /* Returns the operation (nl_sim_operation) on values of type T for the operation on signed
- * integers; 0: none. */
+ * integers; returns 0 if there is none. */
 template <class T> NUMBALITE_SIM_INLINE constexpr unsigned operation_on(unsigned) {
     return 0;
 }
@@ -128,13 +128,13 @@ template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char
 
 #define NUMBALITE_SIM_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-/* Integer operations that the CPU supports. */
+/* Defines integer operations that the CPU supports. */
 #define NUMBALITE_SIM_FETCH(s, name, T, operation, change) \
     NUMBALITE_SIM_INLINE T name##s(T *address, T value, NUMBALITE_SIM_SITE) { \
         NUMBALITE_SIM_SCOPE##s return numbalite_sim::changed( \
             __atomic_fetch_##operation(address, value, __ATOMIC_SEQ_CST), change, file, line); \
     }
-/* Operations implemented by compare-and-swap; `old` is the current value. */
+/* Defines operations that are implemented by compare-and-swap; `old` is the current value. */
 #define NUMBALITE_SIM_UPDATE(s, name, T, expression, of) \
     NUMBALITE_SIM_INLINE T name##s(T *address, T value) { \
         NUMBALITE_SIM_SCOPE##s return numbalite_sim::update( \

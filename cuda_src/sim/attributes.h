@@ -1,9 +1,10 @@
-/* sim/attributes: attributes of numbalite's own functions, in checked and other images. */
+/* sim/attributes: function attributes for numbalite's own functions, in checked and other
+ * images. */
 #ifndef NUMBALITE_SIM_ATTRIBUTES_H
 #define NUMBALITE_SIM_ATTRIBUTES_H
 
-/* Without optimization, inlining takes more than half of the back end's time and makes kernels
- * little faster, so numbalite/compilers/host.py disables it. */
+/* Without optimization, inlining takes more than half of the back end's time and makes kernels only
+ * a little faster, so numbalite/compilers/host.py disables inlining. */
 #ifdef NUMBALITE_SIM_NOT_INLINED
 #define NUMBALITE_SIM_ALWAYS_INLINE
 #else
@@ -12,7 +13,8 @@
 #define NUMBALITE_SIM_INLINE inline NUMBALITE_SIM_ALWAYS_INLINE
 /* Attributes for functions that checked images do not instrument (hooks.h). */
 #ifdef NUMBALITE_SIM_CHECKED
-/* the first attribute excludes them from instrumentation, the second also applies to atomics */
+/* the first attribute excludes functions from instrumentation; the second also excludes their
+ * atomics */
 #ifdef __clang__
 #if __clang_major__ < 14
 #error "numbalite: checks need clang++ 14, g++ 9, or newer"

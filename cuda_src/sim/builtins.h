@@ -1,6 +1,6 @@
 /* sim/builtins: CUDA builtins that are the same on the simulator and for CPU targets, based on
- * sim/thread.h or host/thread.h. threadIdx etc. are macros for functions that return copies: as in
- * CUDA, they cannot be written. */
+ * sim/thread.h or host/thread.h. threadIdx etc. are macros that call functions, which return
+ * copies: as in CUDA, they cannot be assigned to. */
 #ifndef NUMBALITE_SIM_BUILTINS_H
 #define NUMBALITE_SIM_BUILTINS_H
 
@@ -9,9 +9,9 @@
 #define blockDim (::numbalite_sim::block_dim())
 #define gridDim (::numbalite_sim::grid_dim())
 
-/* warpSize is a variable, because sources have local variables, parameters and members of this
- * name. As in CUDA, warpSize is not a constant expression, but the optimizer uses its value,
- * because no code writes to it. */
+/* warpSize is a variable, not a macro, because sources have local variables, parameters and members
+ * of this name. As in CUDA, warpSize is not a constant expression, but the optimizer uses its
+ * value, because no code writes to warpSize. */
 namespace numbalite_sim {
 static int warp_size = 32;
 } // namespace numbalite_sim
@@ -28,8 +28,8 @@ NUMBALITE_SIM_OWN long long clock64() {
 NUMBALITE_SIM_INLINE void __brkpt() {}
 NUMBALITE_SIM_INLINE void __prof_trigger(int) {}
 
-/* This definition does not depend on NDEBUG, which is only read after the prelude: hostoptions.py
- * and include/assert.h handle NDEBUG. */
+/* This macro does not depend on NDEBUG, which is only read after the prelude: hostoptions.py and
+ * include/assert.h handle NDEBUG. */
 #define assert(...) \
     (static_cast<bool>(__VA_ARGS__) \
          ? static_cast<void>(0) \

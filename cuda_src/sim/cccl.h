@@ -6,7 +6,8 @@
 #define CCCL_DISABLE_NVFP8_SUPPORT
 #define CCCL_DISABLE_NVFP6_SUPPORT
 #define CCCL_DISABLE_NVFP4_SUPPORT
-#define __NV_BUILTIN_INITIALIZER_LIST 1 /* as NVRTC, where std::initializer_list is built in */
+#define __NV_BUILTIN_INITIALIZER_LIST 1 /* as in NVRTC, which has a built-in
+                                         * std::initializer_list */
 #define _LIBCUDACXX_USE_IS_NOTHROW_DESTRUCTIBLE_FALLBACK /* clang++ has not that builtin */
 
 /* Replaces unsupported PTX by a fault at the time when the instruction is executed. */

@@ -1,6 +1,7 @@
-/* sim/check: the part of the checks in a kernel's compilation unit of an instrumented image. The
- * functions that the compiler's instrumentation calls are in a separate unit (hooks.h). irpatch.py
- * inserts calls of the functions at the end of this file into the kernel's unit. */
+/* sim/check: the functions of the checks that are compiled with the kernel, in its compilation unit
+ * of an instrumented image. The functions that the compiler's instrumentation calls are in a
+ * separate unit (hooks.h). irpatch.py inserts calls of the functions at the end of this file into
+ * the kernel's code. */
 #ifndef NUMBALITE_SIM_CHECK_H
 #define NUMBALITE_SIM_CHECK_H
 
@@ -9,7 +10,7 @@
 namespace numbalite_sim {
 
 /* For g++, numbalite/compilers/sim/translation.py inserts a call of `drop_value` before an
- * atomicExch whose result is not used: it only writes. */
+ * atomicExch whose result is not used, so that it counts only as a write. */
 NUMBALITE_SIM_OWN void drop_value() {
     value_is_dropped = true;
 }

@@ -1,5 +1,5 @@
-/* sim/checker: declarations shared by the two units of a checked image: the kernel's, which defines
- * them (exports.h), and the functions that instrumented code calls (hooks.h). */
+/* sim/checker: declarations that both units of a checked image share: the kernel's unit, which
+ * defines them (exports.h), and the unit of functions that instrumented code calls (hooks.h). */
 #ifndef NUMBALITE_SIM_CHECKER_H
 #define NUMBALITE_SIM_CHECKER_H
 
@@ -30,8 +30,7 @@ static inline NUMBALITE_SIM_UNCHECKED bool take_dropped() {
     return drops;
 }
 
-/* The slow path for accesses that the shadow memory does not clearly allow, and for rare kinds of
- * accesses. */
+/* Checks accesses that the shadow memory does not clearly allow, and for rare kinds of accesses. */
 static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
 check_rarely(const volatile void *address, unsigned long long size, unsigned kind, const void *pc) {
     while (checker->access(const_cast<void *>(address), size, kind, pc))

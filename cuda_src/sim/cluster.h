@@ -1,5 +1,5 @@
 /* sim/cluster: builtins of thread block clusters (compute capability 9.0). A kernel that was
- * launched without clusters is in a cluster of one block. */
+ * launched without clusters runs in a cluster of one block. */
 #ifndef NUMBALITE_SIM_CLUSTER_H
 #define NUMBALITE_SIM_CLUSTER_H
 

@@ -1,15 +1,15 @@
-/* sim/convert: conversions between integers and floating-point numbers, with a GPU's results.
+/* sim/convert: conversions between integers and floating-point numbers, with the results of a GPU.
  *
- * A conversion to an integer rounds, then saturates. NaN returns 0 for float to 32 bits, and only
- * the top bit set if either type has 64 bits. A cast in a kernel has the same result if the
+ * A conversion to an integer rounds, then saturates. A NaN is converted to 0 for float to 32 bits,
+ * and to the top bit if either type has 64 bits. A cast in a kernel has the same result if the
  * compiler is of the clang family (numbalite/compilers/sim/irpatch.py). */
 #ifndef NUMBALITE_SIM_CONVERT_H
 #define NUMBALITE_SIM_CONVERT_H
 
 namespace numbalite_sim {
 
-/* x must be integral, infinite, or NaN. The bounds are powers of two, which are exact in any
- * type. */
+/* The argument must be integral, infinite, or NaN. The bounds are powers of two, which are exact in
+ * any floating-point type. */
 template <class I, class F> NUMBALITE_SIM_INLINE I saturated(F x) {
     constexpr bool is_signed = static_cast<I>(-1) < static_cast<I>(0);
     constexpr int digits = 8 * sizeof(I) - is_signed;
@@ -48,7 +48,7 @@ NUMBALITE_SIM_TO_INT(double, double, unsigned long long, ull, )
 #undef NUMBALITE_SIM_TO_INT
 
 /* Defines conversions that may be inexact, in each rounding mode. Without AVX-512, a uint64 is
- * converted to double by a subtraction, which returns -0 for 0 when rounding down; so 0 is handled
+ * converted to double by a subtraction, which returns -0 for 0 when rounding down, so 0 is handled
  * separately. */
 #define NUMBALITE_SIM_NARROW(From, T, name, mode) \
     inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) T name(From a) { \
@@ -84,7 +84,8 @@ NUMBALITE_SIM_INLINE double __uint2double_rn(unsigned x) {
     return x;
 }
 
-/* Defines conversions with the rounding mode as an argument; the last three are exact. */
+/* Defines conversions with the rounding mode as an argument; the last three conversions are
+ * exact. */
 NUMBALITE_SIM_BY_MODE(int, double2int, (double x, cudaRoundMode mode = cudaRoundZero), __double2int, (x))
 NUMBALITE_SIM_BY_MODE(unsigned, double2uint, (double x, cudaRoundMode mode = cudaRoundZero), __double2uint, (x))
 NUMBALITE_SIM_BY_MODE(long long, double2ll, (double x, cudaRoundMode mode = cudaRoundZero), __double2ll, (x))

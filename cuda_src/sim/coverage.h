@@ -1,5 +1,5 @@
-/* Coverage: a file with a flag for each block and branch that has run, shared by all processes that
-   run this image.
+/* Coverage: a file contains a flag for each block and branch that was executed, shared by all
+   processes that run this image.
 
    compilers/sim/coverage.py defines the variables below. When the image is loaded, its flags become
    a shared mapping of the file, so nothing has to be written at the end. The table, which is the
@@ -13,7 +13,8 @@ extern unsigned char
 extern const char nl_coverage_name[];
 extern const char nl_coverage_table[];
 extern const unsigned long
-    nl_coverage_sizes[2]; /* bytes of the flags (a multiple of a page), and bytes of the table */
+    nl_coverage_sizes[2]; /* size of the flags in bytes (a multiple of a page), and size of the
+                           * table in bytes */
 }
 
 namespace numbalite_sim {
@@ -40,7 +41,7 @@ __attribute__((constructor, used)) static void nl_coverage_open() {
                                   02 | 0100 | 02000000 /* RDWR, CREAT, CLOEXEC */, 0600);
     if (file < 0)
         return;
-    /* All processes write the same bytes. The file is never truncated, so no mapping loses its
+    /* all processes write the same bytes The file is never truncated, so no mapping loses its
      * pages. */
     bool is_written =
         !nl_coverage_ftruncate(file, (long)(flags + table)) &&

@@ -68,7 +68,7 @@ NUMBALITE_SIM_CUB_OF_TYPE(WarpScan)
 NUMBALITE_SIM_CUB_OF_TYPE(WarpStore)
 #undef NUMBALITE_SIM_CUB_OF_TYPE
 
-/* Declares functions that sort keys, or keys and values. */
+/* Declares functions that sort keys, or keys with values. */
 struct NullType {};
 #define NUMBALITE_SIM_CUB_SORT(name, numbers) \
     template <class Key, numbers, class Value = NullType, auto... parameters> \
@@ -109,7 +109,7 @@ template <class... Arguments> NUMBALITE_SIM_NO_CUB(ThreadReduce) int ThreadReduc
 }
 using internal::ThreadReduce;
 
-/* CUB's operators, which exist in all of its versions. */
+/* Defines CUB's operators, which exist in all of its versions. */
 struct Sum {
     template <class T> T operator()(const T &a, const T &b) const { return a + b; }
 };

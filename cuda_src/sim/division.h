@@ -1,9 +1,9 @@
-/* sim/division: integer division by zero with g++, which assumes that it never happens.
+/* sim/division: handles integer division by zero with g++, which assumes that it never happens.
  *
  * divisions.py replaces `a / b` by `a / by->* b`, and `a /= b` by `a /= by = b`. `by` converts an
  * integer to a `divisor` and leaves other types unchanged, so that only divisions by integers use
  * this code: an integer dividend tests the divisor first, and other dividends are divided normally.
- * In constant expressions, division by zero stays an error. (For clang, irpatch.py changes the
+ * In constant expressions, division by zero is still an error. (For clang, irpatch.py changes the
  * intermediate code instead.) */
 #ifndef NUMBALITE_SIM_DIVISION_H
 #define NUMBALITE_SIM_DIVISION_H
@@ -42,7 +42,7 @@ template <class T> struct divisor : any_divisor<T> {
     }
 };
 
-/* True for an arithmetic type, or a type that is implicitly convertible to one, such as an
+/* Whether T is an arithmetic type, or a type that is implicitly convertible to one, such as an
  * enumeration. */
 template <class T> T &&some();
 void take_number(long double);
@@ -112,8 +112,8 @@ NUMBALITE_SIM_INLINE constexpr auto operator%(T a, divisor<U> b) -> decltype(a %
     return rest(static_cast<decltype(a % b.value)>(a), static_cast<decltype(a % b.value)>(b.value));
 }
 
-/* In instrumented images, the built-in operator must read and write on the user's line, so only the
- * divisor is hidden. */
+/* in instrumented images, the built-in operator must access memory on the user's line, so only the
+ * divisor is hidden */
 #ifndef NUMBALITE_SIM_CHECKED
 #define NUMBALITE_SIM_ASSIGNS(sign) \
     template <class T, class U, typename only_if<is_number<T>::value>::type = 0> \

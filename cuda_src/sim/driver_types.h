@@ -1,5 +1,5 @@
 /* sim/driver_types: the runtime's types that NVRTC declares without an include, and the runtime
- * functions for kernels that launch others (nested.h). Sources that are shared with host programs
+ * functions for kernels that launch kernels (nested.h). Sources that are shared with host programs
  * use more names. */
 #ifndef NUMBALITE_SIM_DRIVER_TYPES_H
 #define NUMBALITE_SIM_DRIVER_TYPES_H
@@ -23,7 +23,7 @@ enum cudaError {
 typedef enum cudaError cudaError_t;
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
-/* Types of which only the host creates objects; sources declare pointers to them. */
+/* Types whose objects only the host creates; sources declare pointers to them. */
 struct cudaArray;
 struct cudaMipmappedArray;
 struct cudaResourceDesc;
@@ -100,7 +100,8 @@ struct cudaPitchedPtr {
     size_t pitch, xsize, ysize;
 };
 
-/* An invalid launch is a fault that reports its line, so these functions never return an error. */
+/* An invalid launch is a fault that reports its line, so cudaGetLastError and cudaPeekAtLastError
+ * never return an error. */
 NUMBALITE_SIM_YIELDING cudaError_t cudaGetLastError() {
     return cudaSuccess;
 }
@@ -126,8 +127,9 @@ NUMBALITE_SIM_YIELDING cudaError_t cudaFree(void *pointer) {
 }
 template <int = 0>
 NUMBALITE_SIM_CANNOT(
-    "cudaDeviceSynchronize is gone from kernels since CUDA 12: a grid cannot wait for what it "
-    "launches; what must come later is launched into cudaStreamTailLaunch")
+    "cudaDeviceSynchronize does not exist in kernels since CUDA 12: "
+    "a grid cannot wait for its launches; "
+    "launch later work into cudaStreamTailLaunch")
 cudaError_t cudaDeviceSynchronize();
 #endif
 

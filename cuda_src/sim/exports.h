@@ -1,13 +1,13 @@
 /* sim/exports: exports the kernels and variables of the user's source in the form that the engine
- * requires (abi.h). This header is read before the source, and its macros are used after it: by
- * then the source may have defined macros with any name that does not begin with nl_ or NL_.
+ * requires (abi.h). This header is read before the source, and its macros are used after the
+ * source, which may have defined macros with any name that does not begin with nl_ or NL_.
  *
  *   NUMBALITE_SIM_KERNEL(0, "saxpy<float>", (&saxpy<float>), 256) exports nl_sim_kernel_0
  *   NUMBALITE_SIM_VARIABLE(0, coefficients)                     exports nl_sim_variable_0
  *   NUMBALITE_SIM_DESCRIBE(0, some_type)                        stores the type's name in the image
  *
  * run_threads is the loop over a block's threads, with the kernel inlined. Parameters are copied to
- * the stack once. If a kernel never calls the engine, the compiler sees that `here.called` stays
+ * the stack once. If a kernel never calls the engine, the compiler knows that `here.called` stays
  * false, and vectorizes the remaining plain loop. */
 #ifndef NUMBALITE_SIM_EXPORTS_H
 #define NUMBALITE_SIM_EXPORTS_H
@@ -78,7 +78,7 @@ template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
     /* The loop is a function that is not inlined, because compilers optimize a function before they
      * inline it. */
     template <void (*kernel)(A...)>
-/* clang would inline the kernel in debug builds, too, and debuggers would lose its variables */
+/* in debug builds, clang would also inline the kernel, and debuggers would lose its variables */
 #ifndef NUMBALITE_SIM_CLANG
     __attribute__((flatten))
 #endif
@@ -90,7 +90,8 @@ template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
         unsigned y = rows % size.y, z = rows / size.y;
         for (; z < size.z; ++z, y = 0)
             for (; y < size.y; ++y, x = 0)
-/* vectorization makes it fast; unrolling and interleaving would double the code to compile */
+/* vectorization makes the loop fast; unrolling and interleaving would only double the code to
+ * compile */
 #ifdef NUMBALITE_SIM_CLANG
 #pragma clang loop unroll(disable) interleave(disable)
 #endif
@@ -129,7 +130,8 @@ template <class... A, void (*kernel)(A...)> struct nl_entry<void (*)(A...), kern
         return {NL_SIM_ABI,
                 sizeof...(A),
                 params,
-/* the threads of such a block are always fibers, because the engine must know which thread runs */
+/* the threads of such a block always run on fibers, because the engine must know which thread
+ * runs */
 #ifdef NUMBALITE_SIM_CHECKED
                 nullptr,
 #else
@@ -151,7 +153,7 @@ struct nl_entry<void (*)(A...) noexcept, kernel> : nl_entry<void (*)(A...), kern
 #endif
 
 #ifdef NUMBALITE_SIM_CHECKED
-/* These functions are used before the image is initialized, and allow all accesses. */
+/* These functions allow all accesses; they are used before the image is initialized. */
 static inline NUMBALITE_SIM_UNCHECKED int allow(void *, unsigned long long, unsigned,
                                                 const void *) {
     return 0;
@@ -221,7 +223,7 @@ struct nl_shapes_of<void (*)(A...) noexcept> : nl_shapes_of<void (*)(A...)> {};
 
 namespace numbalite_sim {
 
-/* The compiler's spelling of T, extracted from the name of this function. */
+/* Extracts the compiler's spelling of T from the name of this function. */
 template <int index, class T> constexpr const char *NLDESC() {
     return __PRETTY_FUNCTION__;
 }
@@ -242,8 +244,8 @@ template <int index, class T> constexpr const char *NLDESC() {
     NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##nl_i = \
         numbalite_sim::NLDESC<nl_i, __VA_ARGS__>();
 
-/* g++ cannot insert calls that detect NaN and infinity, so the processor's exceptions are used. 64:
- * NL_CHECK_NAN */
+/* g++ cannot insert calls that detect NaN and infinity, so the image requests the processor's
+ * floating-point exceptions. The bit 64 is NL_CHECK_NAN */
 #if defined(NUMBALITE_SIM_CHECKED) && defined(__x86_64__) && !defined(NUMBALITE_SIM_CLANG)
 #if NUMBALITE_SIM_CHECKED & 64
 NUMBALITE_SIM_EXPORT const unsigned nl_sim_traps_reals = 1;
@@ -257,7 +259,7 @@ NUMBALITE_SIM_EXPORT const unsigned nl_sim_checks = NUMBALITE_SIM_CHECKED;
 /* Marks an image of kernels whose bodies are Python. */
 #define NUMBALITE_SIM_PYTHON NUMBALITE_SIM_EXPORT const unsigned nl_sim_python = 1;
 
-#ifdef NUMBALITE_DEBUG /* marks a unit that was compiled with debug=True */
+#ifdef NUMBALITE_DEBUG /* marks a compilation unit with debug=True */
 NUMBALITE_SIM_EXPORT const unsigned nl_sim_debug = 1;
 #endif
 

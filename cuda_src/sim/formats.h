@@ -1,11 +1,11 @@
-/* sim/formats: conversions of floating-point formats of 16 bits and fewer. */
+/* sim/formats: converts numbers to and from floating-point formats of 16 bits and fewer. */
 #ifndef NUMBALITE_SIM_FORMATS_H
 #define NUMBALITE_SIM_FORMATS_H
 
 namespace numbalite_sim {
 
-/* Converts a double to a float that rounds to the same narrower number: inexact results have an odd
- * last bit. */
+/* Converts a double to a float that still rounds to the same narrower number: inexact results have
+ * an odd last bit. */
 inline float round_to_odd(double x) {
     float near = static_cast<float>(x);
     if (static_cast<double>(near) == x || near != near)
@@ -56,7 +56,7 @@ NUMBALITE_SIM_INLINE float bfloat16_to_float(unsigned short h) {
     return bits<float>(static_cast<unsigned>(h) << 16);
 }
 
-/* tf32 is a float of which a GPU uses 19 bits. */
+/* Returns the value of a tf32 number: a float of which a GPU uses 19 bits. */
 NUMBALITE_SIM_INLINE float tf32_of(unsigned word) {
     return bits<float>(word & ~0x1fffu);
 }
@@ -121,7 +121,8 @@ struct e8m0 {
         x &= 0xff;
         return bits<float>(x == 0 ? 0x00400000u : x == 0xff ? 0x7fffffffu : x << 23);
     }
-    /* Ignores signs. A number that is not a power of two is rounded up. */
+    /* The sign of the number is ignored. A number that is not a power of two is rounded up to
+     * one. */
     static NUMBALITE_SIM_INLINE unsigned of(double x, bool saturates, bool to_zero = false) {
         constexpr unsigned long long infinity = 0x7ffull << 52;
         unsigned long long size = bits<unsigned long long>(x) & ~(1ull << 63);

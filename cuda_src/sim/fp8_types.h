@@ -1,5 +1,5 @@
-/* sim/fp8_types: the common part of <cuda_fp8.h>, <cuda_fp6.h> and <cuda_fp4.h>. sim/formats.h
- * defines the formats. */
+/* sim/fp8_types: the common declarations of <cuda_fp8.h>, <cuda_fp6.h> and <cuda_fp4.h>.
+ * sim/formats.h defines the formats. */
 #ifndef NUMBALITE_SIM_FP8_TYPES_H
 #define NUMBALITE_SIM_FP8_TYPES_H
 
@@ -13,8 +13,7 @@ enum __nv_saturation_t { __NV_NOSAT, __NV_SATFINITE };
 
 namespace numbalite_sim {
 
-/* Converts a number to double; NaN becomes one canonical NaN, except for
- * doubles. */
+/* Converts a number to double; a NaN becomes one canonical NaN, unless it is a double. */
 NUMBALITE_SIM_INLINE double exactly(double x) {
     return x;
 }
@@ -34,7 +33,7 @@ template <class I> NUMBALITE_SIM_INLINE I integer_of(float x) {
 } // namespace numbalite_sim
 
 /* Defines conversions such as __nv_cvt_float_to_fp8(x, a, b) and __nv_cvt_float2_to_fp8x2. `given`
- * and `given2` are the parts of the names for the source type, E and T2 the source types. */
+ * and `given2` are the source types' parts of the names, E and T2 the source types. */
 #define NUMBALITE_SIM_NARROW_FROM(fp, place, A, B, given, E, given2, T2) \
     NUMBALITE_SIM_INLINE __nv_##fp##_storage_t __nv_cvt_##given##_to_##fp(const E x, const A a, \
                                                                           const B b) { \
@@ -71,8 +70,9 @@ template <class I> NUMBALITE_SIM_INLINE I integer_of(float x) {
     explicit operator I() const { \
         return numbalite_sim::integer_of<I>(float(*this)); \
     }
-/* Defines the types of one, two and four numbers of a format. The numbers have a distance of
- * `place` bits. The last arguments are additional members of the type of two numbers. */
+/* Defines the types of one, two and four numbers of a format. A number occupies `place` bits in the
+ * types of several numbers. The last arguments are additional members of the type of two
+ * numbers. */
 #define NUMBALITE_SIM_NARROW_TYPES(fp, place, format, ...) \
     struct __align__(1) __nv_##fp##_##format { \
         typedef numbalite_sim::format nl_format; \

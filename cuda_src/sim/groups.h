@@ -1,4 +1,4 @@
-/* sim/groups: the parts of cooperative_groups.h that numbalite/groups.cuh does not have: tiles of
+/* sim/groups: the functions of cooperative_groups.h that numbalite/groups.cuh lacks: tiles of
  * several warps, and updates of atomic variables by groups. */
 #ifndef NUMBALITE_SIM_GROUPS_H
 #define NUMBALITE_SIM_GROUPS_H
@@ -8,8 +8,8 @@ namespace groups {
 
 /* ---- tiles of several warps ---- */
 
-/* Memory in which tiles of several warps exchange values on GPUs before compute capability 8.0.
- * The simulator does not use this memory, because the engine stores the values. */
+/* Memory by which tiles of several warps exchange values on GPUs before compute capability 8.0.
+ * The simulator does not use this memory, because the engine exchanges the values. */
 template <unsigned int threads = 1024> struct alignas(8) block_tile_memory {
     char nl_memory[32 + threads / 32 * 8];
 };
@@ -18,8 +18,8 @@ NUMBALITE_SIM_INLINE thread_block this_thread_block(block_tile_memory<threads> &
     return thread_block();
 }
 
-/* Members of a tile of several warps. As on a GPU, such tiles have no ballot and no match, and of
- * the shuffles only shfl; each operation is also a barrier of the tile. */
+/* The members of a tile of several warps. As on a GPU, such tiles have no ballot and no match, and
+ * shfl as their only shuffle; each of these operations is also a barrier of the tile. */
 template <unsigned int N> struct tile_members<N, false> {
     static_assert(N <= 1024 && (N & (N - 1)) == 0, "a tile has 1, 2, 4, ... or 1024 threads");
     static constexpr ::cuda::thread_scope thread_scope = ::cuda::thread_scope_block;
@@ -62,7 +62,7 @@ NUMBALITE_SIM_INLINE T reduce(const tile_members<N, false> &g, T value, Op op, N
     value = g.of_warps(reduce(g.warp(), value, op, file, line), file, line);
     return reduce(g.warps(), value, op, file, line);
 }
-/* Returns the exclusive prefix of the warps for a scan; T() in the first warp. */
+/* Returns the exclusive prefix of the warps for a scan, which is T() in the first warp. */
 template <unsigned int N, class T, class Op>
 NUMBALITE_SIM_INLINE T before_warp(const tile_members<N, false> &g, T sum, Op op, const char *file, int line) {
     sum = exclusive_scan(g.warps(), g.of_warps(sum, file, line), op, file, line);
@@ -86,8 +86,9 @@ NUMBALITE_SIM_INLINE T exclusive_scan(const tile_members<N, false> &g, T value, 
 
 /* ---- atomic variables ---- */
 
-/* The first member of a group updates an atomic variable for all; returns the old value. On a GPU,
- * the update is asynchronous; on the simulator, it is complete when the first member returns. */
+/* The first member of a group updates an atomic variable for all members; all members receive the
+ * old value. On a GPU, the update is asynchronous; on the simulator, it is complete when the first
+ * member returns. */
 template <class Atomic, class T, class Op> NUMBALITE_SIM_INLINE T update_of(Atomic &atomic, const T &value, Op &op) {
     auto old = atomic.load();
     while (!atomic.compare_exchange_weak(old, op(old, value)))
@@ -112,7 +113,8 @@ NUMBALITE_SIM_INLINE void reduce_store_async(const Group &g, To *to, T &&value, 
     if (g.thread_rank() == 0)
         *to = all;
 }
-/* A scan that starts at the value of an atomic variable, to which the group's sum is added. */
+/* Makes a scan that starts at the value of an atomic variable, and adds the group's sum to the
+ * variable. */
 template <class Group, class Atomic, class T, class Op>
 NUMBALITE_SIM_INLINE T inclusive_scan_update(const Group &g, Atomic &atomic, T value, Op op, NUMBALITE_SIM_SITE) {
     value = inclusive_scan(g, value, op, file, line);

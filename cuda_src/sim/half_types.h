@@ -1,13 +1,13 @@
 /* sim/half_types: arithmetic on 16-bit floating-point numbers, for cuda_fp16.h and cuda_bf16.h.
  *
- * Both types have functions with the same names. NUMBALITE_SIM_SIXTEEN(T, T2, SCALAR2) defines them
- * for one type and its pair. Every operation is computed in float (fused ones in double) and
- * rounded once more: for + - * / and the square root, that is the correctly rounded result, as on a
- * GPU. */
+ * The functions of both types have the same names. NUMBALITE_SIM_SIXTEEN(T, T2, SCALAR2) defines
+ * the functions for one type and its pair type. Every operation is computed in float (fused
+ * operations in double) and then rounded: for + - * / and the square root, this returns the
+ * correctly rounded result, as on a GPU. */
 #ifndef NUMBALITE_SIM_HALF_TYPES_H
 #define NUMBALITE_SIM_HALF_TYPES_H
 
-/* OTHER is the other of the two types, which may not be defined yet. */
+/* OTHER is the other 16-bit type, which may not be defined yet. */
 #define NUMBALITE_SIM_SIXTEEN_STRUCT(T, OTHER, from_float, to_float) \
     struct __attribute__((aligned(2))) T { \
         unsigned short __x; \
@@ -89,8 +89,8 @@
     NUMBALITE_SIM_INLINE T##2 name2(const T##2 a, const T##2 b, const T##2 c) { \
         return T##2(name(a.x, b.x, c.x), name(a.y, b.y, c.y)); \
     }
-/* Defines ordered and unordered comparisons (the latter are true for NaN), and comparisons of pairs
- * whose result is numbers, masks, or one bool. */
+/* Defines ordered and unordered comparisons (unordered comparisons are true for NaN), and
+ * comparisons of pairs whose result is numbers, masks, or one bool. */
 #define NUMBALITE_SIM_SIXTEEN_COMPARE(T, name, operation) \
     NUMBALITE_SIM_INLINE bool __h##name(const T a, const T b) { \
         return static_cast<float>(a) operation static_cast<float>(b) && !__hisnan(a) && \
@@ -292,8 +292,8 @@
 
 namespace numbalite_sim {
 
-/* Rounds x towards 0 (direction 0), up (1) or down (-1): the nearest number, moved by one if it is
- * on the wrong side. */
+/* Rounds x towards 0 (direction 0), up (1) or down (-1): rounds to nearest, then moves the result
+ * by one step if it is on the wrong side of x. */
 template <class T> inline T sixteen_toward(double x, int direction) {
     T near(x);
     double got = static_cast<float>(near);

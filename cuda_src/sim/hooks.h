@@ -1,17 +1,17 @@
 /* sim/hooks: the functions that the host compiler's instrumentation calls in checked images.
  *
- * Such an image is compiled as for the thread sanitizer (-fsanitize=thread), which inserts a call
- * before every memory access that is not obviously to a local variable. The called functions are
- * defined in this header, and no sanitizer runtime is linked. Each function looks up the address in
- * the engine's shadow memory (abi.h). In most cases the shadow allows the access; otherwise the
- * engine is called. Indices, alignment and divisions are reported by calls of other sanitizers
- * (subscript.h, arithmetic.h).
+ * Such an image is compiled with the instrumentation of the thread sanitizer (-fsanitize=thread),
+ * which inserts a call before every memory access that is not obviously to a local variable. The
+ * called functions are defined in this header, and no sanitizer runtime is linked. Each function
+ * looks up the address in the engine's shadow memory (abi.h). If the shadow memory does not allow
+ * the access, the function calls the engine. Indices, alignment and divisions are reported by calls
+ * of other sanitizers (subscript.h, arithmetic.h).
  *
  * An access is identified by its address and the hook's return address, which the engine uses to
  * find the source line for a report.
  *
- * The functions are the same for all kernels, and take longer to compile than most kernels. So
- * these functions are in a separate unit, which is compiled once and linked with each image
+ * These functions are the same for all kernels, and take longer to compile than most kernels. So
+ * they are in a separate compilation unit, which is compiled once and linked with each image
  * (numbalite/compilers/hostbuild.py). */
 #ifndef NUMBALITE_SIM_HOOKS_H
 #define NUMBALITE_SIM_HOOKS_H
@@ -147,7 +147,8 @@ check_atomic(const volatile void *address, unsigned long long size, unsigned kin
     bool narrow = is_narrow;
     unsigned running = operation;
     if (running && kind & NL_SIM_ACCESS_COMPARE)
-        return;        /* the load was already reported as the whole operation */
+        return;        /* the load of the same atomic operation was already reported as the whole
+                        * operation */
     is_narrow = false; /* reset here, because other threads may run during the next call */
     operation = 0;
     if (running)
@@ -243,7 +244,7 @@ NUMBALITE_SIM_HOOK void nl_sim_func_exit(void *) {}
 NUMBALITE_SIM_HOOK void nl_sim_check_init() __asm__("__tsan_init");
 NUMBALITE_SIM_HOOK void nl_sim_check_init() {}
 
-/* ---- block copies, which the compiler also generates for copies of structs ---- */
+/* ---- Implements block copies, which the compiler also generates for copies of structs. ---- */
 
 #define NUMBALITE_SIM_COPY(function, symbol) \
     NUMBALITE_SIM_HOOK void *function(void *to, const void *from, \

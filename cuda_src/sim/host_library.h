@@ -1,4 +1,3 @@
-/* sim/host_library.h: replaces a header of the host's C++ library that a kernel's source includes.
- * */
+/* sim/host_library.h: replaces a header of the host's C++ library that a kernel includes. */
 #error \
-    "numbalite: kernels have no C++ library of the host, on a GPU neither: see what there is in <cuda/std/...>"
+    "numbalite: kernels cannot use the host's C++ library, as on a GPU: use <cuda/std/...>"

@@ -1,4 +1,4 @@
-/* sim/intrinsics: CUDA's integer intrinsics, and reinterpreting casts. */
+/* sim/intrinsics: defines CUDA's integer intrinsics, and reinterpreting casts. */
 #ifndef NUMBALITE_SIM_INTRINSICS_H
 #define NUMBALITE_SIM_INTRINSICS_H
 
@@ -70,7 +70,7 @@ NUMBALITE_SIM_INLINE unsigned __funnelshift_rc(unsigned low, unsigned high, unsi
     return shift >= 32 ? high : __funnelshift_r(low, high, shift);
 }
 
-/* The position of the offset-th set bit from `base` on, upwards for a positive offset. */
+/* Returns the position of the offset-th set bit from `base` on, upwards for a positive offset. */
 inline unsigned __fns(unsigned mask, unsigned base, int offset) {
     if (offset == 0)
         return mask >> (base & 31) & 1 ? base : ~0u;

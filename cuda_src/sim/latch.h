@@ -1,5 +1,6 @@
-/* sim/latch: the count of a latch, which threads bring to 0. For the checks, a latch is a barrier
- * with one phase (phases.h). This header is used by <cuda/latch> and by the latch of libcu++. */
+/* sim/latch: the count of a latch, which arriving threads decrement to 0. For the checks, a latch
+ * is a barrier with one phase (phases.h). This header is used by <cuda/latch> and by the latch of
+ * libcu++. */
 #ifndef NUMBALITE_SIM_LATCH_H
 #define NUMBALITE_SIM_LATCH_H
 
@@ -10,7 +11,7 @@ NUMBALITE_SIM_INLINE void complete(const long *count) {
     mbarrier::nothing none;
     phases::complete(count, 0, none);
 }
-/* Initializes the checks of a latch; must be called after the count was stored. */
+/* Initializes a latch in the checks; must be called after the count was stored. */
 NUMBALITE_SIM_INLINE void init(const long *count, bool is_zero) {
     phases::init(count);
     if (is_zero)
@@ -19,12 +20,12 @@ NUMBALITE_SIM_INLINE void init(const long *count, bool is_zero) {
 NUMBALITE_SIM_INLINE void count_down(long *count, long by, const char *file, int line) {
     long left = __atomic_sub_fetch(count, by, __ATOMIC_SEQ_CST);
     if (left < 0)
-        fault(719, "a latch is counted down more often than it expects", file, line);
+        fault(719, "the count of a latch is decremented below zero", file, line);
     phases::arrive(count, 0);
     if (left == 0)
         complete(count);
 }
-/* `blocks`: the caller repeats this call until it returns true. */
+/* `blocks` is set if the caller repeats this call until it returns true. */
 NUMBALITE_SIM_INLINE bool is_zero(const long *count, bool blocks, const char *file, int line) {
     spin(file, line);
     bool is_over = __atomic_load_n(count, __ATOMIC_SEQ_CST) == 0;

@@ -2,16 +2,16 @@
  *
  * The functions of libm are declared for double and float; math.h adds CUDA's overloads. Functions
  * that the engine implements instead of the C library (printf, malloc, free, clock) have the C
- * library's name and another symbol, so that a standard header that is included later is
- * compatible. Only names that NVRTC also has are declared, because all other names belong to the
- * user. */
+ * library's name, but another symbol, so that a standard header that is included later is
+ * compatible. Only names that NVRTC also has are declared, because the user may use all other
+ * names. */
 #ifndef NUMBALITE_SIM_LIBC_H
 #define NUMBALITE_SIM_LIBC_H
 
 typedef __SIZE_TYPE__ size_t;
 typedef __PTRDIFF_TYPE__ ptrdiff_t;
-/* int64_t is long long, as in every header that NVRTC reads, so that atomicAdd on a uint64_t finds
- * the same overload. */
+/* int64_t is long long, as in every header that NVRTC reads, so that atomicAdd on a uint64_t
+ * selects the same overload. */
 typedef signed char int8_t;
 typedef signed short int16_t;
 typedef signed int int32_t;
@@ -32,8 +32,8 @@ typedef __builtin_va_list va_list;
 #undef NULL
 #define NULL __null
 
-/* Functions of the C library that write through a pointer. In checked images the write is made in
- * the kernel's code, so that it is instrumented. */
+/* Functions of the C library that write to memory through a pointer. In checked images the write is
+ * made in the kernel's code, so that it is instrumented. */
 #ifdef NUMBALITE_SIM_CHECKED
 #define NUMBALITE_SIM_SEEN extern inline __attribute__((gnu_inline, always_inline))
 #define NUMBALITE_SIM_SPLIT(name, parameters, arguments, T, Part) \
@@ -50,7 +50,8 @@ typedef __builtin_va_list va_list;
 
 extern "C" {
 #if defined(NUMBALITE_SIM_CHECKED) && !defined(NUMBALITE_SIM_CLANG)
-/* g++ expands copies of constant size itself, and reports them only if they are a single access. */
+/* g++ expands copies of constant size itself, and reports them only if a copy is a single
+ * access. */
 #define NUMBALITE_SIM_IS_ONE(size) \
     (__builtin_constant_p(size) && (size) <= 16 && ((size) & ((size) - 1)) == 0)
 void *nl_sim_any_copy(void *to, const void *from, size_t size) noexcept __asm__("memcpy");

@@ -1,9 +1,8 @@
-/* sim/library: functions of the C library that the engine implements for kernels (libc.h declares
- * them). These functions are not exported from the image. Code for CPU targets uses a runtime
- * instead of the engine, and the C library's memory functions.
+/* sim/library: functions of the C library that the engine implements for kernels (declared in
+ * libc.h). These functions are not exported from the image. In code for CPU targets, the runtime
+ * replaces the engine, and the C library's memory functions are used.
  *
- * Most functions are inline, so that an image contains, and the compiler compiles, only those that
- * its kernels call. */
+ * Most functions are inline, so that an image contains only those that its kernels call. */
 #ifndef NUMBALITE_SIM_LIBRARY_H
 #define NUMBALITE_SIM_LIBRARY_H
 
@@ -40,9 +39,9 @@ inline NUMBALITE_SIM_HIDDEN clock_t clock() noexcept {
 }
 
 #if !defined(NUMBALITE_HOST) && defined(NUMBALITE_SIM_CLANG)
-/* irpatch.py inserts a call of this function before each volatile access, where a thread may be
- * waiting for another thread, and the lanes of a warp are synchronized. If there is no such access,
- * irpatch.py removes the function. */
+/* irpatch.py inserts a call of this function before each volatile access, because a thread may wait
+ * for another thread by the access, and because it synchronizes the lanes of a warp. If there is no
+ * volatile access, irpatch.py removes the function. */
 NUMBALITE_SIM_HIDDEN __attribute__((used)) void nl_sim_volatile_access(const void *address,
                                                                        unsigned place) {
     if (!(place & 1))

@@ -1,8 +1,9 @@
-/* sim/math: CUDA's mathematical functions in the global namespace, overloaded for float and double.
+/* sim/math: declares CUDA's mathematical functions in the global namespace, overloaded for float
+ * and double.
  *
- * The overloads are exactly those of NVRTC: calls that are ambiguous there (sin(1), fmax(1.0f,
- * 2.0)) are ambiguous here. Functions that libm does not have (rsqrt, sinpi, normcdf, Bessel I...)
- * are in math_functions.h. */
+ * The overloads are exactly those of NVRTC: calls that are ambiguous for NVRTC (sin(1), fmax(1.0f,
+ * 2.0)) are also ambiguous on the simulator. Functions that libm does not have (rsqrt, sinpi,
+ * normcdf, Bessel I...) are in math_functions.h. */
 #ifndef NUMBALITE_SIM_MATH_H
 #define NUMBALITE_SIM_MATH_H
 
@@ -182,7 +183,8 @@ NUMBALITE_SIM_INLINE double abs(double x) {
     return fabs(x);
 }
 
-/* ---- minimum and maximum: the number wins over a NaN, and +0 is greater than -0 ---- */
+/* ---- Minimum and maximum: if one argument is NaN, the result is the other argument; +0 is greater
+ * than -0 ---- */
 
 namespace numbalite_sim {
 template <class I, class F> NUMBALITE_SIM_INLINE F greater(F a, F b) {

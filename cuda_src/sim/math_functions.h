@@ -1,4 +1,4 @@
-/* sim/math_functions: CUDA's mathematical functions that the C library does not have.
+/* sim/math_functions: implements those of CUDA's mathematical functions that the C library lacks.
  *
  * The float versions compute in double and round once, except for inexpensive functions. */
 #ifndef NUMBALITE_SIM_MATH_FUNCTIONS_H
@@ -44,7 +44,7 @@ NUMBALITE_SIM_INLINE void sincos(float x, float *s, float *c) {
     sincosf(x, s, c);
 }
 
-/* sin and cos of pi * x: the argument is reduced exactly, to at most a quarter turn. */
+/* Computes sin and cos of pi * x; the argument is reduced exactly, to at most a quarter turn. */
 inline void sincospi(double x, double *s, double *c) {
     if (!(fabs(x) < 9007199254740992.0)) { /* even integers, infinities, NaN */
         *s =
@@ -94,7 +94,7 @@ NUMBALITE_SIM_INLINE void sincospi(float x, float *s, float *c) {
     sincospif(x, s, c);
 }
 
-/* ---- norms, scaled so that squares neither overflow nor underflow ---- */
+/* ---- Norms, scaled so that squares neither overflow nor underflow ---- */
 
 inline double norm(int n, const double *v) {
     double largest = 0, sum = 0;
@@ -165,15 +165,15 @@ inline float rnorm4df(float a, float b, float c, float d) {
 }
 /* As in CUDA, norm3d, rhypot and similar functions have no overloads for float. */
 
-/* ---- the normal distribution and functions related to the error function ---- */
+/* ---- The normal distribution, and functions related to the error function ---- */
 
 inline double normcdf(double x) {
     return 0.5 * erfc(-x * numbalite_sim::sqrt_half);
 }
 NUMBALITE_SIM_FLOAT1(normcdf)
 
-/* exp(x*x) * erfc(x): the product as long as it does not overflow, then the continued fraction
- * 1/sqrt(pi) / (x + (1/2)/(x + (2/2)/(x + (3/2)/(x + ...)))). */
+/* Computes exp(x*x) * erfc(x): as a product as long as the product does not overflow, then by the
+ * continued fraction 1/sqrt(pi) / (x + (1/2)/(x + (2/2)/(x + (3/2)/(x + ...)))). */
 inline double erfcx(double x) {
     if (x < -27)
         return __builtin_inf();
@@ -190,8 +190,9 @@ inline double erfcx(double x) {
 }
 NUMBALITE_SIM_FLOAT1(erfcx)
 
-/* The inverse of erfc by Newton's method on its logarithm, started from the leading terms of the
- * asymptotic expansion; it converges from either side because log erfc is concave. */
+/* Computes the inverse of erfc by Newton's method on the logarithm of erfc, started from the
+ * leading terms of the asymptotic expansion; the method converges from either side because log erfc
+ * is concave. */
 inline double erfcinv(double y) {
     if (!(y >= 0 && y <= 2))
         return __builtin_nanf("");
@@ -210,7 +211,7 @@ inline double erfcinv(double y) {
         x = x > 0 ? x : 0;
     }
     for (int i = 0; i < 60; ++i) {
-        /* log erfc(x) = log erfcx(x) - x*x;  its derivative: -2/sqrt(pi) / erfcx(x) */
+        /* uses log erfc(x) = log erfcx(x) - x*x, whose derivative is -2/sqrt(pi) / erfcx(x) */
         double scaled = erfcx(x);
         double error = x > 1 ? log(scaled) - x * x - target : log(erfc(x)) - target;
         double step = error * scaled / numbalite_sim::two_over_sqrt_pi;
@@ -242,8 +243,8 @@ NUMBALITE_SIM_FLOAT1(normcdfinv)
 /* ---- Bessel functions ---- */
 
 namespace numbalite_sim {
-/* Modified Bessel function of the first kind: the power series, which has no cancellation, and for
- * large x the asymptotic expansion. */
+/* Computes the modified Bessel function of the first kind: by the power series, which has no
+ * cancellation, and for large x by the asymptotic expansion. */
 inline double bessel_i(int order, double x) {
     double magnitude = fabs(x), result;
     if (magnitude <= 40) {
@@ -262,7 +263,7 @@ inline double bessel_i(int order, double x) {
             if (fabs(term) < 1e-17)
                 break;
         }
-        /* in two steps, because exp(x) alone overflows earlier */
+        /* multiplied in two steps, because exp(x) alone overflows earlier */
         double half = exp(0.5 * magnitude);
         result = half * (half / sqrt(2 * numbalite_sim::pi * magnitude)) * sum;
     }
@@ -287,7 +288,8 @@ NUMBALITE_SIM_INLINE float yn(int n, float x) {
 
 #undef NUMBALITE_SIM_FLOAT1
 
-/* ---- The fast versions, which are as accurate as the normal functions on the simulator. ---- */
+/* ---- Defines the fast functions, which are as accurate as the normal functions on the simulator.
+ * ---- */
 
 #define NUMBALITE_SIM_FAST(name) \
     NUMBALITE_SIM_INLINE float __##name(float x) { \

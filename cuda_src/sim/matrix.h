@@ -1,17 +1,17 @@
 /* sim/matrix: matrix operations of a warp: PTX's mma, ldmatrix, stmatrix and movmatrix, and the
- * parts that mma.h shares.
+ * functions that mma.h also uses.
  *
- * A product is computed within the freedom of the PTX specification: products of numbers of up to
- * 19 bits are exact, and their sum with c is rounded once. The order and truncation of a GPU's
- * additions are not documented: if the sums are not exact, the last bits differ. */
+ * A product is computed as the PTX specification allows: products of numbers of up to 19 bits are
+ * exact, and their sum with c is rounded once. The order and truncation of a GPU's additions are
+ * not documented: if the sums are not exact, the last bits differ. */
 #ifndef NUMBALITE_SIM_MATRIX_H
 #define NUMBALITE_SIM_MATRIX_H
 
 namespace numbalite_sim {
 namespace matrix {
 
-/* Element types: the width of an element, the register that contains several, and the type used for
- * computing. */
+/* Element types: the width of an element in bits, the register that contains several elements, and
+ * the type used for computing. */
 template <class Number, int size, class Word = unsigned> struct element {
     typedef Number number;
     typedef Word word;
@@ -120,8 +120,8 @@ template <int m, int n> NUMBALITE_SIM_INLINE place in_result(int i) {
 }
 
 /* Synchronizes the warp and returns the first lane's pointer to each lane. All threads run on one
- * OS thread, so other lanes may write to the first lane's stack. Accesses through these pointers
- * are not checked, because the warp synchronizes before and after them. */
+ * OS thread, so other lanes can access the first lane's stack. Accesses through these pointers are
+ * not checked, because the warp synchronizes before and after them. */
 template <class T> NUMBALITE_SIM_INLINE T *of_first_lane(T *own, const char *file, int line) {
     if (block_threads() < (rank() | 31u) + 1)
         fault(719, "wmma, mma and ldmatrix need all 32 threads of a warp", file, line);
@@ -132,7 +132,7 @@ NUMBALITE_SIM_INLINE void together(const char *file, int line) {
     of_first_lane<void>(nullptr, file, line);
 }
 
-/* The matrices of a warp's product: a by rows, b by columns. */
+/* The matrices of a warp's product: a is row-major, b column-major. */
 template <int m, int n, int k, class Number> struct operands {
     Number a[m * k], b[n * k];
 };
@@ -247,9 +247,9 @@ NUMBALITE_SIM_MATRIX void mma_of_quads(unsigned *d, const unsigned *a, const uns
 struct eight {
     unsigned short row[8][8];
 };
-/* A lane's register has two neighbouring elements: of row group() if the matrix is loaded as stored,
- * of column group() if it is loaded transposed. in_register reads them from the matrix,
- * from_register writes them to it. */
+/* A lane's register contains two neighbouring elements: of row group() if the matrix is loaded as
+ * stored, of column group() if it is loaded transposed. in_register reads them from the matrix,
+ * from_register writes them to the matrix. */
 template <bool transposed> NUMBALITE_SIM_INLINE unsigned in_register(const eight &of) {
     int outer = group(), inner = 2 * turn();
     unsigned low = transposed ? of.row[inner][outer] : of.row[outer][inner];
@@ -294,7 +294,7 @@ NUMBALITE_SIM_INLINE void check_row(unsigned long long at, const char *file, int
     if (at % 16)
         fault(716, "the address of a row of ldmatrix or stmatrix is no multiple of 16 bytes", file, line);
 }
-/* The lane that has a row's address makes the access, so that errors are reported for this lane. */
+/* The lane that has a row's address accesses the row, so that errors are reported for this lane. */
 template <int count, bool transposed>
 NUMBALITE_SIM_INLINE void load(unsigned (&to)[count], unsigned long long at, NUMBALITE_SIM_SITE) {
     four_words row = {};

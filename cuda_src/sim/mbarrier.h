@@ -1,7 +1,7 @@
-/* sim/mbarrier: PTX's mbarrier in shared memory, which is one word. The word contains
- * the arrivals for which the phase still waits, the arrivals per phase, the announced bytes of
- * copies that have not arrived, and the number of the phase. A phase is complete when the pending
- * arrivals and bytes are 0. cuda::barrier uses the same word. */
+/* sim/mbarrier: implements PTX's mbarrier in shared memory, which is one word. The word contains
+ * the number of pending arrivals of the phase, the number of arrivals per phase, the announced
+ * bytes of copies that have not arrived, and the number of the phase. A phase is complete when the
+ * pending arrivals and the pending bytes are 0. cuda::barrier uses the same word. */
 #ifndef NUMBALITE_SIM_MBARRIER_H
 #define NUMBALITE_SIM_MBARRIER_H
 
@@ -47,12 +47,12 @@ struct nothing {
     void operator()() const {}
 };
 
-/* Returns whether the phase is complete when this number of threads arrive, and this number of
- * additional bytes are announced. */
+/* Returns whether the phase is complete after this number of arrivals, and this number of
+ * additional announced bytes. */
 NUMBALITE_SIM_INLINE bool is_last(word w, unsigned arrivals, long long more) {
     return pending(w) == arrivals && bytes(w) + more == 0 && (arrivals || more);
 }
-/* Returns the word of the next phase after a complete phase. */
+/* Returns the word of the phase that follows a complete phase. */
 NUMBALITE_SIM_INLINE word next_phase(word w) {
     return made(expected(w), expected(w), bytes(w), (phase(w) + 1) & 7);
 }
@@ -68,7 +68,8 @@ NUMBALITE_SIM_INLINE word change(word *at, unsigned arrivals, long long more, un
         return at_once && is_last(w, arrivals, more) ? next_phase(after) : after;
     });
     if (arrivals > pending(old))
-        fault(719, "more threads arrive at a barrier (cuda::barrier, mbarrier) than it expects",
+        fault(719, "more threads arrive at a barrier (cuda::barrier, mbarrier) "
+                   "than its expected number of arrivals",
               file, line);
     phases::arrive(at, phase(old));
     if (is_last(old, arrivals, more)) {
@@ -101,8 +102,8 @@ NUMBALITE_SIM_INLINE bool seen(const word *at, bool is_over) {
     return is_over;
 }
 /* is_over returns whether the phase in which `state` was returned has ended. is_parity_over returns
- * whether the latest phase of this parity has ended. blocks: the caller repeats the call until the
- * phase has ended. */
+ * whether the latest phase of this parity has ended. blocks is set if the caller repeats the call
+ * until the phase has ended. */
 NUMBALITE_SIM_INLINE bool is_over(const word *at, word state, const char *file = __builtin_FILE(),
                                   int line = __builtin_LINE(), bool blocks = false) {
     unsigned current = phase(now(at, file, line));
@@ -124,13 +125,13 @@ NUMBALITE_SIM_INLINE bool tried(bool is_over, const char *file = __builtin_FILE(
 
 } // namespace mbarrier
 
-/* A bulk copy of the async proxy, in multiples of 16 bytes. */
+/* Executes a bulk copy of the async proxy, in multiples of 16 bytes. */
 NUMBALITE_SIM_INLINE void bulk_copy(unsigned long long to, unsigned long long from, unsigned size,
                                     const void *barrier = nullptr,
                                     const char *file = __builtin_FILE(),
                                     int line = __builtin_LINE()) {
     if ((to | from | size) % 16)
-        fault(716, "a bulk copy's addresses and size are multiples of 16", file, line);
+        fault(716, "a bulk copy's addresses and size must be multiples of 16", file, line);
     asynccopy::begin((void *)to, (const void *)from, size);
     for (unsigned i = 0; i < size; i += 8)
         *(unsigned long long *)(to + i) = *(const unsigned long long *)(from + i);
@@ -161,10 +162,10 @@ NUMBALITE_SIM_INLINE void bulk_reduce(unsigned long long to, unsigned long long 
                                       const char *file = __builtin_FILE(),
                                       int line = __builtin_LINE()) {
     if ((to | from | size) % 16)
-        fault(716, "a bulk reduction's addresses and size are multiples of 16", file, line);
+        fault(716, "a bulk reduction's addresses and size must be multiples of 16", file, line);
     for (unsigned i = 0; i < size; i += sizeof(T))
         change((T *)(to + i), *(const T *)(from + i));
-    /* `to` is not marked as pending, because other threads may also change it */
+    /* `to` is not marked as pending, because other threads may also change that memory */
     asynccopy::made(nullptr, (const void *)from, size, barrier, true);
 }
 

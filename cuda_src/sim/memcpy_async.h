@@ -1,6 +1,6 @@
-/* sim/memcpy_async: asynchronous copies for <cuda/barrier>, <cuda/pipeline>, cuda_pipeline.h and
- * cooperative groups. A copy is executed where it is started; checks treat it as pending until the
- * wait (sim/asynccopy.h). */
+/* sim/memcpy_async: implements asynchronous copies for <cuda/barrier>, <cuda/pipeline>,
+ * cuda_pipeline.h and cooperative groups. A copy is executed when it is started; checks treat it as
+ * pending until the wait (sim/asynccopy.h). */
 #ifndef NUMBALITE_SIM_MEMCPY_ASYNC_H
 #define NUMBALITE_SIM_MEMCPY_ASYNC_H
 
@@ -21,7 +21,8 @@ NUMBALITE_SIM_INLINE void copy_words(void *to, const void *from, size_t count, s
     asynccopy::made(target, source, own * sizeof(Word), barrier);
 }
 
-/* Copies one of `parts` parts, with the widest words that both addresses and the size allow. */
+/* Copies one of `parts` equal ranges, with the widest words that both addresses and the size
+ * allow. */
 NUMBALITE_SIM_INLINE void copy_part(void *to, const void *from, size_t size, size_t part, size_t parts,
                                     const void *barrier = nullptr) {
     size_t all = reinterpret_cast<size_t>(to) | reinterpret_cast<size_t>(from) | size;
@@ -47,7 +48,7 @@ template <size_t alignment> struct aligned_size_t {
     constexpr operator size_t() const { return value; }
 };
 
-/* Makes copies for a barrier or a pipeline, by one thread or by a group. */
+/* Makes copies that a barrier or a pipeline tracks, by one thread or by a group. */
 template <class Shape, class Sync>
 NUMBALITE_SIM_INLINE auto memcpy_async(void *to, const void *from, Shape size, Sync &sync)
     -> decltype(static_cast<void>(static_cast<size_t>(size))) {

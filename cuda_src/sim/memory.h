@@ -6,14 +6,15 @@ namespace numbalite_sim {
 template <class T> struct is_bool { static constexpr bool value = false; };
 template <> struct is_bool<bool> { static constexpr bool value = true; };
 } // namespace numbalite_sim
-/* A GPU has instructions for single numbers, and for vectors of two and four numbers. */
+/* A compile error unless the type is a number or a vector of two or four numbers, for which a GPU
+ * has instructions. */
 #define NUMBALITE_SIM_ONE_ACCESS(name, T) \
     static_assert((sizeof(T) & (sizeof(T) - 1)) == 0 && sizeof(T) <= 16 && \
                       !numbalite_sim::is_bool<T>::value, \
                   "numbalite: " #name " takes numbers, and vectors of 2 or 4 of them with up to 16 " \
                   "bytes");
 
-/* The cache hints have no effect, because there is only one kind of cache. */
+/* Defines loads; the cache hints have no effect, because the simulator has no caches. */
 #define NUMBALITE_SIM_LOAD(name) \
     template <class T> NUMBALITE_SIM_INLINE T name(const T *address) { \
         NUMBALITE_SIM_ONE_ACCESS(name, T) \
@@ -26,7 +27,7 @@ NUMBALITE_SIM_LOAD(__ldcs)
 NUMBALITE_SIM_LOAD(__ldlu)
 #undef NUMBALITE_SIM_LOAD
 
-/* __ldcv never reads from a cache, so programs use it in a loop that waits for a value of another
+/* __ldcv never reads from a cache, so programs use it in loops that wait for a value of another
  * thread. Therefore each call is reported to the engine as a spin. */
 template <class T>
 NUMBALITE_SIM_INLINE T __ldcv(const T *address, const char *file = __builtin_FILE(),
@@ -57,8 +58,8 @@ NUMBALITE_SIM_INLINE void *__nv_associate_access_property(const void *address, u
     return const_cast<void *>(address);
 }
 
-/* Returns the address space of an address: all memory is global, except the block's shared memory.
- * */
+/* These functions return the address space of an address: all memory is global, except the block's
+ * shared memory. */
 NUMBALITE_SIM_INLINE unsigned __isShared(const void *address) {
 #ifdef NUMBALITE_HOST
     (void)address;

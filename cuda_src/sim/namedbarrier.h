@@ -1,6 +1,6 @@
-/* sim/namedbarrier: PTX's sixteen numbered barriers of a block. Number 0 is the block's own barrier
- * if all threads participate. Each barrier is one word, which contains the number of arrived
- * threads and, from bit 32 on, the number of the phase. */
+/* sim/namedbarrier: implements PTX's sixteen numbered barriers of a block. Barrier 0 is the barrier
+ * of __syncthreads() if all threads participate. Each barrier is one word, which contains the
+ * number of arrived threads and, from bit 32 on, the number of the phase. */
 #ifndef NUMBALITE_SIM_NAMEDBARRIER_H
 #define NUMBALITE_SIM_NAMEDBARRIER_H
 
@@ -12,7 +12,7 @@ struct words {
     word of[16];
 };
 
-/* Returns the block's barriers; the first thread to call this initializes them. */
+/* Returns the block's barriers; the first thread that calls this function initializes them. */
 NUMBALITE_SIM_INLINE word *all(const char *file, int line) {
 #ifdef NUMBALITE_SIM_CHECKED
     words &own = shared_variable<words, ~0u>("the barriers with numbers");
@@ -36,8 +36,8 @@ NUMBALITE_SIM_INLINE word *at(unsigned id, const char *file, int line) {
         fault(719, "barriers have the numbers 0 to 15", file, line);
     return all(file, line) + id;
 }
-/* Counts warps as complete: the first lane of an incomplete last warp also counts for the missing
- * lanes. */
+/* Returns how many arrivals the thread counts for: the first lane of an incomplete last warp also
+ * counts for the missing lanes. */
 NUMBALITE_SIM_INLINE unsigned arrivals() {
     unsigned rest = block_threads() % 32;
     return rest && rank() == block_threads() - rest ? 33 - rest : 1;
@@ -45,14 +45,14 @@ NUMBALITE_SIM_INLINE unsigned arrivals() {
 /* Arrives at the barrier; returns the number of the phase. */
 NUMBALITE_SIM_INLINE unsigned arrive(word *at, unsigned count, const char *file, int line) {
     if (count == 0 || count % 32)
-        fault(719, "the number of threads of a barrier is a multiple of 32", file, line);
+        fault(719, "the number of threads of a barrier must be a multiple of 32", file, line);
     unsigned more = arrivals();
     word old = update(at, [=](word w) {
         unsigned come = static_cast<unsigned>(w) + more;
         return come < count ? w + more : ((w >> 32) + 1) << 32;
     });
     if (static_cast<unsigned>(old) + more > count)
-        fault(719, "more threads arrive at a barrier with a number than it is for", file, line);
+        fault(719, "more threads arrive at a numbered barrier than it expects", file, line);
     unsigned phase = static_cast<unsigned>(old >> 32);
     phases::arrive(at, phase);
     mbarrier::nothing none;

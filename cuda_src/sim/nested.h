@@ -51,8 +51,8 @@ struct nl_nested_kernel<void (*)(A...) noexcept, kernel> : nl_nested_kernel<void
 };
 #endif
 
-/* The kernel is the function that `nl_call` calls with the arguments; nl_call, an empty class, is
- * one of them. */
+/* The class that makes the launch, if the kernel is the function that `nl_call` calls with the
+ * arguments; nl_call is an empty class. */
 template <class C, class... A> struct nl_called {
     static void run(C nl_call, A... values) {
         nl_call(values...);

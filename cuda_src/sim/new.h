@@ -1,8 +1,8 @@
-/* sim/new: the operators new and delete, over malloc and free as libc.h has them. */
+/* sim/new: defines the operators new and delete by the malloc and free of libc.h. */
 #ifndef NUMBALITE_SIM_NEW_H
 #define NUMBALITE_SIM_NEW_H
 
-/* The operators are inline, so that only images that allocate contain them. */
+/* The operators are inline, so that only images that allocate memory contain them. */
 #ifdef NUMBALITE_SIM_CLANG
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Winline-new-delete"

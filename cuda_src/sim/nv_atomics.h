@@ -1,9 +1,9 @@
 /* sim/nv_atomics: the __nv_atomic_* functions, which accept any type of a supported size, an order
  * and a scope.
  *
- * Scopes and orders only affect the checks: a release operation has a fence before it, an acquire
- * operation a fence after it, as in <cuda/atomic>. A load is reported as a spin, because the thread
- * may be waiting. */
+ * Scopes and orders only affect the checks: a fence precedes a release operation and follows an
+ * acquire operation, as in <cuda/atomic>. A load is reported as a spin, because the thread may be
+ * waiting. */
 #ifndef NUMBALITE_SIM_NV_ATOMICS_H
 #define NUMBALITE_SIM_NV_ATOMICS_H
 
@@ -42,7 +42,7 @@ NUMBALITE_SIM_INLINE auto in_scope(int scope, Operation operation) -> decltype(o
     nv_scope all(scope);
     return operation();
 }
-/* Executes an operation between the fences that its order requires. */
+/* Executes an operation between the fences that its memory order requires. */
 template <class T, class Operation>
 NUMBALITE_SIM_INLINE T between_fences(int order, int scope, Operation operation) {
     fence_before(order, scope);

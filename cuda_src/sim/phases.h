@@ -1,6 +1,5 @@
-/* sim/phases: reports the operations on barriers with phases to the checks: mbarrier.h and
- * namedbarrier.h (cext/sim/check/phases.h). In images without checks, these functions do nothing.
- */
+/* sim/phases: reports the operations on barriers with phases (mbarrier.h, namedbarrier.h) to the
+ * checks (cext/sim/check/phases.h). In images without checks, these functions do nothing. */
 #ifndef NUMBALITE_SIM_PHASES_H
 #define NUMBALITE_SIM_PHASES_H
 
@@ -31,7 +30,7 @@ NUMBALITE_SIM_INLINE int tell(unsigned, const void *, unsigned, unsigned, bool i
 }
 #endif
 
-/* phase: the number of the current phase. */
+/* `phase` is the number of the current phase. */
 NUMBALITE_SIM_INLINE void init(const void *barrier, bool has_number = false) {
     tell(has_number ? NL_SIM_PHASE_NUMBER : NL_SIM_PHASE_INIT, barrier, 0, 0, false, false);
 }
@@ -52,8 +51,8 @@ NUMBALITE_SIM_INLINE void complete(const void *barrier, unsigned phase, Finish &
     tell(NL_SIM_PHASE_COMPLETE, barrier, phase, 0, false, false);
 }
 /* These functions return whether the phase of a token (or the latest phase of a parity) has ended,
- * as far as the thread can observe. is_over: the result without checks. blocks: the thread repeats
- * the call until the phase has ended. */
+ * as far as the thread can observe. is_over is the result without checks. blocks is set if the
+ * thread repeats the call until the phase has ended. */
 NUMBALITE_SIM_INLINE bool token(const void *barrier, unsigned phase, unsigned of, bool is_over,
                                 bool blocks = false) {
     return tell(NL_SIM_PHASE_TOKEN, barrier, phase, of, is_over, blocks);

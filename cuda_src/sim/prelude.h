@@ -1,7 +1,7 @@
 /* sim/prelude: defines CUDA C++ keywords and builtins for a host compiler.
  *
- * The host compiler reads this before the user's source. It includes no standard header, so that a
- * kernel compiles in a fraction of a second; libc.h declares the required functions of the C
+ * The host compiler reads this header before the user's source. It includes no standard header, so
+ * that a kernel compiles in a fraction of a second; libc.h declares the required functions of the C
  * library. Users can write `#ifdef NUMBALITE_SIM` to distinguish the simulator from a GPU.
  *
  * Differences from a GPU, for otherwise valid CUDA C++:
@@ -9,13 +9,13 @@
  *   and conversions of floating-point numbers out of range return the results of a GPU
  *   (numbalite/compilers/sim/irpatch.py). With g++, only division returns a GPU's result
  *   (division.h), except in sources that numbalite/compilers/sim/divisions.py does not change, for
- *   example those with bit-fields: there the CPU and the compiler determine the result. `x << 32`
- *   and `(int)1e10f` have the CPU's result. The intrinsics (__float2int_rz, __funnelshift_l...)
- *   return the GPU's results with both families of compilers.
- * - The fast intrinsics (__sinf, __expf...) are as accurate as the normal functions.
- * - Threads of a warp run one after the other between warp operations: code that relies on warps
- *   in lockstep, without __syncwarp, is as incorrect as on any GPU since Volta. With compilers of
- *   the clang family, lanes do synchronize at volatile accesses to shared memory.
+ *   example those with bit-fields: in these sources the CPU and the compiler determine the result.
+ *   `x << 32` and `(int)1e10f` have the CPU's result. The intrinsics (__float2int_rz,
+ *   __funnelshift_l...) return the GPU's results with both families of compilers. - The fast
+ *   intrinsics (__sinf, __expf...) are as accurate as the normal functions. - Threads of a warp run
+ *   one after the other between warp operations: code that relies on lockstep, without __syncwarp,
+ *   is as incorrect as on any GPU since Volta. With compilers of the clang family, lanes do
+ *   synchronize at volatile accesses to shared memory.
  * - A thread that waits by reading memory in a loop must read through volatile or with an atomic,
  *   or call __nanosleep or __threadfence in the loop; with g++, volatile alone is not enough. */
 #ifndef NUMBALITE_SIM_PRELUDE_H
@@ -33,7 +33,7 @@
 #define NUMBALITE_SIM_CLANG __clang_major__
 #endif
 
-/* Macros that NVRTC predefines and that code tests. */
+/* Macros that NVRTC predefines and that user code tests. */
 #define __CUDACC__ 1
 #define __CUDACC_RTC__ 1
 #define __CUDA_ARCH__ 900
@@ -47,8 +47,8 @@
 #error "compile with -fsigned-char: char is signed in CUDA"
 #endif
 
-/* Memory spaces. All memory is host memory; a __shared__ variable exists once per OS thread, which
- * runs one block at a time. */
+/* Memory spaces. All memory is host memory; a __shared__ variable exists once per OS thread,
+ * because an OS thread runs one block at a time. */
 #define __host__
 #define __device__
 #define __global__
@@ -59,8 +59,8 @@
 #define __NV_SILENCE_DEPRECATION_END
 #ifdef NUMBALITE_HOST
 #define __shared__ \
-    static_assert(false, "numbalite: __shared__ memory needs a grid of threads, and code for the " \
-                         "CPU runs without one: use it in kernels (cuda.jit)");
+    static_assert(false, "numbalite: __shared__ memory needs a grid of threads, " \
+                         "and code for the CPU runs without one: use it in kernels (cuda.jit)");
 #else
 #define __shared__ static thread_local
 #endif
@@ -84,7 +84,7 @@
  * the compiler's output by the prefix. */
 #if defined(NUMBALITE_SIM_CLANG) || __GNUC__ >= 12
 #define NUMBALITE_SIM_CANNOT(message) __attribute__((unavailable("numbalite: " message)))
-#else /* reports the use of functions only */
+#else /* this variant reports only uses of functions */
 #define NUMBALITE_SIM_CANNOT(message) __attribute__((error("numbalite: " message)))
 #endif
 /* Defines the body of a class template that must not be instantiated. */
@@ -93,24 +93,25 @@
 namespace numbalite_sim {
 template <class> struct never { static constexpr bool value = false; };
 template <class T> T copied(T); /* gotos.py uses this template to determine the type that `auto`
-would have */
+                                 * would deduce */
 } // namespace numbalite_sim
 #if defined(__has_builtin)
 #define NUMBALITE_SIM_HAS(builtin) __has_builtin(builtin)
 #else
 #define NUMBALITE_SIM_HAS(builtin) 0
 #endif
-/* For functions that sources may define themselves with the same parameters, as NVRTC allows:
+/* Precedes functions that sources may define themselves with the same parameters, as NVRTC allows:
  * overload resolution prefers functions to templates. */
 #define NUMBALITE_SIM_YIELDING template <int = 0> NUMBALITE_SIM_INLINE
 #include "attributes.h"
 
-/* numbalite/compilers/sim/translation.py replaces code that cannot be compiled by these. */
+/* numbalite/compilers/sim/translation.py replaces code that cannot be compiled by these macros. */
 #define NUMBALITE_SIM_ASM(instruction) \
     static_assert(false, \
                   "numbalite: inline PTX (asm) " instruction " cannot run on the CPU simulator")
-/* For headers of the user, where not all functions are called: an error only if a function that
- * contains it is compiled and used. hostlog.py reads the position at the end of the message. */
+/* A variant for headers of the user, which may contain functions that are not called: an error only
+ * if a function with the code is compiled and used. hostlog.py reads the position at the end of the
+ * message. */
 #if defined(__has_attribute) && __has_attribute(error)
 #define NUMBALITE_SIM_TEXT_OF(line) #line
 #define NUMBALITE_SIM_TEXT(line) NUMBALITE_SIM_TEXT_OF(line)
@@ -142,13 +143,13 @@ would have */
 #define NUMBALITE_SIM_CONSTANT
 #endif
 
-/* Follows a declaration that gotos.py changed: GPU compilers allow a goto past such a declaration
- * only for scalar types. */
+/* Follows a declaration that gotos.py changed: GPU compilers allow a goto past the declaration only
+ * for scalar types. */
 #define NUMBALITE_SIM_JUMPED(name) \
     static_assert(!__is_class(decltype(name)) && !__is_union(decltype(name)), \
                   "numbalite: transfer of control bypasses the initialization of " #name);
 
-/* Precede a statement that GPU compilers reject. */
+/* These macros precede a statement that GPU compilers reject. */
 #define NUMBALITE_SIM_SHARED_VALUE \
     static_assert(false, "numbalite: a __shared__ variable begins without a value: let threads " \
                          "write it, then comes __syncthreads()");
@@ -180,7 +181,7 @@ extern "C" {
 #endif
 }
 #include "libc.h"
-#include <initializer_list> // as in NVRTC; after libc.h, because libc++ needs size_t
+#include <initializer_list> // included as in NVRTC, but after libc.h, because libc++ needs size_t
 #include "threadlocal.h"
 #include "vector.h"
 #ifdef NUMBALITE_HOST

@@ -1,5 +1,5 @@
-/* sim/ptx: PTX instructions as functions; numbalite/compilers/sim/ptx.py translates asm statements
- * to calls of these. Registers are plain variables. */
+/* sim/ptx: implements PTX instructions as functions; numbalite/compilers/sim/ptx.py translates asm
+ * statements to calls of these functions. PTX registers are plain variables. */
 #ifndef NUMBALITE_SIM_PTX_H
 #define NUMBALITE_SIM_PTX_H
 
@@ -72,8 +72,8 @@ NUMBALITE_SIM_INLINE bool &lost() {
     return carry;
 }
 
-/* Addresses. An address in shared memory may consist of only its lower 32 bits, and is
- * completed. */
+/* Converts addresses. An address in shared memory may consist of only its lower 32 bits; then the
+ * function completes it. */
 template <class T> NUMBALITE_SIM_INLINE unsigned long long generic(const T &address) {
     return as<unsigned long long>(address);
 }
@@ -147,7 +147,7 @@ template <class T, int n> NUMBALITE_SIM_INLINE void store_all(unsigned long long
     for (int i = 0; i < n; i++)
         ((T *)at)[i] = from[i];
 }
-/* cp.async: copies `kept` bytes, and fills the rest with zeros. */
+/* Implements cp.async: copies `kept` bytes, and fills the remaining bytes with zeros. */
 NUMBALITE_SIM_INLINE void copy(unsigned long long to, unsigned long long from, unsigned size, unsigned kept) {
     asynccopy::begin((void *)to, (const void *)from, size);
     for (unsigned i = 0; i < size; i += 4)
@@ -369,8 +369,8 @@ template <class A, class B, class C> NUMBALITE_SIM_INLINE C dp2a(unsigned a, uns
     return c;
 }
 
-/* The video instructions: the operation on two lanes, and the operation on all lanes. */
-/* An operand whose constraint is a macro: a pointer is converted to a number. */
+/* The video instructions: an operation on two lanes, and an operation on all lanes. */
+/* Converts an operand whose constraint is a macro: a pointer is converted to a number. */
 template <class T> NUMBALITE_SIM_INLINE T operand(T value) {
     return value;
 }

@@ -91,8 +91,8 @@ struct f32x2 {
         return of(::fmaf(low(a), low(b), low(c)), ::fmaf(high(a), high(b), high(c)));
     }
 };
-/* For atom and red. A GPU also adds the numbers of a pair one by one, which a program that only
- * adds cannot observe. */
+/* Implements atom and red on pairs. As on a GPU, the numbers of a pair are added one by one, which
+ * a program that only adds cannot observe. */
 template <class Format> NUMBALITE_SIM_INLINE typename Format::T atomic_add(unsigned long long at, typename Format::T value) {
     typedef typename Format::T T;
     return update((T *)at, [value](T old) { return Format::add(old, value); });

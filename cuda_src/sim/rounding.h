@@ -1,8 +1,8 @@
 /* sim/rounding: arithmetic with the rounding mode in the name (__fadd_rd, __dmul_rz, ...).
  *
- * Rounding to nearest (_rn) is the CPU's default; the result must not be fused into an fma with the
- * next operation, which is the purpose of these intrinsics. The other modes switch the CPU's
- * rounding mode around the operation; volatile keeps the operation between the two switches. */
+ * Rounding to nearest (_rn) is the CPU's default; these intrinsics prevent that the operation and
+ * the next one are fused to an fma. The functions for other modes switch the CPU's rounding mode
+ * before and after the operation; volatile keeps the operation between the switches. */
 #ifndef NUMBALITE_SIM_ROUNDING_H
 #define NUMBALITE_SIM_ROUNDING_H
 
@@ -16,7 +16,7 @@ enum rounding { to_nearest = 0, up = 0x400000, down = 0x800000, to_zero = 0xc000
 #error "the simulator runs on x86-64 and on AArch64"
 #endif
 
-/* A value that the compiler must not fuse into an fma. */
+/* Returns a value that the compiler does not fuse into an fma. */
 template <class T> NUMBALITE_SIM_INLINE T apart(T x) {
 #if defined(NUMBALITE_SIM_CLANG)
     return x;

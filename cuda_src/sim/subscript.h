@@ -1,6 +1,7 @@
-/* sim/subscript: indices of arrays whose size is a compile-time constant. Instrumented images check
- * each such index and call the function of the compiler's own sanitizer, which is implemented here.
- * Arrays on a thread's stack and variables of the module have no other check. */
+/* sim/subscript: checks indices of arrays whose size is a compile-time constant. Instrumented
+ * images check each such index, and call the function of the compiler's own sanitizer, which this
+ * header implements. No other check covers arrays on a thread's stack and variables of the
+ * module. */
 #ifndef NUMBALITE_SIM_SUBSCRIPT_H
 #define NUMBALITE_SIM_SUBSCRIPT_H
 
@@ -9,8 +10,9 @@ namespace numbalite_sim {
 /* The data that the compiler passes to the sanitizer's functions. */
 struct subscript_type {
     unsigned short kind; /* 0: an integer */
-    unsigned short info; /* integers: bit 0 set if signed, then the logarithm of the width */
-    char name[1];        /* quoted; extends past the end of the struct */
+    unsigned short info; /* for integers: bit 0 is set if the type is signed; the other bits are the
+                          * logarithm of the width */
+    char name[1];        /* type name in quotes; extends past the end of the struct */
 };
 struct subscript_place {
     const char *file;

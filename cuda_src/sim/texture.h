@@ -1,6 +1,6 @@
-/* sim/texture: texture reads and surface accesses. The engine implements them
- * (cext/sim/engine/texture.c); this header has the function names and the conversion of texels to
- * the requested types. */
+/* sim/texture: texture reads and surface accesses. The engine implements texture units
+ * (cext/sim/engine/texture.c); this header declares the functions and converts texels to the
+ * requested types. */
 #ifndef NUMBALITE_SIM_TEXTURE_H
 #define NUMBALITE_SIM_TEXTURE_H
 
@@ -47,7 +47,7 @@ NUMBALITE_SIM_TEXEL(ulong, unsigned long)
 NUMBALITE_SIM_TEXEL(float, float)
 #undef NUMBALITE_SIM_TEXEL
 
-/* A channel of 32 bits, as in the hardware's instructions: as a float or an integer. */
+/* Converts a channel of 32 bits, which is a float or an integer in the hardware's instructions. */
 NUMBALITE_SIM_INLINE void take_texel(unsigned bits, float *out) {
     __builtin_memcpy(out, &bits, 4);
 }
@@ -67,7 +67,7 @@ NUMBALITE_SIM_UNCHECKED T fetch(unsigned long long texture, const nl_sim_fetch &
     for (int c = 0; c < texel_of<T>::channels; c++)
         take_texel(texels.bits[c], &values[c]);
     T result;
-    static_assert(sizeof result == sizeof values, "numbalite: textures have no elements of this type");
+    static_assert(sizeof result == sizeof values, "numbalite: textures do not support this type");
     __builtin_memcpy(&result, values, sizeof result);
     return result;
 }
@@ -109,8 +109,9 @@ constexpr int outside_of(cudaSurfaceBoundaryMode mode) {
 #define NUMBALITE_SIM_ALL(...) __VA_ARGS__
 #define NUMBALITE_SIM_PLACED const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-/* Defines a function that returns texels, with its body as last argument, and one that stores them
- * to an address. LEVEL also defines the overloads with a level of detail; textures have only level
+/* Defines a function that returns texels, with its body as last argument, and a function that
+ * stores them to an address. LEVEL also defines the overloads with a level of detail; textures have
+ * only level
  * 0. RESIDENT also defines overloads with a flag that the texels' memory is resident, which is
  * always true. */
 #define NUMBALITE_SIM_TEXELS(name, parameters, arguments, ...) \

@@ -1,8 +1,8 @@
-/* sim/thread: the running thread, its indices, and its calls of the engine.
+/* sim/thread: the state of the running thread: its indices, and its calls of the engine.
  *
- * `here` contains the indices of the running thread; each OS thread has its own `here`. Its address
- * never leaves the image, and only single members are read and written, so that the compiler can
- * optimize `here` and vectorize the loop over a block's threads.
+ * `here` contains the indices of the running thread; each OS thread has its own `here`. The address
+ * of `here` is never passed out of the image, and only single members are accessed, so that the
+ * compiler can optimize `here` and vectorize the loop over a block's threads.
  *
  * An engine call may run other threads on this OS thread; `engine_call` saves this thread's index
  * on its own stack and restores it. */
@@ -48,7 +48,7 @@ NUMBALITE_SIM_INDEX dim3 grid_dim() {
                 NUMBALITE_SIM_INDEX_OF(here.grid_dim_z));
 }
 
-/* The linear index of the thread in its block. */
+/* Returns the linear index of the thread in its block. */
 NUMBALITE_SIM_PLACE unsigned rank() {
     return here.thread_x + here.block_dim_x * (here.thread_y + here.block_dim_y * here.thread_z);
 }
@@ -95,7 +95,7 @@ NUMBALITE_SIM_OWN void grid_barrier(const char *file = __builtin_FILE(),
 NUMBALITE_SIM_OWN void yield(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     engine_call call;
 #ifdef NUMBALITE_SIM_CHECKED
-    /* saved here, because other threads run during the call */
+    /* saved, because other threads, with other flags, run during the call */
     bool narrow = is_narrow, drops = value_is_dropped;
     is_narrow = value_is_dropped = false;
     ops->yield(rank(), nl_sim_site{file, line});
@@ -147,8 +147,8 @@ bad_index(long long index, int axis, const long long *shape, int ndim, const voi
     ops->checker->index(&what, __builtin_return_address(0));
 }
 
-/* An array that generated code passes to the user's code, with the name that it has there, which
- * reports of this thread use. */
+/* An array that generated code passes to the user's code, with its name in the user's code, which
+ * reports contain. */
 template <class A> struct nl_named {
     A nl_array;
     nl_sim_named row;
@@ -188,7 +188,7 @@ template <class T> constexpr nl_sim_shared shared_of(unsigned long long size) {
             {e::extent(0), e::extent(1), e::extent(2), e::extent(3)}};
 }
 
-/* A `__shared__ T name;`, distinguished from others of its type by a number. */
+/* Returns a `__shared__ T name;`, which a number distinguishes from other variables of its type. */
 template <class T, unsigned number> NUMBALITE_SIM_OWN T &shared_variable(const char *name) {
     static nl_sim_shared variable = shared_of<T>(sizeof(T));
     variable.name = name;
@@ -211,7 +211,7 @@ template <class Array> NUMBALITE_SIM_INLINE Array &dynamic_shared() {
     numbalite_sim::exit_thread();
 }
 
-/* ---- barriers of the block; the source position is for the engine's reports ---- */
+/* ---- The barriers of the block; the engine's reports contain the source position ---- */
 
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_COLUMN)
@@ -249,7 +249,7 @@ NUMBALITE_SIM_YIELDING bool syncthreads_or(bool predicate, NUMBALITE_SIM_BARRIER
     return __syncthreads_or(predicate, file, line, column);
 }
 
-/* ---- Fences, at which threads may be waiting. ---- */
+/* ---- Fences, by which a thread may wait for other threads. ---- */
 
 namespace numbalite_sim {
 

@@ -1,7 +1,7 @@
-/* sim/uninitialized: uninitialized local variables in instrumented images, for clang++. Each
- * variable that is declared without a value has a shadow variable of the same size, whose bytes are
- * zero as long as the corresponding bytes are unwritten (numbalite/compilers/sim/locals.py, which
- * inserts calls of these functions). */
+/* sim/uninitialized: detects reads of uninitialized local variables in instrumented images, for
+ * clang++. Each variable that is declared without a value has a shadow variable of the same size,
+ * whose bytes are zero as long as the corresponding bytes are unwritten
+ * (numbalite/compilers/sim/locals.py, which inserts calls of these functions). */
 #ifndef NUMBALITE_SIM_UNINITIALIZED_H
 #define NUMBALITE_SIM_UNINITIALIZED_H
 
@@ -13,8 +13,8 @@ nl_sim_report_unset(const char *name, int count, long long i, long long j, long 
     nl_sim_local what = {name, count, {i, j, k}};
     numbalite_sim::checker->unset(&what, __builtin_return_address(0));
 }
-/* Checks a read of a variable, or of an element. `count` is the number of indices; -1 for a field.
- * */
+/* Checks a read of a variable, or of an element. `count` is the number of indices, or -1 for a
+ * field. */
 extern "C" __attribute__((visibility("hidden"), used, always_inline)) inline void
 nl_sim_unset(bool is_unset, const char *name, int count, long long i, long long j, long long k) {
     if (__builtin_expect(is_unset, 0))

@@ -1,7 +1,6 @@
 /* sim/unpredefined: undefines macros that NVRTC does not predefine, immediately before a source, so
- * that its conditional code is the same as on a GPU. numbalite's headers test NUMBALITE_SIM_CLANG
- * instead. This header is read in each compilation, because a header that g++ has precompiled
- * restores the macros. */
+ * that the source's conditional code is the same as on a GPU. This header is read in each
+ * compilation, because a header that g++ has precompiled restores the macros. */
 #undef __clang__
 #undef __GNUC__
 #undef __GNUC_MINOR__

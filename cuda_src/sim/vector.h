@@ -1,6 +1,6 @@
 /* sim/vector: CUDA's vector types and dim3, with CUDA's sizes and alignments.
  *
- * As in CUDA they are plain structs with the members x, y, z, w and no operators. */
+ * As in CUDA, vectors are plain structs with the members x, y, z, w and no operators. */
 #ifndef NUMBALITE_SIM_VECTOR_H
 #define NUMBALITE_SIM_VECTOR_H
 
@@ -44,7 +44,7 @@ NUMBALITE_SIM_VECTOR(float, float, 8, 16)
 NUMBALITE_SIM_VECTOR(double, double, 16, 16)
 #undef NUMBALITE_SIM_VECTOR
 
-/* CUDA 13's type names that include the alignment. */
+/* Defines CUDA 13's type names that include the alignment. */
 #define NUMBALITE_SIM_ALIGNED(name, type, bytes) \
     struct __attribute__((aligned(bytes))) name##4_##bytes##a { \
         type x, y, z, w; \

@@ -22,7 +22,7 @@ template <class Lane> struct lanes {
 };
 } // namespace numbalite_sim
 
-/* One function per lane width; the expression uses the lanes x and y as ints, and L. */
+/* Defines a function for a lane width; the expression uses the lanes x and y as ints, and L. */
 #define NUMBALITE_SIM_LANES(name, Lane, parameters, second, expression) \
     NUMBALITE_SIM_INLINE unsigned name parameters { \
         typedef numbalite_sim::lanes<Lane> L; \
@@ -100,7 +100,7 @@ NUMBALITE_SIM_SAD(__vsadu4, unsigned char)
 #undef NUMBALITE_SIM_UNSIGNED
 #undef NUMBALITE_SIM_LANES
 
-/* ---- minimum and maximum of three, of a sum, or with 0 (relu) ---- */
+/* ---- Minimum and maximum of three numbers, of a sum, or with 0 (relu) ---- */
 
 #define NUMBALITE_SIM_EXTREMES(T, suffix) \
     NUMBALITE_SIM_INLINE T __vimax3_##suffix(T a, T b, T c) { \
@@ -127,7 +127,7 @@ NUMBALITE_SIM_EXTREMES(int, s32)
 NUMBALITE_SIM_EXTREMES(unsigned, u32)
 #undef NUMBALITE_SIM_EXTREMES
 
-/* Defines the minimum and maximum functions for two 16-bit halves; `high` and `low` report whether
+/* Defines the minimum and maximum functions for two 16-bit halves; `high` and `low` return whether
  * the half of a was selected. */
 #define NUMBALITE_SIM_EXTREMES_OF_HALVES(sign) \
     NUMBALITE_SIM_INLINE unsigned __vimax3_##sign##16x2(unsigned a, unsigned b, unsigned c) { \

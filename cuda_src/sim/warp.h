@@ -1,7 +1,7 @@
 /* sim/warp: collective operations of the 32 threads of a warp.
  *
  * The engine collects a value of at most 64 bits from each lane of the mask and returns a result to
- * each lane. The source lane of a shuffle is computed here, as in PTX: the lane offset has five
+ * each lane. The image computes the source lane of a shuffle, as PTX does: the lane offset has five
  * bits, and for a source outside of the lane's segment of `width` lanes, the result is the lane's
  * own value. */
 #ifndef NUMBALITE_SIM_WARP_H
@@ -33,7 +33,8 @@ NUMBALITE_SIM_INLINE unsigned vote(unsigned mask, bool value, nl_sim_vote which,
     return static_cast<unsigned>(warp(NL_SIM_WARP_BALLOT, mask, value, which, file, line));
 }
 
-/* The source lane. `segment` selects the bits of the lane that identify its segment. */
+/* These functions return the source lane of a shuffle. `segment` selects the bits of the lane that
+ * identify its segment. */
 NUMBALITE_SIM_INLINE unsigned from_index(unsigned index, int width) {
     unsigned segment = 32u - static_cast<unsigned>(width);
     return (lane() & segment) | (index & 31 & ~segment);
@@ -56,7 +57,8 @@ NUMBALITE_SIM_INLINE unsigned from_xor(unsigned lanes, int width) {
 
 } // namespace numbalite_sim
 
-/* This template is also used for types of other headers (such as __half) with 2, 4 or 8 bytes. */
+/* This template is also instantiated for types of other headers (such as __half) with 2, 4 or 8
+ * bytes. */
 #define NUMBALITE_SIM_SHUFFLES(T) \
     NUMBALITE_SIM_INLINE T __shfl_sync(unsigned mask, T value, int source, int width = 32, \
                                        NUMBALITE_SIM_SITE) { \

@@ -1,3 +1,3 @@
-// The ranges of the floating-point types, for NVRTC.
+// Defines the ranges of the floating-point types, for NVRTC.
 #pragma once
 #include "numbalite/limits.cuh"

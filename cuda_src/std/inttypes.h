@@ -1,4 +1,4 @@
-// The formats of the fixed-width integers for printf.
+// Defines the printf formats of the fixed-width integers.
 #pragma once
 #include <stdint.h>
 

@@ -1,3 +1,3 @@
-// The ranges of the integer types, for NVRTC.
+// Defines the ranges of the integer types, for NVRTC.
 #pragma once
 #include "numbalite/limits.cuh"

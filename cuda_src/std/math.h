@@ -1,3 +1,3 @@
-// NVRTC has the functions of <math.h> built in; these are its constants.
+// Defines the constants of <math.h>; NVRTC has the functions built in.
 #pragma once
 #include "numbalite/math_constants.cuh"

@@ -1,2 +1,2 @@
-// bool, true and false are words of C++.
+// Empty except for a macro, because bool, true and false are keywords of C++.
 #pragma once

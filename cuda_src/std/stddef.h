@@ -1,4 +1,4 @@
-// size_t, ptrdiff_t and NULL are built into NVRTC; this adds the rest.
+// Declares what NVRTC lacks of <stddef.h>; size_t, ptrdiff_t and NULL are built in.
 #pragma once
 
 #ifndef offsetof

@@ -1,5 +1,5 @@
-// The fixed-width integers, for NVRTC, which lacks <stdint.h>. The 64-bit types are `long long`,
-// as everywhere in the toolkit's own device headers.
+// Defines the fixed-width integers, for NVRTC, which lacks <stdint.h>. The 64-bit types are `long
+// long`, as in the toolkit's own device headers.
 #pragma once
 
 typedef signed char int8_t;

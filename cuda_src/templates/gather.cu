@@ -1,8 +1,8 @@
-/* Fancy indexing: gathers elements by index arrays, or scatters to them. Both arrays are passed
- * with the shape of the result: index arrays have stride 0 along axes that they do not index, and
- * the indexed array has stride 0 along the axes of the indices. An index out of bounds wraps around
- * or is clipped, or, if it is checked, fails an assertion; no memory outside of the array is
- * accessed. */
+/* The kernel of fancy indexing: gathers elements by index arrays, or scatters to them. Both arrays
+ * are passed with the shape of the result: index arrays have stride 0 along axes that they do not
+ * index, and the indexed array has stride 0 along the axes of the indices. An index out of bounds
+ * wraps around or is clipped, or, if it is checked, fails an assertion; no memory outside of the
+ * array is accessed. */
 #include "numbalite/complex.cuh"
 #include "numbalite/unsigned_types.cuh"
 template <int Mode, typename I>

@@ -1,4 +1,4 @@
-/* A function for the CPU, for one list of types: host/function.h. */
+/* The entry point of a function for the CPU, for one list of argument types (host/function.h). */
 struct nl_block_${number} {${members} };
 static void nl_run_${number}(void *nl_f) {
     const nl_host_frame &nl_r = *(const nl_host_frame *)nl_f;

@@ -1,6 +1,5 @@
-/* Small copies to several destinations in one launch: part k of `count` is copied by some of the
- * blocks, which copy its elements in C order from of<k> to to<k>. The host has merged the axes and
- * chosen the element words. */
+/* The kernel of several small copies in one launch: copy k of `count` is made by some of the
+ * blocks, in C order from of<k> to to<k>. The host has merged the axes and chosen the word type. */
 #include "numbalite/complex.cuh"
 #include "numbalite/unsigned_types.cuh"
 enum { THREADS = 256, EACH = 4 };

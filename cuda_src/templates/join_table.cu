@@ -1,5 +1,6 @@
-/* Joins any number of contiguous arrays: row k of `parts` is (address, words in each row of the
- * result, offset in the row, first block) of array k. `pitch`: words of a row. */
+/* The kernel that concatenates any number of contiguous arrays: row k of `parts` is (address, words
+ * in each row of the result, offset in the row, first block) of array k. `pitch` is the number of
+ * words of a row. */
 #include "numbalite/complex.cuh"
 #include "numbalite/unsigned_types.cuh"
 enum { THREADS = 256, EACH = 4 };
@@ -9,7 +10,7 @@ __global__ void __launch_bounds__(THREADS)
     join_table(array<const long long, 2> parts, array<T, 1> to, long long rows, long long pitch) {
     typedef typename word_of<sizeof(T)>::type word;
     long long low = 0, high = parts.shape[0];
-    while (high - low > 1) { /* the last array whose first block is not after this block */
+    while (high - low > 1) { /* finds the last array whose first block is not after this block */
         long long middle = (low + high) / 2;
         if (parts(middle, 3) <= (long long)blockIdx.x)
             low = middle;

@@ -1,8 +1,9 @@
-/* A reduction whose elements are computed (numbalite/ufuncs/mapped.py). The plan's input is an
- * element's index in C order, times ${scale}, and nl_mapped computes the element with that index.
- * With width 0, an operand's address is computed from the index. Otherwise each operand has one
- * stride between the elements of a part (`steps`), so its address is base + i * stride; with a
- * width greater than 1, one access loads ${width} neighbours. */
+/* The kernel of a reduction whose elements are computed from several arrays
+ * (numbalite/ufuncs/mapped.py). The plan's input is an element's index in C order, times ${scale},
+ * and nl_mapped computes the element with that index. If the width is 0, an operand's address is
+ * computed from the index. Otherwise each operand has one stride between the elements of a part
+ * (`steps`), so its address is base + i * stride; if the width is greater than 1, one access loads
+ * ${width} neighbours. */
 constexpr int nl_width = ${width};
 struct nl_operands {
     numbalite::nl_ufunc::slot slots[${count}];
@@ -13,7 +14,7 @@ struct nl_given {
     const nl_operands &operands;
     const void *arrays[${count}];
 };
-/* The elements of an operand for one piece, or a single element if the stride is 0. */
+/* The elements of an operand that one access loads, or a single element if the stride is 0. */
 template <class S, int N> struct __align__(N > 1 ? sizeof(S) * N : alignof(S)) nl_items {
     S item[N];
     template <class T> NUMBALITE_FUNCTION T get(int j) const {
@@ -29,7 +30,7 @@ struct nl_mapped {
     const numbalite::nl_reduce::plan &p;
     const nl_given &given;
     numbalite::int64 first;
-    /* address of the reduced element 0, extrapolated along the part's row */
+    /* address of the reduced element with index 0, extrapolated along the row of the part */
     const char *base[${count}];
 
     NUMBALITE_FUNCTION nl_mapped(const numbalite::nl_reduce::plan &p, const void *input, const void *,
@@ -42,7 +43,7 @@ struct nl_mapped {
         for (int k = 0; k < ${count}; ++k)
             base[k] -= at.begin * given.operands.steps[k];
     }
-    /* The addresses of the operands for the element with this index. */
+    /* Computes the addresses of the operands for the element with this index. */
     NUMBALITE_FUNCTION void find(const char *(&place)[${count}], numbalite::int64 number) const {
 #pragma unroll
         for (int k = 0; k < ${count}; ++k)

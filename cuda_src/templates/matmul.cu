@@ -1,6 +1,6 @@
-/* Products of integer and bool matrices, c[p, i] = a[i] b[i] over part p of the depth: a block of
- * 16 x 16 threads computes one tile of c at a time, from tiles of a and b in shared memory. Integer
- * sums wrap around as in NumPy. */
+/* The kernel of products of integer and bool matrices, c[p, i] = a[i] b[i] over part p of the
+ * depth: a block of 16 x 16 threads computes one tile of c at a time, from tiles of a and b in
+ * shared memory. Integer sums wrap around as in NumPy. */
 template <typename T>
 __device__ T multiplied_and_added(T sum, T x, T y) {
     return sum + x * y;

@@ -1,5 +1,5 @@
-/* The kernel of a reduction whose last block combines the parts of all blocks; the function is in
- * reduce_pair.cu. */
+/* The kernel of a reduction whose last block combines the parts of all blocks; reduce_pair.cu
+ * contains the function. */
 extern "C" __global__ void __launch_bounds__(${threads}, ${blocks}) ${kernel}(
     const __grid_constant__ numbalite::nl_reduce::plan_of_both plan, const void *input,
     const void *where, void *output, bool *flags, void *parts, unsigned int *counter) {

@@ -1,4 +1,4 @@
-/* The user's key of each element. */
+/* The kernel that computes the user's key of each element. */
 extern "C" __global__ void __launch_bounds__(256) nl_keys(
     const void *from, void *to, unsigned long long count) {
     unsigned long long step = (unsigned long long)gridDim.x * blockDim.x;

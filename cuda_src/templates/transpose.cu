@@ -1,8 +1,8 @@
-/* Copies a stack of matrices whose rows are contiguous on one side and whose columns are on the
- * other: from(n, y, x) has neighbours along x, to(n, y, x) along y, or elements with a small
- * stride. A block copies a tile through shared memory, so that both sides are accessed by complete
- * cache lines. An access has V elements if the host has determined that all rows are aligned for
- * it. */
+/* The kernel that copies a stack of matrices whose rows are contiguous on one side and whose
+ * columns are contiguous on the other: from(n, y, x) has neighbours along x, to(n, y, x) along y,
+ * or elements with a small stride. A block copies a tile through shared memory, so that both sides
+ * are accessed by complete cache lines. An access reads V elements if the host has determined that
+ * all rows are aligned for it. */
 #include "numbalite/complex.cuh"
 #include "numbalite/unsigned_types.cuh"
 

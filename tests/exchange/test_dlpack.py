@@ -500,7 +500,7 @@ for version in None, (1, 0):
     a = np.from_dlpack(d)
     cuda.close()
     cuda.current_context().reset()
-    with pytest.raises(RuntimeError, match=r"cannot be reset: arrays of the host lie in its memory \\(1\\)"):
+    with pytest.raises(RuntimeError, match=r"cannot be reset: host arrays use its memory \\(1 arrays\\)"):
         cuda.gpus[0].reset()
     with pytest.raises(RuntimeError, match="cannot be moved"):
         d.get_ipc_handle()

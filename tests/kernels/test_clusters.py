@@ -97,7 +97,7 @@ def test_cluster_size_of_the_source_is_used(make_cluster_kernel):
             leaves[12, 40](sums)
             np.testing.assert_array_equal(sums, 160)
     with pytest.raises(
-        ValueError, match="dimension x is 3, which is no multiple of the cluster's 2"
+        ValueError, match="dimension x is 3, which is not a multiple of the cluster's 2"
     ):
         kernel[3, 64](x, out)
     with pytest.raises(

@@ -125,7 +125,7 @@ def test_cooperative_and_cluster_launches_are_limited(kernel_by_name):
     clustered = _core.Dispatcher("where", ["out"], typed=True, cluster=(2, 1, 1))
     clustered._only(0, kernel_by_name.of("where"))
     with pytest.raises(
-        ValueError, match="grid dimension x is 3, which is no multiple of the cluster's 2"
+        ValueError, match="grid dimension x is 3, which is not a multiple of the cluster's 2"
     ):
         clustered[3, 32](out)
     if not cuda.is_simulated() and cuda.get_current_device().compute_capability >= (9, 0):

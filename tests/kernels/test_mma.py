@@ -318,7 +318,7 @@ def mistakes_module():
         ("race", 64, r"writes rows\[4\], and thread \(1,0,0\) reads it"),
         ("outside", 32, r"reads rows\[32\], but rows has 32 elements"),
         ("odd", 32, "no multiple of 16"),
-        ("halves", 32, "matrices.* names threads 16-31: ended"),
+        ("halves", 32, "matrices.* includes threads 16-31: ended"),
     ],
 )
 def test_mma_mistakes_are_reported(optimized_host_code, mistakes_module, name, threads, said):

@@ -135,6 +135,6 @@ out = np.zeros(1)
 k[1, 1](out)
 assert out[0] == 1
 cuda.gpus[0].reset()
-with pytest.raises(errors.CudaDriverError, match="was reset after this was made"):
+with pytest.raises(errors.CudaDriverError, match="was reset after this object was created"):
     k[1, 1](out)
 """)

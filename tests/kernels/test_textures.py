@@ -270,7 +270,7 @@ def test_simulator_reports_invalid_texture_objects(texture_kernels):
     stale = int(t)
     del t
     gc.collect()
-    for number, message in ((stale, "was destroyed"), (12345, "is none")):
+    for number, message in ((stale, "was destroyed"), (12345, "is invalid")):
         with pytest.raises(KernelError, match=message):
             texture_kernels.fetch[1, 1](number, out)
             cuda.synchronize()

@@ -371,7 +371,7 @@ def test_captures_cannot_be_nested(capture_stream, device_int):
             with capture_stream.capture():
                 pass
         ADD[1, 1, capture_stream](device_int, 1)
-        with pytest.raises(RuntimeError, match="capture is not over"):
+        with pytest.raises(RuntimeError, match="capture is still active"):
             graph.launch(0 if capture_stream.non_blocking else cuda.stream())
     graph.launch(capture_stream)
     assert first_element(device_int, capture_stream) == 1

@@ -1,4 +1,4 @@
-/* Between this header and generic_end.h, libcu++ compiles its code for GPUs before Ampere's
+/* Between this header and generic_end.h, libcu++ compiles its code for GPUs without Ampere's
  * asynchronous copies and Hopper's barriers: barriers consist of atomics, and copies are
  * synchronous. */
 #include <nv/target>

@@ -1,2 +1,2 @@
-/* builtin_types.h: empty, because the prelude has its declarations. */
+/* builtin_types.h: empty, because the prelude contains this header's declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* channel_descriptor.h: empty, because the prelude has its declarations. */
+/* channel_descriptor.h: empty, because the prelude contains this header's declarations. */
 #pragma once

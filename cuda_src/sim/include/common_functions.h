@@ -1,2 +1,2 @@
-/* common_functions.h: empty, because the prelude has its declarations. */
+/* common_functions.h: empty, because the prelude contains this header's declarations. */
 #pragma once

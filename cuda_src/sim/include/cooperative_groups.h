@@ -1,4 +1,4 @@
-/* cooperative_groups.h for the simulator: numbalite's groups under that name. */
+/* cooperative_groups.h for the simulator: declares numbalite's groups under that name. */
 #pragma once
 #include <cuda/atomic>
 #define NUMBALITE_THREAD_SCOPE(scope) \

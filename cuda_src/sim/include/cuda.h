@@ -1,8 +1,8 @@
-/* cuda.h: declarations for kernels that the prelude does not have. */
+/* cuda.h: those declarations for kernels that the prelude lacks. */
 #pragma once
 
-/* A tensor map, which the host's driver creates; copies with it are not supported here and cause an
- * error. */
+/* A tensor map, which the host's driver creates; copies by a tensor map are not supported on the
+ * simulator and cause an error. */
 typedef struct __align__(64) CUtensorMap_st {
     unsigned long long opaque[16];
 } CUtensorMap;

@@ -1,4 +1,4 @@
-/* cuda_awbarrier.h: the primitives, and nvcuda::experimental::awbarrier. */
+/* cuda_awbarrier.h: declares the barrier primitives, and nvcuda::experimental::awbarrier. */
 #pragma once
 #include <cuda_awbarrier_primitives.h>
 

@@ -1,4 +1,5 @@
-/* cuda_awbarrier_primitives.h: barriers in shared memory, which are cuda::barrier's here. */
+/* cuda_awbarrier_primitives.h: barriers in shared memory, implemented by cuda::barrier's
+ * functions. */
 #pragma once
 #include <cuda/barrier>
 
@@ -37,8 +38,8 @@ NUMBALITE_SIM_INLINE bool __mbarrier_test_wait_parity(__mbarrier_t *b, bool pari
 NUMBALITE_SIM_INLINE unsigned __mbarrier_token_pending_count(__mbarrier_token_t token) {
     return numbalite_sim::mbarrier::pending(token);
 }
-/* Test the phase once. If the phase has not ended, other threads run before the call returns false.
- * */
+/* These functions test the phase once. If the phase has not ended, other threads run before the
+ * call returns false. */
 NUMBALITE_SIM_INLINE bool __mbarrier_try_wait(__mbarrier_t *b, __mbarrier_token_t token, unsigned = 0,
                                               NUMBALITE_SIM_SITE) {
     return numbalite_sim::mbarrier::tried(__mbarrier_test_wait(b, token, file, line), file, line);

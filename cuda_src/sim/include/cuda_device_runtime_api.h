@@ -1,6 +1,6 @@
-/* cuda_device_runtime_api.h: the declarations for kernels that the prelude does not have. */
+/* cuda_device_runtime_api.h: those declarations for kernels that the prelude lacks. */
 #pragma once
 
-/* A grid begins when the earlier grids of its stream have ended. */
+/* Does nothing, because a grid begins only when the earlier grids of its stream have ended. */
 NUMBALITE_SIM_INLINE void cudaGridDependencySynchronize() {}
 NUMBALITE_SIM_INLINE void cudaTriggerProgrammaticLaunchCompletion() {}

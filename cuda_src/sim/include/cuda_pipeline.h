@@ -1,4 +1,4 @@
-/* cuda_pipeline.h: the primitives, and nvcuda::experimental::pipeline. */
+/* cuda_pipeline.h: declares the pipeline primitives, and nvcuda::experimental::pipeline. */
 #pragma once
 #include <cuda_pipeline_primitives.h>
 

@@ -1,4 +1,5 @@
-/* cuda_pipeline_primitives.h: a thread's asynchronous copies, sim/memcpy_async.h. */
+/* cuda_pipeline_primitives.h: asynchronous copies of a thread, implemented by
+ * sim/memcpy_async.h. */
 #pragma once
 #include "sim/memcpy_async.h"
 

@@ -1,2 +1,2 @@
-/* cuda_runtime.h: empty, because the prelude has its declarations. */
+/* cuda_runtime.h: empty, because the prelude contains this header's declarations. */
 #pragma once

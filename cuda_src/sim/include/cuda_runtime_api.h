@@ -1,2 +1,2 @@
-/* cuda_runtime_api.h: empty, because the prelude has its declarations. */
+/* cuda_runtime_api.h: empty, because the prelude contains this header's declarations. */
 #pragma once

@@ -1,6 +1,5 @@
-/* curand_kernel.h for the simulator: curand_kernel.h for the simulator: XORWOW (the default) and
- * Philox, with the same sequences as cuRAND.
- */
+/* curand_kernel.h for the simulator: curand_kernel.h for the simulator: the generators XORWOW (the
+ * default) and Philox, with the same sequences as cuRAND. */
 #ifndef NUMBALITE_SIM_CURAND_KERNEL_H
 #define NUMBALITE_SIM_CURAND_KERNEL_H
 
@@ -29,8 +28,8 @@ typedef curandStateXORWOW curandState;
 typedef curandStateXORWOW curandState_t;
 typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
 
-/* Other generators, and functions that need a table, are only in the toolkit's header, which is
- * included if the source uses one of them. */
+/* Other generators, and functions that need a table, exist only in the toolkit's header, which is
+ * included if the source uses them. */
 #define NUMBALITE_SIM_NO_CURAND(name) \
     NUMBALITE_SIM_CANNOT(#name " needs the headers of cuRAND: pip install nvidia-curand")
 #define NUMBALITE_SIM_NO_GENERATOR(name) \
@@ -55,8 +54,8 @@ NUMBALITE_SIM_NO_POISSON(curand_discrete4, uint4)
 #undef NUMBALITE_SIM_NO_POISSON
 #undef NUMBALITE_SIM_NO_CURAND
 
-/* Functions that use a state. In checked images these functions are inlined, so that reports show
- * the line of the call. */
+/* Functions that use a state. In checked images these functions are inlined, so that reports
+ * contain the line of the call. */
 #ifdef NUMBALITE_SIM_CHECKED
 #define NUMBALITE_SIM_STATED NUMBALITE_SIM_INLINE
 #else
@@ -78,8 +77,8 @@ NUMBALITE_SIM_INLINE unsigned xorwow_step(unsigned *v) {
 NUMBALITE_SIM_OWN void xorwow_jump_apart(unsigned *state, unsigned long long steps, int scale) {
     ops->xorwow_jump(state, steps, scale);
 }
-/* Calls the engine, which has the tables. The engine receives a copy of the state, so that only
- * this function accesses the state itself, and the checks see this access. */
+/* Calls the engine, which contains the tables for jumps. The engine receives a copy of the state,
+ * so that only this function accesses the state itself, and the checks see this access. */
 NUMBALITE_SIM_STATED void xorwow_jump(unsigned *v, unsigned long long steps, int scale) {
     unsigned state[5] = {v[0], v[1], v[2], v[3], v[4]};
     xorwow_jump_apart(state, steps, scale);
@@ -97,7 +96,7 @@ NUMBALITE_SIM_INLINE uint4 philox(uint4 c, uint2 k) {
     }
     return c;
 }
-/* Adds to the 128-bit counter at its lower or its upper half. */
+/* Adds to the lower or the upper half of the 128-bit counter. */
 NUMBALITE_SIM_STATED void philox_advance(uint4 *c, unsigned long long by) {
     unsigned long long low = static_cast<unsigned long long>(c->y) << 32 | c->x, sum = low + by;
     c->x = static_cast<unsigned>(sum);

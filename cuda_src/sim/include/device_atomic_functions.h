@@ -1,2 +1,2 @@
-/* device_atomic_functions.h: empty, because the prelude has its declarations. */
+/* device_atomic_functions.h: empty, because the prelude contains this header's declarations. */
 #pragma once

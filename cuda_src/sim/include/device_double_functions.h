@@ -1,2 +1,2 @@
-/* device_double_functions.h: empty, because the prelude has its declarations. */
+/* device_double_functions.h: empty, because the prelude contains this header's declarations. */
 #pragma once

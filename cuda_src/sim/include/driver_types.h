@@ -1,2 +1,2 @@
-/* driver_types.h: empty, because the prelude has its declarations. */
+/* driver_types.h: empty, because the prelude contains this header's declarations. */
 #pragma once

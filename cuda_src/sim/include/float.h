@@ -1,3 +1,3 @@
-/* <float.h>: the same as for a GPU. */
+/* <float.h>: includes the header that GPUs use. */
 #pragma once
 #include "../../std/float.h"

@@ -1,2 +1,2 @@
-/* host_config.h: empty, because the prelude has its declarations. */
+/* host_config.h: empty, because the prelude contains this header's declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* host_defines.h: empty, because the prelude has its declarations. */
+/* host_defines.h: empty, because the prelude contains this header's declarations. */
 #pragma once

@@ -1,3 +1,3 @@
-/* <inttypes.h>: the same as for a GPU. */
+/* <inttypes.h>: includes the header that GPUs use. */
 #pragma once
 #include "../../std/inttypes.h"

@@ -1,3 +1,3 @@
-/* <limits.h>: the same as for a GPU. */
+/* <limits.h>: includes the header that GPUs use. */
 #pragma once
 #include "../../std/limits.h"

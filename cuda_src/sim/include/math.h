@@ -1,3 +1,3 @@
-/* <math.h>: the same as for a GPU. */
+/* <math.h>: includes the header that GPUs use. */
 #pragma once
 #include "../../std/math.h"

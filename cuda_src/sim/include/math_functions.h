@@ -1,2 +1,2 @@
-/* math_functions.h: empty, because the prelude has its declarations. */
+/* math_functions.h: empty, because the prelude contains this header's declarations. */
 #pragma once

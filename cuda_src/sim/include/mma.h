@@ -1,5 +1,6 @@
-/* mma.h: wmma. Each lane holds the elements that it holds on a GPU of compute capability 8.0 and later: those of
- * PTX's mma fragments (sim/matrix.h), in tiles of 16 x 8 (m8n32: of the transposed product). */
+/* mma.h: implements wmma. Each lane stores the same elements as on a GPU of compute capability 8.0
+ * and later: those of PTX's mma fragments (sim/matrix.h), in tiles of 16 x 8 (m8n32: of the
+ * transposed product). */
 #pragma once
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
@@ -38,7 +39,7 @@ template <class Kept> struct one_each {
     static NUMBALITE_SIM_INLINE kept read(const memory *p, unsigned i) { return p[i]; }
     static NUMBALITE_SIM_INLINE kept filled(kept x) { return x; }
 };
-/* Several elements are stored in one word. */
+/* A fragment that stores several elements in one word. */
 template <class Kept, class Matrix> struct some_each : Matrix {
     typedef Kept kept;
     typedef void memory;
@@ -110,7 +111,7 @@ template <class T, int count> struct elements {
 template <class T, int extent, int k> struct operand
     : elements<T, __is_same(T, __half) ? 16 : extent * k / 32> {};
 
-/* The product of fragments that are stored in words, as in PTX's mma. */
+/* Computes the product of fragments that are stored in words, as in PTX's mma. */
 template <class Matrix, int k, class A, class B>
 NUMBALITE_SIM_INLINE void product_of_words(int *d, const A *a, const B *b, const int *c, bool satf, const char *file, int line) {
     unsigned result[2];
@@ -125,10 +126,11 @@ NUMBALITE_SIM_INLINE void product_of_words(int *d, const A *a, const B *b, const
 
 #define NUMBALITE_SIM_SHAPE(is_there) \
     static_assert(nl_detail::is_there<T, m, n, k>::value, \
-                  "incomplete type fragment is not allowed: wmma has no such shape of this type");
+                  "incomplete type fragment is not allowed: wmma has no such shape for this type");
 #define NUMBALITE_SIM_LAYOUT(of_words) \
     static_assert(nl_detail::element<T>::stored == 1 || __is_same(Layout, of_words), \
-                  "incomplete type fragment is not allowed: of 1 and 4 bits, a is by rows and b by columns");
+                  "incomplete type fragment is not allowed: for elements of 1 and 4 bits, "
+                  "a must be row-major and b column-major");
 
 template <class Use, int m, int n, int k, class T, class Layout = void> class fragment;
 template <int m, int n, int k, class T, class Layout>
@@ -167,7 +169,7 @@ NUMBALITE_SIM_INLINE float __float_to_tf32(float x) {
     return numbalite_sim::tf32_nearest(x);
 }
 
-/* ---- loads and stores of matrices in memory ---- */
+/* ---- Functions that load matrices from memory and store them ---- */
 
 template <int m, int n, int k, class T, class Layout>
 NUMBALITE_SIM_INLINE void load_matrix_sync(fragment<matrix_a, m, n, k, T, Layout> &f,
@@ -219,9 +221,9 @@ NUMBALITE_SIM_INLINE void
 mma_sync(fragment<accumulator, m, n, k, D> &d, const fragment<matrix_a, m, n, k, A, LA> &a,
          const fragment<matrix_b, m, n, k, B, LB> &b, const fragment<accumulator, m, n, k, C> &c,
          bool satf = false, NUMBALITE_SIM_SITE) {
-    static_assert(__is_same(A, B), "the elements of a and b have one type");
+    static_assert(__is_same(A, B), "the elements of a and b must have the same type");
     typedef nl_detail::element<A> element;
-    static_assert(element::stored == 1, "of numbers of one bit, bmma_sync makes products");
+    static_assert(element::stored == 1, "for elements of one bit, use bmma_sync");
     typedef typename element::number number;
     constexpr int of_a = m * k / 32, of_b = n * k / 32;
     number mine_a[of_a], mine_b[of_b];

@@ -1,2 +1,2 @@
-/* sm_20_atomic_functions.h: empty, because the prelude has its declarations. */
+/* sm_20_atomic_functions.h: empty, because the prelude contains this header's declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* sm_20_intrinsics.h: empty, because the prelude has its declarations. */
+/* sm_20_intrinsics.h: empty, because the prelude contains this header's declarations. */
 #pragma once

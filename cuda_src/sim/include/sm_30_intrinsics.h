@@ -1,2 +1,2 @@
-/* sm_30_intrinsics.h: empty, because the prelude has its declarations. */
+/* sm_30_intrinsics.h: empty, because the prelude contains this header's declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* sm_32_atomic_functions.h: empty, because the prelude has its declarations. */
+/* sm_32_atomic_functions.h: empty, because the prelude contains this header's declarations. */
 #pragma once

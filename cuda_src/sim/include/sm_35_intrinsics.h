@@ -1,2 +1,2 @@
-/* sm_35_intrinsics.h: empty, because the prelude has its declarations. */
+/* sm_35_intrinsics.h: empty, because the prelude contains this header's declarations. */
 #pragma once

@@ -1,3 +1,3 @@
-/* <stdbool.h>: the same as for a GPU. */
+/* <stdbool.h>: includes the header that GPUs use. */
 #pragma once
 #include "../../std/stdbool.h"

@@ -1,10 +1,10 @@
-/* <stddef.h>: declarations that the prelude does not have. */
+/* <stddef.h>: those declarations that the prelude lacks. */
 #pragma once
 #ifndef offsetof
 #define offsetof(type, member) __builtin_offsetof(type, member)
 #endif
 typedef decltype(nullptr) nullptr_t;
-/* These guards are the same as in the compilers' own headers, which some libraries include
+/* The guards have the same names as in the compilers' own headers, which some libraries include
  * directly. */
 #if !defined(__CLANG_MAX_ALIGN_T_DEFINED) && !defined(_GCC_MAX_ALIGN_T)
 #define __CLANG_MAX_ALIGN_T_DEFINED

@@ -1,3 +1,3 @@
-/* <stdint.h>: the same as for a GPU. */
+/* <stdint.h>: includes the header that GPUs use. */
 #pragma once
 #include "../../std/stdint.h"

@@ -1,4 +1,4 @@
-/* <stdio.h>: the same as for a GPU. */
+/* <stdio.h>: includes the header that GPUs use. */
 #pragma once
 #include "../../std/stdio.h"
 #ifndef EOF

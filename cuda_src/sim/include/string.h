@@ -1,4 +1,4 @@
-/* <string.h>: the small functions on memory and text. */
+/* <string.h>: declares the small functions on memory and strings. */
 #pragma once
 extern "C" {
 void *memmove(void *to, const void *from, size_t size) noexcept;

@@ -1,2 +1,2 @@
-/* surface_types.h: empty, because the prelude has its declarations. */
+/* surface_types.h: empty, because the prelude contains this header's declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* texture_indirect_functions.h: empty, because the prelude has its declarations. */
+/* texture_indirect_functions.h: empty, because the prelude contains this header's declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* vector_functions.h: empty, because the prelude has its declarations. */
+/* vector_functions.h: empty, because the prelude contains this header's declarations. */
 #pragma once

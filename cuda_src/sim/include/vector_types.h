@@ -1,2 +1,2 @@
-/* vector_types.h: empty, because the prelude has its declarations. */
+/* vector_types.h: empty, because the prelude contains this header's declarations. */
 #pragma once

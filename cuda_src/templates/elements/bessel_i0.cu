@@ -1,5 +1,5 @@
-/* The modified Bessel function of the first kind of order 0, computed from NumPy's Chebyshev
- * series: one for x up to 8, and one in 1 / x for larger x. */
+/* Computes the modified Bessel function of the first kind of order 0 from NumPy's Chebyshev series:
+ * one series for x up to 8, and one in 1 / x for larger x. */
 template <typename T, int count> T chebyshev_sum(T x, const double (&weights)[count]) {
     T here = weights[0], before = 0, last = 0;
     for (int i = 1; i < count; i++) {

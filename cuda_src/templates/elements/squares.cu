@@ -1,4 +1,4 @@
-/* magnitude: |x|; squared: its square; square_of_distance: |x - y|^2. */
+/* magnitude returns |x|, squared its square, and square_of_distance |x - y|^2. */
 template <typename T> auto magnitude(T x) { return abs(x); }
 template <typename T> T squared(T x) { return x * x; }
 template <typename T> T squared(numbalite::complex<T> x) {

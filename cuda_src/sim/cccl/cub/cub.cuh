@@ -1,3 +1,3 @@
-/* cub/cub.cuh: the host compilers do not accept CUB. */
+/* cub/cub.cuh: an error, because the host compilers do not accept all of CUB. */
 #error \
-    "numbalite: <cub/cub.cuh> is for the host too: kernels include the parts that they use, <cub/block/block_reduce.cuh>"
+    "numbalite: <cub/cub.cuh> also contains host code: include the headers that the kernel uses, <cub/block/...>"

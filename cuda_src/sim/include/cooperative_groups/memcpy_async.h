@@ -12,7 +12,7 @@ NUMBALITE_SIM_INLINE void memcpy_async(const Group &group, T *to, const T *from,
     numbalite_sim::copy_part(to, from, bytes, group.thread_rank(), group.num_threads());
     numbalite_sim::asynccopy::commit();
 }
-/* Copies elements: the smaller number of the two layouts. */
+/* Copies the number of elements of the smaller layout. */
 template <class Group, class T, class To, class From>
 NUMBALITE_SIM_INLINE void memcpy_async(const Group &group, T *to, const To &capacity, const T *from, const From &count) {
     size_t both = static_cast<size_t>(capacity) < static_cast<size_t>(count) ? capacity : count;

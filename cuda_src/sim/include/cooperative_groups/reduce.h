@@ -1,4 +1,4 @@
-/* cooperative_groups/reduce.h: a part of numbalite's groups. As with NVRTC 13.5, half types need their own headers;
- * those of earlier releases include them. */
+/* cooperative_groups/reduce.h: includes numbalite's groups, which define reductions. As with NVRTC
+ * 13.5, half types need their own headers; the headers of earlier releases include them. */
 #pragma once
 #include "../cooperative_groups.h"

@@ -1,2 +1,2 @@
-/* crt/host_defines.h: empty, because the prelude has its declarations. */
+/* crt/host_defines.h: empty, because the prelude contains this header's declarations. */
 #pragma once

@@ -1,3 +1,3 @@
-/* cub/config.cuh: a part of CUB. */
+/* cub/config.cuh: includes sim/cub.h, which declares CUB's names. */
 #pragma once
 #include "sim/cub.h"

@@ -1,3 +1,3 @@
-/* cub/cub.cuh: an error, because compilers for kernels reject it. */
+/* cub/cub.cuh: an error, because compilers for kernels do not accept all of CUB. */
 #error \
-    "numbalite: <cub/cub.cuh> is for the host too: kernels include the parts that they use, <cub/block/block_reduce.cuh>"
+    "numbalite: <cub/cub.cuh> also contains host code: include the headers that the kernel uses, <cub/block/...>"

@@ -1,3 +1,3 @@
-/* cub/util_ptx.cuh: a part of CUB. */
+/* cub/util_ptx.cuh: includes sim/cub.h, which declares CUB's names. */
 #pragma once
 #include "sim/cub.h"

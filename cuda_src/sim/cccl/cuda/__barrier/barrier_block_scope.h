@@ -1,5 +1,6 @@
-/* cuda/__barrier/barrier_block_scope.h: the barrier of a block's threads, as in cuda/std/__barrier/barrier.h. libcu++'s own
- * lets the lanes that are active arrive together, which depends on the schedule. */
+/* cuda/__barrier/barrier_block_scope.h: the barrier of a block's threads, as in
+ * cuda/std/__barrier/barrier.h. In libcu++'s own barrier, the active lanes arrive together, so its
+ * behaviour depends on the schedule. */
 #pragma once
 #include "../../generic_begin.h"
 #include <cuda/std/__barrier/barrier.h>

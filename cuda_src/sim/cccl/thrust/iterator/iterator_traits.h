@@ -1,6 +1,6 @@
-/* thrust/iterator/iterator_traits.h: clang++ looks up an iterator's system while iterator_traits of
- * it is being instantiated, to see whether it can be copied, and would cache the result that there
- * is none. An iterator that defines its category is used directly. */
+/* thrust/iterator/iterator_traits.h: clang++ looks up the system of an iterator while it
+ * instantiates the iterator's iterator_traits, and would cache that there is no system. An iterator
+ * that defines its category is used directly. */
 #pragma once
 #define iterator_system iterator_system_by_traits
 #define iterator_system_t iterator_system_by_traits_t

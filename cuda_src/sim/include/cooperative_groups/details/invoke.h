@@ -1,3 +1,3 @@
-/* cooperative_groups/details/invoke.h: a part of cooperative_groups.h. */
+/* cooperative_groups/details/invoke.h: includes cooperative_groups.h. */
 #pragma once
 #include "../../cooperative_groups.h"

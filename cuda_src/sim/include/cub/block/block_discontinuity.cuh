@@ -1,3 +1,3 @@
-/* cub/block/block_discontinuity.cuh: a part of CUB. */
+/* cub/block/block_discontinuity.cuh: includes sim/cub.h, which declares CUB's names. */
 #pragma once
 #include "sim/cub.h"

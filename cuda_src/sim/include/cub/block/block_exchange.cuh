@@ -1,3 +1,3 @@
-/* cub/block/block_exchange.cuh: a part of CUB. */
+/* cub/block/block_exchange.cuh: includes sim/cub.h, which declares CUB's names. */
 #pragma once
 #include "sim/cub.h"

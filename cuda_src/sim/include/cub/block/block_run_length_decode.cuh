@@ -1,3 +1,3 @@
-/* cub/block/block_run_length_decode.cuh: a part of CUB. */
+/* cub/block/block_run_length_decode.cuh: includes sim/cub.h, which declares CUB's names. */
 #pragma once
 #include "sim/cub.h"

@@ -1,3 +1,3 @@
-/* cub/thread/thread_search.cuh: a part of CUB. */
+/* cub/thread/thread_search.cuh: includes sim/cub.h, which declares CUB's names. */
 #pragma once
 #include "sim/cub.h"

@@ -1,3 +1,3 @@
-/* cub/warp/warp_scan.cuh: a part of CUB. */
+/* cub/warp/warp_scan.cuh: includes sim/cub.h, which declares CUB's names. */
 #pragma once
 #include "sim/cub.h"

@@ -1,5 +1,6 @@
-/* cuda/std/__barrier/barrier.h: barriers that the checks know (sim/mbarrier.h). Newer versions of libcu++, whose
- * namespaces have other macros, keep their own barriers, made of atomics. */
+/* cuda/std/__barrier/barrier.h: replaces libcu++'s barriers by barriers that report to the checks
+ * (sim/mbarrier.h). Newer versions of libcu++, whose namespaces have other macros, use their own
+ * barriers, which consist of atomics. */
 #pragma once
 #include <cuda/std/__barrier/empty_completion.h>
 #include <cuda/std/__barrier/poll_tester.h>

@@ -1,5 +1,5 @@
-/* cuda/std/__cccl/compiler.h: libcu++ detects NVRTC, for which it does not look for a host library.
-   */
+/* cuda/std/__cccl/compiler.h: makes libcu++ detect NVRTC, so that it does not look for a host
+ * library. */
 #pragma once
 #pragma push_macro("__clang__")
 #pragma push_macro("__GNUC__")

@@ -1,4 +1,5 @@
-/* cuda/std/__internal/features.h: clang++ has the suffixes of C++20's <chrono> (1y, 1d) from that standard on. */
+/* cuda/std/__internal/features.h: disables libcu++'s suffixes of <chrono> (1y, 1d) in C++20,
+ * because clang++ already has them. */
 #pragma once
 #include_next <cuda/std/__internal/features.h>
 #if defined(NUMBALITE_SIM_CLANG) && __cplusplus < 202002L

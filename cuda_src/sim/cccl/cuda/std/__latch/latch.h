@@ -1,5 +1,6 @@
-/* cuda/std/__latch/latch.h: latches that the checks know (sim/latch.h). Newer versions of libcu++, whose namespaces have
- * other macros, keep their own latches, made of atomics. */
+/* cuda/std/__latch/latch.h: replaces libcu++'s latches by latches that report to the checks
+ * (sim/latch.h). Newer versions of libcu++, whose namespaces have other macros, use their own
+ * latches, which consist of atomics. */
 #pragma once
 #include <cuda/std/atomic>
 #include <cuda/std/limits>

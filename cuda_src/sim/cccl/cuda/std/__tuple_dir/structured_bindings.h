@@ -1,5 +1,5 @@
-/* cuda/std/__tuple_dir/structured_bindings.h: libcu++ specializes std::tuple_size, and declares it
- * for NVRTC, which lacks it. That declaration would conflict with the host library's. */
+/* cuda/std/__tuple_dir/structured_bindings.h: hides libcu++'s declaration of std::tuple_size, which
+ * is for NVRTC. The declaration would conflict with that of the host library. */
 #pragma once
 #include <utility>
 #include <cuda/std/__fwd/array.h>

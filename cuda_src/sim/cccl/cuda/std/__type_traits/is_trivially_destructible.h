@@ -1,5 +1,5 @@
-/* cuda/std/__type_traits/is_trivially_destructible.h: libcu++ detects NVRTC, whose builtin function
- * has an older name in g++ (CCCL 3.3). */
+/* cuda/std/__type_traits/is_trivially_destructible.h: libcu++ detects NVRTC and uses its builtin
+ * function, which has an older name in g++ (CCCL 3.3). */
 #pragma once
 #ifndef NUMBALITE_SIM_CLANG
 #pragma push_macro("__is_trivially_destructible")

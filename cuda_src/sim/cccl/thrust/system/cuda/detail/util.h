@@ -1,5 +1,5 @@
-/* thrust/system/cuda/detail/util.h: the streams of thrust's algorithms, which run on the host. Iterators include it for
- * their tags (CCCL 3.3), and need the types alone. */
+/* thrust/system/cuda/detail/util.h: the streams of thrust's algorithms, which run on the host.
+ * Iterators include this header for their tags (CCCL 3.3), and need only the types. */
 #pragma once
 #include <thrust/detail/config.h>
 
