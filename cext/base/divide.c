@@ -21,7 +21,7 @@ static const int registers[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, R
                                   REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
                                   REG_R12, REG_R13, REG_R14, REG_R15};
 
-static uint64_t load(uint64_t address, int bytes) {
+static uint64_t load_integer(uint64_t address, int bytes) {
     uint64_t value = 0;
     memcpy(&value, (const void *)(uintptr_t)address, (size_t)bytes);
     return value;
@@ -46,7 +46,7 @@ static const uint8_t *skip_prefixes(const uint8_t *p, int *word, unsigned *rex) 
     return p;
 }
 
-static int decode(const greg_t *gregs, division *d) {
+static int decode_division(const greg_t *gregs, division *d) {
     const uint8_t *start = (const uint8_t *)(uintptr_t)gregs[REG_RIP];
     int word = 0;
     unsigned rex;
@@ -86,11 +86,11 @@ static int decode(const greg_t *gregs, division *d) {
     if (displacement == 1)
         address += (uint64_t)(int64_t)(int8_t)*p;
     else if (displacement == 4)
-        address += (uint64_t)(int64_t)(int32_t)load((uint64_t)(uintptr_t)p, 4);
+        address += (uint64_t)(int64_t)(int32_t)load_integer((uint64_t)(uintptr_t)p, 4);
     p += displacement;
     if (relative)
         address += (uint64_t)(uintptr_t)p;
-    d->divisor = load(address, d->bytes);
+    d->divisor = load_integer(address, d->bytes);
     d->length = (unsigned)(p - start);
     return 1;
 }
@@ -109,7 +109,7 @@ static void write_register(greg_t *slot, uint64_t value, int bytes) {
 int nl_divide_resume(void *context) {
     greg_t *gregs = ((ucontext_t *)context)->uc_mcontext.gregs;
     division d;
-    if (!decode(gregs, &d))
+    if (!decode_division(gregs, &d))
         return 0;
     uint64_t dividend = truncate_to((uint64_t)gregs[REG_RAX], d.bytes);
     uint64_t quotient = d.divisor ? dividend : ~UINT64_C(0);

@@ -263,7 +263,8 @@ static int count_members(uint64_t setting, uint64_t chunks) {
 /* Runs own(data) in this thread, and others(data) in up to members - 1 pool threads. A pool thread
  * that has not started when own() returns does not run others(data), so own() must complete all
  * work that no other thread has claimed. */
-static void share(int members, void (*own)(void *), void (*others)(void *), void *data) {
+static void share_among_threads(int members, void (*own)(void *), void (*others)(void *),
+                                void *data) {
     nl_threads_job job = {.run = others, .data = data};
     unsigned count = (unsigned)members - 1;
     if (members <= nl_threads_processors())
@@ -300,7 +301,7 @@ static nl_host_block *acquire_ring(nl_device *dev, int members) {
     if (nl_hostblock_is_locked(block))
         return block;
     ring r = {block->memory, 0, size / HUGE_PAGE};
-    share(members, populate_some_pages, populate_some_pages, &r);
+    share_among_threads(members, populate_some_pages, populate_some_pages, &r);
     if (nl_hostblock_lock(block, dev, &ignored) == 0)
         return block;
     nl_hostblock_release(block);
@@ -473,7 +474,7 @@ static int send_shared(sending *s, nl_error *err) {
     if (block == NULL)
         return 0;
     s->ring = block->memory;
-    share(members, send_some, send_some, s);
+    share_among_threads(members, send_some, send_some, s);
     submit_sends(s);
     if (s->failed) {
         *err = s->error;
@@ -644,7 +645,7 @@ static void clear_ahead(receiving *r, int *members) {
     uint64_t first, end;
     if (!r->is_new || nl_cu.StreamQuery(r->before) != CUDA_ERROR_NOT_READY)
         return;
-    share(*members, clear_pages_and_query, clear_some, r);
+    share_among_threads(*members, clear_pages_and_query, clear_some, r);
     if (chunks_of_page(r, r->cleared, &first, &end))
         return;
     r->is_new = 0;
@@ -748,10 +749,10 @@ static int receive_shared(receiving *r, nl_error *err) {
     r->ring = block->memory;
     if (r->is_new && members > 1 && !marks.received) {
         r->is_ready = 0;
-        share(members, submit_first_chunks, clear_some, r);
+        share_among_threads(members, submit_first_chunks, clear_some, r);
     }
     marks.received = 1;
-    share(members, receive_some, receive_some, r);
+    share_among_threads(members, receive_some, receive_some, r);
     if (r->failed) {
         *err = r->error;
         nl_wait_hold();

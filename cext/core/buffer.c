@@ -42,7 +42,7 @@ void nl_buffer_set_allocator(nl_buffer_allocator function) {
     nl_atomic_store_entry(&allocator, function);
 }
 
-static void begin(nl_buffer *buffer, nl_device *dev, size_t size) {
+static void initialize_buffer(nl_buffer *buffer, nl_device *dev, size_t size) {
     buffer->references = 1;
     buffer->size = size;
     buffer->device = dev;
@@ -54,7 +54,7 @@ static nl_buffer *new_buffer(nl_device *dev, size_t size, nl_error *err) {
     if (buffer == NULL)
         return NULL;
     buffer->generation = nl_atomic_load(&dev->generation);
-    begin(buffer, dev, size);
+    initialize_buffer(buffer, dev, size);
     return buffer;
 }
 
@@ -204,7 +204,7 @@ static nl_buffer *reuse_cached(nl_device *dev, size_t size, size_t capacity) {
     nl_buffer *buffer = (nl_buffer *)nl_pool_reuse(&dev->cache, capacity);
     if (buffer == NULL)
         return NULL;
-    begin(buffer, dev, size);
+    initialize_buffer(buffer, dev, size);
     buffer->users = 0;
     buffer->ticket = nl_atomic_add(&dev->allocated, 1) + 1;
     return buffer;
@@ -227,7 +227,7 @@ static void release_memory(nl_buffer *buffer) {
 
 /* Frees the oldest ready blocks until at most `keep` bytes are cached. Returns a ready block: only
  * work for which stream 0 waits still uses it. */
-static void evict(nl_device *dev, size_t keep) {
+static void evict_blocks(nl_device *dev, size_t keep) {
     for (nl_block *b = nl_pool_evict(&dev->cache, keep), *next; b != NULL; b = next) {
         next = b->next;
         release_memory((nl_buffer *)b);
@@ -238,7 +238,7 @@ static void evict(nl_device *dev, size_t keep) {
 int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
     if (nl_device_bind(dev, err) < 0 || wait_until_idle(dev, err) < 0)
         return -1;
-    evict(dev, keep);
+    evict_blocks(dev, keep);
     if (dev->pool == NULL)
         return 0;
     return NL_CU0(err, CtxSynchronize) < 0 ? -1 : NL_CU(err, MemPoolTrimTo, dev->pool, keep);
@@ -248,7 +248,7 @@ int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
  * waits. */
 static void empty_cache(nl_device *dev) {
     nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, nl_pool_stamp(&dev->cache));
-    evict(dev, 0);
+    evict_blocks(dev, 0);
 }
 
 void nl_buffer_exit(void) {
@@ -266,7 +266,7 @@ void nl_buffer_exit(void) {
 
 /* The driver's pool is not used while a capture is in progress, because its allocations are
  * operations of the default stream. */
-static CUresult allocate(size_t size, const nl_buffer *buffer, CUdeviceptr *address) {
+static CUresult allocate_memory(size_t size, const nl_buffer *buffer, CUdeviceptr *address) {
     if (buffer->pooled)
         return nl_cu.MemAllocAsync(address, size, buffer->ordered);
     return nl_cu.MemAlloc(address, size);
@@ -279,7 +279,7 @@ static CUresult allocate_after_trim(nl_device *dev, size_t size, const nl_buffer
     nl_error problem;
     if (nl_buffer_trim(dev, 0, &problem) < 0)
         return problem.code != 0 ? (CUresult)problem.code : CUDA_ERROR_OUT_OF_MEMORY;
-    return allocate(size, buffer, address);
+    return allocate_memory(size, buffer, address);
 }
 
 /* Formats the pool's limit for a message, as "" if the pool has no limit. */
@@ -329,7 +329,7 @@ static int allocate_new(nl_device *dev, size_t capacity, nl_buffer *buffer, nl_e
     int capturing = nl_capture_is_any_active();
     buffer->pooled = dev->has_memory_pools && !capturing;
     if (nl_pool_enter(&dev->cache, &buffer->block, capacity) == 0) {
-        status = allocate(capacity, buffer, &buffer->address);
+        status = allocate_memory(capacity, buffer, &buffer->address);
         if (status == CUDA_ERROR_OUT_OF_MEMORY && !capturing)
             status = allocate_after_trim(dev, capacity, buffer, &buffer->address);
         nl_pool_finish_alloc(&dev->cache, &buffer->block, status == CUDA_SUCCESS);
@@ -426,7 +426,7 @@ static nl_pool_state waits_for(const nl_buffer *buffer) {
 
 /* Adds the buffer to the cache, without a driver call. Returns 0 if the cache does not accept
  * it. */
-static int keep(nl_buffer *buffer) {
+static int cache_buffer(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
     if (buffer->ordered != NULL || !nl_device_usable() ||
         buffer->generation != nl_atomic_load(&dev->generation))
@@ -469,15 +469,15 @@ static int keep_in_cache_instead_of_free(nl_buffer *buffer) {
     if (buffer->ordered != NULL || buffer->block.capacity > most ||
         !nl_device_bind_for_release(dev, buffer->generation))
         return 0;
-    evict(dev, most - buffer->block.capacity);
-    return keep(buffer);
+    evict_blocks(dev, most - buffer->block.capacity);
+    return cache_buffer(buffer);
 }
 
-static void destroy(void *thing) {
+static void destroy_buffer(void *thing) {
     nl_buffer *buffer = thing;
     if (owns_memory(buffer)) {
         nl_device *dev = buffer->device;
-        if (keep(buffer) || keep_in_cache_instead_of_free(buffer)) {
+        if (cache_buffer(buffer) || keep_in_cache_instead_of_free(buffer)) {
             trim_driver_pool(dev);
             return;
         }
@@ -499,7 +499,7 @@ static void destroy(void *thing) {
 nl_buffer *nl_buffer_drop(nl_buffer *buffer) {
     if (buffer == NULL || nl_atomic_sub(&buffer->references, 1) != 1)
         return NULL;
-    if (owns_memory(buffer) ? keep(buffer) : 0)
+    if (owns_memory(buffer) ? cache_buffer(buffer) : 0)
         return NULL;
     if (owns_memory(buffer) || buffer->finalizer != NULL)
         return buffer;
@@ -516,9 +516,9 @@ void nl_buffer_destroy(nl_buffer *dropped) {
         nl_buffer_expose(dropped);
     }
     if ((owns_memory(dropped) || dropped->finalizer != NULL) &&
-        nl_device_postpone(&dropped->later, destroy, dropped))
+        nl_device_postpone(&dropped->later, destroy_buffer, dropped))
         return;
-    destroy(dropped);
+    destroy_buffer(dropped);
 }
 
 void nl_buffer_release(nl_buffer *buffer) {

@@ -296,7 +296,7 @@ static int retain_lock_held(nl_device *dev, nl_error *err) {
     return 0;
 }
 
-static int retain(nl_device *dev, nl_error *err) {
+static int retain_context(nl_device *dev, nl_error *err) {
     nl_mutex_lock(&lock);
     int status = ready[dev->ordinal] ? 0 : retain_lock_held(dev, err);
     nl_mutex_unlock(&lock);
@@ -317,7 +317,7 @@ nl_device *nl_device_get(int ordinal, nl_error *err) {
     if (nl_atomic_load(&ready[ordinal]))
         return dev;
     int status =
-        nl_atomic_load(&resetting[ordinal]) ? refuse_resetting(dev, err) : retain(dev, err);
+        nl_atomic_load(&resetting[ordinal]) ? refuse_resetting(dev, err) : retain_context(dev, err);
     return status < 0 ? NULL : dev;
 }
 
@@ -356,13 +356,13 @@ static int bind_context_again(nl_device *dev, nl_error *err) {
     return 0;
 }
 
-static int bind(nl_device *dev, nl_error *err) {
+static int bind_context(nl_device *dev, nl_error *err) {
     return is_context_bound(dev) ? 0 : bind_context_again(dev, err);
 }
 
 int nl_device_bind(nl_device *dev, nl_error *err) {
     here.uses++;
-    return bind(dev, err);
+    return bind_context(dev, err);
 }
 
 uint64_t nl_device_uses(void) {
@@ -373,7 +373,7 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
     nl_error ignored;
     if (!nl_device_usable() || generation != nl_atomic_load(&dev->generation))
         return 0;
-    return bind(dev, &ignored) == 0;
+    return bind_context(dev, &ignored) == 0;
 }
 
 /* A lost context runs no more work and fails again. Other errors may be temporary, so a failed wait
@@ -687,7 +687,7 @@ static int reset_context(nl_device *dev, nl_error *err) {
     } else {
         forget_contents(dev);
         nl_driver_report(nl_cu.DevicePrimaryCtxRelease(dev->handle), "cuDevicePrimaryCtxRelease");
-        status = retain(dev, err);
+        status = retain_context(dev, err);
     }
     end_reset(dev);
     return status;
@@ -712,7 +712,7 @@ static int close_context(nl_device *dev, nl_error *err) {
         nl_atomic_store(&ready[dev->ordinal], 1); /* nothing has changed */
         status = -1;
     } else if (is_context_held(dev)) {
-        status = retain(dev, err);
+        status = retain_context(dev, err);
     } else {
         nl_atomic_add(&dev->generation, 1);
         forget_contents(dev);

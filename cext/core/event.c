@@ -27,7 +27,7 @@ int nl_event_create(nl_device *dev, int timing, nl_event **out, nl_error *err) {
     return 0;
 }
 
-static void destroy(void *thing) {
+static void destroy_event(void *thing) {
     nl_event *event = thing;
     if (nl_device_bind_for_release(event->device, event->generation)) {
         nl_driver_report(nl_cu.EventDestroy(event->handle), "cuEventDestroy");
@@ -37,8 +37,8 @@ static void destroy(void *thing) {
 }
 
 void nl_event_destroy(nl_event *event) {
-    if (event != NULL && !nl_device_postpone(&event->later, destroy, event))
-        destroy(event);
+    if (event != NULL && !nl_device_postpone(&event->later, destroy_event, event))
+        destroy_event(event);
 }
 
 static int bind_event_device(nl_event *event, nl_error *err) {

@@ -24,7 +24,7 @@ int nl_graph_last_node(CUstream stream, CUgraphNode *node, nl_error *err) {
 
 /* ---- capturing ---- */
 
-static void destroy(void *thing) {
+static void destroy_graph(void *thing) {
     nl_graph *g = thing;
     if (nl_device_bind_for_release(g->device, g->generation)) {
         if (g->exec != NULL)
@@ -49,8 +49,8 @@ void nl_graph_retain(nl_graph *g) {
 void nl_graph_release(nl_graph *g) {
     if (g == NULL || nl_atomic_sub(&g->references, 1) != 1)
         return;
-    if (!nl_device_postpone(&g->later, destroy, g))
-        destroy(g);
+    if (!nl_device_postpone(&g->later, destroy_graph, g))
+        destroy_graph(g);
 }
 
 static void close_capture(void) {

@@ -140,7 +140,7 @@ static void free_pages(nl_host_block *b) {
     nl_mem_free(b);
 }
 
-static void evict(size_t keep) {
+static void evict_blocks(size_t keep) {
     for (nl_block *b = nl_pool_evict(get_opened_pool(), keep), *next; b != NULL; b = next) {
         next = b->next;
         free_pages((nl_host_block *)b);
@@ -168,7 +168,7 @@ static void mark_idle_blocks_ready(void) {
 
 void nl_hostblock_trim(size_t keep) {
     mark_idle_blocks_ready();
-    evict(keep);
+    evict_blocks(keep);
 }
 
 size_t nl_hostblock_limit(void) {
@@ -312,7 +312,7 @@ static void free_by_driver(nl_host_block *b) {
     nl_mem_free(b);
 }
 
-static void destroy(void *thing) {
+static void destroy_hostblock(void *thing) {
     nl_host_block *b = thing;
     if (!is_pooled(b->kind)) {
         free_by_driver(b);
@@ -336,8 +336,8 @@ void nl_hostblock_release(nl_host_block *b) {
     if (b == NULL)
         return;
     nl_atomic_sub(&live, 1);
-    if (!nl_device_postpone(&b->later, destroy, b))
-        destroy(b);
+    if (!nl_device_postpone(&b->later, destroy_hostblock, b))
+        destroy_hostblock(b);
 }
 
 /* Records an event of this device after the work that is already submitted to the stream. */

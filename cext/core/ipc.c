@@ -96,7 +96,7 @@ static void delete_memory(nl_ipc_memory *memory) {
     nl_mem_free(memory);
 }
 
-static void destroy(void *thing) {
+static void destroy_mapping(void *thing) {
     nl_ipc_memory *memory = thing;
     nl_error problem = {0};
     if (close_memory(memory, &problem) < 0)
@@ -105,8 +105,8 @@ static void destroy(void *thing) {
 }
 
 void nl_ipc_release(nl_ipc_memory *memory) {
-    if (memory != NULL && !nl_device_postpone(&memory->later, destroy, memory))
-        destroy(memory);
+    if (memory != NULL && !nl_device_postpone(&memory->later, destroy_mapping, memory))
+        destroy_mapping(memory);
 }
 
 int nl_ipc_close(nl_ipc_memory *memory, nl_error *err) {

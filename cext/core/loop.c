@@ -114,7 +114,7 @@ static void reverse_axis_if_backwards(nl_loop *l, int d) {
 }
 
 /* Step 4. */
-static void merge(nl_loop *l) {
+static void merge_dimensions(nl_loop *l) {
     int kept = 0;
     for (int d = 1; d < l->ndim; d++) {
         int one = 1;
@@ -128,7 +128,7 @@ static void merge(nl_loop *l) {
     l->ndim = kept + 1;
 }
 
-static int padded(int dims) {
+static int padded_count(int dims) {
     return dims <= 4 ? dims : dims <= 8 ? 8 : dims <= 16 ? 16 : 32;
 }
 
@@ -198,7 +198,7 @@ static void set_tiled(nl_loop *l, const nl_loop_operand *operands, int d) {
     memmove(&l->shape[d], &l->shape[d + 1], (size_t)after * sizeof kept);
     l->shape[to] = kept;
     l->kind = NL_LOOP_TILED;
-    l->dims = padded(to > 0 ? to : 1);
+    l->dims = padded_count(to > 0 ? to : 1);
     l->advance = l->across = 0;
     for (int i = 0; i < l->operands; i++) {
         int64_t *strides = l->strides[i], size = operands[i].itemsize;
@@ -244,14 +244,14 @@ static void choose_kernel_kind(nl_loop *l, const nl_loop_operand *operands) {
                   : l->ndim == 1 ? NL_LOOP_FLAT
                                  : NL_LOOP_ROWS;
         l->dims = l->kind == NL_LOOP_FLAT      ? 0
-                  : l->ndim > 1 && has_rows(l) ? padded(l->ndim - 1)
-                                               : padded(l->ndim);
+                  : l->ndim > 1 && has_rows(l) ? padded_count(l->ndim - 1)
+                                               : padded_count(l->ndim);
     } else if (aligned && (d = find_contiguous_dim(l, operands)) >= 0 &&
                l->count / inner / l->shape[d] <= INT32_MAX) {
         set_tiled(l, operands, d);
     } else {
         l->kind = aligned && fits_32_bit_offsets(l) ? NL_LOOP_STRIDED32 : NL_LOOP_STRIDED64;
-        l->dims = padded(l->ndim);
+        l->dims = padded_count(l->ndim);
     }
 }
 
@@ -286,7 +286,8 @@ static void set_contiguous(nl_loop *l, const nl_loop_operand *operands, int ndim
 }
 
 /* Steps 1 to 4. */
-static void simplify(nl_loop *l, const nl_loop_operand *operands, int ndim, const int64_t *shape) {
+static void simplify_dimensions(nl_loop *l, const nl_loop_operand *operands, int ndim,
+                                const int64_t *shape) {
     int order[NL_MAX_DIMS];
     nl_loop_order(operands, l->operands, ndim, order);
     for (int n = 0; n < ndim; n++) {
@@ -301,7 +302,7 @@ static void simplify(nl_loop *l, const nl_loop_operand *operands, int ndim, cons
     }
     if (l->ndim == 0)
         set_contiguous(l, operands, 0, shape);
-    merge(l);
+    merge_dimensions(l);
 }
 
 void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int ndim,
@@ -317,7 +318,7 @@ void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int nd
     if (is_all_contiguous(operands, count, ndim, shape))
         set_contiguous(l, operands, ndim, shape);
     else
-        simplify(l, operands, ndim, shape);
+        simplify_dimensions(l, operands, ndim, shape);
     choose_kernel_kind(l, operands);
 }
 

@@ -13,7 +13,7 @@ size_t nl_module_live(void) {
     return nl_atomic_load(&live);
 }
 
-static int load(nl_module *module, const void *image, nl_error *err) {
+static int load_image(nl_module *module, const void *image, nl_error *err) {
     char log[1024] = "";
     int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
@@ -39,7 +39,7 @@ int nl_module_load(nl_device *dev, const void *image, size_t size, nl_module **o
     nl_module *module = nl_mem_zalloc(sizeof *module, err);
     if (module == NULL)
         return -1;
-    if (load(module, image, err) < 0) {
+    if (load_image(module, image, err) < 0) {
         nl_mem_free(module);
         return -1;
     }
@@ -55,7 +55,7 @@ void nl_module_retain(nl_module *module) {
     nl_atomic_add(&module->references, 1);
 }
 
-static void destroy(void *thing) {
+static void destroy_module(void *thing) {
     nl_module *module = thing;
     if (nl_device_bind_for_release(module->device, module->generation)) {
         CUresult status = nl_cu.CtxSynchronize();
@@ -74,8 +74,8 @@ static void destroy(void *thing) {
 void nl_module_release(nl_module *module) {
     if (module == NULL || nl_atomic_sub(&module->references, 1) != 1)
         return;
-    if (!nl_device_postpone(&module->later, destroy, module))
-        destroy(module);
+    if (!nl_device_postpone(&module->later, destroy_module, module))
+        destroy_module(module);
 }
 
 /* Adds the symbol's name to the error, because the driver's message does not contain the name. */

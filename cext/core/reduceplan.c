@@ -519,7 +519,7 @@ int64_t nl_reduceplan_grid(const schedule *s, int64_t results) {
 
 /* Returns the dimensions of the array between two launches: those of the results, and the reduced
  * dimensions that remain after the first launch. */
-static dims together(const dims *kept, const dim *later, int count) {
+static dims intermediate_dimensions(const dims *kept, const dim *later, int count) {
     dims all = {.count = 0};
     for (int i = 0; i < kept->count; i++)
         nl_reducelaunch_append(&all,
@@ -540,7 +540,7 @@ static int is_among(const dims *kept, const dim *inner, int64_t rows, const trai
         return 0;
     if (rows * item < LATER_SHARE * t->accumulator)
         return 0;
-    dims joined = together(kept, inner, 1);
+    dims joined = intermediate_dimensions(kept, inner, 1);
     const dim *end = last_dimension_of(&joined);
     if (end->input != item || end->length * item <= max64(short_row, item))
         return 0;
@@ -562,7 +562,7 @@ static int has_rows(const dims *kept, int64_t rows, const dim *inner, int64_t it
 
 /* Moves to `later` the reduced dimensions that a second launch should reduce, or none if one launch
  * is as fast. */
-static void divide(const dims *kept, dims *reduced, dims *later, const traits *t) {
+static void divide_reduction(const dims *kept, dims *reduced, dims *later, const traits *t) {
     int last = reduced->count - 1;
     later->count = 0;
     if (last < 1 || !kept->count ||
@@ -749,8 +749,9 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
     }
     const traits *t = &r->traits;
     if (r->reorderable && t->any_order && !t->masked)
-        divide(&f.kept, &f.reduced, &f.later, t);
-    dims kept = f.later.count ? together(&f.kept, f.later.at, f.later.count) : f.kept;
+        divide_reduction(&f.kept, &f.reduced, &f.later, t);
+    dims kept =
+        f.later.count ? intermediate_dimensions(&f.kept, f.later.at, f.later.count) : f.kept;
     schedule s = nl_reduceplan_schedule(&kept, &f.reduced, t);
     if (r->reorderable && s.kind == NL_REDUCE_COLUMNS &&
         last_dimension_of(&f.reduced)->length < SHORT_RUN)

@@ -244,7 +244,7 @@ static int64_t width_of(const geometry *g) {
     return is_wide ? ACCESS_BYTES / g->size.stored : 1;
 }
 
-static schedule scheduled(const geometry *g) {
+static schedule choose_schedule(const geometry *g) {
     int64_t rows = rows_of(g), length = g->along.length, step = (int64_t)1 << 62, across;
     for (int i = 0; i < g->kept.count; i++)
         if ((across = llabs(g->kept.at[i].input)))
@@ -337,7 +337,7 @@ static uint8_t add_prefix_of_parts(nl_reduce_plan *plan, const schedule *s, cons
     geometry parts = {
         .along = {s->parts, size, 0, size}, .vec = 1, .size = {size, size, size}, .kept = {0}};
     nl_reducelaunch_append_merged(&parts.kept, (dim){rows, s->parts * size, 0, s->parts * size});
-    schedule of_parts = scheduled(&parts);
+    schedule of_parts = choose_schedule(&parts);
     add_scan(plan, &of_parts, &parts, NL_REDUCE_LOOP, NL_REDUCE_LOOP, &of_rows, before, before,
              before);
     return before;
@@ -371,11 +371,11 @@ void nl_scanplan_make(const nl_scan_request *r, nl_reduce_plan *plan) {
     read_dimensions(r, &columns);
     g = columns;
     join_columns(&g);
-    schedule s = scheduled(&g);
+    schedule s = choose_schedule(&g);
     /* parts consist of single columns */
     if (g.vec > 1 && s.kind == NL_SCAN_SERIAL && s.parts > 1) {
         g = columns;
-        s = scheduled(&g);
+        s = choose_schedule(&g);
     }
     uint8_t before = NL_REDUCE_INPUT;
     if (s.kind == NL_SCAN_SERIAL && s.parts > 1)

@@ -110,7 +110,7 @@ static int destroy_resource(nl_texture *texture, nl_error *err) {
     }
 }
 
-static void destroy(void *thing) {
+static void destroy_texture(void *thing) {
     nl_texture *texture = thing;
     nl_error problem = {0};
     if (destroy_resource(texture, &problem) < 0)
@@ -119,6 +119,6 @@ static void destroy(void *thing) {
 }
 
 void nl_texture_release(nl_texture *texture) {
-    if (texture != NULL && !nl_device_postpone(&texture->later, destroy, texture))
-        destroy(texture);
+    if (texture != NULL && !nl_device_postpone(&texture->later, destroy_texture, texture))
+        destroy_texture(texture);
 }

@@ -93,18 +93,18 @@ void nl_wait_count_reset(void) {
     nl_atomic_add(&resets, 1);
 }
 
-static uint64_t nanoseconds(double seconds) {
+static uint64_t to_nanoseconds(double seconds) {
     return (uint64_t)(seconds * 1e9);
 }
 
 void nl_wait_set_limit(double seconds) {
     here.has_limit = seconds >= 0;
-    here.limit = here.has_limit ? nanoseconds(seconds) : 0;
+    here.limit = here.has_limit ? to_nanoseconds(seconds) : 0;
     here.busy_since = 0;
 }
 
 void nl_wait_set_process_limit(double seconds) {
-    nl_atomic_store(&process_limit, nanoseconds(seconds));
+    nl_atomic_store(&process_limit, to_nanoseconds(seconds));
 }
 
 static uint64_t thread_limit(void) {
@@ -120,7 +120,7 @@ int nl_wait_was_ended(void) {
 }
 
 #ifdef __GLIBC__
-static void leave(int status, void *Py_unused) {
+static void exit_process(int status, void *Py_unused) {
     (void)Py_unused;
     fflush(NULL);
     _exit(status);
@@ -129,7 +129,7 @@ static void leave(int status, void *Py_unused) {
 /* The driver has registered its exit functions before, so this exit function is called first. */
 void nl_wait_end_process(void) {
     if (inner.kind != NULL)
-        (void)on_exit(leave, NULL);
+        (void)on_exit(exit_process, NULL);
 }
 #else
 void nl_wait_end_process(void) {}
@@ -153,7 +153,7 @@ static int is_endable(void) {
            (thread_limit() || nl_interrupt_is_possible(0)) && !nl_capture_is_in_thread();
 }
 
-static query_fn drain;
+static query_fn query_context;
 
 static const char limit_passed[] =
     "the time limit has passed: the kernel runs on, because it was not compiled to be stopped; "
@@ -167,7 +167,7 @@ static const char runs_on[] =
  * in nanoseconds since the wait began. */
 static CUresult end_wait(query_fn *query, void *handle, uint64_t elapsed, int is_timeout) {
     char text[900];
-    nl_wait_end end = {query, handle, drain, elapsed, is_timeout};
+    nl_wait_end end = {query, handle, query_context, elapsed, is_timeout};
     stop_fn stop = nl_atomic_load_entry(&stopper);
     nl_wait_hold();
     int stopped = stop != NULL && stop(&end, text, sizeof text);
@@ -248,7 +248,7 @@ static void drop_helper(job *j) {
         nl_mem_free(j);
 }
 
-static void *synchronize(void *data) {
+static void *synchronize_thread(void *data) {
     job *j = data;
     CUresult status = inner.CtxSetCurrent(j->context);
     j->status = status == CUDA_SUCCESS ? inner.CtxSynchronize() : status;
@@ -273,7 +273,7 @@ static job *start_helper(void) {
     j->users = 2;
     sigfillset(&all);
     nl_thread_swap_signals(&all, &before);
-    int status = nl_thread_start(&thread, synchronize, j, 0, &ignored);
+    int status = nl_thread_start(&thread, synchronize_thread, j, 0, &ignored);
     nl_thread_set_signals(&before);
     if (status < 0) {
         nl_mem_free(j);
@@ -296,7 +296,7 @@ static CUresult synchronize_with_helper(void) {
 
 /* Returns whether all work of the current context is complete, on all its streams; for
  * core/stop. */
-static CUresult drain(void *Py_unused) {
+static CUresult query_context(void *Py_unused) {
     (void)Py_unused;
     CUresult status = inner.StreamQuery(NULL);
     job *j = status == CUDA_SUCCESS && nl_atomic_load(&has_unordered) ? start_helper() : NULL;

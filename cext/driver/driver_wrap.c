@@ -126,12 +126,12 @@ static void wrap_opened(void) {
     }
 }
 
-static void want(void) {
+static void enable_wrappers(void) {
     nl_atomic_store(&wanted, 1);
     nl_driver_on_open(wrap_opened);
 }
 
-static void unwant(void) {
+static void disable_wrappers(void) {
     if (nl_atomic_load(&failing))
         return;
     nl_atomic_store(&wanted, 0);
@@ -145,7 +145,7 @@ static void unwant(void) {
 
 size_t nl_driver_wrap_fail_at(size_t n, CUresult status, int releases) {
     nl_atomic_store(&failing, 1);
-    want();
+    enable_wrappers();
     nl_atomic_store(&fuse[0], 0);
     nl_atomic_store(&fuse[1], 0);
     nl_atomic_store(&fail_status, (uint64_t)(unsigned)status);
@@ -164,7 +164,7 @@ size_t nl_driver_wrap_fail_at(size_t n, CUresult status, int releases) {
 
 void nl_driver_wrap_trace(int on) {
     if (on)
-        want();
+        enable_wrappers();
     nl_mutex_lock(&trace_lock);
     if (on) {
         ring_count = failure_count = 0;
@@ -174,7 +174,7 @@ void nl_driver_wrap_trace(int on) {
     nl_mutex_unlock(&trace_lock);
     nl_atomic_store(&tracing, on != 0);
     if (!on)
-        unwant();
+        disable_wrappers();
 }
 
 size_t nl_driver_wrap_traced(const char **names, size_t capacity) {

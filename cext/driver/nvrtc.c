@@ -27,7 +27,7 @@ static nl_mutex open_lock = NL_MUTEX_INIT;
 static uint64_t is_open;
 static int open_major, open_minor;
 
-static int check(nvrtcResult status, const char *call, nl_error *err) {
+static int check_status(nvrtcResult status, const char *call, nl_error *err) {
     if (status == NVRTC_SUCCESS)
         return 0;
     if (status == NVRTC_ERROR_OUT_OF_MEMORY) {
@@ -40,7 +40,7 @@ static int check(nvrtcResult status, const char *call, nl_error *err) {
     return -1;
 }
 
-#define NVRTC(err, name, ...) check(nvrtc.name(__VA_ARGS__), "nvrtc" #name, (err))
+#define NVRTC(err, name, ...) check_status(nvrtc.name(__VA_ARGS__), "nvrtc" #name, (err))
 
 static void *load_library(const char *path, nl_error *err) {
     static const char *const usual[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"};
@@ -153,7 +153,7 @@ int nl_nvrtc_install_headers(const char *folder, nl_error *err) {
                             open_major, open_minor);
     }
     nvrtcResult status = nvrtc.InstallBundledHeaders(folder, 0, &log);
-    if (check(status, "nvrtcInstallBundledHeaders", err) < 0) {
+    if (check_status(status, "nvrtcInstallBundledHeaders", err) < 0) {
         if (log != NULL)
             nl_error_prefix(err, "%.900s", log);
         return -1;
@@ -224,7 +224,7 @@ static int run_compiler(nvrtcProgram program, const nl_nvrtc_source *source,
     }
     if (is_source_fault(result->status))
         return 0;
-    if (check(result->status, "nvrtcCompileProgram", err) < 0) {
+    if (check_status(result->status, "nvrtcCompileProgram", err) < 0) {
         if (result->log != NULL && result->log[0] != '\0')
             nl_error_prefix(err, "%.900s", result->log);
         return -1;

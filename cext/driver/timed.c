@@ -36,7 +36,7 @@ static session *find_lock_held(uint64_t token) {
 
 /* Launches */
 
-static void destroy(launch *l) {
+static void destroy_launch(launch *l) {
     if (l->start)
         (void)inner.EventDestroy(l->start);
     if (l->end)
@@ -75,7 +75,7 @@ static launch *begin_timed_launch(CUfunction function, const unsigned *sizes, si
     l->profile = nl_mem_zalloc(sizeof *l->profile, NULL);
     if (!l->profile || inner.EventCreate(&l->start, 0) != CUDA_SUCCESS ||
         inner.EventCreate(&l->end, 0) != CUDA_SUCCESS) {
-        destroy(l);
+        destroy_launch(l);
         return NULL;
     }
     for (int i = 0; i < 3; i++) {
@@ -87,11 +87,11 @@ static launch *begin_timed_launch(CUfunction function, const unsigned *sizes, si
     return l;
 }
 
-static CUresult end(launch *l, CUstream stream, CUresult status) {
+static CUresult end_launch(launch *l, CUstream stream, CUresult status) {
     if (!l)
         return status;
     if (status != CUDA_SUCCESS || inner.EventRecord(l->end, stream) != CUDA_SUCCESS) {
-        destroy(l);
+        destroy_launch(l);
         return status;
     }
     nl_mutex_lock(&lock);
@@ -102,7 +102,7 @@ static CUresult end(launch *l, CUstream stream, CUresult status) {
     }
     nl_mutex_unlock(&lock);
     if (!s)
-        destroy(l);
+        destroy_launch(l);
     return status;
 }
 
@@ -112,9 +112,9 @@ static CUresult timed_LaunchKernel(CUfunction function, unsigned grid_x, unsigne
                                    void **params, void **extra) {
     unsigned sizes[] = {grid_x, grid_y, grid_z, block_x, block_y, block_z};
     launch *l = begin_timed_launch(function, sizes, shared, stream);
-    return end(l, stream,
-               inner.LaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-                                  shared, stream, params, extra));
+    return end_launch(l, stream,
+                      inner.LaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y,
+                                         block_z, shared, stream, params, extra));
 }
 
 static CUresult timed_LaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
@@ -123,9 +123,9 @@ static CUresult timed_LaunchCooperativeKernel(CUfunction function, unsigned grid
                                               void **params) {
     unsigned sizes[] = {grid_x, grid_y, grid_z, block_x, block_y, block_z};
     launch *l = begin_timed_launch(function, sizes, shared, stream);
-    return end(l, stream,
-               inner.LaunchCooperativeKernel(function, grid_x, grid_y, grid_z, block_x, block_y,
-                                             block_z, shared, stream, params));
+    return end_launch(l, stream,
+                      inner.LaunchCooperativeKernel(function, grid_x, grid_y, grid_z, block_x,
+                                                    block_y, block_z, shared, stream, params));
 }
 
 static CUresult timed_LaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
@@ -133,7 +133,7 @@ static CUresult timed_LaunchKernelEx(const CUlaunchConfig *config, CUfunction fu
     unsigned sizes[] = {config->gridDimX,  config->gridDimY,  config->gridDimZ,
                         config->blockDimX, config->blockDimY, config->blockDimZ};
     launch *l = begin_timed_launch(function, sizes, config->sharedMemBytes, config->hStream);
-    return end(l, config->hStream, inner.LaunchKernelEx(config, function, params, extra));
+    return end_launch(l, config->hStream, inner.LaunchKernelEx(config, function, params, extra));
 }
 
 static void replace_calls_lock_held(void) {
@@ -197,14 +197,14 @@ nl_profile *nl_timed_pop(uint64_t token) {
     p->incomplete = status != CUDA_SUCCESS;
     p->measured.is_there = 1;
     p->measured.milliseconds = (double)milliseconds;
-    destroy(l);
+    destroy_launch(l);
     return p;
 }
 
 void nl_timed_close(uint64_t token) {
     launch *l;
     while ((l = pop_launch(token)))
-        destroy(l);
+        destroy_launch(l);
     nl_mutex_lock(&lock);
     session **at = &sessions;
     while (*at && (*at)->token != token)

@@ -280,7 +280,7 @@ def test_simulator_reports_invalid_texture_objects(texture_kernels):
         (
             texture_kernels.edges,
             (cuda.surface(np.zeros((2, 2), np.int32)), out.view(np.int32)),
-            "another shape",
+            "shape differs",
         ),
         (texture_kernels.fetch, (cuda.texture(np.ones(4, np.float32)), out), "linear memory"),
         (texture_kernels.one, (surface, out, out), "no such texture"),

@@ -8,7 +8,7 @@
 #include "sim/debuginfo/lines.h"
 #include "sim/engine/job.h"
 
-static void number(char *text, size_t size, const nl_sim_arithmetic *what) {
+static void format_number(char *text, size_t size, const nl_sim_arithmetic *what) {
     if (what->is_signed)
         snprintf(text, size, "%lld", what->dividend);
     else
@@ -26,10 +26,10 @@ static void describe_index(const nl_sim_arithmetic *what, char *text, size_t siz
              wrapped);
 }
 
-static void describe(const nl_sim_arithmetic *what, char *text, size_t size) {
+static void describe_operation(const nl_sim_arithmetic *what, char *text, size_t size) {
     char dividend[32];
     const char *made = isnan(what->result) ? "NaN" : "infinity";
-    number(dividend, sizeof dividend, what);
+    format_number(dividend, sizeof dividend, what);
     switch (what->kind) {
     case NL_SIM_ARITHMETIC_ZERO:
         if (what->unknown)
@@ -78,6 +78,6 @@ void nl_sim_arithmetic_check(const nl_sim_arithmetic *what, const void *pc) {
         nl_sim_findings_know(&w->job->check->findings, kind, pc, site, 0, w->next))
         return;
     nl_sim_finding f = {.kind = kind, .pc = is_users ? NULL : pc, .site = site};
-    describe(what, f.text, sizeof f.text);
+    describe_operation(what, f.text, sizeof f.text);
     nl_sim_launch_check_report(w, &f);
 }

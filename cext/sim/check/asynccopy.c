@@ -126,7 +126,7 @@ static copy *unlink_at(copy **at) {
     return c;
 }
 
-static void push(copy **list, copy *c) {
+static void push_copy(copy **list, copy *c) {
     c->next = *list;
     *list = c;
 }
@@ -145,7 +145,7 @@ static void forgive_copy(const copy *list, uintptr_t to, uintptr_t from, size_t 
     }
 }
 
-static void begin(nl_sim_worker *w, const nl_sim_copying *what) {
+static void begin_copy(nl_sim_worker *w, const nl_sim_copying *what) {
     uintptr_t to = (uintptr_t)what->to, from = (uintptr_t)what->from;
     nl_sim_asynccopies *all = w->job->check->copies;
     if (!all || !nl_sim_shadow_any(to, what->size, NL_SIM_COMING))
@@ -174,7 +174,7 @@ static void add_copy(nl_sim_worker *w, const nl_sim_copying *what, const void *p
                 .thread = w->current,
                 .group = b->committed[w->current][what->bulk],
                 .bulk = what->bulk};
-    push(c->barrier ? &all->counted : &b->first[w->current], c);
+    push_copy(c->barrier ? &all->counted : &b->first[w->current], c);
     mark_bytes(c, MARKS, 1);
 }
 
@@ -195,7 +195,7 @@ static void wait_for(nl_sim_worker *w, block *b, const nl_sim_copying *what) {
             unlink_at(at);
             mark_bytes(c, MARKS, 0);
             record_accesses(w, c);
-            push(&all->spare, c);
+            push_copy(&all->spare, c);
         }
     }
 }
@@ -209,7 +209,7 @@ static void bind_to_barrier(nl_sim_worker *w, block *b, const void *barrier) {
         }
         unlink_at(at);
         c->barrier = barrier;
-        push(&w->job->check->copies->counted, c);
+        push_copy(&w->job->check->copies->counted, c);
     }
 }
 
@@ -248,7 +248,7 @@ static void drop_completed_copies(nl_sim_asynccopies *all, const void *barrier, 
         }
         unlink_at(at);
         mark_bytes(c, MARKS, 0);
-        push(&all->spare, c);
+        push_copy(&all->spare, c);
     }
 }
 
@@ -264,7 +264,7 @@ void nl_sim_asynccopy_step(const nl_sim_copying *what, const void *pc) {
     block *b = all ? find_block(w, 0) : NULL;
     switch (what->step) {
     case NL_SIM_COPY_BEGIN:
-        begin(w, what);
+        begin_copy(w, what);
         break;
     case NL_SIM_COPY_COMMIT:
         if (b)
@@ -297,7 +297,7 @@ void nl_sim_asynccopy_end_block(nl_sim_worker *w) {
             while (b->first[i]) {
                 copy *c = unlink_at(&b->first[i]);
                 mark_bytes(c, MARKS, 0);
-                push(&all->spare, c);
+                push_copy(&all->spare, c);
             }
         }
         *at = b->next;
@@ -314,8 +314,8 @@ static int ranges_overlap(uintptr_t at, size_t length, uintptr_t address, size_t
 }
 
 /* Returns the pending copy of the list with which the access conflicts, or NULL. */
-static const copy *find(const nl_sim_worker *w, const copy *list, uintptr_t address, size_t size,
-                        unsigned kind) {
+static const copy *find_conflicting_copy(const nl_sim_worker *w, const copy *list,
+                                         uintptr_t address, size_t size, unsigned kind) {
     uint64_t index = block_number(w);
     for (const copy *c = list; c; c = c->next) {
         if (c->landed && (c->block != index || c->thread != w->current))
@@ -331,10 +331,10 @@ static const copy *find(const nl_sim_worker *w, const copy *list, uintptr_t addr
 static const copy *find_conflict(const nl_sim_worker *w, uintptr_t address, size_t size,
                                  unsigned kind) {
     const nl_sim_asynccopies *all = w->job->check->copies;
-    const copy *found = find(w, all->counted, address, size, kind);
+    const copy *found = find_conflicting_copy(w, all->counted, address, size, kind);
     for (const block *b = all->blocks; b && !found; b = b->next) {
         for (unsigned i = 0; i < ALL && !found; i++)
-            found = find(w, b->first[i], address, size, kind);
+            found = find_conflicting_copy(w, b->first[i], address, size, kind);
     }
     return found;
 }

@@ -91,7 +91,7 @@ static void extent_of_array(const parameter *p, const nl_sim_memory_info *m, uin
     }
 }
 
-static uintptr_t distance(uintptr_t address, uintptr_t low, uintptr_t high) {
+static uintptr_t distance_to_range(uintptr_t address, uintptr_t low, uintptr_t high) {
     return address < low ? low - address : address >= high ? address - high + 1 : 0;
 }
 
@@ -104,7 +104,7 @@ static void find_parameter(const nl_sim_worker *w, uintptr_t address, place *fou
         if (!read_parameter(w, all, i, &p) || p.base - found->memory.address > found->memory.size)
             continue;
         extent_of_array(&p, &found->memory, &low, &high);
-        uintptr_t far = distance(address, low, high);
+        uintptr_t far = distance_to_range(address, low, high);
         if (far < best) {
             best = far;
             found->parameter = p;
@@ -125,7 +125,7 @@ static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found
         if (!read_parameter(w, all, i, &p) || nl_sim_memory_find_nearest(p.base, &memory) != 1)
             continue;
         extent_of_array(&p, &memory, &low, &high);
-        uintptr_t far = distance(address - ((uintptr_t)p.item << 32), low, high);
+        uintptr_t far = distance_to_range(address - ((uintptr_t)p.item << 32), low, high);
         if (far < best) {
             best = far;
             found->allocation = found->is_ours = 1;
@@ -213,7 +213,7 @@ static int find_named(const nl_sim_worker *w, uintptr_t address, uintptr_t low, 
     return 1;
 }
 
-static void locate(const nl_sim_worker *w, uintptr_t address, place *found) {
+static void locate_address(const nl_sim_worker *w, uintptr_t address, place *found) {
     memset(found, 0, sizeof *found);
     if (locate_shared(w, address, found) || locate_variable(w, address, found))
         return;
@@ -333,7 +333,7 @@ void nl_sim_attribution_describe(const nl_sim_worker *w, nl_sim_finding *f) {
     uintptr_t address = f->address;
     place found;
     char element[160], has[160];
-    locate(w, address, &found);
+    locate_address(w, address, &found);
     /* If an access begins inside a variable and ends outside, the message names the first element
      * outside of the variable. */
     size_t there = nl_sim_shadow_valid_length(address, f->size);
@@ -371,7 +371,7 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
     place found;
     nl_sim_name name;
     char has[160];
-    locate(w, (uintptr_t)what->array, &found);
+    locate_address(w, (uintptr_t)what->array, &found);
     parameter *p = &found.parameter;
     int whole = found.is_ours ? p->ndim : 0, axis = what->axis, count = what->ndim;
     if (count > MAX_DIMENSIONS)
@@ -422,7 +422,7 @@ void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, nl_fault
                              char *text, size_t size) {
     place found;
     nl_fault_element unused;
-    locate(w, address, &found);
+    locate_address(w, address, &found);
     if (found.is_ours)
         write_element(&found.parameter, address, element ? element : &unused, text, size);
     if (found.is_ours)
@@ -433,7 +433,7 @@ void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, nl_fault
 
 int nl_sim_attribution_knows(const nl_sim_worker *w, uintptr_t address) {
     place found;
-    locate(w, address, &found);
+    locate_address(w, address, &found);
     return found.is_ours && found.allocation != 2;
 }
 

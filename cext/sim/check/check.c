@@ -95,8 +95,8 @@ static int is_reported(nl_sim_worker *w, unsigned bit, const void *pc, uint64_t 
                                 variable, w->next);
 }
 
-_Noreturn static void forbid(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                             const void *pc) {
+_Noreturn static void report_forbidden_access(nl_sim_worker *w, uintptr_t address, size_t size,
+                                              unsigned kind, const void *pc) {
     if (!is_reported(w, NL_CHECK_MEMORY, pc, 0)) {
         nl_sim_finding f = access_finding(NL_CHECK_MEMORY, pc, address, size, kind);
         nl_sim_attribution_describe(w, &f);
@@ -175,7 +175,7 @@ static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsign
     if (is_plain(address, size))
         return 1;
     if (nl_sim_shadow_valid_length(address, size) < size)
-        forbid(w, address, size, kind, pc);
+        report_forbidden_access(w, address, size, kind, pc);
     if (!(kind & NL_SIM_ACCESS_RANGE) && address % size)
         report_misaligned(w, address, size, kind, pc);
     int writes = NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_BLIND;
@@ -213,7 +213,7 @@ int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const 
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         is_outside = !check_inside(w, address, size, kind, pc);
     else if (!nl_sim_attribution_is_allowed(w, address, size))
-        forbid(w, address, size, kind, pc);
+        report_forbidden_access(w, address, size, kind, pc);
     if (w->job->check->every && !is_outside && !(kind & NL_SIM_ACCESS_UNTOLD))
         nl_sim_racereport_access(w, address, size, kind, pc);
     return 0;
@@ -231,10 +231,10 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
     int to_ours = target - nl_sim_shadow.low < nl_sim_shadow.span;
     if (from_ours ? nl_sim_shadow_valid_length(source, size) < size
                   : !nl_sim_attribution_is_allowed(w, source, size))
-        forbid(w, source, size, NL_SIM_ACCESS_RANGE, pc);
+        report_forbidden_access(w, source, size, NL_SIM_ACCESS_RANGE, pc);
     if (to_ours ? nl_sim_shadow_valid_length(target, size) < size
                 : !nl_sim_attribution_is_allowed(w, target, size))
-        forbid(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
+        report_forbidden_access(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
     if (w->job->check->every) {
         unsigned reads = NL_SIM_ACCESS_RANGE, writes = NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE;
         if (!from_ours || !nl_sim_asynccopy_forbids(w, source, size, reads, pc))

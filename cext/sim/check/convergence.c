@@ -56,7 +56,7 @@ static int is_wanted(nl_sim_worker *w, nl_sim_site site) {
     return !nl_sim_findings_know(all, NL_CHECK_SYNC, NULL, site, 0, w->next);
 }
 
-static void add(nl_sim_worker *w, nl_sim_finding *f, unsigned thread, nl_sim_site site) {
+static void add_thread(nl_sim_worker *w, nl_sim_finding *f, unsigned thread, nl_sim_site site) {
     f->kind = NL_CHECK_SYNC;
     f->site = site;
     f->block = w->index;
@@ -84,7 +84,7 @@ void nl_sim_convergence_at_barrier(nl_sim_worker *w) {
     snprintf(f.text, sizeof f.text, "waits in %s, where thread%s %s never came: ended before it",
              nl_sim_report_operation(w, NL_SIM_WAIT_BLOCK + (unsigned)w->barrier.op, 0),
              w->threads - w->live > 1 ? "s" : "", ended.text);
-    add(w, &f, some, w->barrier.site);
+    add_thread(w, &f, some, w->barrier.site);
 }
 
 /* Returns whether a lane of `set` reads from a lane of `absent`. */
@@ -144,5 +144,5 @@ void nl_sim_convergence_of_warp(nl_sim_worker *w, unsigned warp, const nl_sim_gr
                  "and reads a value of these lanes",
                  nl_sim_report_operation(w, lanes[lane].wait, lanes[lane].argument), group->mask,
                  who.text);
-    add(w, &f, first + lane, lanes[lane].site);
+    add_thread(w, &f, first + lane, lanes[lane].site);
 }

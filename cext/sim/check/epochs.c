@@ -229,7 +229,7 @@ static const item *find_first_unordered(const nl_sim_visit *v, const segment *s,
 
 /* Returns a segment of this capacity; reuses a free segment if possible. Returns NULL if memory
  * runs out. */
-static segment *make(nl_sim_epochs *e, unsigned capacity) {
+static segment *create_segment(nl_sim_epochs *e, unsigned capacity) {
     segment *s = capacity == FEW ? e->spare : NULL;
     if (s) {
         e->spare = s->next;
@@ -242,7 +242,7 @@ static segment *make(nl_sim_epochs *e, unsigned capacity) {
 static int enlarge_segment(nl_sim_epochs *e, segment **at, unsigned threads) {
     segment *old = *at;
     unsigned capacity = old->capacity < MANY ? MANY : threads;
-    segment *s = make(e, capacity);
+    segment *s = create_segment(e, capacity);
     if (!s)
         return -1;
     *s = *old;
@@ -311,7 +311,7 @@ static void prune_segments(nl_sim_epochs *e, const nl_sim_visit *v, cell *c, uin
     }
 }
 
-static int record(nl_sim_epochs *e, const nl_sim_visit *v, cell *c) {
+static int record_access(nl_sim_epochs *e, const nl_sim_visit *v, cell *c) {
     uint16_t kind = v->mark.who & KIND;
     for (segment **at = &c->more; *at; at = &(*at)->next) {
         segment *s = *at;
@@ -326,7 +326,7 @@ static int record(nl_sim_epochs *e, const nl_sim_visit *v, cell *c) {
     }
     if (c->more)
         prune_segments(e, v, c, kind);
-    segment *s = make(e, FEW);
+    segment *s = create_segment(e, FEW);
     if (!s)
         return -1;
     *s = (segment){.next = c->more,
@@ -382,7 +382,7 @@ static int visit_cell(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr_t addr
     if (c->more)
         compare_segments(e, v, c, address, conflict);
     if (!plain)
-        return record(e, v, c);
+        return record_access(e, v, c);
     if (writes) {
         if (!mine)
             c->write = v->mark;
@@ -392,7 +392,7 @@ static int visit_cell(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr_t addr
         return 0;
     }
     if (c->read.era && !nl_sim_visit_follows(v, c->read))
-        return record(e, v, c);
+        return record_access(e, v, c);
     c->read = v->mark;
     return 0;
 }

@@ -73,8 +73,8 @@ typedef struct place {
     nl_sim_site site, header;
 } place;
 
-static place resolve(const nl_sim_object *image, const void *pc, nl_sim_site site,
-                     nl_sim_site call) {
+static place resolve_place(const nl_sim_object *image, const void *pc, nl_sim_site site,
+                           nl_sim_site call) {
     place p = {.site = site};
     if (pc && !site.file)
         nl_sim_lines_find_call(image, pc, &p.site, &p.header);
@@ -142,8 +142,9 @@ void nl_sim_findings_report(nl_sim_findings *f, const char *kernel, const nl_sim
         if (is_shown_before(&f->all[i], first))
             first = &f->all[i];
     }
-    place at = resolve(image, first->pc, first->site, first->call);
-    place other = resolve(image, first->other_pc, first->other_site, (nl_sim_site){.file = NULL});
+    place at = resolve_place(image, first->pc, first->site, first->call);
+    place other =
+        resolve_place(image, first->other_pc, first->other_site, (nl_sim_site){.file = NULL});
     nl_fault_init(fault, first->kind, NL_FAULT_HEAD_FINDING, kernel);
     set_side(&fault->at, first->access, first->block, first->thread);
     set_location(&fault->at, &at);

@@ -78,13 +78,14 @@ int nl_sim_happensbefore_knows(const nl_sim_happensbefore *o, unsigned thread, u
     return 0;
 }
 
-static void join(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, nl_sim_vectorclock *other) {
+static void join_clock(nl_sim_happensbefore *o, nl_sim_vectorclock **clock,
+                       nl_sim_vectorclock *other) {
     if (nl_sim_vectorclock_join(clock, other) < 0)
         *o->starved = 1;
 }
 
-static void raise(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, uint64_t key,
-                  uint32_t time) {
+static void raise_clock_entry(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, uint64_t key,
+                              uint32_t time) {
     if (nl_sim_vectorclock_raise(clock, key, time) < 0)
         *o->starved = 1;
 }
@@ -92,15 +93,15 @@ static void raise(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, uint64_t 
 /* Adds a snapshot of the accesses that happened before a fence of `thread` to a clock. */
 static void add_snapshot(nl_sim_happensbefore *o, const nl_sim_fenced *f, unsigned thread,
                          nl_sim_vectorclock **clock) {
-    join(o, clock, f->of_block);
-    join(o, clock, f->of_thread);
-    raise(o, clock, nl_sim_vectorclock_block(o->block), f->barrier);
+    join_clock(o, clock, f->of_block);
+    join_clock(o, clock, f->of_thread);
+    raise_clock_entry(o, clock, nl_sim_vectorclock_block(o->block), f->barrier);
     for (unsigned i = 0; i < NL_SIM_ORDER_LANES; i++) {
         if (f->row[i] >= f->barrier)
-            raise(o, clock,
-                  nl_sim_vectorclock_thread(o->block,
-                                            thread / NL_SIM_ORDER_LANES * NL_SIM_ORDER_LANES + i),
-                  f->row[i]);
+            raise_clock_entry(o, clock,
+                              nl_sim_vectorclock_thread(
+                                  o->block, thread / NL_SIM_ORDER_LANES * NL_SIM_ORDER_LANES + i),
+                              f->row[i]);
     }
 }
 
@@ -136,7 +137,7 @@ static void join_clocks(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, uns
                         unsigned end) {
     for (unsigned i = first; i < end; i++) {
         if (i == first || o->thread_clock[i] != o->thread_clock[i - 1])
-            join(o, clock, o->thread_clock[i]);
+            join_clock(o, clock, o->thread_clock[i]);
     }
 }
 
@@ -177,8 +178,8 @@ static void share_warp_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scop
         joined.barrier = larger_time(joined.barrier, f->barrier);
         for (unsigned i = 0; i < NL_SIM_ORDER_LANES; i++)
             joined.row[i] = larger_time(joined.row[i], f->row[i]);
-        join(o, &joined.of_block, f->of_block);
-        join(o, &joined.of_thread, f->of_thread);
+        join_clock(o, &joined.of_block, f->of_block);
+        join_clock(o, &joined.of_thread, f->of_thread);
     }
     if (joined.barrier) {
         FOR_LANES(lane, lanes) {
@@ -195,7 +196,7 @@ static void share_warp_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scop
 static void share_acquired(nl_sim_happensbefore *o, unsigned first, uint32_t lanes) {
     nl_sim_vectorclock *joined = NULL;
     FOR_LANES(lane, lanes) {
-        join(o, &joined, o->thread_clock[first + lane]);
+        join_clock(o, &joined, o->thread_clock[first + lane]);
     }
     if (!joined)
         return;
@@ -258,7 +259,8 @@ void nl_sim_happensbefore_tile(nl_sim_happensbefore *o, unsigned first, unsigned
         acquire_observed(o, i, NL_SIM_ORDER_WIDE);
     join_clocks(o, &clock, first, end);
     for (unsigned i = first; i < end; i++)
-        raise(o, &clock, nl_sim_vectorclock_thread(o->block, i), nl_sim_happensbefore_now(o, i));
+        raise_clock_entry(o, &clock, nl_sim_vectorclock_thread(o->block, i),
+                          nl_sim_happensbefore_now(o, i));
     o->time++;
     for (unsigned i = first; i < end; i++) {
         o->acquired += !o->thread_clock[i];
@@ -312,7 +314,7 @@ static nl_sim_handed *find_slot(const nl_sim_happensbefore_handover *h, uintptr_
     }
 }
 
-static int grow(nl_sim_happensbefore_handover *h) {
+static int grow_handover(nl_sim_happensbefore_handover *h) {
     nl_sim_happensbefore_handover larger = {.count = h->count,
                                             .capacity = h->capacity ? h->capacity * 2 : 64};
     larger.table = nl_mem_zalloc(larger.capacity * sizeof *larger.table, NULL);
@@ -330,7 +332,7 @@ static int grow(nl_sim_happensbefore_handover *h) {
 /* Returns the entry of the address, or NULL if memory runs out. */
 static nl_sim_handed *find_or_add_handed(nl_sim_happensbefore *o, nl_sim_happensbefore_handover *h,
                                          uintptr_t address) {
-    if (h->count * 4 >= h->capacity * 3 && grow(h) < 0) {
+    if (h->count * 4 >= h->capacity * 3 && grow_handover(h) < 0) {
         *o->starved = 1;
         return NULL;
     }
@@ -365,7 +367,7 @@ void nl_sim_happensbefore_acquire_from(nl_sim_happensbefore *o, unsigned thread,
     if (!clock || clock == *own)
         return;
     o->acquired += !*own;
-    join(o, own, clock);
+    join_clock(o, own, clock);
 }
 
 void nl_sim_happensbefore_acquire(nl_sim_happensbefore *o, unsigned thread,
@@ -387,9 +389,9 @@ void nl_sim_happensbefore_observe(nl_sim_happensbefore *o, unsigned thread,
         return;
     nl_sim_happensbefore_scope scope =
         p->maker == o->block ? NL_SIM_ORDER_NARROW : NL_SIM_ORDER_WIDE;
-    join(o, &o->observed[scope][thread], p->clock);
+    join_clock(o, &o->observed[scope][thread], p->clock);
     if (p->block == o->block)
-        join(o, &o->observed[NL_SIM_ORDER_NARROW][thread], p->of_block);
+        join_clock(o, &o->observed[NL_SIM_ORDER_NARROW][thread], p->of_block);
     o->observers++;
 }
 
@@ -427,7 +429,8 @@ static void release_narrow(nl_sim_happensbefore *o, unsigned thread, nl_sim_hand
     else
         p->block = o->block;
     add_fenced(o, NL_SIM_ORDER_NARROW, thread, to);
-    raise(o, to, nl_sim_vectorclock_reads(o->block, thread), nl_sim_happensbefore_now(o, thread));
+    raise_clock_entry(o, to, nl_sim_vectorclock_reads(o->block, thread),
+                      nl_sim_happensbefore_now(o, thread));
 }
 
 void nl_sim_happensbefore_release(nl_sim_happensbefore *o, unsigned thread,
@@ -444,9 +447,9 @@ void nl_sim_happensbefore_release(nl_sim_happensbefore *o, unsigned thread,
     if (!is_wide)
         return;
     add_fenced(o, NL_SIM_ORDER_WIDE, thread, &p->clock);
-    join(o, &p->clock, o->released_clock);
+    join_clock(o, &p->clock, o->released_clock);
     if (o->released)
-        raise(o, &p->clock, nl_sim_vectorclock_block(o->block), o->released);
-    raise(o, &p->clock, nl_sim_vectorclock_reads(o->block, thread),
-          nl_sim_happensbefore_now(o, thread));
+        raise_clock_entry(o, &p->clock, nl_sim_vectorclock_block(o->block), o->released);
+    raise_clock_entry(o, &p->clock, nl_sim_vectorclock_reads(o->block, thread),
+                      nl_sim_happensbefore_now(o, thread));
 }

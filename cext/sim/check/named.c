@@ -20,7 +20,7 @@ void nl_sim_named_end(nl_sim_named *array) {
 
 /* Returns the distance in bytes of the address from the array's elements, or 0 if the address is in
  * their address range. */
-static uintptr_t distance(const nl_sim_named *a, uintptr_t address) {
+static uintptr_t distance_to_elements(const nl_sim_named *a, uintptr_t address) {
     uintptr_t low = (uintptr_t)a->first, high = low + a->item;
     for (unsigned k = 0; k < a->ndim; k++) {
         long long reach = (a->shape[k] - 1) * a->strides[k];
@@ -37,7 +37,7 @@ const nl_sim_named *nl_sim_named_nearest(const nl_sim_worker *w, uintptr_t addre
     const nl_sim_named *best = NULL;
     uintptr_t least = UINTPTR_MAX;
     for (const nl_sim_named *a = w->thread[w->current].named; a; a = a->next) {
-        uintptr_t far = distance(a, address);
+        uintptr_t far = distance_to_elements(a, address);
         if ((uintptr_t)a->first - low >= high - low)
             continue;
         /* Several arrays may share memory: the array that begins at the address is preferred. */

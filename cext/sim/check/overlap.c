@@ -139,7 +139,7 @@ static int is_overlapping(const nl_sim_overlap *o, uint32_t touched, uint32_t by
     return !is_before(o, touched);
 }
 
-static uint32_t replace(const nl_sim_overlap *o, uint32_t before, uint32_t bytes) {
+static uint32_t combined_touches(const nl_sim_overlap *o, uint32_t before, uint32_t bytes) {
     if (before >> ID_SHIFT != o->id)
         return o->id << ID_SHIFT | bytes;
     uint32_t atomic = before & bytes & ATOMIC;
@@ -154,9 +154,9 @@ static uint32_t record_access(const nl_sim_overlap *o, granule *g, uint32_t byte
     else if (writes && is_overlapping(o, g->reader, bytes))
         other = g->reader;
     if (writes)
-        g->writer = replace(o, g->writer, bytes);
+        g->writer = combined_touches(o, g->writer, bytes);
     else if (is_before(o, g->reader))
-        g->reader = replace(o, g->reader, bytes);
+        g->reader = combined_touches(o, g->reader, bytes);
     return other;
 }
 

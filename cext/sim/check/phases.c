@@ -102,14 +102,14 @@ nl_sim_phases *nl_sim_phases_open(void) {
 }
 
 /* Removes those events that happen before the thread's next access. */
-static void clear(barrier *b) {
+static void clear_past_events(barrier *b) {
     for (unsigned i = 0; i < CLOCKS; i++)
         nl_sim_vectorclock_release(&b->clock[i]);
     b->arrivals[0].count = b->arrivals[1].count = b->waits.count = 0;
 }
 
-static void dispose(barrier *b) {
-    clear(b);
+static void dispose_barrier(barrier *b) {
+    clear_past_events(b);
     nl_mem_free(b->arrivals[0].all);
     nl_mem_free(b->arrivals[1].all);
     nl_mem_free(b->waits.all);
@@ -121,7 +121,7 @@ void nl_sim_phases_close(nl_sim_phases *p) {
     if (!p)
         return;
     for (size_t i = 0; i < p->capacity; i++)
-        dispose(&p->table[i]);
+        dispose_barrier(&p->table[i]);
     nl_mem_free(p->table);
     nl_mem_free(p);
 }
@@ -136,7 +136,7 @@ int nl_sim_phases_depend(nl_sim_phases *p) {
     return depend;
 }
 
-static barrier *slot(const nl_sim_phases *p, uintptr_t address) {
+static barrier *find_slot(const nl_sim_phases *p, uintptr_t address) {
     for (uint64_t at = (uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 24;; at++) {
         barrier *b = &p->table[at & (p->capacity - 1)];
         if (b->address == address || b->address == 0)
@@ -144,14 +144,14 @@ static barrier *slot(const nl_sim_phases *p, uintptr_t address) {
     }
 }
 
-static int grow(nl_sim_phases *p) {
+static int grow_table(nl_sim_phases *p) {
     nl_sim_phases larger = {.capacity = p->capacity ? p->capacity * 2 : FIRST_CAPACITY};
     larger.table = nl_mem_zalloc(larger.capacity * sizeof *larger.table, NULL);
     if (!larger.table)
         return -1;
     for (size_t i = 0; i < p->capacity; i++) {
         if (p->table[i].is_used) {
-            *slot(&larger, p->table[i].address) = p->table[i];
+            *find_slot(&larger, p->table[i].address) = p->table[i];
             larger.count++;
         }
     }
@@ -167,24 +167,24 @@ int nl_sim_phases_exist(const nl_sim_phases *p) {
 }
 
 int nl_sim_phases_have(const nl_sim_phases *p, uintptr_t address) {
-    return p->count && slot(p, address)->is_used;
+    return p->count && find_slot(p, address)->is_used;
 }
 
 void nl_sim_phases_forget(nl_sim_phases *p, uintptr_t address) {
     if (p->count)
-        dispose(slot(p, address));
+        dispose_barrier(find_slot(p, address));
 }
 
 /* Initializes the record of a barrier when it is first used; returns NULL if memory runs out. */
-static barrier *make(nl_sim_phases *p, const nl_sim_phase_use *u) {
-    if (p->count * 4 >= p->capacity * 3 && grow(p) < 0) {
+static barrier *initialize_barrier(nl_sim_phases *p, const nl_sim_phase_use *u) {
+    if (p->count * 4 >= p->capacity * 3 && grow_table(p) < 0) {
         p->starved = 1;
         return NULL;
     }
-    barrier *b = slot(p, u->barrier);
+    barrier *b = find_slot(p, u->barrier);
     p->count += b->address == 0;
     b->address = u->barrier;
-    dispose(b);
+    dispose_barrier(b);
     b->seen = nl_mem_zalloc(u->order->threads * sizeof *b->seen, NULL);
     if (!b->seen) {
         p->starved = 1;
@@ -198,7 +198,7 @@ static barrier *make(nl_sim_phases *p, const nl_sim_phase_use *u) {
 }
 
 void nl_sim_phases_make(nl_sim_phases *p, const nl_sim_phase_use *u) {
-    (void)make(p, u);
+    (void)initialize_barrier(p, u);
 }
 
 /* Returns whether a block has used the barrier in shared memory that was freed later. */
@@ -208,16 +208,16 @@ static int is_foreign(const barrier *b, const nl_sim_phase_use *u) {
 }
 
 /* Returns the record of a barrier; creates a missing record. */
-static barrier *find(nl_sim_phases *p, const nl_sim_phase_use *u) {
-    barrier *b = p->count ? slot(p, u->barrier) : NULL;
+static barrier *find_or_add_barrier(nl_sim_phases *p, const nl_sim_phase_use *u) {
+    barrier *b = p->count ? find_slot(p, u->barrier) : NULL;
     if (!b || !b->is_used || is_foreign(b, u))
-        return make(p, u);
+        return initialize_barrier(p, u);
     if ((unsigned)b->phase % CLOCKS != u->phase % CLOCKS) {
         p->depend = 1; /* the program has changed the barrier's word by a normal store */
-        return make(p, u);
+        return initialize_barrier(p, u);
     }
     if (b->era != u->era) {
-        clear(b);
+        clear_past_events(b);
         b->era = u->era;
     }
     return b;
@@ -231,7 +231,7 @@ static int is_phase_end_ordered(const barrier *b, const nl_sim_phase_use *u, int
 }
 
 void nl_sim_phases_arrive(nl_sim_phases *p, const nl_sim_phase_use *u) {
-    barrier *b = find(p, u);
+    barrier *b = find_or_add_barrier(p, u);
     if (!b)
         return;
     p->depend |= !is_phase_end_ordered(b, u, b->phase - 1);
@@ -240,19 +240,19 @@ void nl_sim_phases_arrive(nl_sim_phases *p, const nl_sim_phase_use *u) {
 }
 
 void nl_sim_phases_acquire(nl_sim_phases *p, const nl_sim_phase_use *u) {
-    barrier *b = find(p, u);
+    barrier *b = find_or_add_barrier(p, u);
     if (b)
         nl_sim_happensbefore_acquire_from(u->order, u->thread, b->clock[b->phase % CLOCKS]);
 }
 
 void nl_sim_phases_release(nl_sim_phases *p, const nl_sim_phase_use *u) {
-    barrier *b = find(p, u);
+    barrier *b = find_or_add_barrier(p, u);
     if (b)
         nl_sim_happensbefore_release_to(u->order, u->thread, &b->clock[b->phase % CLOCKS]);
 }
 
 void nl_sim_phases_complete(nl_sim_phases *p, const nl_sim_phase_use *u) {
-    barrier *b = find(p, u);
+    barrier *b = find_or_add_barrier(p, u);
     if (!b)
         return;
     p->depend |= !all_in(b->clock[b->phase % CLOCKS], &b->waits);
@@ -291,7 +291,7 @@ static int64_t phase_of_parity(nl_sim_phases *p, const barrier *b, const nl_sim_
     return latest;
 }
 
-static void drop(nl_sim_phase_questions *q, unsigned thread) {
+static void drop_question(nl_sim_phase_questions *q, unsigned thread) {
     q->count -= q->of[thread].barrier != 0;
     q->of[thread].barrier = 0;
 }
@@ -303,7 +303,7 @@ static int answer_once_more(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_
     int repeats = q->of[u->thread].barrier == u->barrier && q->of[u->thread].phase == phase;
     if (found == IS_OVER) {
         p->depend |= q->of[u->thread].barrier && !repeats;
-        drop(q, u->thread);
+        drop_question(q, u->thread);
         return 1;
     }
     uint64_t state = nl_sim_deadlock_state(u->worker);
@@ -317,7 +317,7 @@ static int answer_once_more(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_
         int is_same = state && q->of[u->thread].state == state;
         if (is_same || q->of[u->thread].repeats++ == MAX_REPEATS) {
             p->depend |= !is_same;
-            drop(q, u->thread);
+            drop_question(q, u->thread);
             return 1;
         }
     }
@@ -329,7 +329,7 @@ static int answer_once_more(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_
 
 int nl_sim_phases_test(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_phase_questions *q,
                        int by_parity, unsigned value) {
-    barrier *b = find(p, u);
+    barrier *b = find_or_add_barrier(p, u);
     if (!b)
         return 0;
     int64_t phase = by_parity ? phase_of_parity(p, b, u, value & 1) : phase_of_token(b, value);
@@ -347,7 +347,7 @@ int nl_sim_phases_test(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_phase
 
 void nl_sim_phases_begin_test(nl_sim_phases *p, const nl_sim_phase_use *u,
                               nl_sim_phase_questions *q) {
-    barrier *b = find(p, u);
+    barrier *b = find_or_add_barrier(p, u);
     if (!b)
         return;
     q->count += q->of[u->thread].barrier == 0;

@@ -126,7 +126,7 @@ void nl_sim_profile_close(uint64_t token) {
 
 /* Launches */
 
-static void destroy(struct nl_sim_profile *p) {
+static void destroy_profile(struct nl_sim_profile *p) {
     nl_sim_traffic_destroy(p->traffic);
     nl_mutex_destroy(&p->lock);
     nl_mem_free(p->lines);
@@ -140,7 +140,7 @@ int nl_sim_profile_begin(nl_sim_job *job) {
     nl_mutex_init(&p->lock);
     p->traffic = nl_sim_traffic_create();
     if (!p->traffic) {
-        destroy(p);
+        destroy_profile(p);
         return -1;
     }
     job->check->profile = p;
@@ -162,7 +162,7 @@ static uint64_t image_checksum(const nl_sim_object *image) {
     return total ^ (totals << 32 | totals >> 32);
 }
 
-static void fill(nl_profile *out, const nl_sim_job *job, const struct nl_sim_profile *p) {
+static void fill_profile(nl_profile *out, const nl_sim_job *job, const struct nl_sim_profile *p) {
     const nl_sim_dim *g = &job->launch.grid, *b = &job->launch.block;
     snprintf(out->kernel, sizeof out->kernel, "%s", nl_sim_fault_kernel_name(job->kernel));
     snprintf(out->symbol, sizeof out->symbol, "%s", job->kernel->name);
@@ -190,8 +190,8 @@ void nl_sim_profile_end(nl_sim_job *job, CUresult status) {
     uint64_t token = job->check->wanted.profile;
     nl_profile *out = nl_mem_zalloc(sizeof *out + p->count * sizeof *p->lines, NULL);
     if (out)
-        fill(out, job, p);
-    destroy(p);
+        fill_profile(out, job, p);
+    destroy_profile(p);
     nl_mutex_lock(&lock);
     session *s = out ? find_lock_held(token) : NULL;
     if (s) {
@@ -270,7 +270,7 @@ static void add_sample(nl_profile_line *line, const nl_sim_request_site *site) {
         *kept = site->sample;
 }
 
-static void add(struct nl_sim_profile *p, const nl_sim_request_site *site) {
+static void add_site(struct nl_sim_profile *p, const nl_sim_request_site *site) {
     nl_profile_line *line = find_line(p, site->place);
     p->incomplete |= line == NULL;
     for (unsigned i = 0; line && i < NL_PROFILE_COUNT; i++) {
@@ -288,7 +288,7 @@ static void add_waits(struct nl_sim_profile *p, const barrier_line *barrier) {
                           * before the record is read */
         site.place.file = nl_sim_lines_keep(site.place.file);
     site.counters[NL_PROFILE_barrier_waits] = barrier->waits;
-    add(p, &site);
+    add_site(p, &site);
 }
 
 void nl_sim_profile_leave(nl_sim_worker *w) {
@@ -302,7 +302,7 @@ void nl_sim_profile_leave(nl_sim_worker *w) {
     const nl_sim_request_site *sites = nl_sim_requests_sites(part->requests, &count);
     nl_mutex_lock(&p->lock);
     for (unsigned i = 0; i < count; i++)
-        add(p, &sites[i]);
+        add_site(p, &sites[i]);
     for (unsigned i = 0; i < part->barrier_count; i++)
         add_waits(p, &part->barriers[i]);
     const uint64_t *reuse = nl_sim_requests_reuse(part->requests);

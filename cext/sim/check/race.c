@@ -168,7 +168,7 @@ static cell *find_cell(nl_sim_race *race, uintptr_t address) {
 }
 
 /* Creates a cell for each of the four bytes of a cell; returns NULL if memory runs out. */
-static cell *split(nl_sim_race *race, cell *c) {
+static cell *split_cell(nl_sim_race *race, cell *c) {
     if (c->write.who & SPLIT)
         return race->bytes[c->write.block];
     if (race->byte_count == race->byte_capacity) {
@@ -372,7 +372,7 @@ static int has_read_flag(const nl_sim_race_block *b, unsigned thread, mark m) {
 
 /* Accesses */
 
-static nl_sim_race_side side(const nl_sim_race *race, mark m) {
+static nl_sim_race_side side_of_mark(const nl_sim_race *race, mark m) {
     return (nl_sim_race_side){.block = m.block,
                               .thread = nl_sim_mark_thread(m),
                               .pc = (const void *)(race->code + (uintptr_t)(intptr_t)m.pc),
@@ -391,8 +391,8 @@ static void conflict(visit *v, mark m, uintptr_t address) {
                               .flag = has_read_flag(b, v->thread, m),
                               .narrow_fences = v->race->has_narrow_fences,
                               .has_phases = nl_sim_phases_exist(v->race->phases),
-                              .earlier = side(v->race, m),
-                              .later = side(v->race, v->mark)};
+                              .earlier = side_of_mark(v->race, m),
+                              .later = side_of_mark(v->race, v->mark)};
     if (v->is_reported)
         return;
     uintptr_t granule = address / GRANULE * GRANULE;
@@ -442,8 +442,8 @@ static void conflict_exactly(visit *v, mark m, uintptr_t address) {
                               .flag = has_read_flag(v->b, v->thread, m),
                               .narrow_fences = v->race->has_narrow_fences,
                               .has_phases = nl_sim_phases_exist(v->race->phases),
-                              .earlier = side(v->race, m),
-                              .later = side(v->race, v->mark)};
+                              .earlier = side_of_mark(v->race, m),
+                              .later = side_of_mark(v->race, v->mark)};
     if (v->is_reported)
         return;
     v->is_reported = 1;
@@ -534,7 +534,7 @@ static void visit_cells(visit *v) {
             at = next;
             continue;
         }
-        cell *bytes = split(v->race, c);
+        cell *bytes = split_cell(v->race, c);
         v->race->starved |= !bytes;
         for (; bytes && at < next; at++)
             visit_cell(v, &bytes[at % GRANULE], at);
@@ -680,7 +680,7 @@ static int find_access_after_end_in_epochs(nl_sim_worker *w, uintptr_t low, size
     for (uintptr_t at = low; at < low + size; at += GRANULE) {
         if (!nl_sim_epochs_search(w->race->epochs, at, find_late_mark, &search))
             continue;
-        *late = side(w->race, search.found);
+        *late = side_of_mark(w->race, search.found);
         *address = at;
         return 1;
     }
@@ -698,7 +698,7 @@ int nl_sim_race_find_access_after_end(nl_sim_worker *w, uintptr_t low, size_t si
         for (unsigned i = 0; i < 3; i++) {
             if (!is_late(w, marks[i]))
                 continue;
-            *late = side(w->race, marks[i]);
+            *late = side_of_mark(w->race, marks[i]);
             *address = at;
             return 1;
         }

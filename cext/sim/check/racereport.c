@@ -36,7 +36,7 @@ static nl_sim_dim block_index(const nl_sim_worker *w, uint64_t block) {
                         (unsigned)(block / grid->x / grid->y)};
 }
 
-static const char *verb(const nl_sim_race_side *side) {
+static const char *access_verb(const nl_sim_race_side *side) {
     if (side->atomic)
         return side->write ? "updates" : "reads";
     return side->write ? "writes" : "reads";
@@ -74,7 +74,8 @@ static const words in_python = WORDS("cuda.atomic.add, cuda.atomic.max", "cuda.s
 /* Returns the hint for a race: the synchronization that would have ordered the two accesses, or the
  * atomic that would have replaced them. A value that some thread updates by an atomic is most
  * likely shared by the block, even if the two threads are of one warp. */
-static const char *missing(const nl_sim_worker *w, const nl_sim_race_conflict *c, const words *in) {
+static const char *find_hint(const nl_sim_worker *w, const nl_sim_race_conflict *c,
+                             const words *in) {
     nl_sim_race_scope scope = nl_sim_race_scope_of(c);
     int by_atomic = c->earlier.atomic || c->later.atomic;
     if (scope == NL_SIM_RACE_WARP && by_atomic && w->threads > NL_SIM_LANES)
@@ -108,7 +109,7 @@ static int is_internal(const nl_sim_worker *w, const nl_sim_race_conflict *c) {
            !nl_sim_lines_find(image, c->earlier.pc, &site);
 }
 
-static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
+static void report_race(nl_sim_worker *w, const nl_sim_race_conflict *c) {
     char name[200], whose[80];
     if (is_internal(w, c))
         return;
@@ -118,10 +119,10 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
                         .pc = c->later.pc,
                         .other_pc = c->earlier.pc,
                         .variable = (uintptr_t)c->earlier.pc,
-                        .remedy = missing(w, c, w->job->is_python ? &in_python : &in_cxx),
-                        .access = verb(&c->later),
+                        .remedy = find_hint(w, c, w->job->is_python ? &in_python : &in_cxx),
+                        .access = access_verb(&c->later),
                         .address = c->address,
-                        .other = {verb(&c->earlier), block, thread},
+                        .other = {access_verb(&c->earlier), block, thread},
                         .block = block_index(w, c->later.block),
                         .thread = thread_index(w, c->later.thread),
                         .order = w->next};
@@ -155,10 +156,10 @@ void nl_sim_racereport_early(nl_sim_worker *w, uintptr_t address, size_t size, u
                         .variable = variable,
                         .remedy = ": wait for the copy before this access (wait_group, "
                                   "__pipeline_wait_prior, consumer_wait, barrier.wait)",
-                        .access = verb(&now),
+                        .access = access_verb(&now),
                         .address = address,
                         .size = size,
-                        .other = {verb(copy), block, thread}};
+                        .other = {access_verb(copy), block, thread}};
     snprintf(whose, sizeof whose, "thread (%u,%u,%u)", thread.x, thread.y, thread.z);
     nl_sim_attribution_name(w, address, &f.element, name, sizeof name);
     snprintf(f.text, sizeof f.text,
@@ -178,7 +179,7 @@ void nl_sim_racereport_end_shared(nl_sim_worker *w) {
         nl_sim_finding f = {.kind = NL_CHECK_RACE,
                             .pc = late.pc,
                             .variable = e.base,
-                            .access = verb(&late),
+                            .access = access_verb(&late),
                             .address = address,
                             .remedy = ", and no synchronization keeps that block alive: "
                                       "cluster.sync() before it ends",
@@ -212,7 +213,7 @@ int nl_sim_racereport_begin(nl_sim_job *job) {
         nl_sim_shadow_hear_all(1);
     if (wanted->mask & NL_CHECK_RACE) {
         job->check->race =
-            nl_sim_race_open((const void *)(uintptr_t)job->kernel->run_thread, report,
+            nl_sim_race_open((const void *)(uintptr_t)job->kernel->run_thread, report_race,
                              wanted->exact ? count_blocks(&job->launch.grid) : 0);
         if (!job->check->race)
             return -1;

@@ -124,7 +124,7 @@ static const void *find_return_address(const nl_sim_worker *w, uintptr_t at, uin
     return NULL;
 }
 
-static void report(nl_sim_worker *w, const void *pc, int code) {
+static void report_real(nl_sim_worker *w, const void *pc, int code) {
     nl_sim_findings *all = &w->job->check->findings;
     if (nl_sim_findings_know(all, NL_CHECK_NAN, pc, (nl_sim_site){.file = NULL}, 0, w->next))
         return;
@@ -147,7 +147,7 @@ int nl_sim_reals_trapped(nl_sim_worker *w, const siginfo_t *info, void *context)
     state->gregs[REG_EFL] |= STEP;
     w->stepping = 1;
     if (code != FPE_FLTINV || is_arithmetic((const unsigned char *)at))
-        report(w, find_return_address(w, at, (uintptr_t)state->gregs[REG_RSP]), code);
+        report_real(w, find_return_address(w, at, (uintptr_t)state->gregs[REG_RSP]), code);
     return 1;
 }
 

@@ -183,7 +183,7 @@ static void load_consecutive(nl_sim_requests *r, uintptr_t address, size_t bytes
 }
 
 /* Counts the loads of the sectors of a request, one cache line after another. */
-static void load(nl_sim_requests *r, const request *q, unsigned size) {
+static void load_sectors(nl_sim_requests *r, const request *q, unsigned size) {
     if (q->is_consecutive) {
         load_consecutive(r, q->address[0], (size_t)LANES * size);
         return;
@@ -209,7 +209,7 @@ static void load_nth(nl_sim_requests *r, const warp *w, unsigned n) {
     const request *q = &w->requests[n];
     const nl_sim_request_site *s = &r->sites[q->site];
     if (s->space == NL_SIM_REQUEST_GLOBAL && s->kind == NL_SIM_REQUEST_LOAD)
-        load(r, q, s->size);
+        load_sectors(r, q, s->size);
 }
 
 /* Returns whether a load reads the same address as the site's previous load, so that a compiler may
@@ -311,7 +311,7 @@ static unsigned find_loop(const lane *l, const loop *loops, unsigned loop_id) {
     return i ? i - 1 : l->depth;
 }
 
-static void repeat(lane *l, loop *loops, unsigned loop_id) {
+static void count_iteration(lane *l, loop *loops, unsigned loop_id) {
     unsigned at = find_loop(l, loops, loop_id);
     if (at == MAX_LOOPS)
         return;
@@ -322,7 +322,7 @@ static void repeat(lane *l, loop *loops, unsigned loop_id) {
     hash_loops(l, loops);
 }
 
-static void leave(lane *l, loop *loops, unsigned loop_id) {
+static void end_loop(lane *l, loop *loops, unsigned loop_id) {
     unsigned at = find_loop(l, loops, loop_id);
     if (at == l->depth)
         return;
@@ -341,7 +341,7 @@ static inline visits *begin_visits(warp *w, uint32_t site) {
 }
 
 /* Notes that the lane has made an access of this request. */
-static inline void include(warp *w, lane *l, uint32_t index, unsigned bit) {
+static inline void add_access(warp *w, lane *l, uint32_t index, unsigned bit) {
     request *q = &w->requests[index];
     q->mask |= 1u << bit;
     begin_visits(w, q->site)->of[bit] = (visit){.iteration = q->iteration, .number = q->number + 1};
@@ -364,9 +364,9 @@ static void shorten_trace(nl_sim_requests *r, unsigned index) {
         if (is_request(e))
             requests = e->request + 1 > requests ? e->request + 1 : requests;
         else if (e->pc == NL_SIM_EXPECTED_REPEAT)
-            repeat(&l, w->loops, e->key);
+            count_iteration(&l, w->loops, e->key);
         else
-            leave(&l, w->loops, e->key);
+            end_loop(&l, w->loops, e->key);
     }
     remove_requests(w, requests);
     w->events = events;
@@ -388,11 +388,11 @@ static void catch_up(nl_sim_requests *r, unsigned thread) {
     const nl_sim_expected *e = w->trace + l->caught_up;
     for (; e < next; e++) {
         if (is_request(e))
-            include(w, l, e->request, thread % LANES);
+            add_access(w, l, e->request, thread % LANES);
         else if (e->pc == NL_SIM_EXPECTED_REPEAT)
-            repeat(l, r->loops[thread], e->key);
+            count_iteration(l, r->loops[thread], e->key);
         else
-            leave(l, r->loops[thread], e->key);
+            end_loop(l, r->loops[thread], e->key);
     }
     l->caught_up = (unsigned)(next - w->trace);
 }
@@ -691,7 +691,7 @@ static visits *find_visits(nl_sim_requests *r, warp *w, uint32_t site) {
     return begin_visits(w, site);
 }
 
-static int reserve(warp *w) {
+static int reserve_requests(warp *w) {
     if (!w->slots && !(w->slots = nl_mem_zalloc(SLOTS * sizeof *w->slots, NULL)))
         return -1;
     if (w->open < w->capacity)
@@ -744,7 +744,7 @@ static __attribute__((noinline)) int add(nl_sim_requests *r, unsigned thread, co
     int extends = is_at_end(r, thread);
     int64_t site = find_site(r, pc, size, space, kind);
     visits *v = site < 0 ? NULL : find_visits(r, w, (uint32_t)site);
-    if (!v || reserve(w) < 0) {
+    if (!v || reserve_requests(w) < 0) {
         r->starved = 1;
         return 0;
     }
@@ -776,7 +776,7 @@ static __attribute__((noinline)) int add(nl_sim_requests *r, unsigned thread, co
     }
     request *q = &w->requests[found - 1];
     q->address[bit] = address;
-    include(w, l, found - 1, bit);
+    add_access(w, l, found - 1, bit);
     nl_sim_expected event = {.pc = pc,
                              .key = q->traits,
                              .request = found - 1,
@@ -805,7 +805,7 @@ int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uin
             q->iteration == l->iteration &&
             q->number == count_visits(&w->visits[q->site], l, thread % LANES)) {
             q->address[thread % LANES] = address;
-            include(w, l, next, thread % LANES);
+            add_access(w, l, next, thread % LANES);
             return 0;
         }
     }
@@ -826,7 +826,7 @@ void nl_sim_requests_repeat(nl_sim_requests *r, unsigned thread, unsigned loop_i
         return;
     }
     catch_up(r, thread);
-    repeat(&r->lanes[thread], r->loops[thread], loop_id);
+    count_iteration(&r->lanes[thread], r->loops[thread], loop_id);
     add_event(r, thread, is_at_end(r, thread),
               (nl_sim_expected){.pc = NL_SIM_EXPECTED_REPEAT, .key = loop_id});
 }
@@ -837,7 +837,7 @@ void nl_sim_requests_leave(nl_sim_requests *r, unsigned thread, unsigned loop_id
         return;
     }
     catch_up(r, thread);
-    leave(&r->lanes[thread], r->loops[thread], loop_id);
+    end_loop(&r->lanes[thread], r->loops[thread], loop_id);
     add_event(r, thread, is_at_end(r, thread),
               (nl_sim_expected){.pc = NL_SIM_EXPECTED_LEAVE, .key = loop_id});
 }

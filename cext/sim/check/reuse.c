@@ -78,7 +78,7 @@ static unsigned count_after(const nl_sim_reuse *r, unsigned first) {
 }
 
 /* Returns the entry of the cache line, or a free entry in which the caller can store it. */
-static entry *find(nl_sim_reuse *r, uintptr_t line) {
+static entry *find_entry(nl_sim_reuse *r, uintptr_t line) {
     /* neighbouring lines have neighbouring entries, which are in the same cache line of the
      * processor */
     size_t group = (size_t)((uint64_t)(line / GROUP) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
@@ -111,7 +111,7 @@ static void keep_newest_lines(nl_sim_reuse *r) {
     qsort(r->kept, count, sizeof *r->kept, compare_times);
     nl_sim_reuse_begin(r);
     for (unsigned i = 0; i < count; i++) {
-        entry *e = find(r, r->kept[i].line);
+        entry *e = find_entry(r, r->kept[i].line);
         *e = r->kept[i];
         e->epoch = r->epoch;
         e->time = (uint16_t)i;
@@ -121,7 +121,7 @@ static void keep_newest_lines(nl_sim_reuse *r) {
 }
 
 /* Returns the histogram index for a distance; each power of two has two entries. */
-static unsigned bucket(unsigned distance) {
+static unsigned histogram_index(unsigned distance) {
     unsigned n = distance + 1, power = 31 - (unsigned)__builtin_clz(n);
     unsigned half = power && n >= (3u << power) / 2;
     unsigned index = 1 + 2 * power + half;
@@ -131,11 +131,12 @@ static unsigned bucket(unsigned distance) {
 void nl_sim_reuse_load(nl_sim_reuse *r, uintptr_t line, unsigned sectors) {
     if (r->now == TIMES)
         keep_newest_lines(r);
-    entry *e = find(r, line);
+    entry *e = find_entry(r, line);
     unsigned loaded = 0;
     if (e->epoch == r->epoch) {
         loaded = e->sectors & sectors;
-        r->histogram[bucket(count_after(r, e->time + 1u))] += nl_sim_request_count_bits(loaded);
+        r->histogram[histogram_index(count_after(r, e->time + 1u))] +=
+            nl_sim_request_count_bits(loaded);
         r->last[e->time / WORD] &= ~(UINT64_C(1) << e->time % WORD);
     } else {
         *e = (entry){.line = line, .epoch = r->epoch};

@@ -17,7 +17,7 @@ static nl_sim_shadow_page **slot_of(nl_sim_shadow_page **table, size_t capacity,
     }
 }
 
-static int grow(nl_sim_shadow *s) {
+static int grow_shadow(nl_sim_shadow *s) {
     size_t capacity = s->capacity ? s->capacity * 2 : 256;
     nl_sim_shadow_page **table = nl_mem_zalloc(capacity * sizeof *table, NULL);
     if (!table)
@@ -33,7 +33,7 @@ static int grow(nl_sim_shadow *s) {
 }
 
 nl_sim_shadow_page *nl_sim_shadow_find_page(nl_sim_shadow *s, uintptr_t number, size_t cell_size) {
-    if (s->count * 4 >= s->capacity * 3 && grow(s) < 0)
+    if (s->count * 4 >= s->capacity * 3 && grow_shadow(s) < 0)
         return NULL;
     nl_sim_shadow_page **slot = slot_of(s->pages, s->capacity, number);
     if (!*slot) {

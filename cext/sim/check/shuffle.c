@@ -50,7 +50,7 @@ struct nl_sim_doubts {
     for (uint32_t left_ = (set), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
          left_ &= left_ - 1)
 
-static void report(nl_sim_worker *w, unsigned thread, const char *what) {
+static void report_shuffle(nl_sim_worker *w, unsigned thread, const char *what) {
     const nl_sim_thread *t = &w->thread[thread];
     nl_sim_finding f = {.kind = NL_CHECK_SYNC, .site = t->site};
     unsigned current = w->current;
@@ -70,7 +70,7 @@ static void report_outside(nl_sim_worker *w, unsigned thread, unsigned source) {
         text, sizeof text,
         "calls %s with mask 0x%08x and gets the value of lane %u, which the mask does not name",
         by_index ? "__shfl_sync" : "__shfl_xor_sync", t->mask, source);
-    report(w, thread, text);
+    report_shuffle(w, thread, text);
 }
 
 static void report_sum(nl_sim_worker *w, unsigned thread) {
@@ -79,7 +79,7 @@ static void report_sum(nl_sim_worker *w, unsigned thread) {
              "calls __shfl_down_sync with mask 0x%08x, and the value that it gets "
              "was computed from values of lanes that the mask does not name",
              w->thread[thread].mask);
-    report(w, thread, text);
+    report_shuffle(w, thread, text);
 }
 
 static void follow_shuffled_values(nl_sim_worker *w, unsigned first, const nl_sim_group *group) {
@@ -117,7 +117,7 @@ static void report_value_outside_mask(nl_sim_worker *w, unsigned thread, const d
              "which the mask does not name",
              d->mask, d->source);
     w->thread[thread].site = d->site;
-    report(w, thread, text);
+    report_shuffle(w, thread, text);
     w->thread[thread].site = site;
 }
 

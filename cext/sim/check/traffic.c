@@ -51,7 +51,7 @@ void nl_sim_traffic_destroy(nl_sim_traffic *t) {
 
 /* Sets the bits [first, last], except those that are set in `excluded` (or NULL); returns how many
  * bits were not set before. */
-static unsigned set(uint64_t *bits, const uint64_t *excluded, size_t first, size_t last) {
+static unsigned set_bits(uint64_t *bits, const uint64_t *excluded, size_t first, size_t last) {
     unsigned count = 0;
     for (size_t i = first / WORD; i <= last / WORD; i++) {
         unsigned low = i == first / WORD ? first % WORD : 0;
@@ -65,18 +65,19 @@ static unsigned set(uint64_t *bits, const uint64_t *excluded, size_t first, size
     return count;
 }
 
-static unsigned count(uint64_t *bits, const uint64_t *excluded, uintptr_t first, uintptr_t last) {
+static unsigned mark_sectors(uint64_t *bits, const uint64_t *excluded, uintptr_t first,
+                             uintptr_t last) {
     uintptr_t low = nl_sim_shadow.low;
     if (first - low >= nl_sim_shadow.span || last - low >= nl_sim_shadow.span)
         return 0;
-    return set(bits, excluded, (first - low) / NL_SIM_TRAFFIC_SECTOR,
-               (last - low) / NL_SIM_TRAFFIC_SECTOR);
+    return set_bits(bits, excluded, (first - low) / NL_SIM_TRAFFIC_SECTOR,
+                    (last - low) / NL_SIM_TRAFFIC_SECTOR);
 }
 
 unsigned nl_sim_traffic_load(nl_sim_traffic *t, uintptr_t first, uintptr_t last) {
-    return count(t->loaded, t->stored, first, last);
+    return mark_sectors(t->loaded, t->stored, first, last);
 }
 
 unsigned nl_sim_traffic_store(nl_sim_traffic *t, uintptr_t first, uintptr_t last) {
-    return count(t->stored, NULL, first, last);
+    return mark_sectors(t->stored, NULL, first, last);
 }

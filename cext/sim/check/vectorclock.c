@@ -27,7 +27,7 @@ void nl_sim_vectorclock_release(nl_sim_vectorclock **clock) {
     *clock = NULL;
 }
 
-static fact *slot(nl_sim_vectorclock *clock, uint64_t key) {
+static fact *find_slot(nl_sim_vectorclock *clock, uint64_t key) {
     uint64_t at = key * UINT64_C(0x9e3779b97f4a7c15) >> 20;
     for (;; at++) {
         fact *f = &clock->facts[at & (clock->capacity - 1)];
@@ -37,11 +37,11 @@ static fact *slot(nl_sim_vectorclock *clock, uint64_t key) {
 }
 
 uint32_t nl_sim_vectorclock_get(const nl_sim_vectorclock *clock, uint64_t key) {
-    return clock ? slot((nl_sim_vectorclock *)clock, key)->time : 0;
+    return clock ? find_slot((nl_sim_vectorclock *)clock, key)->time : 0;
 }
 
 /* Returns a copy with space for at least one more entry, and a reference count of 1. */
-static nl_sim_vectorclock *copy(const nl_sim_vectorclock *clock) {
+static nl_sim_vectorclock *copy_clock(const nl_sim_vectorclock *clock) {
     unsigned count = clock ? clock->count : 0, capacity = 8;
     while (capacity * 3 / 4 <= count + 1)
         capacity *= 2;
@@ -53,7 +53,7 @@ static nl_sim_vectorclock *copy(const nl_sim_vectorclock *clock) {
     made->count = count;
     for (unsigned i = 0; clock && i < clock->capacity; i++) {
         if (clock->facts[i].key)
-            *slot(made, clock->facts[i].key) = clock->facts[i];
+            *find_slot(made, clock->facts[i].key) = clock->facts[i];
     }
     return made;
 }
@@ -62,13 +62,13 @@ int nl_sim_vectorclock_raise(nl_sim_vectorclock **clock, uint64_t key, uint32_t 
     if (nl_sim_vectorclock_get(*clock, key) >= time)
         return 0;
     if (!*clock || (*clock)->users > 1 || (*clock)->capacity * 3 / 4 <= (*clock)->count + 1) {
-        nl_sim_vectorclock *mine = copy(*clock);
+        nl_sim_vectorclock *mine = copy_clock(*clock);
         if (!mine)
             return -1;
         nl_sim_vectorclock_release(clock);
         *clock = mine;
     }
-    fact *f = slot(*clock, key);
+    fact *f = find_slot(*clock, key);
     (*clock)->count += f->key == 0;
     *f = (fact){key, time};
     return 0;

@@ -44,7 +44,7 @@ static int has_candidates(const nl_sim_request *requests, unsigned count,
     return i < count;
 }
 
-static size_t hash(uintptr_t address, uint32_t line) {
+static size_t hash_access(uintptr_t address, uint32_t line) {
     uint64_t x = ((uint64_t)address ^ (uint64_t)line << 48) * UINT64_C(0x9e3779b97f4a7c15);
     return (size_t)(x >> 40);
 }
@@ -52,7 +52,7 @@ static size_t hash(uintptr_t address, uint32_t line) {
 static void insert_request(nl_sim_widen *w, const nl_sim_request *requests, unsigned index,
                            const nl_sim_request_site *sites) {
     const nl_sim_request *q = &requests[index];
-    size_t at = hash(first_address(q), sites[q->site].line);
+    size_t at = hash_access(first_address(q), sites[q->site].line);
     while (w->slots[at & w->last])
         at++;
     w->slots[at & w->last] = (uint16_t)(index + 1);
@@ -84,7 +84,7 @@ static int find_neighbour(const nl_sim_widen *w, const nl_sim_request *requests,
                           const nl_sim_request_site *sites, const nl_sim_request *q,
                           uintptr_t offset) {
     const nl_sim_request_site *s = &sites[q->site];
-    size_t at = hash(first_address(q) + offset, s->line);
+    size_t at = hash_access(first_address(q) + offset, s->line);
     for (uint16_t found; (found = w->slots[at & w->last]) != 0; at++) {
         const nl_sim_request *other = &requests[found - 1];
         const nl_sim_request_site *t = &sites[other->site];
@@ -106,8 +106,9 @@ static void uncount_request(const nl_sim_request *q, nl_sim_request_site *s, uns
 
 /* If the request is the first part of an access of `bytes` bytes, counts one wide access instead of
  * the requests. */
-static void merge(nl_sim_widen *w, const nl_sim_request *requests, nl_sim_request_site *sites,
-                  unsigned index, unsigned bytes, unsigned level) {
+static void merge_request(nl_sim_widen *w, const nl_sim_request *requests,
+                          nl_sim_request_site *sites, unsigned index, unsigned bytes,
+                          unsigned level) {
     const nl_sim_request *q = &requests[index];
     nl_sim_request_site *s = &sites[q->site];
     unsigned parts = bytes / s->size;
@@ -133,7 +134,7 @@ static void count_at(nl_sim_widen *w, const nl_sim_request *requests, unsigned c
     for (unsigned bytes = NL_PROFILE_WIDTH(level); bytes > 1; bytes /= 2) {
         for (unsigned i = 0; i < count; i++) {
             if (!w->is_merged[i] && is_candidate(&requests[i], sites, bytes))
-                merge(w, requests, sites, i, bytes, level);
+                merge_request(w, requests, sites, i, bytes, level);
         }
     }
 }

@@ -57,7 +57,7 @@ const char *nl_sim_dwarf_read_string(nl_sim_reader *r) {
     return zero ? text : "";
 }
 
-static void skip(nl_sim_reader *r, uint64_t size) {
+static void skip_bytes(nl_sim_reader *r, uint64_t size) {
     r->at = size < (uint64_t)(r->end - r->at) ? r->at + size : r->end;
 }
 
@@ -104,17 +104,17 @@ static uint64_t read_form(nl_sim_reader *r, const unit *u, uint64_t form) {
         (void)nl_sim_dwarf_read_string(r);
         return 0;
     case 0x0a: /* block1, 2, 4 */
-        skip(r, nl_sim_dwarf_read(r, 1));
+        skip_bytes(r, nl_sim_dwarf_read(r, 1));
         return 0;
     case 0x03:
-        skip(r, nl_sim_dwarf_read(r, 2));
+        skip_bytes(r, nl_sim_dwarf_read(r, 2));
         return 0;
     case 0x04:
-        skip(r, nl_sim_dwarf_read(r, 4));
+        skip_bytes(r, nl_sim_dwarf_read(r, 4));
         return 0;
     case 0x09: /* block, exprloc */
     case 0x18:
-        skip(r, nl_sim_dwarf_read_uleb(r));
+        skip_bytes(r, nl_sim_dwarf_read_uleb(r));
         return 0;
     case 0x16: /* indirect */
         return read_form(r, u, nl_sim_dwarf_read_uleb(r));
@@ -146,7 +146,7 @@ static void learn_abbreviations(unit *u) {
 static int in_ranges(const unit *u, uint64_t offset, uint64_t address) {
     nl_sim_reader r = u->ranges;
     uint64_t base = u->base, none = u->address_size == 8 ? UINT64_MAX : UINT32_MAX;
-    skip(&r, offset);
+    skip_bytes(&r, offset);
     while (r.at < r.end) {
         uint64_t low = nl_sim_dwarf_read(&r, u->address_size),
                  high = nl_sim_dwarf_read(&r, u->address_size);
@@ -222,7 +222,7 @@ static unsigned walk_entries(nl_sim_reader *r, unit *u, uint64_t address, nl_sim
     return count;
 }
 
-static nl_sim_reader section(const void *image, size_t size, const char *name) {
+static nl_sim_reader read_section(const void *image, size_t size, const char *name) {
     size_t length = 0;
     const unsigned char *bytes = nl_sim_elf_section(image, size, name, &length);
     return (nl_sim_reader){bytes, bytes + length};
@@ -230,21 +230,21 @@ static nl_sim_reader section(const void *image, size_t size, const char *name) {
 
 unsigned nl_sim_dwarf_calls(const void *image, size_t size, uint64_t address, nl_sim_call *calls,
                             unsigned most) {
-    nl_sim_reader info = section(image, size, ".debug_info");
-    nl_sim_reader abbreviations = section(image, size, ".debug_abbrev");
+    nl_sim_reader info = read_section(image, size, ".debug_info");
+    nl_sim_reader abbreviations = read_section(image, size, ".debug_abbrev");
     unit u;
-    u.ranges = section(image, size, ".debug_ranges");
+    u.ranges = read_section(image, size, ".debug_ranges");
     while (info.at < info.end && abbreviations.at) {
         uint64_t length = nl_sim_dwarf_read(&info, 4);
         u.offset_size = length == UINT32_MAX ? 8 : 4;
         if (u.offset_size == 8)
             length = nl_sim_dwarf_read(&info, 8);
         nl_sim_reader r = info;
-        skip(&info, length);
+        skip_bytes(&info, length);
         r.end = info.at;
         u.version = (unsigned)nl_sim_dwarf_read(&r, 2);
         u.abbreviations = abbreviations;
-        skip(&u.abbreviations, nl_sim_dwarf_read(&r, u.offset_size));
+        skip_bytes(&u.abbreviations, nl_sim_dwarf_read(&r, u.offset_size));
         u.address_size = (size_t)nl_sim_dwarf_read(&r, 1);
         if (u.version < 2 || u.version > 4 || u.address_size > 8)
             continue;

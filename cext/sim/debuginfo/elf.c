@@ -235,7 +235,7 @@ typedef struct wanted {
     int found;
 } wanted;
 
-static void compare(void *data, const nl_sim_elf_variable *v) {
+static void match_variable(void *data, const nl_sim_elf_variable *v) {
     wanted *w = data;
     if (!w->found && v->size == w->size && strcmp(v->name, w->name) == 0) {
         *w->address = v->address;
@@ -246,6 +246,6 @@ static void compare(void *data, const nl_sim_elf_variable *v) {
 int nl_sim_elf_find_variable(const void *bytes, size_t size, const char *name, size_t variable_size,
                              uintptr_t *address) {
     wanted w = {name, variable_size, address, 0};
-    nl_sim_elf_each_variable(bytes, size, compare, &w);
+    nl_sim_elf_each_variable(bytes, size, match_variable, &w);
     return w.found;
 }

@@ -269,8 +269,9 @@ const char *nl_sim_lines_keep(const char *file) {
 /* Chooses the innermost position (that of the row, or of an inlined call) that is not in a header
  * of numbalite. If that position is in a header of CUDA's toolkit, also finds the innermost call of
  * the header in the user's source (line 0 if there is none). */
-static int choose(const unit *u, const row *found, const row *before, const nl_sim_call *calls,
-                  unsigned count, nl_sim_call *place, nl_sim_call *call, int *exact) {
+static int choose_position(const unit *u, const row *found, const row *before,
+                           const nl_sim_call *calls, unsigned count, nl_sim_call *place,
+                           nl_sim_call *call, int *exact) {
     *exact = 1;
     *call = (nl_sim_call){0, 0, 0};
     *place = (nl_sim_call){found->file, found->line, found->column};
@@ -301,8 +302,8 @@ static nl_sim_site site_of(const unit *u, const nl_sim_call *place) {
 
 /* `site` is the innermost position that is not in a header of numbalite; `call` is the call of the
  * toolkit's header in the user's source; its file is NULL if `site` is in the user's source. */
-static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, nl_sim_site *call,
-                int *exact, unsigned *column) {
+static int find_position(const nl_sim_object *image, const void *pc, nl_sim_site *site,
+                         nl_sim_site *call, int *exact, unsigned *column) {
     size_t length;
     row found, before;
     unit u;
@@ -317,7 +318,7 @@ static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, n
         if (!search_unit(&r, wanted, &u, &found, &before))
             continue;
         unsigned count = nl_sim_dwarf_calls(image->bytes, image->size, wanted, calls, MAX_CALLS);
-        if (!choose(&u, &found, &before, calls, count, &place, &caller, exact))
+        if (!choose_position(&u, &found, &before, calls, count, &place, &caller, exact))
             return 0;
         *site = site_of(&u, &place);
         *call = caller.line ? site_of(&u, &caller) : (nl_sim_site){.file = NULL};
@@ -338,7 +339,7 @@ int nl_sim_lines_find_call(const nl_sim_object *image, const void *pc, nl_sim_si
     unsigned column;
     nl_sim_site inner, call;
     *header = (nl_sim_site){.file = NULL};
-    if (!find(image, pc, &inner, &call, &exact, &column))
+    if (!find_position(image, pc, &inner, &call, &exact, &column))
         return 0;
     *site = call.file ? call : inner;
     if (call.file)
@@ -350,7 +351,7 @@ int nl_sim_lines_find_near(const nl_sim_object *image, const void *pc, nl_sim_si
                            int *exact) {
     unsigned column;
     nl_sim_site inner, call;
-    if (!find(image, pc, &inner, &call, exact, &column))
+    if (!find_position(image, pc, &inner, &call, exact, &column))
         return 0;
     *site = call.file ? call : inner;
     return 1;
@@ -360,5 +361,5 @@ int nl_sim_lines_find_column(const nl_sim_object *image, const void *pc, nl_sim_
                              unsigned *column) {
     int exact;
     nl_sim_site call;
-    return find(image, pc, site, &call, &exact, column);
+    return find_position(image, pc, site, &call, &exact, column);
 }

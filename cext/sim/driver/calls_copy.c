@@ -58,8 +58,8 @@ static void watch_copy(nl_sim_op *op) {
         op->flags |= NL_SIM_OP_WATCHED;
 }
 
-static void compare(nl_sim_op *op, nl_sim_stream *stream, const char *noun, uintptr_t address,
-                    size_t size, int writes) {
+static void check_overlap(nl_sim_op *op, nl_sim_stream *stream, const char *noun, uintptr_t address,
+                          size_t size, int writes) {
     nl_fault fault;
     nl_sim_overlap_clash clash;
     nl_sim_memory_info info = {.address = 0};
@@ -88,8 +88,8 @@ static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
             if (reads)
                 check_row(stream, from, box->WidthInBytes,
                           (z * box->Height + y) * box->WidthInBytes);
-            compare(op, stream, "a copy", (uintptr_t)from, box->WidthInBytes, 0);
-            compare(op, stream, "a copy", (uintptr_t)to, box->WidthInBytes, 1);
+            check_overlap(op, stream, "a copy", (uintptr_t)from, box->WidthInBytes, 0);
+            check_overlap(op, stream, "a copy", (uintptr_t)to, box->WidthInBytes, 1);
             memmove(to, from, box->WidthInBytes);
             if (nl_sim_shadow_is_recorded())
                 nl_sim_shadow_copy((uintptr_t)to, (uintptr_t)from, box->WidthInBytes);
@@ -243,8 +243,8 @@ typedef struct side {
 } side;
 
 /* Computes the address of the first element of the box. Sets *pageable if the host must wait. */
-static CUresult resolve(const CUDA_MEMCPY3D *box, side *s, int is_to, uintptr_t *address,
-                        int *pageable) {
+static CUresult resolve_address(const CUDA_MEMCPY3D *box, side *s, int is_to, uintptr_t *address,
+                                int *pageable) {
     int host = s->type == CU_MEMORYTYPE_HOST;
     if (s->type == CU_MEMORYTYPE_ARRAY) {
         nl_sim_array *array = (nl_sim_array *)s->array;
@@ -289,9 +289,9 @@ static CUresult sim_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
     side target = {box->dstXInBytes, box->dstY,      box->dstZ,          box->dstLOD,
                    box->dstPitch,    box->dstHeight, box->dstMemoryType, box->dstHost,
                    box->dstDevice,   box->dstArray};
-    CUresult status = resolve(box, &source, 0, &from, &from_pageable);
+    CUresult status = resolve_address(box, &source, 0, &from, &from_pageable);
     if (status == CUDA_SUCCESS)
-        status = resolve(box, &target, 1, &to, &to_pageable);
+        status = resolve_address(box, &target, 1, &to, &to_pageable);
     if (status != CUDA_SUCCESS)
         return status;
     copy_op *copy = make_copy((void *)to, (const void *)from, box->WidthInBytes, 0);
@@ -326,7 +326,7 @@ typedef struct set_op {
 
 static void run_set(nl_sim_op *op, nl_sim_stream *stream) {
     const set_op *s = (set_op *)op;
-    compare(op, stream, "a fill", (uintptr_t)s->to, s->count * s->width, 1);
+    check_overlap(op, stream, "a fill", (uintptr_t)s->to, s->count * s->width, 1);
     if (nl_sim_shadow_is_recorded())
         nl_sim_shadow_set((uintptr_t)s->to, s->count * s->width, NL_SIM_THERE | NL_SIM_WRITTEN);
     if (s->width == 1) {

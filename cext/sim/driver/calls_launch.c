@@ -345,8 +345,8 @@ static nl_sim_function *find_checked_twin(nl_sim_function *f, const nl_checks *c
 
 /* Creates the launch operation, with a copy of the arguments. Returns NULL with *status set on
  * failure. */
-static launch_op *prepare(nl_sim_function *f, const shape *given, size_t stack, void **params,
-                          void **extra, CUresult *status) {
+static launch_op *create_launch(nl_sim_function *f, const shape *given, size_t stack, void **params,
+                                void **extra, CUresult *status) {
     shape whole = *given, *s = &whole;
     if (!s->cluster.x)
         s->cluster = f->kernel->cluster;
@@ -381,8 +381,8 @@ static launch_op *prepare(nl_sim_function *f, const shape *given, size_t stack, 
     return l;
 }
 
-static CUresult launch(CUfunction handle, const shape *s, CUstream stream_handle, void **params,
-                       void **extra) {
+static CUresult launch_function(CUfunction handle, const shape *s, CUstream stream_handle,
+                                void **params, void **extra) {
     NL_SIM_BEGIN_IN(context);
     CUresult status;
     nl_sim_function *f = nl_sim_calls_module_function(handle);
@@ -391,7 +391,7 @@ static CUresult launch(CUfunction handle, const shape *s, CUstream stream_handle
     NL_SIM_STREAM(stream, context, stream_handle);
     if (f->context != stream->context)
         return CUDA_ERROR_INVALID_HANDLE;
-    launch_op *l = prepare(f, s, stack_size(context), params, extra, &status);
+    launch_op *l = create_launch(f, s, stack_size(context), params, extra, &status);
     if (!l)
         return status;
     nl_sim_streamclock_get_caller(l->caller);
@@ -404,7 +404,7 @@ static CUresult sim_LaunchKernel(CUfunction function, unsigned grid_x, unsigned 
                                  unsigned block_z, unsigned shared, CUstream stream, void **params,
                                  void **extra) {
     shape s = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, 0, {0, 0, 0}};
-    return launch(function, &s, stream, params, extra);
+    return launch_function(function, &s, stream, params, extra);
 }
 
 static CUresult sim_LaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
@@ -412,7 +412,7 @@ static CUresult sim_LaunchCooperativeKernel(CUfunction function, unsigned grid_x
                                             unsigned block_z, unsigned shared, CUstream stream,
                                             void **params) {
     shape s = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, 1, {0, 0, 0}};
-    return launch(function, &s, stream, params, NULL);
+    return launch_function(function, &s, stream, params, NULL);
 }
 
 static CUresult sim_LaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
@@ -432,7 +432,7 @@ static CUresult sim_LaunchKernelEx(const CUlaunchConfig *config, CUfunction func
             s.cluster =
                 (nl_sim_dim){a->value.clusterDim.x, a->value.clusterDim.y, a->value.clusterDim.z};
     }
-    return launch(function, &s, config->hStream, params, extra);
+    return launch_function(function, &s, config->hStream, params, extra);
 }
 
 static CUresult sim_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -450,7 +450,7 @@ static CUresult sim_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode n
                p->sharedMemBytes,
                (int)old->job.launch.cooperative,
                old->job.launch.cluster};
-    launch_op *l = prepare(f, &s, stack_size(context), p->kernelParams, p->extra, &status);
+    launch_op *l = create_launch(f, &s, stack_size(context), p->kernelParams, p->extra, &status);
     if (!l)
         return status;
     memcpy(l->caller, old->caller, sizeof l->caller);

@@ -19,8 +19,8 @@ static CUresult sim_MemGetInfo(size_t *free_bytes, size_t *total) {
 
 /* Allocates memory; if memory is exhausted, waits for pending stream-ordered frees and tries
  * again. */
-static CUresult allocate(nl_sim_context *context, nl_sim_memory_kind kind, size_t size,
-                         uintptr_t *address) {
+static CUresult allocate_memory(nl_sim_context *context, nl_sim_memory_kind kind, size_t size,
+                                uintptr_t *address) {
     CUresult status = nl_sim_memory_alloc(kind, context->device, size, address);
     if (status == CUDA_ERROR_OUT_OF_MEMORY && nl_atomic_load(&context->pool_used)) {
         nl_sim_stream_wait_context(context);
@@ -49,7 +49,7 @@ static CUresult sim_MemAlloc(CUdeviceptr *pointer, size_t size) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(pointer && size);
     uintptr_t address = 0;
-    CUresult status = allocate(context, NL_SIM_MEMORY_DEVICE, size, &address);
+    CUresult status = allocate_memory(context, NL_SIM_MEMORY_DEVICE, size, &address);
     if (status == CUDA_SUCCESS)
         *pointer = address;
     return status;
@@ -75,7 +75,7 @@ static CUresult sim_MemAllocAsync(CUdeviceptr *pointer, size_t size, CUstream ha
     if (nl_sim_capture_has(stream)) /* graphs do not allocate memory */
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     uintptr_t address = 0;
-    CUresult status = allocate(stream->context, NL_SIM_MEMORY_POOLED, size, &address);
+    CUresult status = allocate_memory(stream->context, NL_SIM_MEMORY_POOLED, size, &address);
     if (status != CUDA_SUCCESS)
         return status;
     uint64_t used = nl_atomic_add(&stream->context->pool_used, size) + size;
@@ -245,7 +245,7 @@ static CUresult sim_MemAllocManaged(CUdeviceptr *pointer, size_t size, unsigned 
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(pointer && size && (flags == CU_MEM_ATTACH_GLOBAL || flags == 2));
     uintptr_t address = 0;
-    CUresult status = allocate(context, NL_SIM_MEMORY_MANAGED, size, &address);
+    CUresult status = allocate_memory(context, NL_SIM_MEMORY_MANAGED, size, &address);
     if (status == CUDA_SUCCESS)
         *pointer = address;
     return status;

@@ -108,7 +108,7 @@ static CUresult find_resource_memory(const CUDA_RESOURCE_DESC *r, nl_sim_texture
     return CUDA_SUCCESS;
 }
 
-static CUresult add(const nl_sim_texture *t, unsigned long long *out) {
+static CUresult add_texture(const nl_sim_texture *t, unsigned long long *out) {
     *out = nl_sim_texture_add(t);
     return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -132,7 +132,7 @@ static CUresult sim_TexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *
     if (status != CUDA_SUCCESS)
         return status;
     NL_SIM_REQUIRE(how->filterMode == CU_TR_FILTER_MODE_POINT || !is_integer(&texture));
-    return add(&texture, out);
+    return add_texture(&texture, out);
 }
 
 static CUresult sim_TexObjectDestroy(CUtexObject object) {
@@ -149,7 +149,7 @@ static CUresult sim_SurfObjectCreate(CUsurfObject *out, const CUDA_RESOURCE_DESC
     if (status != CUDA_SUCCESS)
         return status;
     NL_SIM_REQUIRE(surface.array.flags & CUDA_ARRAY3D_SURFACE_LDST);
-    return add(&surface, out);
+    return add_texture(&surface, out);
 }
 
 static CUresult sim_SurfObjectDestroy(CUsurfObject object) {

@@ -18,19 +18,19 @@ static uint32_t captures;
 
 /* Captures */
 
-static void release(nl_sim_capture *capture) {
+static void release_capture(nl_sim_capture *capture) {
     if (!--capture->references)
         free(capture);
 }
 
-static void detach(nl_sim_stream *stream) {
+static void detach_stream(nl_sim_stream *stream) {
     nl_sim_capture *capture = stream->capture;
     stream->capture = NULL;
     stream->captured = NULL;
-    release(capture);
+    release_capture(capture);
 }
 
-static void attach(nl_sim_stream *stream, nl_sim_capture *capture) {
+static void attach_stream(nl_sim_stream *stream, nl_sim_capture *capture) {
     stream->capture = capture;
     stream->captured = NULL;
     stream->captured_count = 0;
@@ -38,7 +38,7 @@ static void attach(nl_sim_stream *stream, nl_sim_capture *capture) {
     capture->references++;
 }
 
-static CUresult invalidate(nl_sim_capture *capture, CUresult status) {
+static CUresult invalidate_capture(nl_sim_capture *capture, CUresult status) {
     if (capture->status == CU_STREAM_CAPTURE_STATUS_ACTIVE)
         capture->status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
     return status;
@@ -61,7 +61,7 @@ static CUresult begin_lock_held(nl_sim_stream *stream) {
     capture->status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
     capture->origin = stream;
     capture->graph = graph;
-    attach(stream, capture);
+    attach_stream(stream, capture);
     nl_atomic_store32(&captures, nl_atomic_load32(&captures) + 1);
     return CUDA_SUCCESS;
 }
@@ -81,12 +81,12 @@ static int close_lock_held(nl_sim_capture *capture) {
     for (nl_sim_stream *s = origin->context->streams; s; s = s->next) {
         if (s->capture == capture && s != origin) {
             joined = joined && !s->unjoined;
-            detach(s);
+            detach_stream(s);
         }
     }
     capture->status = CU_STREAM_CAPTURE_STATUS_NONE;
     capture->graph = NULL;
-    detach(origin);
+    detach_stream(origin);
     nl_atomic_store32(&captures, nl_atomic_load32(&captures) - 1);
     return joined;
 }
@@ -97,7 +97,7 @@ static CUresult end_lock_held(nl_sim_stream *stream, nl_sim_graph **graph) {
     if (!capture)
         return CUDA_ERROR_ILLEGAL_STATE;
     if (capture->origin != stream)
-        return invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+        return invalidate_capture(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
     int active = capture->status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
     nl_sim_graph *made = capture->graph;
     int joined = close_lock_held(capture);
@@ -125,8 +125,8 @@ void nl_sim_capture_lose_lock_held(nl_sim_stream *stream) {
         close_lock_held(capture);
         nl_sim_graph_destroy(made);
     } else {
-        invalidate(capture, CUDA_SUCCESS);
-        detach(stream);
+        invalidate_capture(capture, CUDA_SUCCESS);
+        detach_stream(stream);
     }
 }
 
@@ -160,7 +160,7 @@ static CUresult check_legacy_lock_held(nl_sim_context *context, int harmless) {
         if (s->capture && !(s->flags & CU_STREAM_NON_BLOCKING)) {
             status = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
             if (!harmless)
-                invalidate(s->capture, status);
+                invalidate_capture(s->capture, status);
         }
     }
     return status;
@@ -189,7 +189,7 @@ CUresult nl_sim_capture_refuse(nl_sim_stream *stream) {
     nl_sim_streams_lock();
     CUresult status = admit_lock_held(stream);
     if (status == CUDA_SUCCESS && stream->capture)
-        status = invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        status = invalidate_capture(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     nl_sim_streams_unlock();
     return status;
 }
@@ -201,7 +201,7 @@ CUresult nl_sim_capture_refuse_context(nl_sim_context *context) {
     nl_sim_streams_lock();
     for (nl_sim_stream *s = context->streams; s; s = s->next) {
         if (s->capture)
-            status = invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+            status = invalidate_capture(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     nl_sim_streams_unlock();
     return status;
@@ -233,7 +233,7 @@ CUresult nl_sim_capture_info(nl_sim_stream *stream, int *status, unsigned long l
 
 void nl_sim_capture_unmark_lock_held(nl_sim_mark *mark) {
     if (mark->capture)
-        release(mark->capture);
+        release_capture(mark->capture);
     mark->capture = NULL;
 }
 
@@ -262,26 +262,27 @@ int nl_sim_capture_wait_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark
     nl_sim_capture *capture = mark->capture;
     if (!capture) {
         if (stream->capture)
-            *status = invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+            *status = invalidate_capture(stream->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
         return stream->capture != NULL;
     }
     if (capture->status == CU_STREAM_CAPTURE_STATUS_NONE) {
         *status = CUDA_SUCCESS;
     } else if (stream->context != capture->origin->context) {
-        *status = invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        *status = invalidate_capture(capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     } else if (stream == stream->context->legacy) {
-        *status = invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+        *status = invalidate_capture(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
     } else if (stream->capture && stream->capture != capture) {
-        invalidate(stream->capture, CUDA_SUCCESS);
-        *status = invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_MERGE);
+        invalidate_capture(stream->capture, CUDA_SUCCESS);
+        *status = invalidate_capture(capture, CUDA_ERROR_STREAM_CAPTURE_MERGE);
     } else {
         if (!stream->capture)
-            attach(stream, capture);
+            attach_stream(stream, capture);
         join_capture(stream, mark);
     }
     return 1;
 }
 
 CUresult nl_sim_capture_refuse_mark_lock_held(const nl_sim_mark *mark) {
-    return mark->capture ? invalidate(mark->capture, CUDA_ERROR_CAPTURED_EVENT) : CUDA_SUCCESS;
+    return mark->capture ? invalidate_capture(mark->capture, CUDA_ERROR_CAPTURED_EVENT)
+                         : CUDA_SUCCESS;
 }

@@ -102,7 +102,8 @@ static CUresult repeat_launch(const nl_sim_checked *what, nl_sim_job *first, run
 
 /* Runs the launch with schedules that follow from its first run, until the time budget is used or a
  * run fails. */
-static CUresult explore(const nl_sim_checked *what, nl_sim_job *job, run *r, uint64_t *schedules) {
+static CUresult explore_schedules(const nl_sim_checked *what, nl_sim_job *job, run *r,
+                                  uint64_t *schedules) {
     uint64_t begin = nl_clock_ns(), budget = what->checks->budget_ms;
     nl_sim_explorer *explorer = nl_sim_explorer_open();
     CUresult status = CUDA_SUCCESS;
@@ -163,7 +164,7 @@ static CUresult run_exactly(const nl_sim_checked *what, nl_sim_job *job) {
     }
     CUresult status = run_once(what, job, &r);
     if (status == CUDA_SUCCESS && can_explore(what, job, &r)) {
-        status = explore(what, job, &r, &schedules);
+        status = explore_schedules(what, job, &r, &schedules);
         r.depends = 1;
         r.kinds = status == CUDA_SUCCESS ? 0 : r.kinds;
     }

@@ -117,7 +117,7 @@ static void mark_written(const product *p) {
                               (size_t)p->m * size, NL_SIM_THERE | NL_SIM_WRITTEN);
 }
 
-static void multiply(void *data) {
+static void run_product(void *data) {
     product *p = data;
     for (int64_t i = 0; i < p->count; i++)
         multiply_one(p, i);
@@ -164,7 +164,7 @@ static int GemmStridedBatchedEx_64(cublasHandle_t handle, int op_a, int op_b, in
         return CUBLAS_STATUS_ALLOC_FAILED;
     *p = (product){op_a, op_b,  a_type,   c_type,   m,        n, k, lda, ldb,
                    ldc,  count, stride_a, stride_b, stride_c, a, b, c};
-    if (driver->LaunchHostFunc(stream, multiply, p) == CUDA_SUCCESS)
+    if (driver->LaunchHostFunc(stream, run_product, p) == CUDA_SUCCESS)
         return CUBLAS_STATUS_SUCCESS;
     nl_mem_free(p);
     return CUBLAS_STATUS_EXECUTION_FAILED;

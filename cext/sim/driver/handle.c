@@ -34,7 +34,7 @@ static entry *find_lock_held(nl_sim_handle_kind kind, const void *object) {
     return NULL;
 }
 
-static void insert(entry *entries, size_t size, entry item) {
+static void insert_entry(entry *entries, size_t size, entry item) {
     size_t i = slot_of(item.object, size);
     while (entries[i].object)
         i = (i + 1) & (size - 1);
@@ -53,7 +53,7 @@ static int grow_lock_held(void) {
         return -1;
     for (size_t i = 0; i < set.size; i++) {
         if (set.entries[i].kind)
-            insert(entries, size, set.entries[i]);
+            insert_entry(entries, size, set.entries[i]);
     }
     free(set.entries);
     set.entries = entries;
@@ -68,7 +68,7 @@ int nl_sim_handle_add(nl_sim_handle_kind kind, int device, const void *object) {
     if (set.used * 2 >= set.size)
         status = grow_lock_held();
     if (status == 0) {
-        insert(set.entries, set.size, (entry){object, (int)kind, device});
+        insert_entry(set.entries, set.size, (entry){object, (int)kind, device});
         set.used++;
     }
     nl_mutex_unlock(&lock);

@@ -101,11 +101,11 @@ static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
     return CUDA_SUCCESS;
 }
 
-static void destroy(nl_sim_module *m);
+static void destroy_module(nl_sim_module *m);
 
 /* Loads a module without registering its handle. */
-static CUresult load(nl_sim_context *context, const void *image, nl_sim_module **out, char *log,
-                     size_t log_size) {
+static CUresult load_image(nl_sim_context *context, const void *image, nl_sim_module **out,
+                           char *log, size_t log_size) {
     nl_sim_image_header header;
     const char *bytes = (const char *)image + sizeof header;
     memcpy(&header, image, sizeof header.magic);
@@ -131,18 +131,18 @@ static CUresult load(nl_sim_context *context, const void *image, nl_sim_module *
     if (status == CUDA_SUCCESS)
         *out = m;
     else
-        destroy(m);
+        destroy_module(m);
     return status;
 }
 
 CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_module **out,
                             char *log, size_t log_size) {
     nl_sim_module *m;
-    CUresult status = load(context, image, &m, log, log_size);
+    CUresult status = load_image(context, image, &m, log, log_size);
     if (status != CUDA_SUCCESS)
         return status;
     if (nl_sim_handle_add(NL_SIM_HANDLE_MODULE, context->device, m) < 0) {
-        destroy(m);
+        destroy_module(m);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *out = m;
@@ -157,27 +157,27 @@ void nl_sim_module_destroy(nl_sim_module *m) {
     while (m->twins) {
         nl_sim_module *twin = m->twins;
         m->twins = twin->next_twin;
-        destroy(twin);
+        destroy_module(twin);
     }
-    destroy(m);
+    destroy_module(m);
 }
 
 /* Frees a function after a delay, so that its address is not reused immediately: a thread that
  * still uses the address as a handle then receives an error, instead of launching another kernel
  * with its arguments. */
-static void retire(nl_sim_function *f) {
+static void delay_free_function(nl_sim_function *f) {
     enum { RETIRED = 512 };
     static void *retired[RETIRED];
     static uint64_t count;
     free(nl_atomic_swap_pointer(&retired[nl_atomic_add(&count, 1) % RETIRED], f));
 }
 
-static void destroy(nl_sim_module *m) {
+static void destroy_module(nl_sim_module *m) {
     while (m->functions) {
         nl_sim_function *f = m->functions;
         m->functions = f->next;
         (void)nl_sim_handle_remove(NL_SIM_HANDLE_FUNCTION, f);
-        retire(f);
+        delay_free_function(f);
     }
     while (m->globals) {
         global *g = m->globals;
@@ -266,14 +266,14 @@ static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn 
     }
     if (compile(m->bytes, m->object.size, mask, &image, log, log_size) < 0)
         return CUDA_ERROR_INVALID_SOURCE;
-    CUresult status = load(m->context, image, &twin, log, log_size);
+    CUresult status = load_image(m->context, image, &twin, log, log_size);
     free(image);
     if (status != CUDA_SUCCESS)
         return status;
     twin->checks = mask;
     twin->variables = nl_sim_variables_create(&m->object, &twin->object);
     if (!twin->variables) {
-        destroy(twin);
+        destroy_module(twin);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     nl_mutex_lock(&lock);
@@ -285,7 +285,7 @@ static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn 
     }
     nl_mutex_unlock(&lock);
     if (other)
-        destroy(twin);
+        destroy_module(twin);
     *out = other ? other : twin;
     return CUDA_SUCCESS;
 }

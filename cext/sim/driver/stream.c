@@ -136,7 +136,7 @@ static nl_sim_after *first_unmet(nl_sim_op *op) {
     return NULL;
 }
 
-static void drop(nl_sim_op *op) {
+static void free_operation(nl_sim_op *op) {
     for (unsigned i = 0; i < op->after_count; i++)
         nl_sim_stream_release_lock_held(op->after[i].stream);
     if (op->after != op->after_few)
@@ -191,7 +191,7 @@ static void complete_lock_held(nl_sim_stream *stream) {
     if (!stream->head)
         stream->tail = NULL;
     stream->done++;
-    drop(op);
+    free_operation(op);
     if (sched.waiting)
         nl_cond_broadcast(&sched.done);
 }
@@ -324,7 +324,7 @@ static void *scheduler_thread(void *unused) {
 
 /* Returns `stream`, or a stream for which it waits, if the calling thread can run its first
  * operation now, or NULL if there is none. */
-static nl_sim_stream *helpable(nl_sim_stream *stream) {
+static nl_sim_stream *find_runnable_stream(nl_sim_stream *stream) {
     unsigned not_for_me = not_for_me_lock_held();
     for (int depth = 0; stream && depth < 16; depth++) {
         if (stream->state == READY)
@@ -396,7 +396,7 @@ void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket)
     patience patience = {.interrupted = 0};
     stream->references++;
     while (stream->done < ticket && !sched.exiting) {
-        nl_sim_stream *other = helpable(stream);
+        nl_sim_stream *other = find_runnable_stream(stream);
         if (other) {
             remove_ready_lock_held(other);
             run_lock_held(other, stream, ticket);
@@ -545,7 +545,7 @@ void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job) {
     nl_sim_streams_unlock();
 }
 
-static CUresult report(const nl_sim_pending *pending) {
+static CUresult report_pending_fault(const nl_sim_pending *pending) {
     nl_fault unknown;
     if (pending->status)
         nl_sim_lasterror_report(pending->id, pending->fault
@@ -559,15 +559,15 @@ CUresult nl_sim_stream_report_fault(nl_sim_context *context, nl_sim_stream *stre
     int interrupted = nl_sim_lasterror_interrupted();
     nl_sim_streams_lock();
     if (stream)
-        status = report(&stream->fault);
+        status = report_pending_fault(&stream->fault);
     if (!stream || stream == context->legacy) {
         for (nl_sim_stream *s = context->streams; s && !status; s = s->next) {
             if (!stream || !(s->flags & CU_STREAM_NON_BLOCKING))
-                status = report(&s->fault);
+                status = report_pending_fault(&s->fault);
         }
     }
     if (!status)
-        status = report(&context->fault);
+        status = report_pending_fault(&context->fault);
     if (!status && interrupted) {
         nl_fault fault;
         nl_sim_lasterror_report(0, message_fault(&fault, "interrupted"));
@@ -578,7 +578,7 @@ CUresult nl_sim_stream_report_fault(nl_sim_context *context, nl_sim_stream *stre
 }
 
 /* Clears a pending fault if its id is `id`, or any fault if `id` is 0. */
-static void clear(nl_sim_pending *fault, uint64_t id) {
+static void clear_pending_fault(nl_sim_pending *fault, uint64_t id) {
     if (id && fault->id != id)
         return;
     free(fault->fault);
@@ -586,9 +586,9 @@ static void clear(nl_sim_pending *fault, uint64_t id) {
 }
 
 static void clear_lock_held(nl_sim_context *context, uint64_t id) {
-    clear(&context->fault, id);
+    clear_pending_fault(&context->fault, id);
     for (nl_sim_stream *s = context->streams; s; s = s->next)
-        clear(&s->fault, id);
+        clear_pending_fault(&s->fault, id);
 }
 
 void nl_sim_stream_clear_fault(uint64_t id) {

@@ -34,7 +34,7 @@ typedef struct making {
  * ELF file (NULL: zero). Bytes that the module has written then differ from p->last and will be
  * copied to the twin. Addresses within the image were written by the loader: p->last is set to
  * their current values, so that they are not copied. */
-static void start(pair *p, const unsigned char *initial, const making *m) {
+static void set_initial_value(pair *p, const unsigned char *initial, const making *m) {
     for (size_t i = 0; i < p->size; i++)
         p->last[i] = initial ? initial[i] : 0;
     for (size_t i = 0; i + 8 <= p->size; i += 8) {
@@ -45,7 +45,7 @@ static void start(pair *p, const unsigned char *initial, const making *m) {
     }
 }
 
-static void add(void *data, const nl_sim_elf_variable *v) {
+static void add_variable(void *data, const nl_sim_elf_variable *v) {
     making *m = data;
     uintptr_t other;
     if (!nl_sim_elf_find_variable(m->twin->bytes, m->twin->size, v->name, v->size, &other))
@@ -58,7 +58,7 @@ static void add(void *data, const nl_sim_elf_variable *v) {
     p->module = (unsigned char *)m->module->low + v->address;
     p->twin = (unsigned char *)m->twin->low + other;
     p->size = v->size;
-    start(p, v->initial, m);
+    set_initial_value(p, v->initial, m);
     memcpy(p->last + p->size, p->twin, p->size);
     p->next = m->variables->pairs;
     m->variables->pairs = p;
@@ -70,7 +70,7 @@ nl_sim_variables *nl_sim_variables_create(const nl_sim_object *module, const nl_
     if (!v)
         return NULL;
     nl_mutex_init(&v->lock);
-    nl_sim_elf_each_variable(module->bytes, module->size, add, &m);
+    nl_sim_elf_each_variable(module->bytes, module->size, add_variable, &m);
     if (!m.failed)
         return v;
     nl_sim_variables_destroy(v);

@@ -48,8 +48,8 @@ NL_SIM_INLINE void count_arrival(nl_sim_worker *w, nl_sim_block_op op, int value
 }
 
 /* Records the arrival of `thread`; returns 1 if it must wait for other threads. */
-NL_SIM_INLINE int arrive(nl_sim_worker *w, nl_sim_block_op op, int value, unsigned thread,
-                         nl_sim_site site) {
+NL_SIM_INLINE int record_arrival(nl_sim_worker *w, nl_sim_block_op op, int value, unsigned thread,
+                                 nl_sim_site site) {
     nl_sim_barrier *b = &w->barrier;
     if (b->arrived == 0) {
         b->op = (int)op;
@@ -73,7 +73,7 @@ NL_SIM_INLINE int arrive(nl_sim_worker *w, nl_sim_block_op op, int value, unsign
 static __attribute__((noinline)) void *
 arrive_in_general(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site, void *sp) {
     nl_sim_worker *w = nl_sim_enter(thread);
-    if (!arrive(w, op, value, thread, site))
+    if (!record_arrival(w, op, value, thread, site))
         return NULL;
     unsigned next = nl_sim_pick(w, thread);
     nl_sim_resume(w, next);
@@ -112,7 +112,7 @@ void *nl_sim_barrier_arrive(nl_sim_block_op op, int value, unsigned thread, nl_s
 #else
 int nl_sim_barrier_wait(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site) {
     nl_sim_worker *w = nl_sim_enter(thread);
-    if (arrive(w, op, value, thread, site)) {
+    if (record_arrival(w, op, value, thread, site)) {
         nl_sim_suspend(w, thread);
         w->thread[thread].wait = NL_SIM_WAIT_NONE;
     }

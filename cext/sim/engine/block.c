@@ -21,7 +21,7 @@ static void enter_block(nl_sim_worker *w) {
 
 /* Moves to the worker's next block; returns 0 if the worker has no more blocks or the grid was
  * stopped. */
-static int advance(nl_sim_worker *w) {
+static int advance_to_block(nl_sim_worker *w) {
     const nl_sim_dim *grid = &w->job->launch.grid;
     w->first = 0;
     if (++w->next >= w->end)
@@ -43,13 +43,13 @@ static void loop_entry(void *argument) {
         w->kernel->run_block(&w->job->launch, w->index, w->first);
         if (w->fibers)
             nl_sim_thread_ended(w);
-    } while (advance(w));
+    } while (advance_to_block(w));
     nl_sim_stacks_release(&w->stacks, w->root_stack);
     nl_sim_worker_leave(w, NL_SIM_DONE);
 }
 
 /* Switches from the worker's own stack to the block, until the block switches back. */
-static void enter(nl_sim_worker *w, nl_sim_fiber *fiber) {
+static void enter_fiber(nl_sim_worker *w, nl_sim_fiber *fiber) {
     w->inside = 1;
     nl_sim_fiber_call(&w->main, fiber);
     w->inside = 0;
@@ -82,7 +82,7 @@ static void replay_entry(void *argument) {
     nl_sim_worker_leave(w, NL_SIM_DONE);
 }
 
-static int replay(nl_sim_worker *w) {
+static int replay_block(nl_sim_worker *w) {
     nl_sim_trap trap = w->trap;
     int found = -1;
     w->replaying = 1;
@@ -90,7 +90,7 @@ static int replay(nl_sim_worker *w) {
         nl_sim_stacks_reset(&w->stacks);
         if (prepare_root(w, replay_entry) < 0)
             break;
-        enter(w, &w->root);
+        enter_fiber(w, &w->root);
         if (w->leave == NL_SIM_TRAP) {
             found = (int)w->current;
             trap = w->trap;
@@ -116,7 +116,7 @@ static unsigned first_thread(nl_sim_worker *w) {
 
 /* Runs the block worker->next. If its threads need no stacks, also runs all other blocks that the
  * worker has reserved. Returns 0 when the worker must stop. */
-static int step(nl_sim_worker *w) {
+static int run_next_block(nl_sim_worker *w) {
     w->leave = NL_SIM_DONE;
     w->fibers = 0;
     if (w->observer && w->observer->begin_block(w) < 0)
@@ -132,25 +132,25 @@ static int step(nl_sim_worker *w) {
             return prepare_root(w, loop_entry);
         t->stack = (uint16_t)stack;
         nl_sim_fiber_prepare(&t->fiber, &w->stacks.all[stack], w->thread_entry, w);
-        enter(w, &t->fiber);
+        enter_fiber(w, &t->fiber);
         if (w->observer)
             w->observer->end_block(w);
     } else {
         if (prepare_root(w, loop_entry) < 0)
             return 0;
-        enter(w, &w->root);
+        enter_fiber(w, &w->root);
     }
     switch (w->leave) {
     case NL_SIM_DONE:
-        return w->next >= w->end ? 0 : advance(w);
+        return w->next >= w->end ? 0 : advance_to_block(w);
     case NL_SIM_EXIT:
         nl_sim_stacks_release(&w->stacks, w->root_stack);
         w->first = w->current + 1;
-        return w->first < w->threads ? 1 : advance(w);
+        return w->first < w->threads ? 1 : advance_to_block(w);
     case NL_SIM_TRAP:
         nl_sim_trap_record(w, w->fibers                               ? (int)w->current
                               : w->trap.signal == NL_SIM_WATCH_SIGNAL ? -1
-                                                                      : replay(w));
+                                                                      : replay_block(w));
         break;
     default:
         break;
@@ -163,7 +163,7 @@ static int step(nl_sim_worker *w) {
 static void run_in_cluster(nl_sim_worker *w, uint64_t n) {
     w->index = nl_sim_cluster_block(&w->job->launch, n);
     if (nl_sim_cluster_enter(w, n) == 0)
-        (void)step(w);
+        (void)run_next_block(w);
     nl_sim_cluster_leave(w);
 }
 
@@ -194,7 +194,7 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
         if (job->clusters) {
             run_in_cluster(w, block);
         } else {
-            while (step(w))
+            while (run_next_block(w))
                 ;
         }
         nl_sim_gridbarrier_block_ended(w);

@@ -14,7 +14,8 @@ __attribute__((noinline, no_sanitize_address)) static uintptr_t peek(uintptr_t a
     return *(const uintptr_t *)at;
 }
 
-static int search(const nl_sim_worker *w, unsigned thread, nl_sim_site site, nl_sim_site *call) {
+static int find_call_on_stack(const nl_sim_worker *w, unsigned thread, nl_sim_site site,
+                              nl_sim_site *call) {
     const nl_sim_object *image = w->job->image;
     if (!image)
         return 0;
@@ -51,9 +52,10 @@ static int search(const nl_sim_worker *w, unsigned thread, nl_sim_site site, nl_
 
 int nl_sim_caller_find(const nl_sim_worker *w, unsigned thread, nl_sim_site site,
                        nl_sim_site *call) {
-    return site.file && nl_sim_lines_are_toolkits(site.file) && search(w, thread, site, call);
+    return site.file && nl_sim_lines_are_toolkits(site.file) &&
+           find_call_on_stack(w, thread, site, call);
 }
 
 int nl_sim_caller_line(const nl_sim_worker *w, unsigned thread, nl_sim_site *site) {
-    return search(w, thread, (nl_sim_site){.file = NULL}, site);
+    return find_call_on_stack(w, thread, (nl_sim_site){.file = NULL}, site);
 }

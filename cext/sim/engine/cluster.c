@@ -322,7 +322,7 @@ int nl_sim_cluster_rank_of(const void *address) {
     return owner ? (int)owner->cluster_rank : -1;
 }
 
-static uintptr_t map(nl_sim_worker *from, uintptr_t address, nl_sim_worker *to) {
+static uintptr_t map_shared_address(nl_sim_worker *from, uintptr_t address, nl_sim_worker *to) {
     if (address - from->locals < from->locals_end - from->locals)
         return address - from->locals + to->locals;
     if (from->observer && from->observer->is_shared(from, address))
@@ -348,7 +348,7 @@ void *nl_sim_cluster_map(const void *pointer, unsigned rank, unsigned thread, nl
                            "an address that is not in shared memory has no counterpart "
                            "in another block of the cluster",
                            thread, site);
-    return (void *)map(owner, address, w->cluster->member[rank]);
+    return (void *)map_shared_address(owner, address, w->cluster->member[rank]);
 }
 
 /* Returns the address with these lower 32 bits that is nearest to `address`. */

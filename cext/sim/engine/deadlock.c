@@ -51,7 +51,7 @@ void nl_sim_deadlock_record_access(nl_sim_worker *w, uintptr_t address, size_t s
     memcpy(s->before, (const void *)address, size);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value) {
+static uint64_t mix_hash(uint64_t hash, uint64_t value) {
     hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 29;
 }
@@ -70,12 +70,12 @@ __attribute__((noinline)) uint64_t nl_sim_deadlock_state(const nl_sim_worker *w)
                      : "r"(registers)
                      : "memory");
     for (unsigned i = 0; i < 5; i++)
-        hash = mix(hash, registers[i]);
+        hash = mix_hash(hash, registers[i]);
 #else
     return 0; /* not implemented for this processor: endless loops are not detected */
 #endif
     for (uintptr_t at = (uintptr_t)__builtin_frame_address(0); at + 8 <= high; at += 8)
-        hash = mix(hash, *(const volatile uint64_t *)at);
+        hash = mix_hash(hash, *(const volatile uint64_t *)at);
     return hash ? hash : 1;
 }
 

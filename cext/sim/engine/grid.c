@@ -114,7 +114,7 @@ static void skip_blocks(nl_sim_job *job) {
         job->next = job->blocks - count;
 }
 
-static void run(nl_sim_job *job) {
+static void run_grid(nl_sim_job *job) {
     if (job->interleaved)
         nl_sim_interleave_run(job, run_carrier);
     else if (job->launch.cooperative || job->clusters)
@@ -129,7 +129,7 @@ static void run_clusters(nl_sim_job *job) {
     uint64_t most = job->interleaved ? nl_sim_interleave_max_carriers(job) : resident_blocks(job);
     if (nl_sim_cluster_open(job, most) < 0)
         return;
-    run(job);
+    run_grid(job);
     nl_sim_cluster_close(job);
 }
 
@@ -144,7 +144,7 @@ CUresult nl_sim_grid_run(nl_sim_job *job) {
     if (nl_sim_job_cluster_size(job) > 1)
         run_clusters(job);
     else
-        run(job);
+        run_grid(job);
     if (job->limit_ms)
         nl_sim_watch_end(job);
     nl_sim_progress_end(job);

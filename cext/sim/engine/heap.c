@@ -31,7 +31,7 @@ static struct {
     uint32_t grains, fresh; /* number of grains, of which [fresh, grains) have never been used */
 } heap;
 
-static void *map(size_t size) {
+static void *map_memory(size_t size) {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
@@ -64,9 +64,9 @@ static int open_lock_held(void) {
     uint32_t grains = (uint32_t)((size < available ? size : available) >> GRAIN_BITS);
     if (!low || mprotect(low, (size_t)grains << GRAIN_BITS, PROT_READ | PROT_WRITE) != 0)
         return -1;
-    heap.state = map(grains);
-    heap.next = map(grains * sizeof *heap.next);
-    heap.asked = map(grains * sizeof *heap.asked);
+    heap.state = map_memory(grains);
+    heap.next = map_memory(grains * sizeof *heap.next);
+    heap.asked = map_memory(grains * sizeof *heap.asked);
     if (!heap.state || !heap.next || !heap.asked)
         return -1;
     heap.low = low;

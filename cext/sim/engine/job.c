@@ -66,7 +66,7 @@ void nl_sim_job_unshare(nl_sim_job *job) {
 
 /* Called repeatedly during a launch: adds threads if the measured cost of the remaining blocks
  * justifies more threads. */
-static void reconsider(nl_sim_job *job) {
+static void adjust_threads(nl_sim_job *job) {
     uint64_t taken = nl_atomic_load(&job->next), elapsed = nl_clock_ns() - job->started;
     if (!taken || taken >= job->blocks)
         return;
@@ -86,7 +86,7 @@ int nl_sim_job_next_blocks(nl_sim_job *job, nl_sim_worker *w) {
     if (nl_sim_job_stopped(job))
         return 0;
     if (w->owner && job->helpers < job->most)
-        reconsider(job);
+        adjust_threads(job);
     uint32_t chunk = w->chunk < job->chunk ? w->chunk : job->chunk;
     uint64_t first = nl_atomic_add(&job->next, chunk);
     if (first >= job->blocks)

@@ -153,7 +153,7 @@ void nl_sim_memory_hear(nl_sim_memory_heard_fn hear) {
     nl_mutex_unlock(&lock);
 }
 
-static void insert(allocation entry) {
+static void insert_allocation(allocation entry) {
     size_t i = index_of_first_above(entry.info.address);
     memmove(&memory.table[i + 1], &memory.table[i], (memory.count - i) * sizeof entry);
     entry.info.id = ++memory.last_id;
@@ -166,7 +166,7 @@ static void insert(allocation entry) {
         set_shadow(&entry);
 }
 
-static void erase(allocation *entry) {
+static void erase_allocation(allocation *entry) {
     size_t i = (size_t)(entry - memory.table);
     if (heard)
         heard(entry->info.address, entry->info.size);
@@ -205,7 +205,7 @@ static const char *noun_of_kind(nl_sim_memory_kind kind) {
 }
 
 /* Describes a write outside of the allocation, if there was one, and restores the pattern. */
-static int check(const allocation *a, char damage[NL_SIM_MEMORY_TEXT]) {
+static int check_guard_pattern(const allocation *a, char damage[NL_SIM_MEMORY_TEXT]) {
     damage[0] = '\0';
     if (!a->low || a->info.kind == NL_SIM_MEMORY_HOST)
         return 0;
@@ -235,7 +235,7 @@ int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM
     nl_mutex_lock(&lock);
     for (size_t i = 0; i < count && !found; i++) {
         const allocation *a = allocation_containing(words[i]);
-        found = a && check(a, damage);
+        found = a && check_guard_pattern(a, damage);
         *word = i;
     }
     nl_mutex_unlock(&lock);
@@ -274,7 +274,7 @@ static uintptr_t find_addresses(size_t span, size_t alignment) {
     return low;
 }
 
-static void unmap(uintptr_t low, size_t span) {
+static void unmap_range(uintptr_t low, size_t span) {
     mmap((void *)low, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
          0);
 }
@@ -292,7 +292,7 @@ static CUresult alloc_lock_held(nl_sim_memory_kind kind, int device, size_t size
     if (!low || reserve_entry() < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (mprotect((void *)low, span, PROT_READ | PROT_WRITE) != 0) {
-        unmap(low, span);
+        unmap_range(low, span);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
 #ifdef MADV_HUGEPAGE
@@ -304,7 +304,7 @@ static CUresult alloc_lock_held(nl_sim_memory_kind kind, int device, size_t size
         .low = low,
         .span = span};
     fill_guard_bytes(&a);
-    insert(a);
+    insert_allocation(a);
     if (counted)
         memory.used[device] += padded;
     *address = a.info.address;
@@ -322,11 +322,11 @@ static void free_lock_held(allocation *a) {
     if (a->file)
         close(a->file - 1);
     if (a->low) {
-        unmap(a->low, a->span);
+        unmap_range(a->low, a->span);
         if (a->info.kind != NL_SIM_MEMORY_HOST && a->info.kind != NL_SIM_MEMORY_OPENED)
             memory.used[a->info.device] -= round_up(a->info.size, ALIGNMENT);
     }
-    erase(a);
+    erase_allocation(a);
 }
 
 static int is_kind(const allocation *a, nl_sim_memory_kind kind) {
@@ -342,7 +342,7 @@ CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
     nl_mutex_lock(&lock);
     allocation *a = allocation_containing(address);
     if (a && a->info.address == address && is_kind(a, kind)) {
-        (void)check(a, damage);
+        (void)check_guard_pattern(a, damage);
         free_lock_held(a);
         status = CUDA_SUCCESS;
     }
@@ -408,16 +408,16 @@ static CUresult open_file_lock_held(int device, const nl_sim_memory_file *file,
     if (!low || reserve_entry() < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (map_file(file->fd, low, file->span) < 0) {
-        unmap(low, file->span);
+        unmap_range(low, file->span);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *address = low + file->lead;
-    insert((allocation){.info = {.address = *address,
-                                 .size = file->size,
-                                 .kind = NL_SIM_MEMORY_OPENED,
-                                 .device = device},
-                        .low = low,
-                        .span = file->span});
+    insert_allocation((allocation){.info = {.address = *address,
+                                            .size = file->size,
+                                            .kind = NL_SIM_MEMORY_OPENED,
+                                            .device = device},
+                                   .low = low,
+                                   .span = file->span});
     return CUDA_SUCCESS;
 }
 
@@ -439,7 +439,7 @@ CUresult nl_sim_memory_register(nl_sim_memory_kind kind, int device, void *addre
     else if (reserve_entry() < 0)
         status = CUDA_ERROR_OUT_OF_MEMORY;
     else
-        insert((allocation){
+        insert_allocation((allocation){
             .info = {.address = (uintptr_t)address, .size = size, .kind = kind, .device = device}});
     nl_mutex_unlock(&lock);
     return status;
@@ -450,7 +450,7 @@ CUresult nl_sim_memory_unregister(nl_sim_memory_kind kind, void *address) {
     nl_mutex_lock(&lock);
     allocation *a = allocation_containing((uintptr_t)address);
     if (a && a->info.address == (uintptr_t)address && a->info.kind == kind) {
-        erase(a);
+        erase_allocation(a);
         status = CUDA_SUCCESS;
     }
     nl_mutex_unlock(&lock);

@@ -43,21 +43,21 @@ static int find_fault(const nl_sim_nested *n, unsigned depth, char *text, size_t
     return 0;
 }
 
-static size_t aligned(size_t at, size_t align) {
+static size_t align_offset(size_t at, size_t align) {
     return (at + align - 1) / align * align;
 }
 
-static nl_sim_child *copy(const nl_sim_nested *n) {
+static nl_sim_child *copy_launch(const nl_sim_nested *n) {
     const nl_sim_kernel *kernel = n->kernel;
     size_t count = kernel->param_count, bytes = MAX_ALIGN;
     for (size_t i = 0; i < count; i++)
-        bytes = aligned(bytes, kernel->params[i].align) + kernel->params[i].size;
+        bytes = align_offset(bytes, kernel->params[i].align) + kernel->params[i].size;
     nl_sim_child *c = calloc(1, sizeof *c + count * sizeof(void *) + bytes);
     if (!c)
         return NULL;
-    uintptr_t at = aligned((uintptr_t)(c->args + count), MAX_ALIGN);
+    uintptr_t at = align_offset((uintptr_t)(c->args + count), MAX_ALIGN);
     for (size_t i = 0; i < count; i++) {
-        at = aligned(at, kernel->params[i].align);
+        at = align_offset(at, kernel->params[i].align);
         c->args[i] = memcpy((void *)at, n->args[i], kernel->params[i].size);
         at += kernel->params[i].size;
     }
@@ -81,7 +81,7 @@ void nl_sim_nested_launch(const nl_sim_nested *n, unsigned thread) {
         return;
     if (find_fault(n, depth, text, sizeof text))
         nl_sim_fault_raise(w, CUDA_ERROR_INVALID_VALUE, 0, text, thread, n->site);
-    nl_sim_child *c = copy(n);
+    nl_sim_child *c = copy_launch(n);
     if (!c)
         nl_sim_fault_raise(w, CUDA_ERROR_OUT_OF_MEMORY, 0, "no memory for a launch", thread,
                            n->site);

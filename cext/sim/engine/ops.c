@@ -39,7 +39,7 @@ __attribute__((noreturn)) static void fault(int status, const char *message, uns
     nl_sim_fault_raise(nl_sim_worker_current, status, kind, message, thread, site);
 }
 
-static int print(const char *format, va_list arguments) {
+static int print_formatted(const char *format, va_list arguments) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (w->replaying)
         return 0;
@@ -60,7 +60,7 @@ void nl_sim_ops_flush(void) {
     }
 }
 
-static void *allocate(unsigned long long size) {
+static void *allocate_heap(unsigned long long size) {
     nl_sim_worker *w = nl_sim_worker_current;
     void *block = nl_sim_heap_alloc(size);
     if (block && w->observer)
@@ -90,8 +90,8 @@ const nl_sim_ops nl_sim_ops_of_engine = {
     .clock = nl_clock_cycles,
     .globaltimer = nl_clock_ns,
     .smid = smid,
-    .vprintf = print,
-    .malloc = allocate,
+    .vprintf = print_formatted,
+    .malloc = allocate_heap,
     .free = free_block,
     .checker = &nl_sim_shadow,
     .xorwow_jump = nl_sim_xorwow_jump,

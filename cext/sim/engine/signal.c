@@ -84,7 +84,7 @@ static int resume_division(nl_sim_worker *w, void *context) {
     return what;
 }
 
-static void handle(int number, siginfo_t *info, void *context) {
+static void handle_signal(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_worker_current;
     int sent = info->si_code <= 0; /* set if the signal was sent by kill(), not by the processor */
     if (!w || !w->inside || sent) {
@@ -105,17 +105,18 @@ static void handle(int number, siginfo_t *info, void *context) {
 }
 
 void nl_sim_signal_install(void) {
-    struct sigaction now, ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction now,
+        ours = {.sa_sigaction = handle_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&ours.sa_mask);
     /* It is sufficient to check SIGSEGV: a program that replaces any of these handlers also
      * replaces the handler of SIGSEGV. */
     if (sigaction(SIGSEGV, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
-        now.sa_sigaction == handle)
+        now.sa_sigaction == handle_signal)
         return;
     nl_mutex_lock(&install_lock);
     for (int i = 0; i < SIGNALS; i++) {
         if (sigaction(signals[i], NULL, &now) != 0 ||
-            ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handle))
+            ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handle_signal))
             continue;
         previous[i] = now;
         sigaction(signals[i], &ours, NULL);

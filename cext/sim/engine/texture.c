@@ -59,7 +59,7 @@ unsigned long long nl_sim_texture_add(const nl_sim_texture *texture) {
     return number;
 }
 
-static nl_sim_texture *find(unsigned long long object) {
+static nl_sim_texture *find_texture(unsigned long long object) {
     unsigned at = (unsigned)(object % PLACES);
     if (nl_atomic_load(&numbers[at]) + PLACES + at != object)
         return NULL;
@@ -68,7 +68,7 @@ static nl_sim_texture *find(unsigned long long object) {
 
 int nl_sim_texture_remove(unsigned long long object, int is_surface) {
     nl_mutex_lock(&lock);
-    nl_sim_texture *found = find(object);
+    nl_sim_texture *found = find_texture(object);
     if (found && found->is_surface != is_surface)
         found = NULL;
     if (found)
@@ -190,7 +190,7 @@ typedef struct spot {
     unsigned weight; /* weight of the second texel, in units of 1 / FRACTION */
 } spot;
 
-static spot locate(const nl_sim_texture *t, int axis, float at, unsigned size) {
+static spot locate_coordinate(const nl_sim_texture *t, int axis, float at, unsigned size) {
     int mode = t->how.addressMode[axis], n = (int)size;
     double x = at;
     if (t->how.flags & CU_TRSF_NORMALIZED_COORDINATES)
@@ -211,7 +211,7 @@ static spot locate(const nl_sim_texture *t, int axis, float at, unsigned size) {
                   (unsigned)(fixed & 255)};
 }
 
-static spot only(int index) {
+static spot single_texel(int index) {
     return (spot){index, index, 0};
 }
 
@@ -276,7 +276,7 @@ static float sum_integers(const nl_sim_texture *t, const texel *texels, int c,
     return clamp_to_minus_one((float)result / (float)full);
 }
 
-static texel filter(const nl_sim_texture *t, const spot *x, const spot *y, const spot *z) {
+static texel filter_texels(const nl_sim_texture *t, const spot *x, const spot *y, const spot *z) {
     if (!is_real(t) || t->how.filterMode == CU_TR_FILTER_MODE_POINT)
         return read_texel(t, x->first, y->first, z->first);
     texel texels[8], out;
@@ -357,11 +357,11 @@ static int layer_of(const nl_sim_texture *t, int layer, int each) {
     return (layer < 0 || layer >= count ? count - 1 : layer) * each; /* the layer is unsigned */
 }
 
-static void gather(const nl_sim_texture *t, const nl_sim_fetch *f, nl_sim_texels *out) {
+static void gather_texels(const nl_sim_texture *t, const nl_sim_fetch *f, nl_sim_texels *out) {
     nl_sim_texture linear = *t;
     linear.how.filterMode = CU_TR_FILTER_MODE_LINEAR;
-    spot x = locate(&linear, 0, f->x, t->array.width),
-         y = locate(&linear, 1, f->y, t->array.height);
+    spot x = locate_coordinate(&linear, 0, f->x, t->array.width),
+         y = locate_coordinate(&linear, 1, f->y, t->array.height);
     const int at[4][2] = {
         {x.first, y.second}, {x.second, y.second}, {x.second, y.first}, {x.first, y.first}};
     out->is_float = is_real(t);
@@ -376,7 +376,7 @@ static void gather(const nl_sim_texture *t, const nl_sim_fetch *f, nl_sim_texels
 
 const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch *f,
                                  nl_sim_texels *out) {
-    const nl_sim_texture *t = find(texture);
+    const nl_sim_texture *t = find_texture(texture);
     if (!t || t->is_surface)
         return "there is no such texture object: it was destroyed, or the number is invalid";
     const char *wrong = mismatch_text(t, f);
@@ -384,38 +384,38 @@ const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch 
         return wrong;
     texel value;
     float u, v;
-    spot x = only(0), y = only(0), z = only(0);
+    spot x = single_texel(0), y = single_texel(0), z = single_texel(0);
     const nl_sim_array *a = &t->array;
     if (f->shape & NL_SIM_TEXTURE_GATHER) {
-        gather(t, f, out);
+        gather_texels(t, f, out);
         return NULL;
     }
     switch (f->shape & 7) {
     case NL_SIM_TEXTURE_CUBE:
-        z = only(face_of(f, &u, &v));
+        z = single_texel(face_of(f, &u, &v));
         if (f->shape & NL_SIM_TEXTURE_LAYERED)
-            z = only(z.first + layer_of(t, f->layer, 6));
-        x = locate(t, 0, u, a->width);
-        y = locate(t, 1, v, a->height);
-        value = filter(t, &x, &y, &z);
+            z = single_texel(z.first + layer_of(t, f->layer, 6));
+        x = locate_coordinate(t, 0, u, a->width);
+        y = locate_coordinate(t, 1, v, a->height);
+        value = filter_texels(t, &x, &y, &z);
         copy_texel(t, &value, out);
         return NULL;
     case NL_SIM_TEXTURE_3D:
-        z = locate(t, 2, f->z, a->depth); /* fall through */
+        z = locate_coordinate(t, 2, f->z, a->depth); /* fall through */
     case NL_SIM_TEXTURE_2D:
-        y = locate(t, 1, f->y, a->height); /* fall through */
+        y = locate_coordinate(t, 1, f->y, a->height); /* fall through */
     default:
-        x = locate(t, 0, f->x, a->width);
+        x = locate_coordinate(t, 0, f->x, a->width);
     }
     if (f->shape & NL_SIM_TEXTURE_LAYERED)
-        z = only(layer_of(t, f->layer, 1));
+        z = single_texel(layer_of(t, f->layer, 1));
     if (f->shape & NL_SIM_TEXTURE_FETCH) {
         int there = f->layer >= 0 && (unsigned)f->layer < a->width;
         memset(&value, 0, sizeof value);
         if (there)
             value = read_texel(t, f->layer, 0, 0);
     } else {
-        value = filter(t, &x, &y, &z);
+        value = filter_texels(t, &x, &y, &z);
     }
     copy_texel(t, &value, out);
     return NULL;
@@ -435,7 +435,7 @@ static int64_t apply_boundary_mode(int outside, int64_t i, int64_t n) {
 
 const char *nl_sim_texture_surface(unsigned long long surface, const nl_sim_place *p,
                                    void **address) {
-    const nl_sim_texture *t = find(surface);
+    const nl_sim_texture *t = find_texture(surface);
     if (!t || !t->is_surface)
         return "there is no such surface object: it was destroyed, or the number is invalid";
     const nl_sim_array *a = &t->array;

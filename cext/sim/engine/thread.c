@@ -19,7 +19,7 @@ NL_SIM_INLINE void end_lane(nl_sim_worker *w, unsigned thread) {
 
 /* Completes operations that only waited for `thread`, which has ended. Returns the thread to run
  * next. */
-NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
+NL_SIM_INLINE unsigned complete_waits_for(nl_sim_worker *w, unsigned thread) {
     nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
     end_lane(w, thread);
     if (w->job->schedule)
@@ -41,7 +41,7 @@ NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
 
 /* Makes `next` the current thread after the thread `ended`. Returns `next` if it must be resumed,
  * or NULL if it has not started and can use the same stack. */
-NL_SIM_INLINE nl_sim_thread *relieve(nl_sim_worker *w, unsigned ended, unsigned next) {
+NL_SIM_INLINE nl_sim_thread *replace_ended_thread(nl_sim_worker *w, unsigned ended, unsigned next) {
     nl_sim_thread *t = &w->thread[next];
     w->current = next;
     t->wait = NL_SIM_WAIT_NONE;
@@ -63,9 +63,9 @@ NL_SIM_INLINE nl_sim_thread *relieve(nl_sim_worker *w, unsigned ended, unsigned 
 
 /* Chooses the next thread; called when the running thread's function has returned. Returns the next
  * thread if it must be resumed, or NULL if it has not started. */
-NL_SIM_INLINE nl_sim_thread *follow(nl_sim_worker *w) {
+NL_SIM_INLINE nl_sim_thread *choose_next_thread(nl_sim_worker *w) {
     unsigned ended = w->current;
-    return relieve(w, ended, retire(w, ended));
+    return replace_ended_thread(w, ended, complete_waits_for(w, ended));
 }
 
 /* Returns the ready lanes of the warp after `ended` if nothing has waited for the end of this
@@ -83,7 +83,7 @@ NL_SIM_INLINE uint32_t find_later_lanes(const nl_sim_worker *w, unsigned ended) 
 /* Calls follow, and switches to the next thread if it must be resumed. Returns only if the caller
  * must start the next thread. */
 NL_SIM_INLINE void switch_to_next(nl_sim_worker *w) {
-    nl_sim_thread *next = follow(w);
+    nl_sim_thread *next = choose_next_thread(w);
     if (next)
         nl_sim_fiber_leave(&next->fiber);
 }
@@ -105,7 +105,7 @@ NL_SIM_INLINE void *stack_pointer_of(const nl_sim_thread *next) {
 }
 
 static __attribute__((noinline)) void *next_in_general(nl_sim_worker *w) {
-    return stack_pointer_of(follow(w));
+    return stack_pointer_of(choose_next_thread(w));
 }
 
 /* Handles the most frequent case without a call: no operation waited for the thread's end, and the
@@ -116,7 +116,7 @@ void *nl_sim_thread_next(nl_sim_worker *w) {
     if (__builtin_expect(later == 0, 0))
         return next_in_general(w);
     end_lane(w, ended);
-    return stack_pointer_of(relieve(w, ended, nl_sim_take_ready(w, index, later)));
+    return stack_pointer_of(replace_ended_thread(w, ended, nl_sim_take_ready(w, index, later)));
 }
 #else
 void nl_sim_thread_entry(void *argument) {
@@ -134,9 +134,9 @@ NL_SIM_INLINE nl_sim_thread *follow_plainly(nl_sim_worker *w) {
     unsigned ended = w->current;
     uint32_t later = find_later_lanes(w, ended);
     if (__builtin_expect(later == 0, 0))
-        return follow(w);
+        return choose_next_thread(w);
     end_lane(w, ended);
-    return relieve(w, ended, nl_sim_take_ready(w, ended / NL_SIM_LANES, later));
+    return replace_ended_thread(w, ended, nl_sim_take_ready(w, ended / NL_SIM_LANES, later));
 }
 
 void nl_sim_thread_entry_observed(void *argument) {
@@ -147,7 +147,7 @@ void nl_sim_thread_entry_observed(void *argument) {
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
         if (!is_plain && w->observer)
             w->observer->end_thread(w, w->current);
-        nl_sim_thread *next = is_plain ? follow_plainly(w) : follow(w);
+        nl_sim_thread *next = is_plain ? follow_plainly(w) : choose_next_thread(w);
         if (next)
             nl_sim_fiber_leave(&next->fiber);
     }
@@ -161,7 +161,7 @@ void nl_sim_thread_exit(unsigned thread) {
     }
     if (w->observer)
         w->observer->end_thread(w, thread);
-    unsigned next = retire(w, thread);
+    unsigned next = complete_waits_for(w, thread);
     w->current = next;
     if (!w->thread[next].fiber.sp)
         nl_sim_start(w, next);

@@ -12,11 +12,12 @@
 
 /* Returns a pointer to the number of a tile's threads that have arrived. The tiles of 1024, 512,
  * ..., 64 threads are numbered like the nodes of a binary tree. */
-static uint16_t *arrivals(nl_sim_worker *w, unsigned threads, unsigned first) {
+static uint16_t *find_arrival_count(nl_sim_worker *w, unsigned threads, unsigned first) {
     return &w->tile_arrived[(NL_SIM_MAX_THREADS + first) / threads];
 }
 
-_Noreturn static void fault(nl_sim_worker *w, const char *text, unsigned thread, nl_sim_site site) {
+_Noreturn static void raise_fault(nl_sim_worker *w, const char *text, unsigned thread,
+                                  nl_sim_site site) {
     nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_SYNC, text, thread, site);
 }
 
@@ -33,7 +34,7 @@ static void check_one_source(nl_sim_worker *w, unsigned first, unsigned threads)
                      "all threads must read the same",
                      threads, tile[i].argument & ~NL_SIM_TILE_ONE_SOURCE,
                      tile[0].argument & ~NL_SIM_TILE_ONE_SOURCE);
-            fault(w, text, first + i, tile[i].site);
+            raise_fault(w, text, first + i, tile[i].site);
         }
 }
 
@@ -61,18 +62,18 @@ unsigned long long nl_sim_tile_exchange(unsigned threads, unsigned long long val
         snprintf(text, sizeof text,
                  "a tile of %u threads is incomplete: the block has only %u from thread %u on",
                  threads, w->threads - first, first);
-        fault(w, text, thread, site);
+        raise_fault(w, text, thread, site);
     }
     if ((source & ~NL_SIM_TILE_ONE_SOURCE) >= threads) {
         snprintf(text, sizeof text, "shfl reads the value of thread %d of a tile of %u",
                  (int)source, threads);
-        fault(w, text, thread, site);
+        raise_fault(w, text, thread, site);
     }
     t->value = value;
     t->argument = source;
     t->site = site;
     t->wait = (uint8_t)(NL_SIM_WAIT_TILE + __builtin_ctz(threads / NL_SIM_LANES));
-    uint16_t *arrived = arrivals(w, threads, first);
+    uint16_t *arrived = find_arrival_count(w, threads, first);
     if (++*arrived < threads) {
         nl_sim_suspend(w, thread);
     } else {

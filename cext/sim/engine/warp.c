@@ -15,7 +15,7 @@
 #include "sim/engine/schedule.h"
 #include "sim/engine/scheduler.h"
 
-static uint64_t reduce(nl_sim_warp_op op, const nl_sim_thread *lanes, uint32_t set) {
+static uint64_t reduce_lanes(nl_sim_warp_op op, const nl_sim_thread *lanes, uint32_t set) {
     uint32_t first = (uint32_t)__builtin_ctz(set);
     uint32_t result = (uint32_t)lanes[first].value;
     NL_SIM_FOR_LANES(lane, set & (set - 1)) {
@@ -60,7 +60,7 @@ static uint32_t lanes_with_equal_value(const nl_sim_thread *lanes, uint32_t set,
 }
 
 /* Replaces the input values of the lanes of `set` by their results. */
-static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
+static void compute_lanes(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
     uint64_t brought[NL_SIM_LANES], result = 0;
     switch (op) {
     case NL_SIM_WARP_SYNC:
@@ -96,7 +96,7 @@ static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
         result = result == set ? set : 0;
         break;
     default:
-        result = reduce(op, lanes, set);
+        result = reduce_lanes(op, lanes, set);
         break;
     }
     NL_SIM_FOR_LANES(lane, set) {
@@ -114,7 +114,7 @@ static void finish_group(nl_sim_worker *w, unsigned index, nl_sim_group *group) 
         nl_sim_schedule_count_progress(w->job->schedule);
     if (w->observer)
         w->observer->exchange(w, index, group);
-    compute((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
+    compute_lanes((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
     if (w->observer)
         w->observer->exchanged(w, index, group);
     *group = w->groups[index][--warp->group_count];

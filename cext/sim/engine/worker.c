@@ -36,20 +36,20 @@ unsigned nl_sim_worker_limit(void) {
     return count;
 }
 
-static void *map(size_t size) {
+static void *map_memory(size_t size) {
     void *memory = nl_mem_refuses() ? MAP_FAILED
                                     : mmap(NULL, size, PROT_READ | PROT_WRITE,
                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-static nl_sim_worker *make(void) {
+static nl_sim_worker *create_worker(void) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t shared = ((size_t)NL_SIM_SHARED_OPTIN + page - 1) / page * page;
     /* A worker is one mapping, which is never unmapped: the struct, its signal stack, shared
      * memory, and a guard. */
     size_t own = (sizeof(nl_sim_worker) + page - 1) / page * page;
-    char *memory = map(own + NL_SIM_SIGNAL_STACK + shared + 16 * page);
+    char *memory = map_memory(own + NL_SIM_SIGNAL_STACK + shared + 16 * page);
     if (!memory)
         return NULL;
     nl_sim_worker *worker = (nl_sim_worker *)memory;
@@ -83,7 +83,7 @@ nl_sim_worker *nl_sim_worker_acquire(struct nl_sim_job *job) {
     nl_mutex_unlock(&lock);
     if (worker)
         return worker;
-    worker = make();
+    worker = create_worker();
     if (!worker)
         return NULL;
     worker->id = id;

@@ -56,7 +56,7 @@ static void make_lock_held(uint32_t power) {
     }
 }
 
-static const matrix *find(uint32_t power) {
+static const matrix *find_matrix(uint32_t power) {
     if (power >= nl_atomic_load32(&computed)) {
         nl_mutex_lock(&lock);
         for (uint32_t next = computed; next <= power; next++) {
@@ -71,7 +71,7 @@ static const matrix *find(uint32_t power) {
 void nl_sim_xorwow_jump(unsigned *state, unsigned long long steps, int scale) {
     for (uint32_t power = (uint32_t)scale; steps && power < POWERS; power++, steps >>= 1) {
         if (steps & 1)
-            apply_matrix(find(power), state);
+            apply_matrix(find_matrix(power), state);
     }
 }
 
