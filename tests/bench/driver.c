@@ -30,7 +30,7 @@ static void launch(void) {
 
 static void launch_and_wait(void) {
     launch_into(NULL);
-    synchronize();
+    wait_for_device();
 }
 
 static void load_module(void) {
@@ -55,7 +55,7 @@ static void copy_to_device(void) {
     CUdeviceptr q;
     CU(cuMemAllocAsync, (CUdeviceptr *, size_t, CUstream), &q, PAGE, NULL);
     CU(cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t), q, page, PAGE);
-    synchronize();
+    wait_for_device();
     CU(cuMemFreeAsync, (CUdeviceptr, CUstream), q, NULL);
 }
 
@@ -149,9 +149,9 @@ double launch_by_threads(int count, int launches) {
     for (int i = 0; i < count; ++i)
         pthread_create(&threads[i], NULL, launch_many, NULL);
     pthread_barrier_wait(&together);
-    double start = now();
+    double start = microseconds_now();
     pthread_barrier_wait(&together);
-    double taken = now() - start;
+    double taken = microseconds_now() - start;
     for (int i = 0; i < count; ++i)
         pthread_join(threads[i], NULL);
     pthread_barrier_destroy(&together);
@@ -180,7 +180,7 @@ void open_diffusion(const char *cubin, int side) {
     field = make_square(side);
     laplacian = make_square(side);
     diffuse();
-    synchronize();
+    wait_for_device();
     capture_thousand();
 }
 
@@ -206,13 +206,13 @@ double time_calls(const char *name, int count) {
     for (size_t i = 0; i < sizeof works / sizeof *works; ++i) {
         if (strcmp(works[i].name, name))
             continue;
-        double start = now();
+        double start = microseconds_now();
         for (int k = 0; k < count; ++k)
             works[i].call();
         if (works[i].waits)
-            synchronize();
-        double taken = now() - start;
-        synchronize();
+            wait_for_device();
+        double taken = microseconds_now() - start;
+        wait_for_device();
         return taken / count;
     }
     return -1;

@@ -20,13 +20,13 @@ static void bench_copies(void) {
     for (int out = 0; out < 2; ++out) {
         double best = 1e30;
         for (int round = 0; round < 9; ++round) {
-            double start = now();
+            double start = microseconds_now();
             if (out)
                 CU(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t), host, device, size);
             else
                 CU(cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t), device, host, size);
-            synchronize();
-            double time = now() - start;
+            wait_for_device();
+            double time = microseconds_now() - start;
             best = time < best ? time : best;
         }
         printf("%s %.4f\n", out ? "to_host" : "to_device", (double)size / best);
@@ -90,10 +90,10 @@ static void bench_switch(void) {
     top[11] = (void *)fiber; /* x30 */
 #endif
     fiber_stack = top;
-    double start = now();
+    double start = microseconds_now();
     for (int i = 0; i < COUNT; ++i)
         swap_stacks(&main_stack, fiber_stack);
-    printf("fiber_switch %.4f\n", 1e3 * (now() - start) / COUNT / 2);
+    printf("fiber_switch %.4f\n", 1e3 * (microseconds_now() - start) / COUNT / 2);
 }
 #else
 static void bench_switch(void) {}
@@ -104,13 +104,13 @@ static void bench_loop(void) {
     static float memory[3][N];
     float *x = memory[0], *y = memory[1], *restrict z = memory[2];
     __asm__ volatile("" : "+r"(x), "+r"(y), "+r"(z)); /* hides the values from the optimizer */
-    double start = now();
+    double start = microseconds_now();
     for (int t = 0; t < TIMES; ++t) {
         for (int i = 0; i < N; ++i)
             z[i] = x[i] + y[i];
         __asm__ volatile("" ::"r"(z) : "memory");
     }
-    printf("inlined_loop %.4f\n", 1e3 * (now() - start) / TIMES / N);
+    printf("inlined_loop %.4f\n", 1e3 * (microseconds_now() - start) / TIMES / N);
 }
 
 int main(int count, char **words) {

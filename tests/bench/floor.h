@@ -11,14 +11,14 @@
 
 #include "driver/cuda_abi.h"
 
-static double now(void) { /* microseconds */
+static double microseconds_now(void) { /* microseconds */
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return 1e6 * t.tv_sec + 1e-3 * t.tv_nsec;
 }
 
 static void *library;
-static inline void *symbol(const char *name) {
+static inline void *find_symbol(const char *name) {
     void *found = dlsym(library, name);
     if (!found) {
         fprintf(stderr, "%s: not found\n", name);
@@ -33,7 +33,7 @@ static inline void *symbol(const char *name) {
     do { \
         static CUresult(*call) parameters; \
         if (!call) \
-            call = (CUresult(*) parameters)symbol(#name); \
+            call = (CUresult(*) parameters)find_symbol(#name); \
         CUresult status = call(__VA_ARGS__); \
         if (status) { \
             fprintf(stderr, "%s: %d\n", #name, status); \
@@ -41,7 +41,7 @@ static inline void *symbol(const char *name) {
         } \
     } while (0)
 
-static inline void synchronize(void) {
+static inline void wait_for_device(void) {
     CU(cuCtxSynchronize, (void));
 }
 

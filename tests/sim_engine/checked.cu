@@ -4,7 +4,7 @@
 __device__ int ticket;
 
 /* Each block adds its elements, the last block adds the sums: barriers, warps, fences, atomics. */
-__global__ void right(int *data, long n, long m) {
+__global__ void sum_correctly(int *data, long n, long m) {
     __shared__ int s[64];
     __shared__ bool last;
     int t = threadIdx.x, *sums = data + n;
@@ -27,29 +27,29 @@ __global__ void right(int *data, long n, long m) {
     }
 }
 
-__global__ void outside(int *data, long n, long) { data[blockIdx.x * blockDim.x + threadIdx.x + n] = 1; }
+__global__ void write_out_of_bounds(int *data, long n, long) { data[blockIdx.x * blockDim.x + threadIdx.x + n] = 1; }
 
-__global__ void races(int *data, long, long) {
+__global__ void read_without_barrier(int *data, long, long) {
     __shared__ int s[64];
     s[threadIdx.x] = threadIdx.x;
     data[threadIdx.x] = s[63 - threadIdx.x];
 }
 
-__global__ void unwritten(int *data, long n, long) {
+__global__ void read_unwritten(int *data, long n, long) {
     __shared__ int s[64];
     if (threadIdx.x < n) s[threadIdx.x] = 1;
     __syncthreads();
     data[threadIdx.x] = s[63 - threadIdx.x];
 }
 
-__global__ void leaves(int *data, long n, long) {
+__global__ void leave_before_barrier(int *data, long n, long) {
     if (threadIdx.x >= n) return;
     __syncthreads();
     data[threadIdx.x] = 1;
 }
 
-__global__ void endless(int *data, long n, long) {
+__global__ void wait_forever(int *data, long n, long) {
     while (atomicAdd(data, 0) == n) {}
 }
 
-__global__ void divides(int *data, long n, long) { data[0] = (int)threadIdx.x / (int)n; }
+__global__ void divide_by_n(int *data, long n, long) { data[0] = (int)threadIdx.x / (int)n; }

@@ -15,8 +15,8 @@ int harness_take_fault(char *buffer, size_t size);
 void harness_set_checks(unsigned mask, unsigned long long seed, unsigned limit_ms);
 void harness_set_compiler(nl_checks_compile_fn compile);
 
-#define CHECK(call) check(call, #call, __LINE__)
-static void check(CUresult status, const char *call, int line) {
+#define CHECK(call) require_success(call, #call, __LINE__)
+static void require_success(CUresult status, const char *call, int line) {
     char text[1500] = "";
     if (status == CUDA_SUCCESS)
         return;
@@ -50,13 +50,13 @@ static int give_instrumented(const void *plain, size_t size, uint32_t mask, void
     return 0;
 }
 
-static CUfunction find(const char *name) {
+static CUfunction find_kernel(const char *name) {
     CUfunction function;
     CHECK(cuModuleGetFunction(&function, module, name));
     return function;
 }
 
-static void launch(CUfunction function, unsigned grid, unsigned block, CUdeviceptr data, long n,
+static void launch_kernel(CUfunction function, unsigned grid, unsigned block, CUdeviceptr data, long n,
                    long m, CUstream stream) {
     void *params[] = {&data, &n, &m};
     CHECK(cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 4096, stream, params, NULL));
@@ -66,7 +66,7 @@ static void count_call(void *data) {
     __atomic_add_fetch((int *)data, 1, __ATOMIC_RELAXED);
 }
 
-static void order(CUstream first, CUstream second) {
+static void order_streams(CUstream first, CUstream second) {
     CUevent event;
     CHECK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
     CHECK(cuEventRecord(event, first));
@@ -74,7 +74,7 @@ static void order(CUstream first, CUstream second) {
     CHECK(cuEventDestroy(event));
 }
 
-static void faults(CUdeviceptr data, CUstream stream) {
+static void check_faults(CUdeviceptr data, CUstream stream) {
     static const struct {
         const char *kernel;
         long n;
@@ -86,7 +86,7 @@ static void faults(CUdeviceptr data, CUstream stream) {
                {"k_recurse", 4000, CUDA_ERROR_LAUNCH_FAILED}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         char text[1500];
-        launch(find(all[i].kernel), 4, 32, data, all[i].n, 3, stream);
+        launch_kernel(find_kernel(all[i].kernel), 4, 32, data, all[i].n, 3, stream);
         REQUIRE(cuStreamSynchronize(stream) == all[i].status);
         REQUIRE(harness_take_fault(text, sizeof text) && strstr(text, "block ("));
         CHECK(cuStreamSynchronize(stream));
@@ -95,7 +95,7 @@ static void faults(CUdeviceptr data, CUstream stream) {
 
 /* Launches kernels and checks their reports: correct kernels in several orders, and one kernel for
  * each mistake. */
-static void look(long seed, CUdeviceptr data, CUstream stream) {
+static void check_reports(long seed, CUdeviceptr data, CUstream stream) {
     static const struct {
         int kernel;
         unsigned grid;
@@ -115,7 +115,7 @@ static void look(long seed, CUdeviceptr data, CUstream stream) {
         harness_set_checks(order < 2 ? ALL : NL_CHECK_NONE, (unsigned long long)(order * seed), 60000);
         CHECK(cuMemcpyHtoDAsync(data, host, sizeof host, stream));
         CHECK(cuMemsetD8Async(data + 2048 * 4, 0, 1024, stream));
-        launch(find_checked(0), BLOCKS, 64, data, 2048, BLOCKS, stream);
+        launch_kernel(find_checked(0), BLOCKS, 64, data, 2048, BLOCKS, stream);
         CHECK(cuMemcpyDtoHAsync(&found, data + (2048 + BLOCKS + 1) * 4, 4, stream));
         CHECK(cuStreamSynchronize(stream));
         REQUIRE(found == sum);
@@ -125,7 +125,7 @@ static void look(long seed, CUdeviceptr data, CUstream stream) {
         int endless = mistakes[i].kernel == 5;
         harness_set_checks(ALL, i % 2 ? (unsigned long long)seed : 0, endless ? 100 : 60000);
         CHECK(cuMemsetD32Async(data, 7, 8192, stream));
-        launch(find_checked(mistakes[i].kernel), mistakes[i].grid, 64, data, mistakes[i].n, 0, stream);
+        launch_kernel(find_checked(mistakes[i].kernel), mistakes[i].grid, 64, data, mistakes[i].n, 0, stream);
         REQUIRE(cuStreamSynchronize(stream) != CUDA_SUCCESS);
         REQUIRE(harness_take_fault(text, sizeof text));
         if (!strstr(text, mistakes[i].message)) {
@@ -136,7 +136,7 @@ static void look(long seed, CUdeviceptr data, CUstream stream) {
     harness_set_checks(0, 0, 0);
 }
 
-static void *work(void *argument) {
+static void *run_rounds(void *argument) {
     long seed = (long)argument;
     CUstream first, second;
     CUdeviceptr data, more;
@@ -150,38 +150,38 @@ static void *work(void *argument) {
         for (int i = 0; i < count; i++)
             host[i] = i;
         CHECK(cuMemcpyHtoDAsync(data, host, (size_t)count * 4, first));
-        launch(find("k_reverse"), 16, 128, data, 0, 0, first);
-        order(first, second);
-        launch(find("k_reverse"), 16, 128, data, 0, 0, second);
-        launch(find("k_reduce"), 4, 256, data + 16384, 0, 0, second);
+        launch_kernel(find_kernel("k_reverse"), 16, 128, data, 0, 0, first);
+        order_streams(first, second);
+        launch_kernel(find_kernel("k_reverse"), 16, 128, data, 0, 0, second);
+        launch_kernel(find_kernel("k_reduce"), 4, 256, data + 16384, 0, 0, second);
         CHECK(cuLaunchHostFunc(second, count_call, &calls));
         CHECK(cuLaunchHostFunc(first, count_call, &called));
         CHECK(cuMemAllocAsync(&more, 100000, second));
         CHECK(cuMemsetD8Async(more, 0, 100000, second));
-        launch(find("k_active"), 2, 64, more, 0, 0, second);
-        launch(find("k_leave"), 2, 64, more, 1, 1, second);
-        launch(find("k_locked"), 8, 32, more + 65536, 0, 0, second);
-        launch(find("k_heap"), 1, 32, more, 500, 1, second);
+        launch_kernel(find_kernel("k_active"), 2, 64, more, 0, 0, second);
+        launch_kernel(find_kernel("k_leave"), 2, 64, more, 1, 1, second);
+        launch_kernel(find_kernel("k_locked"), 8, 32, more + 65536, 0, 0, second);
+        launch_kernel(find_kernel("k_heap"), 1, 32, more, 500, 1, second);
         CHECK(cuMemFreeAsync(more, second));
-        order(second, first);
+        order_streams(second, first);
         CHECK(cuMemcpyDtoHAsync(host, data, 2048 * 4, first));
         for (int i = 0; i < 2048; i++)
             REQUIRE(host[i] == i);
         REQUIRE(calls == round + 1);
         long n = 3;
         void *params[] = {&data, &n, &n};
-        CHECK(cuLaunchCooperativeKernel(find("k_cooperate"), 4, 1, 1, 64, 1, 1, 0, first, params));
+        CHECK(cuLaunchCooperativeKernel(find_kernel("k_cooperate"), 4, 1, 1, 64, 1, 1, 0, first, params));
         if (round % 8 == seed % 8)
-            faults(data, first);
+            check_faults(data, first);
         if (round % 8 == (seed + 3) % 8)
-            look(seed, data, first);
+            check_reports(seed, data, first);
         CHECK(cuStreamSynchronize(first));
         if (round % 16 == 3) {
             CUmodule mine;
             CUfunction function;
             CHECK(cuModuleLoadDataEx(&mine, image, 0, NULL, NULL));
             CHECK(cuModuleGetFunction(&function, mine, "k_vadd"));
-            launch(function, 10, 100, data, 1000, 0, NULL);
+            launch_kernel(function, 10, 100, data, 1000, 0, NULL);
             CHECK(cuModuleUnload(mine));
         }
     }
@@ -224,7 +224,7 @@ int main(int argc, char **argv) {
     harness_set_compiler(give_instrumented);
     pthread_t all[64];
     for (long i = 0; i < threads; i++)
-        pthread_create(&all[i], NULL, work, (void *)i);
+        pthread_create(&all[i], NULL, run_rounds, (void *)i);
     for (int i = 0; i < threads; i++)
         pthread_join(all[i], NULL);
     CHECK(cuCtxSynchronize());

@@ -10,7 +10,7 @@
 
 enum { COUNT = 20000, THREADS = 4, ROUNDS = 60 };
 
-static void square(char *const *data, long long count, const long long *strides,
+static void square_elements(char *const *data, long long count, const long long *strides,
                    const void *extra) {
     for (long long k = 0; k < count; k++) {
         double x = *(const double *)(data[0] + k * strides[0]);
@@ -21,23 +21,23 @@ static void square(char *const *data, long long count, const long long *strides,
 }
 
 /* A loop whose iterations are loops. */
-static void outer(char *const *data, long long count, const long long *strides, const void *extra) {
+static void square_in_nested_loops(char *const *data, long long count, const long long *strides, const void *extra) {
     static unsigned cost;
     const long long inner[] = {8, 8};
     for (long long k = 0; k < count; k++) {
         char *at[] = {data[0] + k * strides[0], data[1] + k * strides[1]};
-        nl_hostloop_runtime.parallel(square, 2, at, 1000, inner, extra, &cost);
+        nl_hostloop_runtime.parallel(square_elements, 2, at, 1000, inner, extra, &cost);
     }
 }
 
-static void check(int ok, const char *what) {
+static void require(int ok, const char *what) {
     if (!ok) {
         fprintf(stderr, "%s\n", what);
         exit(1);
     }
 }
 
-static void *run(void *unused) {
+static void *run_loops(void *unused) {
     double *x = malloc(COUNT * sizeof *x), *y = malloc(COUNT * sizeof *y);
     char *data[] = {(char *)x, (char *)y};
     const long long strides[] = {8, 8}, rows[] = {8000, 8000};
@@ -50,22 +50,22 @@ static void *run(void *unused) {
         unsigned cost = round % 2 ? expensive : 0;
         int status;
         if (round % 3 == 0)
-            status = nl_hostloop_runtime.parallel(outer, 2, data, COUNT / 1000, rows, NULL, &cost);
+            status = nl_hostloop_runtime.parallel(square_in_nested_loops, 2, data, COUNT / 1000, rows, NULL, &cost);
         else
-            status = nl_hostloop_runtime.parallel(square, 2, data, COUNT, strides, NULL, &cost);
-        check(status == 0, "failed");
+            status = nl_hostloop_runtime.parallel(square_elements, 2, data, COUNT, strides, NULL, &cost);
+        require(status == 0, "failed");
         for (int i = 0; i < COUNT; i++)
-            check(y[i] == (double)i * i, "wrong");
+            require(y[i] == (double)i * i, "wrong");
         double wanted = round * 300;
         cost = expensive;
-        status = nl_hostloop_runtime.parallel(square, 2, data, COUNT, strides, &wanted, &cost);
+        status = nl_hostloop_runtime.parallel(square_elements, 2, data, COUNT, strides, &wanted, &cost);
         nl_fault fault;
         char text[200] = "";
         if (status == -1) {
             nl_hostloop_pop_fault(&fault);
             nl_fault_sentence(&fault, text, sizeof text);
         }
-        check(status == -1 && strstr(text, "stress.c(7): found it") != NULL,
+        require(status == -1 && strstr(text, "stress.c(7): found it") != NULL,
               "no fault");
     }
     free(x);
@@ -77,18 +77,18 @@ int main(int count, char **arguments) {
     pthread_t threads[THREADS];
     nl_hostloop_threads_limit(5);
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, run, NULL);
+        pthread_create(&threads[i], NULL, run_loops, NULL);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     if (count > 1 && strcmp(arguments[1], "fork") == 0) {
         pid_t child = fork();
         if (child == 0) {
-            run(NULL);
+            run_loops(NULL);
             _exit(0);
         }
         int status = 1;
         waitpid(child, &status, 0);
-        check(status == 0, "the child failed");
+        require(status == 0, "the child failed");
     }
     puts("good");
     return 0;
