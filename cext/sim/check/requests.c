@@ -182,10 +182,36 @@ static void load_consecutive(nl_sim_requests *r, uintptr_t address, size_t bytes
     }
 }
 
+/* The sectors of a lane's access in the cache line of its first byte, as bits. */
+static unsigned sectors_of_lane(uintptr_t address, unsigned size) {
+    unsigned first = address % NL_SIM_REUSE_LINE / SECTOR;
+    unsigned last = (unsigned)(address + size - 1) / SECTOR % 4;
+    return sectors_of_line(first, last < first ? 3 : last);
+}
+
+/* Does each lane access a later cache line than the lane before? */
+static int has_increasing_lines(const request *q) {
+    uintptr_t line = 0;
+    for (uint32_t rest = q->mask; rest; rest &= rest - 1) {
+        uintptr_t next = q->address[__builtin_ctz(rest)] / NL_SIM_REUSE_LINE;
+        if (next <= line)
+            return 0;
+        line = next;
+    }
+    return 1;
+}
+
 /* Counts the loads of the sectors of a request, one cache line after another. */
 static void load_sectors(nl_sim_requests *r, const request *q, unsigned size) {
     if (q->is_consecutive) {
         load_consecutive(r, q->address[0], (size_t)LANES * size);
+        return;
+    }
+    if (has_increasing_lines(q)) {
+        for (uint32_t rest = q->mask; rest; rest &= rest - 1) {
+            uintptr_t at = q->address[__builtin_ctz(rest)];
+            nl_sim_reuse_load(r->reuse, at / NL_SIM_REUSE_LINE, sectors_of_lane(at, size));
+        }
         return;
     }
     uint32_t rest = q->mask;
@@ -197,9 +223,7 @@ static void load_sectors(nl_sim_requests *r, const request *q, unsigned size) {
             if (q->address[i] / NL_SIM_REUSE_LINE != line)
                 continue;
             rest &= ~(1u << i);
-            unsigned first = q->address[i] % NL_SIM_REUSE_LINE / SECTOR;
-            unsigned last = (unsigned)(q->address[i] + size - 1) / SECTOR % 4;
-            sectors |= sectors_of_line(first, last < first ? 3 : last);
+            sectors |= sectors_of_lane(q->address[i], size);
         }
         nl_sim_reuse_load(r->reuse, line, sectors);
     }
