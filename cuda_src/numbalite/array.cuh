@@ -26,11 +26,23 @@ template <class T, int N = 1, layout L = layout::any> struct array;
 typedef layout nl_layout;
 template <class T, int N = 1, layout L = layout::any> using nl_array = array<T, N, L>;
 
-#ifndef NUMBALITE_UNCOUNTED /* sim/attributes.h */
-#define NUMBALITE_UNCOUNTED(x) (x)
-#endif
-
 namespace nl_detail {
+
+#ifdef NUMBALITE_SIM_UNCOUNTED
+/* Reads a member of an array (sim/attributes.h). The optimizer knows the members of views of
+ * constant arrays. */
+template <class T, layout L> struct members {
+    template <class V> static NUMBALITE_FUNCTION V read(const V &value) {
+        return numbalite_sim::uncounted(value);
+    }
+};
+template <class T> struct members<const T, layout::C> {
+    template <class V> static NUMBALITE_FUNCTION V read(const V &value) { return value; }
+};
+#define NUMBALITE_MEMBER(x) (nl_detail::members<T, L>::read(x))
+#else
+#define NUMBALITE_MEMBER(x) (x)
+#endif
 
 #ifdef NUMBALITE_DEBUG
 #define NUMBALITE_INDEX(i, axis) nl_detail::checked(i, axis, shape, N, pointer)
@@ -39,13 +51,14 @@ typedef int64 index;
 #ifdef NUMBALITE_SIM_CHECKED
 /* Checks an index, for instrumented images: the engine reports a wrong index, and the thread
  * ends. */
+template <class T, layout L>
 NUMBALITE_FUNCTION int64 checked(int64 i, int axis, const int64 *shape, int ndim,
                                  const void *pointer) {
-    if (__builtin_expect(i < 0 || i >= NUMBALITE_UNCOUNTED(shape[axis]), 0))
+    if (__builtin_expect(i < 0 || i >= NUMBALITE_MEMBER(shape[axis]), 0))
         numbalite_sim::bad_index(i, axis, shape, ndim, pointer);
     return i;
 }
-#define NUMBALITE_INDEX(i, axis) nl_detail::checked(i, axis, shape, N, pointer)
+#define NUMBALITE_INDEX(i, axis) nl_detail::checked<T, L>(i, axis, shape, N, pointer)
 #else
 #define NUMBALITE_INDEX(i, axis) (i)
 #endif
@@ -85,8 +98,8 @@ template <class T, layout L> struct row<T, 1, L> {
     typedef T &type;
     static NUMBALITE_FUNCTION T &at(const array<T, 1, L> &a, int64 i) {
         return L == layout::any
-                   ? strided(NUMBALITE_UNCOUNTED(a.pointer), i, NUMBALITE_UNCOUNTED(a.strides[0]))
-                   : NUMBALITE_UNCOUNTED(a.pointer)[i];
+                   ? strided(NUMBALITE_MEMBER(a.pointer), i, NUMBALITE_MEMBER(a.strides[0]))
+                   : NUMBALITE_MEMBER(a.pointer)[i];
     }
 };
 
@@ -128,14 +141,14 @@ template <class T, int N, layout L> struct array {
 
     static constexpr int ndim = N;
 
-    NUMBALITE_FUNCTION T *data() const { return NUMBALITE_UNCOUNTED(pointer); }
+    NUMBALITE_FUNCTION T *data() const { return NUMBALITE_MEMBER(pointer); }
 
     NUMBALITE_FUNCTION int64 size() const {
-        int64 n = NUMBALITE_UNCOUNTED(shape[0]);
+        int64 n = NUMBALITE_MEMBER(shape[0]);
         if (N == 1)
             return n; /* without a loop, which the profiler would count */
         for (int k = 1; k < N; ++k)
-            n *= NUMBALITE_UNCOUNTED(shape[k]);
+            n *= NUMBALITE_MEMBER(shape[k]);
         return n;
     }
 
@@ -152,9 +165,9 @@ template <class T, int N, layout L> struct array {
  * index in C or Fortran order. */
 #define NUMBALITE_ELEMENT(offset, last, axis, c, f) \
     return L == layout::any \
-               ? nl_detail::strided((T *)((char *)NUMBALITE_UNCOUNTED(pointer) + (offset)), last, \
-                                    NUMBALITE_UNCOUNTED(strides[axis])) \
-               : NUMBALITE_UNCOUNTED(pointer)[L == layout::C ? (c) : (f)]
+               ? nl_detail::strided((T *)((char *)NUMBALITE_MEMBER(pointer) + (offset)), last, \
+                                    NUMBALITE_MEMBER(strides[axis])) \
+               : NUMBALITE_MEMBER(pointer)[L == layout::C ? (c) : (f)]
 
     NUMBALITE_FUNCTION T &operator()(nl_detail::index i0) const {
         NUMBALITE_DIMENSIONS(1);
@@ -164,9 +177,8 @@ template <class T, int N, layout L> struct array {
     NUMBALITE_FUNCTION T &operator()(nl_detail::index i0, nl_detail::index i1) const {
         NUMBALITE_DIMENSIONS(2);
         int64 i = NUMBALITE_INDEX(i0, 0), j = NUMBALITE_INDEX(i1, 1);
-        NUMBALITE_ELEMENT(i * NUMBALITE_UNCOUNTED(strides[0]), j, 1,
-                          i * NUMBALITE_UNCOUNTED(shape[1]) + j,
-                          i + j * NUMBALITE_UNCOUNTED(shape[0]));
+        NUMBALITE_ELEMENT(i * NUMBALITE_MEMBER(strides[0]), j, 1,
+                          i * NUMBALITE_MEMBER(shape[1]) + j, i + j * NUMBALITE_MEMBER(shape[0]));
     }
     NUMBALITE_FUNCTION T &operator()(nl_detail::index i0, nl_detail::index i1,
                                      nl_detail::index i2) const {
@@ -209,6 +221,7 @@ template <class T, int N, layout L> struct array {
 } // namespace numbalite
 
 #undef NUMBALITE_INDEX
+#undef NUMBALITE_MEMBER
 
 #ifndef NUMBALITE_DEBUG
 #define NUMBALITE_LEAVE_AFTER_FAULT static_cast<void>(0)

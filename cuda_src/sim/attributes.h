@@ -41,34 +41,16 @@
 #define NUMBALITE_SIM_PLACE NUMBALITE_SIM_INLINE
 #endif
 
-/* Reads without instrumentation, for the members of arrays and the thread's indices in images of
- * the profiler, which does not count these reads (of parameters and registers on a GPU). LLVM does
- * not instrument accesses of other address spaces; address space 1 is normal memory. An index is
- * read by an instruction whose result depends only on its operand, like a call of a function with
- * the attribute const: the optimizer makes the same decisions for both. */
+/* Reads a member of an array without instrumentation in images of the profiler, which does not
+ * count these reads (of parameters on a GPU). LLVM does not instrument accesses of other address
+ * spaces; address space 1 is normal memory. */
 #if NUMBALITE_SIM_CHECKED & 1024 && defined(NUMBALITE_SIM_CLANG)
-#define NUMBALITE_UNCOUNTED(x) (::numbalite_sim::uncounted(x))
+#define NUMBALITE_SIM_UNCOUNTED 1
 namespace numbalite_sim {
 template <class T> NUMBALITE_SIM_INLINE T uncounted(const T &value) {
     return *(const __attribute__((address_space(1))) T *)(unsigned long long)&value;
 }
 } // namespace numbalite_sim
-#else
-#define NUMBALITE_UNCOUNTED(x) (x)
-#endif
-#if NUMBALITE_SIM_CHECKED & 1024 && defined(NUMBALITE_SIM_CLANG) && defined(__x86_64__)
-#define NUMBALITE_SIM_INDEX NUMBALITE_SIM_INLINE NUMBALITE_SIM_UNCHECKED
-#define NUMBALITE_SIM_INDEX_OF(x) (::numbalite_sim::index_of(&(x)))
-namespace numbalite_sim {
-NUMBALITE_SIM_INLINE unsigned index_of(const unsigned *index) {
-    unsigned value;
-    __asm__("movl (%1), %0" : "=r"(value) : "r"(index));
-    return value;
-}
-} // namespace numbalite_sim
-#else
-#define NUMBALITE_SIM_INDEX NUMBALITE_SIM_PLACE
-#define NUMBALITE_SIM_INDEX_OF(x) (x)
 #endif
 
 #endif

@@ -31,21 +31,17 @@ static __thread place here;
 static __thread unsigned spins;
 static const nl_sim_ops *ops;
 
-NUMBALITE_SIM_INDEX uint3 thread_index() {
-    return uint3{NUMBALITE_SIM_INDEX_OF(here.thread_x), NUMBALITE_SIM_INDEX_OF(here.thread_y),
-                 NUMBALITE_SIM_INDEX_OF(here.thread_z)};
+NUMBALITE_SIM_PLACE uint3 thread_index() {
+    return uint3{here.thread_x, here.thread_y, here.thread_z};
 }
-NUMBALITE_SIM_INDEX uint3 block_index() {
-    return uint3{NUMBALITE_SIM_INDEX_OF(here.block_x), NUMBALITE_SIM_INDEX_OF(here.block_y),
-                 NUMBALITE_SIM_INDEX_OF(here.block_z)};
+NUMBALITE_SIM_PLACE uint3 block_index() {
+    return uint3{here.block_x, here.block_y, here.block_z};
 }
-NUMBALITE_SIM_INDEX dim3 block_dim() {
-    return dim3(NUMBALITE_SIM_INDEX_OF(here.block_dim_x), NUMBALITE_SIM_INDEX_OF(here.block_dim_y),
-                NUMBALITE_SIM_INDEX_OF(here.block_dim_z));
+NUMBALITE_SIM_PLACE dim3 block_dim() {
+    return dim3(here.block_dim_x, here.block_dim_y, here.block_dim_z);
 }
-NUMBALITE_SIM_INDEX dim3 grid_dim() {
-    return dim3(NUMBALITE_SIM_INDEX_OF(here.grid_dim_x), NUMBALITE_SIM_INDEX_OF(here.grid_dim_y),
-                NUMBALITE_SIM_INDEX_OF(here.grid_dim_z));
+NUMBALITE_SIM_PLACE dim3 grid_dim() {
+    return dim3(here.grid_dim_x, here.grid_dim_y, here.grid_dim_z);
 }
 
 /* Returns the linear index of the thread in its block. */
