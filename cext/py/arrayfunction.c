@@ -17,8 +17,8 @@ static PyObject *call_python(PyObject *const *args) {
     return result;
 }
 
-static PyObject *run(PyObject *self, PyObject *const *args, size_t nargsf,
-                     PyObject *Py_UNUSED(keywords)) {
+static PyObject *run_function(PyObject *self, PyObject *const *args, size_t nargsf,
+                              PyObject *Py_UNUSED(keywords)) {
     return nl_py_array_function(self, args, PyVectorcall_NARGS(nargsf));
 }
 
@@ -44,7 +44,7 @@ PyObject *nl_py_array_function(PyObject *self, PyObject *const *args, Py_ssize_t
     if (like)
         return like < 0 ? NULL
                         : nl_py_owners_run_on_device(((nl_py_array *)self)->buffer->device->ordinal,
-                                                     run, self, args, (size_t)nargs, NULL);
+                                                     run_function, self, args, (size_t)nargs, NULL);
     if (PyTuple_Check(args[1]) && PyTuple_GET_SIZE(args[1]) == 1 &&
         PyDict_GetItemRef(state->functions, args[0], &function) < 0)
         return NULL;

@@ -335,7 +335,7 @@ int nl_py_arrayinterface_wait(const nl_py_foreign *foreign, CUstream stream, int
 }
 
 /* Waits on the host, so that any stream may use the memory next. */
-static int synchronize(const nl_py_foreign *foreign) {
+static int synchronize_owner(const nl_py_foreign *foreign) {
     nl_error err;
     int result;
     if (!foreign->has_stream)
@@ -402,7 +402,7 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
                             "*obj* doesn't implement the cuda array interface: it is %.80s",
                             Py_TYPE(obj)->tp_name);
     /* no wait: each use of an array of PyTorch or CuPy reads the library's current stream */
-    if (!sync || nl_py_lender_is(state, obj) || synchronize(&foreign) == 0)
+    if (!sync || nl_py_lender_is(state, obj) || synchronize_owner(&foreign) == 0)
         result = nl_py_arrayinterface_array(state, obj, &foreign);
     if (result && foreign.has_stream && foreign.stream != CU_STREAM_LEGACY &&
         !nl_py_lender_is(state, obj))

@@ -46,8 +46,8 @@ static PyObject *call_python(const char *name, PyObject *const *args, Py_ssize_t
     return result;
 }
 
-static PyObject *call(PyObject *counterpart, PyObject *method, PyObject *const *args,
-                      Py_ssize_t nargs, PyObject *keywords) {
+static PyObject *call_method(PyObject *counterpart, PyObject *method, PyObject *const *args,
+                             Py_ssize_t nargs, PyObject *keywords) {
     if (PyUnicode_CompareWithASCIIString(method, "__call__") == 0)
         return PyObject_Vectorcall(counterpart, args, (size_t)nargs, keywords);
     PyObject *bound = PyObject_GetAttr(counterpart, method);
@@ -82,7 +82,7 @@ PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t na
     if (are_plain_operands(state, args + 2, nargs - 2, keywords) &&
         PyDict_GetItemRef(state->counterparts, args[0], &counterpart) < 0)
         return NULL;
-    result = counterpart ? call(counterpart, args[1], args + 2, nargs - 2, keywords)
+    result = counterpart ? call_method(counterpart, args[1], args + 2, nargs - 2, keywords)
                          : call_python("array_ufunc", args, nargs, keywords);
     Py_XDECREF(counterpart);
     if (!result && PyErr_ExceptionMatches(PyExc_OverflowError))

@@ -160,7 +160,7 @@ static int register_drain(PyObject *stream) {
 }
 
 /* another thread may free `c`, because a device reset drops older callbacks */
-static int enqueue(callback *c, nl_device *dev, CUstream handle, nl_error *err) {
+static int enqueue_callback(callback *c, nl_device *dev, CUstream handle, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
     return NL_CU(err, LaunchHostFunc, handle, hand_over, c);
@@ -200,7 +200,7 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
         return -1;
     }
     int status;
-    NL_UNLOCKED(status = enqueue(c, dev, handle, &err));
+    NL_UNLOCKED(status = enqueue_callback(c, dev, handle, &err));
     if (status == 0)
         return 0; /* c may be freed already */
     nl_mutex_lock(&lock);

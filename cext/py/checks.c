@@ -49,7 +49,7 @@ int nl_py_checks_is_profiled_now(void) {
 int nl_py_checks_note_callers; /* whether any thread has requested NL_CHECK_STREAM */
 
 /* Returns the package's folder with a slash at its end, or "" if it is not available. */
-static const char *package(void) {
+static const char *package_folder(void) {
     static char folder[512];
     if (folder[0])
         return folder;
@@ -88,7 +88,7 @@ static const char *label_of(PyObject *filename, const char *file) {
 
 /* Passes the source line of the innermost frame outside of the package to the driver. */
 static void record_user_frame(void) {
-    const char *own = package();
+    const char *own = package_folder();
     PyFrameObject *frame = PyEval_GetFrame();
     Py_XINCREF(frame);
     while (frame) {
@@ -154,8 +154,8 @@ static void *call_compiler(const void *image, size_t size, uint32_t mask) {
     return copy;
 }
 
-static int compile(const void *image, size_t size, uint32_t mask, void **twin, char *log,
-                   size_t log_size) {
+static int compile_twin(const void *image, size_t size, uint32_t mask, void **twin, char *log,
+                        size_t log_size) {
     PyGILState_STATE state = PyGILState_Ensure();
     *twin = call_compiler(image, size, mask);
     PyGILState_Release(state);
@@ -169,7 +169,7 @@ static PyObject *set_process_checks(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     nl_py_checks_note_callers |= (checks.mask & NL_CHECK_STREAM) != 0;
     if (nl_cu.SetProcessChecks != NULL)
-        nl_cu.SetProcessChecks(&checks, compile);
+        nl_cu.SetProcessChecks(&checks, compile_twin);
     Py_RETURN_NONE;
 }
 

@@ -142,8 +142,9 @@ static int check_writable(const nl_py_array *a) {
 
 /* Parses (other, stream=None) to `other` and the stream's handle. If `stream` is the default
  * stream, the array's own stream is used. */
-static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, PyObject **other,
-                 CUstream *stream, int *blocking, PyObject **stream_object) {
+static int parse_arguments(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name,
+                           PyObject **other, CUstream *stream, int *blocking,
+                           PyObject **stream_object) {
     char *names[] = {name, "stream", NULL};
     PyObject *argument = Py_None;
     nl_error err;
@@ -221,7 +222,7 @@ PyObject *nl_py_devcopy_read(PyObject *self, PyObject *args, PyObject *kwargs) {
     int blocking;
     nl_host_array host;
     int result = -1;
-    if (parse(a, args, kwargs, "dest", &dest, &stream, &blocking, &stream_object) < 0)
+    if (parse_arguments(a, args, kwargs, "dest", &dest, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (host_argument(a, dest, &host) < 0)
         goto done;
@@ -246,7 +247,7 @@ PyObject *nl_py_devcopy_download(PyObject *self, PyObject *args, PyObject *kwarg
     int blocking;
     nl_host_array host;
     nl_layout layout;
-    if (parse(a, args, kwargs, "order", &order, &stream, &blocking, &stream_object) < 0)
+    if (parse_arguments(a, args, kwargs, "order", &order, &stream, &blocking, &stream_object) < 0)
         return NULL;
     nl_py_devarray_layout(a, &layout);
     if (PyUnicode_Check(order) && PyUnicode_CompareWithASCIIString(order, "F") == 0)
@@ -308,7 +309,7 @@ PyObject *nl_py_devcopy_write(PyObject *self, PyObject *args, PyObject *kwargs) 
     int result = -1;
     if (nl_py_is_tracing())
         return nl_py_trace_method(self, "_write", args, kwargs);
-    if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &stream_object) < 0)
+    if (parse_arguments(a, args, kwargs, "src", &src, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (check_destination(a) == 0 && host_argument(a, src, &host) == 0)
         result = host_copy(a, &host, NL_HOST_TO_DEVICE, stream);
@@ -429,7 +430,7 @@ PyObject *nl_py_devcopy_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
     int result = -1;
     if (nl_py_is_tracing())
         return nl_py_trace_method(self, "_copy", args, kwargs);
-    if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &stream_object) < 0)
+    if (parse_arguments(a, args, kwargs, "src", &src, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (!nl_py_devarray_check(a->state, src)) {
         PyErr_Format(PyExc_TypeError, "a device array is needed, not %.80s", Py_TYPE(src)->tp_name);
@@ -485,7 +486,7 @@ PyObject *nl_py_devcopy_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
     int result = -1;
     if (nl_py_is_tracing())
         return nl_py_trace_method(self, "_fill", args, kwargs);
-    if (parse(a, args, kwargs, "value", &value, &stream, &blocking, &stream_object) < 0)
+    if (parse_arguments(a, args, kwargs, "value", &value, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (check_writable(a) < 0)
         goto done;

@@ -239,7 +239,7 @@ static nl_device *read_device(PyObject *argument) {
     return dev;
 }
 
-static nl_device *current(void) {
+static nl_device *open_current_device(void) {
     nl_error err;
     nl_device *dev;
     NL_UNLOCKED(dev = nl_device_current(&err));
@@ -383,7 +383,7 @@ static PyObject *synchronize_(nl_device *dev) {
 }
 
 static PyObject *synchronize(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return synchronize_(current());
+    return synchronize_(open_current_device());
 }
 
 static PyObject *synchronize_device(PyObject *Py_UNUSED(module), PyObject *argument) {
@@ -431,7 +431,7 @@ static PyObject *memory_info(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
     nl_error err;
     size_t available = 0, total = 0;
     int status;
-    if (current() == NULL)
+    if (open_current_device() == NULL)
         return NULL;
     NL_UNLOCKED(status = NL_CU(&err, MemGetInfo, &available, &total));
     if (status < 0)
@@ -472,7 +472,7 @@ static PyObject *memory_range(PyObject *Py_UNUSED(module), PyObject *argument) {
     unsigned long long address = PyLong_AsUnsignedLongLong(argument);
     if (address == (unsigned long long)-1 && PyErr_Occurred())
         return NULL;
-    if (current() == NULL)
+    if (open_current_device() == NULL)
         return NULL;
     if (NL_CU(&err, MemGetAddressRange, &base, &size, address) < 0)
         return nl_py_raise(&err);
@@ -482,7 +482,7 @@ static PyObject *memory_range(PyObject *Py_UNUSED(module), PyObject *argument) {
 static PyObject *priority_range(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int least = 0, greatest = 0;
-    if (current() == NULL)
+    if (open_current_device() == NULL)
         return NULL;
     if (NL_CU(&err, CtxGetStreamPriorityRange, &least, &greatest) < 0)
         return nl_py_raise(&err);
@@ -491,14 +491,14 @@ static PyObject *priority_range(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 
 static PyObject *profiler_start(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
-    if (current() == NULL)
+    if (open_current_device() == NULL)
         return NULL;
     return nl_py_none(NL_CU0(&err, ProfilerStart), &err);
 }
 
 static PyObject *profiler_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
-    if (current() == NULL)
+    if (open_current_device() == NULL)
         return NULL;
     return nl_py_none(NL_CU0(&err, ProfilerStop), &err);
 }
@@ -513,7 +513,7 @@ static PyObject *context_limit(PyObject *Py_UNUSED(module), PyObject *args) {
     if (PyTuple_GET_SIZE(args) == 2 && value < 0) {
         return PyErr_Format(PyExc_ValueError, "a limit cannot be negative: %zd", value);
     }
-    if (current() == NULL)
+    if (open_current_device() == NULL)
         return NULL;
     if (value >= 0)
         NL_UNLOCKED(status = NL_CU(&err, CtxSetLimit, limit, (size_t)value));

@@ -14,7 +14,7 @@ typedef struct cursor {
     nl_layout layout; /* layout of the result so far */
 } cursor;
 
-static void start(cursor *c, const nl_py_array *a) {
+static void initialize_cursor(cursor *c, const nl_py_array *a) {
     c->array = a;
     c->strides = nl_py_devarray_strides(a);
     c->axis = 0;
@@ -92,7 +92,7 @@ static int is_index_array(PyObject *item) {
            PyObject_HasAttrString(item, "__cuda_array_interface__");
 }
 
-static int refuse(PyObject *item) {
+static int refuse_item(PyObject *item) {
     PyErr_Format(PyExc_IndexError,
                  "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
                  "and arrays of integers or booleans are valid indices, not %.80s",
@@ -127,7 +127,7 @@ static int count_indexed_dims(const nl_py_array *a, PyObject *const *items, Py_s
                 return -1;
             }
         } else if (item != Py_None) {
-            return refuse(item);
+            return refuse_item(item);
         }
     }
     if (taken > a->ndim) {
@@ -152,7 +152,7 @@ static PyObject *subscript_items(const nl_py_array *a, PyObject *const *items, P
     int view = 0, ellipsis = 0, taken = count_indexed_dims(a, items, n);
     if (taken < 0)
         return NULL;
-    start(&c, a);
+    initialize_cursor(&c, a);
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = items[i];
         int result, integer = 0;
@@ -191,7 +191,7 @@ static PyObject *subscript_field(const nl_py_array *a, PyObject *name) {
     if (!found && a->class == NL_ELEMENT_RECORD)
         return PyErr_Format(PyExc_ValueError, "no field of name %U", name);
     if (!found) {
-        refuse(name);
+        refuse_item(name);
         return NULL;
     }
     nl_py_devarray_layout(a, &layout);
@@ -266,7 +266,7 @@ PyObject *nl_py_devindex_item(PyObject *self, Py_ssize_t index) {
         return NULL;
     }
     cursor c;
-    start(&c, a);
+    initialize_cursor(&c, a);
     if (apply_integer(&c, index) < 0 || keep_axes(&c, a->ndim - 1) < 0)
         return NULL;
     if (c.layout.ndim == 0)

@@ -8,7 +8,7 @@
 
 /* ---- configurations ---- */
 
-static int dimension(PyObject *obj, unsigned *value, PyObject *whole, const char *name) {
+static int read_dimension(PyObject *obj, unsigned *value, PyObject *whole, const char *name) {
     long n;
     if (PyLong_CheckExact(obj)) {
         int overflow;
@@ -36,12 +36,12 @@ static int dimension(PyObject *obj, unsigned *value, PyObject *whole, const char
     return 0;
 }
 
-static int dimensions(PyObject *obj, unsigned *values, const char *name) {
+static int read_dimensions(PyObject *obj, unsigned *values, const char *name) {
     values[0] = values[1] = values[2] = 1;
     if (PyLong_CheckExact(obj))
-        return dimension(obj, &values[0], obj, name);
+        return read_dimension(obj, &values[0], obj, name);
     if (!PyTuple_Check(obj) && !PyList_Check(obj))
-        return dimension(obj, &values[0], obj, name);
+        return read_dimension(obj, &values[0], obj, name);
     PyObject *items = PyTuple_Check(obj) ? Py_NewRef(obj) : PyList_AsTuple(obj);
     if (!items)
         return -1;
@@ -56,7 +56,7 @@ static int dimensions(PyObject *obj, unsigned *values, const char *name) {
         result = -1;
     }
     for (Py_ssize_t i = 0; result == 0 && i < n; i++)
-        result = dimension(PyTuple_GET_ITEM(items, i), &values[i], obj, name);
+        result = read_dimension(PyTuple_GET_ITEM(items, i), &values[i], obj, name);
     Py_DECREF(items);
     return result;
 }
@@ -100,8 +100,8 @@ static PyObject *dispatcher_subscript(PyObject *self, PyObject *key) {
     memset(&shape, 0, sizeof shape); /* compared as bytes */
     shape.cooperative = d->cooperative;
     memcpy(shape.cluster, d->cluster, sizeof shape.cluster);
-    if (dimensions(PyTuple_GET_ITEM(key, 0), shape.grid, "griddim") < 0 ||
-        dimensions(PyTuple_GET_ITEM(key, 1), shape.block, "blockdim") < 0)
+    if (read_dimensions(PyTuple_GET_ITEM(key, 0), shape.grid, "griddim") < 0 ||
+        read_dimensions(PyTuple_GET_ITEM(key, 1), shape.block, "blockdim") < 0)
         return NULL;
     if (n > 2 && !is_default_stream(PyTuple_GET_ITEM(key, 2))) {
         stream = PyTuple_GET_ITEM(key, 2);
@@ -192,7 +192,7 @@ static PyObject *dispatcher_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
 
 static int cluster_from(PyObject *obj, unsigned *cluster) {
     if (obj != Py_None)
-        return dimensions(obj, cluster, "cluster");
+        return read_dimensions(obj, cluster, "cluster");
     memset(cluster, 0, 3 * sizeof *cluster);
     return 0;
 }

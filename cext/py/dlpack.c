@@ -351,7 +351,7 @@ enum { NAME_EXCHANGE, NAME_REQUIRES_GRAD, NAME_IS_CONJ, NAME_IS_NEG, NAME_COUNT 
 static const char *const names[NAME_COUNT] = {"__dlpack_c_exchange_api__", "requires_grad",
                                               "is_conj", "is_neg"};
 
-static PyObject *name(const nl_py_state *state, int which) {
+static PyObject *interned_name(const nl_py_state *state, int which) {
     return PyTuple_GET_ITEM(state->dlpack_names, which);
 }
 
@@ -368,7 +368,8 @@ static const nl_dl_exchange *functions_of(PyObject *capsule) {
  * attribute through the descriptor takes half as long as by name. */
 static void register_class(nl_py_state *state, PyTypeObject *type, PyObject *capsule) {
     PyObject *grad = NULL;
-    if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_REQUIRES_GRAD), &grad) < 0)
+    if (nl_py_lookup_attribute((PyObject *)type, interned_name(state, NAME_REQUIRES_GRAD), &grad) <
+        0)
         PyErr_Clear();
     PyObject *parts = PyTuple_Pack(2, capsule, grad ? grad : Py_None);
     Py_XDECREF(grad);
@@ -384,7 +385,8 @@ static void register_class(nl_py_state *state, PyTypeObject *type, PyObject *cap
 /* Returns whether the class itself defines the attribute, not a base class (as for
  * torch.nn.Parameter). Never raises. */
 static int defines_exchange(const nl_py_state *state, const PyTypeObject *type) {
-    int found = type->tp_dict ? PyDict_Contains(type->tp_dict, name(state, NAME_EXCHANGE)) : 0;
+    int found =
+        type->tp_dict ? PyDict_Contains(type->tp_dict, interned_name(state, NAME_EXCHANGE)) : 0;
     if (found < 0)
         PyErr_Clear();
     return found > 0;
@@ -402,7 +404,8 @@ static const nl_dl_exchange *exchange_of(nl_py_state *state, PyObject *obj) {
         if (registered)
             return registered;
     }
-    if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_EXCHANGE), &capsule) <= 0)
+    if (nl_py_lookup_attribute((PyObject *)type, interned_name(state, NAME_EXCHANGE), &capsule) <=
+        0)
         return NULL;
     const nl_dl_exchange *api = functions_of(capsule);
     if (api && !nl_atomic_load_entry(&state->exchange_type) && defines_exchange(state, type))
@@ -429,7 +432,8 @@ int nl_py_dlpack_register(nl_py_state *state, PyObject *obj) {
  * returns True. Never raises. */
 static int is_attribute_true(const nl_py_state *state, PyObject *obj, int which) {
     PyObject *value = NULL;
-    if (nl_py_lookup_attribute(obj, name(state, which), &value) > 0 && !PyBool_Check(value))
+    if (nl_py_lookup_attribute(obj, interned_name(state, which), &value) > 0 &&
+        !PyBool_Check(value))
         Py_SETREF(value, PyObject_CallNoArgs(value));
     if (value == NULL)
         PyErr_Clear();

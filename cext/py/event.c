@@ -7,7 +7,7 @@ typedef struct {
     PyObject *weakrefs;
 } py_event;
 
-static int create(int timing, nl_event **event, nl_error *err) {
+static int create_event(int timing, nl_event **event, nl_error *err) {
     nl_device *dev = nl_device_current(err);
     return dev == NULL ? -1 : nl_event_create(dev, timing, event, err);
 }
@@ -19,7 +19,7 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     nl_error err;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:Event", names, &timing))
         return NULL;
-    NL_UNLOCKED(status = create(timing, &event, &err));
+    NL_UNLOCKED(status = create_event(timing, &event, &err));
     if (status < 0)
         return nl_py_raise(&err);
     py_event *self = (py_event *)type->tp_alloc(type, 0);

@@ -20,7 +20,7 @@ typedef struct nl_py_graphkernel {
     int updated;
 } nl_py_graphkernel;
 
-static PyObject *pack(PyObject *const *args, Py_ssize_t count) {
+static PyObject *pack_arguments(PyObject *const *args, Py_ssize_t count) {
     PyObject *tuple = PyTuple_New(count);
     for (Py_ssize_t i = 0; tuple && i < count; i++)
         PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
@@ -31,7 +31,7 @@ PyObject *nl_py_graphkernel_new(nl_py_state *state, nl_graph *graph, nl_py_kerne
                                 const nl_launch *shape, PyObject *const *args, PyObject *kept) {
     nl_error err;
     PyTypeObject *type = state->captured_type;
-    PyObject *tuple = pack(args, kernel->kernel->params.count);
+    PyObject *tuple = pack_arguments(args, kernel->kernel->params.count);
     nl_py_graphkernel *c = tuple ? (nl_py_graphkernel *)type->tp_alloc(type, 0) : NULL;
     if (!c) {
         Py_XDECREF(tuple);
@@ -211,7 +211,7 @@ static PyObject *update(nl_py_graphkernel *c, PyObject *const *args, Py_ssize_t 
     call.implicit = 0;
     nl_py_hostcopy_init(&call.hosts, 1);
     int result = write_arguments(&call, args, (unsigned char *)values + pointers, values);
-    PyObject *tuple = result == 0 ? pack(args, nargs) : NULL;
+    PyObject *tuple = result == 0 ? pack_arguments(args, nargs) : NULL;
     PyObject *made = tuple ? nl_py_values_created_arrays(&read) : NULL;
     fix_arrays(c->state, tuple);
     if (!tuple || PyErr_Occurred() || nl_py_kernel_check(c->kernel, call.epoch) < 0 ||

@@ -95,7 +95,7 @@ static PyObject *call_choose(const nl_py_gucall *c) {
     return NULL;
 }
 
-static int choose(nl_py_gucall *c) {
+static int choose_kernel(nl_py_gucall *c) {
     uint8_t key[NL_PY_KEY_CAPACITY(NL_GU_MAX_OPERANDS + 1)];
     size_t size = choice_key(c, key);
     nl_py_overload *cached = size ? nl_py_overloads_find(&c->g->choices, NULL, key, size) : NULL;
@@ -109,7 +109,7 @@ static int choose(nl_py_gucall *c) {
 
 /* ---- results ---- */
 
-static int run(nl_py_gucall *c) {
+static int run_kernel(nl_py_gucall *c) {
     nl_error err;
     if (nl_gloop_pack(&c->loop, &c->packed, &err) < 0)
         return raise_from(&err);
@@ -144,7 +144,7 @@ static PyObject *result_of(nl_py_gucall *c, int i) {
     return Py_XNewRef(return_replaced(c, i));
 }
 
-static PyObject *results(nl_py_gucall *c) {
+static PyObject *collect_results(nl_py_gucall *c) {
     int nout = c->count - c->nin;
     for (int i = 0; i < c->nin; i++)
         if (nl_gcore_writes(&c->g->core, i) && c->stands_in[i] && !return_replaced(c, i))
@@ -221,9 +221,9 @@ static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t
         return nl_py_raise(&err);
     if (open_call(c, g, args, PyVectorcall_NARGS(flags), names, outs) == 0 &&
         nl_py_guoperands_read(c, args, outs) == 0 && nl_py_guoperands_dimensions(c) == 0 &&
-        choose(c) == 0 && nl_py_guoperands_inputs(c) == 0 && nl_py_guoperands_outputs(c) == 0 &&
-        run(c) == 0)
-        result = results(c);
+        choose_kernel(c) == 0 && nl_py_guoperands_inputs(c) == 0 &&
+        nl_py_guoperands_outputs(c) == 0 && run_kernel(c) == 0)
+        result = collect_results(c);
     close_call(c);
     return result;
 }

@@ -140,7 +140,7 @@ static int64_t staged_pitch(const nl_py_gucall *c, int i, int64_t bytes, int is_
 /* Stages the cores of the operands first to last - 1 that have at least `least` bytes, as long as
  * they fit in shared memory. Cores that overlap along the innermost loop dimension are not
  * staged. */
-static void stage(const nl_py_gucall *c, int first, int last, int64_t least, kind *k) {
+static void stage_cores(const nl_py_gucall *c, int first, int last, int64_t least, kind *k) {
     for (int i = first; i < last; i++) {
         int64_t bytes, pitch;
         if (c->operands[i].place == NL_PY_PLACE_VALUE || (bytes = dense_bytes(c, i)) < least ||
@@ -156,7 +156,7 @@ static void stage(const nl_py_gucall *c, int first, int last, int64_t least, kin
     }
 }
 
-static void unstage(kind *k) {
+static void unstage_operands(kind *k) {
     k->staged = k->loaded = k->scale = 0;
     k->pitch = k->is_long = 0;
 }
@@ -164,8 +164,8 @@ static void unstage(kind *k) {
 /* Stages outputs first, because unstaged accesses to outputs in global memory cost more than
  * accesses to inputs. */
 static void stage_all(const nl_py_gucall *c, kind *k) {
-    stage(c, c->nin, c->count, STAGED_OUTPUT, k);
-    stage(c, 0, c->nin, k->staged ? STAGED_WITH_OUTPUT : STAGED_INPUT, k);
+    stage_cores(c, c->nin, c->count, STAGED_OUTPUT, k);
+    stage_cores(c, 0, c->nin, k->staged ? STAGED_WITH_OUTPUT : STAGED_INPUT, k);
 }
 
 static uint32_t bits_of(int64_t n) {
@@ -174,18 +174,18 @@ static uint32_t bits_of(int64_t n) {
 
 /* Decides which cores are staged. */
 static void find_staged(const nl_py_gucall *c, kind *k) {
-    unstage(k);
+    unstage_operands(k);
     if (c->g->block || c->packed.count < WARP || c->g->staging == NL_PY_PLAIN ||
         c->packed.count < c->g->staged_from / STAGED_ALL)
         return;
     stage_all(c, k);
     if (k->pitch > STAGED_SHORT) {
-        unstage(k);
+        unstage_operands(k);
         k->is_long = 1;
         stage_all(c, k);
     }
     if (!k->staged || k->pitch * c->packed.count < c->g->staged_from)
-        unstage(k);
+        unstage_operands(k);
     else
         k->scale = bits_of(k->pitch) | bits_of(c->packed.count) << 8;
 }
@@ -247,7 +247,7 @@ static PyObject *fixed_tuple(const nl_py_gucall *c, const kind *k) {
     return all;
 }
 
-static PyObject *compile(nl_py_gucall *c, const kind *k) {
+static PyObject *compile_kernel(nl_py_gucall *c, const kind *k) {
     PyObject *fixed = fixed_tuple(c, k);
     if (!fixed)
         return NULL;
@@ -293,7 +293,7 @@ static compiled *find_kernel(nl_py_gucall *c, const kind *k) {
     nl_py_overload *cached = nl_py_overloads_find(&c->g->kernels, c->operation.device, key, size);
     if (cached)
         return (compiled *)cached;
-    PyObject *answer = compile(c, k);
+    PyObject *answer = compile_kernel(c, k);
     compiled *made = answer ? add_kernel(c, key, size, answer) : NULL;
     Py_XDECREF(answer);
     return made;
@@ -315,7 +315,7 @@ typedef struct division {
  * much shared memory, or if there would be too few blocks to occupy the device. Blocks smaller than
  * a warp are used only if there would be fewer blocks than multiprocessors: the threads of a warp
  * access memory that is not adjacent, so each additional thread increases the time of the warp. */
-static void divide(const nl_py_gucall *c, unsigned threads, const kind *k, division *d) {
+static void divide_work(const nl_py_gucall *c, unsigned threads, const kind *k, division *d) {
     int64_t count = c->packed.count, processors = c->operation.device->multiprocessors;
     int64_t pitch = k->pitch;
     d->lanes = k->is_long ? LONG_LANES : WARP;
@@ -348,7 +348,7 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made, const kind *of) 
         return -1;
     }
     if (!c->g->block)
-        divide(c, made->threads, of, &d);
+        divide_work(c, made->threads, of, &d);
     else if (d.blocks > most)
         d.blocks = most;
     if (d.blocks > most) {
@@ -383,7 +383,7 @@ static int launch_staged(nl_py_gucall *c, compiled *staged, kind *k) {
         way = nl_py_gutuning_begin(&staged->trial, c->operation.device, c->operation.stream,
                                    &is_measured);
     if (way == NL_PY_PLAIN) {
-        unstage(k);
+        unstage_operands(k);
         made = find_kernel(c, k);
     }
     int result = made ? launch_kernel(c, made, k) : -1;
@@ -398,7 +398,7 @@ int nl_py_gukernel_launch(nl_py_gucall *c) {
     compiled *made = find_kernel(c, &k);
     if (made && made->is_staged)
         return launch_staged(c, made, &k);
-    unstage(&k);
+    unstage_operands(&k);
     return made ? launch_kernel(c, made, &k) : -1;
 }
 

@@ -84,7 +84,7 @@ static void keep_caller_array(nl_py_gucall *c, int i) {
 
 /* Replaces an operand by another array of the same shape. Steals the reference to `array`; NULL
  * means that an exception is set. */
-static int replace(nl_py_gucall *c, int i, PyObject *array) {
+static int replace_operand(nl_py_gucall *c, int i, PyObject *array) {
     nl_py_operand *op = &c->operands[i];
     PyObject *given = op->given;
     int result;
@@ -179,7 +179,7 @@ static PyObject *core_axes(const nl_py_gucall *c, int i) {
     return axes;
 }
 
-static PyObject *cast(nl_py_gucall *c, int i, nl_dtype dtype) {
+static PyObject *cast_operand(nl_py_gucall *c, int i, nl_dtype dtype) {
     const char *method = nl_gcore_writes(&c->g->core, i) ? "_cast_to_write" : "_cast";
     PyObject *descr = nl_py_hostarray_descr_of(dtype);
     PyObject *made =
@@ -190,14 +190,14 @@ static PyObject *cast(nl_py_gucall *c, int i, nl_dtype dtype) {
     return made;
 }
 
-static int lay(nl_py_gucall *c, int i) {
+static int lay_out_operand(nl_py_gucall *c, int i) {
     PyObject *axes = core_axes(c, i), *laid = NULL;
     if (axes)
         laid =
             PyObject_CallMethod((PyObject *)c->g, "_copy_contiguous", "OOCO", c->operands[i].array,
                                 axes, c->orders[i], nl_py_guoperands_stream(c));
     Py_XDECREF(axes);
-    return replace(c, i, laid);
+    return replace_operand(c, i, laid);
 }
 
 int nl_py_guoperands_inputs(nl_py_gucall *c) {
@@ -207,20 +207,21 @@ int nl_py_guoperands_inputs(nl_py_gucall *c) {
         if (op->place == NL_PY_PLACE_VALUE)
             continue;
         c->stands_in[i] = 0;
-        if (op->dtype != dtype && replace(c, i, cast(c, i, dtype)) < 0)
+        if (op->dtype != dtype && replace_operand(c, i, cast_operand(c, i, dtype)) < 0)
             return -1;
-        if (!fits_promise(c, i) && lay(c, i) < 0)
+        if (!fits_promise(c, i) && lay_out_operand(c, i) < 0)
             return -1;
         if (op->place == NL_PY_PLACE_DEVICE && !is_aligned(c, i, dtype)) {
             if (nl_gcore_writes(&c->g->core, i)) {
-                if (replace(c, i, cast(c, i, dtype)) < 0 || (!fits_promise(c, i) && lay(c, i) < 0))
+                if (replace_operand(c, i, cast_operand(c, i, dtype)) < 0 ||
+                    (!fits_promise(c, i) && lay_out_operand(c, i) < 0))
                     return -1;
                 continue;
             }
             if (nl_py_operand_separate(&c->operation, op) < 0)
                 return -1;
             show_operand(c, i);
-            if (!fits_promise(c, i) && lay(c, i) < 0)
+            if (!fits_promise(c, i) && lay_out_operand(c, i) < 0)
                 return -1;
         }
     }
@@ -294,7 +295,7 @@ static int separate_inputs(nl_py_gucall *c) {
             if (nl_py_operand_separate(&c->operation, in) < 0)
                 return -1;
             show_operand(c, i);
-            if (!fits_promise(c, i) && lay(c, i) < 0)
+            if (!fits_promise(c, i) && lay_out_operand(c, i) < 0)
                 return -1;
             break;
         }

@@ -35,7 +35,7 @@ void nl_py_gutuning_clear(nl_py_gutuning *t) {
 
 /* Compares the smallest time per loop index of each variant: work of other programs makes a launch
  * slower, never faster. */
-static nl_py_staging decide(const nl_py_gutuning *t) {
+static nl_py_staging fastest_variant(const nl_py_gutuning *t) {
     double least[2] = {INFINITY, INFINITY};
     nl_error err;
     for (int i = 0; i < 2 * NL_PY_GUTUNING_ROUNDS; i++) {
@@ -58,7 +58,7 @@ static nl_py_staging next_variant(nl_py_gutuning *t, nl_device *dev, CUstream st
     nl_py_staging decision = NL_PY_UNDECIDED;
     int launch = t->launches;
     if (launch == ALL_LAUNCHES)
-        decision = decide(t);
+        decision = fastest_variant(t);
     else if (launch >= UNMEASURED &&
              !record_event(&t->measured[launch - UNMEASURED].start, dev, stream))
         decision = NL_PY_STAGED;

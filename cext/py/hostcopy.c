@@ -34,7 +34,7 @@
 
 /* ---- list of arrays ---- */
 
-static void begin(nl_py_hostcopies *c) {
+static void initialize_copies(nl_py_hostcopies *c) {
     c->capacity = NL_PY_STACK_HOSTCOPIES;
     c->items = c->on_stack;
     c->modes = 0;
@@ -46,7 +46,7 @@ static void begin(nl_py_hostcopies *c) {
     c->used = 0;
 }
 
-static int grow(nl_py_hostcopies *c) {
+static int grow_copies(nl_py_hostcopies *c) {
     nl_error err;
     size_t capacity = (size_t)c->capacity * 4;
     nl_py_hostcopy *items = nl_mem_alloc(capacity * sizeof *items, &err);
@@ -82,8 +82,8 @@ static int find_shared_copy(const nl_py_hostcopies *c, const nl_py_hostcopy *ite
 
 nl_py_hostcopy *nl_py_hostcopy_next(nl_py_hostcopies *c) {
     if (c->count == 0)
-        begin(c);
-    if (c->count == c->capacity && grow(c) < 0)
+        initialize_copies(c);
+    if (c->count == c->capacity && grow_copies(c) < 0)
         return NULL;
     return &c->items[c->count];
 }
@@ -126,7 +126,7 @@ static int really_overlap(PyObject *a, PyObject *b) {
     return result;
 }
 
-static int overlap(const nl_py_hostcopy *a, const nl_py_hostcopy *b) {
+static int ranges_overlap(const nl_py_hostcopy *a, const nl_py_hostcopy *b) {
     nl_layout_view of_a = view_of(a), of_b = view_of(b);
     if (a->same >= 0 || b->same >= 0 || !((a->mode | b->mode) & NL_PY_TRANSFER_OUT) ||
         !nl_layout_may_overlap(&of_a, &of_b))
@@ -137,7 +137,7 @@ static int overlap(const nl_py_hostcopy *a, const nl_py_hostcopy *b) {
 int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second) {
     for (int i = 0; i < c->count; i++)
         for (int j = 0; j < i; j++) {
-            int result = overlap(&c->items[j], &c->items[i]);
+            int result = ranges_overlap(&c->items[j], &c->items[i]);
             if (result == 0)
                 continue;
             *first = c->items[j].tag;
@@ -194,7 +194,7 @@ static int64_t block_capacity(const nl_py_hostcopies *c, nl_py_reads reads) {
     return reads == NL_PY_READS_ONCE && shared > NL_PINNED_BYTES ? shared : NL_PINNED_BYTES;
 }
 
-static int64_t aligned(int64_t offset) {
+static int64_t align_offset(int64_t offset) {
     return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
@@ -206,11 +206,11 @@ static int assign_offsets_of_mode(nl_py_hostcopies *c, int mode, int64_t capacit
         nl_py_hostcopy *item = &c->items[i];
         if (item->mode != mode || item->same >= 0 || item->size == 0)
             continue;
-        if (item->size > capacity - aligned(c->used)) {
+        if (item->size > capacity - align_offset(c->used)) {
             all = 0;
             continue;
         }
-        item->offset = aligned(c->used);
+        item->offset = align_offset(c->used);
         c->used = item->offset + item->size;
     }
     return all;
@@ -221,7 +221,7 @@ static int assign_offsets_of_mode(nl_py_hostcopies *c, int mode, int64_t capacit
  * arrays fit in the block. */
 static int assign_offsets(nl_py_hostcopies *c, int64_t capacity) {
     int all = assign_offsets_of_mode(c, NL_PY_TRANSFER_IN, capacity);
-    c->out_begin = aligned(c->used);
+    c->out_begin = align_offset(c->used);
     all &= assign_offsets_of_mode(c, NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT, capacity);
     c->in_end = c->used;
     return all & assign_offsets_of_mode(c, NL_PY_TRANSFER_OUT, capacity);
@@ -253,8 +253,8 @@ static void lock_block(nl_py_hostcopies *c) {
     }
 }
 
-static int alloc(const nl_py_hostcopies *c, int64_t size, nl_buffer **buffer, CUdeviceptr *address,
-                 nl_error *err) {
+static int allocate_device(const nl_py_hostcopies *c, int64_t size, nl_buffer **buffer,
+                           CUdeviceptr *address, nl_error *err) {
     int status = c->is_deferred ? nl_buffer_alloc_ordered(c->device, (size_t)size, c->stream,
                                                           c->blocking, buffer, err)
                                 : nl_buffer_alloc(c->device, (size_t)size, buffer, err);
@@ -278,7 +278,7 @@ static int open_block(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
     if (!c->block)
         do_without_block(c);
     else if (reads == NL_PY_READS_ANY)
-        return alloc(c, c->used, &c->packed, &c->address, err);
+        return allocate_device(c, c->used, &c->packed, &c->address, err);
     return 0;
 }
 
@@ -289,7 +289,8 @@ static int get_memory(nl_py_hostcopies *c, nl_error *err) {
             item->address = c->items[item->same].address;
         else if (item->offset >= 0)
             item->address = c->address + (CUdeviceptr)item->offset;
-        else if (item->size > 0 && alloc(c, item->size, &item->buffer, &item->address, err) < 0)
+        else if (item->size > 0 &&
+                 allocate_device(c, item->size, &item->buffer, &item->address, err) < 0)
             return -1;
     }
     return 0;

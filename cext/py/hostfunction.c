@@ -254,8 +254,8 @@ static int read_codes(hostfunction *f, nl_py_values *read, PyObject *const *args
     return 0;
 }
 
-static entry *resolve(hostfunction *f, const uint32_t *codes, size_t size, PyObject *const *args,
-                      Py_ssize_t nargs) {
+static entry *resolve_entry(hostfunction *f, const uint32_t *codes, size_t size,
+                            PyObject *const *args, Py_ssize_t nargs) {
     entry *e = NULL;
     PyObject *bytes = PyBytes_FromStringAndSize((const char *)codes, (Py_ssize_t)size);
     PyObject *tuple = bytes ? PyTuple_New(nargs) : NULL;
@@ -273,7 +273,8 @@ static entry *resolve(hostfunction *f, const uint32_t *codes, size_t size, PyObj
 
 /* Returns the entry for these arguments, after compiling it if necessary; the pointer is valid for
  * the lifetime of `f`. */
-static entry *find(hostfunction *f, nl_py_values *read, PyObject *const *args, Py_ssize_t nargs) {
+static entry *find_entry(hostfunction *f, nl_py_values *read, PyObject *const *args,
+                         Py_ssize_t nargs) {
     uint32_t codes[INLINE_ARGS];
     size_t size = f->typed ? 0 : (size_t)nargs * sizeof *codes;
     entry *e = nl_atomic_load_pointer(&f->last);
@@ -292,7 +293,7 @@ static entry *find(hostfunction *f, nl_py_values *read, PyObject *const *args, P
         return e;
     e = (entry *)nl_py_overloads_find(&f->overloads, NULL, codes, size);
     if (!e) {
-        e = resolve(f, codes, size, args, nargs);
+        e = resolve_entry(f, codes, size, args, nargs);
         read->runs++;
     }
     if (e)
@@ -508,8 +509,8 @@ static PyObject *raise_fault(hostfunction *f) {
     return nl_py_raise(&err);
 }
 
-static PyObject *run(hostfunction *f, const entry *e, nl_py_values *read, PyObject *const *args,
-                     unsigned char *block) {
+static PyObject *run_entry(hostfunction *f, const entry *e, nl_py_values *read,
+                           PyObject *const *args, unsigned char *block) {
     _Alignas(16) unsigned char results[NL_HOST_SLOTS * NL_HOST_SLOT];
     nl_host_frame frame = {block, results};
     int status;
@@ -529,17 +530,17 @@ static PyObject *call_with(hostfunction *f, nl_py_values *read, PyObject *const 
                            Py_ssize_t nargs) {
     _Alignas(16) unsigned char block[INLINE_BLOCK];
     nl_error err;
-    const entry *e = find(f, read, args, nargs);
+    const entry *e = find_entry(f, read, args, nargs);
     if (!e)
         return NULL;
     if (nargs != e->params.count)
         return refuse_count(f, nargs, e->params.count);
     if (e->params.size <= INLINE_BLOCK)
-        return run(f, e, read, args, block);
+        return run_entry(f, e, read, args, block);
     unsigned char *large = nl_mem_alloc(e->params.size + 16, &err);
     if (!large)
         return nl_py_raise(&err);
-    PyObject *result = run(f, e, read, args, large + (-(uintptr_t)large & 15));
+    PyObject *result = run_entry(f, e, read, args, large + (-(uintptr_t)large & 15));
     nl_mem_free(large);
     return result;
 }

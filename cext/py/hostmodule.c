@@ -39,7 +39,7 @@ static int find_code(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *ar
     return 1;
 }
 
-static int load(hostmodule *self, const char *bytes, size_t size) {
+static int load_object(hostmodule *self, const char *bytes, size_t size) {
     self->library = nl_library_open(bytes, size);
     if (self->library == NULL) {
         const char *why = dlerror();
@@ -76,7 +76,7 @@ static PyObject *hostmodule_new(PyTypeObject *type, PyObject *args, PyObject *kw
         PyErr_SetString(PyExc_ImportError, "this is no image for the CPU");
         Py_CLEAR(self);
     }
-    if (self != NULL && load(self, data.buf, (size_t)data.len) < 0)
+    if (self != NULL && load_object(self, data.buf, (size_t)data.len) < 0)
         Py_CLEAR(self);
     PyBuffer_Release(&data);
     return (PyObject *)self;
@@ -90,7 +90,7 @@ static void hostmodule_dealloc(PyObject *object) {
     nl_py_free(object);
 }
 
-static void *find(const hostmodule *self, const char *name) {
+static void *find_symbol(const hostmodule *self, const char *name) {
     for (unsigned i = 0; i < self->image->count; i++)
         if (strcmp(self->image->entries[i].name, name) == 0)
             return self->image->entries[i].address;
@@ -104,12 +104,12 @@ void *nl_py_hostmodule_find(PyObject *module, const char *name) {
         PyErr_Format(PyExc_TypeError, "a HostModule, not %.100s", Py_TYPE(module)->tp_name);
         return NULL;
     }
-    return find((hostmodule *)module, name);
+    return find_symbol((hostmodule *)module, name);
 }
 
 static PyObject *hostmodule_address(PyObject *self, PyObject *name) {
     const char *text = PyUnicode_AsUTF8(name);
-    void *address = text ? find((hostmodule *)self, text) : NULL;
+    void *address = text ? find_symbol((hostmodule *)self, text) : NULL;
     return address ? PyLong_FromVoidPtr(address) : NULL;
 }
 

@@ -325,8 +325,9 @@ static PyObject *dtypes_tuple(PyArray_DTypeMeta *const dtypes[], int count) {
 /* The promoter, which NumPy calls to find the loop for these dtypes. The Python function adds a
  * loop if necessary, and returns the loop's dtype codes. In a reduction, the dtype of the first
  * input is unknown and passed as None. */
-static int promote(PyObject *object, PyArray_DTypeMeta *const op_dtypes[],
-                   PyArray_DTypeMeta *const signature[], PyArray_DTypeMeta *new_op_dtypes[]) {
+static int promote_dtypes(PyObject *object, PyArray_DTypeMeta *const op_dtypes[],
+                          PyArray_DTypeMeta *const signature[],
+                          PyArray_DTypeMeta *new_op_dtypes[]) {
     PyUFuncObject *ufunc = (PyUFuncObject *)object;
     int nargs = ufunc->nargs, status = -1;
     char numbers[NPY_MAXARGS];
@@ -362,7 +363,8 @@ static PyObject *ufunc_add_promoter(PyObject *module, PyObject *ufunc) {
     PyObject *anything = PyTuple_New(nargs);
     for (int i = 0; anything != NULL && i < nargs; i++)
         PyTuple_SET_ITEM(anything, i, Py_NewRef(Py_None));
-    PyObject *capsule = PyCapsule_New((void *)(uintptr_t)promote, "numpy._ufunc_promoter", NULL);
+    PyObject *capsule =
+        PyCapsule_New((void *)(uintptr_t)promote_dtypes, "numpy._ufunc_promoter", NULL);
     if (anything != NULL && capsule != NULL)
         status = PyUFunc_AddPromoter(ufunc, anything, capsule);
     Py_XDECREF(anything);

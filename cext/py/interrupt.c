@@ -68,7 +68,7 @@ static int has_no_arguments(PyObject *exception) {
     return bare;
 }
 
-static void attach(PyObject *exception, PyObject *text) {
+static void attach_text(PyObject *exception, PyObject *text) {
     if (has_no_arguments(exception)) {
         PyObject *args = PyTuple_Pack(1, text);
         if (args != NULL)
@@ -88,7 +88,7 @@ int nl_py_interrupt_raise(void) {
     PyObject *text =
         *report ? PyUnicode_DecodeUTF8(report, (Py_ssize_t)strlen(report), "replace") : NULL;
     if (text != NULL)
-        attach(exception, text);
+        attach_text(exception, text);
     Py_XDECREF(text);
     PyErr_Clear();
     PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);

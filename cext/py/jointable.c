@@ -71,7 +71,7 @@ static int fill_rows(const nl_py_state *state, PyObject *parts, join *j, entry *
 }
 
 /* Converts the table from bytes to words, and assigns thread blocks to the arrays. */
-static void divide(join *j, entry *table, Py_ssize_t count) {
+static void assign_blocks(join *j, entry *table, Py_ssize_t count) {
     j->pitch /= j->word;
     for (Py_ssize_t k = 0; k < count; k++) {
         table[k].words /= j->word;
@@ -118,7 +118,7 @@ static PyObject *join_table(PyObject *module, PyObject *args) {
     int filled = fill_rows(state, parts, &j, table);
     if (filled == 1) {
         nl_py_trace_invalidate(); /* no trace: a replay would use the addresses in this table */
-        divide(&j, table, count);
+        assign_blocks(&j, table, count);
         shape = shape_of_result(first, &j);
         if (shape)
             return Py_BuildValue("NNLLLL", shape, bytes, (long long)j.word, (long long)j.rows,

@@ -26,7 +26,7 @@ static int drop_released(void *Py_UNUSED(unused)) {
     return 0;
 }
 
-static void release(void *data) {
+static void release_object(void *data) {
     kept *k = data;
     k->next = nl_atomic_load_pointer(&released);
     while (!nl_atomic_replace_pointer(&released, &k->next, k))
@@ -45,7 +45,7 @@ int nl_py_keep(PyObject *object, CUstream stream, nl_error *err) {
     kept *k = nl_mem_alloc(sizeof *k, err);
     if (k) {
         k->object = Py_NewRef(object);
-        if (NL_CU(err, LaunchHostFunc, stream, release, k) == 0)
+        if (NL_CU(err, LaunchHostFunc, stream, release_object, k) == 0)
             return 0;
         Py_DECREF(object);
         nl_mem_free(k);

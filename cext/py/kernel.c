@@ -226,7 +226,7 @@ static Py_ssize_t count_rows(PyObject *rows) {
 
 /* Fills the items from index `at` on with the given rows. *next is the index of the first free
  * item. */
-static int fill(nl_params *params, PyObject *rows, int at, int *next) {
+static int fill_items(nl_params *params, PyObject *rows, int at, int *next) {
     nl_error err;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(rows); i++) {
         nl_param description = {0};
@@ -246,7 +246,7 @@ static int fill(nl_params *params, PyObject *rows, int at, int *next) {
             nl_py_raise(&err);
             return -1;
         }
-        if (description.parts && fill(params, parts, description.first, next) < 0)
+        if (description.parts && fill_items(params, parts, description.first, next) < 0)
             return -1;
     }
     return 0;
@@ -264,7 +264,7 @@ int nl_py_kernel_params(PyObject *tuples, nl_params *params) {
         nl_py_raise(&err);
         return -1;
     }
-    int result = fill(params, tuples, 0, &next);
+    int result = fill_items(params, tuples, 0, &next);
     if (result == 0 && nl_params_finish(params, &err) < 0) {
         nl_py_raise(&err);
         result = -1;
@@ -411,7 +411,7 @@ static PyObject *kernel_max_block_size(PyObject *self, PyObject *args, PyObject 
 
 /* ---- launching ---- */
 
-static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
+static int launch_kernel(nl_py_kernel *k, const nl_launch *shape, void **values) {
     nl_error err;
     int result;
     nl_py_checks_record_caller();
@@ -433,7 +433,7 @@ static __attribute__((noinline)) int run_capturing(nl_py_kernel *k, const nl_lau
     int kept = nl_py_capture_check_default(shape->stream, "a launch");
     if (kept == 0)
         kept = nl_py_capture_keep_kernel(shape->stream, (PyObject *)k, k->hook != NULL);
-    if (kept < 0 || run(k, shape, values) < 0)
+    if (kept < 0 || launch_kernel(k, shape, values) < 0)
         return -1;
     return k->hook && !kept ? nl_py_fault_check(k, shape->stream, values) : 0;
 }
@@ -452,7 +452,7 @@ int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values, uin
         return -1;
     if (nl_capture_is_any_active())
         return run_capturing(k, shape, values);
-    if (run(k, shape, values) < 0)
+    if (launch_kernel(k, shape, values) < 0)
         return -1;
     return k->hook ? nl_py_fault_check(k, shape->stream, values) : 0;
 }

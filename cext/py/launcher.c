@@ -235,8 +235,8 @@ static __attribute__((noinline)) int launch_for_owners(nl_py_launcher *l, nl_py_
 /* Launches on the stream l->shape.stream. `named` is set if the user has specified this stream:
  * then it is used even if the owner of the arrays has another stream. `views` contains tensors that
  * the caller has already read, or is NULL. */
-static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs, int named,
-                        const nl_dl_views *views) {
+static PyObject *launch_kernel(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
+                               int named, const nl_dl_views *views) {
     nl_py_values read; /* not zero-initialized, because the struct is large */
     nl_error err;
     int result = -1;
@@ -264,7 +264,7 @@ static __attribute__((noinline)) PyObject *launch_on(PyObject *stream, nl_py_lau
     nl_py_launcher other = *l;
     if (nl_py_stream_from(l->dispatcher->state, stream, &other.shape.stream, &other.blocking) < 0)
         return NULL;
-    PyObject *result = launch(&other, args, nargs, 1, views);
+    PyObject *result = launch_kernel(&other, args, nargs, 1, views);
     nl_atomic_store_pointer(&l->last, other.last);
     return result;
 }
@@ -304,7 +304,7 @@ static PyObject *launch_general(nl_py_launcher *l, PyObject *const *args, Py_ssi
     }
     if (!l->stream && (nl_capture_is_any_active() || nl_py_stream_current()))
         return launch_on(NULL, l, args, nargs, views);
-    return launch(l, args, nargs, l->stream != NULL, views);
+    return launch_kernel(l, args, nargs, l->stream != NULL, views);
 }
 
 int nl_py_launcher_launch(nl_py_dispatcher *d, const nl_launch *shape, int blocking,

@@ -41,8 +41,8 @@ static PyObject *first_of(PyObject *obj) {
     return a->flags & NL_PY_ARRAY_C ? Py_NewRef(obj) : nl_py_devarray_view(a, a->address, &layout);
 }
 
-static int launch(nl_py_state *state, const nl_py_step *s, PyObject *const *arrays,
-                  PyObject *stream) {
+static int launch_step(nl_py_state *state, const nl_py_step *s, PyObject *const *arrays,
+                       PyObject *stream) {
     PyObject *args[1 + NL_REDUCE_MAX_SLOTS] = {s->plan};
     nl_launch shape;
     int blocking = 1;
@@ -120,7 +120,7 @@ static int launch_all(nl_py_launches *l, PyObject *const *given, PyObject *strea
         count++;
     }
     for (int i = 0; i < l->step_count; i++)
-        if (launch(l->state, &l->steps[i], arrays, stream) < 0)
+        if (launch_step(l->state, &l->steps[i], arrays, stream) < 0)
             goto done;
     result = 0;
 done:

@@ -147,8 +147,8 @@ static int library_of(const char *name) {
     return library;
 }
 
-static int find(const char *path, const char *name, int library, nl_cudalib_function *function,
-                nl_error *err) {
+static int find_function(const char *path, const char *name, int library,
+                         nl_cudalib_function *function, nl_error *err) {
     if (library >= 0 && nl_cudalib_open((nl_cudalib)library, path, err) < 0)
         return -1;
     return nl_cudalib_find(path, name, function, err);
@@ -168,7 +168,8 @@ static PyObject *librarycall_new(PyTypeObject *type, PyObject *args, PyObject *k
     const char *text = PyUnicode_AsUTF8(name);
     int library = handle != NULL ? library_of(handle) : -1;
     if (text != NULL && (handle == NULL || library >= 0)) {
-        NL_UNLOCKED(status = find(PyBytes_AS_STRING(path), text, library, &function, &err));
+        NL_UNLOCKED(status =
+                        find_function(PyBytes_AS_STRING(path), text, library, &function, &err));
         if (status < 0)
             nl_py_raise(&err);
     }

@@ -202,7 +202,7 @@ fail:
 
 /* Returns the result as a new reference. Returns NULL without an exception if Python must compute
  * the product, or NULL with an exception. */
-static PyObject *multiply(product *p) {
+static PyObject *multiply_matrices(product *p) {
     nl_error err;
     nl_gemm g;
     nl_py_array *made = NULL;
@@ -265,7 +265,7 @@ PyObject *nl_py_matmul(PyObject *left, PyObject *right) {
         product p = {.state = state, .a = (nl_py_array *)left, .b = (nl_py_array *)right};
         if (nl_py_stream_from(state, NULL, &p.stream, &p.blocking) < 0)
             return NULL;
-        result = multiply(&p);
+        result = multiply_matrices(&p);
         if (result || PyErr_Occurred())
             return result;
     }
@@ -300,7 +300,7 @@ static PyObject *multiply_operands(nl_py_state *state, PyObject *const *args, Py
                      .out = (nl_py_array *)target};
         if (nl_py_stream_from(state, NULL, &p.stream, &p.blocking) < 0)
             return NULL;
-        return multiply(&p);
+        return multiply_matrices(&p);
     }
     return NULL;
 }
@@ -336,7 +336,7 @@ static PyObject *gemm(PyObject *module, PyObject *args) {
                           &p.b, state->devarray_type, &p.out, &stream, &p.bfloat16) ||
         nl_py_stream_from(state, stream, &p.stream, &p.blocking) < 0)
         return NULL;
-    PyObject *result = multiply(&p);
+    PyObject *result = multiply_matrices(&p);
     if (!result && PyErr_Occurred())
         return NULL;
     int done = result != NULL;

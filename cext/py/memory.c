@@ -8,7 +8,7 @@
 #include "py/devarray.h"
 #include "py/hostarray.h"
 
-static PyObject *describe(const nl_pool_statistics *s) {
+static PyObject *describe_statistics(const nl_pool_statistics *s) {
     PyObject *limit = s->limit == SIZE_MAX ? Py_NewRef(Py_None) : PyLong_FromSize_t(s->limit);
     return Py_BuildValue("{sn sn sn sN sn sn}", "used", (Py_ssize_t)s->used, "cached",
                          (Py_ssize_t)s->cached, "peak", (Py_ssize_t)s->peak, "limit", limit,
@@ -33,7 +33,7 @@ static PyObject *pool_statistics(PyObject *Py_UNUSED(module), PyObject *args) {
     if (!dev)
         return NULL;
     nl_pool_statistics s = nl_pool_read(&dev->cache);
-    return describe(&s);
+    return describe_statistics(&s);
 }
 
 /* Reads a size; None means no limit. */
@@ -42,7 +42,7 @@ static int size_from(PyObject *value, size_t *size) {
     return *size == SIZE_MAX && PyErr_Occurred() ? -1 : 0;
 }
 
-static PyObject *trim(nl_device *dev, size_t keep) {
+static PyObject *trim_cache(nl_device *dev, size_t keep) {
     nl_error err;
     int result;
     NL_UNLOCKED(result = nl_buffer_trim(dev, keep, &err));
@@ -65,7 +65,7 @@ static PyObject *pool_set_limits(PyObject *Py_UNUSED(module), PyObject *args) {
         return nl_py_raise(&err);
     if (nl_pool_read(&dev->cache).cached <= kept)
         Py_RETURN_NONE;
-    return trim(dev, kept);
+    return trim_cache(dev, kept);
 }
 
 static PyObject *pool_trim(PyObject *Py_UNUSED(module), PyObject *args) {
@@ -74,7 +74,7 @@ static PyObject *pool_trim(PyObject *Py_UNUSED(module), PyObject *args) {
     if (!PyArg_ParseTuple(args, "in:pool_trim", &ordinal, &keep))
         return NULL;
     nl_device *dev = device_at(ordinal);
-    return dev ? trim(dev, keep < 0 ? 0 : (size_t)keep) : NULL;
+    return dev ? trim_cache(dev, keep < 0 ? 0 : (size_t)keep) : NULL;
 }
 
 static PyObject *pool_reset_peak(PyObject *Py_UNUSED(module), PyObject *args) {
@@ -93,7 +93,7 @@ static PyObject *pool_reset_peak(PyObject *Py_UNUSED(module), PyObject *args) {
 static PyObject *host_statistics(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     size_t locked;
     nl_pool_statistics s = nl_hostblock_statistics(&locked);
-    PyObject *dict = describe(&s), *value = dict ? PyLong_FromSize_t(locked) : NULL;
+    PyObject *dict = describe_statistics(&s), *value = dict ? PyLong_FromSize_t(locked) : NULL;
     if (!value || PyDict_SetItemString(dict, "locked", value) < 0)
         Py_CLEAR(dict);
     Py_XDECREF(value);

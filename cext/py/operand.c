@@ -378,7 +378,7 @@ int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, int may_lose, v
 
 /* ---- making ---- */
 
-static int alloc(nl_py_operation *call, int64_t size, nl_buffer **out) {
+static int allocate_buffer(nl_py_operation *call, int64_t size, nl_buffer **out) {
     nl_error err;
     int result = nl_py_devarray_buffer_alloc(call->device, (size_t)size, out, &err);
     if (result == 0) {
@@ -403,7 +403,7 @@ static PyObject *make_device(nl_py_operation *call, nl_dtype dtype, const nl_lay
                              int64_t size) {
     nl_buffer *buffer = NULL;
     PyObject *array = NULL, *descr = nl_py_hostarray_descr_of(dtype);
-    if (descr && alloc(call, size, &buffer) == 0) {
+    if (descr && allocate_buffer(call, size, &buffer) == 0) {
         nl_py_array_parts parts = {.buffer = buffer,
                                    .address = buffer->address,
                                    .descr = descr,
@@ -535,7 +535,7 @@ int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op) {
     distinct_layout(op, &from);
     to = from;
     nl_layout_set_k(&to);
-    if (alloc(call, nl_layout_count(&to) * to.itemsize, &op->buffer) < 0)
+    if (allocate_buffer(call, nl_layout_count(&to) * to.itemsize, &op->buffer) < 0)
         return -1;
     NL_UNLOCKED(result = nl_transfer(call->device, NL_DEVICE_TO_DEVICE, op->buffer->address, &to,
                                      op->address, &from, call->stream, 1, &err));

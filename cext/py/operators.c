@@ -118,7 +118,7 @@ static PyObject *call_reflected(int place, PyObject *self, PyObject *other) {
     return NULL;
 }
 
-static PyObject *binary(int place, PyObject *left, PyObject *right) {
+static PyObject *call_binary(int place, PyObject *left, PyObject *right) {
     PyObject *self = device_array_operand(left, right), *other = self == left ? right : left;
     PyObject *args[] = {left, right};
     const nl_py_state *state = ((nl_py_array *)self)->state;
@@ -137,7 +137,7 @@ static PyObject *in_place(int place, PyObject *self, PyObject *other) {
 
 #define BINARY(slot, ufunc) \
     PyObject *nl_py_operators_##slot(PyObject *left, PyObject *right) { \
-        return binary(AT_##slot, left, right); \
+        return call_binary(AT_##slot, left, right); \
     } \
     PyObject *nl_py_operators_inplace_##slot(PyObject *self, PyObject *other) { \
         return in_place(AT_##slot, self, other); \
@@ -150,7 +150,7 @@ NL_IN_PLACE_OPERATORS(BINARY)
 NL_UNARY_OPERATORS(UNARY)
 
 PyObject *nl_py_operators_divmod(PyObject *left, PyObject *right) {
-    return binary(AT_divmod, left, right);
+    return call_binary(AT_divmod, left, right);
 }
 
 /* Returns the ufunc for a power. As in NumPy, some Python numbers as exponents select a unary
@@ -173,7 +173,7 @@ PyObject *nl_py_operators_power(PyObject *base, PyObject *exponent, PyObject *mo
     if (modulus != Py_None)
         return Py_NewRef(Py_NotImplemented);
     int place = ufunc_of_power(base, exponent);
-    return place == AT_power ? binary(place, base, exponent)
+    return place == AT_power ? call_binary(place, base, exponent)
                              : apply_operator(base, place, &base, 1);
 }
 
@@ -202,7 +202,7 @@ static PyObject *compare_with_no_number(PyObject *self, PyObject *other, int whi
 }
 
 PyObject *nl_py_operators_compare(PyObject *self, PyObject *other, int which) {
-    PyObject *result = binary(AT_comparisons + which, self, other);
+    PyObject *result = call_binary(AT_comparisons + which, self, other);
     if (!result && (which == Py_EQ || which == Py_NE) && PyErr_ExceptionMatches(PyExc_TypeError))
         return compare_with_no_number(self, other, which);
     return result;

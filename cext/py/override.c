@@ -102,8 +102,8 @@ static PyObject *keywords_with_out_tuple(int nin, PyObject *const *args, Py_ssiz
 
 /* Returns the arguments of a handler: (object, ufunc, "__call__", *inputs). The caller fills in the
  * object. */
-static PyObject *positional(const nl_py_state *state, PyObject *ufunc, PyObject *const *args,
-                            Py_ssize_t count) {
+static PyObject *handler_arguments(const nl_py_state *state, PyObject *ufunc, PyObject *const *args,
+                                   Py_ssize_t count) {
     PyObject *tuple = PyTuple_New(3 + count);
     if (!tuple)
         return NULL;
@@ -142,7 +142,7 @@ static PyObject *call_override(const nl_py_state *state, PyObject *ufunc, int ni
                          Py_TYPE(a->objects[i])->tp_name);
             break;
         }
-        PyObject *all = positional(state, ufunc, args, nargs < nin ? nargs : nin);
+        PyObject *all = handler_arguments(state, ufunc, args, nargs < nin ? nargs : nin);
         if (!all)
             break;
         PyObject *none = PyTuple_GET_ITEM(all, 0);

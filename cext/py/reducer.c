@@ -115,7 +115,7 @@ static int add_scratch(nl_py_launches *l, const nl_py_reducer *r, const nl_reduc
     return 0;
 }
 
-static int observe(const nl_py_reducer *r, const nl_reduce_plan *plan, int is_scan) {
+static int call_plan_observer(const nl_py_reducer *r, const nl_reduce_plan *plan, int is_scan) {
     PyObject *observer = r->state->plan_observer;
     if (__builtin_expect(!observer || observer == Py_None, 1))
         return 0;
@@ -130,7 +130,7 @@ static int observe(const nl_py_reducer *r, const nl_reduce_plan *plan, int is_sc
 static int launch_plan(nl_py_reducer *r, const nl_reduce_plan *plan, int masked, int is_scan,
                        PyObject *const *given, PyObject *stream) {
     nl_py_launches l; /* not initialized: it is large */
-    int result = observe(r, plan, is_scan);
+    int result = call_plan_observer(r, plan, is_scan);
     nl_py_launches_init(&l, r->state, (PyObject *)r);
     for (int i = 0; result == 0 && i < plan->scratch_count; i++)
         result = add_scratch(&l, r, &plan->scratch[i]);

@@ -390,8 +390,8 @@ static PyObject *accumulate_on_stream(PyObject *self, PyObject *const *args, siz
     return nl_py_reduction_accumulate(self, args, PyVectorcall_NARGS(nargsf), keywords);
 }
 
-static PyObject *call(PyObject *self, char method, const char *otherwise, PyObject *const *args,
-                      Py_ssize_t nargs, PyObject *keywords) {
+static PyObject *call_reduction(PyObject *self, char method, const char *otherwise,
+                                PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
     PyObject *values[PARAMETERS] = {NULL}, *changed[PARAMETERS], *array, *zero, *result;
     Py_ssize_t count = nargs + nl_py_named(keywords);
@@ -419,12 +419,12 @@ static PyObject *call(PyObject *self, char method, const char *otherwise, PyObje
 
 PyObject *nl_py_reduction_reduce(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords) {
-    return call(self, 'r', "_reduce", args, nargs, keywords);
+    return call_reduction(self, 'r', "_reduce", args, nargs, keywords);
 }
 
 PyObject *nl_py_reduction_accumulate(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                      PyObject *keywords) {
-    return call(self, 'a', "_accumulate", args, nargs, keywords);
+    return call_reduction(self, 'a', "_accumulate", args, nargs, keywords);
 }
 
 PyObject *nl_py_reduction_note(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {

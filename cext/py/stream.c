@@ -189,7 +189,7 @@ static PyObject *wrap_stream(PyTypeObject *type, nl_stream *stream, PyObject *ow
     return (PyObject *)self;
 }
 
-static int create(unsigned flags, int priority, nl_stream **stream, nl_error *err) {
+static int create_stream(unsigned flags, int priority, nl_stream **stream, nl_error *err) {
     nl_device *dev = nl_device_current(err);
     return dev == NULL ? -1 : nl_stream_create(dev, flags, priority, stream, err);
 }
@@ -202,8 +202,8 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pi:Stream", names, &non_blocking, &priority)) {
         return NULL;
     }
-    NL_UNLOCKED(status = create(non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT, priority,
-                                &stream, &err));
+    NL_UNLOCKED(status = create_stream(non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT,
+                                       priority, &stream, &err));
     return status < 0 ? nl_py_raise(&err) : wrap_stream(type, stream, NULL);
 }
 

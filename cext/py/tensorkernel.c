@@ -66,7 +66,7 @@ static int is_contiguous(const nl_dl_tensor *t) {
 
 /* Adds the shape of an input to the broadcast shape. Returns 0 if the shapes cannot be
  * broadcast. */
-static int broadcast(call *c, const nl_dl_tensor *t) {
+static int add_broadcast_shape(call *c, const nl_dl_tensor *t) {
     if (t->ndim > NL_MAX_DIMS)
         return 0;
     int added = t->ndim - c->ndim;
@@ -96,7 +96,7 @@ static int add_key_word(call *c, uint64_t word) {
 
 /* Replaces an input by the result of calling one of its methods. Returns 1, or -1 with an
  * exception. */
-static int replace(call *c, Py_ssize_t i, PyObject *method) {
+static int replace_input(call *c, Py_ssize_t i, PyObject *method) {
     PyObject *made = PyObject_CallMethodNoArgs(c->arguments[i], method);
     if (!made)
         return -1;
@@ -115,12 +115,12 @@ static int read_tensor(call *c, Py_ssize_t i) {
     int found = nl_py_dlpack_view(k->state, c->arguments[i], &t);
     /* below autograd, a tensor with a gradient is treated as its data */
     if (!found && !k->has_keyset) {
-        if (replace(c, i, k->detach) < 0)
+        if (replace_input(c, i, k->detach) < 0)
             return -1;
         found = nl_py_dlpack_view(k->state, c->arguments[i], &t);
     }
     if (found && k->rows >> i & 1 && !is_contiguous(&t)) {
-        if (replace(c, i, k->contiguous) < 0)
+        if (replace_input(c, i, k->contiguous) < 0)
             return -1;
         found = nl_py_dlpack_view(k->state, c->arguments[i], &t);
     }
@@ -132,7 +132,7 @@ static int read_tensor(call *c, Py_ssize_t i) {
     if (k->elementwise) {
         c->key[c->key_size - 2] &= ((uint64_t)1 << 40) - 1; /* plans of elementwise operations do
                                                              * not depend on ndim */
-        return broadcast(c, &t);
+        return add_broadcast_shape(c, &t);
     }
     nl_py_dlpack_add_view(&c->views, c->arguments[i], &t);
     for (int d = 0; d < t.ndim; d++)
@@ -265,7 +265,7 @@ static PyObject *result_sizes(const call *c, int strides) {
     return tuple;
 }
 
-static PyObject *allocate(const call *c, PyObject *plan, PyObject *result) {
+static PyObject *allocate_result(const call *c, PyObject *plan, PyObject *result) {
     PyObject *names = PyTuple_GET_ITEM(plan, PLAN_NAMES), *made = NULL;
     PyObject *values[RESULT_PARTS] = {
         Py_NewRef(PyTuple_GET_ITEM(result, RESULT_SIZE)),
@@ -297,7 +297,7 @@ static int allocate_results(call *c, PyObject *plan) {
         return -1;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        c->arguments[c->nin + i] = allocate(c, plan, PyTuple_GET_ITEM(results, i));
+        c->arguments[c->nin + i] = allocate_result(c, plan, PyTuple_GET_ITEM(results, i));
         if (!c->arguments[c->nin + i])
             return -1;
         c->nout++;
@@ -306,7 +306,7 @@ static int allocate_results(call *c, PyObject *plan) {
 }
 
 /* Returns the results of the call: one tensor, a tuple of tensors, or None. */
-static PyObject *returned(const call *c) {
+static PyObject *collect_results(const call *c) {
     if (c->nout == 0)
         return Py_NewRef(Py_None);
     if (c->nout == 1)
@@ -325,14 +325,14 @@ static PyObject *compute_results(call *c) {
         PyObject *done =
             nl_py_launcher_call(c->kernel->state, PyTuple_GET_ITEM(plan, PLAN_FUNCTION),
                                 c->arguments, c->nin + c->nout, &c->views);
-        result = done ? returned(c) : NULL;
+        result = done ? collect_results(c) : NULL;
         Py_XDECREF(done);
     }
     Py_XDECREF(plan);
     return result;
 }
 
-static void clear(call *c) {
+static void release_inputs(call *c) {
     for (Py_ssize_t i = 0; i < c->nin; i++)
         if (c->owned >> i & 1)
             Py_DECREF(c->arguments[i]);
@@ -361,7 +361,7 @@ static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargsf
         result = compute_results(&c);
     if (fast >= 0 && !fast)
         result = PyObject_Vectorcall(k->general, args, nargsf, keywords);
-    clear(&c);
+    release_inputs(&c);
     return result;
 }
 

@@ -85,7 +85,7 @@ static PyObject *live(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) 
 }
 
 /* Runs after the interpreter's finalization: prints resources that no Python object owns. */
-static void report(void) {
+static void report_leaks(void) {
     uint64_t used = 0;
     nl_error err;
     nl_py_state_release_caches();
@@ -98,7 +98,7 @@ static void report(void) {
 }
 
 static PyObject *report_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    if (Py_AtExit(report) < 0)
+    if (Py_AtExit(report_leaks) < 0)
         return PyErr_Format(PyExc_RuntimeError, "too many functions are registered to run at exit");
     Py_RETURN_NONE;
 }

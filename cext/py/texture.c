@@ -10,7 +10,7 @@ typedef struct {
     PyObject_HEAD nl_texture *texture;
 } py_texture;
 
-static PyObject *wrap(PyObject *type, nl_texture *texture) {
+static PyObject *wrap_texture(PyObject *type, nl_texture *texture) {
     py_texture *self = (py_texture *)((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
     if (self == NULL) {
         NL_UNLOCKED(nl_texture_release(texture));
@@ -36,7 +36,7 @@ static PyObject *texture_array(PyObject *type, PyObject *args) {
     nl_device *dev = nl_device_current(&err);
     status = dev != NULL ? nl_texture_array(dev, &shape, &texture, &err) : -1;
     Py_END_ALLOW_THREADS;
-    return status < 0 ? nl_py_raise(&err) : wrap(type, texture);
+    return status < 0 ? nl_py_raise(&err) : wrap_texture(type, texture);
 }
 
 static nl_texture *array_of(PyObject *type, PyObject *object) {
@@ -59,7 +59,7 @@ static PyObject *make_object(PyObject *type, nl_device *dev, const CUDA_RESOURCE
     dev = dev != NULL ? dev : nl_device_current(&err);
     status = dev != NULL ? nl_texture_object(dev, over, how, &texture, &err) : -1;
     Py_END_ALLOW_THREADS;
-    return status < 0 ? nl_py_raise(&err) : wrap(type, texture);
+    return status < 0 ? nl_py_raise(&err) : wrap_texture(type, texture);
 }
 
 static PyObject *texture_object(PyObject *type, PyObject *args) {
@@ -113,7 +113,7 @@ static PyObject *texture_surface(PyObject *type, PyObject *object) {
     if (array == NULL)
         return NULL;
     NL_UNLOCKED(status = nl_texture_surface(array->device, array, &texture, &err));
-    return status < 0 ? nl_py_raise(&err) : wrap(type, texture);
+    return status < 0 ? nl_py_raise(&err) : wrap_texture(type, texture);
 }
 
 static PyObject *texture_copy(PyObject *self, PyObject *args) {

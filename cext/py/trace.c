@@ -67,13 +67,13 @@ NL_THREAD_LOCAL nl_py_tracer *nl_py_trace_current;
 
 /* ---- values ---- */
 
-static void invalidate(nl_py_tracer *r) {
+static void mark_invalid(nl_py_tracer *r) {
     Py_CLEAR(r->made);
 }
 
 void nl_py_trace_invalidate(void) {
     if (nl_py_is_tracing())
-        invalidate(nl_py_trace_current);
+        mark_invalid(nl_py_trace_current);
 }
 
 /* Adds a value to the trace. Returns NULL if the trace has too many values. */
@@ -288,7 +288,7 @@ static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
     nl_py_tracer *r = nl_py_trace_current;
     value *v = NULL;
     if (was_used(r))
-        invalidate(r);
+        mark_invalid(r);
     record_with(NULL);
     PyObject *array = nl_py_devarray_allocate(state, parts, layout);
     record_with(r);
@@ -298,7 +298,7 @@ static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
     if (r->made && array && !parts->owner && is_in_order(r, parts->stream) && r->bytes <= MAX_BYTES)
         v = add_value(r->made, NEW, array);
     if (r->made && (!v || !set_geometry(v, (nl_py_array *)array)))
-        invalidate(r);
+        mark_invalid(r);
     return array;
 }
 
@@ -313,14 +313,14 @@ PyObject *nl_py_trace_call(PyObject *callable, PyObject *const *args, size_t nar
     Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_named(keywords);
     traced_call *call = r->made ? add_call(r, callable, args, count, keywords) : NULL;
     if (!call)
-        invalidate(r);
+        mark_invalid(r);
     /* operations inside the call are part of the call and not recorded separately */
     record_with(NULL);
     PyObject *result = PyObject_Vectorcall(callable, args, nargsf, keywords);
     record_with(r);
     r->uses = nl_device_uses();
     if (r->made && (!result || !add_result(r, call, result)))
-        invalidate(r);
+        mark_invalid(r);
     return result;
 }
 
@@ -456,7 +456,7 @@ PyObject *nl_py_trace_record(nl_py_state *state, PyObject *function, PyObject *c
     record_with(NULL);
     if (result)
         *out = finished_trace(&r, result);
-    invalidate(&r);
+    mark_invalid(&r);
     return result;
 }
 

@@ -271,7 +271,7 @@ static int evict_from(traced *f, PyObject *all) {
 
 /* If all entries were replayed, the first round evicts no entry, and the second round evicts the
  * oldest entries. */
-static int evict(traced *f) {
+static int evict_entry(traced *f) {
     int result = 0;
     for (int round = 0; result == 0 && round < 2 && f->bytes > max_bytes; round++) {
         PyObject *all = PyDict_Copy(f->traces);
@@ -294,7 +294,7 @@ static int store_trace(traced *f, PyObject *bytes, PyObject *value) {
     if (result == 0) {
         f->bytes += size_of(f, bytes, value);
         f->bytes -= before ? size_of(f, bytes, before) : 0;
-        result = evict(f);
+        result = evict_entry(f);
     }
     Py_END_CRITICAL_SECTION();
     Py_XDECREF(before);

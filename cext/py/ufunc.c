@@ -338,7 +338,7 @@ static int is_not_broadcast(const call *c, const nl_py_operand *op) {
     return 1;
 }
 
-static int enter(call *c) {
+static int enter_operands(call *c) {
     nl_py_reads reads = NL_PY_READS_ONCE;
     int any = 0;
     for (int i = 0; i < c->count; i++) {
@@ -395,7 +395,7 @@ static int launch_with(call *c, const nl_loop *loop, const nl_py_ufunc_kernel *k
     return nl_py_kernel_run(nl_py_overload_kernel(&k->base), &shape, values, c->op.epoch);
 }
 
-static int launch(call *c) {
+static int launch_loops(call *c) {
     _Alignas(16) unsigned char small[INLINE_BLOCK];
     nl_loop_operand operands[NL_PY_MAX_OPERANDS];
     nl_loop loop;
@@ -422,18 +422,18 @@ static int launch(call *c) {
     return result;
 }
 
-static int compute(call *c) {
+static int compute_results(call *c) {
     int64_t count = 1;
     for (int d = 0; d < c->ndim; d++)
         count *= c->shape[d];
     if (count == 0 || c->nowhere)
         return 0;
-    if (separate_inputs(c) < 0 || enter(c) < 0 || launch(c) < 0)
+    if (separate_inputs(c) < 0 || enter_operands(c) < 0 || launch_loops(c) < 0)
         return -1;
     return nl_py_operands_leave(&c->op, c->operands, c->count);
 }
 
-static PyObject *results(call *c) {
+static PyObject *collect_results(call *c) {
     if (c->nout == 1)
         return nl_py_operand_result(first_out(c), !c->keywords.arrays);
     PyObject *tuple = PyTuple_New(c->nout);
@@ -463,18 +463,18 @@ static int check_values(const call *c, PyObject *const *args) {
     return result ? 0 : -1;
 }
 
-static PyObject *run(call *c, PyObject *const *args) {
+static PyObject *run_call(call *c, PyObject *const *args) {
     if (read_operands(c, args) < 0 || find_loop(c) < 0 || check_values(c, args) < 0 ||
-        find_shape(c) < 0 || make_outputs(c) < 0 || compute(c) < 0)
+        find_shape(c) < 0 || make_outputs(c) < 0 || compute_results(c) < 0)
         return NULL;
-    return results(c);
+    return collect_results(c);
 }
 
 static PyObject *run_and_clear(call *c, PyObject *const *args) {
     int most = c->nin + c->nout + 1;
     for (int i = 0; i < most; i++)
         nl_py_operand_none(&c->operands[i]);
-    PyObject *result = run(c, args);
+    PyObject *result = run_call(c, args);
     for (int i = 0; i < most; i++)
         nl_py_operand_clear(&c->operands[i]);
     nl_py_operands_done(&c->op);

@@ -58,7 +58,8 @@ int nl_py_ufuncloops_choose(nl_py_ufunc *u, const nl_py_ufunc_key *key, PyObject
 
 /* ---- kernels ---- */
 
-static int prepare(nl_py_ufunc *u, nl_device *dev, nl_py_ufunc_kernel *k, const nl_loop *loop) {
+static int prepare_kernel(nl_py_ufunc *u, nl_device *dev, nl_py_ufunc_kernel *k,
+                          const nl_loop *loop) {
     nl_kernel *kernel = nl_py_overload_kernel(&k->base)->kernel;
     nl_launch shape = {.grid = {1, 1, 1}, .block = {k->block, 1, 1}};
     nl_error err;
@@ -99,15 +100,15 @@ static nl_py_ufunc_kernel *add_kernel(nl_py_ufunc *u, nl_device *dev,
     k->block = block > 0 ? (unsigned)block : 0;
     k->per_thread = per_thread > 0 ? (unsigned)per_thread : 0;
     if (nl_py_overload_load(&k->base, u->state, kernel, dev, u->name) == 0 &&
-        prepare(u, dev, k, loop) == 0 &&
+        prepare_kernel(u, dev, k, loop) == 0 &&
         nl_py_overloads_add(&u->kernels, (PyObject *)u, &k->base) == 0)
         return k;
     nl_py_overload_free(&k->base);
     return NULL;
 }
 
-static PyObject *compile(nl_py_ufunc *u, const nl_device *dev, const nl_py_ufunc_variant *variant,
-                         const nl_loop *loop) {
+static PyObject *compile_kernel(nl_py_ufunc *u, const nl_device *dev,
+                                const nl_py_ufunc_variant *variant, const nl_loop *loop) {
     const char *types = (const char *)variant->bytes + 2;
     Py_ssize_t chosen = u->nin + u->nout, stored = (Py_ssize_t)variant->size - 2 - chosen;
     return PyObject_CallMethod((PyObject *)u, "_compile", "iy#y#si", dev->ordinal, types, chosen,
@@ -140,7 +141,7 @@ nl_py_ufunc_kernel *nl_py_ufuncloops_find_kernel(nl_py_ufunc *u, nl_device *dev,
         k = find_compiled(u, dev, variant);
     }
     if (!k) {
-        PyObject *answer = compile(u, dev, variant, loop);
+        PyObject *answer = compile_kernel(u, dev, variant, loop);
         k = answer ? add_kernel(u, dev, variant, loop, answer) : NULL;
         Py_XDECREF(answer);
     }

@@ -261,7 +261,7 @@ static int read_element(nl_py_values *values, nl_py_value *v, nl_scalar *s) {
 }
 
 /* Converts an object by __index__ or __float__. */
-static int convert(nl_py_values *values, PyObject *obj, nl_scalar *s) {
+static int convert_object(nl_py_values *values, PyObject *obj, nl_scalar *s) {
     const PyNumberMethods *methods = Py_TYPE(obj)->tp_as_number;
     if (PyUnicode_Check(obj) || PyBytes_Check(obj) || PySequence_Check(obj))
         return 0;
@@ -299,7 +299,7 @@ int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *s) {
         *s = v->number;
         return 1;
     }
-    found = convert(values, v->object, s);
+    found = convert_object(values, v->object, s);
     if (found > 0)
         v->number = *s;
     v->converted = found > 0;

@@ -113,7 +113,7 @@ static int call_function(const nl_xla_call *call, PyObject *stream) {
     return returned ? 0 : -1;
 }
 
-static nl_xla_error *run(nl_xla_call *call, int is_device) {
+static nl_xla_error *run_call(nl_xla_call *call, int is_device) {
     if (answer_metadata(call))
         return NULL;
     if (!NL_XLA_HAS(call, nl_xla_call, attributes) ||
@@ -137,11 +137,11 @@ static nl_xla_error *run(nl_xla_call *call, int is_device) {
 }
 
 static nl_xla_error *run_on_host(nl_xla_call *call) {
-    return run(call, 0);
+    return run_call(call, 0);
 }
 
 static nl_xla_error *run_on_device(nl_xla_call *call) {
-    return run(call, 1);
+    return run_call(call, 1);
 }
 
 static PyObject *xla_handlers(PyObject *Py_UNUSED(module), PyObject *functions) {

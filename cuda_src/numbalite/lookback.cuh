@@ -43,7 +43,7 @@ template <class T, class Op> NUMBALITE_FUNCTION T reduce_first(T value, int coun
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
         T both = op(value, shfl_down_sync(ALL, value, step));
-        value = chosen(bits_if(laneid() + step < count), both, value);
+        value = select_bits(mask_if(laneid() + step < count), both, value);
     }
     return shfl_sync(ALL, value, 0);
 }

@@ -68,8 +68,8 @@ extern "C" __global__ void __launch_bounds__(256)
         for (int j = threadIdx.x; j < (n + 1) / 2; j += blockDim.x) {
             uint64 k = line * (nl_random::SHORT / 2) + j;
             nl_random::words w = nl_random::block_after(key, low, high, k);
-            keys[2 * j] = nl_random::wide(w.a, w.b);
-            keys[2 * j + 1] = nl_random::wide(w.c, w.d);
+            keys[2 * j] = nl_random::join_words(w.a, w.b);
+            keys[2 * j + 1] = nl_random::join_words(w.c, w.d);
         }
         __syncthreads();
         for (int first = ITEMS * (int)(part % blocks); first < n; first += ITEMS * (int)blocks) {
@@ -168,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(256)
     uint64 step = (uint64)gridDim.x * blockDim.x;
     for (uint64 i = (uint64)blockIdx.x * blockDim.x + threadIdx.x; i < padded; i += step) {
         nl_random::words w = nl_random::block_after(key, low, high, i);
-        double time = nl_random::exponential_of<double>(nl_random::wide(w.a, w.b));
+        double time = nl_random::exponential_of<double>(nl_random::join_words(w.a, w.b));
         double weight = i < n ? weights[i] : 0.0;
         times[i] = weight > 0.0 ? time / weight : __longlong_as_double(0x7ff0000000000000ll);
         index[i] = (long long)i;

@@ -46,7 +46,7 @@ struct philox {
     }
 };
 
-NUMBALITE_FUNCTION uint64 wide(uint32 low, uint32 high) {
+NUMBALITE_FUNCTION uint64 join_words(uint32 low, uint32 high) {
     return (uint64)high << 32 | low;
 }
 
@@ -273,7 +273,7 @@ class philox4x32 {
             words_ = next_block();
             left_ = 4;
         }
-        uint64 x = nl_random::wide(words_.a, words_.b);
+        uint64 x = nl_random::join_words(words_.a, words_.b);
         words_.a = words_.c, words_.b = words_.d;
         left_ -= 2;
         return x;

@@ -70,14 +70,14 @@ NUMBALITE_FUNCTION T reduce_pieces(T &first, const S *stage, int count, Op op) {
         if (step == 0) {
             total = v[0];
         } else {
-            unsigned int turns = bits_if(piece == 0);
+            unsigned int turns = mask_if(piece == 0);
             T both = op(total, v[0]);
-            behind = chosen(turns, total, behind);
-            total = chosen(turns, v[0], both);
+            behind = select_bits(turns, total, behind);
+            total = select_bits(turns, v[0], both);
         }
     }
     first = total;
-    return chosen(bits_if(piece_of_step(0) > 0), op(total, behind), total);
+    return select_bits(mask_if(piece_of_step(0) > 0), op(total, behind), total);
 }
 
 /* Scans a thread's units in shared memory; `before` is the thread's prefix, which exists if
@@ -95,20 +95,20 @@ NUMBALITE_FUNCTION void scan_pieces(const maybe<T> &before, const T &first, cons
             read_staged<Whole>(v[step % kept], stage, piece_of_step(step), count);
         __syncthreads();
     }
-    unsigned int begins_behind = bits_if(piece_of_step(0) > 0);
+    unsigned int begins_behind = mask_if(piece_of_step(0) > 0);
     maybe<T> begin = before;
     if (HasBefore)
         begin.has = true;
     maybe<T> prefix = begin;
     append(prefix, first, op);
-    prefix.value = chosen(begins_behind, prefix.value, begin.value);
+    prefix.value = select_bits(begins_behind, prefix.value, begin.value);
     prefix.has = begin.has || piece_of_step(0) > 0;
 #pragma unroll
     for (int step = 0; step < PIPELINE_PIECES; ++step) {
         int piece = piece_of_step(step);
         T(&here)[V] = v[step % kept];
         if (step > 0) {
-            prefix.value = chosen(bits_if(piece == 0), begin.value, prefix.value);
+            prefix.value = select_bits(mask_if(piece == 0), begin.value, prefix.value);
             prefix.has = piece == 0 ? begin.has : true;
         }
         if (in_place)
@@ -312,7 +312,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         O *results = (O *)ring.at(stage);
         if (now.wide && follows) {
             T both = op(base.value, of[0].left);
-            base.value = chosen(bits_if(lane > 0), both, base.value);
+            base.value = select_bits(mask_if(lane > 0), both, base.value);
             scan_pieces<true, true, Exclusive, V>(base, of[0].first, ring.at(stage), results, now.count, op);
         } else {
             if (lane > 0)

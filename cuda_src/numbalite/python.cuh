@@ -216,10 +216,10 @@ NUMBALITE_FUNCTION slice_of<Start, Stop, Step> slice(Start start = Start(), Stop
     return {start, stop, step};
 }
 
-NUMBALITE_FUNCTION int64 said(int64 given, int64) { return given; }
-NUMBALITE_FUNCTION int64 said(none_type, int64 otherwise) { return otherwise; }
+NUMBALITE_FUNCTION int64 value_or(int64 given, int64) { return given; }
+NUMBALITE_FUNCTION int64 value_or(none_type, int64 otherwise) { return otherwise; }
 
-NUMBALITE_FUNCTION int64 limited(int64 i, int64 n, int64 low, int64 high) {
+NUMBALITE_FUNCTION int64 clamped_index(int64 i, int64 n, int64 low, int64 high) {
     i = wrap(i, n);
     return i < low ? low : i > high ? high : i;
 }
@@ -233,10 +233,10 @@ NUMBALITE_FUNCTION char *select(const A &a, char *at, int axis, int64 *shape, in
 template <class A, class Start, class Stop, class Step, class... More>
 NUMBALITE_FUNCTION char *select(const A &a, char *at, int axis, int64 *shape, int64 *strides,
                                 slice_of<Start, Stop, Step> s, More... more) {
-    int64 n = a.shape[axis], step = said(s.step, 1);
+    int64 n = a.shape[axis], step = value_or(s.step, 1);
     int64 low = step < 0 ? -1 : 0, high = step < 0 ? n - 1 : n;
-    int64 start = limited(said(s.start, step < 0 ? n - 1 : 0), n, low, high);
-    int64 stop = step < 0 && __is_class(Stop) ? -1 : limited(said(s.stop, n), n, low, high);
+    int64 start = clamped_index(value_or(s.start, step < 0 ? n - 1 : 0), n, low, high);
+    int64 stop = step < 0 && __is_class(Stop) ? -1 : clamped_index(value_or(s.stop, n), n, low, high);
     int64 count = step < 0 ? (start - stop - step - 1) / -step : (stop - start + step - 1) / step;
     *shape = count < 0 ? 0 : count;
     *strides = a.strides[axis] * step;

@@ -164,7 +164,7 @@ template <class Count> struct tile_memory {
  * the counts, followed by values[TILE]. */
 template <class K, class V, class Count, int Threads, int Items>
 NUMBALITE_FUNCTION void
-pass(tile_memory<Count> &s, unsigned char *memory, const typename K::item *from,
+sort_pass(tile_memory<Count> &s, unsigned char *memory, const typename K::item *from,
      typename K::item *to, const V *values_from, V *values_to, int64 *places_to, uint64 n,
      unsigned tiles, int place, uint64 flip, const Count *totals, Count *state, unsigned *ticket) {
     constexpr unsigned TILE = Threads * Items;
@@ -328,7 +328,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
     Count *totals = (Count *)work + TICKETS, *state = totals;
     state += (numbalite::uint64)(gridDim.x / tiles * K::places) * DIGITS;
     state += (numbalite::uint64)gridDim.x * place * DIGITS;
-    pass<K, V, Count, Threads, Items>(s, numbalite::block_memory(), (const typename K::item *)from,
+    sort_pass<K, V, Count, Threads, Items>(s, numbalite::block_memory(), (const typename K::item *)from,
                                       (typename K::item *)to, (const V *)values_from,
                                       (V *)values_to, (numbalite::int64 *)places_to, n, tiles,
                                       place, flip, totals, state, (unsigned *)work + place);

@@ -43,9 +43,9 @@ class stream {
         }
         words w = called_block(key_, low_, high_);
         high_ += ++low_ == 0;
-        other_ = wide(w.c, w.d);
+        other_ = join_words(w.c, w.d);
         has_other_ = true;
-        return wide(w.a, w.b);
+        return join_words(w.a, w.b);
     }
     NUMBALITE_FUNCTION double uniform() {
         return real<double>::uniform(bits());

@@ -26,7 +26,7 @@ NUMBALITE_FUNCTION void split(const words &w, uint32 *x) {
     x[0] = w.a, x[1] = w.b, x[2] = w.c, x[3] = w.d;
 }
 NUMBALITE_FUNCTION void split(const words &w, uint64 *x) {
-    x[0] = wide(w.a, w.b), x[1] = wide(w.c, w.d);
+    x[0] = join_words(w.a, w.b), x[1] = join_words(w.c, w.d);
 }
 
 /* Computes the random words of a unit. If a distribution rejects a word, it requests further

@@ -361,7 +361,7 @@ constexpr int TEAM = 8;
 /* Returns all bits or none, as the mask argument of `chosen`. Without this function, compilers turn
  * a condition of several selections into a branch, and shuffles after a branch wait for lanes that
  * diverged. The empty asm hides from the compiler that the mask is a condition. */
-NUMBALITE_FUNCTION unsigned int bits_if(bool condition) {
+NUMBALITE_FUNCTION unsigned int mask_if(bool condition) {
     unsigned int mask = condition ? ~0u : 0u;
 #ifndef NUMBALITE_SIM
     asm("" : "+r"(mask));
@@ -369,7 +369,7 @@ NUMBALITE_FUNCTION unsigned int bits_if(bool condition) {
     return mask;
 }
 /* Returns a where the mask is all ones, b where it is 0. */
-template <class T> NUMBALITE_FUNCTION T chosen(unsigned int mask, const T &a, const T &b) {
+template <class T> NUMBALITE_FUNCTION T select_bits(unsigned int mask, const T &a, const T &b) {
     constexpr int count = (sizeof(T) + 3) / 4;
     unsigned int of_a[count] = {}, of_b[count] = {};
     memcpy(of_a, &a, sizeof(T));
@@ -393,7 +393,7 @@ template <int Lanes = 32, class T, class Op> NUMBALITE_FUNCTION void reduce_lane
          * diverge */
         if (have == ALL) {
             T both = op(m.value, right);
-            m.value = chosen(bits_if(lane + step < end), both, m.value);
+            m.value = select_bits(mask_if(lane + step < end), both, m.value);
         } else if (lane + step < end && (have >> (lane + step) & 1)) {
             append(m, right, op);
         }
@@ -406,8 +406,8 @@ template <int Lanes = 32, class T, class Op> NUMBALITE_FUNCTION void reduce_lane
  * order. */
 template <class T, class Op> NUMBALITE_FUNCTION T with_partner(const T &mine, int bit, Op op) {
     T other = shfl_xor_sync(ALL, mine, bit);
-    unsigned int upper = bits_if(laneid() & bit);
-    return op(chosen(upper, other, mine), chosen(upper, mine, other));
+    unsigned int upper = mask_if(laneid() & bit);
+    return op(select_bits(upper, other, mine), select_bits(upper, mine, other));
 }
 
 /* Returns the total of `Tiles` consecutive tiles; v contains the lane's value for each tile. */
@@ -415,14 +415,14 @@ template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T reduce_tiles(T (&v)
     int lane = laneid(), left = Tiles;
 #pragma unroll
     for (int bit = 1; bit < Tiles; bit *= 2) {
-        unsigned int upper = bits_if(lane & bit);
+        unsigned int upper = mask_if(lane & bit);
         left /= 2;
 #pragma unroll
         for (int k = 0; k < Tiles / 2; ++k)
             if (k < left) {
-                T own = chosen(upper, v[2 * k + 1], v[2 * k]);
-                T got = shfl_xor_sync(ALL, chosen(upper, v[2 * k], v[2 * k + 1]), bit);
-                v[k] = op(chosen(upper, got, own), chosen(upper, own, got));
+                T own = select_bits(upper, v[2 * k + 1], v[2 * k]);
+                T got = shfl_xor_sync(ALL, select_bits(upper, v[2 * k], v[2 * k + 1]), bit);
+                v[k] = op(select_bits(upper, got, own), select_bits(upper, own, got));
             }
     }
     /* now each lane has a partial result of the tile with the number (lane index modulo Tiles) */

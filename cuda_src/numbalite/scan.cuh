@@ -180,7 +180,7 @@ template <class T, class Op> NUMBALITE_FUNCTION T scan_lanes(T value, Op op) {
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
         T both = op(shfl_up_sync(ALL, value, step), value);
-        value = chosen(bits_if(lane >= step), both, value);
+        value = select_bits(mask_if(lane >= step), both, value);
     }
     return value;
 }
@@ -192,11 +192,11 @@ NUMBALITE_FUNCTION void scan_runs(T (&sum)[K], T (&left)[K], T (&of_run)[K], Op 
     int lane = laneid();
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
-        unsigned int follows = bits_if(lane >= step);
+        unsigned int follows = mask_if(lane >= step);
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             T both = op(shfl_up_sync(ALL, sum[k], step), sum[k]);
-            sum[k] = chosen(follows, both, sum[k]);
+            sum[k] = select_bits(follows, both, sum[k]);
         }
     }
 #pragma unroll
@@ -289,7 +289,7 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
         for (int k = 0; k < K; ++k) {
             T before = k > 0 ? op(base.value, of_run[k > 0 ? k - 1 : 0]) : base.value;
             T both = op(before, left[k]);
-            maybe<T> prefix = {chosen(bits_if(lane > 0), both, before), true};
+            maybe<T> prefix = {select_bits(mask_if(lane > 0), both, before), true};
             store(prefix, v[k], mine[k]);
         }
         return;
@@ -440,7 +440,7 @@ NUMBALITE_FUNCTION void scan_warps(const plan &p, const void *input, void *out, 
             if (k > 0)
                 append(before, of_run[k > 0 ? k - 1 : 0], op);
             if (before.has) { /* all lanes take the same branch */
-                prefix.value = chosen(bits_if(lane > 0), op(before.value, left[k]), before.value);
+                prefix.value = select_bits(mask_if(lane > 0), op(before.value, left[k]), before.value);
                 prefix.has = true;
             }
             store_piece<O, Exclusive>(prefix, v[k], y, axis.output, mine[k], p.length, wide, op);

@@ -183,7 +183,7 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
  * elements are results of parts. Op::even may depend on the order, except in operators with
  * in_chunks. */
 template <bool AreParts, class T, class Op>
-NUMBALITE_FUNCTION T merged(const T &a, const T &b, Op op) {
+NUMBALITE_FUNCTION T merge_totals(const T &a, const T &b, Op op) {
     return AreParts || !takes_chunks<Op>::value ? op(a, b) : op.even(a, b);
 }
 
@@ -217,19 +217,19 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
             value[k] = source::reduce(raw[k], lane * source::count, op);
 #pragma unroll
         for (int left = several / 2, bit = 1; left > 0; left /= 2, bit *= 2) {
-            const unsigned int upper = bits_if(lane & bit);
+            const unsigned int upper = mask_if(lane & bit);
 #pragma unroll
             for (int k = 0; k < several / 2; ++k)
                 if (k < left) {
-                    const T own = chosen(upper, value[left + k], value[k]);
-                    value[k] = merged<are_parts>(
-                        own, shfl_xor_sync(ALL, chosen(upper, value[k], value[left + k]), bit), op);
+                    const T own = select_bits(upper, value[left + k], value[k]);
+                    value[k] = merge_totals<are_parts>(
+                        own, shfl_xor_sync(ALL, select_bits(upper, value[k], value[left + k]), bit), op);
                 }
             number += lane & bit ? left : 0;
         }
 #pragma unroll
         for (int bit = several; bit < Lanes; bit *= 2)
-            value[0] = merged<are_parts>(value[0], shfl_xor_sync(ALL, value[0], bit), op);
+            value[0] = merge_totals<are_parts>(value[0], shfl_xor_sync(ALL, value[0], bit), op);
         place there = at[0];
 #pragma unroll
         for (int k = 1; k < several; ++k)

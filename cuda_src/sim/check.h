@@ -15,7 +15,7 @@ NUMBALITE_SIM_OWN void drop_value() {
     value_is_dropped = true;
 }
 
-NUMBALITE_SIM_OWN void asynccopy::tell(unsigned step, const void *to, const void *from,
+NUMBALITE_SIM_OWN void asynccopy::report_step(unsigned step, const void *to, const void *from,
                                        unsigned long long size, const void *barrier,
                                        unsigned groups, bool bulk) {
     nl_sim_copying what = {
@@ -24,7 +24,7 @@ NUMBALITE_SIM_OWN void asynccopy::tell(unsigned step, const void *to, const void
         checker->copying(&what, __builtin_return_address(0));
 }
 
-NUMBALITE_SIM_OWN int phases::tell(unsigned step, const void *barrier, unsigned phase,
+NUMBALITE_SIM_OWN int phases::report_step(unsigned step, const void *barrier, unsigned phase,
                                    unsigned value, bool is_over, bool blocks) {
     nl_sim_phase what = {
         static_cast<nl_sim_phase_step>(step), barrier, phase, value, is_over, blocks};

@@ -29,7 +29,7 @@ NUMBALITE_SIM_INLINE void count_down(long *count, long by, const char *file, int
 NUMBALITE_SIM_INLINE bool is_zero(const long *count, bool blocks, const char *file, int line) {
     spin(file, line);
     bool is_over = __atomic_load_n(count, __ATOMIC_SEQ_CST) == 0;
-    return phases::token(count, is_over, 0, is_over, blocks);
+    return phases::is_token_over(count, is_over, 0, is_over, blocks);
 }
 NUMBALITE_SIM_INLINE void wait(const long *count, const char *file, int line) {
     while (!is_zero(count, true, file, line))

@@ -82,23 +82,23 @@ template <bool is_and> struct b1 : element<thirty_two<is_and>, 32> {
 struct place {
     int outer, inner;
 };
-NUMBALITE_SIM_INLINE int group() {
+NUMBALITE_SIM_INLINE int group_of_lane() {
     return static_cast<int>(lane() >> 2);
 }
-NUMBALITE_SIM_INLINE int turn() {
+NUMBALITE_SIM_INLINE int lane_in_group() {
     return static_cast<int>(lane() & 3);
 }
 /* Tiles of 16 rows. */
 template <int k, int packed> NUMBALITE_SIM_INLINE place in_tall(int i) {
     constexpr int count = 16 * k / 32;
     int tile = i / count, r = i % count / packed, j = i % packed;
-    return {16 * tile + group() + 8 * (r & 1), packed * turn() + j + 4 * packed * (r >> 1)};
+    return {16 * tile + group_of_lane() + 8 * (r & 1), packed * lane_in_group() + j + 4 * packed * (r >> 1)};
 }
 /* Tiles of 8 columns. */
 template <int k, int packed> NUMBALITE_SIM_INLINE place in_flat(int i) {
     constexpr int count = 8 * k / 32;
     int tile = i / count, r = i % count / packed, j = i % packed;
-    return {8 * tile + group(), packed * turn() + j + 4 * packed * r};
+    return {8 * tile + group_of_lane(), packed * lane_in_group() + j + 4 * packed * r};
 }
 template <int extent, int k, int packed, bool tall> NUMBALITE_SIM_INLINE place in_operand(int i) {
     i %= extent * k / 32; /* a half fragment has each element twice */
@@ -111,7 +111,7 @@ template <int n, int k, int packed> NUMBALITE_SIM_INLINE place in_b(int i) {
     return in_operand<n, k, packed, n == 32>(i);
 }
 template <int m, int n> NUMBALITE_SIM_INLINE place in_result(int i) {
-    int tile = i / 4, row = group() + 8 * (i % 4 / 2), column = 2 * turn() + i % 2;
+    int tile = i / 4, row = group_of_lane() + 8 * (i % 4 / 2), column = 2 * lane_in_group() + i % 2;
     if (m == 8 && n == 32)
         return {column, 16 * tile + row};
     if (m == 32)
@@ -128,7 +128,7 @@ template <class T> NUMBALITE_SIM_INLINE T *of_first_lane(T *own, const char *fil
     return reinterpret_cast<T *>(
         warp(NL_SIM_WARP_MATRIX, 0xffffffffu, reinterpret_cast<unsigned long long>(own), 0, file, line));
 }
-NUMBALITE_SIM_INLINE void together(const char *file, int line) {
+NUMBALITE_SIM_INLINE void synchronize_warp(const char *file, int line) {
     of_first_lane<void>(nullptr, file, line);
 }
 
@@ -199,12 +199,12 @@ NUMBALITE_SIM_MATRIX void mma(typename D::word *d, const typename A::word *a, co
     operands<m, n, k, number> own;
     auto *all = of_first_lane(&own, file, line);
     put<m, n, k, A::packed, B::packed>(all, mine_a, mine_b);
-    together(file, line);
+    synchronize_warp(file, line);
     for (int i = 0; i < m * n / 32; ++i) {
         place at = in_result<m, n>(i);
         set_element<D>(d, i, sum<k>(all->a + at.outer * k, all->b + at.inner * k, element_of<C>(c, i)), saturates);
     }
-    together(file, line);
+    synchronize_warp(file, line);
 }
 
 /* mma.m8n8k4 of half: four products, product q by lanes 4 q to 4 q + 3 and the lanes 16 after
@@ -226,7 +226,7 @@ NUMBALITE_SIM_MATRIX void mma_of_quads(unsigned *d, const unsigned *a, const uns
         all->b[rows_of_b ? (i + 4 * upper) * 4 + low : (low + 4 * upper) * 4 + i] = element_of<f16>(b, i);
     }
     unsigned result[8] = {};
-    together(file, line);
+    synchronize_warp(file, line);
     double start[8][8];
     for (int i = 0; i < 8; ++i) {
         place at = in_quad_result<C>(i);
@@ -239,7 +239,7 @@ NUMBALITE_SIM_MATRIX void mma_of_quads(unsigned *d, const unsigned *a, const uns
     }
     for (int i = 0; i < 8 / D::packed; ++i)
         d[i] = result[i];
-    together(file, line);
+    synchronize_warp(file, line);
 }
 
 /* ---- matrices of 8 rows with 16 bytes ---- */
@@ -247,17 +247,17 @@ NUMBALITE_SIM_MATRIX void mma_of_quads(unsigned *d, const unsigned *a, const uns
 struct eight {
     unsigned short row[8][8];
 };
-/* A lane's register contains two neighbouring elements: of row group() if the matrix is loaded as
- * stored, of column group() if it is loaded transposed. in_register reads them from the matrix,
- * from_register writes them to the matrix. */
+/* A lane's register contains two neighbouring elements: of row group_of_lane() if the matrix is
+ * loaded as stored, of column group_of_lane() if it is loaded transposed. in_register reads them
+ * from the matrix, from_register writes them to the matrix. */
 template <bool transposed> NUMBALITE_SIM_INLINE unsigned in_register(const eight &of) {
-    int outer = group(), inner = 2 * turn();
+    int outer = group_of_lane(), inner = 2 * lane_in_group();
     unsigned low = transposed ? of.row[inner][outer] : of.row[outer][inner];
     unsigned high = transposed ? of.row[inner + 1][outer] : of.row[outer][inner + 1];
     return low | high << 16;
 }
 template <bool transposed> NUMBALITE_SIM_INLINE void from_register(eight &to, unsigned word) {
-    int outer = group(), inner = 2 * turn();
+    int outer = group_of_lane(), inner = 2 * lane_in_group();
     (transposed ? to.row[inner][outer] : to.row[outer][inner]) = static_cast<unsigned short>(word);
     (transposed ? to.row[inner + 1][outer] : to.row[outer][inner + 1]) = static_cast<unsigned short>(word >> 16);
 }
@@ -270,10 +270,10 @@ NUMBALITE_SIM_MATRIX void to_registers(unsigned *to, const four_words &row, cons
     eight *all = of_first_lane(own, file, line);
     if (lane() < 8 * count)
         __builtin_memcpy(all[lane() / 8].row[lane() % 8], &row, sizeof row);
-    together(file, line);
+    synchronize_warp(file, line);
     for (int i = 0; i < count; ++i)
         to[i] = in_register<transposed>(all[i]);
-    together(file, line);
+    synchronize_warp(file, line);
 }
 template <int count, bool transposed>
 NUMBALITE_SIM_MATRIX four_words to_rows(const unsigned *from, const char *file, int line) {
@@ -281,11 +281,11 @@ NUMBALITE_SIM_MATRIX four_words to_rows(const unsigned *from, const char *file, 
     eight *all = of_first_lane(own, file, line);
     for (int i = 0; i < count; ++i)
         from_register<transposed>(all[i], from[i]);
-    together(file, line);
+    synchronize_warp(file, line);
     four_words row = {};
     if (lane() < 8 * count)
         __builtin_memcpy(&row, all[lane() / 8].row[lane() % 8], sizeof row);
-    together(file, line);
+    synchronize_warp(file, line);
     return row;
 }
 #undef NUMBALITE_SIM_MATRIX

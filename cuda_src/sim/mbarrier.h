@@ -23,7 +23,7 @@ NUMBALITE_SIM_INLINE long long bytes(word w) { /* signed */
 NUMBALITE_SIM_INLINE unsigned phase(word w) {
     return static_cast<unsigned>(w >> 61);
 }
-NUMBALITE_SIM_INLINE word made(unsigned pending, unsigned expected, long long bytes,
+NUMBALITE_SIM_INLINE word pack_word(unsigned pending, unsigned expected, long long bytes,
                                unsigned phase) {
     return pending | static_cast<word>(expected) << 20 |
            (static_cast<word>(bytes) & 0x1fffff) << 40 | static_cast<word>(phase) << 61;
@@ -34,11 +34,11 @@ NUMBALITE_SIM_INLINE void init(word *at, unsigned count, const char *file = __bu
     if (count == 0 || count > most)
         fault(719, "an mbarrier expects 1 to 1048575 arrivals", file, line);
     phases::init(at);
-    __atomic_store_n(at, made(count, count, 0, 0), __ATOMIC_RELAXED);
+    __atomic_store_n(at, pack_word(count, count, 0, 0), __ATOMIC_RELAXED);
 }
 /* Records that the word is no longer a barrier. */
 NUMBALITE_SIM_INLINE void invalidate(word *at) {
-    phases::forget(at);
+    phases::remove_barrier(at);
     __atomic_store_n(at, 0, __ATOMIC_RELAXED);
 }
 
@@ -54,7 +54,7 @@ NUMBALITE_SIM_INLINE bool is_last(word w, unsigned arrivals, long long more) {
 }
 /* Returns the word of the phase that follows a complete phase. */
 NUMBALITE_SIM_INLINE word next_phase(word w) {
-    return made(expected(w), expected(w), bytes(w), (phase(w) + 1) & 7);
+    return pack_word(expected(w), expected(w), bytes(w), (phase(w) + 1) & 7);
 }
 /* Announces bytes (or, if negative, retracts them), removes threads from future phases, and
  * arrives; `finish` is called between the last arrival and the next phase. Returns the previous
@@ -64,7 +64,7 @@ NUMBALITE_SIM_INLINE word change(word *at, unsigned arrivals, long long more, un
                                  Finish &finish, const char *file, int line) {
     constexpr bool at_once = __is_empty(Finish);
     word old = update(at, [=](word w) {
-        word after = made(pending(w) - arrivals, expected(w) - dropped, bytes(w) + more, phase(w));
+        word after = pack_word(pending(w) - arrivals, expected(w) - dropped, bytes(w) + more, phase(w));
         return at_once && is_last(w, arrivals, more) ? next_phase(after) : after;
     });
     if (arrivals > pending(old))
@@ -92,13 +92,13 @@ NUMBALITE_SIM_INLINE void complete(word *at, long long count, const char *file =
     change(at, 0, -count, 0, none, file, line);
 }
 
-NUMBALITE_SIM_INLINE word now(const word *at, const char *file, int line) {
+NUMBALITE_SIM_INLINE word load_word(const word *at, const char *file, int line) {
     spin(file, line);
     return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
-NUMBALITE_SIM_INLINE bool seen(const word *at, bool is_over) {
+NUMBALITE_SIM_INLINE bool report_if_over(const word *at, bool is_over) {
     if (is_over)
-        asynccopy::seen(at);
+        asynccopy::report_phase_end(at);
     return is_over;
 }
 /* is_over returns whether the phase in which `state` was returned has ended. is_parity_over returns
@@ -106,17 +106,17 @@ NUMBALITE_SIM_INLINE bool seen(const word *at, bool is_over) {
  * until the phase has ended. */
 NUMBALITE_SIM_INLINE bool is_over(const word *at, word state, const char *file = __builtin_FILE(),
                                   int line = __builtin_LINE(), bool blocks = false) {
-    unsigned current = phase(now(at, file, line));
-    return seen(at, phases::token(at, current, phase(state), current != phase(state), blocks));
+    unsigned current = phase(load_word(at, file, line));
+    return report_if_over(at, phases::is_token_over(at, current, phase(state), current != phase(state), blocks));
 }
 NUMBALITE_SIM_INLINE bool is_parity_over(const word *at, unsigned parity,
                                          const char *file = __builtin_FILE(),
                                          int line = __builtin_LINE(), bool blocks = false) {
-    unsigned current = phase(now(at, file, line));
-    return seen(at, phases::parity(at, current, parity, (current & 1) != parity, blocks));
+    unsigned current = phase(load_word(at, file, line));
+    return report_if_over(at, phases::is_parity_over(at, current, parity, (current & 1) != parity, blocks));
 }
 /* Returns `is_over`. If the phase is not over, lets other threads run first. */
-NUMBALITE_SIM_INLINE bool tried(bool is_over, const char *file = __builtin_FILE(),
+NUMBALITE_SIM_INLINE bool yield_unless_over(bool is_over, const char *file = __builtin_FILE(),
                                 int line = __builtin_LINE()) {
     if (!is_over)
         yield(file, line);
@@ -135,7 +135,7 @@ NUMBALITE_SIM_INLINE void bulk_copy(unsigned long long to, unsigned long long fr
     asynccopy::begin((void *)to, (const void *)from, size);
     for (unsigned i = 0; i < size; i += 8)
         *(unsigned long long *)(to + i) = *(const unsigned long long *)(from + i);
-    asynccopy::made((void *)to, (const void *)from, size, barrier, true);
+    asynccopy::report_copy((void *)to, (const void *)from, size, barrier, true);
 }
 NUMBALITE_SIM_INLINE void bulk_copy_tx(unsigned long long to, unsigned long long from,
                                        unsigned size, unsigned long long barrier,
@@ -166,7 +166,7 @@ NUMBALITE_SIM_INLINE void bulk_reduce(unsigned long long to, unsigned long long 
     for (unsigned i = 0; i < size; i += sizeof(T))
         change((T *)(to + i), *(const T *)(from + i));
     /* `to` is not marked as pending, because other threads may also change that memory */
-    asynccopy::made(nullptr, (const void *)from, size, barrier, true);
+    asynccopy::report_copy(nullptr, (const void *)from, size, barrier, true);
 }
 
 } // namespace numbalite_sim

@@ -18,7 +18,7 @@ NUMBALITE_SIM_INLINE void copy_words(void *to, const void *from, size_t count, s
     asynccopy::begin(target, source, own * sizeof(Word));
     for (size_t i = 0; i < own; i++)
         target[i] = source[i];
-    asynccopy::made(target, source, own * sizeof(Word), barrier);
+    asynccopy::report_copy(target, source, own * sizeof(Word), barrier);
 }
 
 /* Copies one of `parts` equal ranges, with the widest words that both addresses and the size

@@ -62,7 +62,7 @@ NUMBALITE_SIM_INLINE unsigned arrive(word *at, unsigned count, const char *file,
 }
 NUMBALITE_SIM_INLINE bool is_over(const word *at, unsigned phase) {
     unsigned current = static_cast<unsigned>(__atomic_load_n(at, __ATOMIC_ACQUIRE) >> 32);
-    return phases::token(at, current, phase, current != phase, true);
+    return phases::is_token_over(at, current, phase, current != phase, true);
 }
 NUMBALITE_SIM_INLINE void wait(const word *at, unsigned phase, const char *file, int line) {
     while (!is_over(at, phase))

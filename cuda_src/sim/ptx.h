@@ -152,7 +152,7 @@ NUMBALITE_SIM_INLINE void copy(unsigned long long to, unsigned long long from, u
     asynccopy::begin((void *)to, (const void *)from, size);
     for (unsigned i = 0; i < size; i += 4)
         *(unsigned *)(to + i) = i < kept ? *(const unsigned *)(from + i) : 0;
-    asynccopy::made((void *)to, kept < size ? nullptr : (const void *)from, size);
+    asynccopy::report_copy((void *)to, kept < size ? nullptr : (const void *)from, size);
 }
 
 template <class T> NUMBALITE_SIM_INLINE T add(T a, T b) {

@@ -42,8 +42,8 @@ NUMBALITE_SIM_INLINE unsigned __mbarrier_token_pending_count(__mbarrier_token_t 
  * call returns false. */
 NUMBALITE_SIM_INLINE bool __mbarrier_try_wait(__mbarrier_t *b, __mbarrier_token_t token, unsigned = 0,
                                               NUMBALITE_SIM_SITE) {
-    return numbalite_sim::mbarrier::tried(__mbarrier_test_wait(b, token, file, line), file, line);
+    return numbalite_sim::mbarrier::yield_unless_over(__mbarrier_test_wait(b, token, file, line), file, line);
 }
 NUMBALITE_SIM_INLINE bool __mbarrier_try_wait_parity(__mbarrier_t *b, bool parity, unsigned = 0, NUMBALITE_SIM_SITE) {
-    return numbalite_sim::mbarrier::tried(__mbarrier_test_wait_parity(b, parity, file, line), file, line);
+    return numbalite_sim::mbarrier::yield_unless_over(__mbarrier_test_wait_parity(b, parity, file, line), file, line);
 }

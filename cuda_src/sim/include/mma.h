@@ -176,7 +176,7 @@ NUMBALITE_SIM_INLINE void load_matrix_sync(fragment<matrix_a, m, n, k, T, Layout
                                            const typename nl_detail::element<T>::memory *p, unsigned ldm,
                                            NUMBALITE_SIM_SITE) {
     typedef nl_detail::element<T> element;
-    nl_detail::matrix::together(file, line);
+    nl_detail::matrix::synchronize_warp(file, line);
     for (int i = 0; i < f.num_storage_elements; ++i) {
         nl_detail::matrix::place at = f.nl_at(i * element::stored);
         f.x[i] = element::read(p, __is_same(Layout, row_major) ? at.outer * ldm + at.inner
@@ -188,7 +188,7 @@ NUMBALITE_SIM_INLINE void load_matrix_sync(fragment<matrix_b, m, n, k, T, Layout
                                            const typename nl_detail::element<T>::memory *p, unsigned ldm,
                                            NUMBALITE_SIM_SITE) {
     typedef nl_detail::element<T> element;
-    nl_detail::matrix::together(file, line);
+    nl_detail::matrix::synchronize_warp(file, line);
     for (int i = 0; i < f.num_storage_elements; ++i) {
         nl_detail::matrix::place at = f.nl_at(i * element::stored);
         f.x[i] = element::read(p, __is_same(Layout, row_major) ? at.inner * ldm + at.outer
@@ -198,7 +198,7 @@ NUMBALITE_SIM_INLINE void load_matrix_sync(fragment<matrix_b, m, n, k, T, Layout
 template <int m, int n, int k, class T>
 NUMBALITE_SIM_INLINE void load_matrix_sync(fragment<accumulator, m, n, k, T> &f, const T *p,
                                            unsigned ldm, layout_t layout, NUMBALITE_SIM_SITE) {
-    nl_detail::matrix::together(file, line);
+    nl_detail::matrix::synchronize_warp(file, line);
     for (int i = 0; i < f.num_elements; ++i) {
         nl_detail::matrix::place at = nl_detail::matrix::in_result<m, n>(i);
         f.x[i] = layout == mem_row_major ? p[at.outer * ldm + at.inner] : p[at.inner * ldm + at.outer];
@@ -207,7 +207,7 @@ NUMBALITE_SIM_INLINE void load_matrix_sync(fragment<accumulator, m, n, k, T> &f,
 template <int m, int n, int k, class T>
 NUMBALITE_SIM_INLINE void store_matrix_sync(T *p, const fragment<accumulator, m, n, k, T> &f,
                                             unsigned ldm, layout_t layout, NUMBALITE_SIM_SITE) {
-    nl_detail::matrix::together(file, line);
+    nl_detail::matrix::synchronize_warp(file, line);
     for (int i = 0; i < f.num_elements; ++i) {
         nl_detail::matrix::place at = nl_detail::matrix::in_result<m, n>(i);
         p[layout == mem_row_major ? at.outer * ldm + at.inner : at.inner * ldm + at.outer] = f.x[i];
@@ -234,14 +234,14 @@ mma_sync(fragment<accumulator, m, n, k, D> &d, const fragment<matrix_a, m, n, k,
     nl_detail::matrix::operands<m, n, k, number> own;
     auto *all = nl_detail::matrix::of_first_lane(&own, file, line);
     nl_detail::matrix::put<m, n, k, element::packed, element::packed>(all, mine_a, mine_b);
-    nl_detail::matrix::together(file, line);
+    nl_detail::matrix::synchronize_warp(file, line);
     for (int i = 0; i < c.num_elements; ++i) {
         nl_detail::matrix::place at = nl_detail::matrix::in_result<m, n>(i);
         auto start = nl_detail::element<C>::value(c.x[i]);
         d.x[i] = nl_detail::element<D>::rounded(
             nl_detail::matrix::sum<k>(all->a + at.outer * k, all->b + at.inner * k, start), satf);
     }
-    nl_detail::matrix::together(file, line);
+    nl_detail::matrix::synchronize_warp(file, line);
 }
 template <class T>
 NUMBALITE_SIM_INLINE void

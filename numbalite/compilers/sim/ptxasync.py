@@ -31,7 +31,8 @@ class Asynchronous:
                 asked = f"is_over({at}, {self.value(operands[2], 'unsigned long long')})"
             asked = f"{_MBARRIER}{asked}"
             return self.set(
-                operands[0], f"{_MBARRIER}tried({asked})" if what == "try_wait" else asked
+                operands[0],
+                f"{_MBARRIER}yield_unless_over({asked})" if what == "try_wait" else asked,
             )
         if what in ("arrive", "arrive_drop"):
             return self.arrival(what, modifiers, operands)

@@ -53,19 +53,19 @@ template <> class barrier<thread_scope_block, _CUDA_VSTD::__empty_completion> : 
     }
     template <class Duration>
     NUMBALITE_SIM_INLINE bool try_wait_for(arrival_token &&token, const Duration &, NUMBALITE_SIM_SITE) {
-        return ::numbalite_sim::mbarrier::tried(__barrier.__try_wait(token, file, line), file, line);
+        return ::numbalite_sim::mbarrier::yield_unless_over(__barrier.__try_wait(token, file, line), file, line);
     }
     template <class Time>
     NUMBALITE_SIM_INLINE bool try_wait_until(arrival_token &&token, const Time &, NUMBALITE_SIM_SITE) {
-        return ::numbalite_sim::mbarrier::tried(__barrier.__try_wait(token, file, line), file, line);
+        return ::numbalite_sim::mbarrier::yield_unless_over(__barrier.__try_wait(token, file, line), file, line);
     }
     template <class Duration>
     NUMBALITE_SIM_INLINE bool try_wait_parity_for(bool parity, const Duration &, NUMBALITE_SIM_SITE) {
-        return ::numbalite_sim::mbarrier::tried(__barrier.__try_wait_parity(parity, file, line), file, line);
+        return ::numbalite_sim::mbarrier::yield_unless_over(__barrier.__try_wait_parity(parity, file, line), file, line);
     }
     template <class Time>
     NUMBALITE_SIM_INLINE bool try_wait_parity_until(bool parity, const Time &, NUMBALITE_SIM_SITE) {
-        return ::numbalite_sim::mbarrier::tried(__barrier.__try_wait_parity(parity, file, line), file, line);
+        return ::numbalite_sim::mbarrier::yield_unless_over(__barrier.__try_wait_parity(parity, file, line), file, line);
     }
 };
 
