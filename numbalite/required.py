@@ -8,7 +8,7 @@ import numpy as np
 
 
 def dtype_of(value: Any) -> np.dtype | None:
-    """Returns the dtype of an array or a NumPy scalar; None for other objects and for a class."""
+    """Returns the dtype of an array or a NumPy scalar, and None for other objects and for a class."""
     dtype = getattr(value, "dtype", None)
     return dtype if isinstance(dtype, np.dtype) else None
 

@@ -1,12 +1,11 @@
-"""Computes the key of a translation: everything that the C++ text of a Python body depends on, as plain
-values.
+"""Computes the cache key of a translated Python function: a tuple of all values that the C++ text depends on.
 
 The key contains the body's lines, the types of the arguments, and the present values of all names that the
 body reads from its scope: numbers, arrays, types, attributes of modules, and the functions that it calls,
 with their own bodies and values. A value whose contents cannot be listed, such as a device array, raises
-Uncacheable. A body that uses such a value is translated again in each process, at the first call with each
-list of argument types. For a function of NumPy, numbalite or Python's standard library, the key contains only
-its name, because the key of the file contains their versions (kernels/translations.py).
+Uncacheable. A function that uses such an uncacheable value is translated again in each process. For a
+function of NumPy, numbalite or Python's standard library, the key contains only its name, because the key of
+the file contains their versions (kernels/translations.py).
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Uncacheable(Exception):
 
 
 class Contents:
-    """The contents of the values that the translation of a function may read, for these argument types.
+    """Builds the part of a cache key for the values that a function reads from its scope.
     ``definition_of`` creates the definition of a function that has no decorator."""
 
     def __init__(self, definition_of: Any) -> None:
@@ -58,12 +57,12 @@ class Contents:
         """Does the compiler of the target choose the type of some result?"""
 
     def of_kernel(self, function: Function, args: Any, options: Any) -> list:
-        """Returns everything that determines the text of a kernel."""
+        """Returns the cache key of a kernel's translation to C++."""
         found = [self.value(args), self._options(options), self.function(function)]
         return self._with_target(found)
 
     def of_device(self, function: DeviceFunction, lists: Any, options: Any, caller: str) -> list:
-        """Returns everything that determines the text of a device function for these lists of argument types.
+        """Returns the cache key of a device function's translation for lists of argument types.
 
         ``caller`` is the name of the calling code.
         """
@@ -123,8 +122,8 @@ class Contents:
         return [(chain, self._attribute_key(value, chain)) for chain in sorted(chains)]
 
     def _attribute_key(self, value, chain):
-        """Returns the key of ``value.first.second``, for the names of a chain. If the contents of an object
-        can be listed, they determine its attributes."""
+        """Returns the key of ``value.first.second``, for the names of a chain. The key of the object itself
+        suffices if it exists, because its contents determine its attributes."""
         for i, name in enumerate(chain):
             if isinstance(value, python_types.ModuleType):
                 what: Any = ("module", value.__name__)
@@ -159,7 +158,7 @@ class Contents:
         return (*head, self._text(function, definition))
 
     def _text(self, function, definition):
-        """Returns the key of a definition in C++. The files that the C++ text includes are not listed."""
+        """Returns the key of a definition in C++. The key does not cover files that the C++ text includes."""
         if definition.includes or "include" in definition.text.value:
             raise Uncacheable
         if not function.signatures or not all(s.return_type for s in function.signatures):
@@ -304,7 +303,7 @@ def _dtype(dtype):
 
 
 def _names_read(function: Function) -> dict[str, set]:
-    """Returns {name that the body reads: attribute chains that the body reads of it}; the chain () is the
+    """Returns {name read by the body: attribute chains read from this name}; the chain () is the
     value itself."""
     if function.used is None:
         function.used = _find_used(function)

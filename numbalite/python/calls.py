@@ -25,7 +25,7 @@ from numbalite.python.values import (
 
 
 class Call:
-    """A call, or the use of an attribute: the information that a rule needs."""
+    """The argument of a translation rule: the syntax node of a call or attribute, and its operands."""
 
     def __init__(
         self, of: Any, node: ast.AST, name: str, args: Iterable[Value], keywords: Any = None
@@ -46,8 +46,8 @@ class Call:
         return spelled_function(self.node, self.name)
 
     def take(self, *names: str, optional: int = 0) -> list[Value | None]:
-        """Returns the arguments, passed by position or name, in the order of the parameters. The last
-        ``optional`` arguments may be missing; they are then None."""
+        """Returns the arguments, passed by position or name, in the order of the parameters. A missing
+        argument is None; only the last ``optional`` arguments may be missing."""
         found: list[Value | None] = [*self.args]
         if len(found) > len(names):
             self.fail(f"takes {len(names)} argument{'s' * (len(names) != 1)}, not {len(found)}")
@@ -202,7 +202,7 @@ def integral_rule(name: str) -> Rule:
 
 
 def rule_of_several_results(name: str, *results: types.Type | None) -> Rule:
-    """Returns the rule for a function of a float with several results. None as the type of a result means the
+    """Returns the rule for a function of a float with several results. A result type of None stands for the
     argument's type."""
 
     def rule(call):
@@ -216,7 +216,7 @@ def rule_of_several_results(name: str, *results: types.Type | None) -> Rule:
 
 
 def select_rule(*names: str) -> Rule:
-    """Selects one of two values after computing both."""
+    """Translates a selection between two values, both of which are computed."""
 
     def rule(call):
         test, a, b = call.take(*names)

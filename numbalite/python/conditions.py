@@ -24,28 +24,28 @@ _EXITS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 
 class Told:
-    """The range of each variable that is known at a position, valid until the variable is assigned."""
+    """The value range of each variable at the current statement, valid until the variable is assigned."""
 
     def __init__(self) -> None:
         self._known: list[tuple[str, Range]] = []
 
     def add(self, of: Any, test: ast.expr, holds: bool) -> None:
-        """Adds the ranges that follow if the test is true, or if it is false."""
+        """Adds the value ranges that follow from a test, for its true or its false branch."""
         self._known += _ranges_if(of, test, holds)
 
     def mark(self) -> int:
         return len(self._known)
 
     def back(self, mark: int) -> None:
-        """Removes the ranges that were added after the given state."""
+        """Removes the value ranges that were added after a saved state."""
         del self._known[mark:]
 
     def forget(self, names: Container[str]) -> None:
-        """Removes the ranges of these variables, which are assigned."""
+        """Removes the value ranges of variables that are assigned."""
         self._known = [("" if n in names else n, limits) for n, limits in self._known]
 
     def narrowed(self, value: Value, name: str) -> Value:
-        """Returns a variable's Value with the range to which enclosing conditions limit it."""
+        """Returns a variable's Value, with its range narrowed by the enclosing conditions."""
         if not self._known or not is_whole(value.type) or value.is_constant:
             return value
         low, high = value.range or full_range(value.type)

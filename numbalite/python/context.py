@@ -35,8 +35,8 @@ _MAX_INSTANCES = 30
 class Instance(DeviceFunction):
     """A Python function for one list of arguments, as a device function.
 
-    An argument is a type, or a Value that exists only at compile time, or a Value whose number the function
-    needs at compile time. A Value has no parameter in C++.
+    An argument is a type, or a compile-time Value, or a Value whose number is needed at compile time. A Value
+    has no parameter in C++.
     """
 
     def __init__(self, function: Function, args: Any, given: DeviceFunction | None) -> None:
@@ -49,13 +49,13 @@ class Instance(DeviceFunction):
 
     @property
     def result(self) -> Any:
-        """The function's return type, None if the type is not known yet."""
+        """The function's return type, or None before it has been inferred."""
         return self.translator and self.translator.result
 
     def returned(self) -> tuple | None:
-        """Describes the results if they contain arrays; None for numbers. The description is (whether the result is a tuple;
-        for each item the index of the returned parameter, -1 for a number, or (dtype, number of axes, whether
-        it is writable) for a part of an argument; the types of the items)."""
+        """The description of results that contain arrays, or None for numbers. The description is (whether
+        the result is a tuple; for each item the index of the returned parameter, -1 for a number, or (dtype,
+        number of axes, whether it is writable) for a part of an argument; the types of the items)."""
         is_tuple = isinstance(self.result, types.Tuple)
         items = self.result.types if is_tuple else (self.result,)
         if not any(isinstance(t, types.Array) for t in items):
@@ -138,7 +138,7 @@ class Session:
     # --- translating
 
     def definition(self, python: Any, args: Any, result: Any = None) -> Definition:
-        """Returns the C++ Definition of a PythonDefinition for these types of arguments."""
+        """Returns the C++ Definition of a PythonDefinition for a list of argument types."""
         function = python.function
         try:
             translator = Translator(function, args, self, result)
@@ -157,7 +157,7 @@ class Session:
             python.name, made.parameters, text, capture.Scope(made.taken),
             qualname=python.qualname, module=python.module,
         )  # fmt: skip
-        definition.members = []  # values of members are written into the C++ text
+        definition.members = []  # the C++ text contains the values of enum members
         definition.read_only = read_only(translator.arguments, function.body)
         definition.exceptions = self.exceptions
         definition.warnings = self.warnings
@@ -167,7 +167,7 @@ class Session:
         return definition
 
     def instance(self, python: Any, args: Any, result: Any = None, given: Any = None) -> Instance:
-        """Returns a Python function as a device function for these arguments, which are types and Values."""
+        """Returns the device function of a Python function for a list of types and Values."""
         args = tuple(a if isinstance(a, Value) else rules.stored(a) for a in args)
         key = python, tuple((a.type, a.constant) if isinstance(a, Value) else a for a in args)
         instance = self._instances.get(key)
@@ -178,8 +178,8 @@ class Session:
         return instance
 
     def _translate(self, python, instance, result):
-        """Translates an instance. An instance that calls an instance in translation, whose result type is not
-        known yet, is translated again at the next request."""
+        """Translates an instance. If an instance calls another instance whose result type has not been
+        inferred yet, it is translated again at the next request."""
         known = instance.result
         instance.translator = Translator(python.function, instance.args, self, result)
         instance.translator.result = instance.translator.result or known
@@ -359,7 +359,7 @@ class Session:
 
     def _instance_for(self, function, args, wanted, result):
         """Returns the Instance for a call. Integer literals are passed as variables if possible. If the
-        function needs their values (the shape of a shared array), each list of values has its own
+        function needs the values of literals (the shape of a shared array), each list of values has its own
         instance."""
         literal = [_as_literal(a) or t for a, t in zip(args, wanted, strict=True)]
         key = function.definition, tuple(a.type for a in args)
@@ -445,7 +445,7 @@ def _written_defaults(args):
 
 def is_of_the_host(function: Any, caller: str) -> bool:
     """Returns whether a function is a Python function of NumPy or numbalite that is written for the host.
-    Kernels of numbalite itself may call such functions of numbalite."""
+    Host functions of numbalite are allowed in numbalite's own kernels."""
     file = os.path.abspath(function.__code__.co_filename)
     return file.startswith(_NUMPY) or (
         file.startswith(_OWN) and not os.path.abspath(caller).startswith(_OWN)
@@ -467,7 +467,7 @@ def _default(of, node, name, value):
 
 
 def _with_parameters(node, names):
-    """Returns a copy of a function's syntax tree with these parameter names."""
+    """Returns a copy of a function's syntax tree with other parameter names."""
     if not names:
         return node
     found, found.args = copy.copy(node), copy.copy(node.args)
@@ -489,8 +489,8 @@ def _runaway_recursion(unknown):
 
 
 def _as_literal(value: Value) -> Value | None:
-    """Returns the Value of an argument that numba treats as a literal, else None. Literals are integers known
-    at compile time, and tuples of such integers."""
+    """Returns the Value of an argument that numba treats as a literal, else None. Literals are integer
+    constants, and tuples of integer constants."""
     if not value.is_constant:
         return None
     if isinstance(value.type, types.Tuple) and all(map(is_whole, value.type.types)):
@@ -524,8 +524,8 @@ def _name_without_template(name):
 
 
 def _declared(of, node, function, given):
-    """Returns (argument types, return type) of the signature that matches these types; without declared
-    signatures, returns the types themselves."""
+    """Returns (argument types, return type) of the declared signature that matches the argument types.
+    Without declared signatures, returns the argument types."""
     if not function.signatures:
         return given, None
     for signature in function.signatures:

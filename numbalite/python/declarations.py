@@ -1,6 +1,6 @@
 """Selects the position of a variable's declaration in C++: in the innermost block that contains all its uses.
-The declaration is at the variable's first assignment if that precedes all uses, otherwise before the
-statement with the first use."""
+The declaration is at the variable's first assignment if this assignment precedes all uses, otherwise before
+the statement with the first use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 
 class Blocks:
-    """The blocks of a function's body, and the positions of all names in them."""
+    """The tree of blocks of a function's body, with the positions of all names."""
 
     def __init__(self, body: Any) -> None:
         self.paths: dict[ast.AST, Path] = {}
@@ -65,8 +65,8 @@ class Blocks:
                 self._in_expressions.add(part.target)
 
     def place(self, definitions: Any, uses: Any, loops: Any) -> Place:
-        """Selects the position for a variable with these definitions and uses (nodes); the listed loops carry
-        the variable's value from one iteration to the next."""
+        """Selects the position of a variable's declaration from the nodes of its definitions and uses.
+        ``loops`` carry the variable's value from one iteration to the next."""
         nodes = [*definitions, *uses]
         paths = [self.paths.get(node, PARAMETER) for node in nodes]
         paths += [self.paths[loop] for loop in loops]

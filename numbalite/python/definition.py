@@ -20,7 +20,7 @@ from numbalite.python.read import Function, read, refuse_variadic, reread
 
 
 class PythonDefinition(Definition):
-    """A function with a Python body, before type inference; ``text`` is the Python source."""
+    """A function with a Python body, before type inference. ``text`` is the Python source."""
 
     is_python = True
     is_unit = False
@@ -72,7 +72,7 @@ class PythonDefinition(Definition):
         return any(isinstance(n, ast.Attribute) and n.attr == "this_grid" for n in nodes)
 
     def typed(self, args: Any, debug: Any = False) -> Definition:
-        """Returns the kernel's body in C++ for these argument types."""
+        """Returns the C++ text of the kernel's body for a list of argument types."""
         session = Session(definition_of, PythonDefinition, debug, is_kernel=True)
         return session.definition(self, args, types.void)
 
@@ -91,12 +91,12 @@ class PythonDefinition(Definition):
             return None
 
     def instances(self, function: Any) -> list:
-        """Returns this body as a device function, with a C++ text for each of its signatures."""
+        """Returns the DeviceFunction of the Python body, with one C++ text for each signature."""
         return Session(definition_of, PythonDefinition).instances(function)
 
     def returned(self, functions: Any, args: Any) -> tuple | None:
-        """Returns the results other than numbers of a CPU function with these argument types, in the form of
-        Instance.returned. ``functions`` are device functions, one of which is the function's instance."""
+        """Returns the description of a CPU function's array results, in the form of Instance.returned.
+        ``functions`` are device functions, one of which is the function's instance."""
         wanted = tuple(map(rules.stored, args))
         for instance in functions:
             if isinstance(instance, Instance) and instance.function is self.function:
@@ -143,7 +143,7 @@ def _names(function):
 
 
 class _Module:
-    """A module of the Python scope, as stored in a pickle."""
+    """The picklable form of a module of the Python scope."""
 
     def __init__(self, name):
         self.name = name
@@ -163,7 +163,7 @@ def _unpickle(text, name, label, file, first, values, defaults, qualname, module
 def definition_of(function: Any, is_fixed: bool = False) -> PythonDefinition:
     """Returns the PythonDefinition of a Python function.
 
-    ``is_fixed``: the function is not only called from kernels, so it must have a fixed number of arguments.
+    ``is_fixed``: the function must have a fixed number of arguments, because not only kernels call it.
     """
     try:
         found = read(function)

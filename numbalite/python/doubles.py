@@ -73,7 +73,8 @@ class Doubles:
             self._mixed.setdefault(loop, self._by_integer[loop, target.id])
 
     def cause(self) -> Cause | None:
-        """Returns the Cause for the first loop that carries a float64 from one iteration to the next."""
+        """Returns the Cause for the first loop with a float64 variable that depends on the previous
+        iteration."""
         for loop, cause in self._mixed.items():
             if loop in self._carried:
                 return cause

@@ -1,5 +1,5 @@
 """Translates NumPy's element-wise functions with an output array in kernels, such as ``np.add(x, 1, out)``.
-Each calling thread computes all elements."""
+A kernel thread that calls the function computes all elements."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ UNSUPPORTED = {
 
 
 class Expressions:
-    """Base class of the class that resolves variables (translate.py)."""
+    """Base class of the translator (translate.py), which resolves variables."""
 
     scope: capture.Scope
 
@@ -86,11 +86,11 @@ class Expressions:
         raise NotImplementedError
 
     def is_said(self, name: str) -> bool:
-        """Returns whether the name is already used in the text."""
+        """Returns whether the C++ text already uses the name."""
         raise NotImplementedError
 
     def fresh(self, base: str) -> str:
-        """Returns a name that is not used yet."""
+        """Returns a C++ name that the text does not use yet."""
         raise NotImplementedError
 
     def variable(self, node: ast.Name) -> Value:
@@ -326,8 +326,8 @@ class Expressions:
     # --- truth values
 
     def truth(self, node: ast.expr) -> Value:
-        """Returns the Value of an expression as a condition. Python and C++ agree on the truth value of each
-        number."""
+        """Returns the Value of an expression as a condition. Numbers need no conversion: Python and C++ agree
+        on their truth values."""
         if isinstance(node, ast.BoolOp):
             return self.joined(node, self._until_decided(node, self.truth))
         return self.as_truth(node, self.value(node))
@@ -359,8 +359,7 @@ class Expressions:
         return values
 
     def knowing(self, test: ast.expr, holds: bool, node: ast.expr) -> Value:
-        """Returns the Value of an expression that is evaluated only if a condition is true, or only if it is
-        false."""
+        """Returns the Value of an expression that is evaluated only for one outcome of a condition."""
         before = self.told.mark()
         self.told.add(self, test, holds)
         value = self.value(node)
@@ -400,13 +399,13 @@ class Expressions:
         return result
 
     def _decided(self, node, item, rest, value):
-        """``value and rest`` or ``value or rest``."""
+        """Translates ``value and rest`` or ``value or rest``."""
         first, second = (rest, value) if isinstance(node.op, ast.And) else (value, rest)
         return self.choice(node, self.as_truth(item, value), first, second)
 
     def _use_once(self, value, use) -> Value:
-        """Calls `use` with a value whose text is written more than once; if the text contains a call, the
-        value is a variable."""
+        """Calls `use` with a value whose C++ text is written more than once. A value whose text contains a
+        call is stored in a variable."""
         if not value.calls:
             return use(value)
         name = self.fresh("once")

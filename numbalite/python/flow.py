@@ -1,8 +1,8 @@
 """Computes reaching definitions: which assignments reach which uses of a variable.
 
-A Python variable may have several unrelated values in sequence. Assignments that reach a common use are
-combined and become one C++ variable; other assignments may have another type, and become another variable.
-These groups are the webs of def-use chains, found by one walk over the syntax tree.
+A Python variable may have several unrelated values in sequence. Assignments that reach a common use share one
+C++ variable. Other assignments of the name may have another type, and use another C++ variable. The groups of
+assignments are the webs of def-use chains, found by one walk over the syntax tree.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ State = dict[str, frozenset["Definition | Head"]]
 
 
 class Head:
-    """A pseudo-definition at the head of a loop: a use that this definition reaches reads the value of the
-    previous iteration."""
+    """A pseudo-definition at the head of a loop, for uses that read the value of the previous iteration."""
 
     def __init__(self, loop: ast.AST) -> None:
         self.loop = loop
@@ -80,7 +79,7 @@ class Flow:
         return self._definitions[node]
 
     def reaching(self, node: ast.AST) -> frozenset[Definition]:
-        """Returns the definitions that reach a use; empty if the use itself is unreachable."""
+        """Returns the list of definitions that reach a use; an unreachable use has an empty list."""
         found = self._reaching.get(node, frozenset())
         return frozenset(d for d in found if isinstance(d, Definition))
 
@@ -113,8 +112,8 @@ class Flow:
             web.carried.update(head.loop for head in heads if head.inside & seen)
         return list(webs.values())
 
-    # --- the walk over the tree: each method returns the state after the node, or None if the code after the node is
-    # unreachable
+    # --- the walk over the syntax tree: a method returns the reaching definitions after a node, or None if
+    # the code after the node is unreachable
 
     def _define(self, name, node):
         return self._definitions.setdefault(node, Definition(name, node))

@@ -350,7 +350,7 @@ def method(t: types.Type, name: str) -> Rule | None:
     return _METHODS_OF_GRIDS.get(name) if t == _GRID else None
 
 
-# Found by the name and the module of the function, so that the function need not be imported.
+# The rule is found by the name and the module of the function, without an import of the function.
 NAMED: dict[tuple[str, str], Rule] = {
     ("cffi.api", "from_buffer"): pointers.from_buffer,
     **{

@@ -1,5 +1,5 @@
-"""Expressions of integer literals. Python's compiler folds such expressions without overflow: for numba,
-``2**63`` is a number that fits uint64."""
+"""Expressions of integer literals. Python's compiler evaluates constant expressions without overflow: for
+numba, ``2**63`` is a number that fits uint64."""
 
 from __future__ import annotations
 

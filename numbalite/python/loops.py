@@ -1,4 +1,5 @@
-"""Translates loops: ``for`` over ranges, arrays, tuples, enumerate and zip, and ``while``.
+"""Translates loops: Translates ``while`` loops, and ``for`` loops over ranges, arrays, tuples, enumerate and
+zip.
 
 A loop over a range becomes a C++ loop if that is equivalent: the body does not assign to the counter, the
 counter is not read after the loop, and the bounds do not change. Otherwise the C++ loop has a separate
@@ -145,7 +146,7 @@ def _advance(name, step):
 
 
 def _counter_range(start, stop, t, up, down):
-    """Returns the range (lowest, highest) of the counter in the body; None if the counter may exceed its
+    """Returns the range (lowest, highest) of the counter in the body, or None if the counter may exceed its
     type."""
     if up:
         found = (start.range[0], max(stop.range[1] - 1, start.range[0]))
@@ -157,7 +158,7 @@ def _counter_range(start, stop, t, up, down):
 
 
 def _unchanging_value(of, node, value, name, bound):
-    """Returns a Value that does not change while the loop runs: the given Value, or a copy in a variable."""
+    """Returns the Value, or a variable with a copy of it if the loop can change the Value."""
     used = {n.id for n in tree.walk(node.iter) if isinstance(n, ast.Name)}
     if not value.calls and not value.loads and not used & bound:
         return value
@@ -233,8 +234,8 @@ def _initial(item, t):
 
 
 def _evaluate_iterable(of, node, over, bound):
-    """Returns the Value of the iterated object at the beginning of the loop. A tuple display is stored in
-    an array, so that it can be indexed."""
+    """Returns the Value of the iterated object at the beginning of the loop. Stores a tuple display in an
+    array, so that the loop can index it."""
     t = _type_of_items(over)
     if t is not None:
         name = of.fresh("items")

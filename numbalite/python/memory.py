@@ -12,8 +12,8 @@ from numbalite.python.values import Fixed, Known, Value, is_whole
 
 
 def array(space: str) -> Any:
-    """Returns the rule for cuda.shared.array or cuda.local.array. The Value's text is the declaration, with the extents
-    as written by the user."""
+    """Returns the rule for cuda.shared.array or cuda.local.array. The text of the array's Value is the
+    declaration, with the extents as written by the user."""
 
     def rule(call):
         if len(call.args) < 2 and "dtype" not in call.keywords:
@@ -42,7 +42,7 @@ def array(space: str) -> Any:
 
 
 def _alignment(call, value):
-    """Returns the value of ``alignment=`` in bytes; 0 means the alignment of an element."""
+    """Returns the value of ``alignment=`` in bytes, or 0 for the alignment of an element."""
     if value is None or isinstance(value.type, types.Empty):
         return 0
     if not value.is_constant or not is_whole(value.type):
@@ -54,8 +54,8 @@ def _alignment(call, value):
 
 
 def _extent(of, item):
-    """Returns the C++ text of an extent as written by the user; a variable is replaced by its value, because it is not
-    a constant in C++."""
+    """Returns the C++ text of an extent as written by the user. Variables are replaced by their values,
+    because C++ requires constant extents."""
     words = set(re.findall(r"[^\W\d]\w*", item.text))
     return int(item.constant) if any(map(of.is_said, words)) else item.text
 
@@ -76,8 +76,8 @@ def element_type(call: Any, dtype: Any) -> Any:
 
 
 def constant(call: Any) -> Any:
-    """Translates cuda.const.array_like, which returns its argument: arrays of the Python scope are in
-    constant memory already."""
+    """Translates cuda.const.array_like(x) to x, because arrays of the Python scope are in constant memory
+    already."""
     (value,) = call.take("ndarray")
     if not isinstance(value.type, Fixed) or value.type.space != "captured":
         call.fail("takes a NumPy array of the Python scope, by its name")

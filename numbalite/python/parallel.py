@@ -1,7 +1,8 @@
 """Translates ``for i in prange(n)``: parallel iterations, in functions of ``jit(parallel=True)``.
 
-The loop becomes the body of a lambda that processes a part of the range. If the iterations add to an outer
-variable, each part of the range has its own variable, and these variables are added at the end:
+The loop over a part of the range becomes a lambda, which the C++ function py::prange calls for each part. If
+the iterations add to an outer variable, each part of the range has its own variable, and these variables are
+added at the end:
 
     float64 &total_all = total;
     py::prange(0, x.shape[0], [&](int64 first, int64 last) {

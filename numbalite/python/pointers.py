@@ -31,7 +31,7 @@ def carray(ptr: Any, shape: int | tuple[int, ...], dtype: Any = None) -> np.ndar
 
 
 def farray(ptr: Any, shape: int | tuple[int, ...], dtype: Any = None) -> np.ndarray:
-    """Returns the memory at ``ptr`` as an array in Fortran order; otherwise like carray."""
+    """Like carray, but returns an array in Fortran order."""
     return _array_at(ptr, shape, dtype, "F")
 
 

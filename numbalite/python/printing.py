@@ -1,4 +1,4 @@
-"""Writes the text of a translation: C++ lines, each followed by its Python line as a comment."""
+"""Writes the text of a translation: Writes C++ lines, each followed by its Python line as a comment."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ _is_on_cpu: ContextVar[bool] = ContextVar("_is_on_cpu", default=False)
 
 @contextlib.contextmanager
 def on_cpu() -> Iterator[None]:
-    """In the `with` block, messages refer to functions on the CPU, not to kernels."""
+    """A context manager in which error messages refer to functions on the CPU, not to kernels."""
     token = _is_on_cpu.set(True)
     try:
         yield

@@ -44,8 +44,8 @@ def _distribution_rule(function: str, *names: str, defaults: Any = ()) -> Rule:
 
 
 def _integer(inclusive: bool, *names: str) -> Rule:
-    """Returns the rule for a CPU function that draws an integer from low to high, or from 0 with one argument. The
-    upper limit is a possible result only if `inclusive`."""
+    """Returns the rule for a CPU function that draws an integer from low to high, or from 0 with one
+    argument. If `inclusive`, the upper limit is also a possible result."""
 
     def rule(call):
         low, high = call.take(*names, optional=not inclusive)

@@ -115,15 +115,15 @@ def lookup(scope: Scope, name: str) -> tuple[bool, Any]:
 
 
 def read(function: Any) -> Function:
-    """Returns the Function of a Python function. Raises Problem if the function's source is not available."""
+    """Returns the Function of a Python function. Raises Problem if the source of the Python function is not
+    available."""
     node = linemap.function_node(function)
     if node is None:
         raise Problem(
             None,
             "the source of the function was not found",
             "A function with a Python body is translated from its source: define it in a file or a cell "
-            "of a notebook, or put the text that exec gets into linecache.cache under the name that "
-            "compile gives it.",
+            "of a notebook, or store the source passed to exec in linecache.cache, under the file name passed to compile.",
         )
     file = file_of(function.__code__)
     label = linemap.label_of(file)
@@ -142,7 +142,7 @@ def _in_a_line(node):
 
 
 def refuse_variadic(function: Function, *which: str) -> None:
-    """Raises Problem for a parameter of this kind: "vararg" (*a), "kwarg" (**a)."""
+    """Raises Problem if the function has a parameter of a kind: "vararg" (*a), "kwarg" (**a)."""
     for extra in (getattr(function.node.args, name) for name in which):
         if extra is not None:
             problem = Problem(

@@ -1,5 +1,5 @@
-"""Finds arrays that a kernel only reads. The parameters of such arrays are const: the arrays are not copied
-back, may be read-only, and may share memory with each other."""
+"""Finds arrays that a kernel only reads. Parameters for read-only arrays are const: the arrays are not copied
+back to the host, and may share memory with each other."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ASKED = frozenset({"shape", "size", "ndim", "strides", "dtype", "itemsize", "nb
 
 
 def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> frozenset[str]:
-    """Returns the names of the array parameters of which the body only reads elements and the shape. Any
-    other use of an array (a view, a call) may write to it."""
+    """Returns the names of the array parameters of which the body only reads elements and the shape. An array
+    with another use (a view, a call) is not included, because that code may write to it."""
     arrays: dict[str, types.Array | None] = {
         name: t
         for name, t in arguments.items()
@@ -37,7 +37,7 @@ def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> froz
 
 
 def _read(node, arrays):
-    """Returns the ast.Name of the array whose elements or shape an expression or a loop reads; None for other
+    """Returns the ast.Name of the array whose elements or shape an expression or a loop reads, None for other
     nodes."""
     if isinstance(node, ast.For):
         t = arrays.get(node.iter.id) if isinstance(node.iter, ast.Name) else None

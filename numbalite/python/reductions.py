@@ -1,5 +1,5 @@
 """Translates NumPy's reductions over all elements of an array in kernels, such as ``np.sum(a)``, ``a.max()``.
-Each calling thread reduces all elements, in C order."""
+A kernel thread that calls the reduction reduces all elements, in C order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numbalite.python.values import Value, is_complex, is_number, is_whole
 
 
 def _sums(t: Any) -> Any:
-    """Returns the type of the sum of elements of this type: a 64-bit integer for integers."""
+    """Returns the result type of a sum: a 64-bit integer for integers, otherwise the element type."""
     return rules.widened_integer(t) if is_whole(t) else t
 
 

@@ -29,7 +29,7 @@ def _signed_or_unsigned(t):
 
 
 def common(a: Any, b: Any) -> Any:
-    """Returns the result type of arithmetic on these two types; None if there is no result type."""
+    """Returns the result type of arithmetic on two types, or None if there is none."""
     if not is_number(a) or not is_number(b):
         return None
     if is_whole(a) and is_whole(b):
@@ -38,8 +38,8 @@ def common(a: Any, b: Any) -> Any:
 
 
 def _as_float(t, other):
-    """Returns the floating-point dtype to which an operand is converted in an operation with a float: float32 can
-    represent an int16, float16 an int8."""
+    """Returns the floating-point dtype to which an operand is converted in an operation with a float. For
+    example, int16 is converted to float32, and int8 to float16."""
     if not is_whole(t):
         return t.dtype
     bits = 8 * t.size + (t.dtype.kind == "u")  # a signed type that contains it
@@ -78,7 +78,7 @@ def shift(a: Any, b: Any) -> Any:
 
 
 def unified(a: Any, b: Any) -> Any:
-    """Returns the type of a variable that is assigned values of both types; None if there is no common
+    """Returns the type of a variable that is assigned values of two types, or None if there is no common
     type."""
     if a == b:
         return a

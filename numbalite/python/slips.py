@@ -1,9 +1,9 @@
 """Finds lines in Python bodies that can be translated, but probably are mistakes.
 
 Like cxx/slips.py, this module reports a comparison whose result is unused, `i == 3 or 4`, `i ^ 2`, and a
-variable that only one branch sets. Python would raise UnboundLocalError if such a variable has no value; a
-kernel reads an arbitrary number. A variable counts as set after a loop that sets it, and a read under the
-same condition as the assignment is not reported.
+variable that only one branch sets. For a variable without a value, Python would raise UnboundLocalError; a
+kernel reads an arbitrary number. A variable counts as set after a loop that sets it. A read under the
+condition of the assignment is not reported.
 """
 
 from __future__ import annotations
@@ -110,8 +110,9 @@ class _Branches:
         yield from self.found.values()
 
     def _block(self, body, assigned, partly) -> bool:
-        """Follows statements: `assigned` contains the variables that are set, `partly` maps variables that
-        one branch sets to the `if`. Returns True if control does not reach the code after the statements."""
+        """Follows statements: `assigned` contains the variables that are set. `partly` maps each variable
+        that only one branch sets to its `if`. Returns True if control does not reach the code after the
+        statements."""
         for statement in body:
             if isinstance(statement, ast.If):
                 if self._if(statement, assigned, partly):
@@ -150,7 +151,7 @@ class _Branches:
             gone.append(self._block(body, inside, unsure))
             sides.append((inside, unsure))
         if any(isinstance(node, _LEAVING) for node in tree.walk(statement)):
-            partly.clear()  # the variables may be unset, if the branch was not executed
+            partly.clear()  # the body of a loop may be executed zero times: its variables may be unset
         if all(gone):
             return True
         if any(gone):

@@ -1,7 +1,7 @@
 """Translates elements, rows and slices of arrays, and items of tuples.
 
-A negative index counts from the end. Code for negative indices is written only if the index may be negative:
-not for an index from ``range``, a thread index, or an index that is compared with such an index.
+A negative index counts from the end. C++ code for negative indices is written only if the index may be
+negative. An index from ``range`` and a thread index cannot be negative.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from numbalite.python.values import (
 
 
 class Slice(NamedTuple):
-    """``start:stop:step``; missing parts are None."""
+    """``start:stop:step``; a missing start, stop or step is None."""
 
     start: Value | None
     stop: Value | None
@@ -36,7 +36,8 @@ class Slice(NamedTuple):
 
 
 def indices(of: Any, node: ast.AST) -> list:
-    """Returns the list of items in brackets: Values, Slices and ``...``; tuples are unpacked."""
+    """Returns the list of items in brackets: The items are Values, Slices and ``...``; tuples are
+    unpacked."""
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
     found: list = []
     for item in nodes:

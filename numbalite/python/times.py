@@ -15,7 +15,7 @@ from numbalite import types
 from numbalite.python.values import UNARY, Value, is_number, is_real, is_whole
 
 _COMPARISONS = {
-    # for (a, b): (the function, whether the operands are swapped, whether the result is negated)
+    # comparison operator -> (C++ function, whether the operands are swapped, whether the result is negated)
     ast.Lt: ("time_less", False, False),
     ast.Gt: ("time_less", True, False),
     ast.LtE: ("time_less_equal", False, False),
@@ -39,7 +39,7 @@ def _delta(t):
 
 
 def _common(a, b):
-    """Returns the finer of two units, as a timedelta64 type; None if the conversion depends on the
+    """Returns the finer of two units, as a timedelta64 type, or None if the conversion depends on the
     calendar."""
     try:
         found = np.promote_types(_delta(a), _delta(b))
@@ -49,8 +49,8 @@ def _common(a, b):
 
 
 def _factor(t, unit):
-    """Returns the conversion factor between two units of time; 0 if the factor is not an integer, or depends
-    on the calendar."""
+    """Returns the conversion factor between two units of time, or 0 if the factor is not an integer or
+    depends on the calendar."""
     if np.datetime_data(t.dtype)[0] == "generic":
         return 1
     try:
@@ -63,7 +63,7 @@ def _factor(t, unit):
 
 
 def converted(value: Value, t: Any) -> Value | None:
-    """Returns the same time or duration in another unit; None if the result is not an integer."""
+    """Converts a time or duration to another unit; returns None if the result is not an integer."""
     if value.type == t:
         return value
     if not is_time(t) or value.type.dtype.kind != t.dtype.kind:
@@ -78,7 +78,7 @@ def converted(value: Value, t: Any) -> Value | None:
 
 
 def _pair(a, b):
-    """Returns (a, b, their unit), converted to a common unit; None if there is no common unit."""
+    """Converts two times to a common unit: returns (a, b, unit), or None if there is no common unit."""
     unit = _common(a.type, b.type)
     if unit is None:
         return None
@@ -88,7 +88,8 @@ def _pair(a, b):
 
 
 def binary(op: type, a: Value, b: Value) -> Value | None:
-    """Returns the Value of ``a op b``, where one operand is a time; None if the operation does not exist."""
+    """Returns the Value of ``a op b``, where one operand is a time, or None if the operation does not
+    exist."""
     if not (is_time(a.type) and is_time(b.type)):
         return _scaled(op, a, b)
     pair = _pair(a, b)

@@ -64,7 +64,7 @@ class Translation(NamedTuple):
 
 
 class Translator(Bindings):
-    """Translates a function for these arguments; an argument is a type, or a Value known at compile time.
+    """Translates a function for a list of arguments, which are types or compile-time Values.
 
     ``result``: the declared return type, or None.
     """
@@ -134,7 +134,7 @@ class Translator(Bindings):
     # --- rounds
 
     def run(self) -> Translation:
-        """Raises Problem, or NotYet if a type depends only on itself."""
+        """Raises Problem for an unsupported construct, or NotYet if a type depends only on itself."""
         refuse_variadic(self.function, "kwarg")
         try:
             return self._run()
@@ -151,7 +151,7 @@ class Translator(Bindings):
             raise problem from None
 
     def _run_without(self, decided: Decided) -> Translation:
-        """Removes branches that are never executed, whose assignments have no effect on types."""
+        """Removes branches that are never executed, so that their assignments do not affect the types."""
         self.decided = {}
         self.is_final = False
         self.result = self.declared_result
@@ -173,7 +173,7 @@ class Translator(Bindings):
         return Translation(self.lines, self.taken, self.result, self.parameters)
 
     def _find_types(self, is_new: bool) -> None:
-        """Repeats rounds until no type changes."""
+        """Repeats rounds of type inference until no type changes."""
         for _ in range(_MAX_ROUNDS):
             if not is_new:
                 return
@@ -181,16 +181,15 @@ class Translator(Bindings):
         raise Problem(self.function.node, "the types of the variables do not settle")
 
     def _emit(self) -> bool:
-        """Runs the last round, which writes the text. Returns whether a type changed in the last round, which
-        must not happen."""
+        """Runs the last round, which writes the text. Returns whether a type changed in the last round; such
+        a change is an internal error."""
         self.variables.settle()
         self.is_final = True
         self._narrow_counters()
         return self._round()
 
     def _is_converged(self) -> bool:
-        """Returns whether one round was enough, so that the last round changes no type and no other round is
-        needed."""
+        """Returns whether one round of type inference was enough, so that this round's text can be used."""
         try:
             if not self._emit():
                 return True
@@ -269,9 +268,8 @@ class Translator(Bindings):
             if self.declared_result is None and not isinstance(self.result, types.Empty):
                 raise Problem(
                     self.function.node,
-                    f"{self.function.name} returns {rules.describe_type(self.result)} in one branch, "
-                    "and nothing in another",
-                    "Return a value at the end, too.",
+                    f"{self.function.name} returns {rules.describe_type(self.result)} in one branch, and returns no value in another branch",
+                    "Return a value at the end of the function, too.",
                 )
 
     # --- text
@@ -405,7 +403,7 @@ class Translator(Bindings):
             self.bind(target, value)
 
     def _may_change(self, value, targets):
-        """Returns whether the value would change when the targets are assigned."""
+        """Returns whether an assignment to the targets would change the value."""
         return value.calls or value.loads or mentions(value.text, self._cxx_names(targets))
 
     def _annassign_statement(self, node):
@@ -445,8 +443,8 @@ class Translator(Bindings):
                 self.fail(target, "the array is read-only in this kernel")
 
     def _shortened(self, op, left, right, result):
-        """Returns the operator ``+=`` or similar if the same statement with this operator is equivalent in
-        C++; otherwise None."""
+        """Returns the C++ operator (such as ``+=``) that is equivalent to an augmented assignment, or
+        None."""
         symbol = arithmetic.SYMBOLS.get(type(op), "")
         if symbol not in ("+", "-", "*", "/", "&", "|", "^", "<<", ">>"):
             return None
@@ -491,7 +489,7 @@ class Translator(Bindings):
         self.close((node.orelse or node.body)[-1])
 
     def _branch(self, node):
-        """Writes the body of an ``if``, and returns the ranges that are known in its ``else``."""
+        """Writes the body of an ``if``, and returns the value ranges for its ``else`` block."""
         before = self.told.mark()
         self.told.add(self, node.test, True)
         self.inner(node.body)
@@ -499,8 +497,8 @@ class Translator(Bindings):
         self.told.add(self, node.test, False)
 
     def close(self, last: Any, text: str = "}") -> None:
-        """Writes the closing brace of a block with this last statement. No Python line corresponds to the
-        closing brace."""
+        """Writes the closing brace of a block with this last statement. The line number is 0, because no
+        Python line corresponds to the closing brace."""
         self.lines.append(Line(INDENT * self.depth + text, -(last.end_lineno or last.lineno)))
 
     def _while_statement(self, node):
@@ -606,7 +604,7 @@ class Translator(Bindings):
 
     def _inner(self, node):
         """Returns the Value of a nested function. The outer variables that a nested function reads are passed
-        in each call. Each of them has only one assignment, so the time of the read does not matter."""
+        in each call. Each outer variable has only one assignment, so the time of the read does not matter."""
         free = {part.id: part for part in free_names(node) if self.is_local(part.id)}
         for name, part in free.items():
             if not self.flow.is_bound_once(name):
@@ -635,7 +633,7 @@ class Translator(Bindings):
         return self.session.call(self, node, function, args, keywords)
 
     def _ifexp(self, node):
-        """Translates only one branch first, if the other branch calls a function that calls this function."""
+        """In a recursive function, first translates the branch without the recursive call."""
         test = self.truth(node.test)
         if test.is_constant or self.is_final:
             return super()._ifexp(node)
@@ -679,7 +677,7 @@ def _may_be_zero(value):
 
 
 def _as_load(target):
-    """Returns a copy of a target as an expression that reads the target, with the same child nodes."""
+    """Returns a copy of an assignment target as an expression that reads the target."""
     kind = type(target)
     fields = {**{f: getattr(target, f) for f in target._fields}, "ctx": ast.Load()}
     return ast.copy_location(kind(**fields), target)

@@ -7,7 +7,7 @@ import ast
 from functools import cache
 from typing import Any
 
-# These fields are lists of nodes and None
+# Lists that contain nodes and None
 _MIXED = frozenset({"keys", "kw_defaults", "kwd_attrs", "names"})
 _NO_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "name", "op", "ops", "type_comment"})
 

@@ -13,7 +13,7 @@ from numbalite.kernels.devicefunction import DeviceFunction
 
 
 def device_function(value: Any) -> DeviceFunction | None:
-    """Returns the compiled function of vectorize and the ufunc's signatures; None for any other value."""
+    """Returns the compiled function of vectorize and the ufunc's signatures, None for any other value."""
     if isinstance(value, np.ufunc):
         owner = _core.ufunc_owner(value)
         if owner is None or owner.layout is not None:
@@ -31,7 +31,7 @@ def device_function(value: Any) -> DeviceFunction | None:
 
 
 def reduction(value: Any) -> Callable | None:
-    """Returns the Python function that implements ``f.reduce`` of a ufunc in compiled code; None for any
+    """Returns the Python function that implements ``f.reduce`` of a ufunc in compiled code, None for any
     other value."""
     ufunc = getattr(value, "__self__", None)
     if getattr(value, "__name__", "") != "reduce" or device_function(ufunc) is None:

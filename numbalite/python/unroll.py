@@ -15,8 +15,8 @@ Count = Callable[[ast.expr], "int | None"]
 
 
 def literal_unroll(container: Any) -> Any:
-    """Marks the container of an unrolled loop in a kernel: ``for x in literal_unroll(t)``. Outside of kernels,
-    returns the container itself."""
+    """Marks the container of an unrolled loop in a kernel: ``for x in literal_unroll(t)``. Outside of
+    kernels, literal_unroll returns the container itself."""
     return container
 
 
@@ -63,7 +63,7 @@ class _Unroll(ast.NodeTransformer):
         for part in tree.walk(ast.Module(node.body, [])):
             if isinstance(part, (ast.Break, ast.Continue)):
                 word = type(part).__name__.lower()
-                raise Problem(part, f"{word} in a loop over literal_unroll is not possible in C++")
+                raise Problem(part, f"{word} is not supported in a loop over literal_unroll")
         found: list = []
         for k in range(n):
             item = ast.Subscript(copy.deepcopy(of), ast.Constant(k), ast.Load())

@@ -37,7 +37,7 @@ _ROUNDS_UNTIL_WIDENED = 2
 
 
 class NotYet(Exception):
-    """Raised if the type of a variable, or of a call's result, is not known in this round."""
+    """Raised if the type of a variable or of a call's result has not been inferred yet."""
 
     def __init__(self, node: ast.AST) -> None:
         self.node = node
@@ -137,14 +137,14 @@ class Variables:
                     definition.node,
                     f"{definition.name} is {rules.describe_type(t)} here, and {rules.describe_type(result)} "
                     "elsewhere: the two types have no common type",
-                    "Use another name for one of the two.",
+                    "Use two names.",
                     [(first.node, f"{first.name} is {rules.describe_type(self.types[first])}")],
                 )
             result = joined
         return result
 
     def by_name(self) -> dict[str, types.Type]:
-        """Returns the type of each variable; for a variable with several types, the first type."""
+        """Returns the type of each variable; if a variable has several types, the first type."""
         found: dict[str, types.Type] = {}
         for definition, t in self.types.items():
             found.setdefault(definition.name, t)
@@ -184,8 +184,8 @@ class Variables:
     # --- names and declarations
 
     def settle(self) -> None:
-        """Decides, after type inference, which webs become one C++ variable, and its name and the position of
-        its declaration."""
+        """Combines webs to C++ variables after type inference, and selects each variable's name and the
+        position of its declaration."""
         by_name: dict[str, list[Web]] = {}
         for web in sorted(self.flow.webs, key=lambda w: min(map(_order, w.definitions))):
             if self.web_type(web) is not None and not isinstance(self.web_type(web), Known):
@@ -200,7 +200,7 @@ class Variables:
                 self._hoisted.setdefault(where, []).append(variable)
 
     def unsettle(self) -> None:
-        """Records that another round is needed."""
+        """Records that another round of type inference is needed."""
         self._of, self.names = {}, set()
 
     def _settle_name(self, name, webs):
@@ -259,8 +259,7 @@ class Variables:
         return len(definitions) == 1 and isinstance(self.types.get(definitions[0]), Fixed)
 
     def narrowed(self, definition: Definition, t: Any) -> bool:
-        """Returns whether all values of the definition fit a narrower type, which is then the type of its
-        variable."""
+        """Returns whether a narrower type can represent all values of the definition."""
         return fits_range(self.ranges.get(definition), t)
 
     def hoisted(self, block: Any, statement: Any) -> list[Variable]:

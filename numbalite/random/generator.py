@@ -1,4 +1,5 @@
-"""The Generator: Implements NumPy's methods; each runs a kernel that fills a device array."""
+"""The Generator: Implements the methods of NumPy's Generator: each launches a kernel that fills a device
+array."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _REAL, _FINITE = parameters.REAL, parameters.FINITE
 _POSITIVE, _NOT_NEGATIVE = parameters.POSITIVE, parameters.NOT_NEGATIVE
 _LONG, _DOUBLE, _WHOLE = np.int64, np.float64, (np.int64,)
-# For each method: its distribution, and the ranges of the parameters that its kernel accepts.
+# method name -> (distribution, range of each parameter that the kernel accepts)
 _METHODS: dict[str, tuple[Distribution, dict[str, parameters.Range]]] = {
     "random": (Distribution("uniform"), {}),
     "uniform": (Distribution("uniform", None, None), {"low": _FINITE, "high - low": _NOT_NEGATIVE}),
@@ -95,11 +96,11 @@ class Generator:
     returns a Generator.
 
     The numbers depend only on the seed and on the earlier calls: they are equal on every GPU and on
-    the simulator, for any launch configuration. Each call begins with a new block of the random stream, so
-    that ``random(5)`` and ``random(3)`` differ from ``random(8)``. ``size=None`` returns an array without
-    dimensions; if parameters are arrays, an array of their shape. ``out=`` is a device array, C-contiguous;
-    ``stream=`` is the stream in which the kernel runs. Parameters are numbers or arrays in host or device
-    memory. Arrays in device memory are checked, too, and the call waits for the check.
+    the simulator, for any launch configuration. Each call begins with a new block of the random stream. For
+    example, ``random(5)`` and ``random(3)`` differ from ``random(8)``. With ``size=None``, the output has the
+    broadcast shape of the parameters. ``out=`` is a device array, C-contiguous; ``stream=`` is the stream in
+    which the kernel runs. Parameters are numbers or arrays in host or device memory. A call with parameters
+    in device memory waits for a kernel that checks their values.
 
     The position in the random stream is advanced on the host: a captured call generates the same numbers at
     every launch of the graph.
@@ -146,7 +147,7 @@ class Generator:
     # ---- how
 
     def _draw(self, what, size, dtype, out, stream, *values):
-        """Returns the random numbers of a method in the table, for the values of its parameters."""
+        """Returns random numbers from the distribution of a method in the table."""
         distribution, ranges = _METHODS[what]
         given = [(name, value, ranges[name]) for name, value in zip(ranges, values, strict=True)]
         arrays = ()
@@ -177,7 +178,6 @@ class Generator:
         Parameters
         ----------
         size : int or tuple of int
-            The shape; None: an array without dimensions.
         dtype : dtype
             The dtype of the numbers.
         out : DeviceNDArray
@@ -205,7 +205,7 @@ class Generator:
     ) -> DeviceNDArray:  # fmt: skip
         """Returns numbers that are uniformly distributed from low up to high.
 
-        Because of rounding, ``high`` itself can occur.
+        Because of rounding, ``high`` itself is a possible result.
 
         Parameters
         ----------
@@ -397,7 +397,7 @@ class Generator:
     def geometric(
         self, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """Draws the number of trials up to the first success; int64."""
+        """Draws int64 numbers of trials up to the first success."""
         return self._draw("geometric", size, None, out, stream, p)
 
     # ---- a variable number of values
@@ -475,39 +475,39 @@ class Generator:
     def poisson(
         self, lam: Any = 1.0, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """Draws from Poisson's distribution with mean ``lam``; int64."""
+        """Draws int64 numbers from Poisson's distribution with mean ``lam``."""
         return self._draw("poisson", size, None, out, stream, lam)
 
     def binomial(
         self, n: Any, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """Draws the number of successes in ``n`` trials; int64."""
+        """Draws int64 numbers of successes in ``n`` trials."""
         return self._draw("binomial", size, None, out, stream, n, p)
 
     def negative_binomial(
         self, n: Any, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """Draws the number of failures before the n-th success; int64."""
+        """Draws int64 numbers of failures before the n-th success."""
         return self._draw("negative_binomial", size, None, out, stream, n, p)
 
     def hypergeometric(
         self, ngood: Any, nbad: Any, nsample: Any, size: Any = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Draws the number of good items in a sample without replacement; int64."""
+        """Draws int64 numbers of good items in a sample without replacement."""
         _check_sample(ngood, nbad, nsample)
         return self._draw("hypergeometric", size, None, out, stream, ngood, nbad, nsample)
 
     def zipf(
         self, a: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """Draws from Zipf's distribution: the probability of k is proportional to k**-a; int64."""
+        """Draws int64 numbers k with a probability proportional to k**-a: Zipf's distribution."""
         return self._draw("zipf", size, None, out, stream, a)
 
     def logseries(
         self, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """Draws from the logarithmic distribution; int64."""
+        """Draws int64 numbers from the logarithmic distribution."""
         return self._draw("logseries", size, None, out, stream, p)
 
     # ---- order
@@ -524,8 +524,8 @@ class Generator:
     def multinomial(
         self, n: Any, pvals: Any, size: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """Draws the number of ``n`` trials with each outcome, of shape ``size + (len(pvals),)``; int64.
-        The last probability is 1 minus the sum of all others."""
+        """Draws int64 counts of each outcome in ``n`` trials, of shape ``size + (len(pvals),)``.
+        The probability of the last outcome is 1 minus the sum of the others."""
         return multivariate.multinomial(self, n, pvals, size, stream)
 
     def dirichlet(self, alpha: Any, size: Any = None, *, stream: StreamLike = 0) -> DeviceNDArray:
@@ -534,8 +534,8 @@ class Generator:
         return multivariate.dirichlet(self, alpha, size, stream)
 
     def permutation(self, x: Any, axis: int = 0, *, stream: StreamLike = 0) -> DeviceNDArray:
-        """Returns ``range(x)`` in random order, for an int; otherwise a copy of an array, shuffled along an
-        axis."""
+        """Returns ``range(x)`` in random order if ``x`` is an int, or else a copy of an array, shuffled along
+        an axis."""
         return shuffling.permutation(self._bits, x, axis, stream)
 
     def shuffle(self, x: Any, axis: int = 0, *, stream: StreamLike = 0) -> None:
@@ -572,7 +572,7 @@ def _number_or_array(what, name, value):
 
 
 def _is_true_for_all(condition):
-    """Returns whether the condition is true for all elements."""
+    """Returns whether a condition is true for all elements of an array."""
     if isinstance(condition, (bool, np.bool_)):
         return bool(condition)
     return bool(np.all(condition))
@@ -613,8 +613,7 @@ def default_rng(seed: Any = None) -> Generator:
     Parameters
     ----------
     seed : None, int, list of int, SeedSequence, Philox4x32 or Generator
-        One of the seeds of numpy.random.default_rng: None, an int of any size,
-        a list of ints, a SeedSequence. A Philox4x32 is used as the bit
+        One of the seeds of numpy.random.default_rng: A Philox4x32 is used as the bit
         generator, and a Generator is returned unchanged.
 
     Returns

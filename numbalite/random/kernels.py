@@ -43,7 +43,7 @@ class Fill:
         key, low, high = bits.place.take(blocks)
         if parameters:
             launcher(out, n, key, low, high, *parameters)
-        else:  # a call without *args takes a third less time
+        else:  # a call without *args is faster by a third
             launcher(out, n, key, low, high)
 
     def _shape(self, n):
@@ -60,9 +60,9 @@ class Fill:
 class Distribution:
     """The kernels of one distribution.
 
-    ``name``: the struct of the distribution in random_fill.cuh; in random_draw.cuh, if the number of drawn
-    words varies. ``kinds``: the dtypes of the parameters, None for the type in which the kernel computes.
-    ``dtypes``: of its numbers.
+    ``name``: the struct of the distribution in random_fill.cuh, or in random_draw.cuh if the number of random
+    words per result varies. ``kinds``: the dtypes of the parameters; None stands for the type in which the
+    kernel computes. ``dtypes``: of its numbers.
     """
 
     def __init__(self, name: str, *kinds: Any, draws: bool = False, dtypes: Any = _REALS) -> None:
@@ -104,7 +104,7 @@ class Distribution:
 
 
 class Integers(Distribution):
-    """The distributions that use ``word`` bits for each number."""
+    """Uniform distributions, which use ``word`` bits for each number."""
 
     def __init__(self, word: int, dtypes: Any) -> None:
         super().__init__(f"integers<numbalite::uint{word}>", np.int64, np.uint64, dtypes=dtypes)

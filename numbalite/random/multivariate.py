@@ -1,5 +1,5 @@
-"""Implements distributions of vectors: multivariate normal, multinomial, Dirichlet. Each of these
-distributions draws from distributions of numbers."""
+"""Implements distributions of vectors: multivariate normal, multinomial, Dirichlet. A vector is computed from
+numbers that are drawn from scalar distributions."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def normal(
 
 
 def _factor(what, cov, check_valid, tol, method):
-    """Returns the matrix by which rows of standard normal numbers are multiplied. The matrix is computed
-    where `cov` is, on the host or the device."""
+    """Returns the matrix by which rows of standard normal numbers are multiplied. The matrix is computed on
+    the device if `cov` is a device array, otherwise on the host."""
     if method == "cholesky":
         return np.linalg.cholesky(cov).T
     if method == "eigh":
@@ -73,7 +73,8 @@ def _factor(what, cov, check_valid, tol, method):
 
 
 def multinomial(rng: Any, n: Any, pvals: Any, size: Any, stream: Any) -> Any:
-    """Each component is binomially distributed among the trials that remain after the previous components."""
+    """Draws each component from a binomial distribution over the trials that remain after the previous
+    components."""
     what = "multinomial"
     if not isinstance(n, parameters.NUMBERS):
         n = parameters.array(what, "n", n)

@@ -1,5 +1,5 @@
-"""Reads the arguments of a distribution: numbers or arrays that are broadcast and checked, and the array to
-fill."""
+"""Converts and checks the arguments of a distribution: parameters, which are numbers or arrays, and the
+output array."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NUMBERS = (int, float, np.generic)
 
 
 def number(what: str, name: str, value: Any, inside: Range, dtype: np.dtype) -> Any:
-    """Returns a parameter that is a number, checked, as a Python int or float."""
+    """Checks a scalar parameter, and returns it as a Python int or float."""
     try:
         found = float(value) if dtype is _DOUBLE or dtype is _SINGLE else operator.index(value)
     except (TypeError, ValueError):
@@ -68,7 +68,7 @@ def array(what: str, name: str, value: Any) -> Any:
 
 
 def extremes(values: Any) -> tuple:
-    """Returns the smallest and the largest element of a non-empty array; NaN if an element is NaN."""
+    """Returns the minimum and the maximum of a non-empty array; both are NaN if an element is NaN."""
     if isinstance(values, np.ndarray):
         return values.min(), values.max()
     flat = values.reshape(-1)
@@ -110,8 +110,8 @@ def shape_of(what: str, size: Any) -> tuple:
 def spread(
     what: str, name: str, values: Any, inside: Range, dtype: np.dtype, shape: tuple, stream: Any
 ) -> Any:
-    """Returns an array with the output's shape on the device, with the dtype that the kernel reads; checks
-    the array."""
+    """Checks an array parameter, and returns it on the device with the output's shape and the kernel's
+    dtype."""
     if dtype.kind in "iu" and values.dtype.kind == "f":
         raise TypeError(f"{what}: {name} must hold integers, not {values.dtype}")
     if inside is not REAL and values.size:
@@ -126,8 +126,8 @@ def spread(
 
 
 def spread_all(what: str, size: Any, out: Any, given: tuple, dtypes: list, stream: Any) -> tuple:
-    """Returns (shape of the output, the kernel's argument for each parameter), if at least one parameter is
-    an array."""
+    """Returns (shape of the output, list of kernel arguments) for parameters of which at least one is an
+    array."""
     if out is not None and size is None:
         size = getattr(out, "shape", None)
     values = [
@@ -156,7 +156,7 @@ def result(what: str, size: Any, dtype: Any, out: Any, stream: Any) -> Any:
 
 
 def output(what: str, size: Any, dtype: Any, out: Any) -> Any:
-    """Returns the array to fill, with a given dtype: `out`, checked."""
+    """Returns the output array with a given dtype: `out`, checked."""
     found = if_cuda_array(out)
     if found is None:
         raise TypeError(f"{what}: out must be a device array, not {type(out).__name__}")

@@ -19,8 +19,8 @@ class Philox4x32:
     """Philox4x32-10, the bit generator of `default_rng`; a counterpart of numpy.random.Philox.
 
     ``seed`` is a seed of numpy.random.SeedSequence (None: entropy of the system) or a SeedSequence; it
-    determines the key and the upper half of the counter. With ``key=`` (64 bits), there is no seed, and the
-    counter begins at ``counter=``. A block of the counter is 128 bits; `counter` and `key` are ints in
+    determines the key and the upper half of the counter. ``key=`` (64 bits) and ``counter=`` set the initial
+    state directly, without a seed. A block of the counter is 128 bits; `counter` and `key` are ints in
     `state`.
 
     >>> rng = cuda.random.Philox4x32(1)
@@ -48,7 +48,7 @@ class Philox4x32:
 
     @property
     def state(self) -> dict[str, Any]:
-        """A dictionary; assigning it to the state of another generator makes that generator continue with the
+        """The generator's state, a dictionary. A second generator that is assigned this state generates the
         same numbers."""
         key, low, high = self.place.take(0)
         numbers = {"counter": (high << 64) + low, "key": key}
@@ -66,7 +66,7 @@ class Philox4x32:
         )
 
     def advance(self, delta: int) -> Philox4x32:
-        """Advances the generator by ``delta`` blocks of 128 bits, as if they had been drawn; a negative
+        """Advances the generator by ``delta`` blocks of 128 bits without drawing numbers; a negative
         ``delta`` moves back."""
         delta = operator.index(delta)
         self.place.take(delta & _LOW, delta >> 64 & _LOW)

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from numbalite.random.generator import Generator
 
 _SHORT, _ITEMS = 1024, 32  # permute.cuh
-_BLOCKS = 512  # with more blocks than this, blocks do not share a row
+_BLOCKS = 512  # maximum number of rows for which several blocks share a row
 _SUM_IS_ONE = math.sqrt(np.finfo(np.float64).eps)
 
 
 def indices(bits: Any, lines: int, n: int, m: int, stream: Any) -> DeviceNDArray:
-    """Returns, for each of this many rows, the first ``m`` numbers of a random permutation of ``range(n)``,
-    row after row."""
+    """Returns the first ``m`` numbers of a random permutation of ``range(n)`` for each row, in a flat
+    array."""
     out = device_array(lines * m, np.int64, stream=stream)
     if not out.size:
         return out
@@ -189,7 +189,7 @@ def _weights(p, n, needed, stream):
     if stream:
         weights[
             :1
-        ].copy_to_host()  # waits: NumPy's functions use the default stream, so wait for the weights
+        ].copy_to_host()  # waits for the weights, because NumPy's functions use the default stream
     low, high = parameters.extremes(weights)
     if not (low >= 0 and high < math.inf):
         raise ValueError("choice: p must not contain negative numbers or NaN")

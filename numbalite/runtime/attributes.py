@@ -1,7 +1,7 @@
-"""Returns numbers, identities and attributes of devices; attributes have the names of the CUDA driver's
+"""Returns device numbers, device identities and device attributes, which are named as in the CUDA driver's
 enumeration.
 
-The names are listed in the order of their numbers, which begin at 1 without gaps.
+The attribute names are listed in the order of the enumeration, which begins at 1 without gaps.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def number_of(device: DeviceLike) -> int:
 
 
 class MemoryInfo(NamedTuple):
-    """The ``free`` and ``total`` device memory in bytes."""
+    """A named tuple of the ``free`` and ``total`` device memory in bytes."""
 
     free: int
     total: int

@@ -1,9 +1,9 @@
 """Selects the checks of kernels on the simulator: ``cuda.checks``, NUMBALITE_SIM_CHECKS.
 
-A launch with checks of memory accesses runs an instrumented image of its kernel. A source is
-compiled for the checks of the thread that first needs it (numbalite.kernels.targets). For a launch with other
-checks than the image's, the driver calls `instrumented`, which returns another image of the same source. So
-the layers between this module and the driver do not depend on checks.
+A launch with checks of memory accesses runs an instrumented image of its kernel. A source is compiled with
+the checks of the first thread that launches it (numbalite.kernels.targets). For a launch with other checks
+than the image's, the driver calls `instrumented`, which returns another image of the same source. The layers
+between Python and the driver therefore do not depend on checks.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class checks:
     seed : int
         Selects an order of blocks and threads, also with "none".
     limit : float
-        The time limit of the check "hang", in seconds; 0 means no limit.
+        The time limit of the check "hang", in seconds; 0 disables the time
+        limit.
     exact : bool
         True: reports each pair of unordered accesses, also writes of equal
         values and plain reads concurrent with atomics. After the block,
@@ -169,8 +170,8 @@ class checks:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The most severe verdict, with the launches and schedules of all kernels; None if there was no
-        launch."""
+        """The most severe verdict, with the launches and schedules of all kernels, or None without
+        launches."""
         if not self.verdicts:
             return None
         worst = max(self.verdicts, key=lambda one: _KINDS.index(one.kind))
@@ -208,7 +209,7 @@ class checks:
 
 
 def push(*state: Any) -> None:
-    """Sets the checks of the calling thread's next launches; the arguments are those of _core.set_checks."""
+    """Sets the checks for launches of the calling thread, with the arguments of _core.set_checks."""
     stack = _here.__dict__.setdefault("stack", [])
     stack.append(state)
     _core.set_checks(*state)
@@ -226,7 +227,7 @@ def push_limit(seconds: float) -> None:
 
 
 def pop(name: str) -> None:
-    """Restores the checks from before the last push. ``name`` is for messages."""
+    """Restores the checks that were set before the last `push`. ``name`` is for messages."""
     stack = getattr(_here, "stack", None)
     if not stack:
         raise RuntimeError(f"{name} is left that was not entered: `with` does both")
@@ -260,12 +261,12 @@ def _milliseconds(limit, name="limit"):
 
 
 def on_open() -> None:
-    """Sets the checks that the environment requests; called after the simulator was opened."""
+    """Sets the checks in NUMBALITE_CHECKS; called after the simulator was opened."""
     _core.set_process_checks(*_process_checks())
 
 
 def _process_checks():
-    """Returns the checks that the environment requests, as arguments of _core.set_checks."""
+    """Returns the checks in NUMBALITE_CHECKS, as arguments of _core.set_checks."""
     mask = config.SIM_CHECKS
     if config.kernel_limit(True):
         mask |= CHECKS["hang"]
@@ -277,7 +278,7 @@ def _process_checks():
 class display:
     """A context manager in which copies to the host may read uninitialized elements without a report.
 
-    Consoles, notebooks and debuggers use it, because they display values that the program does not use.
+    Consoles, notebooks and debuggers use this context manager to display arrays.
     """
 
     def __enter__(self) -> None:

@@ -1,4 +1,4 @@
-"""numba.cuda's Context: memory, streams, events, modules and occupancy of a device.
+"""Implements numba.cuda's Context: memory, streams, events, modules and occupancy of a device.
 
 Each device has one context, its primary context. Each thread has a stack of contexts, the last of which is
 current.
@@ -68,7 +68,7 @@ def close(number: int) -> None:
 
 
 class PendingDeallocs:
-    """The counterpart of numba's queue of pending deallocations: the memory in the pool's cache."""
+    """Provides the pool's cached memory with the interface of numba's queue of pending deallocations."""
 
     def __init__(self, device: int) -> None:
         self._device = device
@@ -112,14 +112,14 @@ class Context:
         pop()
 
     def reset(self) -> None:
-        """Releases the resources of the device. `cuda.close()` does so for all devices."""
+        """Releases the resources of the device. `cuda.close()` releases the resources of all devices."""
         close(self.device.id)
 
     def synchronize(self) -> None:
         self.device.synchronize()
 
     def prepare_for_use(self) -> Any:
-        """Initializes the memory manager, which otherwise happens at its first use."""
+        """Initializes the memory manager before its first use."""
         with self:
             return self.memory_manager.initialize()
 
@@ -165,8 +165,7 @@ class Context:
             return self.memory_manager.mempin(owner, pointer, size, mapped)
 
     def get_ipc_handle(self, memory: Any) -> Any:
-        """Returns the IpcHandle of memory of this context (`array.gpu_data`, or the result of
-        memalloc)."""
+        """Returns the IpcHandle of device memory: of `array.gpu_data` or of a result of memalloc."""
         return self.memory_manager.get_ipc_handle(memory)
 
     def open_ipc_handle(self, handle: Any, size: int) -> Any:

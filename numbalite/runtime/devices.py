@@ -223,7 +223,7 @@ class Device:
         return identity_of(self.id)
 
     def can_access_peer(self, other: Any) -> bool:
-        """Returns whether kernels on this device can access the memory of another device directly."""
+        """Returns whether kernels on this device can access the memory of another device."""
         return bool(_core.can_access_peer(self.id, int(getattr(other, "id", other))))
 
     def reset(self) -> None:
@@ -290,7 +290,7 @@ class _ManagedDevice:
         contexts.pop()
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_device":  # the attribute is read on a copy that is still empty
+        if name == "_device":  # copy.copy reads attributes before it sets _device
             raise AttributeError(name)
         return getattr(self._device, name)
 
@@ -363,7 +363,7 @@ def list_devices() -> _DeviceList:
 def select_device(device_id: int) -> Device:
     """Selects a device, by its number, for the calling thread.
 
-    ``with cuda.gpus[n]:`` does so for a block.
+    ``with cuda.gpus[n]:`` selects a device for a block.
 
     Parameters
     ----------
@@ -395,11 +395,11 @@ def select_device(device_id: int) -> Device:
 def set_default_device(device: DeviceLike) -> None:
     """Sets the default device of threads that select no device.
 
-    This concerns all current and future threads. This function is for processes
-    with one device each, such as those of MPI. The plug-in
-    numbalite.runtime.workers.DevicePerWorker does this for workers of
-    dask.distributed. The environment variable NUMBALITE_DEVICE sets the initial
-    default.
+    The default applies to all current and future threads. Call it in programs
+    with one device per process, such as MPI programs. The plug-in
+    numbalite.runtime.workers.DevicePerWorker sets the default device of each
+    dask.distributed worker. The environment variable NUMBALITE_DEVICE sets the
+    initial default.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ def set_default_device(device: DeviceLike) -> None:
 def get_current_device() -> Device:
     """Returns the calling thread's device, as an object.
 
-    It has the device's name, capability, limits and memory.
+    The device, with its name, compute capability, limits and memory.
 
     Returns
     -------
@@ -562,8 +562,8 @@ reset = close
 def defer_cleanup() -> Iterator[None]:
     """Defers deallocations of a memory plug-in in a `with` block.
 
-    This has an effect only if the plug-in supports it. Memory of numbalite's
-    own pool is freed in stream order, without waiting.
+    Plug-ins without support for deferred deallocation ignore it. Memory of
+    numbalite's own pool is freed in stream order, without waiting.
 
     Returns
     -------

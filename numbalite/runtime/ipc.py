@@ -1,9 +1,9 @@
 """Implements numba.cuda's IPC arrays: device arrays that several processes share by handles.
 
 The owner of an array creates a handle, which can be pickled. Another process of the machine opens the handle
-as an array over the same memory, without a copy. The owner's array must exist as long as other processes use
-its memory. Work of different processes is not ordered: the owner must synchronize before it notifies the
-other processes.
+as an array over the same memory, without a copy. The owner must keep the array alive as long as other
+processes use its memory. Work of different processes is not ordered: the owner must synchronize before it
+notifies the other processes.
 """
 
 from __future__ import annotations

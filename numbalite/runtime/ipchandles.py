@@ -32,10 +32,9 @@ def _check_system():
 
 
 class IpcHandle:
-    """A handle of device memory: `size` bytes at `offset` in its allocation.
+    """A handle of device memory that processes share: `size` bytes at `offset` in its allocation.
 
-    `base` keeps the memory alive in the process that created the handle; `base` is None in all other
-    processes.
+    `base` keeps the memory alive in the process that created the handle, and is None in other processes.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class IpcHandle:
         self._array: Any = None  # over the opened memory
 
     def can_access_peer(self, context: Any) -> bool:
-        """Returns whether the context's device can access the memory directly."""
+        """Returns whether the context's device can access the shared memory directly."""
         source = self._source(context)
         return source == context.device or context.can_access_peer(source)
 

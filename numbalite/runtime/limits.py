@@ -1,4 +1,5 @@
-"""Time limits for kernels: ``cuda.limit`` and NUMBALITE_LIMIT, on a GPU and on the simulator."""
+"""Implements the time limits of kernels: ``cuda.limit`` and NUMBALITE_LIMIT, on a
+GPU and on the simulator."""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ class limit:
     a stopped kernel raises KernelTimeout. The end of the block, which waits for
     all kernels, raises KernelTimeout, too. The simulator stops all kernels. A
     GPU stops kernels that were compiled with ``stoppable=True``; the time is
-    measured from the start of the wait. Other kernels continue to run; the
-    exception's message explains this. The limit replaces the limit of an outer
-    block and NUMBALITE_LIMIT.
+    measured from the start of the wait. A kernel without ``stoppable=True``
+    continues to run, as the exception's message explains. The limit replaces
+    the limit of an outer block and NUMBALITE_LIMIT.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ class BaseCUDAMemoryManager(abc.ABC):
 
     @abc.abstractmethod
     def reset(self) -> Any:
-        """Frees all memory, because the context will be destroyed."""
+        """Frees all memory before the context is destroyed."""
 
     @abc.abstractmethod
     def defer_cleanup(self) -> Any:

@@ -90,7 +90,7 @@ class MemoryPool:
     @cache_limit.setter
     def cache_limit(self, value: int | None) -> None:
         if value is None:
-            raise TypeError("cache_limit must be a number of bytes")
+            raise TypeError("cache_limit must be an integer number of bytes")
         _core.pool_set_limits(self.device, self.limit, _size(value, "cache_limit"))
 
     def trim(self, keep: int = 0) -> None:

@@ -2,7 +2,7 @@
 
 `table` finds a library and its functions and converts error statuses to exceptions; loading, calls and
 handles are implemented in C (cext/driver/cudalib, cext/py/librarycall, cext/core/handle). On the simulator,
-the functions are implemented in Python: `fftsim`, `solversim` and `sparsesim` compute the libraries' results
+Python code implements the functions: `fftsim`, `solversim` and `sparsesim` compute the libraries' results
 with NumPy, from the same arguments, so that all calling code runs on the simulator as on a GPU. Begin with
 table.py.
 """

@@ -34,7 +34,8 @@ class _Side(NamedTuple):
     dtype: np.dtype
 
     def view(self, flat, shape, batch):
-        """Returns a strided view of a flat array with the elements of all transforms, shape (batch, *shape)."""
+        """Returns a strided view of a flat array: the elements of all transforms, of shape (batch,
+        *shape)."""
         steps = [self.stride * math.prod(self.embed[i + 1 :]) for i in range(len(shape))]
         strides = [self.dtype.itemsize * step for step in (self.distance, *steps)]
         return np.lib.stride_tricks.as_strided(flat, (batch, *shape), strides)
@@ -89,7 +90,7 @@ def Destroy(stream, number):
 
 
 def SetAutoAllocation(stream, number, automatic):
-    """May be called only before the plan is created."""
+    """Sets whether the plan allocates its work area; fails once the plan is created."""
     plan = _plans.get(number)
     if plan is None or plan.layout:
         return INVALID_PLAN

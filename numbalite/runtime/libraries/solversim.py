@@ -101,7 +101,8 @@ def _lu(a):
 
 
 def _solve_with_factors(lu, pivots, b, operation):
-    """Solves op(A) x = b for the result A = P L U of _lu; operation: 0 none, 1 transposed, 2 adjoint."""
+    """Solves op(A) x = b for the factors A = P L U that _lu returned; op by ``operation``: 0 identity, 1
+    transpose, 2 adjoint."""
     n = lu.shape[0]
     lower, upper = np.tril(lu, -1) + np.eye(n, dtype=lu.dtype), np.triu(lu)
     order = np.arange(n)

@@ -78,7 +78,8 @@ def CreateDnVec(stream, out, count, values, kind):
 
 
 def DnVecSetValues(stream, number, values):
-    _descriptors[number].values = values.bind(0)  # store an address, which keeps no stream alive
+    # Store the stream's address, so that the table keeps no stream alive
+    _descriptors[number].values = values.bind(0)
     return 0
 
 
